@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# The macros leaves use: heddle_library, heddle_executable, heddle_dialect, heddle_gtest,
+# heddle_fuzzer. Leaves list sources and dependencies and hold no logic.
+
+# heddle_library(NAME SOURCES... LINK targets...   [MLIR])
+# MLIR: the library uses LLVM and MLIR headers, is compiled without RTTI and links libMLIR.so.
+function(heddle_library name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}
+                             ${CMAKE_SOURCE_DIR}/runtime/include)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:heddle_warnings>)
+  if(ARG_MLIR)
+    heddle_use_mlir(${name})
+  endif()
+endfunction()
+
+# heddle_executable(NAME SOURCES... LINK targets... [MLIR])
+function(heddle_executable name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} $<BUILD_INTERFACE:heddle_warnings>)
+  if(ARG_MLIR)
+    heddle_use_mlir(${name})
+  endif()
+endfunction()
+
+# LLVM and MLIR as the distribution builds them: one shared library each, no RTTI, no exceptions.
+function(heddle_use_mlir name)
+  target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS}
+                             ${LLD_INCLUDE_DIRS})
+  target_compile_options(${name} PRIVATE -fno-rtti -fno-exceptions -fvisibility-inlines-hidden)
+  target_link_libraries(${name} PUBLIC MLIR LLVM)
+endfunction()
+
+# heddle_dialect(NAME Transformer PREFIX transformer)
+# Generates <Name>Dialect, Types, Attrs, Enums and Ops .inc files from <Name>Ops.td beside it.
+function(heddle_dialect)
+  cmake_parse_arguments(ARG "" "NAME;PREFIX" "" ${ARGN})
+  set(LLVM_TARGET_DEFINITIONS ${ARG_NAME}Ops.td)
+  set(include -I${CMAKE_SOURCE_DIR})
+  mlir_tablegen(Dialect.h.inc -gen-dialect-decls -dialect=${ARG_PREFIX} ${include})
+  mlir_tablegen(Dialect.cpp.inc -gen-dialect-defs -dialect=${ARG_PREFIX} ${include})
+  mlir_tablegen(Enums.h.inc -gen-enum-decls ${include})
+  mlir_tablegen(Enums.cpp.inc -gen-enum-defs ${include})
+  mlir_tablegen(Types.h.inc -gen-typedef-decls -typedefs-dialect=${ARG_PREFIX} ${include})
+  mlir_tablegen(Types.cpp.inc -gen-typedef-defs -typedefs-dialect=${ARG_PREFIX} ${include})
+  mlir_tablegen(Attrs.h.inc -gen-attrdef-decls -attrdefs-dialect=${ARG_PREFIX} ${include})
+  mlir_tablegen(Attrs.cpp.inc -gen-attrdef-defs -attrdefs-dialect=${ARG_PREFIX} ${include})
+  mlir_tablegen(Ops.h.inc -gen-op-decls -dialect=${ARG_PREFIX} ${include})
+  mlir_tablegen(Ops.cpp.inc -gen-op-defs -dialect=${ARG_PREFIX} ${include})
+  add_public_tablegen_target(heddle_${ARG_PREFIX}_tablegen)
+endfunction()
+
+# heddle_gtest(NAME SOURCES... LINK targets... [MLIR]): a GoogleTest program known to ctest.
+function(heddle_gtest name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main
+                        $<BUILD_INTERFACE:heddle_warnings>)
+  target_compile_definitions(${name} PRIVATE HEDDLE_TEST_DATA="${CMAKE_SOURCE_DIR}/tests"
+                             HEDDLE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(ARG_MLIR)
+    heddle_use_mlir(${name})
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+# heddle_fuzzer(NAME SOURCES... LINK targets... CORPUS folder): a libFuzzer program, ten seconds in
+# the tests and HEDDLE_FUZZ_SECONDS in the nightly preset.
+set(HEDDLE_FUZZ_SECONDS 10 CACHE STRING "seconds every fuzz target runs as a test")
+function(heddle_fuzzer name)
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} $<BUILD_INTERFACE:heddle_warnings>)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(grown ${CMAKE_BINARY_DIR}/fuzz/${name})
+  file(MAKE_DIRECTORY ${grown})
+  add_test(NAME ${name} COMMAND ${name} -max_total_time=${HEDDLE_FUZZ_SECONDS} -rss_limit_mb=2048
+           -timeout=10 -print_final_stats=1 ${grown} ${ARG_CORPUS})
+endfunction()

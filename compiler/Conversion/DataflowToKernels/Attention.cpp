@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// softmax(scale * Q K^T) V, one sequence and head at a time, with scores that never leave the
+/// first-level cache.
+///
+/// The keys of a sequence are transposed once into scratch, [head size][keys], so that a vector of
+/// scores is a sum of products over the head size, lane by lane. A tile of queries walks the keys
+/// in blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,
+/// running sum, running product with V (Milakov & Gimelshein 2018). The blocks are fixed, so a
+/// row's bits depend on nothing but its own sequence.
+#include "compiler/Conversion/DataflowToKernels/Emitters.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace heddle {
+
+// Keys a tile of queries takes at once: 8 rows of scores are 8 KiB.
+static constexpr int64_t kKeyBlock = 256;
+// Vectors of scores in a register tile.
+static constexpr int64_t kScoreVectors = 2;
+// The most lanes and tile rows of any target, for the size of scratch.
+static constexpr int64_t kMostLanes = 16;
+static constexpr int64_t kMostRows = 8;
+
+namespace {
+/// Places in the scratch of one call, in f32 elements, and the state of a tile of queries.
+struct Attention {
+  VectorCode &code;
+  dataflow::AttentionAttr computes;
+  int64_t rows;         // queries of a tile
+  int64_t valueVectors; // vectors of one row of V
+  int64_t queryStride, keyStride, valueStride, resultStride;
+  Value result, query, key, value;
+  Value scores;       // [rows][kKeyBlock]
+  Value accumulators; // [rows][valueVectors * lanes]
+  Value maxima, sums, corrections; // [rows] each
+  Value keysTransposed;            // [keySize][pitch]
+  // Of the sequence and head at hand:
+  Value firstRow; // of the sequence
+  Value keyCount;
+  Value pitch; // keys rounded up to whole register tiles
+};
+} // namespace
+
+// Whole register tiles of scores that cover the keys.
+static Value roundUpKeys(Attention &a, Value keys) {
+  int64_t step = kScoreVectors * a.code.lanes;
+  return a.code.multiply(a.code.divideUp(keys, step), step);
+}
+
+// A square of vectors, transposed: result[i] lane j is input[j] lane i.
+static SmallVector<Value> transposeSquare(VectorCode &code, SmallVector<Value> rows) {
+  // log2(lanes) rounds; in each, pairs of vectors at distance `half` exchange blocks of lanes.
+  int64_t lanes = code.lanes;
+  for (int64_t half = 1; half < lanes; half *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool upper = lane & half;
+      low.push_back(upper ? lanes + lane - half : lane);
+      high.push_back(upper ? lanes + lane : lane + half);
+    }
+    SmallVector<Value> next(lanes);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half) {
+        continue;
+      }
+      Value x = rows[i], y = rows[i + half];
+      next[i] = vector::ShuffleOp::create(code.builder, code.location, x, y, low);
+      next[i + half] = vector::ShuffleOp::create(code.builder, code.location, x, y, high);
+    }
+    rows = next;
+  }
+  return rows;
+}
+
+// keysTransposed[d][j] = K[firstRow + j][head * keySize + d]. Rows past the last repeat it: their
+// scores are masked.
+static void transposeKeys(Attention &a, Value head) {
+  VectorCode &code = a.code;
+  int64_t size = a.computes.getKeySize();
+  Value keys = code.at(a.key, code.multiply(head, size));
+  Value lastRow = code.add(a.firstRow, code.subtract(a.keyCount, code.integer(1)));
+  code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
+    SmallVector<Value> rows;
+    for (int64_t lane = 0; lane < code.lanes; ++lane) {
+      Value row = code.smaller(code.add(code.add(a.firstRow, j), lane), lastRow);
+      rows.push_back(code.at(keys, code.multiply(row, a.keyStride)));
+    }
+    for (int64_t d = 0; d < size; d += code.lanes) {
+      int64_t valid = std::min(code.lanes, size - d);
+      SmallVector<Value> square;
+      for (Value row : rows) {
+        square.push_back(code.loadVector(code.at(row, d), valid));
+      }
+      square = transposeSquare(code, square);
+      for (int64_t i = 0; i < valid; ++i) {
+        Value place = code.add(code.multiply(a.pitch, d + i), j);
+        code.storeVector(square[i], code.at(a.keysTransposed, place));
+      }
+    }
+  });
+}
+
+// scores[r][j] = sum over d of Q[r][d] K[j][d], for the keys [firstKey, firstKey + count).
+static void emitScores(Attention &a, ArrayRef<Value> queries, Value firstKey, Value count) {
+  VectorCode &code = a.code;
+  int64_t size = a.computes.getKeySize(), step = kScoreVectors * code.lanes;
+  int64_t unroll = size % 4 == 0 ? 4 : 1;
+  code.loop(code.integer(0), roundUpKeys(a, count), step, [&](Value j) {
+    Value keys = code.at(a.keysTransposed, code.add(firstKey, j));
+    SmallVector<Value> sums(a.rows * kScoreVectors, code.splat(0));
+    sums = code.loop(
+        code.integer(0), code.integer(size), unroll, sums, [&](Value first, ValueRange carried) {
+          SmallVector<Value> next(carried);
+          for (int64_t u = 0; u < unroll; ++u) {
+            Value d = code.add(first, u), line = code.at(keys, code.multiply(d, a.pitch));
+            SmallVector<Value> loaded;
+            for (int64_t v = 0; v < kScoreVectors; ++v) {
+              loaded.push_back(code.loadVector(code.at(line, v * code.lanes)));
+            }
+            for (int64_t r = 0; r < a.rows; ++r) {
+              Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
+              for (int64_t v = 0; v < kScoreVectors; ++v) {
+                Value &sum = next[r * kScoreVectors + v];
+                sum = code.fma(q, loaded[v], sum);
+              }
+            }
+          }
+          return next;
+        });
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < kScoreVectors; ++v) {
+        Value place = code.add(j, r * kKeyBlock + v * code.lanes);
+        code.storeVector(sums[r * kScoreVectors + v], code.at(a.scores, place));
+      }
+    }
+  });
+}
+
+// The online softmax of one row of scores: turns them into weights 2^(scale' * s - maximum), with
+// scale' = scale * log2(e), and brings the row's running maximum and sum up to date. `limit` is the
+// number of keys of this block that the row sees.
+static void emitSoftmaxRow(Attention &a, Value r, Value limit, Value count) {
+  VectorCode &code = a.code;
+  constexpr float lowest = std::numeric_limits<float>::lowest();
+  float scale = a.computes.getScale().getValue().convertToFloat();
+  Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
+  Value row = code.at(a.scores, code.multiply(r, kKeyBlock));
+  int64_t step = kScoreVectors * code.lanes;
+  Value end = roundUpKeys(a, count);
+  SmallVector<Value> maxima(kScoreVectors, code.splat(lowest));
+  maxima = code.loop(code.integer(0), end, step, maxima, [&](Value j, ValueRange carried) {
+    SmallVector<Value> next;
+    for (int64_t v = 0; v < kScoreVectors; ++v) {
+      Value first = code.add(j, v * code.lanes);
+      Value s = code.multiplyFloat(code.loadVector(code.at(row, first)), factor);
+      next.push_back(code.maximum(code.keepBelow(s, first, limit, lowest), carried[v]));
+    }
+    return next;
+  });
+  Value before = code.loadScalar(code.at(a.maxima, r));
+  Value blockMaximum = code.maximumOfLanes(code.maximum(maxima[0], maxima[1]));
+  Value maximum = code.maximum(blockMaximum, before);
+  Value spread = code.broadcast(maximum);
+  SmallVector<Value> sums(kScoreVectors, code.splat(0));
+  sums = code.loop(code.integer(0), end, step, sums, [&](Value j, ValueRange carried) {
+    SmallVector<Value> next;
+    for (int64_t v = 0; v < kScoreVectors; ++v) {
+      Value first = code.add(j, v * code.lanes);
+      Value s = code.multiplyFloat(code.loadVector(code.at(row, first)), factor);
+      Value weight = math::Exp2Op::create(code.builder, code.location,
+                                          code.subtractFloat(s, spread));
+      weight = code.keepBelow(weight, first, limit, 0.0f);
+      code.storeVector(weight, code.at(row, first));
+      next.push_back(code.addFloat(carried[v], weight));
+    }
+    return next;
+  });
+  Value blockSum = code.sumOfLanes(code.addFloat(sums[0], sums[1]));
+  Value correction =
+      math::Exp2Op::create(code.builder, code.location, code.subtractFloat(before, maximum));
+  Value sum = code.fma(code.loadScalar(code.at(a.sums, r)), correction, blockSum);
+  code.storeScalar(maximum, code.at(a.maxima, r));
+  code.storeScalar(sum, code.at(a.sums, r));
+  code.storeScalar(correction, code.at(a.corrections, r));
+}
+
+// accumulators[r][:] = accumulators[r][:] * correction[r] + sum over j of weight[r][j] V[j][:], for
+// as many vectors of V as fit the registers at a time.
+static void emitValues(Attention &a, Value values, Value count) {
+  VectorCode &code = a.code;
+  int64_t size = a.computes.getValueSize(), pitch = a.valueVectors * code.lanes;
+  int64_t group = std::min(a.valueVectors, kScoreVectors);
+  for (int64_t v0 = 0; v0 < a.valueVectors; v0 += group) {
+    int64_t vectors = std::min(group, a.valueVectors - v0);
+    SmallVector<Value> sums;
+    for (int64_t r = 0; r < a.rows; ++r) {
+      Value correction = code.broadcast(code.loadScalar(code.at(a.corrections, r)));
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value place = code.at(a.accumulators, r * pitch + (v0 + v) * code.lanes);
+        sums.push_back(code.multiplyFloat(code.loadVector(place), correction));
+      }
+    }
+    sums = code.loop(code.integer(0), count, 1, sums, [&](Value j, ValueRange carried) {
+      Value line = code.at(values, code.multiply(j, a.valueStride));
+      SmallVector<Value> next(carried), loaded;
+      for (int64_t v = 0; v < vectors; ++v) {
+        loaded.push_back(code.loadVector(code.at(line, (v0 + v) * code.lanes),
+                                         code.validLanes(v0 + v, size)));
+      }
+      for (int64_t r = 0; r < a.rows; ++r) {
+        Value weight = code.broadcast(code.loadScalar(code.at(a.scores, code.add(j, r * kKeyBlock))));
+        for (int64_t v = 0; v < vectors; ++v) {
+          next[r * vectors + v] = code.fma(weight, loaded[v], next[r * vectors + v]);
+        }
+      }
+      return next;
+    });
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value place = code.at(a.accumulators, r * pitch + (v0 + v) * code.lanes);
+        code.storeVector(sums[r * vectors + v], place);
+      }
+    }
+  }
+}
+
+static void resetTile(Attention &a) {
+  VectorCode &code = a.code;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    code.storeScalar(code.number(std::numeric_limits<float>::lowest()), code.at(a.maxima, r));
+    code.storeScalar(code.number(0), code.at(a.sums, r));
+    for (int64_t v = 0; v < a.valueVectors; ++v) {
+      code.storeVector(code.splat(0),
+                       code.at(a.accumulators, (r * a.valueVectors + v) * code.lanes));
+    }
+  }
+}
+
+// result[row][head] = accumulators / sum.
+static void storeTile(Attention &a, Value row, Value count, Value head) {
+  VectorCode &code = a.code;
+  int64_t size = a.computes.getValueSize();
+  Value result = code.at(a.result, code.multiply(head, size));
+  code.loop(code.integer(0), count, 1, [&](Value r) {
+    Value sum = code.loadScalar(code.at(a.sums, r));
+    Value factor = code.broadcast(code.divideFloat(code.number(1.0f), sum));
+    Value from = code.at(a.accumulators, code.multiply(r, a.valueVectors * code.lanes));
+    Value to = code.at(result, code.multiply(code.add(row, r), a.resultStride));
+    for (int64_t v = 0; v < a.valueVectors; ++v) {
+      Value x = code.multiplyFloat(code.loadVector(code.at(from, v * code.lanes)), factor);
+      code.storeVector(x, code.at(to, v * code.lanes), code.validLanes(v, size));
+    }
+  });
+}
+
+// One tile of queries from `row` on, `last` being past the last query wanted. Rows of the tile past
+// it repeat the last one and are not stored.
+static void emitTile(Attention &a, Value row, Value last, Value head) {
+  VectorCode &code = a.code;
+  Value lastRow = code.subtract(last, code.integer(1));
+  Value queryHead = code.at(a.query, code.multiply(head, a.computes.getKeySize()));
+  SmallVector<Value> queries;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    Value from = code.smaller(code.add(row, r), lastRow);
+    queries.push_back(code.at(queryHead, code.multiply(from, a.queryStride)));
+  }
+  resetTile(a);
+  Value seen = a.keyCount; // keys that any query of the tile sees
+  if (a.computes.getCausal()) {
+    Value tileEnd = code.smaller(code.add(row, a.rows), last);
+    seen = code.subtract(tileEnd, a.firstRow);
+  }
+  Value valueHead = code.at(a.value, code.multiply(head, a.computes.getValueSize()));
+  code.loop(code.integer(0), seen, kKeyBlock, [&](Value firstKey) {
+    Value count = code.smaller(code.subtract(seen, firstKey), code.integer(kKeyBlock));
+    emitScores(a, queries, firstKey, count);
+    code.loop(code.integer(0), code.integer(a.rows), 1, [&](Value r) {
+      Value limit = count;
+      if (a.computes.getCausal()) {
+        Value query = code.smaller(code.add(row, r), lastRow);
+        Value visible = code.add(code.subtract(query, a.firstRow), 1);
+        limit = code.smaller(count, code.subtract(visible, firstKey));
+      }
+      emitSoftmaxRow(a, r, limit, count);
+    });
+    Value values =
+        code.at(valueHead, code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
+    emitValues(a, values, count);
+  });
+  storeTile(a, row, code.smaller(code.subtract(last, row), code.integer(a.rows)), head);
+}
+
+static Attention prepare(VectorCode &code, const KernelBody &body,
+                         dataflow::AttentionAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  int64_t rows = code.target.tileRows;
+  int64_t valueVectors = llvm::divideCeil(computes.getValueSize(), code.lanes);
+  Value scratch = arguments.scratch(code);
+  int64_t accumulators = rows * kKeyBlock, maxima = accumulators + rows * valueVectors * code.lanes;
+  int64_t sums = maxima + kMostLanes, corrections = sums + kMostLanes;
+  return {code,
+          computes,
+          rows,
+          valueVectors,
+          body.kernel.getOperandBuffer(0).getRowElements(),
+          body.kernel.getOperandBuffer(1).getRowElements(),
+          body.kernel.getOperandBuffer(2).getRowElements(),
+          body.kernel.getResultBuffer().getRowElements(),
+          arguments.operand(code, 0),
+          arguments.operand(code, 1),
+          arguments.operand(code, 2),
+          arguments.operand(code, 3),
+          scratch,
+          code.at(scratch, accumulators),
+          code.at(scratch, maxima),
+          code.at(scratch, sums),
+          code.at(scratch, corrections),
+          code.at(scratch, corrections + kMostLanes),
+          {},
+          {},
+          {}};
+}
+
+KernelScratch attentionScratch(dataflow::AttentionAttr computes) {
+  uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
+  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + 3 * kMostLanes +
+                   computes.getKeySize() * kScoreVectors * kMostLanes;
+  return {fixed * 4, static_cast<uint64_t>(computes.getKeySize()) * 4};
+}
+
+void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Attention attention = prepare(code, body, computes);
+  Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
+  // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
+  auto walk = scf::WhileOp::create(code.builder, code.location, TypeRange{code.i64},
+                                   ValueRange{arguments.rowBegin});
+  OpBuilder::InsertionGuard guard(code.builder);
+  Block *before = code.builder.createBlock(&walk.getBefore(), {}, {code.i64}, {code.location});
+  scf::ConditionOp::create(code.builder, code.location,
+                           code.less(before->getArgument(0), arguments.rowEnd),
+                           before->getArguments());
+  Block *after = code.builder.createBlock(&walk.getAfter(), {}, {code.i64}, {code.location});
+  Value row = after->getArgument(0);
+  Value sequence = code.loadIndex(sequenceOf, row);
+  attention.firstRow = code.loadIndex(offsets, sequence);
+  Value sequenceEnd = code.loadIndex(offsets, code.add(sequence, 1));
+  attention.keyCount = code.subtract(sequenceEnd, attention.firstRow);
+  attention.pitch = roundUpKeys(attention, attention.keyCount);
+  Value last = code.smaller(sequenceEnd, arguments.rowEnd);
+  code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value head) {
+    transposeKeys(attention, head);
+    code.loop(row, last, attention.rows,
+              [&](Value first) { emitTile(attention, first, last, head); });
+  });
+  scf::YieldOp::create(code.builder, code.location, ValueRange{last});
+}
+
+} // namespace heddle

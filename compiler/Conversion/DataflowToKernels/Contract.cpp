@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Matrix products with packed weights: rows [m, k] times panels [n / 48][k][48].
+///
+/// The inner loop is a register tile of rows x vectors with the whole of k in one loop, so that
+/// every element's sum runs in the order of k whatever the number of rows: same row, same bits. A
+/// tile function is shared by all products of a target; it leaves its sums in a small block of the
+/// frame, which stays in the first-level cache, and the epilogue runs over that block on its way to
+/// the only store of the result.
+///
+/// What decides speed beside the tile is where weights come from. They are read once for a block of
+/// rows, and each tile asks for its share of the panel that comes next, so that a pass over few
+/// rows runs at the speed of the products and not at the latency of memory (docs/performance.md).
+#include "compiler/Conversion/DataflowToKernels/Emitters.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+static constexpr int64_t kLineBytes = 64;
+static constexpr int64_t kPanelLines = HEDDLE_PANEL * 4 / kLineBytes;
+// Steps of k written out in the tile's loop.
+static constexpr int64_t kUnroll = 2;
+
+namespace {
+/// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,
+/// weights [k][48], sums [rows][48], and memory to be asked for: `ahead`, `step` bytes for every
+/// step of k.
+enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
+} // namespace
+
+// One step of k: a vector of weights per column group times one element of every row.
+static SmallVector<Value> tileStep(VectorCode &code, ArrayRef<Value> rows, Value weights, Value k,
+                                   int64_t column, int64_t vectors, ValueRange sums) {
+  Value panelRow = code.at(weights, code.multiply(k, HEDDLE_PANEL));
+  SmallVector<Value> loaded;
+  for (int64_t v = 0; v < vectors; ++v) {
+    loaded.push_back(code.loadVector(code.at(panelRow, column + v * code.lanes)));
+  }
+  SmallVector<Value> next;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    Value element = code.broadcast(code.loadScalar(code.at(rows[r], k)));
+    for (int64_t v = 0; v < vectors; ++v) {
+      next.push_back(code.fma(element, loaded[v], sums[r * vectors + v]));
+    }
+  }
+  return next;
+}
+
+// The columns [column, column + vectors * lanes) of the tile, for the whole of k.
+static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, int64_t column,
+                        int64_t vectors) {
+  Value weights = entry.getArgument(Weights), k = entry.getArgument(K);
+  Value ahead = entry.getArgument(Ahead), step = entry.getArgument(Step);
+  SmallVector<Value> sums(rows.size() * vectors, code.splat(0));
+  Value whole = code.multiply(code.divide(k, kUnroll), kUnroll);
+  sums = code.loop(code.integer(0), whole, kUnroll, sums, [&](Value i, ValueRange carried) {
+    if (column == 0) {
+      Value line = code.bytesAt(ahead, code.multiply(i, step));
+      for (int64_t p = 0; p < kPanelLines * kUnroll / 2; ++p) {
+        code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
+      }
+    }
+    SmallVector<Value> next(carried);
+    for (int64_t u = 0; u < kUnroll; ++u) {
+      next = tileStep(code, rows, weights, code.add(i, u), column, vectors, next);
+    }
+    return next;
+  });
+  sums = code.loop(whole, k, 1, sums, [&](Value i, ValueRange carried) {
+    return tileStep(code, rows, weights, i, column, vectors, carried);
+  });
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      int64_t place = r * HEDDLE_PANEL + column + v * code.lanes;
+      code.storeVector(sums[r * vectors + v], code.at(entry.getArgument(Sums), place));
+    }
+  }
+}
+
+// The tile function for a number of rows, written once in a module.
+static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t rowCount) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  std::string name =
+      ("contract_tile_" + Twine(rowCount) + "x" + Twine(HEDDLE_PANEL) + "." + code.target.name)
+          .str();
+  if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
+    return existing;
+  }
+  OpBuilder::InsertionGuard guard(code.builder);
+  code.builder.setInsertionPointToStart(module.getBody());
+  auto type = code.builder.getFunctionType(
+      {code.pointer, code.i64, code.pointer, code.i64, code.pointer, code.pointer, code.i64}, {});
+  auto function = func::FuncOp::create(code.builder, kernel.getLoc(), name, type);
+  function.setPrivate();
+  Block &entry = *function.addEntryBlock();
+  code.builder.setInsertionPointToStart(&entry);
+  SmallVector<Value> rows;
+  for (int64_t r = 0; r < rowCount; ++r) {
+    rows.push_back(
+        code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
+  }
+  int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
+  for (int64_t column = 0; column < HEDDLE_PANEL; column += columns) {
+    tileColumns(code, entry, rows, column,
+                std::min(vectors, (HEDDLE_PANEL - column) / code.lanes));
+  }
+  func::ReturnOp::create(code.builder, kernel.getLoc());
+  return function;
+}
+
+// Calls the tile function for `count` rows, a number from 1 to the target's tile.
+static void callTile(VectorCode &code, func::FuncOp kernel, Value count, ValueRange arguments) {
+  int64_t most = code.target.tileRows;
+  SmallVector<int64_t> cases;
+  SmallVector<func::FuncOp> tiles;
+  for (int64_t rows = 1; rows <= most; ++rows) {
+    tiles.push_back(tileFunction(code, kernel, rows));
+    if (rows < most) {
+      cases.push_back(rows);
+    }
+  }
+  Value index = arith::IndexCastOp::create(code.builder, code.location,
+                                           code.builder.getIndexType(), count);
+  auto choose = scf::IndexSwitchOp::create(code.builder, code.location, TypeRange(), index, cases,
+                                           cases.size());
+  auto fill = [&](Region &region, func::FuncOp tile) {
+    OpBuilder::InsertionGuard guard(code.builder);
+    code.builder.createBlock(&region);
+    func::CallOp::create(code.builder, code.location, tile, arguments);
+    scf::YieldOp::create(code.builder, code.location);
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    fill(choose.getCaseRegions()[i], tiles[i]);
+  }
+  fill(choose.getDefaultRegion(), tiles.back());
+}
+
+namespace {
+/// The result of a product: rows of n elements, and the epilogue on the way to them.
+struct Destination {
+  Value result;
+  int64_t rowElements;
+  int64_t n;
+  const Epilogue &epilogue;
+};
+} // namespace
+
+// Takes `count` rows of sums of one panel through the epilogue; `width` columns of it count.
+static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
+                       Value column, int64_t width) {
+  code.loop(code.integer(0), count, 1, [&](Value r) {
+    Value from = code.at(sums, code.multiply(r, HEDDLE_PANEL));
+    Value line = code.add(row, r);
+    for (int64_t v = 0; v * code.lanes < width; ++v) {
+      int64_t valid = code.validLanes(v, width);
+      Value at = code.add(column, v * code.lanes);
+      Value value = code.loadVector(code.at(from, v * code.lanes));
+      value = to.epilogue.apply(code, value, line, at, valid);
+      code.storeVector(
+          value, code.at(to.result, code.add(code.multiply(line, to.rowElements), at)), valid);
+    }
+  });
+}
+
+// All tiles of one panel for the rows [first, last): divided evenly, so that no tile is a small
+// remainder.
+static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
+                      Value first, Value last, Value panel, int64_t k) {
+  dataflow::BufferType input = body.kernel.getOperandBuffer(0);
+  Value rows = body.arguments.operand(code, 1);
+  int64_t panelBytes = k * HEDDLE_PANEL * 4;
+  Value weights = code.bytesAt(body.arguments.operand(code, 2), code.multiply(panel, panelBytes));
+  Value next = code.bytesAt(weights, code.integer(panelBytes));
+  Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);
+  auto edge = [&](Value tile) {
+    Value share = arith::DivUIOp::create(code.builder, code.location, code.multiply(count, tile),
+                                         tiles);
+    return code.add(first, share);
+  };
+  code.loop(code.integer(0), tiles, 1, [&](Value tile) {
+    Value row = edge(tile), rowCount = code.subtract(edge(code.add(tile, 1)), row);
+    // The first two tiles each ask for half of the next panel; the others for one line again and
+    // again, which costs nothing.
+    Value asks = code.less(tile, code.integer(2));
+    Value half = code.integer(panelBytes / 2 / kLineBytes * kLineBytes);
+    Value ahead = code.bytesAt(code.select(asks, next, weights),
+                               code.select(asks, code.multiply(tile, half), code.integer(0)));
+    Value step = code.select(asks, code.integer(kLineBytes * kPanelLines / 2), code.integer(0));
+    Value from = code.at(rows, code.multiply(row, input.getRowElements()));
+    callTile(code, body.function, rowCount,
+             {from, code.integer(input.getRowElements()), weights, code.integer(k), sums, ahead,
+              step});
+    Value column = code.multiply(panel, HEDDLE_PANEL);
+    int64_t tail = to.n % HEDDLE_PANEL;
+    if (tail == 0) {
+      storePanel(code, to, sums, row, rowCount, column, HEDDLE_PANEL);
+      return;
+    }
+    Value whole = code.less(panel, code.integer(to.n / HEDDLE_PANEL));
+    code.when(
+        whole, [&] { storePanel(code, to, sums, row, rowCount, column, HEDDLE_PANEL); },
+        [&] { storePanel(code, to, sums, row, rowCount, column, tail); });
+  });
+}
+
+void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Epilogue epilogue(code, body);
+  Destination to{arguments.operand(code, 0), body.kernel.getResultBuffer().getRowElements(),
+                 computes.getN(), epilogue};
+  Value sums = code.frame(body.function, code.target.tileRows * HEDDLE_PANEL);
+  // Half of the second-level cache holds a block of rows while the weights stream past it.
+  int64_t block = code.target.cacheBytes / 2 / (computes.getK() * 4);
+  block = std::max(block / code.target.tileRows, int64_t(2)) * code.target.tileRows;
+  code.loop(arguments.rowBegin, arguments.rowEnd, block, [&](Value first) {
+    Value last = code.smaller(code.add(first, block), arguments.rowEnd);
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value panel) {
+      emitPanel(code, body, to, sums, first, last, panel, computes.getK());
+    });
+  });
+}
+
+void emitContractFinish(VectorCode &code, const KernelBody &body,
+                        dataflow::ContractAttr computes) {
+  Value result = body.arguments.operand(code, 0);
+  int64_t rowElements = body.kernel.getResultBuffer().getRowElements();
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    emitRowNorm(code, body, code.at(result, code.multiply(row, rowElements)), computes.getN());
+  });
+}
+
+} // namespace heddle

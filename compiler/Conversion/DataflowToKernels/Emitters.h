@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The kernel families: each emitter writes the body of one kernel function for one target. An
+/// emitter is chosen by the attribute that says what the kernel computes, never by its name.
+#ifndef HEDDLE_COMPILER_CONVERSION_DATAFLOWTOKERNELS_EMITTERS_H
+#define HEDDLE_COMPILER_CONVERSION_DATAFLOWTOKERNELS_EMITTERS_H
+
+#include "compiler/Conversion/DataflowToKernels/VectorCode.h"
+#include "dialects/Dataflow/Dataflow.h"
+
+namespace heddle {
+
+/// A kernel being written: its specification, its function, its arguments.
+struct KernelBody {
+  dataflow::KernelOp kernel;
+  mlir::func::FuncOp function;
+  KernelArguments arguments;
+};
+
+/// The element-wise operands of a kernel and its region of scalar maths, applied to vectors.
+class Epilogue {
+public:
+  /// Loads the operands' base pointers at the current place.
+  Epilogue(VectorCode &code, const KernelBody &body);
+
+  /// The epilogue of `value`, the vector at `row` and `column` of which `valid` lanes count.
+  mlir::Value apply(VectorCode &code, mlir::Value value, mlir::Value row, mlir::Value column,
+                    int64_t valid) const;
+
+private:
+  struct Operand {
+    mlir::Value base;
+    bool everyRow;       // a vector [width], the same for every row
+    int64_t rowElements; // elements between rows otherwise
+  };
+  dataflow::KernelOp kernel;
+  llvm::SmallVector<Operand> operands;
+};
+
+/// Clones scalar maths on f32 values with other values for the block's arguments: scalars, or
+/// vectors of one type. Returns the value it yields.
+mlir::Value cloneScalarMaths(VectorCode &code, mlir::Block &block, mlir::ValueRange arguments,
+                             mlir::Type type);
+
+/// Applies the kernel's norm, in place, to the finished row at `row` of `width` elements.
+void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int64_t width);
+
+// One emitter a family; `computes` of the kernel is the attribute named.
+void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
+void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);
+void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes);
+void emitPool(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes);
+void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes);
+
+/// The norm of a contract's rows, a function of its own: it runs when all columns are done.
+void emitContractFinish(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+
+/// Memory one caller of a kernel needs, in bytes: fixed, and for every row of the longest sequence.
+struct KernelScratch {
+  uint64_t fixed = 0;
+  uint64_t perLongest = 0;
+};
+
+/// The scratch of a kernel, enough for every target.
+KernelScratch kernelScratch(dataflow::KernelOp kernel);
+
+/// The name of the function of a kernel for a target, in the object and in the manifest.
+std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
+/// The name of a contract's norm as a kernel of its own.
+std::string finishKernelName(llvm::StringRef kernel);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_CONVERSION_DATAFLOWTOKERNELS_EMITTERS_H

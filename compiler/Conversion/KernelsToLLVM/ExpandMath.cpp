@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// exp, exp2, erf and tanh of f32 scalars and vectors as arithmetic, at most 4 ulp over the whole
+/// range. Polynomials are minimax fits made for this file with 40-digit arithmetic (Lawson
+/// iteration on Chebyshev nodes) of the functions named beside them.
+///
+/// Before:  %y = math.exp2 %x : vector<16xf32>
+/// After:   rounding to n + f with f in [-1/2, 1/2], a polynomial in f, a scaling by 2^n
+///
+/// Tested by tests/compiler/Conversion/expand-math.mlir and tests/EndToEnd/MathFunctionsTest.cpp.
+#include "compiler/Passes.h"
+#include "compiler/Target/Target.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_EXPANDMATHPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+/// Arithmetic on values of one type, an f32 or a vector of them.
+struct Arithmetic {
+  OpBuilder &builder;
+  Location location;
+  Type type;
+  bool hasScale;
+
+  Type integers() const {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? Type(vector.clone(builder.getI32Type())) : Type(builder.getI32Type());
+  }
+  Value number(float value) const {
+    auto attribute = builder.getF32FloatAttr(value);
+    auto vector = dyn_cast<VectorType>(type);
+    return arith::ConstantOp::create(
+        builder, location, type,
+        vector ? TypedAttr(DenseElementsAttr::get(vector, value)) : TypedAttr(attribute));
+  }
+  Value integer(int32_t value) const {
+    auto vector = dyn_cast<VectorType>(integers());
+    TypedAttr attribute = vector ? TypedAttr(DenseElementsAttr::get(vector, value))
+                                 : TypedAttr(builder.getI32IntegerAttr(value));
+    return arith::ConstantOp::create(builder, location, integers(), attribute);
+  }
+  Value add(Value a, Value b) const { return arith::AddFOp::create(builder, location, a, b); }
+  Value subtract(Value a, Value b) const { return arith::SubFOp::create(builder, location, a, b); }
+  Value multiply(Value a, Value b) const { return arith::MulFOp::create(builder, location, a, b); }
+  Value divide(Value a, Value b) const { return arith::DivFOp::create(builder, location, a, b); }
+  Value fma(Value a, Value b, Value c) const {
+    return math::FmaOp::create(builder, location, a, b, c);
+  }
+  Value less(Value a, Value b) const {
+    return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OLT, a, b);
+  }
+  Value select(Value condition, Value a, Value b) const {
+    return arith::SelectOp::create(builder, location, condition, a, b);
+  }
+  /// Bounds of a value; NaN stays NaN.
+  Value atMost(Value a, float bound) const {
+    return select(less(number(bound), a), number(bound), a);
+  }
+  Value atLeast(Value a, float bound) const {
+    return select(less(a, number(bound)), number(bound), a);
+  }
+  Value absolute(Value a) const { return math::AbsFOp::create(builder, location, a); }
+  Value copySign(Value a, Value sign) const {
+    return math::CopySignOp::create(builder, location, a, sign);
+  }
+  Value bits(Value a) const { return arith::BitcastOp::create(builder, location, integers(), a); }
+  Value fromBits(Value a) const { return arith::BitcastOp::create(builder, location, type, a); }
+  Value addBits(Value a, Value b) const { return arith::AddIOp::create(builder, location, a, b); }
+  Value shiftLeft(Value a, int32_t by) const {
+    return arith::ShLIOp::create(builder, location, a, integer(by));
+  }
+  /// c0 + c1 x + c2 x^2 + ..., by Horner's rule.
+  Value polynomial(Value x, ArrayRef<float> coefficients) const {
+    Value sum = number(coefficients.back());
+    for (float coefficient : llvm::reverse(coefficients.drop_back())) {
+      sum = fma(sum, x, number(coefficient));
+    }
+    return sum;
+  }
+};
+
+/// x split into n, a whole number, and f = x - n in [-1/2, 1/2]; n also as an integer whose low bits
+/// are right (the others are those of the rounding constant). Needs |x| < 2^22.
+struct Rounded {
+  Value whole, rest, lowBits;
+};
+} // namespace
+
+static Rounded roundToWhole(const Arithmetic &a, Value x) {
+  // 1.5 * 2^23: adding it leaves the whole number in the low bits of the sum.
+  Value magic = a.number(12582912.0f);
+  Value shifted = a.add(x, magic);
+  Value whole = a.subtract(shifted, magic);
+  return {whole, a.subtract(x, whole), a.bits(shifted)};
+}
+
+// 2^f for f in [-1/2, 1/2].
+static Value exp2OfFraction(const Arithmetic &a, Value f) {
+  static const float coefficients[] = {1.0f,           0.6931471824645996f, 0.24022647738456726f,
+                                       0.05550336837768555f, 0.009618443436920643f,
+                                       0.0013397530419752002f, 0.00015350071771536022f};
+  return a.polynomial(f, coefficients);
+}
+
+// p * 2^n for p near 1 where the result may leave the normal range.
+static Value scale(const Arithmetic &a, Value p, const Rounded &n) {
+  auto vector = dyn_cast<VectorType>(a.type);
+  if (a.hasScale && vector && vector.getNumElements() == 16) {
+    // One instruction that rounds into the denormal range correctly.
+    Value mask = arith::ConstantIntOp::create(a.builder, a.location, a.builder.getIntegerType(16), -1);
+    Value rounding = arith::ConstantIntOp::create(a.builder, a.location, a.builder.getI32Type(), 4);
+    return LLVM::CallIntrinsicOp::create(
+               a.builder, a.location, a.type,
+               a.builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
+               ValueRange{p, n.whole, p, mask, rounding})
+        .getResult(0);
+  }
+  // In two steps, because 2^n itself may be out of range.
+  Value number = arith::FPToSIOp::create(a.builder, a.location, a.integers(), n.whole);
+  Value half = arith::ShRSIOp::create(a.builder, a.location, number, a.integer(1));
+  Value other = arith::SubIOp::create(a.builder, a.location, number, half);
+  auto power = [&](Value exponent) {
+    return a.fromBits(a.shiftLeft(a.addBits(exponent, a.integer(127)), 23));
+  };
+  return a.multiply(a.multiply(p, power(half)), power(other));
+}
+
+// p * 2^n where both and the result are normal: an addition to the exponent's bits.
+static Value scaleNormal(const Arithmetic &a, Value p, const Rounded &n) {
+  return a.fromBits(a.addBits(a.bits(p), a.shiftLeft(n.lowBits, 23)));
+}
+
+static Value emitExp2(const Arithmetic &a, Value x) {
+  Rounded n = roundToWhole(a, a.atLeast(a.atMost(x, 129.0f), -151.0f));
+  return scale(a, exp2OfFraction(a, n.rest), n);
+}
+
+static Value emitExp(const Arithmetic &a, Value x) {
+  // e^r = 1 + r + r^2 P(r) for r in [-ln 2 / 2, ln 2 / 2]; ln 2 in two parts, so that n ln 2 is
+  // subtracted exactly (Cody and Waite 1980).
+  static const float coefficients[] = {0.4999999403953552f, 0.16666527092456818f,
+                                       0.04166826233267784f, 0.008368050679564476f,
+                                       0.0013817897997796535f};
+  x = a.atLeast(a.atMost(x, 89.0f), -105.0f);
+  Rounded n = roundToWhole(a, a.multiply(x, a.number(1.44269504f)));
+  Value r = a.fma(n.whole, a.number(-0.693359375f), x);
+  r = a.fma(n.whole, a.number(2.12194440e-4f), r);
+  Value p = a.fma(a.polynomial(r, coefficients), a.multiply(r, r), r);
+  return scale(a, a.add(p, a.number(1.0f)), n);
+}
+
+static Value emitErf(const Arithmetic &a, Value x) {
+  // |x| < 1: x P(x^2).
+  static const float small[] = {1.1283791065216064f,   -0.3761262595653534f,
+                                0.11283600330352783f,  -0.026854444295167923f,
+                                0.005189535208046436f, -0.0008020841050893068f,
+                                7.889119297033176e-05f};
+  // Beyond: 1 - 2^-q(|x|), q a fit of -log2(1 - erf); from 4 on that is 1.
+  static const float large[] = {0.000510307727381587f, 1.6259751319885254f, 0.9207649827003479f, 0.14865151047706604f, -0.031458426266908646f, 0.004240957088768482f, -0.0002677267184481025f};
+  Value inner = a.multiply(x, a.polynomial(a.multiply(x, x), small));
+  Value magnitude = a.absolute(x);
+  Value q = a.polynomial(a.atMost(magnitude, 4.0f), large);
+  Rounded n = roundToWhole(a, a.subtract(a.number(0), q));
+  Value tail = scaleNormal(a, exp2OfFraction(a, n.rest), n);
+  Value outer = a.copySign(a.subtract(a.number(1.0f), tail), x);
+  return a.select(a.less(magnitude, a.number(1.0f)), inner, outer);
+}
+
+static Value emitTanh(const Arithmetic &a, Value x) {
+  // |x| < 5/8: x + x^3 P(x^2).
+  static const float small[] = {-0.333333283662796f, 0.13332794606685638f, -0.053854070603847504f,
+                                0.021010078489780426f, -0.006113188341259956f};
+  Value square = a.multiply(x, x);
+  Value inner = a.fma(a.multiply(x, square), a.polynomial(square, small), x);
+  // Beyond: 1 - 2 / (e^2|x| + 1); from 10 on that is 1.
+  Value magnitude = a.absolute(x);
+  Value exponent = a.multiply(a.atMost(magnitude, 10.0f), a.number(2.8853900817779268f));
+  Rounded n = roundToWhole(a, exponent);
+  Value power = scaleNormal(a, exp2OfFraction(a, n.rest), n);
+  Value fraction = a.divide(a.number(2.0f), a.add(power, a.number(1.0f)));
+  Value outer = a.copySign(a.subtract(a.number(1.0f), fraction), x);
+  return a.select(a.less(magnitude, a.number(0.625f)), inner, outer);
+}
+
+namespace {
+struct ExpandMath : impl::ExpandMathPassBase<ExpandMath> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> found;
+    getOperation().walk([&](Operation *op) {
+      if (isa<math::ExpOp, math::Exp2Op, math::ErfOp, math::TanhOp>(op) && isInTarget(op)) {
+        found.push_back(op);
+      }
+    });
+    for (Operation *op : found) {
+      expand(op);
+    }
+  }
+
+private:
+  // Epilogue regions of the dataflow level are maths too; only the kernels' code is expanded.
+  static const TargetDescription *targetOf(Operation *op) {
+    auto module = op->getParentOfType<ModuleOp>();
+    return module && module.getSymName() ? findTarget(*module.getSymName()) : nullptr;
+  }
+  static bool isInTarget(Operation *op) { return targetOf(op) != nullptr; }
+
+  static void expand(Operation *op) {
+    OpBuilder builder(op);
+    Value x = op->getOperand(0);
+    Arithmetic arithmetic{builder, op->getLoc(), x.getType(), targetOf(op)->hasScale};
+    Value result =
+        llvm::TypeSwitch<Operation *, Value>(op)
+            .Case([&](math::ExpOp) { return emitExp(arithmetic, x); })
+            .Case([&](math::Exp2Op) { return emitExp2(arithmetic, x); })
+            .Case([&](math::ErfOp) { return emitErf(arithmetic, x); })
+            .Case([&](math::TanhOp) { return emitTanh(arithmetic, x); });
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+  }
+};
+} // namespace
+
+} // namespace heddle

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Every pass of the compiler, generated from the table in Passes.td.
+#ifndef HEDDLE_COMPILER_PASSES_H
+#define HEDDLE_COMPILER_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class ModuleOp;
+}
+
+namespace heddle {
+
+#define GEN_PASS_DECL
+#include "compiler/Passes.h.inc"
+
+/// Registers every pass with the tools' command line parser.
+#define GEN_PASS_REGISTRATION
+#include "compiler/Passes.h.inc"
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_PASSES_H

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Every pass, grouped by phase, alphabetical inside a group. Pipeline.cpp orders them.
+#ifndef HEDDLE_COMPILER_PASSES
+#define HEDDLE_COMPILER_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+// --- fused: within the model level -----------------------------------------------------------
+
+def DeduplicateParametersPass : Pass<"transformer-deduplicate-parameters", "::mlir::ModuleOp"> {
+  let summary = "Make parameters with the same source or the same expression one symbol";
+}
+
+def EliminateCommonPass : Pass<"transformer-eliminate-common", "::mlir::ModuleOp"> {
+  let summary = "Compute equal expressions once";
+}
+
+def EliminateDeadPass : Pass<"transformer-eliminate-dead", "::mlir::ModuleOp"> {
+  let summary = "Drop operations and parameters that no result needs";
+}
+
+def FuseAttentionPass : Pass<"transformer-fuse-attention", "::mlir::ModuleOp"> {
+  let summary = "Recognise softmax(scale * Q K^T + mask) V in primitive maths, however it is spelt";
+}
+
+def FuseEmbeddingPass : Pass<"transformer-fuse-embedding", "::mlir::ModuleOp"> {
+  let summary = "Sum table look-ups, and their layer norm, in one operation";
+}
+
+def FuseProjectionsPass : Pass<"transformer-fuse-projections", "::mlir::ModuleOp"> {
+  let summary = "Compute linear maps of the same rows (Q, K, V) as one, with concatenated weights";
+}
+
+def NormalizeHeadsPass : Pass<"transformer-normalize-heads", "::mlir::ModuleOp"> {
+  let summary = "Write heads split or merged by a contraction with a weight as linear maps";
+}
+
+// --- dataflow --------------------------------------------------------------------------------
+
+def ConvertTransformerToDataflowPass : Pass<"convert-transformer-to-dataflow", "::mlir::ModuleOp"> {
+  let summary = "Make every operation a dispatch of its kernel";
+  let dependentDialects = ["::heddle::dataflow::DataflowDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+def FoldEpiloguesPass : Pass<"dataflow-fold-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Fold element-wise dispatches and norms into the kernel that produces their input";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def MergeKernelsPass : Pass<"dataflow-merge-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make kernels that compute the same one symbol, named after what they compute";
+}
+
+def PlanMemoryPass : Pass<"dataflow-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Place every result in the arena, symbolically in the run-time sizes";
+  let options = [Option<"reuse", "reuse", "bool", "true",
+                        "let results whose lives do not overlap share memory">];
+}
+
+// --- kernels ---------------------------------------------------------------------------------
+
+def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::ModuleOp"> {
+  let summary = "Write every kernel as loops and vector code, once for each target";
+  let options = [ListOption<"targets", "targets", "std::string", "target names, x86-64-v3 on">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandMathPass : Pass<"kernels-expand-math", "::mlir::ModuleOp"> {
+  let summary = "Write exp, exp2, erf and tanh as vector arithmetic, at most 4 ulp";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+// --- llvm ------------------------------------------------------------------------------------
+
+def ConvertKernelsToLLVMPass : Pass<"convert-kernels-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Lower the kernel modules of all targets to the llvm dialect";
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect"];
+}
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The phases of a compilation and the passes of each, in order. Nothing else orders passes.
+#ifndef HEDDLE_COMPILER_PIPELINE_H
+#define HEDDLE_COMPILER_PIPELINE_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class MLIRContext;
+class OpPassManager;
+} // namespace mlir
+
+namespace heddle {
+
+/// The phases, in order; --emit, --stop-after and --start-at use these names.
+enum class Phase {
+#define HEDDLE_PHASE(Name, text, summary) Name,
+#include "compiler/Phases.def"
+};
+
+/// "model", "fused", ...
+llvm::StringRef phaseName(Phase phase);
+std::optional<Phase> parsePhase(llvm::StringRef name);
+/// All names, for messages.
+std::string phaseNames();
+
+/// How a model is compiled: parsed once by the tool, read by everything else.
+struct CompileOptions {
+  std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
+  std::string precision = "f32";
+  /// Passes left out, by the name of --disable-pass.
+  std::vector<std::string> disabledPasses;
+
+  bool isEnabled(llvm::StringRef pass) const;
+};
+
+/// The names --disable-pass knows, in pipeline order.
+std::vector<std::string> optionalPasses();
+
+/// Adds the passes that lead from the phase before `phase` to it. Phases after `llvm` are written by
+/// the linker and have none.
+void buildPhase(mlir::OpPassManager &manager, Phase phase, const CompileOptions &options);
+
+/// Registers every dialect and translation a compilation uses.
+void registerDialects(mlir::MLIRContext &context);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_PIPELINE_H

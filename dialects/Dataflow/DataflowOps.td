@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Graphs, dispatches and kernels.
+include "dialects/Dataflow/Types.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Dataflow_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Dataflow_Dialect, mnemonic, traits>;
+
+def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator]> {
+  let summary = "what one kernel computes";
+  let description = [{
+    The result of `computes` at a row and column is mapped by the region: its first argument is that
+    value, the others are the elements of the element-wise operands there (a buffer of rows, or a
+    vector [width] repeated for every row). Then `norm` is applied to the finished row.
+    Dispatch operands are, in order: the inputs of `computes`, the element-wise operands, weight and
+    bias of a layer norm.
+
+    Constraints:
+    - C1: `computes` is one of contract, attention, rows, gather, pool, nest.
+    - C2: the operands are as many as `computes`, the region and the norm take.
+    - C3: the region is one block of pure scalar maths on f32 that yields one value.
+    - C4: element-wise operands are rows of the result's shape, or vectors of its width.
+    - C5: operands and result have the shapes that `computes` names.
+    - C6: only contract, rows, gather and pool have a norm; attention has a trivial region.
+
+    ```mlir
+    dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+        computes #dataflow.contract<n = 384, k = 384> {
+    ^bb0(%sum: f32, %bias: f32):
+      %0 = arith.addf %sum, %bias fastmath<contract> : f32
+      dataflow.yield %0
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyType>:$function_type,
+                       AnyAttr:$computes, OptionalAttr<Dataflow_NormAttr>:$norm);
+  let regions = (region SizedRegion<1>:$epilogue);
+  let assemblyFormat = [{
+    $sym_name `:` $function_type `computes` $computes (`norm` $norm^)? attr-dict-with-keyword $epilogue
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::FunctionType getKernelType() { return ::llvm::cast<::mlir::FunctionType>(getFunctionType()); }
+    BufferType getResultBuffer() { return ::llvm::cast<BufferType>(getKernelType().getResult(0)); }
+    BufferType getOperandBuffer(unsigned i) { return ::llvm::cast<BufferType>(getKernelType().getInput(i)); }
+    /// Inputs of what it computes; they come first.
+    unsigned getNumInputs();
+    /// Element-wise operands of the epilogue; they follow the inputs.
+    unsigned getNumElementwise() {
+      return ::llvm::isa<NestAttr>(getComputes()) ? 0 : getEpilogue().front().getNumArguments() - 1;
+    }
+    /// Weight and bias of a layer norm; they come last.
+    unsigned getNumNormOperands() { return getNorm() && getNorm()->getKind() == NormKind::LayerNorm ? 2 : 0; }
+    /// Whether the epilogue returns its first argument unchanged.
+    bool hasTrivialEpilogue();
+  }];
+}
+
+def Dataflow_YieldOp : Dataflow_Op<"yield", [Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "the value of an epilogue";
+  let arguments = (ins F32:$value);
+  let assemblyFormat = "$value attr-dict";
+}
+
+def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAbove,
+    SingleBlockImplicitTerminator<"OutputOp">]> {
+  let summary = "an entry of a model: dispatches in order";
+  let description = [{
+    Arguments and results are buffers and carry `dataflow.name`, their public name. An integer input
+    has `dataflow.limit`, below which its ids must be, and may have `dataflow.optional`.
+
+    Constraints:
+    - C1: arguments and results are dense buffers whose first dimension is tokens or sequences.
+    - C2: the operands of `dataflow.output` have the result types.
+    - C3: every argument and result has a `dataflow.name`, all distinct.
+
+    ```mlir
+    dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30522 : i64})
+        -> (!dataflow.buffer<[tokens, 384], f32> {dataflow.name = "last_hidden_state"}) {
+      %table = dataflow.parameter @word.weight : !dataflow.buffer<[30522, 384], f32>
+      %x = dataflow.dispatch @embed_norm(%ids, %table) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30522, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+      dataflow.output %x : !dataflow.buffer<[tokens, 384], f32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<Dataflow_SizeAttr>:$arena,
+                       DefaultValuedAttr<I64Attr, "0">:$max_length);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def Dataflow_OutputOp : Dataflow_Op<"output", [Pure, ReturnLike, Terminator, HasParent<"GraphOp">]> {
+  let summary = "the results of a graph";
+  let arguments = (ins Variadic<Dataflow_BufferType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Dataflow_ParameterOp : Dataflow_Op<"parameter",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a parameter as a buffer";
+  let description = [{
+    Constraints:
+    - C1: the symbol is a `transformer.parameter` of the same shape and element type.
+
+    ```mlir
+    %w = dataflow.parameter @query.weight : !dataflow.buffer<[384, 384], f32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let results = (outs Dataflow_BufferType:$result);
+  let assemblyFormat = "$parameter attr-dict `:` type($result)";
+}
+
+def Dataflow_ColumnsOp : Dataflow_Op<"columns", [Pure]> {
+  let summary = "columns first .. first + width of a buffer of rows, in place";
+  let description = [{
+    Constraints:
+    - C1: the columns lie within the source's width.
+    - C2: the result has the source's rows, element type and row stride.
+
+    ```mlir
+    %k = dataflow.columns %qkv from 384 : !dataflow.buffer<[tokens, 1152], f32> -> !dataflow.buffer<[tokens, 384] in 1152, f32>
+    ```
+  }];
+  let arguments = (ins Dataflow_BufferType:$source, I64Attr:$first);
+  let results = (outs Dataflow_BufferType:$result);
+  let assemblyFormat = "$source `from` $first attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
+  let summary = "the same memory with each row's elements in another shape";
+  let description = [{
+    Heads split from or merged into rows.
+
+    Constraints:
+    - C1: the result has the source's first dimension, element type and row stride.
+    - C2: a row of the result has as many elements as a row of the source, all constant.
+
+    ```mlir
+    %h = dataflow.reshape %q : !dataflow.buffer<[tokens, 384], f32> -> !dataflow.buffer<[tokens, 12, 32], f32>
+    ```
+  }];
+  let arguments = (ins Dataflow_BufferType:$source);
+  let results = (outs Dataflow_BufferType:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one run of a kernel over all rows";
+  let description = [{
+    Its location is the checkpoint name of what it computes. `at` is where the memory plan put its
+    result; a result that a graph outputs lies in the caller's buffer and has none.
+
+    Constraints:
+    - C1: the kernel exists.
+    - C2: operands and result have the types of the kernel.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Dataflow_BufferType>:$inputs,
+                       OptionalAttr<Dataflow_SizeAttr>:$at);
+  let results = (outs Dataflow_BufferType:$result);
+  let assemblyFormat = [{
+    $kernel `(` $inputs `)` (`at` $at^)? attr-dict `:` functional-type($inputs, $result)
+  }];
+}

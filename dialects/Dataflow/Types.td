@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The buffer type, kernel kinds and the attributes that configure them.
+#ifndef HEDDLE_DATAFLOW_TYPES
+#define HEDDLE_DATAFLOW_TYPES
+
+include "dialects/Dataflow/Dialect.td"
+
+def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "a row-major tensor in memory; a dimension is a number or a run-time symbol";
+  let description = [{
+    `!dataflow.buffer<[tokens, 384], f32>`. A dimension is positive, or one of the symbols below as a
+    negative number in C++. `in 1152` after the shape says that rows are 1152 elements apart: the
+    buffer is columns of a wider one.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        DefaultValuedParameter<"int64_t", "0">:$rowStride);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The symbolic dimensions.
+    static constexpr int64_t kTokens = -1, kSequences = -2, kLongest = -3;
+    /// Product of the constant dimensions.
+    int64_t getConstantElements() const;
+    /// Elements between rows of a buffer [symbol, width]: the stride if given, else the width.
+    int64_t getRowElements() const;
+    /// The width of a buffer [symbol, width].
+    int64_t getWidth() const { return getShape().back(); }
+    bool hasSymbol(int64_t symbol) const { return ::llvm::is_contained(getShape(), symbol); }
+  }];
+}
+
+class Dataflow_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::heddle::dataflow";
+  let genSpecializedAttr = 0;
+}
+
+def Dataflow_NormKind : Dataflow_Enum<"NormKind", "what is done to a finished row", [
+  I32EnumAttrCase<"LayerNorm", 0, "layer_norm">,
+  I32EnumAttrCase<"Normalize", 1, "normalize">]>;
+
+def Dataflow_PoolKind : Dataflow_Enum<"PoolKind", "how the rows of a sequence become one", [
+  I32EnumAttrCase<"Mean", 0, "mean">,
+  I32EnumAttrCase<"Cls", 1, "cls">,
+  I32EnumAttrCase<"Max", 2, "max">]>;
+
+def Dataflow_ReductionKind : Dataflow_Enum<"ReductionKind", "how a nest combines its inner axes", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"Sum", 1, "sum">,
+  I32EnumAttrCase<"Softmax", 2, "softmax">]>;
+
+class Dataflow_Attr<string name, string attrMnemonic> : AttrDef<Dataflow_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Dataflow_NormAttr : Dataflow_Attr<"Norm", "norm"> {
+  let summary = "a norm of finished rows; a layer norm's weight and bias are the last two operands";
+  let parameters = (ins EnumParameter<Dataflow_NormKind>:$kind, "::mlir::FloatAttr":$epsilon);
+  let assemblyFormat = "`<` $kind `,` $epsilon `>`";
+}
+
+def Dataflow_SizeAttr : Dataflow_Attr<"Size", "size"> {
+  let summary = "bytes: tokens * t + sequences * s + tokens * longest * l";
+  let parameters = (ins DefaultValuedParameter<"uint64_t", "0">:$tokens,
+                        DefaultValuedParameter<"uint64_t", "0">:$sequences,
+                        DefaultValuedParameter<"uint64_t", "0">:$tokensLongest);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+// What a kernel computes before its epilogue: one attribute a family.
+
+def Dataflow_ContractAttr : Dataflow_Attr<"Contract", "contract"> {
+  let summary = "inputs[0] [rows, k] times packed weights inputs[1] [panels, k, 48]: [rows, n]";
+  let parameters = (ins "int64_t":$n, "int64_t":$k);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_AttentionAttr : Dataflow_Attr<"Attention", "attention"> {
+  let summary = "softmax(scale * Q K^T) V of inputs Q, K, V, over the keys of the row's sequence";
+  let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
+                        "::mlir::FloatAttr":$scale, "bool":$causal);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_RowsAttr : Dataflow_Attr<"Rows", "rows"> {
+  let summary = "inputs[0] [rows, width], element by element";
+  let parameters = (ins "int64_t":$width);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_GatherAttr : Dataflow_Attr<"Gather", "gather"> {
+  let summary = "the sum of table rows: ids and table for each id input, then a table by position";
+  let description = [{
+    Inputs: ids [rows] and table [entries, width], `lookups` times; then one table for each position
+    offset, looked up by the row's position in its sequence plus the offset.
+  }];
+  let parameters = (ins "int64_t":$width, "int64_t":$lookups,
+                        OptionalArrayRefParameter<"int64_t">:$positionOffsets);
+  let assemblyFormat = "`<` `width` `=` $width `,` `lookups` `=` $lookups "
+                       "(`,` `positions` `=` `[` $positionOffsets^ `]`)? `>`";
+}
+
+def Dataflow_PoolAttr : Dataflow_Attr<"Pool", "pool"> {
+  let summary = "inputs[0] [tokens, width] to one row a sequence";
+  let parameters = (ins EnumParameter<Dataflow_PoolKind>:$kind, "int64_t":$width);
+  let assemblyFormat = "`<` $kind `,` `width` `=` $width `>`";
+}
+
+def Dataflow_NestAttr : Dataflow_Attr<"Nest", "nest"> {
+  let summary = "a plain loop nest over named axes: any mathematics, one element at a time";
+  let description = [{
+    `axes` names the axes of every input and of the result, as in `transformer.contract`:
+    "thd,khd->thk". The axes the result lacks are reduced by `reduction`, in order. The region maps
+    the inputs' elements to the term, one argument for each input; it has no element-wise operands.
+    `softmax` is over the last axis of the result.
+    `t` is the row whose result is computed, `k` a row of the same sequence. Where such an axis meets
+    a dimension `tokens` or `sequences` it counts rows of the batch, where it meets `longest` it
+    counts from the first row of the sequence. Entries beyond the row's own sequence are not written.
+    With `hidden`, the term is that number wherever row k comes after row t: a causal mask.
+    The unfused twin of every fast kernel: slow, and obviously right.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$axes, EnumParameter<Dataflow_ReductionKind>:$reduction,
+                        OptionalParameter<"::mlir::FloatAttr">:$hidden);
+  let assemblyFormat = "`<` $axes `,` $reduction (`,` `hidden` `=` $hidden^)? `>`";
+  let extraClassDeclaration = [{
+    /// Whether keys after the row are hidden.
+    bool getCausal() const { return static_cast<bool>(getHidden()); }
+    /// The letters of input `i`, and of the result.
+    ::llvm::StringRef getInputAxes(unsigned i) const;
+    ::llvm::StringRef getResultAxes() const { return getAxes().getValue().split("->").second; }
+    /// How many inputs the specification names: none before an arrow at its beginning.
+    unsigned getNumInputs() const;
+  }];
+}
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What passes make of primitive mathematics. No frontend writes these.
+#ifndef HEDDLE_TRANSFORMER_FUSED_OPS
+#define HEDDLE_TRANSFORMER_FUSED_OPS
+
+include "dialects/Transformer/ParameterOps.td"
+
+def Transformer_AttentionOp : Transformer_Op<"attention", [Pure]> {
+  let summary = "softmax(scale * Q K^T) V for every head, over the keys of the row's own sequence";
+  let description = [{
+    Queries, keys and values are rows [t, heads * head size]; head h is columns h * head size on.
+    Source: "Attention is all you need", equation 1.
+
+    Constraints:
+    - C1: heads divide the widths of queries, keys and values.
+    - C2: queries and keys have the same width; the result has the width of the values.
+    - C3: the scale is finite and not zero.
+
+    ```mlir
+    %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key, Transformer_Rows:$value,
+                       Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
+                       I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `in` `(` $queries `,` $keys `)` attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Transformer_ColumnsOp : Transformer_Op<"columns", [Pure]> {
+  let summary = "columns first .. first + width of rows, without a copy";
+  let description = [{
+    Constraints:
+    - C1: the columns lie within the input's width.
+
+    ```mlir
+    %k = transformer.columns %qkv from 384 : tensor<?x1152xf32> -> tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, I64Attr:$first);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$input `from` $first attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Transformer_EmbedOp : Transformer_Op<"embed",
+    [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the sum of rows looked up in several tables, and its layer norm";
+  let description = [{
+    `result[t, :] = layer_norm(sum over i of tables[i][ids[i][t], :])`. Look-ups by position have no
+    ids: they follow the tables that have, one for each of `position_offsets`.
+
+    Constraints:
+    - C1: there is one table for each of the ids and of the position offsets, at least one in all.
+    - C2: the tables are parameters of rank 2 whose width is the result's.
+    - C3: norm weight and bias are parameters of shape [width], both given or neither.
+    - C4: epsilon is given exactly when the norm is, finite and not negative.
+    - C5: segments are given exactly when there are position offsets.
+
+    ```mlir
+    %x = transformer.embed [@word.weight, @position.weight] ids(%ids) positions(%rows) {norm_weight = @norm.weight, norm_bias = @norm.bias, epsilon = 9.99999996E-13 : f32, position_offsets = array<i64: 0>} : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins TypedArrayAttrBase<FlatSymbolRefAttr, "tables">:$tables,
+                       Variadic<Transformer_Ids>:$ids,
+                       Optional<Transformer_SegmentsType>:$rows,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$position_offsets,
+                       OptionalAttr<FlatSymbolRefAttr>:$norm_weight,
+                       OptionalAttr<FlatSymbolRefAttr>:$norm_bias,
+                       OptionalAttr<F32Attr>:$epsilon);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $tables (`ids` `(` $ids^ `)`)? (`positions` `(` $rows^ `)`)? attr-dict `:` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif

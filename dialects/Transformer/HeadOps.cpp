@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Verification of primitive mathematics of attention.
+#include "dialects/Transformer/ParameterChecks.h"
+
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+/// A score of this or less has weight zero after the softmax, in f32.
+static constexpr float kHidden = -1e4F;
+
+/// C1 of split_heads and merge_heads: `rows` [t, h * d] is `heads` [t, h, d].
+static LogicalResult verifyHeads(Operation *op, StringRef name, RankedTensorType rows,
+                                 RankedTensorType heads) {
+  int64_t width = 0;
+  if (llvm::MulOverflow(heads.getDimSize(1), heads.getDimSize(2), width) ||
+      width != rows.getDimSize(1)) {
+    return op->emitOpError("expects ")
+           << name << " of width " << heads.getDimSize(1) << " * " << heads.getDimSize(2)
+           << ", got " << rows.getDimSize(1);
+  }
+  return success();
+}
+
+LogicalResult SplitHeadsOp::verify() {
+  return verifyHeads(*this, "an input", getInput().getType(), getType());
+}
+
+LogicalResult MergeHeadsOp::verify() {
+  return verifyHeads(*this, "a result", getType(), getInput().getType());
+}
+
+LogicalResult TransposeOp::verify() {
+  RankedTensorType input = getInput().getType();
+  ArrayRef<int64_t> permutation = getPermutation();
+  // C1
+  llvm::SmallBitVector seen(input.getRank());
+  for (int64_t axis : permutation) {
+    if (axis >= 0 && axis < input.getRank()) {
+      seen.set(axis);
+    }
+  }
+  if (static_cast<int64_t>(permutation.size()) != input.getRank() || !seen.all()) {
+    return emitOpError("expects a permutation of the ")
+           << input.getRank() << " axes of the input, got [" << permutation << "]";
+  }
+  // C2
+  SmallVector<int64_t> expected;
+  for (int64_t axis : permutation) {
+    expected.push_back(input.getDimSize(axis));
+  }
+  if (ArrayRef<int64_t>(expected) != getType().getShape()) {
+    return emitOpError("expects a result of shape ")
+           << printShape(expected) << ", got " << printShape(getType().getShape());
+  }
+  return success();
+}
+
+/// C1: lower-case letters, none twice.
+static LogicalResult verifyLetters(ContractOp op, StringRef letters) {
+  for (size_t i = 0; i < letters.size(); ++i) {
+    if (!llvm::isLower(letters[i]) || letters.find(letters[i], i + 1) != StringRef::npos) {
+      return op.emitOpError("expects distinct lower-case letters in '")
+             << op.getAxes() << "', got '" << letters << "'";
+    }
+  }
+  return success();
+}
+
+/// C1 and the ranks of C2.
+static LogicalResult verifySpecification(ContractOp op) {
+  StringRef axes = op.getAxes();
+  if (axes.count(',') != 1 || axes.count("->") != 1 || axes.find(',') > axes.find("->")) {
+    return op.emitOpError("expects a specification 'axes,axes->axes', got '") << axes << "'";
+  }
+  struct Group {
+    StringRef name, letters;
+    RankedTensorType type;
+  };
+  for (const Group &group : {Group{"left operand", op.getLhsAxes(), op.getLhs().getType()},
+                             Group{"right operand", op.getRhsAxes(), op.getRhs().getType()},
+                             Group{"result", op.getResultAxes(), op.getType()}}) {
+    if (failed(verifyLetters(op, group.letters))) {
+      return failure();
+    }
+    // C2
+    if (static_cast<int64_t>(group.letters.size()) != group.type.getRank()) {
+      return op.emitOpError("expects a ")
+             << group.name << " of rank " << group.letters.size() << " for '" << group.letters
+             << "', got " << group.type;
+    }
+  }
+  return success();
+}
+
+/// C3, and C4 but for `in`.
+static LogicalResult verifySizes(ContractOp op, StringRef letters, RankedTensorType type,
+                                 llvm::SmallDenseMap<char, int64_t> &sizes) {
+  for (auto [letter, size] : llvm::zip_equal(letters, type.getShape())) {
+    bool dynamic = letter == 't' || letter == 'k';
+    if (dynamic != ShapedType::isDynamic(size)) {
+      return op.emitOpError("expects axis '")
+             << letter << "' to be " << (dynamic ? "dynamic" : "static") << ", got " << type;
+    }
+    auto [known, inserted] = sizes.try_emplace(letter, size);
+    if (!inserted && known->second != size) {
+      return op.emitOpError("expects axis '") << letter << "' to have one size, got "
+                                              << known->second << " and " << size;
+    }
+  }
+  return success();
+}
+
+LogicalResult ContractOp::verify() {
+  if (failed(verifySpecification(*this))) {
+    return failure();
+  }
+  // C2
+  for (char letter : getResultAxes()) {
+    if (!getLhsAxes().contains(letter) && !getRhsAxes().contains(letter)) {
+      return emitOpError("expects axes of the result among those of the operands, got '")
+             << letter << "' in '" << getAxes() << "'";
+    }
+  }
+  // C3, C4
+  llvm::SmallDenseMap<char, int64_t> sizes;
+  if (failed(verifySizes(*this, getLhsAxes(), getLhs().getType(), sizes)) ||
+      failed(verifySizes(*this, getRhsAxes(), getRhs().getType(), sizes)) ||
+      failed(verifySizes(*this, getResultAxes(), getType(), sizes))) {
+    return failure();
+  }
+  // C4
+  size_t expected = sizes.contains('k') ? 2 : 0;
+  if (getSegments().size() != expected) {
+    return emitOpError("expects ") << expected << " segments in 'in' for '" << getAxes()
+                                   << "', got " << getSegments().size();
+  }
+  return success();
+}
+
+/// The number that is to hide a key: C1 of mask_bias, C2 of select.
+static LogicalResult verifyHidden(Operation *op, const APFloat &hidden) {
+  // Not a number compares false.
+  if (hidden.convertToFloat() <= kHidden) {
+    return success();
+  }
+  return op->emitOpError("expects 'hidden' of -1e4 or less, got ") << hidden.convertToFloat();
+}
+
+LogicalResult MaskBiasOp::verify() {
+  // C1
+  if (failed(verifyHidden(*this, getHidden()))) {
+    return failure();
+  }
+  // C2
+  if (getType().getShape() != getMask().getType().getShape()) {
+    return emitOpError("expects a result of the mask's shape ?x?, got ") << getType();
+  }
+  return success();
+}
+
+/// [t, h, k]: scores of queries t, of h heads, for keys k.
+static LogicalResult verifyScores(Operation *op, RankedTensorType type) {
+  if (type.getRank() != 3 || !type.isDynamicDim(0) || type.isDynamicDim(1) ||
+      !type.isDynamicDim(2)) {
+    return op->emitOpError("expects scores tensor<?xHx?xf32>, got ") << type;
+  }
+  return success();
+}
+
+LogicalResult SelectOp::verify() {
+  // C1
+  if (failed(verifyScores(*this, getScores().getType()))) {
+    return failure();
+  }
+  // C2
+  return verifyHidden(*this, getHidden());
+}
+
+LogicalResult SoftmaxOp::verify() {
+  // C1
+  return verifyScores(*this, getInput().getType());
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Primitive mathematics of attention: heads, contractions, masks, softmax.
+#ifndef HEDDLE_TRANSFORMER_HEAD_OPS
+#define HEDDLE_TRANSFORMER_HEAD_OPS
+
+include "dialects/Transformer/ParameterOps.td"
+
+def Transformer_SplitHeadsOp : Transformer_Op<"split_heads", [Pure]> {
+  let summary = "rows [t, h * d] seen as [t, h, d]";
+  let description = [{
+    Constraints:
+    - C1: the input's width is heads times head size.
+
+    ```mlir
+    %qh = transformer.split_heads %q : tensor<?x384xf32> -> tensor<?x12x32xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input);
+  let results = (outs Transformer_Heads:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Transformer_MergeHeadsOp : Transformer_Op<"merge_heads", [Pure]> {
+  let summary = "[t, h, d] seen as rows [t, h * d]";
+  let description = [{
+    Constraints:
+    - C1: the result's width is heads times head size.
+
+    ```mlir
+    %c = transformer.merge_heads %ch : tensor<?x12x32xf32> -> tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Heads:$input);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Transformer_TransposeOp : Transformer_Op<"transpose", [Pure]> {
+  let summary = "axes in another order: result axis i is input axis permutation[i]";
+  let description = [{
+    Constraints:
+    - C1: the permutation names every axis of the input once.
+    - C2: the result's shape is the input's, permuted.
+
+    ```mlir
+    %kt = transformer.transpose %kh [1, 2, 0] : tensor<?x12x32xf32> -> tensor<12x32x?xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Transformer_ContractOp : Transformer_Op<"contract", [Pure]> {
+  let summary = "sum of products over the axes that the result does not have";
+  let description = [{
+    The specification names the axes of the left operand, the right operand and the result by one
+    letter each, as in an Einstein summation. `t` are rows of queries; `k` are the keys of the row's
+    own sequence, which `in` gives (queries, then keys): a value with both axes `t` and `k` has one
+    entry for each key of the row's own sequence; a value with `k` alone has all rows.
+
+    Constraints:
+    - C1: the specification is `axes,axes->axes`, letters distinct within an operand.
+    - C2: every axis of the result is one of an operand, and the ranks are those of the types.
+    - C3: a letter has the same size wherever it stands.
+    - C4: `in` is given exactly when the specification has an axis `k`, and `t` and `k` are dynamic,
+      all others static.
+
+    ```mlir
+    %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x12x32xf32>, tensor<?x12x32xf32> -> tensor<?x12x?xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$axes, Transformer_Tensor:$lhs, Transformer_Tensor:$rhs,
+                       Variadic<Transformer_SegmentsType>:$segments);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = [{
+    $axes $lhs `,` $rhs (`in` `(` $segments^ `)`)? attr-dict
+    `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The three groups of letters of the specification.
+    ::mlir::StringRef getLhsAxes() { return getAxes().split(',').first; }
+    ::mlir::StringRef getRhsAxes() { return getAxes().split(',').second.split("->").first; }
+    ::mlir::StringRef getResultAxes() { return getAxes().split("->").second; }
+  }];
+}
+
+def Transformer_MaskOp : Transformer_Op<"mask", [Pure]> {
+  let summary = "which keys of its own sequence each query sees";
+  let description = [{
+    `result[t, k]` is true for `all`, and where the position of k is not after that of t for
+    `causal`. There are no padding masks: there is no padding.
+
+    ```mlir
+    %m = transformer.mask causal in(%rows, %rows)
+    ```
+  }];
+  let arguments = (ins Transformer_VisibilityAttr:$visibility, Transformer_SegmentsType:$queries,
+                       Transformer_SegmentsType:$keys);
+  let results = (outs Transformer_Mask:$result);
+  let assemblyFormat = "custom<Visibility>($visibility) `in` `(` $queries `,` $keys `)` attr-dict";
+}
+
+def Transformer_MaskBiasOp : Transformer_Op<"mask_bias", [Pure]> {
+  let summary = "zero where the mask is true, `hidden` elsewhere: what some models add to scores";
+  let description = [{
+    Constraints:
+    - C1: `hidden` is -1e4 or less, so that a hidden key's weight vanishes.
+    - C2: the result has the shape of the mask.
+
+    ```mlir
+    %b = transformer.mask_bias %m {hidden = -1.000000e+09 : f32} : tensor<?x?xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Mask:$mask, F32Attr:$hidden);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$mask attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Transformer_SelectOp : Transformer_Op<"select", [Pure, TypesMatchWith<
+    "the result has the type of the scores", "scores", "result", "$_self">]> {
+  let summary = "the score where the mask is true, `hidden` elsewhere";
+  let description = [{
+    Constraints:
+    - C1: the scores are of rank 3, [t, h, k], t and k dynamic.
+    - C2: `hidden` is -1e4 or less.
+
+    ```mlir
+    %z = transformer.select %m, %s {hidden = 0xFF800000 : f32} : tensor<?x12x?xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Mask:$mask, Transformer_Tensor:$scores, F32Attr:$hidden);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$mask `,` $scores attr-dict `:` type($scores)";
+  let hasVerifier = 1;
+}
+
+def Transformer_SoftmaxOp : Transformer_Op<"softmax", [Pure, TypesMatchWith<
+    "the result has the type of the input", "input", "result", "$_self">]> {
+  let summary = "exp(x - max) / sum, over the keys of each row and head";
+  let description = [{
+    The last axis, which runs over the keys of the row's own sequence.
+
+    Constraints:
+    - C1: the input is of rank 3, [t, h, k], t and k dynamic.
+
+    ```mlir
+    %p = transformer.softmax %z in(%rows) : tensor<?x12x?xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$input, Transformer_SegmentsType:$keys);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$input `in` `(` $keys `)` attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+#endif

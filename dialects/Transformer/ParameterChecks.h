@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What the verifiers of operations that name parameters share: looking the symbol up and comparing
+/// its shape, with one wording for all errors. Internal to the dialect.
+#ifndef HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
+#define HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
+
+#include "dialects/Transformer/Transformer.h"
+
+#include <string>
+
+
+namespace heddle::transformer {
+
+/// `384x12x?` for the dimensions of a shape.
+std::string printShape(llvm::ArrayRef<int64_t> shape);
+
+/// The parameter that `symbol` names as seen from `user`. Emits an error that calls it `role`, for
+/// example "weight", and returns null if there is none.
+ParameterOp lookUpParameter(mlir::Operation *user, llvm::StringRef role,
+                            mlir::FlatSymbolRefAttr symbol,
+                            mlir::SymbolTableCollection &symbolTable);
+
+/// Checks that `symbol` names a parameter of shape `expected`.
+llvm::LogicalResult verifyParameterShape(mlir::Operation *user, llvm::StringRef role,
+                                         mlir::FlatSymbolRefAttr symbol,
+                                         llvm::ArrayRef<int64_t> expected,
+                                         mlir::SymbolTableCollection &symbolTable);
+
+/// Checks that `symbol` names a table: a parameter [entries, width].
+llvm::LogicalResult verifyTable(mlir::Operation *user, mlir::FlatSymbolRefAttr symbol,
+                                int64_t width, mlir::SymbolTableCollection &symbolTable);
+
+} // namespace heddle::transformer
+
+#endif // HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H

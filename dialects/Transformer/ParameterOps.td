@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Parameters: weights as symbols.
+#ifndef HEDDLE_TRANSFORMER_PARAMETER_OPS
+#define HEDDLE_TRANSFORMER_PARAMETER_OPS
+
+include "dialects/Transformer/Attrs.td"
+include "dialects/Transformer/Types.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Transformer_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Transformer_Dialect, mnemonic, traits>;
+
+def Transformer_ParameterOp : Transformer_Op<"parameter",
+    [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a weight: a symbol with a type, stored in a checkpoint or derived from others";
+  let description = [{
+    `from` names the tensor of the checkpoint; `=` gives an expression over other parameters. The
+    values never enter the program.
+
+    Constraints:
+    - C1: exactly one of a source and an expression is given.
+    - C2: the type is an f32 tensor of rank 1 to 4, every dimension a positive constant.
+    - C3: the operands of the expression are parameters, as many as its kind takes.
+    - C4: the type is the one the expression gives for the operands' types.
+    - C5: the expression does not need the parameter itself.
+
+    ```mlir
+    transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
+    transformer.parameter @both.weight : tensor<768x384xf32> = concat(@query.weight, @key.weight)
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<Transformer_Tensor>:$type,
+                       OptionalAttr<StrAttr>:$source,
+                       OptionalAttr<Transformer_ParameterExpressionAttr>:$expression);
+  let assemblyFormat = [{
+    $sym_name `:` $type (`from` $source^)? (`=` $expression^)? attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() { return getType(); }
+  }];
+}
+
+def Transformer_WeightOp : Transformer_Op<"weight",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the value of a parameter, for mathematics other than `linear` and `gather`";
+  let description = [{
+    Constraints:
+    - C1: the symbol is a parameter of the result's type.
+
+    ```mlir
+    %w = transformer.weight @query.weight : tensor<12x32x384xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$parameter attr-dict `:` type($result)";
+}
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Verification of primitive mathematics on rows.
+#include "dialects/Transformer/ParameterChecks.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+void GatherOp::build(OpBuilder &builder, OperationState &state, StringRef table, Value ids,
+                     int64_t width) {
+  auto type = RankedTensorType::get({ShapedType::kDynamic, width}, builder.getF32Type());
+  build(builder, state, type, table, ids);
+}
+
+LogicalResult GatherOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C1
+  return verifyTable(*this, getTableAttr(), getType().getDimSize(1), symbolTable);
+}
+
+LogicalResult PositionsOp::verify() {
+  // C1
+  if (getOffset() < 0) {
+    return emitOpError("expects an offset of 0 or more, got ") << getOffset();
+  }
+  return success();
+}
+
+LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  int64_t inputs = getInput().getType().getDimSize(1);
+  int64_t outputs = getType().getDimSize(1);
+  // C1
+  if (failed(verifyParameterShape(*this, "weight", getWeightAttr(), {outputs, inputs},
+                                  symbolTable))) {
+    return failure();
+  }
+  // C2
+  if (getBiasAttr()) {
+    return verifyParameterShape(*this, "bias", getBiasAttr(), {outputs}, symbolTable);
+  }
+  return success();
+}
+
+/// Whether `right` repeats along the leading axes of `left`, or is a bias [t, k] of scores [t, h, k].
+static bool isRepeated(RankedTensorType left, RankedTensorType right) {
+  if (right.getRank() >= left.getRank()) {
+    return false;
+  }
+  if (right.hasStaticShape()) {
+    return right.getShape() == left.getShape().take_back(right.getRank());
+  }
+  return left.getRank() == 3 && right.getRank() == 2 && right.getNumDynamicDims() == 2 &&
+         left.isDynamicDim(0) && !left.isDynamicDim(1) && left.isDynamicDim(2);
+}
+
+LogicalResult AddOp::verify() {
+  // C1 is a trait. C2
+  RankedTensorType left = getLhs().getType();
+  RankedTensorType right = getRhs().getType();
+  if (left != right && !isRepeated(left, right)) {
+    return emitOpError("expects a right operand of shape ")
+           << printShape(left.getShape())
+           << ", of its trailing static axes, or ?x? for scores, got "
+           << printShape(right.getShape());
+  }
+  return success();
+}
+
+LogicalResult ScaleOp::verify() {
+  // C1
+  if (!getFactor().isFinite()) {
+    return emitOpError("expects a finite factor, got ") << getFactorAttr();
+  }
+  return success();
+}
+
+LogicalResult LayerNormOp::verify() {
+  // C2
+  if (!getEpsilon().isFinite() || getEpsilon().isNegative()) {
+    return emitOpError("expects a finite epsilon of 0 or more, got ") << getEpsilonAttr();
+  }
+  return success();
+}
+
+LogicalResult LayerNormOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C1
+  int64_t width = getType().getDimSize(1);
+  return success(
+      succeeded(verifyParameterShape(*this, "weight", getWeightAttr(), {width}, symbolTable)) &&
+      succeeded(verifyParameterShape(*this, "bias", getBiasAttr(), {width}, symbolTable)));
+}
+
+LogicalResult NormalizeOp::verify() {
+  // C1
+  if (!getEpsilon().isFinite() || getEpsilon().isNegative() || getEpsilon().isZero()) {
+    return emitOpError("expects a finite epsilon above 0, got ") << getEpsilonAttr();
+  }
+  return success();
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Primitive mathematics on rows: look-ups, linear maps, element-wise functions, norms, pooling.
+#ifndef HEDDLE_TRANSFORMER_ROW_OPS
+#define HEDDLE_TRANSFORMER_ROW_OPS
+
+include "dialects/Transformer/ParameterOps.td"
+
+def Transformer_GatherOp : Transformer_Op<"gather",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the row of a table for each id";
+  let description = [{
+    `result[t, :] = table[ids[t], :]`.
+
+    Constraints:
+    - C1: the table is a parameter of rank 2 whose width is the result's.
+
+    ```mlir
+    %x = transformer.gather @word.weight[%ids] : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$table, Transformer_Ids:$ids);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$table `[` $ids `]` attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::StringRef":$table, "::mlir::Value":$ids,
+                                 "int64_t":$width)>];
+}
+
+def Transformer_PositionsOp : Transformer_Op<"positions", [Pure]> {
+  let summary = "the position of each row in its sequence, from `offset`";
+  let description = [{
+    `result[t] = offset + t - first row of the sequence of t`.
+
+    Constraints:
+    - C1: the offset is not negative.
+
+    ```mlir
+    %p = transformer.positions %rows {offset = 2 : i64}
+    ```
+  }];
+  let arguments = (ins Transformer_SegmentsType:$rows, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let results = (outs Transformer_Ids:$result);
+  let assemblyFormat = "$rows attr-dict";
+  let hasVerifier = 1;
+}
+
+def Transformer_LinearOp : Transformer_Op<"linear",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "x W^T + b";
+  let description = [{
+    `result[t, n] = sum over k of input[t, k] * weight[n, k], plus bias[n]`.
+
+    Constraints:
+    - C1: the weight is a parameter of shape [result width, input width].
+    - C2: the bias, if there is one, is a parameter of shape [result width].
+
+    ```mlir
+    %q = transformer.linear %x, @query.weight, @query.bias : tensor<?x384xf32> -> tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, FlatSymbolRefAttr:$weight,
+                       OptionalAttr<FlatSymbolRefAttr>:$bias);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $input `,` $weight (`,` $bias^)? attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
+def Transformer_AddOp : Transformer_Op<"add", [Pure,
+    TypesMatchWith<"the result has the type of the left operand", "lhs", "result", "$_self">]> {
+  let summary = "element-wise sum";
+  let description = [{
+    The right operand has the type of the left, or is a weight of fewer axes that is repeated along
+    the leading ones, or a rank-2 mask bias `tensor<?x?xf32>` added to scores `tensor<?xHx?xf32>`
+    for every head.
+
+    Constraints:
+    - C1: the result has the type of the left operand.
+    - C2: the right operand is of that type, of its trailing axes, or a bias of scores.
+
+    ```mlir
+    %r = transformer.add %o, %x : tensor<?x384xf32>, tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$lhs, Transformer_Tensor:$rhs);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+  let hasVerifier = 1;
+}
+
+def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, SameOperandsAndResultType]> {
+  let summary = "every element times a number";
+  let description = [{
+    Constraints:
+    - C1: the factor is finite.
+
+    ```mlir
+    %z = transformer.scale %s, 1.250000e-01 : tensor<?x12x?xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$input, F32Attr:$factor);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$input `,` $factor attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, SameOperandsAndResultType]> {
+  let summary = "a scalar function of every element";
+  let description = [{
+    `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2; `gelu_new`: x (1 + tanh(sqrt(2 / pi) (x +
+    0.044715 x^3))) / 2; `relu`: max(x, 0); `tanh`.
+
+    ```mlir
+    %g = transformer.activate gelu %i : tensor<?x1536xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_ActivationAttr:$function, Transformer_Tensor:$input);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$function $input attr-dict `:` type($input)";
+}
+
+def Transformer_LayerNormOp : Transformer_Op<"layer_norm",
+    [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "(x - mean) / sqrt(variance + epsilon) * weight + bias, over each row";
+  let description = [{
+    Constraints:
+    - C1: weight and bias are parameters of shape [width].
+    - C2: epsilon is finite and not negative.
+
+    ```mlir
+    %n = transformer.layer_norm %r, @norm.weight, @norm.bias {epsilon = 9.99999996E-13 : f32} : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, FlatSymbolRefAttr:$weight, FlatSymbolRefAttr:$bias,
+                       F32Attr:$epsilon);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$input `,` $weight `,` $bias attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def Transformer_PoolOp : Transformer_Op<"pool", [Pure,
+    TypesMatchWith<"the result has the type of the input", "input", "result", "$_self">]> {
+  let summary = "one row for each sequence: its mean, its first row, or its maximum";
+  let description = [{
+    The input's rows are those of `in`; the result's rows are sequences.
+
+    ```mlir
+    %e = transformer.pool mean %h in(%rows) : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_PoolingAttr:$method, Transformer_Rows:$input,
+                       Transformer_SegmentsType:$rows);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$method $input `in` `(` $rows `)` attr-dict `:` type($input)";
+}
+
+def Transformer_NormalizeOp : Transformer_Op<"normalize", [Pure, SameOperandsAndResultType]> {
+  let summary = "each row divided by its Euclidean length, or by epsilon if that is larger";
+  let description = [{
+    Constraints:
+    - C1: epsilon is finite and positive.
+
+    ```mlir
+    %u = transformer.normalize %e {epsilon = 9.99999996E-13 : f32} : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, F32Attr:$epsilon);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Types and type constraints of the model level.
+#ifndef HEDDLE_TRANSFORMER_TYPES
+#define HEDDLE_TRANSFORMER_TYPES
+
+include "dialects/Transformer/Dialect.td"
+
+def Transformer_SegmentsType : TypeDef<Transformer_Dialect, "Segments"> {
+  let mnemonic = "segments";
+  let summary = "which rows of a batch form one sequence, and the position of each row in it";
+}
+
+/// f32 values of any rank, for example rows `tensor<?x384xf32>` or scores `tensor<?x12x?xf32>`.
+def Transformer_Tensor : RankedTensorOf<[F32]>;
+/// Rows of activations: `tensor<?xWxf32>`, W the width.
+def Transformer_Rows : Type<And<[Transformer_Tensor.predicate,
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 2">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(0)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(1) > 0">]>,
+  "rows of activations, tensor<?xWxf32>", "::mlir::RankedTensorType">;
+/// Rows split into heads: `tensor<?xHxDxf32>`.
+def Transformer_Heads : Type<And<[Transformer_Tensor.predicate,
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 3">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(0)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(1) > 0">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(2) > 0">]>,
+  "rows split into heads, tensor<?xHxDxf32>", "::mlir::RankedTensorType">;
+/// One integer a row: `tensor<?xi32>`.
+def Transformer_Ids : Type<And<[
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(0)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getElementType().isInteger(32)">]>,
+  "one integer a row, tensor<?xi32>", "::mlir::RankedTensorType">,
+  BuildableType<"::mlir::RankedTensorType::get({::mlir::ShapedType::kDynamic}, "
+                "$_builder.getI32Type())">;
+/// Which keys a query sees: `tensor<?x?xi1>`.
+def Transformer_Mask : Type<And<[
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 2">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(0)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(1)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getElementType().isInteger(1)">]>,
+  "which keys a query sees, tensor<?x?xi1>", "::mlir::RankedTensorType">,
+  BuildableType<"::mlir::RankedTensorType::get({::mlir::ShapedType::kDynamic, "
+                "::mlir::ShapedType::kDynamic}, $_builder.getI1Type())">;
+
+#endif

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Models in C++, written as primitive mathematics: embeddings, linear maps, contractions, softmax,
+/// norms. Fused operations are the compiler's to find. A layer reads like its paper:
+///
+///     const Scope self = layer.scope("attention.self");
+///     const Tensor query = self.linear("query", x, width).splitHeads(heads);
+///     const Tensor key = self.linear("key", x, width).splitHeads(heads);
+///     const Tensor value = self.linear("value", x, width).splitHeads(heads);
+///     const Tensor scores = self.contract("thd,khd->thk", query, key, rows) * scale;
+///     const Tensor mixed = self.contract("thk,khd->thd", scores.softmax(rows), value, rows);
+///
+/// Shapes are written [t, w]: t is the number of rows of all sequences of a batch, laid end to end
+/// and never padded; w, h (heads) and d (head size) are constants; k are the keys of the row's own
+/// sequence. Values are f32, ids i32.
+///
+/// Misuse is no crash: the first error is kept, values made after it are not valid, operations on
+/// them do nothing, and build() returns that error.
+#ifndef HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H
+#define HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H
+
+#include "heddle/Status.h"
+
+#include "mlir/IR/Value.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlir {
+class MLIRContext;
+class ModuleOp;
+template <typename OpTy> class OwningOpRef;
+} // namespace mlir
+
+namespace heddle {
+
+// The enumerators are in dialects/Transformer/Transformer.h.
+namespace transformer {
+enum class Activation : uint32_t;
+enum class Pooling : uint32_t;
+enum class Visibility : uint32_t;
+} // namespace transformer
+
+struct ModelState;
+class Tensor;
+
+/// What Tensor, Ids, Mask and Segments have in common: cheap to copy, valid until build().
+class ModelValue {
+public:
+  ModelValue() = default;
+  /// Wraps a value of the program; for those who write operations of their own.
+  ModelValue(ModelState *state, mlir::Value content) : state(state), content(content) {}
+
+  /// False for what an erroneous operation returned.
+  bool valid() const { return state != nullptr && content != nullptr; }
+  /// The value in the program; null if not valid.
+  mlir::Value value() const { return content; }
+  ModelState *model() const { return state; }
+
+protected:
+  ModelState *state = nullptr;
+  mlir::Value content;
+};
+
+/// Which rows of a batch form one sequence.
+class Segments : public ModelValue {
+public:
+  using ModelValue::ModelValue;
+};
+
+/// One integer a row, [t].
+class Ids : public ModelValue {
+public:
+  using ModelValue::ModelValue;
+};
+
+/// Which keys a query sees, [t, k].
+class Mask : public ModelValue {
+public:
+  using ModelValue::ModelValue;
+
+  /// [t, k]: zero where the mask is true, `hidden` (-1e4 or less) elsewhere, to be added to scores.
+  Tensor bias(double hidden) const;
+};
+
+/// f32 values. Every operation takes its name (see Scope) from the tensor it is called on.
+class Tensor : public ModelValue {
+public:
+  using ModelValue::ModelValue;
+
+  /// The sizes, -1 for t and k; empty if not valid.
+  std::vector<int64_t> shape() const;
+  /// The size of the last axis, -1 if it is k; 0 if not valid.
+  int64_t width() const;
+
+  /// [t, h * d] to [t, h, d].
+  Tensor splitHeads(int64_t heads) const;
+  /// [t, h, d] to [t, h * d].
+  Tensor mergeHeads() const;
+  /// Axes in another order: result axis i is axis permutation[i].
+  Tensor transpose(std::span<const int64_t> permutation) const;
+  Tensor transpose(std::initializer_list<int64_t> permutation) const {
+    return transpose(std::span(permutation.begin(), permutation.size()));
+  }
+  /// [t, h, k] to the same: exp(x - max) / sum over the keys of each row and head.
+  Tensor softmax(const Segments &keys) const;
+  /// [t, h, k]: the score where the mask is true, `hidden` (-1e4 or less, or minus infinity)
+  /// elsewhere.
+  Tensor select(const Mask &mask, double hidden) const;
+  /// Any shape: a scalar function of every element.
+  Tensor activate(transformer::Activation function) const;
+  /// [t, w] to [s, w], one row for each of the s sequences.
+  Tensor pool(transformer::Pooling method, const Segments &rows) const;
+  /// [t, w] or [s, w]: each row divided by its Euclidean length, or by epsilon if that is larger.
+  Tensor normalize(double epsilon) const;
+
+  /// Any shape: the element-wise sum. The right side has the shape of the left, or is a weight with
+  /// its trailing axes, or a mask's bias [t, k] added to scores [t, h, k].
+  Tensor operator+(const Tensor &right) const;
+  /// Any shape: every element times a number.
+  Tensor operator*(double factor) const;
+};
+
+/// A weight: a tensor of the checkpoint, by name.
+class Parameter {
+public:
+  Parameter() = default;
+  Parameter(ModelState *state, std::string name, std::vector<int64_t> shape)
+      : state(state), name(std::move(name)), sizes(std::move(shape)) {}
+
+  /// The tensor's name in the checkpoint, which is the symbol's too; empty if not valid.
+  const std::string &symbol() const { return name; }
+  const std::vector<int64_t> &shape() const { return sizes; }
+  bool valid() const { return state != nullptr; }
+  ModelState *model() const { return state; }
+
+private:
+  ModelState *state = nullptr;
+  std::string name;
+  std::vector<int64_t> sizes;
+};
+
+/// What a checkpoint calls the two parameters of a layer norm.
+struct NormNames {
+  std::string_view weight = "weight";
+  std::string_view bias = "bias";
+};
+
+/// Whether a linear map has a bias.
+enum class Bias { No, Yes };
+
+/// A prefix of checkpoint names, "encoder.layer.0". Operations with parameters are named after the
+/// parameters' common prefix, "encoder.layer.0.output.dense", others after the scope; the name is
+/// the operation's location and what errors and reports call it.
+///
+/// A parameter is declared by its first use. Another use of the same name refers to the same
+/// parameter; with another shape it is an error.
+class Scope {
+public:
+  Scope(ModelState *state, std::string name) : state(state), prefix(std::move(name)) {}
+
+  /// The scope of that name below this one; dots are allowed.
+  Scope scope(std::string_view name) const;
+  /// The scope of one of several numbered layers.
+  Scope scope(std::string_view name, int64_t index) const;
+  /// The full name; empty at the root.
+  const std::string &name() const { return prefix; }
+
+  /// The parameter of that name, of rank 1 to 4.
+  Parameter parameter(std::string_view name, std::span<const int64_t> shape) const;
+  Parameter parameter(std::string_view name, std::initializer_list<int64_t> shape) const {
+    return parameter(name, std::span(shape.begin(), shape.size()));
+  }
+
+  /// The row of the table `name`.weight [size, width] for each id: [t] to [t, width].
+  Tensor gather(std::string_view name, const Ids &ids, int64_t size, int64_t width) const;
+  Tensor gather(const Parameter &table, const Ids &ids) const;
+
+  /// x W^T + b with `name`.weight [width, w] and `name`.bias [width]: [t, w] to [t, width].
+  Tensor linear(std::string_view name, const Tensor &x, int64_t width, Bias bias = Bias::Yes) const;
+  /// The same with given parameters, for example a tied table; a bias that is not valid is none.
+  Tensor linear(const Tensor &x, const Parameter &weight, const Parameter &bias = {}) const;
+
+  /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row, with `name`.weight [w]
+  /// and `name`.bias [w]: [t, w] to the same.
+  Tensor layerNorm(std::string_view name, const Tensor &x, double epsilon,
+                   NormNames names = {}) const;
+
+  /// The sum of products over the axes that the result does not have, one letter an axis as in an
+  /// Einstein summation. `t` are rows of queries and `k` the keys of the row's own sequence; all
+  /// other letters have constant sizes.
+  Tensor contract(std::string_view axes, const Tensor &left, const Tensor &right,
+                  const Segments &queries, const Segments &keys) const;
+  /// With queries and keys from the same rows.
+  Tensor contract(std::string_view axes, const Tensor &left, const Tensor &right,
+                  const Segments &rows) const {
+    return contract(axes, left, right, rows, rows);
+  }
+  /// Without an axis `k`.
+  Tensor contract(std::string_view axes, const Tensor &left, const Tensor &right) const {
+    return contract(axes, left, right, Segments(), Segments());
+  }
+
+  /// The position of each row in its sequence, counted from `offset`: [t].
+  Ids positions(const Segments &rows, int64_t offset = 0) const;
+  /// Which keys of its own sequence each query sees: [t, k].
+  Mask mask(transformer::Visibility visibility, const Segments &queries,
+            const Segments &keys) const;
+
+private:
+  std::string join(std::string_view name) const;
+
+  ModelState *state;
+  std::string prefix;
+};
+
+/// A function of the model that programs can call. Inputs and outputs keep the order in which they
+/// are declared.
+class Entry {
+public:
+  Entry(ModelState *state, size_t index) : state(state), index(index) {}
+
+  /// One integer a row, [t].
+  Ids input(std::string_view name);
+  /// The same; a caller that leaves it out means zeros.
+  Ids optionalInput(std::string_view name);
+  /// Which rows of the inputs form one sequence.
+  Segments segments() const;
+  /// The value of a parameter, for mathematics other than linear() and gather().
+  Tensor weight(const Parameter &parameter) const;
+  /// Names a result: [t, w], or [s, w] if it was pooled.
+  void output(std::string_view name, const Tensor &result);
+
+private:
+  Ids addInput(std::string_view name, bool optional);
+
+  ModelState *state;
+  size_t index;
+};
+
+/// Owns a model while it is written. Move-only; for one thread at a time. Scopes, entries and
+/// values must not outlive it.
+class ModelBuilder {
+public:
+  /// Starts an empty model; `modelType` is what info tools call it, for example "bert".
+  ModelBuilder(mlir::MLIRContext &context, std::string_view modelType);
+  ModelBuilder(ModelBuilder &&) noexcept;
+  ModelBuilder &operator=(ModelBuilder &&) noexcept;
+  ~ModelBuilder();
+
+  /// The scope of all names that begin with `name`; the root without one.
+  Scope scope(std::string_view name = {});
+  /// Starts an entry; several may be written in turns, but a value belongs to one of them.
+  Entry entry(std::string_view name);
+
+  /// The first error so far.
+  Status status() const;
+  /// Ends the model, verifies it and hands it over; only once.
+  Result<mlir::OwningOpRef<mlir::ModuleOp>> build();
+
+private:
+  std::unique_ptr<ModelState> state;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H

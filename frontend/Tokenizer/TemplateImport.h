@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a tokenizer.json puts around the ids of a text ("post_processor").
+#ifndef HEDDLE_FRONTEND_TOKENIZER_TEMPLATEIMPORT_H
+#define HEDDLE_FRONTEND_TOKENIZER_TEMPLATEIMPORT_H
+
+#include "frontend/Tokenizer/AddedTokenImport.h"
+#include "frontend/Tokenizer/VocabularyTable.h"
+#include "heddle/Status.h"
+#include "runtime/Tokenizer/Tokenizer_generated.h"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// Reads the template for one text: TemplateProcessing, BertProcessing, or none.
+Result<std::vector<manifest::TemplatePiece>>
+readTemplate(const nlohmann::json &tokenizer, const VocabularyTable &vocabulary,
+             const std::vector<ImportedToken> &addedTokens, std::string_view where);
+
+} // namespace heddle
+
+#endif // HEDDLE_FRONTEND_TOKENIZER_TEMPLATEIMPORT_H

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Checks of one entry.
+#include "runtime/Artifact/EntryCheck.h"
+
+#include "heddle/Abi.h"
+#include "runtime/Artifact/SymbolicSize.h"
+#include "runtime/Base/Utf8.h"
+
+#include <fmt/format.h>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace heddle {
+using manifest::Location;
+using manifest::Symbol;
+
+/// More dimensions than any tensor of a Transformer has.
+static constexpr size_t largestRank = 8;
+/// More than any grid has; products with row counts stay far from overflow.
+static constexpr uint32_t largestGrid = 1u << 24;
+
+/// More than any entry has; sums over ports stay far from overflow.
+static constexpr size_t mostPorts = 1024;
+
+/// One entry being checked.
+class EntryChecker {
+public:
+  EntryChecker(const manifest::Entry &entry, const manifest::Manifest &model)
+      : entry(entry), model(model), arena(SymbolicSize::of(entry.arena() ? *entry.arena() : none)),
+        written(entry.buffers()->size(), false) {}
+
+  Status run();
+
+private:
+  using Ports = flatbuffers::Vector<flatbuffers::Offset<manifest::Port>>;
+
+  Status checkShape(const flatbuffers::Vector<const manifest::Dimension *> *shape) const;
+  Status checkBuffer(const manifest::Buffer &buffer) const;
+  Status checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const;
+  Status checkBoundParameter(const manifest::Buffer &buffer, uint64_t size) const;
+  Status checkPorts(const Ports &ports, Location location) const;
+  Status checkPort(const manifest::Port &port, uint32_t index, Location location) const;
+  Status checkPortType(const manifest::Port &port, Location location) const;
+  Status checkDispatch(const manifest::Dispatch &dispatch);
+  Status checkGrid(const manifest::Grid &grid) const;
+  Status checkOperand(const manifest::Operand &operand, bool isWritten) const;
+
+  static inline const manifest::SizeExpression none{0, 0, 0};
+  const manifest::Entry &entry;
+  const manifest::Manifest &model;
+  const SymbolicSize arena;
+  std::vector<bool> written;
+};
+
+static std::string show(const SymbolicSize &size) {
+  return fmt::format("{} * tokens + {} * sequences + {} * tokens * longest", size.tokens,
+                     size.sequences, size.tokensLongest);
+}
+
+static Status checkAligned(const SymbolicSize &size, std::string_view what) {
+  if (!size.withinLimit()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} {}, expected coefficients of at most {}", what,
+                                              show(size), SymbolicSize::limit));
+  }
+  if (size.tokens % HEDDLE_ALIGNMENT != 0 || size.sequences % HEDDLE_ALIGNMENT != 0 ||
+      size.tokensLongest % HEDDLE_ALIGNMENT != 0) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} {}, expected multiples of {}", what, show(size),
+                                              HEDDLE_ALIGNMENT));
+  }
+  return {};
+}
+
+Status
+EntryChecker::checkShape(const flatbuffers::Vector<const manifest::Dimension *> *shape) const {
+  if (shape == nullptr || shape->size() == 0 || shape->size() > largestRank) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} dimensions, expected 1 to {}",
+                                              shape == nullptr ? 0 : shape->size(), largestRank));
+  }
+  for (const manifest::Dimension *const dimension : *shape) {
+    if (dimension->constant() == 0 && dimension->symbol() > Symbol::MAX) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("a dimension of symbol {}, expected at most {}",
+                                      unsigned(dimension->symbol()), unsigned(Symbol::MAX)));
+    }
+  }
+  return {};
+}
+
+Status EntryChecker::checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const {
+  if (buffer.offset() == nullptr) {
+    return HEDDLE_ERROR(DataLoss, "in the arena without an offset");
+  }
+  const SymbolicSize offset = SymbolicSize::of(*buffer.offset());
+  HEDDLE_TRY(checkAligned(offset, "offset"));
+  if (!(offset + size).fitsIn(arena)) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("ends at {}, the arena has {}", show(offset + size), show(arena)));
+  }
+  return {};
+}
+
+Status EntryChecker::checkBoundParameter(const manifest::Buffer &buffer, uint64_t size) const {
+  if (buffer.index() >= model.parameters()->size()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("parameter {}, there are {}", buffer.index(),
+                                              model.parameters()->size()));
+  }
+  const manifest::Parameter &parameter = *model.parameters()->Get(buffer.index());
+  if (parameter.element() != buffer.element() || size > parameter.size()) {
+    return HEDDLE_ERROR(
+        DataLoss,
+        fmt::format("element type {} and {} bytes, parameter {} has element type {} and {} "
+                    "bytes",
+                    unsigned(buffer.element()), size, quote(parameter.name()->string_view()),
+                    unsigned(parameter.element()), parameter.size()));
+  }
+  return {};
+}
+
+Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
+  if (buffer.location() > Location::MAX || buffer.element() > manifest::ElementType::MAX) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("location {} and element type {}, expected at most "
+                                    "{} and {}",
+                                    unsigned(buffer.location()), unsigned(buffer.element()),
+                                    unsigned(Location::MAX), unsigned(manifest::ElementType::MAX)));
+  }
+  HEDDLE_TRY(checkShape(buffer.shape()));
+  const std::optional<BufferSize> size = bufferSize(buffer);
+  if (!size || (size->constant != 0) != (buffer.location() == Location::Parameter)) {
+    return HEDDLE_ERROR(DataLoss, "a shape that is too large or of the wrong kind: expected "
+                                  "constants for a parameter; else one dimension of tokens or "
+                                  "sequences, or one of tokens and one of longest");
+  }
+  switch (buffer.location()) {
+  case Location::Arena:
+    return checkArena(buffer, size->symbolic);
+  case Location::Parameter:
+    return checkBoundParameter(buffer, size->constant);
+  case Location::Input:
+  case Location::Output: {
+    const auto &ports = buffer.location() == Location::Input ? *entry.inputs() : *entry.outputs();
+    if (buffer.index() >= ports.size()) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("port {}, there are {}", buffer.index(), ports.size()));
+    }
+    const uint32_t its = ports.Get(buffer.index())->buffer();
+    if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("port {}, whose buffer is {}", buffer.index(), its));
+    }
+    return {};
+  }
+  }
+  return {};
+}
+
+Status EntryChecker::checkPortType(const manifest::Port &port, Location location) const {
+  const manifest::Dimension &rows = *port.shape()->Get(0);
+  const bool ofTokens = rows.constant() == 0 && rows.symbol() == Symbol::Tokens;
+  const bool ofSequences = rows.constant() == 0 && rows.symbol() == Symbol::Sequences;
+  if (location == Location::Input) {
+    constexpr uint64_t largestLimit = uint64_t(std::numeric_limits<int32_t>::max()) + 1;
+    if (port.element() != manifest::ElementType::I32 || port.shape()->size() != 1 || !ofTokens) {
+      return HEDDLE_ERROR(DataLoss, "expected an input of integers, one for each token");
+    }
+    if (port.limit() == 0 || port.limit() > largestLimit) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("limit {}, expected 1 to {}", port.limit(), largestLimit));
+    }
+    return {};
+  }
+  const manifest::Buffer &buffer = *entry.buffers()->Get(port.buffer());
+  if (port.element() != manifest::ElementType::F32 || (!ofTokens && !ofSequences) ||
+      !rowBytes(buffer)) {
+    return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width, one "
+                                  "for each token or sequence");
+  }
+  return {};
+}
+
+Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
+                               Location location) const {
+  if (port.buffer() >= entry.buffers()->size()) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("buffer {}, there are {}", port.buffer(), entry.buffers()->size()));
+  }
+  const manifest::Buffer &buffer = *entry.buffers()->Get(port.buffer());
+  if (buffer.location() != location || buffer.index() != index) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("buffer {} belongs to something else", port.buffer()));
+  }
+  HEDDLE_TRY(checkShape(port.shape()));
+  bool same = port.element() == buffer.element() && port.shape()->size() == buffer.shape()->size();
+  for (uint32_t i = 0; same && i < port.shape()->size(); ++i) {
+    const manifest::Dimension &mine = *port.shape()->Get(i);
+    const manifest::Dimension &its = *buffer.shape()->Get(i);
+    same = mine.constant() == its.constant() &&
+           (mine.constant() != 0 || mine.symbol() == its.symbol());
+  }
+  if (!same) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("its type differs from that of its buffer {}", port.buffer()));
+  }
+  return checkPortType(port, location);
+}
+
+Status EntryChecker::checkPorts(const Ports &ports, Location location) const {
+  const std::string_view kind = location == Location::Input ? "input" : "output";
+  for (uint32_t i = 0; i < ports.size(); ++i) {
+    const std::string_view name = ports.Get(i)->name()->string_view();
+    HEDDLE_TRY_WITH(checkPort(*ports.Get(i), i, location), fmt::format("{} {}", kind, quote(name)));
+    for (uint32_t j = 0; j < i; ++j) {
+      if (ports.Get(j)->name()->string_view() == name) {
+        return HEDDLE_ERROR(DataLoss, fmt::format("{} {} is there twice", kind, quote(name)));
+      }
+    }
+    if (location == Location::Output && !written[ports.Get(i)->buffer()]) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("output {} is written by no dispatch", quote(name)));
+    }
+  }
+  return {};
+}
+
+Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
+  if (grid.rows() != Symbol::Tokens && grid.rows() != Symbol::Sequences) {
+    return HEDDLE_ERROR(
+        DataLoss,
+        fmt::format("grid rows of symbol {}, expected tokens or sequences", unsigned(grid.rows())));
+  }
+  if (grid.row_tile() == 0 || grid.row_tile() > largestGrid || grid.columns() == 0 ||
+      grid.columns() > largestGrid) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("grid of row tile {} and {} columns, expected 1 to {}",
+                                    grid.row_tile(), grid.columns(), largestGrid));
+  }
+  return {};
+}
+
+Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritten) const {
+  if (operand.buffer() >= entry.buffers()->size()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {}, there are {}", operand.buffer(),
+                                              entry.buffers()->size()));
+  }
+  const manifest::Buffer &buffer = *entry.buffers()->Get(operand.buffer());
+  const bool writable =
+      buffer.location() == Location::Arena || buffer.location() == Location::Output;
+  if (isWritten && !writable) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("writes buffer {}, which is an input or a parameter",
+                                              operand.buffer()));
+  }
+  if (!isWritten && writable && !written[operand.buffer()]) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("reads buffer {}, which no dispatch before it writes",
+                                              operand.buffer()));
+  }
+  // A row of a shape with more than one symbol has no first column that is constant.
+  const uint64_t row = rowBytes(buffer).value_or(1);
+  if (operand.byte_offset() >= row || operand.byte_offset() % 4 != 0) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("begins at byte {} of a row of buffer {}, expected a "
+                                              "multiple of 4 less than {}",
+                                              operand.byte_offset(), operand.buffer(), row));
+  }
+  return {};
+}
+
+Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
+  const size_t kernels = model.kernels()->size();
+  if (dispatch.kernel() >= kernels || dispatch.finish_kernel() < -1 ||
+      (dispatch.finish_kernel() >= 0 && uint32_t(dispatch.finish_kernel()) >= kernels)) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("kernels {} and {}, there are {}", dispatch.kernel(),
+                                              dispatch.finish_kernel(), kernels));
+  }
+  HEDDLE_TRY(checkGrid(*dispatch.grid()));
+  if (dispatch.operands() == nullptr || dispatch.operands()->size() == 0) {
+    return HEDDLE_ERROR(DataLoss, "no operands, expected the one it writes");
+  }
+  for (uint32_t i = 0; i < dispatch.operands()->size(); ++i) {
+    HEDDLE_TRY_WITH(checkOperand(*dispatch.operands()->Get(i), i == 0),
+                    fmt::format("operand {}", i));
+  }
+  written[dispatch.operands()->Get(0)->buffer()] = true;
+  return {};
+}
+
+Status EntryChecker::run() {
+  if (entry.max_length() > uint64_t(std::numeric_limits<int32_t>::max())) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("longest sequence {}, expected at most {}", entry.max_length(),
+                                    std::numeric_limits<int32_t>::max()));
+  }
+  if (entry.inputs()->size() > mostPorts || entry.outputs()->size() > mostPorts) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} inputs and {} outputs, expected at most {}",
+                                    entry.inputs()->size(), entry.outputs()->size(), mostPorts));
+  }
+  HEDDLE_TRY(checkAligned(arena, "arena"));
+  for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {
+    HEDDLE_TRY_WITH(checkBuffer(*entry.buffers()->Get(i)), fmt::format("buffer {}", i));
+  }
+  for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    HEDDLE_TRY_WITH(checkDispatch(dispatch),
+                    fmt::format("dispatch {} ({})", i, quote(dispatch.name()->string_view())));
+  }
+  HEDDLE_TRY(checkPorts(*entry.inputs(), Location::Input));
+  return checkPorts(*entry.outputs(), Location::Output);
+}
+
+Status checkEntry(const manifest::Entry &entry, const manifest::Manifest &model) {
+  return EntryChecker(entry, model).run();
+}
+
+} // namespace heddle

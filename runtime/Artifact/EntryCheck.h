@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The part of checkManifest() that looks at one entry: ports, buffers, dispatches and the arena.
+#ifndef HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H
+#define HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H
+
+#include "heddle/Status.h"
+#include "runtime/Artifact/Manifest_generated.h"
+
+namespace heddle {
+
+/// `model` must have passed the checks of its parameters and kernels.
+Status checkEntry(const manifest::Entry &entry, const manifest::Manifest &model);
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Checks of the tables that stand on their own; those of an entry are in EntryCheck.cpp.
+#include "runtime/Artifact/ManifestCheck.h"
+
+#include "heddle/Abi.h"
+#include "runtime/Artifact/EntryCheck.h"
+#include "runtime/Artifact/Manifest_generated.h"
+#include "runtime/Base/Utf8.h"
+
+#include <flatbuffers/flatbuffers.h>
+#include <fmt/format.h>
+#include <set>
+#include <string_view>
+
+namespace heddle {
+
+/// Scratch memory beyond these is no kernel's: a gigabyte, and a megabyte per row.
+static constexpr uint64_t largestScratch = uint64_t(1) << 30;
+static constexpr uint64_t largestScratchPerLongest = uint64_t(1) << 20;
+
+static Status checkTargets(const manifest::Manifest &model) {
+  if (model.targets()->size() == 0) {
+    return HEDDLE_ERROR(DataLoss, "no target, expected at least one");
+  }
+  std::set<std::string_view> seen;
+  for (const flatbuffers::String *const target : *model.targets()) {
+    if (!seen.insert(target->string_view()).second) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("target {} is there twice", quote(target->string_view())));
+    }
+  }
+  return {};
+}
+
+static Status checkKernel(const manifest::Kernel &kernel, size_t targets) {
+  if (kernel.symbols()->size() != targets) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} symbols, expected one for each of {} targets",
+                                              kernel.symbols()->size(), targets));
+  }
+  for (const flatbuffers::String *const symbol : *kernel.symbols()) {
+    if (symbol->size() == 0) {
+      return HEDDLE_ERROR(DataLoss, "an empty symbol");
+    }
+  }
+  if (kernel.scratch() > largestScratch ||
+      kernel.scratch_per_longest() > largestScratchPerLongest) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("scratch memory of {} bytes and {} per row of the longest "
+                                    "sequence, expected at most {} and {}",
+                                    kernel.scratch(), kernel.scratch_per_longest(), largestScratch,
+                                    largestScratchPerLongest));
+  }
+  return {};
+}
+
+static Status checkParameter(const manifest::Parameter &parameter, uint64_t weightsSize) {
+  if (parameter.element() > manifest::ElementType::MAX) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("element type {}, expected at most {}",
+                                              unsigned(parameter.element()),
+                                              unsigned(manifest::ElementType::MAX)));
+  }
+  uint64_t bytes = 4;
+  for (const uint64_t dimension : *parameter.shape()) {
+    if (dimension == 0 || __builtin_mul_overflow(bytes, dimension, &bytes)) {
+      return HEDDLE_ERROR(
+          DataLoss, fmt::format("dimension {} is zero or makes the shape too large", dimension));
+    }
+  }
+  if (bytes != parameter.size()) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} bytes, its shape has {}", parameter.size(), bytes));
+  }
+  if (parameter.offset() % HEDDLE_ALIGNMENT != 0) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("offset {}, expected a multiple of {}",
+                                              parameter.offset(), HEDDLE_ALIGNMENT));
+  }
+  if (parameter.offset() > weightsSize || parameter.size() > weightsSize - parameter.offset()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} bytes at offset {}, the weights have {}",
+                                              parameter.size(), parameter.offset(), weightsSize));
+  }
+  return {};
+}
+
+/// Checks each element of a table of named things, whose names must differ.
+template <typename Table, typename Check>
+static Status checkNamed(const Table &table, std::string_view kind, const Check &check) {
+  std::set<std::string_view> seen;
+  for (const auto *const element : table) {
+    const std::string_view name = element->name()->string_view();
+    if (name.empty() || !seen.insert(name).second) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("{} {} is there twice or has no name", kind, quote(name)));
+    }
+    HEDDLE_TRY_WITH(check(*element), fmt::format("{} {}", kind, quote(name)));
+  }
+  return {};
+}
+
+static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize) {
+  if (model.weights_size() != weightsSize) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("the manifest says {} bytes of weights, the section "
+                                              "has {}",
+                                              model.weights_size(), weightsSize));
+  }
+  HEDDLE_TRY(checkTargets(model));
+  HEDDLE_TRY(checkNamed(*model.kernels(), "kernel", [&](const manifest::Kernel &kernel) {
+    return checkKernel(kernel, model.targets()->size());
+  }));
+  HEDDLE_TRY(checkNamed(*model.parameters(), "parameter", [&](const manifest::Parameter &each) {
+    return checkParameter(each, weightsSize);
+  }));
+  return checkNamed(*model.entries(), "entry",
+                    [&](const manifest::Entry &entry) { return checkEntry(entry, model); });
+}
+
+Status checkManifest(std::span<const std::byte> bytes, uint64_t weightsSize) {
+  const auto *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+  // The verifier's own limit for one buffer.
+  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("damaged manifest: {} bytes, expected less than {}",
+                                              bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE));
+  }
+  flatbuffers::Verifier verifier(data, bytes.size());
+  if (!manifest::VerifyManifestBuffer(verifier)) {
+    return HEDDLE_ERROR(DataLoss, "damaged manifest: it is not a FlatBuffer of Heddle's schema");
+  }
+  const manifest::Manifest &model = *manifest::GetManifest(data);
+  if (model.abi() != HEDDLE_ABI) {
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("compiled for binary interface {} by {}, this runtime has {}: "
+                                 "compile the model again",
+                                 model.abi(), quote(model.producer()->string_view()), HEDDLE_ABI));
+  }
+  HEDDLE_TRY_WITH(checkTables(model, weightsSize), "damaged manifest");
+  return {};
+}
+
+} // namespace heddle

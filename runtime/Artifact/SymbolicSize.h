@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Bytes that depend on the batch: the schema's SizeExpression in arithmetic that cannot overflow
+/// unnoticed.
+#ifndef HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
+#define HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
+
+#include "heddle/Status.h"
+#include "runtime/Artifact/Manifest_generated.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace heddle {
+
+/// The sizes of the work at hand.
+struct WorkSize {
+  int64_t tokens = 0;
+  int64_t sequences = 0;
+  int64_t longest = 0;
+};
+
+/// tokens * t + sequences * s + tokens * longest * l.
+struct SymbolicSize {
+  uint64_t tokens = 0;
+  uint64_t sequences = 0;
+  uint64_t tokensLongest = 0;
+
+  /// Larger coefficients are refused in manifests, so that sums of two never overflow.
+  static constexpr uint64_t limit = uint64_t(1) << 40;
+
+  static SymbolicSize of(const manifest::SizeExpression &size) {
+    return {size.tokens(), size.sequences(), size.tokens_longest()};
+  }
+  SymbolicSize operator+(const SymbolicSize &other) const {
+    return {tokens + other.tokens, sequences + other.sequences,
+            tokensLongest + other.tokensLongest};
+  }
+  /// Whether it is at most `other` for all work, coefficient by coefficient.
+  bool fitsIn(const SymbolicSize &other) const {
+    return tokens <= other.tokens && sequences <= other.sequences &&
+           tokensLongest <= other.tokensLongest;
+  }
+  bool withinLimit() const {
+    return tokens <= limit && sequences <= limit && tokensLongest <= limit;
+  }
+  /// Every coefficient rounded up, so that what begins after it is aligned.
+  SymbolicSize alignedUp(uint64_t alignment) const {
+    auto up = [&](uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
+    return {up(tokens), up(sequences), up(tokensLongest)};
+  }
+  /// The bytes for some work; none when they exceed 2^62.
+  std::optional<uint64_t> evaluate(const WorkSize &work) const;
+};
+
+/// The bytes of a buffer whose shape has one symbolic row dimension; none if the shape is of
+/// another kind or too large. A shape of constants alone gives `constant`, else 0.
+struct BufferSize {
+  SymbolicSize symbolic;
+  uint64_t constant = 0;
+};
+std::optional<BufferSize> bufferSize(const manifest::Buffer &buffer);
+
+/// The bytes of one row: of all dimensions but the first; none if one of those is symbolic.
+std::optional<uint64_t> rowBytes(const manifest::Buffer &buffer);
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writing beside, then renaming.
+#include "runtime/Base/AtomicFile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <memory>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace heddle {
+
+/// What the system says about an error number.
+static std::string reason(int error) { return std::generic_category().message(error); }
+
+static Status cannot(const char *action, const std::string &path, int error) {
+  return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot {}: {}", path, action, reason(error)));
+}
+
+/// `path` with symbolic links followed, or `path` itself where nothing exists yet.
+static std::string resolve(const std::string &path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+/// A name beside `target` that no other thread or process uses.
+static std::string partialName(const std::string &target) {
+  static std::atomic<unsigned> counter = 0;
+  return fmt::format("{}.partial-{}-{}", target, ::getpid(), counter.fetch_add(1));
+}
+
+Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permissions) {
+  if (path.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "the path of a file to write is empty");
+  }
+  struct stat information;
+  if (::stat(path.c_str(), &information) == 0) {
+    if (S_ISDIR(information.st_mode)) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: is a directory, expected a file to write", path));
+    }
+    if (!S_ISREG(information.st_mode)) {
+      const int device = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+      if (device < 0) {
+        return cannot("create", path, errno);
+      }
+      return AtomicFile(path, path, "", device);
+    }
+  }
+  const std::string target = resolve(path);
+  while (true) {
+    std::string partial = partialName(target);
+    const int descriptor =
+        ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+    if (descriptor >= 0) {
+      return AtomicFile(path, target, std::move(partial), descriptor);
+    }
+    // Left over from a process of the same number that was killed: take the next name.
+    if (errno != EEXIST) {
+      return cannot("create", path, errno);
+    }
+  }
+}
+
+AtomicFile::AtomicFile(AtomicFile &&other) noexcept
+    : name(std::move(other.name)), target(std::move(other.target)),
+      partial(std::exchange(other.partial, {})), descriptor(std::exchange(other.descriptor, -1)) {}
+
+AtomicFile &AtomicFile::operator=(AtomicFile &&other) noexcept {
+  if (this != &other) {
+    discard();
+    name = std::move(other.name);
+    target = std::move(other.target);
+    partial = std::exchange(other.partial, {});
+    descriptor = std::exchange(other.descriptor, -1);
+  }
+  return *this;
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() {
+  if (descriptor >= 0) {
+    ::close(std::exchange(descriptor, -1));
+  }
+  if (!partial.empty()) {
+    ::unlink(partial.c_str());
+    partial.clear();
+  }
+}
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: written to after it was closed", name));
+  }
+  while (!bytes.empty()) {
+    // Linux writes at most 2 GiB at once; a signal or a nearly full disk makes it less.
+    const size_t request = std::min<size_t>(bytes.size(), size_t(1) << 30);
+    const ssize_t written = ::write(descriptor, bytes.data(), request);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return cannot("write", name, errno);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status AtomicFile::overwrite(size_t offset, std::span<const std::byte> bytes) {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: written to after it was closed", name));
+  }
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return cannot("write", name, errno);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += static_cast<size_t>(written);
+  }
+  return {};
+}
+
+Status AtomicFile::commit() {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: committed after it was closed", name));
+  }
+  // Some file systems report a full disk or quota only here.
+  if (::close(std::exchange(descriptor, -1)) != 0) {
+    const int error = errno;
+    discard();
+    return cannot("close", name, error);
+  }
+  if (!partial.empty()) {
+    if (std::rename(partial.c_str(), target.c_str()) != 0) {
+      const int error = errno;
+      discard();
+      return cannot("rename the finished file to its name", name, error);
+    }
+    partial.clear();
+  }
+  return {};
+}
+
+} // namespace heddle

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// An output file that is whole or absent: it is written beside its final name and renamed by
+/// commit(). Whatever goes wrong before leaves an existing file of that name as it was.
+///
+/// A name that is a device or a pipe (/dev/stdout, /dev/null) is written to directly: there is
+/// nothing to keep, and renaming would replace the device.
+#ifndef HEDDLE_RUNTIME_BASE_ATOMICFILE_H
+#define HEDDLE_RUNTIME_BASE_ATOMICFILE_H
+
+#include "heddle/Status.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heddle {
+
+/// One file being written; move-only, for one thread at a time.
+class AtomicFile {
+public:
+  /// Starts a file that will be `path`. A symbolic link is followed: the file it names is replaced.
+  /// `permissions` is subject to the process's umask; 0777 makes an executable.
+  static Result<AtomicFile> open(const std::string &path, unsigned permissions = 0666);
+
+  AtomicFile(AtomicFile &&other) noexcept;
+  AtomicFile &operator=(AtomicFile &&other) noexcept;
+  AtomicFile(const AtomicFile &) = delete;
+  AtomicFile &operator=(const AtomicFile &) = delete;
+  /// Without a successful commit() the partial file is removed.
+  ~AtomicFile();
+
+  /// Appends all of `bytes`, or fails (a full disk is InputOutput, with the system's words).
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+
+  /// Replaces bytes written before, from byte `offset`: a header that says where the rest is. It
+  /// fails on a pipe.
+  Status overwrite(size_t offset, std::span<const std::byte> bytes);
+
+  /// Closes and renames; on failure the partial file is removed. No write() may follow.
+  Status commit();
+
+  /// The path as given to open().
+  const std::string &path() const { return name; }
+
+private:
+  AtomicFile(std::string path, std::string target, std::string partial, int descriptor)
+      : name(std::move(path)), target(std::move(target)), partial(std::move(partial)),
+        descriptor(descriptor) {}
+  void discard();
+
+  std::string name;
+  // `target` is `name` with symbolic links followed; `partial` is empty for a device.
+  std::string target;
+  std::string partial;
+  int descriptor = -1;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_BASE_ATOMICFILE_H

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Threads and their barrier.
+#include "runtime/Device/Cpu/ThreadPool.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <system_error>
+
+namespace heddle {
+
+/// Looks before a waiter sleeps. A pause is 10 to 50 ns, so this is some 20 to 100 microseconds:
+/// more than dispatches differ by, less than a scheduler's slice.
+static constexpr int spins = 2000;
+
+static void pause() {
+#ifdef __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
+
+void ThreadPool::barrier() {
+  if (count == 1) {
+    return;
+  }
+  const uint32_t now = generation.load(std::memory_order_acquire);
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
+    // Nobody arrives at the next barrier before the generation has changed.
+    arrived.store(0, std::memory_order_relaxed);
+    generation.store(now + 1, std::memory_order_release);
+    generation.notify_all();
+    return;
+  }
+  for (int i = 0; i < spins; ++i) {
+    if (generation.load(std::memory_order_acquire) != now) {
+      return;
+    }
+    pause();
+  }
+  generation.wait(now, std::memory_order_acquire);
+}
+
+void *ThreadPool::workerMain(void *argument) {
+  const Worker &worker = *static_cast<Worker *>(argument);
+  ThreadPool &pool = *worker.pool;
+  while (true) {
+    // The first barrier starts a task, the second ends it.
+    pool.barrier();
+    if (pool.stopping) {
+      return nullptr;
+    }
+    pool.task(pool.taskArgument, worker.index);
+    pool.barrier();
+  }
+}
+
+void ThreadPool::runErased(ErasedTask erased, void *argument) {
+  task = erased;
+  taskArgument = argument;
+  barrier();
+  erased(argument, 0);
+  barrier();
+}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+  for (int i = 1; i < threads; ++i) {
+    pool->workers.push_back(Worker{pool.get(), i, {}});
+  }
+  // Signals are the program's own threads' affair.
+  sigset_t all;
+  sigset_t previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  int error = 0;
+  for (Worker &worker : pool->workers) {
+    error = pthread_create(&worker.thread, nullptr, workerMain, &worker);
+    if (error != 0) {
+      break;
+    }
+    pthread_setname_np(worker.thread, "heddle-worker");
+    ++pool->started;
+  }
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  if (error != 0) {
+    return HEDDLE_ERROR(ResourceExhausted,
+                        fmt::format("cannot start thread {} of {}: {}", pool->started + 1, threads,
+                                    std::generic_category().message(error)));
+  }
+  return pool;
+}
+
+ThreadPool::~ThreadPool() {
+  stopping = true;
+  // This thread also arrives in the place of those that could not be started.
+  arrived.fetch_add(count - 1 - started, std::memory_order_acq_rel);
+  barrier();
+  for (int i = 0; i < started; ++i) {
+    pthread_join(workers[static_cast<size_t>(i)].thread, nullptr);
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A fixed team of threads that meet at barriers. Dispatches of a small batch take tens of
+/// microseconds, so a waiting thread first spins and sleeps only after some time.
+#ifndef HEDDLE_RUNTIME_DEVICE_CPU_THREADPOOL_H
+#define HEDDLE_RUNTIME_DEVICE_CPU_THREADPOOL_H
+
+#include "heddle/Status.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <pthread.h>
+#include <vector>
+
+namespace heddle {
+
+/// The caller of run() is worker 0 and works with the others; a pool of one starts no thread.
+class ThreadPool {
+public:
+  /// ResourceExhausted when the system refuses a thread. `threads` is at least 1.
+  static Result<std::unique_ptr<ThreadPool>> create(int threads);
+  ThreadPool(const ThreadPool &) = delete;
+  ThreadPool &operator=(const ThreadPool &) = delete;
+  ~ThreadPool();
+
+  int threads() const { return count; }
+
+  /// Calls task(worker) on every worker, 0 to threads() - 1, and returns when all have finished.
+  /// The task must not throw. For one thread at a time.
+  template <typename Task> void run(Task &task) {
+    runErased([](void *argument, int worker) { (*static_cast<Task *>(argument))(worker); }, &task);
+  }
+
+  /// Inside a task: returns when every worker has called it. What was written before it by any is
+  /// seen after it by all.
+  void barrier();
+
+private:
+  using ErasedTask = void (*)(void *argument, int worker);
+  struct Worker {
+    ThreadPool *pool;
+    int index;
+    pthread_t thread;
+  };
+
+  explicit ThreadPool(int threads) : count(threads) {}
+  void runErased(ErasedTask erased, void *argument);
+  static void *workerMain(void *worker);
+
+  const int count;
+  // All but worker 0; the first `started` of them run. Not resized while they do.
+  std::vector<Worker> workers;
+  int started = 0;
+  ErasedTask task = nullptr;
+  void *taskArgument = nullptr;
+  bool stopping = false;
+  // On lines of their own: the first is written by each arrival, the second is what waiters watch.
+  alignas(64) std::atomic<int> arrived = 0;
+  alignas(64) std::atomic<uint32_t> generation = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_DEVICE_CPU_THREADPOOL_H

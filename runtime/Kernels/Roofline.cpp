@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Probes, compiled by Highway for every level of vector instructions.
+#include "runtime/Kernels/Roofline.h"
+
+#include "runtime/Device/Cpu/ThreadPool.h"
+#include "runtime/Device/Cpu/WorkMemory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/Kernels/Roofline.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace heddle::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// `rounds` multiply-adds on each of twelve chains: two units of latency four need eight. Answers
+/// the operations done; `sink` keeps the compiler from leaving them out.
+static double multiplyAdd(int64_t rounds, float *sink) {
+  const hn::ScalableTag<float> d;
+  const auto factor = hn::Set(d, 0.999f);
+  const auto term = hn::Set(d, 0.001f);
+  auto a0 = hn::Iota(d, 0), a1 = hn::Iota(d, 1), a2 = hn::Iota(d, 2), a3 = hn::Iota(d, 3);
+  auto a4 = hn::Iota(d, 4), a5 = hn::Iota(d, 5), a6 = hn::Iota(d, 6), a7 = hn::Iota(d, 7);
+  auto a8 = hn::Iota(d, 8), a9 = hn::Iota(d, 9), a10 = hn::Iota(d, 10), a11 = hn::Iota(d, 11);
+  for (int64_t i = 0; i < rounds; ++i) {
+    a0 = hn::MulAdd(a0, factor, term);
+    a1 = hn::MulAdd(a1, factor, term);
+    a2 = hn::MulAdd(a2, factor, term);
+    a3 = hn::MulAdd(a3, factor, term);
+    a4 = hn::MulAdd(a4, factor, term);
+    a5 = hn::MulAdd(a5, factor, term);
+    a6 = hn::MulAdd(a6, factor, term);
+    a7 = hn::MulAdd(a7, factor, term);
+    a8 = hn::MulAdd(a8, factor, term);
+    a9 = hn::MulAdd(a9, factor, term);
+    a10 = hn::MulAdd(a10, factor, term);
+    a11 = hn::MulAdd(a11, factor, term);
+  }
+  const auto sum = hn::Add(
+      hn::Add(hn::Add(hn::Add(a0, a1), hn::Add(a2, a3)), hn::Add(hn::Add(a4, a5), hn::Add(a6, a7))),
+      hn::Add(hn::Add(a8, a9), hn::Add(a10, a11)));
+  *sink = hn::GetLane(hn::SumOfLanes(d, sum));
+  return static_cast<double>(rounds) * 12 * 2 * static_cast<double>(hn::Lanes(d));
+}
+
+/// Adds up `count` integers, a multiple of 1024, from memory.
+static uint64_t readAll(const uint64_t *values, size_t count) {
+  const hn::ScalableTag<uint64_t> d;
+  const size_t lanes = hn::Lanes(d);
+  auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
+  for (size_t i = 0; i + 4 * lanes <= count; i += 4 * lanes) {
+    s0 = hn::Add(s0, hn::Load(d, values + i));
+    s1 = hn::Add(s1, hn::Load(d, values + i + lanes));
+    s2 = hn::Add(s2, hn::Load(d, values + i + 2 * lanes));
+    s3 = hn::Add(s3, hn::Load(d, values + i + 3 * lanes));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+static const char *targetName() { return hwy::TargetName(HWY_TARGET); }
+
+} // namespace heddle::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heddle {
+HWY_EXPORT(multiplyAdd);
+HWY_EXPORT(readAll);
+HWY_EXPORT(targetName);
+
+/// Tries of each measurement; the best counts, as everything else only ever makes it slower.
+static constexpr int tries = 7;
+static constexpr int64_t roundsPerTry = 4'000'000;
+/// Twice the largest last-level caches of today's sockets, shared by the threads.
+static constexpr uint64_t bytesToRead = uint64_t(768) << 20;
+
+static double secondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The best rate of `work(worker)`, which answers the amount done, over the threads of a pool.
+template <typename Work> static double bestRate(ThreadPool &pool, const Work &work) {
+  double best = 0;
+  for (int i = 0; i < tries; ++i) {
+    std::atomic<double> amount = 0;
+    std::chrono::steady_clock::time_point begin;
+    auto task = [&](int worker) {
+      pool.barrier();
+      if (worker == 0) {
+        begin = std::chrono::steady_clock::now();
+      }
+      const double done = work(worker);
+      for (double before = amount; !amount.compare_exchange_weak(before, before + done);) {
+      }
+    };
+    pool.run(task);
+    best = std::max(best, amount / secondsSince(begin) / 1e9);
+  }
+  return best;
+}
+
+Result<double> measureFmaPeak(int threads) {
+  HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
+  std::atomic<float> keep = 0;
+  return bestRate(*pool, [&](int) {
+    float sink = 0;
+    const double operations = HWY_DYNAMIC_DISPATCH(multiplyAdd)(roundsPerTry, &sink);
+    keep.store(sink, std::memory_order_relaxed);
+    return operations;
+  });
+}
+
+Result<double> measureReadBandwidth(int threads) {
+  HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
+  WorkMemory memory;
+  HEDDLE_TRY(memory.reserve(bytesToRead));
+  const uint64_t share = bytesToRead / static_cast<uint64_t>(threads) / 8192 * 8192;
+  std::atomic<uint64_t> keep = 0;
+  auto own = [&](int worker) { return memory.data() + share * static_cast<uint64_t>(worker); };
+  // Pages that were never written are all the same one.
+  auto fill = [&](int worker) { std::memset(own(worker), 1, share); };
+  pool->run(fill);
+  return bestRate(*pool, [&](int worker) {
+    const auto *const values = reinterpret_cast<const uint64_t *>(own(worker));
+    keep += HWY_DYNAMIC_DISPATCH(readAll)(values, share / sizeof(uint64_t));
+    return static_cast<double>(share);
+  });
+}
+
+std::string_view rooflineTarget() { return HWY_DYNAMIC_DISPATCH(targetName)(); }
+
+} // namespace heddle
+#endif // HWY_ONCE

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Checking of a run's arguments.
+#include "runtime/Session/Batch.h"
+
+#include "runtime/Base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+/// Row numbers are 32-bit integers in compiled code.
+static constexpr int64_t mostTokens = std::numeric_limits<int32_t>::max() - 64;
+
+static std::string namesOf(const std::vector<PortInfo> &ports) {
+  std::string names;
+  for (const PortInfo &port : ports) {
+    names += (names.empty() ? "" : ", ") + quote(port.name);
+  }
+  return names.empty() ? "none" : names;
+}
+
+/// The number of the port of that name, or ports.size().
+static size_t findPort(const std::vector<PortInfo> &ports, std::string_view name) {
+  const auto found = std::find_if(ports.begin(), ports.end(),
+                                  [&](const PortInfo &port) { return port.name == name; });
+  return static_cast<size_t>(found - ports.begin());
+}
+
+Status Batch::bindLengths(const EntryInfo &entry) {
+  tokenCount = 0;
+  for (size_t i = 0; i < sequenceLengths.size(); ++i) {
+    const int64_t length = sequenceLengths[i];
+    if (length <= 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("sequence {} has {} tokens, expected at least 1", i, length));
+    }
+    if (entry.maxLength != 0 && length > entry.maxLength) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("sequence {} has {} tokens, the model allows at "
+                                                  "most {}",
+                                                  i, length, entry.maxLength));
+    }
+    tokenCount += length;
+    if (tokenCount > mostTokens) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("sequences 0 to {} have {} tokens, expected at "
+                                                  "most {} in a batch",
+                                                  i, tokenCount, mostTokens));
+    }
+  }
+  return {};
+}
+
+Status Batch::checkIds(const PortInfo &port, std::span<const int32_t> values) const {
+  const auto limit = static_cast<uint64_t>(port.limit);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] >= 0 && static_cast<uint64_t>(values[i]) < limit) {
+      continue;
+    }
+    size_t sequence = 0;
+    int64_t position = static_cast<int64_t>(i);
+    while (position >= sequenceLengths[sequence]) {
+      position -= sequenceLengths[sequence++];
+    }
+    return HEDDLE_ERROR(OutOfRange,
+                        fmt::format("input {} has the value {} at position {} (sequence {}, token "
+                                    "{}), expected 0 to {}",
+                                    quote(port.name), values[i], i, sequence, position, limit - 1));
+  }
+  return {};
+}
+
+Status Batch::bindInput(const EntryInfo &entry, const Input &input) {
+  const size_t index = findPort(entry.inputs, input.name);
+  if (index == entry.inputs.size()) {
+    return HEDDLE_ERROR(NotFound, fmt::format("no input {}, there are {}", quote(input.name),
+                                              namesOf(entry.inputs)));
+  }
+  if (inputsGiven[index]) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("input {} is given twice", quote(input.name)));
+  }
+  if (input.values.size() != static_cast<size_t>(tokenCount)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("input {} has {} values, the lengths add up to {}",
+                                    quote(input.name), input.values.size(), tokenCount));
+  }
+  inputsGiven[index] = true;
+  inputValues[index] = input.values.data();
+  return checkIds(entry.inputs[index], input.values);
+}
+
+Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
+  const size_t index = findPort(entry.outputs, output.name);
+  if (index == entry.outputs.size()) {
+    return HEDDLE_ERROR(NotFound, fmt::format("no output {}, there are {}", quote(output.name),
+                                              namesOf(entry.outputs)));
+  }
+  if (outputsRequested[index]) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("output {} is given twice", quote(output.name)));
+  }
+  const std::vector<int64_t> &shape = entry.outputs[index].shape;
+  const int64_t rows =
+      shape[0] == tokensDimension ? tokenCount : static_cast<int64_t>(sequenceLengths.size());
+  int64_t width = 1;
+  for (size_t i = 1; i < shape.size(); ++i) {
+    width *= shape[i];
+  }
+  // Rows are below 2^31 and a manifest's width below 2^40: no overflow in 128 bits.
+  if (static_cast<unsigned __int128>(rows) * static_cast<unsigned __int128>(width) !=
+      output.values.size()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("output {} has room for {} floats, expected {} rows of {}",
+                                    quote(output.name), output.values.size(), rows, width));
+  }
+  outputsRequested[index] = true;
+  outputValues[index] = output.values.data();
+  return {};
+}
+
+Status Batch::bind(const EntryInfo &entry, std::span<const int32_t> lengths,
+                   std::span<const Input> inputs, std::span<const Output> outputs) {
+  sequenceLengths = lengths;
+  inputValues.assign(entry.inputs.size(), nullptr);
+  inputsGiven.assign(entry.inputs.size(), false);
+  outputValues.assign(entry.outputs.size(), nullptr);
+  outputsRequested.assign(entry.outputs.size(), false);
+  HEDDLE_TRY(bindLengths(entry));
+  for (const Input &input : inputs) {
+    HEDDLE_TRY(bindInput(entry, input));
+  }
+  for (size_t i = 0; i < entry.inputs.size(); ++i) {
+    if (!inputsGiven[i] && !entry.inputs[i].optional) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("input {} is missing", quote(entry.inputs[i].name)));
+    }
+  }
+  for (const Output &output : outputs) {
+    HEDDLE_TRY(bindOutput(entry, output));
+  }
+  return {};
+}
+
+} // namespace heddle

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The arguments of one run, checked: what the executor may rely on.
+#ifndef HEDDLE_RUNTIME_SESSION_BATCH_H
+#define HEDDLE_RUNTIME_SESSION_BATCH_H
+
+#include "heddle/Session.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+/// A batch for one entry. Refers to the caller's memory.
+class Batch {
+public:
+  /// Checks everything the caller says against the entry.
+  Status bind(const EntryInfo &entry, std::span<const int32_t> sequenceLengths,
+              std::span<const Input> inputs, std::span<const Output> outputs);
+
+  std::span<const int32_t> lengths() const { return sequenceLengths; }
+  int64_t tokens() const { return tokenCount; }
+  /// [tokens], by the number of the input; null: all zeros.
+  const std::vector<const int32_t *> &inputs() const { return inputValues; }
+  /// By the number of the output; null unless requested.
+  const std::vector<float *> &outputs() const { return outputValues; }
+  /// Which outputs were asked for. (With no sequences their pointers may be null.)
+  const std::vector<bool> &requested() const { return outputsRequested; }
+
+private:
+  Status bindLengths(const EntryInfo &entry);
+  Status bindInput(const EntryInfo &entry, const Input &input);
+  Status bindOutput(const EntryInfo &entry, const Output &output);
+  Status checkIds(const PortInfo &port, std::span<const int32_t> values) const;
+
+  std::span<const int32_t> sequenceLengths;
+  int64_t tokenCount = 0;
+  std::vector<const int32_t *> inputValues;
+  std::vector<bool> inputsGiven;
+  std::vector<float *> outputValues;
+  std::vector<bool> outputsRequested;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_BATCH_H

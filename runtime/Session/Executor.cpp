@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Execution.
+#include "runtime/Session/Executor.h"
+
+#include "runtime/Artifact/Layout.h"
+#include "runtime/Device/Cpu/FloatingPoint.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace heddle {
+
+/// A part of a division of work.
+struct Range {
+  int64_t begin;
+  int64_t end;
+};
+
+/// Part `index` of `parts` of [0, size), cut at multiples of `tile`, as evenly as that allows.
+static Range partOf(int64_t size, int64_t tile, int index, int parts) {
+  const int64_t tiles = (size + tile - 1) / tile;
+  return {std::min(size, tiles * index / parts * tile),
+          std::min(size, tiles * (index + 1) / parts * tile)};
+}
+
+/// The mean load over the largest when `pieces` are shared by `threads`.
+static double evenness(int64_t pieces, int threads) {
+  const int64_t rounds = (pieces + threads - 1) / threads;
+  return static_cast<double>(pieces) / static_cast<double>(rounds * threads);
+}
+
+/// Whether a dispatch is better divided by columns: rows are the first choice, as a thread then
+/// reads on what it wrote, but too few of them leave threads idle.
+static bool dividesColumns(const PlannedDispatch &dispatch, int64_t rows, int threads) {
+  const int64_t tiles = (rows + dispatch.rowTile - 1) / dispatch.rowTile;
+  return tiles < int64_t(threads) * 2 && dispatch.columns > 1 &&
+         evenness(dispatch.columns, threads) > evenness(tiles, threads);
+}
+
+Executor::Executor(std::unique_ptr<ThreadPool> threads, const SessionOptions &options, size_t costs)
+    : pool(std::move(threads)), options(options), workers(static_cast<size_t>(pool->threads())) {
+  for (Worker &worker : workers) {
+    worker.costs.resize(options.profile ? costs : 0);
+  }
+}
+
+/// The parts are in the order arena, outputs, inputs, offsets, sequence numbers, scratch; each
+/// begins aligned, and after each there is room to read on.
+Result<Executor::Layout> Executor::layoutOf(const Plan &plan, const Chunk &chunk, int threads) {
+  const WorkSize work{chunk.tokens, chunk.sequences, chunk.longest};
+  const std::optional<uint64_t> memory = plan.memory.evaluate(work);
+  if (!memory) {
+    return HEDDLE_ERROR(ResourceExhausted,
+                        fmt::format("{} tokens in {} sequences, the longest of {}, need more than "
+                                    "2^62 bytes of working memory",
+                                    chunk.tokens, chunk.sequences, chunk.longest));
+  }
+  const auto tokens = static_cast<uint64_t>(chunk.tokens);
+  const auto sequences = static_cast<uint64_t>(chunk.sequences);
+  auto padded = [](uint64_t bytes) { return alignUp(bytes, HEDDLE_ALIGNMENT) + HEDDLE_ALIGNMENT; };
+  Layout layout{};
+  layout.inputs = padded(*memory);
+  layout.inputStride = padded(tokens * sizeof(int32_t));
+  layout.offsets = layout.inputs + layout.inputStride * plan.inputsUsed.size();
+  layout.sequenceOf = layout.offsets + padded((sequences + 1) * sizeof(int32_t));
+  layout.scratch = layout.sequenceOf + padded(tokens * sizeof(int32_t));
+  layout.scratchStride =
+      padded(plan.scratch + plan.scratchPerLongest * static_cast<uint64_t>(chunk.longest));
+  layout.total = layout.scratch + layout.scratchStride * static_cast<uint64_t>(threads);
+  return layout;
+}
+
+/// The rows of a chunk in an output or of an output.
+static Range rowsOf(const Chunk &chunk, bool overTokens) {
+  return overTokens ? Range{chunk.firstToken, chunk.firstToken + chunk.tokens}
+                    : Range{chunk.firstSequence, chunk.firstSequence + chunk.sequences};
+}
+
+/// Where a chunk's rows of an output are in the caller's memory, if they can be computed there.
+static std::byte *directAddress(const PlannedOutput &output, float *values, const Chunk &chunk) {
+  if (!output.requested || output.readBack) {
+    return nullptr;
+  }
+  std::byte *const address =
+      reinterpret_cast<std::byte *>(values) +
+      static_cast<uint64_t>(rowsOf(chunk, output.overTokens).begin) * output.rowBytes;
+  return reinterpret_cast<uintptr_t>(address) % HEDDLE_ALIGNMENT == 0 ? address : nullptr;
+}
+
+void *Executor::outputAddress(const Job &job, const Chunk &chunk, uint32_t port,
+                              Worker &worker) const {
+  const PlannedOutput &output = job.plan.outputs[port];
+  std::byte *const direct = directAddress(output, job.batch.outputs()[port], chunk);
+  const WorkSize work{chunk.tokens, chunk.sequences, chunk.longest};
+  return direct != nullptr ? direct : worker.memory.data() + *output.offset.evaluate(work);
+}
+
+/// Fills in what does not depend on the dispatch; `scratch` and `operands` are the caller's to set.
+HeddleKernelContext Executor::prepare(const Job &job, const Chunk &chunk, const Layout &layout,
+                                      Worker &worker) const {
+  std::byte *const memory = worker.memory.data();
+  const auto tokens = static_cast<size_t>(chunk.tokens);
+  for (size_t i = 0; i < job.plan.inputsUsed.size(); ++i) {
+    // Copied, because kernels may count on alignment and read past the end.
+    std::byte *const copy = memory + layout.inputs + layout.inputStride * i;
+    if (!job.plan.inputsUsed[i]) {
+      continue;
+    }
+    if (const int32_t *const values = job.batch.inputs()[i]) {
+      std::memcpy(copy, values + chunk.firstToken, tokens * sizeof(int32_t));
+    } else {
+      std::memset(copy, 0, tokens * sizeof(int32_t));
+    }
+  }
+  auto *const offsets = reinterpret_cast<int32_t *>(memory + layout.offsets);
+  auto *const sequenceOf = reinterpret_cast<int32_t *>(memory + layout.sequenceOf);
+  offsets[0] = 0;
+  for (int64_t i = 0; i < chunk.sequences; ++i) {
+    const int32_t length = job.batch.lengths()[static_cast<size_t>(chunk.firstSequence + i)];
+    offsets[i + 1] = offsets[i] + length;
+    std::fill_n(sequenceOf + offsets[i], length, static_cast<int32_t>(i));
+  }
+  const WorkSize work{chunk.tokens, chunk.sequences, chunk.longest};
+  for (size_t i = 0; i < job.plan.buffers.size(); ++i) {
+    const BufferPlace &place = job.plan.buffers[i];
+    switch (place.kind) {
+    case BufferPlace::Kind::Unused:
+      worker.bases[i] = nullptr;
+      break;
+    case BufferPlace::Kind::Memory:
+      worker.bases[i] = memory + *place.offset.evaluate(work);
+      break;
+    case BufferPlace::Kind::Weights:
+      worker.bases[i] = const_cast<void *>(place.address);
+      break;
+    case BufferPlace::Kind::Input:
+      worker.bases[i] = memory + layout.inputs + layout.inputStride * place.port;
+      break;
+    case BufferPlace::Kind::Output:
+      worker.bases[i] = outputAddress(job, chunk, place.port, worker);
+      break;
+    }
+  }
+  for (size_t i = 0; i < job.plan.operands.size(); ++i) {
+    const PlannedOperand &operand = job.plan.operands[i];
+    worker.operands[i] =
+        static_cast<std::byte *>(worker.bases[operand.buffer]) + operand.byteOffset;
+  }
+  return {nullptr,      offsets,         sequenceOf,   memory + layout.scratch,
+          chunk.tokens, chunk.sequences, chunk.longest};
+}
+
+void Executor::copyOutputs(const Job &job, const Chunk &chunk, Worker &worker) const {
+  for (uint32_t port = 0; port < job.plan.outputs.size(); ++port) {
+    const PlannedOutput &output = job.plan.outputs[port];
+    float *const values = job.batch.outputs()[port];
+    if (!output.requested || directAddress(output, values, chunk) != nullptr) {
+      continue;
+    }
+    const Range rows = rowsOf(chunk, output.overTokens);
+    std::memcpy(reinterpret_cast<std::byte *>(values) +
+                    static_cast<uint64_t>(rows.begin) * output.rowBytes,
+                outputAddress(job, chunk, port, worker),
+                static_cast<uint64_t>(rows.end - rows.begin) * output.rowBytes);
+  }
+}
+
+/// Runs `call`, and with SessionOptions::profile writes down how long it took; `counts` on the one
+/// worker that counts the call.
+template <typename Call>
+void Executor::timed(const Job &job, const PlannedDispatch &dispatch, const Chunk &chunk,
+                     Worker &worker, bool counts, const Call &call) {
+  if (!options.profile) {
+    call();
+    return;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  DispatchCost &cost = worker.costs[job.firstCost + dispatch.index];
+  cost.seconds += time.count();
+  if (counts) {
+    cost.calls += 1;
+    cost.flops += dispatch.flopsPerToken * static_cast<double>(chunk.tokens) +
+                  dispatch.flopsPerTokenKey * chunk.pairs;
+  }
+}
+
+void Executor::runChunk(const Job &job, const Chunk &chunk, Worker &worker) {
+  // Memory for the largest chunk was reserved, so this cannot fail.
+  const Result<Layout> layout = layoutOf(job.plan, chunk, 1);
+  HeddleKernelContext context = prepare(job, chunk, *layout, worker);
+  for (const PlannedDispatch &dispatch : job.plan.dispatches) {
+    context.operands = worker.operands.data() + dispatch.firstOperand;
+    const int64_t rows = dispatch.overTokens ? chunk.tokens : chunk.sequences;
+    timed(job, dispatch, chunk, worker, true, [&] {
+      dispatch.kernel(&context, 0, rows, 0, dispatch.columns);
+      if (dispatch.finish != nullptr) {
+        dispatch.finish(&context, 0, rows, 0, dispatch.columns);
+      }
+    });
+  }
+  copyOutputs(job, chunk, worker);
+}
+
+Status Executor::runChunked(const Job &job) {
+  uint64_t largest = 0;
+  for (const Chunk &chunk : scheduler.chunks()) {
+    HEDDLE_ASSIGN(const Layout layout, layoutOf(job.plan, chunk, 1));
+    largest = std::max(largest, layout.total);
+  }
+  const size_t used = std::min(workers.size(), scheduler.chunks().size());
+  for (size_t i = 0; i < used; ++i) {
+    HEDDLE_TRY(workers[i].memory.reserve(largest));
+    workers[i].bases.resize(job.plan.buffers.size());
+    workers[i].operands.resize(job.plan.operands.size());
+  }
+  std::atomic<size_t> next = 0;
+  auto task = [&](int index) {
+    if (static_cast<size_t>(index) >= used) {
+      return;
+    }
+    const DefaultFloatingPoint control;
+    for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < scheduler.chunks().size();
+         i = next.fetch_add(1, std::memory_order_relaxed)) {
+      runChunk(job, scheduler.chunks()[i], workers[static_cast<size_t>(index)]);
+    }
+  };
+  if (used == 1) {
+    task(0);
+  } else {
+    pool->run(task);
+  }
+  return {};
+}
+
+/// The part of one worker in a dispatch that all share.
+void Executor::shareDispatch(const PlannedDispatch &dispatch, const HeddleKernelContext &context,
+                             int worker) {
+  const int threads = pool->threads();
+  const int64_t rows = dispatch.overTokens ? context.tokens : context.sequences;
+  const Range ownRows = partOf(rows, dispatch.rowTile, worker, threads);
+  const bool byColumns = dividesColumns(dispatch, rows, threads);
+  const Range columns =
+      byColumns ? partOf(dispatch.columns, 1, worker, threads) : Range{0, dispatch.columns};
+  const Range kernelRows = byColumns ? Range{0, rows} : ownRows;
+  if (kernelRows.begin < kernelRows.end && columns.begin < columns.end) {
+    dispatch.kernel(&context, kernelRows.begin, kernelRows.end, columns.begin, columns.end);
+  }
+  if (dispatch.finish == nullptr) {
+    return;
+  }
+  if (byColumns) {
+    // A row is done when all its columns are.
+    pool->barrier();
+  }
+  if (ownRows.begin < ownRows.end) {
+    dispatch.finish(&context, ownRows.begin, ownRows.end, 0, dispatch.columns);
+  }
+}
+
+Status Executor::runCooperative(const Job &job) {
+  const Chunk &chunk = scheduler.chunks()[0];
+  HEDDLE_ASSIGN(const Layout layout, layoutOf(job.plan, chunk, pool->threads()));
+  Worker &first = workers[0];
+  HEDDLE_TRY(first.memory.reserve(layout.total));
+  first.bases.resize(job.plan.buffers.size());
+  first.operands.resize(job.plan.operands.size());
+  const HeddleKernelContext shared = prepare(job, chunk, layout, first);
+  auto task = [&](int index) {
+    const DefaultFloatingPoint control;
+    HeddleKernelContext context = shared;
+    context.scratch =
+        first.memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(index);
+    for (const PlannedDispatch &dispatch : job.plan.dispatches) {
+      context.operands = first.operands.data() + dispatch.firstOperand;
+      timed(job, dispatch, chunk, workers[static_cast<size_t>(index)], index == 0,
+            [&] { shareDispatch(dispatch, context, index); });
+      pool->barrier();
+    }
+  };
+  pool->run(task);
+  copyOutputs(job, chunk, first);
+  return {};
+}
+
+Status Executor::run(const Plan &plan, const Batch &batch, size_t firstCost) {
+  const Job job{plan, batch, firstCost};
+  SequenceCost cost{plan.flopsPerToken, plan.flopsPerTokenKey};
+  if (cost.perToken <= 0) {
+    cost.perToken = 1;
+  }
+  const int64_t chunkTokens =
+      options.chunkTokens > 0 ? options.chunkTokens : Scheduler::defaultChunkTokens;
+  const bool chunked =
+      scheduler.cut(batch.lengths(), cost, pool->threads(), chunkTokens, options.schedule);
+  return chunked ? runChunked(job) : runCooperative(job);
+}
+
+std::vector<DispatchCost> Executor::costs() const {
+  std::vector<DispatchCost> total(workers[0].costs.size());
+  for (const Worker &worker : workers) {
+    for (size_t i = 0; i < total.size(); ++i) {
+      total[i].calls += worker.costs[i].calls;
+      total[i].seconds += worker.costs[i].seconds;
+      total[i].flops += worker.costs[i].flops;
+    }
+  }
+  return total;
+}
+
+void Executor::resetCosts() {
+  for (Worker &worker : workers) {
+    std::fill(worker.costs.begin(), worker.costs.end(), DispatchCost{});
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Loaded models.
+#include "heddle/Session.h"
+
+#include "runtime/Device/Cpu/Targets.h"
+#include "runtime/Session/ModelState.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace heddle {
+
+static ElementType elementOf(manifest::ElementType element) {
+  return element == manifest::ElementType::I32 ? ElementType::I32 : ElementType::F32;
+}
+
+static int64_t dimensionOf(const manifest::Dimension &dimension) {
+  if (dimension.constant() != 0) {
+    return static_cast<int64_t>(dimension.constant());
+  }
+  switch (dimension.symbol()) {
+  case manifest::Symbol::Tokens:
+    return tokensDimension;
+  case manifest::Symbol::Sequences:
+    return sequencesDimension;
+  case manifest::Symbol::Longest:
+    return longestDimension;
+  }
+  return 0;
+}
+
+static std::vector<PortInfo>
+describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &ports, bool inputs) {
+  std::vector<PortInfo> list;
+  for (const manifest::Port *const port : ports) {
+    PortInfo info;
+    info.name = port->name()->str();
+    info.element = elementOf(port->element());
+    for (const manifest::Dimension *const dimension : *port->shape()) {
+      info.shape.push_back(dimensionOf(*dimension));
+    }
+    info.limit = inputs ? static_cast<int64_t>(port->limit()) : 0;
+    info.optional = inputs && port->optional();
+    list.push_back(std::move(info));
+  }
+  return list;
+}
+
+static EntryInfo describeEntry(const manifest::Entry &entry) {
+  EntryInfo info;
+  info.name = entry.name()->str();
+  info.inputs = describePorts(*entry.inputs(), true);
+  info.outputs = describePorts(*entry.outputs(), false);
+  info.maxLength = static_cast<int64_t>(entry.max_length());
+  if (const manifest::SizeExpression *const arena = entry.arena()) {
+    info.arenaBytesPerToken = arena->tokens();
+    info.arenaBytesPerSequence = arena->sequences();
+    info.arenaBytesPerTokenAndLongest = arena->tokens_longest();
+  }
+  info.dispatches = entry.dispatches()->size();
+  for (const manifest::Dispatch *const dispatch : *entry.dispatches()) {
+    info.flopsPerToken += dispatch->flops_per_token();
+    info.flopsPerTokenAndKey += dispatch->flops_per_token_key();
+  }
+  return info;
+}
+
+static ParameterInfo describeParameter(const manifest::Parameter &parameter) {
+  ParameterInfo info;
+  info.name = parameter.name()->str();
+  info.element = elementOf(parameter.element());
+  for (const uint64_t dimension : *parameter.shape()) {
+    info.shape.push_back(static_cast<int64_t>(dimension));
+  }
+  info.size = parameter.size();
+  info.offset = parameter.offset();
+  return info;
+}
+
+double EntryInfo::flops(std::span<const int32_t> lengths) const {
+  double total = 0;
+  for (const int32_t length : lengths) {
+    const double tokens = length;
+    total += tokens * static_cast<double>(flopsPerToken) +
+             tokens * tokens * static_cast<double>(flopsPerTokenAndKey);
+  }
+  return total;
+}
+
+Result<Model> Model::load(const std::string &path, const ModelOptions &options) {
+  return withoutExceptions([&]() -> Result<Model> {
+    auto state = std::make_shared<State>();
+    HEDDLE_ASSIGN(state->artifact,
+                  Artifact::load(path, {options.isa, options.verifyWeights, options.describeOnly}));
+    const manifest::Manifest &model = state->artifact->manifest();
+    if (const manifest::Tokenizer *const table = model.tokenizer()) {
+      Result<Tokenizer> tokenizer = Tokenizer::load(table);
+      HEDDLE_TRY_WITH(tokenizer.status(), fmt::format("{}: tokenizer", path));
+      state->tokenizer = *std::move(tokenizer);
+    }
+    for (const manifest::Entry *const entry : *model.entries()) {
+      state->entries.push_back(describeEntry(*entry));
+    }
+    for (const manifest::Parameter *const parameter : *model.parameters()) {
+      state->parameters.push_back(describeParameter(*parameter));
+    }
+    for (const flatbuffers::String *const target : *model.targets()) {
+      state->targets.push_back(target->str());
+    }
+    if (model.report_summary() != nullptr) {
+      for (const flatbuffers::String *const line : *model.report_summary()) {
+        state->reportSummary.push_back(line->str());
+      }
+    }
+    return Model(std::move(state));
+  });
+}
+
+Model::Model(std::shared_ptr<const State> state) : state(std::move(state)) {}
+Model::Model(const Model &other) = default;
+Model::Model(Model &&other) noexcept = default;
+Model &Model::operator=(const Model &other) = default;
+Model &Model::operator=(Model &&other) noexcept = default;
+Model::~Model() = default;
+
+const std::string &Model::path() const { return state->artifact->path(); }
+uint64_t Model::fileSize() const { return state->artifact->fileSize(); }
+const std::vector<EntryInfo> &Model::entries() const { return state->entries; }
+
+const EntryInfo *Model::findEntry(std::string_view name) const {
+  const auto found = std::find_if(state->entries.begin(), state->entries.end(),
+                                  [&](const EntryInfo &entry) { return entry.name == name; });
+  return found == state->entries.end() ? nullptr : &*found;
+}
+
+const std::vector<ParameterInfo> &Model::parameters() const { return state->parameters; }
+uint64_t Model::weightsSize() const { return state->artifact->weights().size(); }
+const std::vector<std::string> &Model::targets() const { return state->targets; }
+std::string_view Model::isa() const { return state->artifact->isa(); }
+
+std::string_view Model::precision() const {
+  return state->artifact->manifest().precision()->string_view();
+}
+
+std::string_view Model::modelType() const {
+  return state->artifact->manifest().model_type()->string_view();
+}
+
+std::string_view Model::producer() const {
+  return state->artifact->manifest().producer()->string_view();
+}
+
+std::string_view Model::sourceHash() const {
+  return state->artifact->manifest().source_hash()->string_view();
+}
+
+const std::vector<std::string> &Model::reportSummary() const { return state->reportSummary; }
+
+Status Model::verifyWeights() const {
+  return withoutExceptions([&] { return state->artifact->verifyWeights(); });
+}
+
+bool Model::hasTokenizer() const { return state->tokenizer.has_value(); }
+
+Result<std::vector<int32_t>> Model::tokenize(std::string_view text) const {
+  return withoutExceptions([&]() -> Result<std::vector<int32_t>> {
+    if (!state->tokenizer) {
+      return HEDDLE_ERROR(Unsupported, fmt::format("{}: the model has no tokenizer, expected one "
+                                                   "where texts are its input",
+                                                   path()));
+    }
+    return state->tokenizer->encode(text);
+  });
+}
+
+std::vector<std::string> machineTargets() { return cpuTargets(); }
+
+} // namespace heddle

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a Model shares between its copies.
+#ifndef HEDDLE_RUNTIME_SESSION_MODELSTATE_H
+#define HEDDLE_RUNTIME_SESSION_MODELSTATE_H
+
+#include "heddle/Session.h"
+#include "runtime/Artifact/Artifact.h"
+#include "runtime/Tokenizer/Tokenizer.h"
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// Immutable once loaded.
+struct Model::State {
+  std::shared_ptr<const Artifact> artifact;
+  std::optional<Tokenizer> tokenizer;
+  std::vector<EntryInfo> entries;
+  std::vector<ParameterInfo> parameters;
+  std::vector<std::string> targets;
+  std::vector<std::string> reportSummary;
+};
+
+/// Calls `function`, which answers a Status or Result; memory that runs out in it is a failure like
+/// others. (The library throws nothing else, and lets nothing out.)
+template <typename Function>
+auto withoutExceptions(const Function &function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::bad_alloc &) {
+    return HEDDLE_ERROR(ResourceExhausted, "out of memory");
+  } catch (const std::length_error &) {
+    return HEDDLE_ERROR(ResourceExhausted, "out of memory: a list is too long");
+  }
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_MODELSTATE_H

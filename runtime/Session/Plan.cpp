@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Making of plans.
+#include "runtime/Session/Plan.h"
+
+#include <algorithm>
+
+namespace heddle {
+using manifest::Location;
+
+/// Which dispatches contribute to the buffers marked in `needed`, which it extends by all that they
+/// read. A buffer may be written piece by piece: all its writers count.
+static std::vector<bool> liveDispatches(const manifest::Entry &entry, std::vector<bool> &needed) {
+  std::vector<bool> live(entry.dispatches()->size(), false);
+  for (size_t i = live.size(); i-- > 0;) {
+    const auto &operands = *entry.dispatches()->Get(static_cast<uint32_t>(i))->operands();
+    live[i] = needed[operands.Get(0)->buffer()];
+    for (uint32_t each = 1; live[i] && each < operands.size(); ++each) {
+      needed[operands.Get(each)->buffer()] = true;
+    }
+  }
+  return live;
+}
+
+static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Dispatch &dispatch,
+                        uint32_t index) {
+  PlannedDispatch planned{};
+  planned.index = index;
+  planned.kernel = artifact.kernel(dispatch.kernel());
+  const int32_t finish = dispatch.finish_kernel();
+  planned.finish = finish < 0 ? nullptr : artifact.kernel(static_cast<uint32_t>(finish));
+  planned.overTokens = dispatch.grid()->rows() == manifest::Symbol::Tokens;
+  planned.rowTile = dispatch.grid()->row_tile();
+  planned.columns = dispatch.grid()->columns();
+  planned.firstOperand = static_cast<uint32_t>(plan.operands.size());
+  planned.operandCount = dispatch.operands()->size();
+  planned.flopsPerToken = static_cast<double>(dispatch.flops_per_token());
+  planned.flopsPerTokenKey = static_cast<double>(dispatch.flops_per_token_key());
+  for (const manifest::Operand *const operand : *dispatch.operands()) {
+    plan.operands.push_back({operand->buffer(), operand->byte_offset()});
+  }
+  plan.flopsPerToken += planned.flopsPerToken;
+  plan.flopsPerTokenKey += planned.flopsPerTokenKey;
+  auto useScratch = [&](uint32_t kernel) {
+    const manifest::Kernel &used = *artifact.manifest().kernels()->Get(kernel);
+    plan.scratch = std::max(plan.scratch, used.scratch());
+    plan.scratchPerLongest = std::max(plan.scratchPerLongest, used.scratch_per_longest());
+  };
+  useScratch(dispatch.kernel());
+  if (finish >= 0) {
+    useScratch(static_cast<uint32_t>(finish));
+  }
+  plan.dispatches.push_back(planned);
+}
+
+static BufferPlace placeOf(const manifest::Buffer &buffer, const Artifact &artifact) {
+  BufferPlace place;
+  place.port = buffer.index();
+  switch (buffer.location()) {
+  case Location::Input:
+    place.kind = BufferPlace::Kind::Input;
+    break;
+  case Location::Output:
+    place.kind = BufferPlace::Kind::Output;
+    break;
+  case Location::Arena:
+    place.kind = BufferPlace::Kind::Memory;
+    place.offset = SymbolicSize::of(*buffer.offset());
+    break;
+  case Location::Parameter:
+    place.kind = BufferPlace::Kind::Weights;
+    place.address =
+        artifact.weights().data() + artifact.manifest().parameters()->Get(buffer.index())->offset();
+    break;
+  }
+  return place;
+}
+
+/// Gives every output that is computed a place after the arena.
+static void placeOutputs(Plan &plan, const manifest::Entry &entry,
+                         const std::vector<bool> &requested, const std::vector<bool> &read) {
+  plan.outputs.resize(entry.outputs()->size());
+  for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
+    const uint32_t index = entry.outputs()->Get(i)->buffer();
+    const manifest::Buffer &buffer = *entry.buffers()->Get(index);
+    PlannedOutput &output = plan.outputs[i];
+    output.requested = requested[i];
+    output.readBack = read[index];
+    output.live = plan.buffers[index].kind != BufferPlace::Kind::Unused;
+    output.overTokens = buffer.shape()->Get(0)->symbol() == manifest::Symbol::Tokens;
+    output.rowBytes = *rowBytes(buffer);
+    if (output.live) {
+      output.offset = plan.memory;
+      plan.memory = plan.memory + bufferSize(buffer)->symbolic.alignedUp(HEDDLE_ALIGNMENT);
+    }
+  }
+}
+
+Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
+                const std::vector<bool> &requested) {
+  Plan plan;
+  std::vector<bool> needed(entry.buffers()->size(), false);
+  for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
+    if (requested[i]) {
+      needed[entry.outputs()->Get(i)->buffer()] = true;
+    }
+  }
+  const std::vector<bool> live = liveDispatches(entry, needed);
+  std::vector<bool> read(needed.size(), false);
+  plan.buffers.resize(needed.size());
+  plan.inputsUsed.resize(entry.inputs()->size(), false);
+  for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
+    if (!live[i]) {
+      continue;
+    }
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    addDispatch(plan, artifact, dispatch, i);
+    for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
+      const uint32_t index = dispatch.operands()->Get(each)->buffer();
+      plan.buffers[index] = placeOf(*entry.buffers()->Get(index), artifact);
+      read[index] = read[index] || each > 0;
+      if (plan.buffers[index].kind == BufferPlace::Kind::Input) {
+        plan.inputsUsed[plan.buffers[index].port] = true;
+      }
+    }
+  }
+  plan.memory = entry.arena() == nullptr ? SymbolicSize{} : SymbolicSize::of(*entry.arena());
+  placeOutputs(plan, entry, requested, read);
+  return plan;
+}
+
+} // namespace heddle

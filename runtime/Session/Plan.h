@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// An entry prepared for one set of outputs: the dispatches that are needed for them, with their
+/// functions looked up and every operand's place decided but for the sizes of the work.
+#ifndef HEDDLE_RUNTIME_SESSION_PLAN_H
+#define HEDDLE_RUNTIME_SESSION_PLAN_H
+
+#include "heddle/Abi.h"
+#include "runtime/Artifact/Artifact.h"
+#include "runtime/Artifact/SymbolicSize.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace heddle {
+
+/// One kernel call per chunk, or one per thread.
+struct PlannedDispatch {
+  /// Its number in the entry.
+  uint32_t index;
+  HeddleKernel *kernel;
+  /// Null: none.
+  HeddleKernel *finish;
+  /// Whether rows are tokens, else sequences.
+  bool overTokens;
+  int64_t rowTile;
+  int64_t columns;
+  /// Its operands in Plan::operands.
+  uint32_t firstOperand;
+  uint32_t operandCount;
+  double flopsPerToken;
+  double flopsPerTokenKey;
+};
+
+/// Where a buffer's address comes from.
+struct BufferPlace {
+  enum class Kind : uint8_t {
+    /// No dispatch of the plan touches it.
+    Unused,
+    /// `offset` in the working memory.
+    Memory,
+    /// `address`, in the weights.
+    Weights,
+    /// The input or output number `port`.
+    Input,
+    Output
+  };
+  Kind kind = Kind::Unused;
+  uint32_t port = 0;
+  SymbolicSize offset;
+  const void *address = nullptr;
+};
+
+/// An output of the entry.
+struct PlannedOutput {
+  /// The caller wants it; else it may still be computed, for what reads it.
+  bool requested = false;
+  /// A later dispatch reads it, and kernels may read past the end of what they read: it cannot lie
+  /// in the caller's memory.
+  bool readBack = false;
+  /// A dispatch of the plan writes it.
+  bool live = false;
+  bool overTokens = false;
+  uint64_t rowBytes = 0;
+  /// Its place in the working memory when it is not computed where the caller wants it.
+  SymbolicSize offset;
+};
+
+/// An operand: a buffer, and where in it.
+struct PlannedOperand {
+  uint32_t buffer;
+  uint32_t byteOffset;
+};
+
+/// What to run; immutable once made.
+struct Plan {
+  /// `requested` has one element per output of the entry.
+  static Plan make(const Artifact &artifact, const manifest::Entry &entry,
+                   const std::vector<bool> &requested);
+
+  std::vector<PlannedDispatch> dispatches;
+  std::vector<PlannedOperand> operands;
+  std::vector<BufferPlace> buffers;
+  std::vector<PlannedOutput> outputs;
+  /// Whether an input is read, by its number.
+  std::vector<bool> inputsUsed;
+  /// The arena, and the outputs that are kept beside it.
+  SymbolicSize memory;
+  uint64_t scratch = 0;
+  uint64_t scratchPerLongest = 0;
+  /// The cost of a sequence, for sharing out the work.
+  double flopsPerToken = 0;
+  double flopsPerTokenKey = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_PLAN_H

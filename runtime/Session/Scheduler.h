@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// How a batch is shared by threads: cut into chunks of whole sequences, which need no waiting, or
+/// kept whole, when its sequences are too few or too uneven to keep all threads busy.
+#ifndef HEDDLE_RUNTIME_SESSION_SCHEDULER_H
+#define HEDDLE_RUNTIME_SESSION_SCHEDULER_H
+
+#include "heddle/Session.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+/// Consecutive sequences that pass through the graph together.
+struct Chunk {
+  int64_t firstSequence = 0;
+  int64_t sequences = 0;
+  int64_t firstToken = 0;
+  int64_t tokens = 0;
+  int64_t longest = 0;
+  /// Of all its sequences: the squares of their lengths, and the operations.
+  double pairs = 0;
+  double cost = 0;
+};
+
+/// What a sequence costs: perToken * length + perPair * length^2.
+struct SequenceCost {
+  double perToken = 1;
+  double perPair = 0;
+};
+
+/// Makes schedules; keeps its lists, so that it allocates nothing once they have grown.
+class Scheduler {
+public:
+  /// Tokens of a chunk: with rows of 1536 floats in the widest activation of a small encoder, 256
+  /// of them are 1.5 MB, which a second-level cache of 2 MB holds; and 256 rows use each weight
+  /// that is read from farther away often enough.
+  static constexpr int64_t defaultChunkTokens = 256;
+  /// Fewer are not worth reading all weights for.
+  static constexpr int64_t smallestChunkTokens = 32;
+
+  /// Cuts a batch. Returns whether the threads take the chunks one by one; else there is one chunk,
+  /// on which all of them work together.
+  bool cut(std::span<const int32_t> lengths, const SequenceCost &cost, int threads,
+           int64_t chunkTokens, Schedule wanted);
+
+  /// The chunks, costliest first.
+  std::span<const Chunk> chunks() const { return list; }
+
+private:
+  void cutInto(std::span<const int32_t> lengths, const SequenceCost &cost, int64_t count);
+  double imbalance(int threads);
+
+  std::vector<Chunk> list;
+  // Of each thread in imbalance(): when it is done.
+  std::vector<double> busy;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_SCHEDULER_H

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Sessions: plans are made when an entry is first run for a set of outputs, and kept.
+#include "heddle/Session.h"
+
+#include "runtime/Base/Utf8.h"
+#include "runtime/Session/Executor.h"
+#include "runtime/Session/ModelState.h"
+
+#include <fmt/format.h>
+#include <numeric>
+
+namespace heddle {
+
+/// More threads than a machine has use for.
+static constexpr int mostThreads = 1024;
+static constexpr std::string_view embedEntry = "embed";
+static constexpr std::string_view embedInput = "input_ids";
+static constexpr std::string_view embedOutput = "embedding";
+
+struct Session::State {
+  /// A plan, and what it is for.
+  struct Prepared {
+    size_t entry;
+    std::vector<bool> requested;
+    Plan plan;
+  };
+
+  State(const Model &model, const SessionOptions &options, std::unique_ptr<ThreadPool> pool);
+  const Plan &planFor(size_t entry);
+
+  Model model;
+  bool profiles;
+  /// Where the dispatches of each entry begin in the list of costs, and after the last their
+  /// number.
+  std::vector<size_t> firstCosts;
+  Executor executor;
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  Batch batch;
+  // Of embed(), kept for their memory.
+  std::vector<int32_t> lengths;
+  std::vector<int32_t> ids;
+};
+
+/// The running sum of the dispatches of all entries, from 0.
+static std::vector<size_t> countDispatches(const Model &model) {
+  std::vector<size_t> first{0};
+  for (const EntryInfo &entry : model.entries()) {
+    first.push_back(first.back() + static_cast<size_t>(entry.dispatches));
+  }
+  return first;
+}
+
+Session::State::State(const Model &model, const SessionOptions &options,
+                      std::unique_ptr<ThreadPool> pool)
+    : model(model), profiles(options.profile), firstCosts(countDispatches(model)),
+      executor(std::move(pool), options, firstCosts.back()) {}
+
+const Plan &Session::State::planFor(size_t entry) {
+  for (const std::unique_ptr<Prepared> &each : prepared) {
+    if (each->entry == entry && each->requested == batch.requested()) {
+      return each->plan;
+    }
+  }
+  const Artifact &artifact = *model.state->artifact;
+  const manifest::Entry &table = *artifact.manifest().entries()->Get(static_cast<uint32_t>(entry));
+  prepared.push_back(std::make_unique<Prepared>(
+      Prepared{entry, batch.requested(), Plan::make(artifact, table, batch.requested())}));
+  return prepared.back()->plan;
+}
+
+Result<Session> Session::create(const Model &model, const SessionOptions &options) {
+  return withoutExceptions([&]() -> Result<Session> {
+    if (options.threads < 1 || options.threads > mostThreads) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{} threads, expected 1 to {}",
+                                                       options.threads, mostThreads));
+    }
+    if (options.chunkTokens < 0) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("chunks of {} tokens, expected at least 1, or 0 for the usual",
+                      options.chunkTokens));
+    }
+    if (model.isa().empty()) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("{}: loaded with describeOnly, expected a model with code", model.path()));
+    }
+    HEDDLE_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(options.threads));
+    return Session(std::make_unique<State>(model, options, std::move(pool)));
+  });
+}
+
+Session::Session(std::unique_ptr<State> state) : state(std::move(state)) {}
+Session::Session(Session &&other) noexcept = default;
+Session &Session::operator=(Session &&other) noexcept = default;
+Session::~Session() = default;
+
+const Model &Session::model() const { return state->model; }
+
+/// The failure for a name that is no entry's.
+static Status noEntry(const Model &model, std::string_view name) {
+  std::string known;
+  for (const EntryInfo &entry : model.entries()) {
+    known += (known.empty() ? "" : ", ") + quote(entry.name);
+  }
+  return HEDDLE_ERROR(NotFound, fmt::format("{}: no entry {}, there are {}", model.path(),
+                                            quote(name), known.empty() ? "none" : known));
+}
+
+Status Session::run(std::string_view entry, std::span<const int32_t> lengths,
+                    std::span<const Input> inputs, std::span<const Output> outputs) {
+  return withoutExceptions([&]() -> Status {
+    const EntryInfo *const info = state->model.findEntry(entry);
+    if (info == nullptr) {
+      return noEntry(state->model, entry);
+    }
+    const std::string &name = info->name;
+    HEDDLE_TRY_WITH(state->batch.bind(*info, lengths, inputs, outputs),
+                    fmt::format("entry {}", quote(name)));
+    if (lengths.empty()) {
+      return {};
+    }
+    const auto index = static_cast<size_t>(info - state->model.entries().data());
+    const Plan &plan = state->planFor(index);
+    if (plan.dispatches.empty()) {
+      return {};
+    }
+    return state->executor.run(plan, state->batch, state->firstCosts[index]);
+  });
+}
+
+Result<int64_t> Session::embeddingWidth() const {
+  return withoutExceptions([&]() -> Result<int64_t> {
+    const EntryInfo *const entry = state->model.findEntry(embedEntry);
+    if (entry == nullptr) {
+      return noEntry(state->model, embedEntry);
+    }
+    for (const PortInfo &output : entry->outputs) {
+      if (output.name == embedOutput && output.shape.size() == 2 &&
+          output.shape[0] == sequencesDimension) {
+        return output.shape[1];
+      }
+    }
+    return HEDDLE_ERROR(NotFound,
+                        fmt::format("{}: entry {} has no output {} with a row for each "
+                                    "sequence",
+                                    state->model.path(), quote(embedEntry), quote(embedOutput)));
+  });
+}
+
+Status Session::embed(std::span<const std::string_view> texts, std::span<float> embeddings) {
+  return withoutExceptions([&]() -> Status {
+    HEDDLE_ASSIGN(const int64_t width, embeddingWidth());
+    if (embeddings.size() / static_cast<size_t>(width) != texts.size() ||
+        embeddings.size() % static_cast<size_t>(width) != 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("room for {} floats, expected {} embeddings of {}",
+                                      embeddings.size(), texts.size(), width));
+    }
+    state->lengths.clear();
+    state->ids.clear();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      Result<std::vector<int32_t>> ids = state->model.tokenize(texts[i]);
+      HEDDLE_TRY_WITH(ids.status(), fmt::format("text {}", i));
+      state->lengths.push_back(static_cast<int32_t>(ids->size()));
+      state->ids.insert(state->ids.end(), ids->begin(), ids->end());
+    }
+    const Input input{embedInput, state->ids};
+    const Output output{embedOutput, embeddings};
+    return run(embedEntry, state->lengths, {&input, 1}, {&output, 1});
+  });
+}
+
+std::vector<DispatchProfile> Session::profile() const {
+  std::vector<DispatchProfile> list;
+  if (!state->profiles) {
+    return list;
+  }
+  const std::vector<DispatchCost> costs = state->executor.costs();
+  const manifest::Manifest &model = state->model.state->artifact->manifest();
+  size_t next = 0;
+  for (const manifest::Entry *const entry : *model.entries()) {
+    for (const manifest::Dispatch *const dispatch : *entry->dispatches()) {
+      const DispatchCost &cost = costs[next++];
+      if (cost.calls != 0) {
+        list.push_back({entry->name()->str(), dispatch->name()->str(),
+                        model.kernels()->Get(dispatch->kernel())->name()->str(), cost.calls,
+                        cost.seconds, cost.flops});
+      }
+    }
+  }
+  return list;
+}
+
+void Session::resetProfile() { state->executor.resetCosts(); }
+
+} // namespace heddle

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddle bench: the time from token ids to an output, as JSON lines.
+#include "runtime/Tools/Commands.h"
+#include "runtime/Tools/MachinePeak.h"
+#include "runtime/Tools/OutputStream.h"
+#include "runtime/Tools/Timing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace heddle::tools {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+/// One entry, its work and where its lines go.
+struct Bench {
+  const BenchOptions &options;
+  Model model;
+  const EntryInfo &entry;
+  const PortInfo &input;
+  const PortInfo &output;
+  /// Operations per second, of all threads together; zero where it is not known.
+  double peak = 0;
+  OutputStream lines = OutputStream::standard();
+};
+
+/// A batch of random ids, and room for its result.
+struct Work {
+  const Shape &shape;
+  std::vector<int32_t> ids;
+  std::vector<float> result;
+};
+
+/// What a kernel or a dispatch has cost.
+struct Cost {
+  std::string name;
+  std::string kernel;
+  uint64_t calls = 0;
+  double seconds = 0;
+  double flops = 0;
+};
+} // namespace
+
+static double rounded(double value, int digits) {
+  const double scale = std::pow(10.0, digits);
+  return std::round(value * scale) / scale;
+}
+
+/// The output that is timed: token by token where there is one, as the engines Heddle is compared
+/// with give it.
+static const PortInfo &timedOutput(const EntryInfo &entry) {
+  const auto found =
+      std::find_if(entry.outputs.begin(), entry.outputs.end(),
+                   [](const PortInfo &port) { return port.name == "last_hidden_state"; });
+  return found == entry.outputs.end() ? entry.outputs.front() : *found;
+}
+
+static Work makeWork(const Bench &bench, const Shape &shape) {
+  // Low ids are special tokens and rare characters in most vocabularies.
+  constexpr int64_t firstOrdinaryId = 1000;
+  const int64_t low = bench.input.limit > firstOrdinaryId ? firstOrdinaryId : 0;
+  std::mt19937_64 random(0);
+  std::uniform_int_distribution<int32_t> ids(static_cast<int32_t>(low),
+                                             static_cast<int32_t>(bench.input.limit - 1));
+  Work work{shape, std::vector<int32_t>(static_cast<size_t>(shape.tokens())), {}};
+  std::generate(work.ids.begin(), work.ids.end(), [&] { return ids(random); });
+  const bool perToken = bench.output.shape.front() == tokensDimension;
+  const size_t rows = perToken ? work.ids.size() : shape.lengths.size();
+  work.result.resize(rows * static_cast<size_t>(rowWidth(bench.output)));
+  return work;
+}
+
+static Status runOnce(const Bench &bench, Session &session, Work &work) {
+  const Input input{bench.input.name, work.ids};
+  const Output output{bench.output.name, work.result};
+  return session.run(bench.entry.name, work.shape.lengths, {&input, 1}, {&output, 1});
+}
+
+/// Adds dispatches up by kernel, the most expensive first.
+static std::vector<Cost> costsByKernel(std::span<const DispatchProfile> profile) {
+  std::vector<Cost> costs;
+  for (const DispatchProfile &dispatch : profile) {
+    auto cost = std::find_if(costs.begin(), costs.end(),
+                             [&](const Cost &known) { return known.kernel == dispatch.kernel; });
+    if (cost == costs.end()) {
+      cost = costs.insert(costs.end(), Cost{"", dispatch.kernel});
+    }
+    cost->calls += dispatch.calls;
+    cost->seconds += dispatch.seconds;
+    cost->flops += dispatch.flops;
+  }
+  std::stable_sort(costs.begin(), costs.end(),
+                   [](const Cost &a, const Cost &b) { return a.seconds > b.seconds; });
+  return costs;
+}
+
+static std::vector<Cost> costsByDispatch(std::span<const DispatchProfile> profile) {
+  std::vector<Cost> costs;
+  for (const DispatchProfile &dispatch : profile) {
+    costs.push_back(
+        {dispatch.name, dispatch.kernel, dispatch.calls, dispatch.seconds, dispatch.flops});
+  }
+  return costs;
+}
+
+/// One line per kernel or dispatch. Seconds are those of all threads, so a rate is one thread's;
+/// times the threads it compares with the peak of all of them.
+static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind,
+                         const std::vector<Cost> &costs, int64_t runs) {
+  const double total = std::accumulate(costs.begin(), costs.end(), 0.0,
+                                       [](double sum, const Cost &c) { return sum + c.seconds; });
+  std::string lines;
+  for (const Cost &cost : costs) {
+    const int threads = bench.options.threads;
+    const double rate = cost.seconds > 0 ? cost.flops / cost.seconds * threads : 0;
+    Json line = {{"engine", "heddle"}, {"kind", kind}, {"threads", threads}, {"shape", shape.name}};
+    line["kernel"] = cost.kernel;
+    if (!cost.name.empty()) {
+      line["name"] = cost.name;
+    }
+    const auto perRun = static_cast<double>(runs);
+    line["calls"] = rounded(static_cast<double>(cost.calls) / perRun, 2);
+    line["ms"] = rounded(cost.seconds / threads / perRun * 1e3, 4);
+    line["share"] = rounded(total > 0 ? cost.seconds / total : 0, 4);
+    line["gflops"] = rounded(rate * 1e-9, 1);
+    line["fraction_of_peak"] = bench.peak > 0 ? Json(rounded(rate / bench.peak, 4)) : Json();
+    lines += line.dump() + "\n";
+  }
+  return bench.lines.write(lines);
+}
+
+/// Profiled runs for about half a second, after the plain timing so that neither disturbs the
+/// other.
+static Status writeProfile(Bench &bench, Session &profiled, Work &work, double seconds) {
+  const auto runs = std::clamp<int64_t>(static_cast<int64_t>(0.5 / seconds), 3, 1000);
+  HEDDLE_TRY(runOnce(bench, profiled, work));
+  profiled.resetProfile();
+  for (int64_t run = 0; run < runs; ++run) {
+    HEDDLE_TRY(runOnce(bench, profiled, work));
+  }
+  const std::vector<DispatchProfile> profile = profiled.profile();
+  if (bench.options.roofline) {
+    HEDDLE_TRY(writeCosts(bench, work.shape, "kernel", costsByKernel(profile), runs));
+  }
+  if (bench.options.profile) {
+    HEDDLE_TRY(writeCosts(bench, work.shape, "dispatch", costsByDispatch(profile), runs));
+  }
+  return {};
+}
+
+/// The operations of one run of what is timed: outputs that nobody asks for cost nothing.
+static Result<double> countFlops(const Bench &bench, Session &profiled, Work &work) {
+  profiled.resetProfile();
+  HEDDLE_TRY(runOnce(bench, profiled, work));
+  const std::vector<DispatchProfile> profile = profiled.profile();
+  return std::accumulate(profile.begin(), profile.end(), 0.0,
+                         [](double sum, const DispatchProfile &d) { return sum + d.flops; });
+}
+
+static Status benchShape(Bench &bench, Session &session, Session &profiled, const Shape &shape) {
+  Work work = makeWork(bench, shape);
+  HEDDLE_ASSIGN(const double seconds, timeWork([&] { return runOnce(bench, session, work); }));
+  HEDDLE_ASSIGN(const double flops, countFlops(bench, profiled, work));
+  const auto tokens = static_cast<double>(shape.tokens());
+  const double rate = flops / seconds;
+  Json line = {{"engine", "heddle"},
+               {"threads", bench.options.threads},
+               {"shape", shape.name},
+               {"tokens", shape.tokens()},
+               {"ms", rounded(seconds * 1e3, 4)},
+               {"tokens_per_s", rounded(tokens / seconds, 1)},
+               {"gflops", rounded(rate * 1e-9, 1)}};
+  line["fraction_of_peak"] = bench.peak > 0 ? Json(rounded(rate / bench.peak, 4)) : Json();
+  line["precision"] = bench.model.precision();
+  line["isa"] = bench.model.isa();
+  HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));
+  if (bench.options.roofline || bench.options.profile) {
+    HEDDLE_TRY(writeProfile(bench, profiled, work, seconds));
+  }
+  return {};
+}
+
+static Status writeMachine(Bench &bench) {
+  const int threads = bench.options.threads;
+  Json line = {{"engine", "heddle"}, {"kind", "machine"}, {"threads", threads}};
+  line["isa"] = bench.model.isa();
+  line["peak_gflops"] = bench.peak > 0 ? Json(rounded(bench.peak * 1e-9, 1)) : Json();
+  line["bandwidth_gb_per_s"] = rounded(measureBandwidth(threads) * 1e-9, 1);
+  return bench.lines.write(line.dump() + "\n");
+}
+
+Status execute(const BenchOptions &options) {
+  std::vector<Shape> shapes = options.shapes;
+  if (!options.lengths.empty()) {
+    HEDDLE_ASSIGN(Shape lengths, readLengths(options.lengths));
+    shapes.push_back(std::move(lengths));
+  }
+  HEDDLE_TRY(pinToFirstProcessors(options.threads));
+  HEDDLE_ASSIGN(Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+  HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
+  HEDDLE_ASSIGN(Session profiled,
+                Session::create(model, {.threads = options.threads, .profile = true}));
+  Bench bench{options, model, *entry, *input, timedOutput(*entry)};
+  bench.peak = measurePeakFlops(model.isa(), options.threads);
+  if (options.roofline) {
+    HEDDLE_TRY(writeMachine(bench));
+  }
+  for (const Shape &shape : shapes) {
+    HEDDLE_TRY(benchShape(bench, session, profiled, shape));
+  }
+  return bench.lines.finish();
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// CLI11 cuts the arguments into options; what their values must be is checked here, so that every
+/// message has the project's form.
+#include "runtime/Tools/CommandLine.h"
+
+#include "runtime/Base/Utf8.h"
+#include "runtime/Tools/TextReader.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <functional>
+
+namespace heddle::tools {
+
+static constexpr int threadLimit = 1024;
+
+namespace {
+/// All options of all commands as they were written.
+struct RawOptions {
+  std::string model, input, output, inputs, outputs, entry, isa, shapes, lengths;
+  std::string threads = "1";
+  bool json = false, roofline = false, profile = false;
+};
+
+/// What one command takes, and how its options become a CommandLine.
+struct Command {
+  const char *name;
+  const char *description;
+  std::function<void(CLI::App &, RawOptions &)> declare;
+  std::function<CommandLine(const CLI::App &, const RawOptions &)> read;
+};
+} // namespace
+
+static UsageError usage(const CLI::App &app, std::string message) {
+  return UsageError{std::move(message), app.get_name()};
+}
+
+/// The first of `names` that was not given, as an error.
+static std::optional<UsageError> missing(const CLI::App &app,
+                                         std::initializer_list<const char *> names) {
+  for (const char *name : names) {
+    const CLI::Option *option = app.get_option(name);
+    if (option->count() == 0) {
+      const std::string argument =
+          option->get_positional() ? option->get_name() : fmt::format("{} FILE", name);
+      return usage(app, fmt::format("{} is missing", argument));
+    }
+  }
+  return std::nullopt;
+}
+
+/// --threads as a number; zero when it is none that is allowed.
+static int threadsOf(const std::string &text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool valid = error == std::errc() && end == text.data() + text.size() && value >= 1 &&
+                     value <= threadLimit;
+  return valid ? value : 0;
+}
+
+static UsageError badThreads(const CLI::App &app, const std::string &text) {
+  return usage(app, fmt::format("--threads {} is not a number of threads, expected 1 to {}",
+                                quote(text), threadLimit));
+}
+
+static std::optional<UsageError> badInputName(const CLI::App &app, const std::string &path) {
+  if (textFormatOf(path)) {
+    return std::nullopt;
+  }
+  return usage(app,
+               fmt::format("--input {} has no known ending, expected a .txt or .jsonl file, or "
+                           "- for standard input",
+                           quote(path)));
+}
+
+static void declareModel(CLI::App &app, RawOptions &raw) {
+  app.add_option("OUT.so", raw.model, "A model that heddlec compiled")->type_name("");
+  app.add_flag("--json", raw.json, "For programs: JSON where there is a choice, no progress");
+}
+
+static void declareTexts(CLI::App &app, RawOptions &raw) {
+  app.add_option(
+         "--input", raw.input,
+         "Texts: .txt has one a line, .jsonl has {\"text\": ...} a line, - is standard input")
+      ->type_name("FILE");
+}
+
+static void declareExecution(CLI::App &app, RawOptions &raw) {
+  app.add_option("--threads", raw.threads, "Threads that compute; all give the same bits (1)")
+      ->type_name("N");
+  app.add_option("--isa", raw.isa,
+                 "The target to run, for example x86-64-v3 (the best this machine has)")
+      ->type_name("NAME");
+}
+
+static void declareEntry(CLI::App &app, RawOptions &raw) {
+  app.add_option("--entry", raw.entry, "The function of the model to run")->type_name("NAME");
+}
+
+static CommandLine readEmbed(const CLI::App &app, const RawOptions &raw) {
+  if (const auto error = missing(app, {"OUT.so", "--input"})) {
+    return *error;
+  }
+  if (const auto error = badInputName(app, raw.input)) {
+    return *error;
+  }
+  EmbedOptions options{{raw.model, raw.json}, raw.input, "-", threadsOf(raw.threads), raw.isa};
+  if (app.get_option("--output")->count() > 0) {
+    options.output = raw.output;
+  }
+  if (options.output != "-" && !options.output.ends_with(".jsonl") &&
+      !options.output.ends_with(".npy")) {
+    return usage(app,
+                 fmt::format("--output {} has no known ending, expected a .jsonl or .npy file, "
+                             "or - for standard output",
+                             quote(options.output)));
+  }
+  if (options.threads == 0) {
+    return badThreads(app, raw.threads);
+  }
+  return options;
+}
+
+static CommandLine readTokenize(const CLI::App &app, const RawOptions &raw) {
+  if (const auto error = missing(app, {"OUT.so", "--input"})) {
+    return *error;
+  }
+  if (const auto error = badInputName(app, raw.input)) {
+    return *error;
+  }
+  return TokenizeOptions{{raw.model, raw.json}, raw.input};
+}
+
+static CommandLine readRun(const CLI::App &app, const RawOptions &raw) {
+  if (const auto error = missing(app, {"OUT.so", "--inputs", "--outputs"})) {
+    return *error;
+  }
+  RunOptions options{{raw.model, raw.json},  raw.entry, raw.inputs, raw.outputs,
+                     threadsOf(raw.threads), raw.isa};
+  if (options.threads == 0) {
+    return badThreads(app, raw.threads);
+  }
+  return options;
+}
+
+static CommandLine readBench(const CLI::App &app, const RawOptions &raw) {
+  if (const auto error = missing(app, {"OUT.so"})) {
+    return *error;
+  }
+  BenchOptions options{{raw.model, raw.json},  {},      raw.lengths,  raw.entry,
+                       threadsOf(raw.threads), raw.isa, raw.roofline, raw.profile};
+  if (options.threads == 0) {
+    return badThreads(app, raw.threads);
+  }
+  if (app.get_option("--shapes")->count() > 0) {
+    Result<std::vector<Shape>> shapes = parseShapes(raw.shapes);
+    if (!shapes.ok()) {
+      return usage(app, fmt::format("--shapes: {}", shapes.status().message()));
+    }
+    options.shapes = std::move(*shapes);
+  } else if (app.get_option("--lengths")->count() == 0) {
+    return usage(app, "--shapes or --lengths is missing, expected at least one of them");
+  }
+  return options;
+}
+
+template <typename Options>
+static CommandLine readModelOnly(const CLI::App &app, const RawOptions &raw) {
+  if (const auto error = missing(app, {"OUT.so"})) {
+    return *error;
+  }
+  return Options{{raw.model, raw.json}};
+}
+
+static void declareEmbed(CLI::App &app, RawOptions &raw) {
+  declareModel(app, raw);
+  declareTexts(app, raw);
+  app.add_option(
+         "--output", raw.output,
+         "Embeddings: .jsonl has {\"text\", \"tokens\", \"embedding\"} a line, .npy a matrix "
+         "[texts, width] of float32, - is standard output (-)")
+      ->type_name("FILE");
+  declareExecution(app, raw);
+}
+
+static void declareTokenize(CLI::App &app, RawOptions &raw) {
+  declareModel(app, raw);
+  declareTexts(app, raw);
+}
+
+static void declareRun(CLI::App &app, RawOptions &raw) {
+  declareModel(app, raw);
+  declareEntry(app, raw);
+  app.add_option("--inputs", raw.inputs,
+                 "safetensors with input_ids [B,S] and, where there is padding, attention_mask "
+                 "[B,S]; or input_ids [tokens] and lengths [sequences]")
+      ->type_name("FILE");
+  app.add_option("--outputs", raw.outputs, "safetensors with all outputs of the entry, by name")
+      ->type_name("FILE");
+  declareExecution(app, raw);
+}
+
+static void declareBench(CLI::App &app, RawOptions &raw) {
+  declareModel(app, raw);
+  app.add_option("--shapes", raw.shapes, "SENTENCESxTOKENS, for example 1x16,32x128")
+      ->type_name("LIST");
+  app.add_option("--lengths", raw.lengths, "One ragged batch: the lengths in this file, one a line")
+      ->type_name("FILE");
+  declareEntry(app, raw);
+  app.add_flag("--roofline", raw.roofline,
+               "Also the share and speed of every kernel, and the machine's peak and bandwidth");
+  app.add_flag("--profile", raw.profile, "Also the share and speed of every dispatch");
+  declareExecution(app, raw);
+}
+
+static const std::vector<Command> &commands() {
+  static const std::vector<Command> all = {
+      {"embed", "Embed texts", declareEmbed, readEmbed},
+      {"tokenize", "Print the token ids of texts as .jsonl", declareTokenize, readTokenize},
+      {"run", "Run an entry over tensors in a safetensors file", declareRun, readRun},
+      {"bench", "Measure the speed of an entry, as JSON lines", declareBench, readBench},
+      {"info", "Say what is inside a compiled model", declareModel, readModelOnly<InfoOptions>},
+      {"verify", "Check structure and checksums of a compiled model", declareModel,
+       readModelOnly<VerifyOptions>},
+  };
+  return all;
+}
+
+/// The message of CLI11 in the project's form: it begins with an option or with a capital.
+static std::string lowered(std::string message) {
+  if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z') {
+    message[0] = static_cast<char>(message[0] - 'A' + 'a');
+  }
+  while (message.ends_with('.') || message.ends_with('\n')) {
+    message.pop_back();
+  }
+  return message;
+}
+
+/// What is wrong when no command was found among the arguments.
+static UsageError noCommand(const CLI::App &app) {
+  std::vector<std::string_view> names;
+  for (const Command &command : commands()) {
+    names.push_back(command.name);
+  }
+  const std::vector<std::string> rest = app.remaining();
+  const std::string seen =
+      rest.empty() ? "no command" : fmt::format("unknown command {}", quote(rest.front()));
+  return UsageError{fmt::format("{}, expected one of {}", seen, fmt::join(names, ", ")), ""};
+}
+
+CommandLine parseCommandLine(std::span<const char *const> arguments) {
+  RawOptions raw;
+  CLI::App app("Runs models that heddlec compiled", "heddle");
+  app.set_version_flag("--version", "heddle " HEDDLE_VERSION);
+  // Arguments that nobody asked for are reported below, in the project's form.
+  app.allow_extras();
+  app.prefix_command(false);
+  std::vector<CLI::App *> applications;
+  for (const Command &command : commands()) {
+    CLI::App *application = app.add_subcommand(command.name, command.description);
+    command.declare(*application, raw);
+    application->allow_extras();
+    applications.push_back(application);
+  }
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForVersion &version) {
+    return HelpText{fmt::format("{}\n", version.what())};
+  } catch (const CLI::CallForHelp &) {
+    return HelpText{app.help()};
+  } catch (const CLI::ParseError &error) {
+    const auto parsed = app.get_subcommands();
+    return UsageError{lowered(error.what()), parsed.empty() ? "" : parsed.front()->get_name()};
+  }
+  for (size_t index = 0; index < applications.size(); ++index) {
+    const CLI::App &application = *applications[index];
+    if (application.parsed()) {
+      const std::vector<std::string> rest = application.remaining();
+      if (!rest.empty()) {
+        return usage(application, fmt::format("unexpected argument {}", quote(rest.front())));
+      }
+      return commands()[index].read(application, raw);
+    }
+  }
+  return noCommand(app);
+}
+
+} // namespace heddle::tools

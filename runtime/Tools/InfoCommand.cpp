@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddle info: what a compiled model says about itself. No code of it is run, and this machine
+/// need not be able to.
+#include "runtime/Tools/Commands.h"
+#include "runtime/Tools/OutputStream.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace heddle::tools {
+
+using Json = nlohmann::ordered_json;
+
+static Json dimensionOf(int64_t dimension) {
+  switch (dimension) {
+  case tokensDimension:
+    return "tokens";
+  case sequencesDimension:
+    return "sequences";
+  case longestDimension:
+    return "longest";
+  default:
+    return dimension;
+  }
+}
+
+static std::string_view elementName(ElementType element) {
+  switch (element) {
+  case ElementType::F32:
+    return "f32";
+  case ElementType::I32:
+    return "i32";
+  }
+  return "unknown";
+}
+
+static Json describePort(const PortInfo &port, bool input) {
+  Json described = {{"name", port.name}, {"element", elementName(port.element)}};
+  described["shape"] = Json::array();
+  for (const int64_t dimension : port.shape) {
+    described["shape"].push_back(dimensionOf(dimension));
+  }
+  if (input) {
+    described["limit"] = port.limit;
+    described["optional"] = port.optional;
+  }
+  return described;
+}
+
+static Json describeEntry(const EntryInfo &entry) {
+  Json described = {{"name", entry.name}};
+  described["inputs"] = Json::array();
+  for (const PortInfo &port : entry.inputs) {
+    described["inputs"].push_back(describePort(port, true));
+  }
+  described["outputs"] = Json::array();
+  for (const PortInfo &port : entry.outputs) {
+    described["outputs"].push_back(describePort(port, false));
+  }
+  described["max_length"] = entry.maxLength;
+  described["dispatches"] = entry.dispatches;
+  described["arena_bytes_per_token"] = entry.arenaBytesPerToken;
+  described["arena_bytes_per_sequence"] = entry.arenaBytesPerSequence;
+  described["arena_bytes_per_token_and_longest"] = entry.arenaBytesPerTokenAndLongest;
+  described["flops_per_token"] = entry.flopsPerToken;
+  described["flops_per_token_and_key"] = entry.flopsPerTokenAndKey;
+  return described;
+}
+
+/// The best target of the file that this machine can run, or null.
+static Json chosenTarget(const Model &model) {
+  for (const std::string &target : machineTargets()) {
+    const std::vector<std::string> &targets = model.targets();
+    if (std::find(targets.begin(), targets.end(), target) != targets.end()) {
+      return target;
+    }
+  }
+  return {};
+}
+
+static Json describeModel(const Model &model) {
+  int64_t values = 0;
+  for (const ParameterInfo &parameter : model.parameters()) {
+    int64_t count = 1;
+    for (const int64_t dimension : parameter.shape) {
+      count *= dimension;
+    }
+    values += count;
+  }
+  Json described = {{"file", model.path()}, {"model_type", model.modelType()}};
+  described["precision"] = model.precision();
+  described["targets"] = model.targets();
+  described["this_machine"] = chosenTarget(model);
+  described["file_bytes"] = model.fileSize();
+  described["parameters"] = model.parameters().size();
+  described["parameter_values"] = values;
+  described["weights_bytes"] = model.weightsSize();
+  described["tokenizer"] = model.hasTokenizer();
+  described["source_hash"] = model.sourceHash();
+  described["producer"] = model.producer();
+  described["entries"] = Json::array();
+  for (const EntryInfo &entry : model.entries()) {
+    described["entries"].push_back(describeEntry(entry));
+  }
+  described["report_summary"] = model.reportSummary();
+  return described;
+}
+
+/// "f32 [tokens, 384]".
+static std::string typeText(const Json &port) {
+  std::vector<std::string> dimensions;
+  for (const Json &dimension : port["shape"]) {
+    dimensions.push_back(dimension.is_string() ? dimension.get<std::string>() : dimension.dump());
+  }
+  return fmt::format("{} [{}]", port["element"].get<std::string>(), fmt::join(dimensions, ", "));
+}
+
+static std::string entryText(const Json &entry) {
+  std::string text = fmt::format("entry {}\n", entry["name"].get<std::string>());
+  for (const Json &port : entry["inputs"]) {
+    text += fmt::format("  input   {}: {}, values 0 to {}{}\n", port["name"].get<std::string>(),
+                        typeText(port), port["limit"].get<int64_t>() - 1,
+                        port["optional"].get<bool>() ? ", zeros when left out" : "");
+  }
+  for (const Json &port : entry["outputs"]) {
+    text += fmt::format("  output  {}: {}\n", port["name"].get<std::string>(), typeText(port));
+  }
+  const auto longest = entry["max_length"].get<int64_t>();
+  text += fmt::format("  length  {}\n",
+                      longest == 0 ? "any" : fmt::format("at most {} tokens a sequence", longest));
+  text += fmt::format("  memory  {} bytes a token", entry["arena_bytes_per_token"].dump());
+  if (entry["arena_bytes_per_sequence"] != 0) {
+    text += fmt::format(", {} a sequence", entry["arena_bytes_per_sequence"].dump());
+  }
+  if (entry["arena_bytes_per_token_and_longest"] != 0) {
+    text += fmt::format(", {} a token and token of the longest sequence",
+                        entry["arena_bytes_per_token_and_longest"].dump());
+  }
+  return text +
+         fmt::format("\n  work    {} dispatches, {} operations a token, {} a token and key\n",
+                     entry["dispatches"].dump(), entry["flops_per_token"].dump(),
+                     entry["flops_per_token_and_key"].dump());
+}
+
+static std::string modelText(const Json &model) {
+  const auto text = [&](const char *key) { return model[key].get<std::string>(); };
+  const std::string machine = model["this_machine"].is_null()
+                                  ? "this machine can run none of them"
+                                  : fmt::format("this machine takes {}", text("this_machine"));
+  std::string out = fmt::format("model       {}, {}\n", text("model_type"), text("precision"));
+  out += fmt::format("targets     {}; {}\n",
+                     fmt::join(model["targets"].get<std::vector<std::string>>(), ", "), machine);
+  out += fmt::format("parameters  {} tensors, {} values, {} bytes\n", model["parameters"].dump(),
+                     model["parameter_values"].dump(), model["weights_bytes"].dump());
+  out += fmt::format("file        {} bytes\n", model["file_bytes"].dump());
+  out += fmt::format("tokenizer   {}\n", model["tokenizer"].get<bool>() ? "yes" : "none");
+  out += fmt::format("source      {}\n", text("source_hash"));
+  out += fmt::format("producer    {}\n", text("producer"));
+  for (const Json &entry : model["entries"]) {
+    out += entryText(entry);
+  }
+  if (!model["report_summary"].empty()) {
+    out += "passes\n";
+  }
+  for (const Json &line : model["report_summary"]) {
+    out += fmt::format("  {}\n", line.get<std::string>());
+  }
+  return out;
+}
+
+Status execute(const InfoOptions &options) {
+  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.describeOnly = true}));
+  const Json described = describeModel(model);
+  OutputStream output = OutputStream::standard();
+  const auto replace = Json::error_handler_t::replace;
+  HEDDLE_TRY(output.write(options.json ? described.dump(-1, ' ', false, replace) + "\n"
+                                       : modelText(described)));
+  return output.finish();
+}
+
+} // namespace heddle::tools

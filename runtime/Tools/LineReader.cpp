@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Cutting a stream into lines.
+#include "runtime/Tools/LineReader.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace heddle::tools {
+
+static constexpr size_t readSize = size_t(64) << 10;
+static constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
+
+static Status cannot(std::string_view action, const std::string &name, int error) {
+  const std::string message =
+      fmt::format("{}: cannot {}: {}", name, action, std::generic_category().message(error));
+  return error == ENOENT || error == ENOTDIR ? HEDDLE_ERROR(NotFound, message)
+                                             : HEDDLE_ERROR(InputOutput, message);
+}
+
+Result<LineReader> LineReader::open(const std::string &path) {
+  if (path == "-") {
+    return LineReader("standard input", STDIN_FILENO, false);
+  }
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return cannot("open", path, errno);
+  }
+  return LineReader(path, descriptor, true);
+}
+
+LineReader::LineReader(LineReader &&other) noexcept
+    : title(std::move(other.title)), descriptor(other.descriptor),
+      owned(std::exchange(other.owned, false)), ended(other.ended), line(other.line),
+      buffer(std::move(other.buffer)), begin(other.begin) {}
+
+LineReader::~LineReader() {
+  if (owned) {
+    ::close(descriptor);
+  }
+}
+
+std::string LineReader::where() const { return fmt::format("{}:{}", title, line); }
+
+/// Appends what the next read gives.
+Status LineReader::fill() {
+  buffer.erase(0, std::exchange(begin, 0));
+  const size_t size = buffer.size();
+  buffer.resize(size + readSize);
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor, buffer.data() + size, readSize);
+  } while (count < 0 && errno == EINTR);
+  const int error = errno;
+  buffer.resize(size + static_cast<size_t>(count > 0 ? count : 0));
+  if (count < 0) {
+    return cannot("read", title, error);
+  }
+  ended = count == 0;
+  return {};
+}
+
+Result<std::optional<std::string_view>> LineReader::next() {
+  size_t searched = begin;
+  size_t end = std::string::npos;
+  while ((end = buffer.find('\n', searched)) == std::string::npos && !ended) {
+    if (buffer.size() - begin > lineLimit) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}:{}: the line is longer than {} bytes, expected a shorter "
+                                      "text",
+                                      title, line + 1, lineLimit));
+    }
+    const size_t pending = buffer.size() - begin;
+    HEDDLE_TRY(fill());
+    searched = begin + pending;
+  }
+  if (end == std::string::npos && begin == buffer.size()) {
+    return std::optional<std::string_view>();
+  }
+  std::string_view text = std::string_view(buffer).substr(
+      begin, end == std::string::npos ? std::string::npos : end - begin);
+  begin = end == std::string::npos ? buffer.size() : end + 1;
+  if (++line == 1 && text.starts_with(byteOrderMark)) {
+    text.remove_prefix(byteOrderMark.size());
+  }
+  if (text.ends_with('\r')) {
+    text.remove_suffix(1);
+  }
+  return std::optional(text);
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Standard output or an atomic file.
+#include "runtime/Tools/OutputStream.h"
+
+#include <cerrno>
+#include <fmt/format.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace heddle::tools {
+
+Result<OutputStream> OutputStream::open(const std::string &path) {
+  if (path == "-") {
+    return standard();
+  }
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::open(path));
+  return OutputStream(std::move(file));
+}
+
+Status OutputStream::write(std::string_view bytes) {
+  if (file) {
+    return file->write(bytes);
+  }
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return HEDDLE_ERROR(InputOutput, fmt::format("standard output: cannot write: {}",
+                                                   std::generic_category().message(errno)));
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status OutputStream::finish() {
+  if (file) {
+    return file->commit();
+  }
+  // Nothing is buffered here; a network file system may still report a full disk on closing.
+  if (::close(::dup(STDOUT_FILENO)) != 0) {
+    return HEDDLE_ERROR(InputOutput, fmt::format("standard output: cannot close: {}",
+                                                 std::generic_category().message(errno)));
+  }
+  return {};
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Where a command's results go: standard output, or a file that appears only when it is whole.
+#ifndef HEDDLE_RUNTIME_TOOLS_OUTPUTSTREAM_H
+#define HEDDLE_RUNTIME_TOOLS_OUTPUTSTREAM_H
+
+#include "runtime/Base/AtomicFile.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heddle::tools {
+
+/// Unbuffered: hand it large pieces.
+class OutputStream {
+public:
+  /// A file, or standard output for "-".
+  static Result<OutputStream> open(const std::string &path);
+  /// Standard output.
+  static OutputStream standard() { return OutputStream(std::nullopt); }
+
+  /// Appends all of `bytes`.
+  Status write(std::string_view bytes);
+  /// Makes the file appear under its name. Without it there is none.
+  Status finish();
+
+private:
+  explicit OutputStream(std::optional<AtomicFile> file) : file(std::move(file)) {}
+
+  std::optional<AtomicFile> file;
+};
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_OUTPUTSTREAM_H

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One line on standard error that says how far the work is, for a person who waits: only on a
+/// terminal, only after the first second, gone when the work is done.
+#ifndef HEDDLE_RUNTIME_TOOLS_PROGRESS_H
+#define HEDDLE_RUNTIME_TOOLS_PROGRESS_H
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heddle::tools {
+
+/// Shows a count that grows. The line is erased by the destructor.
+class Progress {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `unit` is what is counted, in the plural. `quiet` switches it off.
+  Progress(std::string_view unit, bool quiet);
+  /// The same with another clock and another place to write to; empty `write` is quiet.
+  Progress(std::string_view unit, std::function<Clock::time_point()> now,
+           std::function<void(std::string_view)> write);
+  ~Progress();
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+
+  /// `done` of `total`, where the total is known. Cheap: at most five lines a second are written.
+  void update(int64_t done, std::optional<int64_t> total);
+
+private:
+  std::string unit;
+  std::function<Clock::time_point()> now;
+  std::function<void(std::string_view)> write;
+  Clock::time_point start;
+  Clock::time_point nextLine;
+  bool shown = false;
+};
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_PROGRESS_H

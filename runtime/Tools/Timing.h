@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// How a piece of work is timed: three runs to warm up, then at least five runs and two seconds, of
+/// which the median counts. The same rule as the measurements Heddle is compared with.
+#ifndef HEDDLE_RUNTIME_TOOLS_TIMING_H
+#define HEDDLE_RUNTIME_TOOLS_TIMING_H
+
+#include "heddle/Status.h"
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace heddle::tools {
+
+inline constexpr int warmUpRuns = 3;
+inline constexpr size_t fewestRuns = 5;
+inline constexpr double shortestTime = 2.0;
+
+/// The element in the middle of the sorted values; the upper one of two. Of at least one value.
+double median(std::vector<double> values);
+
+/// The median seconds of `work`, or its first failure. `seconds` is a clock.
+Result<double> timeWork(const std::function<Status()> &work,
+                        const std::function<double()> &seconds);
+
+/// The same with the machine's steady clock.
+Result<double> timeWork(const std::function<Status()> &work);
+
+/// Keeps this process, and the threads it starts from now on, on its first `threads` processors.
+Status pinToFirstProcessors(int threads);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_TIMING_H

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What compiled code and the runtime agree on: the one definition that both the code generator and
+ * the executor include. Plain C; a change of anything here increments HEDDLE_ABI.
+ */
+#ifndef HEDDLE_ABI_H
+#define HEDDLE_ABI_H
+
+#include <stdint.h>
+
+/* The number a binary's manifest carries; the runtime refuses any other. */
+#define HEDDLE_ABI 1
+
+/* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
+#define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
+#define HEDDLE_WEIGHTS_SECTION ".heddle.weights"
+
+/* Bytes. Every buffer, parameter, arena and scratch starts at a multiple of HEDDLE_ALIGNMENT; the
+ * weights section starts at a multiple of HEDDLE_WEIGHTS_ALIGNMENT in the file. Arena buffers,
+ * scratch and inputs may be read (never written) up to HEDDLE_ALIGNMENT bytes past their end. */
+#define HEDDLE_ALIGNMENT 64
+#define HEDDLE_WEIGHTS_ALIGNMENT 4096
+
+/* Columns of a packed weight panel: [panels][k][HEDDLE_PANEL], zero beyond the last column. It is
+ * three registers of 16 lanes and six of 8, so one layout serves every x86-64 target. */
+#define HEDDLE_PANEL 48
+
+/* What every kernel call of one run shares. Field order is the layout compiled code reads: eight
+ * bytes each. */
+typedef struct HeddleKernelContext {
+  void *const *operands;      /* of the dispatch, the first is written */
+  const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s */
+  const int32_t *sequence_of; /* [tokens]: the sequence of a row */
+  void *scratch;              /* of the calling thread alone */
+  int64_t tokens;
+  int64_t sequences;
+  int64_t longest;            /* rows of the longest sequence */
+} HeddleKernelContext;
+
+/* Computes rows [row_begin, row_end) and columns [column_begin, column_end) of a dispatch; any
+ * division of the work gives the same bits. */
+typedef void HeddleKernel(const HeddleKernelContext *context, int64_t row_begin, int64_t row_end,
+                          int64_t column_begin, int64_t column_end);
+
+#endif /* HEDDLE_ABI_H */

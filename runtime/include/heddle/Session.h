@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The C++ interface: load a compiled model, make a session per thread, run its entries.
+///
+///   HEDDLE_ASSIGN(heddle::Model model, heddle::Model::load("minilm.so"));
+///   HEDDLE_ASSIGN(heddle::Session session, heddle::Session::create(model, {.threads = 2}));
+///   HEDDLE_TRY(session.embed(texts, embeddings));
+///
+/// Shapes. A batch is ragged: the rows of its sequences lie end to end, without padding. `tokens`
+/// is the number of rows of the whole batch, `sequences` the number of its sentences, `longest` the
+/// rows of its longest sentence. All tensors are dense and row major.
+///
+/// Threads. A Model is immutable and may be used by any number of threads at once. A Session
+/// belongs to one thread at a time; it may itself work with several threads (SessionOptions).
+///
+/// Same sentence, same bits. The result of a sequence depends on nothing else in the batch and on
+/// no number of threads.
+///
+/// Errors. Every call that can fail answers a Status or Result; nothing throws, exits or aborts.
+/// When the outcome is a failure, outputs may have been written in part and the session stays
+/// usable. Memory that runs out is ResourceExhausted.
+///
+/// Loading a model maps it as a program: trust it as you would any shared library.
+#ifndef HEDDLE_SESSION_H
+#define HEDDLE_SESSION_H
+
+#include "heddle/Export.h"
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// What the elements of a tensor are.
+enum class ElementType : uint8_t {
+  /// IEEE single precision.
+  F32,
+  /// Signed 32-bit integers: ids.
+  I32,
+};
+
+/// Dimensions of PortInfo::shape that are known only when work arrives.
+inline constexpr int64_t tokensDimension = -1;
+inline constexpr int64_t sequencesDimension = -2;
+inline constexpr int64_t longestDimension = -3;
+
+/// One input or output of an entry.
+struct PortInfo {
+  std::string name;
+  ElementType element = ElementType::F32;
+  /// Constants, or one of the three dimensions above.
+  std::vector<int64_t> shape;
+  /// Inputs: ids lie in [0, limit). Outputs: 0.
+  int64_t limit = 0;
+  /// Inputs: when left out, all values are zero.
+  bool optional = false;
+};
+
+/// One function of a model: "encode", "embed", ...
+struct EntryInfo {
+  std::string name;
+  std::vector<PortInfo> inputs;
+  std::vector<PortInfo> outputs;
+  /// The longest sequence, in tokens; 0: any.
+  int64_t maxLength = 0;
+  /// Bytes of working memory a batch needs: perToken * tokens + perSequence * sequences +
+  /// perTokenAndLongest * tokens * longest.
+  uint64_t arenaBytesPerToken = 0;
+  uint64_t arenaBytesPerSequence = 0;
+  uint64_t arenaBytesPerTokenAndLongest = 0;
+  /// Dispatches of the whole graph.
+  int64_t dispatches = 0;
+  /// Floating-point operations per token, and per token and key of its sequence.
+  uint64_t flopsPerToken = 0;
+  uint64_t flopsPerTokenAndKey = 0;
+
+  /// The floating-point operations of a batch, all outputs asked for.
+  HEDDLE_API double flops(std::span<const int32_t> lengths) const;
+};
+
+/// One stored tensor of a model.
+struct ParameterInfo {
+  std::string name;
+  ElementType element = ElementType::F32;
+  std::vector<int64_t> shape;
+  /// Bytes, and where they start in the weights section.
+  uint64_t size = 0;
+  uint64_t offset = 0;
+};
+
+/// How a model is loaded.
+struct ModelOptions {
+  /// The target to run: one of the file's, for example "x86-64-v3"; empty: the best of those that
+  /// this CPU can run.
+  std::string isa;
+  /// Also compares every parameter with its checksum. It reads the whole file.
+  bool verifyWeights = false;
+  /// Only what `info` and `verify` need: everything is checked, no code is mapped as program, no
+  /// session can be created, and the CPU need not be able to run any of the targets.
+  bool describeOnly = false;
+};
+
+/// A compiled model, mapped from its file. Immutable; copies share one mapping, which lives as long
+/// as any copy or any session made from it.
+class HEDDLE_API Model {
+public:
+  /// Maps and checks the file; nothing of it has run when this refuses it.
+  static Result<Model> load(const std::string &path, const ModelOptions &options = {});
+
+  Model(const Model &other);
+  Model(Model &&other) noexcept;
+  Model &operator=(const Model &other);
+  Model &operator=(Model &&other) noexcept;
+  ~Model();
+
+  /// The path it was loaded from.
+  const std::string &path() const;
+  /// Bytes of the whole file.
+  uint64_t fileSize() const;
+  /// The functions of the model, in the order of the file.
+  const std::vector<EntryInfo> &entries() const;
+  /// The entry of that name, or null.
+  const EntryInfo *findEntry(std::string_view name) const;
+  /// The stored tensors.
+  const std::vector<ParameterInfo> &parameters() const;
+  /// Bytes of the weights section.
+  uint64_t weightsSize() const;
+  /// The targets compiled into the file, and the one that runs (empty after describeOnly).
+  const std::vector<std::string> &targets() const;
+  std::string_view isa() const;
+  /// The arithmetic it was compiled for, for example "f32".
+  std::string_view precision() const;
+  /// model_type of its configuration, for example "bert".
+  std::string_view modelType() const;
+  /// The compiler that wrote it, and its version.
+  std::string_view producer() const;
+  /// XXH3 128 of the model's files, in hexadecimal.
+  std::string_view sourceHash() const;
+  /// What the optimising passes took and declined, one line each.
+  const std::vector<std::string> &reportSummary() const;
+  /// Compares every parameter with its checksum; the first damaged one is a DataLoss.
+  Status verifyWeights() const;
+
+  /// Whether the file carries a tokenizer; tokenize() and Session::embed need one.
+  bool hasTokenizer() const;
+  /// The ids of a text in UTF-8, with the special tokens of its template, cut to the model's limit.
+  Result<std::vector<int32_t>> tokenize(std::string_view text) const;
+
+private:
+  friend class Session;
+  struct State;
+  explicit Model(std::shared_ptr<const State> state);
+  std::shared_ptr<const State> state;
+};
+
+/// How the work of a run is shared by the threads of a session. All give the same bits.
+enum class Schedule : uint8_t {
+  /// Whichever of the two fits the batch.
+  Automatic,
+  /// Every thread takes whole sequences through the whole graph, without waiting for the others.
+  Chunked,
+  /// All threads work on every dispatch together: for batches of few long sequences.
+  Cooperative,
+};
+
+/// How a session works.
+struct SessionOptions {
+  /// Threads that compute, the calling one included; 1 starts none.
+  int threads = 1;
+  /// For experiments. Tokens of a chunk of sequences that passes through the graph as one; 0: the
+  /// size that keeps its activations in the second-level cache.
+  int64_t chunkTokens = 0;
+  Schedule schedule = Schedule::Automatic;
+  /// Accumulates the time of every dispatch (Session::profile); costs two clock reads each.
+  bool profile = false;
+};
+
+/// Values of one input: those of all sequences end to end, [tokens].
+struct Input {
+  std::string_view name;
+  std::span<const int32_t> values;
+};
+
+/// Where one output goes: [rows, width] as its PortInfo::shape says.
+struct Output {
+  std::string_view name;
+  std::span<float> values;
+};
+
+/// What one dispatch has cost since the session was created or resetProfile() was called.
+struct DispatchProfile {
+  std::string entry;
+  /// What it computes, by its name in the checkpoint.
+  std::string name;
+  /// The function that computes it.
+  std::string kernel;
+  /// Times it was run; a batch of several chunks runs it once for each.
+  uint64_t calls = 0;
+  /// Seconds of all threads together.
+  double seconds = 0;
+  /// Floating-point operations done.
+  double flops = 0;
+};
+
+/// Runs the entries of a model. One thread at a time; keeps its working memory between runs, so
+/// that a run no larger than one before it allocates nothing.
+class HEDDLE_API Session {
+public:
+  static Result<Session> create(const Model &model, const SessionOptions &options = {});
+
+  Session(Session &&other) noexcept;
+  Session &operator=(Session &&other) noexcept;
+  ~Session();
+
+  /// The model it runs.
+  const Model &model() const;
+
+  /// Runs `entry` over a batch of lengths.size() sequences of lengths[i] > 0 tokens. An empty batch
+  /// is fine and does nothing. Every input of the entry that is not optional must be given, with
+  /// sum(lengths) values; only the outputs named are computed.
+  Status run(std::string_view entry, std::span<const int32_t> lengths,
+             std::span<const Input> inputs, std::span<const Output> outputs);
+
+  /// Tokenises every text and runs the entry "embed"; `embeddings` is [texts, embeddingWidth].
+  Status embed(std::span<const std::string_view> texts, std::span<float> embeddings);
+
+  /// Floats of one embedding; NotFound when the model has no entry "embed".
+  Result<int64_t> embeddingWidth() const;
+
+  /// One record per dispatch that has run, in graph order; empty without SessionOptions::profile.
+  std::vector<DispatchProfile> profile() const;
+  void resetProfile();
+
+private:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+/// The targets this CPU can run, best first, for example {"x86-64-v4", "x86-64-v3"}.
+HEDDLE_API std::vector<std::string> machineTargets();
+
+} // namespace heddle
+
+#endif // HEDDLE_SESSION_H

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Status and Result: how every fallible call of Heddle answers. Nothing throws, exits or aborts
+/// across an interface; a failure carries a code, a message that says what was seen, what was
+/// expected and where, and the source line that noticed it.
+///
+/// Text: lower case, no full stop, observed before expected, names in quotes.
+#ifndef HEDDLE_STATUS_H
+#define HEDDLE_STATUS_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace heddle {
+
+/// The kinds of failure; the C interface and exit codes use the same list.
+enum class StatusCode : int32_t {
+#define HEDDLE_STATUS(Name, value, text) Name = value,
+#include "heddle/Status.def"
+};
+
+/// The name of a code as messages print it, for example "invalid argument".
+constexpr std::string_view statusCodeName(StatusCode code) {
+  switch (code) {
+#define HEDDLE_STATUS(Name, value, text)                                                           \
+  case StatusCode::Name:                                                                           \
+    return text;
+#include "heddle/Status.def"
+  }
+  return "unknown";
+}
+
+/// Success (no allocation, one pointer wide) or a failure with its message.
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+
+  /// A failure. `file` and `line` are filled in by HEDDLE_ERROR.
+  Status(StatusCode code, std::string message, const char *file = "", int line = 0)
+      : failure(std::make_shared<const Failure>(Failure{code, std::move(message), file, line})) {}
+
+  bool ok() const { return failure == nullptr; }
+  explicit operator bool() const = delete;
+  StatusCode code() const { return failure ? failure->code : StatusCode::Ok; }
+  /// The text for the user; empty on success.
+  std::string_view message() const { return failure ? std::string_view(failure->message) : ""; }
+  /// Where in Heddle's sources the failure was noticed.
+  std::string_view file() const { return failure ? failure->file : ""; }
+  int line() const { return failure ? failure->line : 0; }
+
+  /// The same failure with "context: " before its message; success stays success.
+  Status annotate(std::string_view context) const {
+    if (ok()) {
+      return *this;
+    }
+    return Status(failure->code, std::string(context) + ": " + failure->message, failure->file,
+                  failure->line);
+  }
+
+private:
+  struct Failure {
+    StatusCode code;
+    std::string message;
+    const char *file;
+    int line;
+  };
+  std::shared_ptr<const Failure> failure;
+};
+
+/// A value, or the Status that says why there is none.
+template <typename T> class [[nodiscard]] Result {
+public:
+  Result(T value) : content(std::in_place_index<0>, std::move(value)) {}
+  Result(Status failure) : content(std::in_place_index<1>, std::move(failure)) {}
+
+  bool ok() const { return content.index() == 0; }
+  Status status() const { return ok() ? Status() : std::get<1>(content); }
+  /// The value; only after ok().
+  T &operator*() & { return std::get<0>(content); }
+  const T &operator*() const & { return std::get<0>(content); }
+  T &&operator*() && { return std::get<0>(std::move(content)); }
+  T *operator->() { return &std::get<0>(content); }
+  const T *operator->() const { return &std::get<0>(content); }
+
+private:
+  std::variant<T, Status> content;
+};
+
+} // namespace heddle
+
+/// A failed Status with this source line: HEDDLE_ERROR(InvalidArgument, fmt::format(...)).
+#define HEDDLE_ERROR(Code, message)                                                                \
+  ::heddle::Status(::heddle::StatusCode::Code, (message), __FILE_NAME__, __LINE__)
+
+/// Returns the failure of a Status expression from the enclosing function.
+#define HEDDLE_TRY(expression)                                                                     \
+  do {                                                                                             \
+    if (::heddle::Status heddleStatus = (expression); !heddleStatus.ok()) {                        \
+      return heddleStatus;                                                                         \
+    }                                                                                              \
+  } while (false)
+
+/// As HEDDLE_TRY, with "context: " put before the message.
+#define HEDDLE_TRY_WITH(expression, context)                                                       \
+  do {                                                                                             \
+    if (::heddle::Status heddleStatus = (expression); !heddleStatus.ok()) {                        \
+      return heddleStatus.annotate(context);                                                       \
+    }                                                                                              \
+  } while (false)
+
+#define HEDDLE_CONCATENATE_(a, b) a##b
+#define HEDDLE_CONCATENATE(a, b) HEDDLE_CONCATENATE_(a, b)
+
+/// Declares `declaration` with the value of a Result expression, or returns its failure.
+#define HEDDLE_ASSIGN(declaration, expression)                                                     \
+  auto HEDDLE_CONCATENATE(heddleResult, __LINE__) = (expression);                                  \
+  if (!HEDDLE_CONCATENATE(heddleResult, __LINE__).ok()) {                                          \
+    return HEDDLE_CONCATENATE(heddleResult, __LINE__).status();                                    \
+  }                                                                                                \
+  declaration = *std::move(HEDDLE_CONCATENATE(heddleResult, __LINE__))
+
+#endif // HEDDLE_STATUS_H
