@@ -4,6 +4,7 @@
 #include "compiler/Report/Report.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Operation.h"
 #include "mlir/IR/Remarks.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -171,6 +172,12 @@ std::string checkpointName(Location location) {
 std::string placeName(Location location) {
   std::string name = checkpointName(location);
   return name.empty() ? textPosition(location) : name;
+}
+
+std::string describe(Operation *operation) {
+  std::string text = operation->getName().getStringRef().str();
+  std::string name = checkpointName(operation->getLoc());
+  return name.empty() ? text : text + " of " + name;
 }
 
 Report::Report(MLIRContext &context) : collected(std::make_shared<std::vector<Entry>>()) {

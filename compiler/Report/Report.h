@@ -24,6 +24,7 @@ class raw_ostream;
 
 namespace mlir {
 class MLIRContext;
+class Operation;
 }
 
 namespace heddle {
@@ -53,6 +54,9 @@ std::string checkpointName(mlir::Location location);
 
 /// The checkpoint name, or `file:line:column` of a program read from text that names nothing.
 std::string placeName(mlir::Location location);
+
+/// An operation as reasons name it: "transformer.add of encoder.layer.0.attention".
+std::string describe(mlir::Operation *operation);
 
 /// Collects what the passes on one context report, from its construction on. Not thread-safe: the
 /// passes are module passes. The context may outlive the report and the other way round.

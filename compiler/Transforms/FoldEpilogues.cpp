@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -69,14 +70,12 @@ std::string named(Location location) {
   return name.empty() ? name : " (" + name + ")";
 }
 
-/// Why `value`, read by the rows kernel `user`, cannot have the user's work folded into its
-/// producer; empty if it can.
-std::string reasonAgainst(const Stage &user, Value value, SymbolTable &symbols) {
+/// Why `value`, a buffer read by the rows kernel `user`, cannot have the user's work folded into
+/// its producer; empty if it can.
+std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   auto producer = value.getDefiningOp<DispatchOp>();
   if (!producer) {
-    return isa<ColumnsOp, ReshapeOp>(value.getDefiningOp())
-               ? "a view lies between it and what produces its input"
-               : "its input is a parameter";
+    return "a view lies between it and what produces its input";
   }
   for (Operation *other : value.getUsers()) {
     if (other != user.dispatch) {
@@ -88,21 +87,19 @@ std::string reasonAgainst(const Stage &user, Value value, SymbolTable &symbols) 
   }
   auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
   if (!takesEpilogue(kernel.getComputes())) {
-    return isa<AttentionAttr>(kernel.getComputes()) ? "its input is an attention, which has no epilogue"
-                                                    : "its input is a loop nest, which has no epilogue";
+    return isa<AttentionAttr>(kernel.getComputes())
+               ? "its input is an attention, which has no epilogue"
+               : "its input is a loop nest, which has no epilogue";
   }
   if (kernel.getNorm()) {
     return "its input is normalised rows" + named(producer.getLoc());
-  }
-  if (kernel.getResultBuffer().getShape() != user.kernel.getResultBuffer().getShape()) {
-    return "its input has other rows";
   }
   return {};
 }
 
 /// The producer that takes the user's work over: of those that can, the last in the graph, so that
 /// all others are operands defined before it. Reports the reasons if there is none.
-std::optional<Candidate> findProducer(const Stage &user, SymbolTable &symbols) {
+std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols) {
   SmallVector<Value> read = {user.inputs.front()};
   llvm::append_range(read, user.elementwise);
   std::optional<Candidate> found;
@@ -142,14 +139,14 @@ Value inlineEpilogue(OpBuilder &builder, KernelOp kernel, ValueRange arguments) 
 }
 
 /// The dispatch that does the work of both, in place of the user.
-DispatchOp fold(const Stage &user, const Candidate &candidate, SymbolTable &symbols) {
-  const Stage &producer = candidate.producer;
+DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
+  Stage &producer = candidate.producer;
   SmallVector<Value> others = {user.inputs.front()};
   llvm::append_range(others, user.elementwise);
   others.erase(others.begin() + candidate.argument);
 
   KernelParts parts;
-  parts.stem = producer.kernel.getSymName().split('_').first;
+  parts.stem = familyName(producer.kernel.getComputes());
   parts.computes = producer.kernel.getComputes();
   parts.inputs = producer.inputs;
   parts.elementwise = producer.elementwise;
@@ -160,18 +157,17 @@ DispatchOp fold(const Stage &user, const Candidate &candidate, SymbolTable &symb
 
   OpBuilder builder(user.dispatch);
   Location location = builder.getFusedLoc({producer.dispatch.getLoc(), user.dispatch.getLoc()});
-  return createDispatch(builder, symbols, location, parts,
-                        [&](OpBuilder &region, Location, ValueRange arguments) {
-                          size_t taken = 1 + producer.elementwise.size();
-                          Value value = inlineEpilogue(region, producer.kernel,
-                                                       arguments.take_front(taken));
-                          SmallVector<Value> rest(arguments.drop_front(taken));
-                          rest.insert(rest.begin() + candidate.argument, value);
-                          return inlineEpilogue(region, user.kernel, rest);
-                        });
+  return createDispatch(
+      builder, symbols, location, parts, [&](OpBuilder &region, Location, ValueRange arguments) {
+        size_t taken = 1 + producer.elementwise.size();
+        Value value = inlineEpilogue(region, producer.kernel, arguments.take_front(taken));
+        SmallVector<Value> rest(arguments.drop_front(taken));
+        rest.insert(rest.begin() + candidate.argument, value);
+        return inlineEpilogue(region, user.kernel, rest);
+      });
 }
 
-void reportFold(const Stage &user, const Candidate &candidate) {
+void reportFold(Stage &user, Candidate &candidate) {
   BufferType rows = user.kernel.getResultBuffer();
   Savings savings;
   if (rows.getShape().front() == BufferType::kTokens) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels are symbols beside the graph; a dispatch has the kernel's operands in the kernel's order.
+/// Kernels are symbols beside the graph; a dispatch has the kernel's operands in the kernel's
+/// order.
 #include "compiler/Transforms/KernelBuilder.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -24,15 +27,15 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
 
   auto graph = builder.getInsertionBlock()->getParent()->getParentOfType<GraphOp>();
   OpBuilder kernelBuilder(builder.getContext());
-  auto kernel = KernelOp::create(kernelBuilder, location, parts.stem, type, parts.computes,
-                                 parts.norm);
+  auto kernel =
+      KernelOp::create(kernelBuilder, location, parts.stem, type, parts.computes, parts.norm);
   // A nest maps the elements of its inputs; every other kernel the value it computed.
-  size_t arguments = isa<NestAttr>(parts.computes) ? parts.inputs.size()
-                                                   : 1 + parts.elementwise.size();
+  size_t arguments =
+      isa<NestAttr>(parts.computes) ? parts.inputs.size() : 1 + parts.elementwise.size();
   SmallVector<Type> argumentTypes(arguments, builder.getF32Type());
   SmallVector<Location> argumentLocations(arguments, location);
-  Block *block = kernelBuilder.createBlock(&kernel.getEpilogue(), {}, argumentTypes,
-                                           argumentLocations);
+  Block *block =
+      kernelBuilder.createBlock(&kernel.getEpilogue(), {}, argumentTypes, argumentLocations);
   Value value = epilogue ? epilogue(kernelBuilder, location, block->getArguments())
                          : Value(block->getArgument(0));
   YieldOp::create(kernelBuilder, location, value);
@@ -46,7 +49,8 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
   KernelParts parts;
   parts.stem = "copy";
   parts.inputs = {source};
-  parts.result = BufferType::get(builder.getContext(), type.getShape(), type.getElementType());
+  parts.result = BufferType::get(builder.getContext(), type.getShape(), type.getElementType(),
+                                 /*rowStride=*/0);
   if (isRows(type)) {
     parts.computes = RowsAttr::get(builder.getContext(), type.getWidth());
   } else {
@@ -55,6 +59,12 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
                                    ReductionKind::None, FloatAttr());
   }
   return createDispatch(builder, symbols, location, parts);
+}
+
+StringRef familyName(Attribute computes) {
+  return llvm::TypeSwitch<Attribute, StringRef>(computes)
+      .Case<AttentionAttr, ContractAttr, GatherAttr, NestAttr, PoolAttr, RowsAttr>(
+          [](auto family) { return decltype(family)::getMnemonic(); });
 }
 
 std::string axesOf(BufferType type) {

@@ -43,6 +43,9 @@ dataflow::DispatchOp createDispatch(mlir::OpBuilder &builder, mlir::SymbolTable 
 dataflow::DispatchOp createCopy(mlir::OpBuilder &builder, mlir::SymbolTable &symbols,
                                 mlir::Location location, mlir::Value source);
 
+/// The family of kernels that an attribute configures: "contract", "attention", "rows"...
+llvm::StringRef familyName(mlir::Attribute computes);
+
 /// One letter for each dimension of a buffer, as loop nests name axes: `t` for rows, `k` for keys,
 /// h, d, e... for constants.
 std::string axesOf(dataflow::BufferType type);

@@ -20,11 +20,13 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
 
     Constraints:
     - C1: `computes` is one of contract, attention, rows, gather, pool, nest.
-    - C2: the operands are as many as `computes`, the region and the norm take.
-    - C3: the region is one block of pure scalar maths on f32 that yields one value.
+    - C2: the operands are buffers, as many as `computes`, the region and the norm take, and there
+      is one result.
+    - C3: the region is one block of pure scalar maths (`arith`, `math`) on f32 that yields one value.
     - C4: element-wise operands are rows of the result's shape, or vectors of its width.
-    - C5: operands and result have the shapes that `computes` names.
-    - C6: only contract, rows, gather and pool have a norm; attention has a trivial region.
+    - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
+    - C6: only contract, rows, gather and pool have a norm; attention has a trivial region; the epsilon
+      of a norm is finite and not negative.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -35,7 +37,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyType>:$function_type,
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        AnyAttr:$computes, OptionalAttr<Dataflow_NormAttr>:$norm);
   let regions = (region SizedRegion<1>:$epilogue);
   let assemblyFormat = [{
@@ -43,7 +45,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    ::mlir::FunctionType getKernelType() { return ::llvm::cast<::mlir::FunctionType>(getFunctionType()); }
+    ::mlir::FunctionType getKernelType() { return getFunctionType(); }
     BufferType getResultBuffer() { return ::llvm::cast<BufferType>(getKernelType().getResult(0)); }
     BufferType getOperandBuffer(unsigned i) { return ::llvm::cast<BufferType>(getKernelType().getInput(i)); }
     /// Inputs of what it computes; they come first.
@@ -75,7 +77,9 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     Constraints:
     - C1: arguments and results are dense buffers whose first dimension is tokens or sequences.
     - C2: the operands of `dataflow.output` have the result types.
-    - C3: every argument and result has a `dataflow.name`, all distinct.
+    - C3: every argument and result has a `dataflow.name`; those of the arguments are distinct, and
+      so are those of the results.
+    - C4: every argument of integers has a `dataflow.limit` above 0.
 
     ```mlir
     dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30522 : i64})
@@ -104,7 +108,7 @@ def Dataflow_OutputOp : Dataflow_Op<"output", [Pure, ReturnLike, Terminator, Has
   let summary = "the results of a graph";
   let arguments = (ins Variadic<Dataflow_BufferType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
 def Dataflow_ParameterOp : Dataflow_Op<"parameter",
@@ -169,6 +173,10 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     Constraints:
     - C1: the kernel exists.
     - C2: operands and result have the types of the kernel.
+
+    ```mlir
+    %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Dataflow_BufferType>:$inputs,
                        OptionalAttr<Dataflow_SizeAttr>:$at);

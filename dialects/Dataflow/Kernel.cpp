@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels: their operands, and verification of every family.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+/// Columns of one panel of packed weights, as `transformer.parameter` packs them.
+static constexpr int64_t kPanelWidth = 48;
+
+/// In the shape a buffer is to have: any constant size.
+static constexpr int64_t kAny = 0;
+
+unsigned KernelOp::getNumInputs() {
+  return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
+      .Case([](ContractAttr) { return 2; })
+      .Case([](AttentionAttr) { return 3; })
+      .Case([](GatherAttr gather) {
+        return 2 * gather.getLookups() + gather.getPositionOffsets().size();
+      })
+      .Case([](NestAttr nest) { return nest.getNumInputs(); })
+      .Default([](Attribute) { return 1; });
+}
+
+bool KernelOp::hasTrivialEpilogue() {
+  Block &block = getEpilogue().front();
+  return cast<YieldOp>(block.getTerminator()).getValue() == block.getArgument(0);
+}
+
+// --- the region and the number of operands ----------------------------------------------------
+
+/// C3
+static LogicalResult verifyRegion(KernelOp kernel) {
+  Block &block = kernel.getEpilogue().front();
+  if (block.empty() || !isa<YieldOp>(block.back())) {
+    return kernel.emitOpError("expects a region that ends with 'dataflow.yield', got ")
+           << (block.empty() ? StringRef("none") : block.back().getName().getStringRef());
+  }
+  // A nest that reads nothing yields a constant.
+  if (block.getNumArguments() == 0 && !isa<NestAttr>(kernel.getComputes())) {
+    return kernel.emitOpError("expects a region with the computed value as argument, got none");
+  }
+  for (BlockArgument argument : block.getArguments()) {
+    if (!argument.getType().isF32()) {
+      return kernel.emitOpError("expects a region with arguments of f32, got ")
+             << argument.getType();
+    }
+  }
+  auto isScalar = [](Type type) { return type.isF32() || type.isInteger(1); };
+  for (Operation &op : block.without_terminator()) {
+    StringRef dialect = op.getName().getDialectNamespace();
+    if ((dialect != "arith" && dialect != "math") || !isPure(&op) || op.getNumRegions() != 0) {
+      return op.emitOpError("in a kernel's region: expects pure 'arith' or 'math' operations");
+    }
+    if (!llvm::all_of(op.getOperandTypes(), isScalar) ||
+        !llvm::all_of(op.getResultTypes(), isScalar)) {
+      return op.emitOpError("in a kernel's region: expects f32, and i1 for conditions");
+    }
+  }
+  return success();
+}
+
+/// C2
+static LogicalResult verifyOperandCount(KernelOp kernel) {
+  FunctionType type = kernel.getKernelType();
+  if (auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
+      gather && (gather.getLookups() < 0 || gather.getLookups() > type.getNumInputs())) {
+    return kernel.emitOpError("expects at most as many lookups as operands, got ")
+           << gather.getLookups() << " and " << type.getNumInputs();
+  }
+  if (isa<NestAttr>(kernel.getComputes()) &&
+      kernel.getEpilogue().front().getNumArguments() != kernel.getNumInputs()) {
+    return kernel.emitOpError("expects one argument of the region for each of ")
+           << kernel.getNumInputs() << " inputs, got "
+           << kernel.getEpilogue().front().getNumArguments();
+  }
+  unsigned expected =
+      kernel.getNumInputs() + kernel.getNumElementwise() + kernel.getNumNormOperands();
+  if (type.getNumInputs() != expected) {
+    return kernel.emitOpError("expects ")
+           << expected << " operands (" << kernel.getNumInputs() << " inputs, "
+           << kernel.getNumElementwise() << " element-wise, " << kernel.getNumNormOperands()
+           << " of the norm), got " << type.getNumInputs();
+  }
+  if (type.getNumResults() != 1) {
+    return kernel.emitOpError("expects one result, got ") << type.getNumResults();
+  }
+  for (Type operand : llvm::concat<const Type>(type.getInputs(), type.getResults())) {
+    if (!isa<BufferType>(operand)) {
+      return kernel.emitOpError("expects buffers, got ") << operand;
+    }
+  }
+  return success();
+}
+
+// --- shapes ----------------------------------------------------------------------------------
+
+/// C5: `buffer` has the shape `expected`, in which kAny stands for any constant.
+static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType buffer,
+                                 ArrayRef<int64_t> expected, Type elementType) {
+  ArrayRef<int64_t> shape = buffer.getShape();
+  bool equal = buffer.getElementType() == elementType && shape.size() == expected.size() &&
+               llvm::all_of(llvm::zip_equal(shape, expected), [](auto pair) {
+                 auto [size, wanted] = pair;
+                 return size == wanted || (wanted == kAny && size > 0);
+               });
+  if (equal) {
+    return success();
+  }
+  InFlightDiagnostic error = kernel.emitOpError("expects ") << name << " of shape [";
+  llvm::interleaveComma(expected, error, [&](int64_t size) {
+    switch (size) {
+    case kAny:
+      error << "any";
+      break;
+    case BufferType::kTokens:
+      error << "tokens";
+      break;
+    case BufferType::kSequences:
+      error << "sequences";
+      break;
+    default:
+      error << size;
+    }
+  });
+  return error << "] and element type " << elementType << ", got " << buffer;
+}
+
+/// heads * size, or a number that is no dimension if that overflows or one is not positive.
+static int64_t multiplyWidth(int64_t heads, int64_t size) {
+  int64_t width = 0;
+  return heads > 0 && size > 0 && !llvm::MulOverflow(heads, size, width) ? width
+                                                                         : BufferType::kLongest - 1;
+}
+
+/// C5 for the axes of a nest: one letter a dimension.
+static LogicalResult verifyNest(KernelOp kernel, NestAttr nest) {
+  auto verifyAxes = [&](const Twine &name, StringRef axes, BufferType buffer) -> LogicalResult {
+    if (!buffer.getElementType().isF32() || axes.size() != buffer.getShape().size()) {
+      return kernel.emitOpError("expects ")
+             << name << " of f32 with axes '" << axes << "', got " << buffer;
+    }
+    return success();
+  };
+  if (nest.getAxes().getValue().count("->") != 1) {
+    return kernel.emitOpError("expects axes 'axes,...->axes', got ") << nest.getAxes();
+  }
+  for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
+    if (failed(
+            verifyAxes("input #" + Twine(i), nest.getInputAxes(i), kernel.getOperandBuffer(i)))) {
+      return failure();
+    }
+  }
+  return verifyAxes("a result", nest.getResultAxes(), kernel.getResultBuffer());
+}
+
+/// C5 for the inputs and the result of `computes`. `rows` is the result's first dimension.
+static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
+  Type f32 = Float32Type::get(kernel.getContext());
+  Type i32 = IntegerType::get(kernel.getContext(), 32);
+  auto input = [&](unsigned i, ArrayRef<int64_t> shape, Type type) {
+    return verifyShape(kernel, "input #" + Twine(i), kernel.getOperandBuffer(i), shape, type);
+  };
+  auto result = [&](ArrayRef<int64_t> shape) {
+    return verifyShape(kernel, "a result", kernel.getResultBuffer(), shape, f32);
+  };
+  return llvm::TypeSwitch<Attribute, LogicalResult>(kernel.getComputes())
+      .Case([&](ContractAttr contract) {
+        int64_t panels = llvm::divideCeil(std::max<int64_t>(contract.getN(), 0), kPanelWidth);
+        return success(succeeded(result({rows, contract.getN()})) &&
+                       succeeded(input(0, {rows, contract.getK()}, f32)) &&
+                       succeeded(input(1, {panels, contract.getK(), kPanelWidth}, f32)));
+      })
+      .Case([&](AttentionAttr attention) {
+        int64_t keys = multiplyWidth(attention.getHeads(), attention.getKeySize());
+        int64_t values = multiplyWidth(attention.getHeads(), attention.getValueSize());
+        return success(succeeded(result({BufferType::kTokens, values})) &&
+                       succeeded(input(0, {BufferType::kTokens, keys}, f32)) &&
+                       succeeded(input(1, {BufferType::kTokens, keys}, f32)) &&
+                       succeeded(input(2, {BufferType::kTokens, values}, f32)));
+      })
+      .Case([&](RowsAttr attr) {
+        return success(succeeded(result({rows, attr.getWidth()})) &&
+                       succeeded(input(0, {rows, attr.getWidth()}, f32)));
+      })
+      .Case([&](GatherAttr gather) {
+        bool valid = succeeded(result({rows, gather.getWidth()}));
+        unsigned next = 0;
+        for (int64_t i = 0; valid && i < gather.getLookups(); ++i) {
+          valid = succeeded(input(next, {rows}, i32)) &&
+                  succeeded(input(next + 1, {kAny, gather.getWidth()}, f32));
+          next += 2;
+        }
+        for (; valid && next < kernel.getNumInputs(); ++next) {
+          valid = succeeded(input(next, {kAny, gather.getWidth()}, f32));
+        }
+        return success(valid);
+      })
+      .Case([&](PoolAttr pool) {
+        return success(succeeded(result({BufferType::kSequences, pool.getWidth()})) &&
+                       succeeded(input(0, {BufferType::kTokens, pool.getWidth()}, f32)));
+      })
+      .Default([&](Attribute nest) { return verifyNest(kernel, cast<NestAttr>(nest)); });
+}
+
+/// C4, and C5 for the norm's weight and bias.
+static LogicalResult verifyElementwise(KernelOp kernel) {
+  BufferType result = kernel.getResultBuffer();
+  unsigned next = kernel.getNumInputs();
+  for (unsigned end = next + kernel.getNumElementwise(); next < end; ++next) {
+    BufferType operand = kernel.getOperandBuffer(next);
+    bool isVector = operand.getShape() == ArrayRef<int64_t>(result.getWidth());
+    if (!operand.getElementType().isF32() ||
+        (operand.getShape() != result.getShape() && !isVector)) {
+      return kernel.emitOpError("expects element-wise operand #")
+             << next << " to have the shape of the result, " << result << ", or of its width, got "
+             << operand;
+    }
+  }
+  Type f32 = Float32Type::get(kernel.getContext());
+  for (unsigned end = next + kernel.getNumNormOperands(); next < end; ++next) {
+    if (failed(verifyShape(kernel, "norm operand #" + Twine(next), kernel.getOperandBuffer(next),
+                           {result.getWidth()}, f32))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// C6
+static LogicalResult verifyNorm(KernelOp kernel) {
+  if (isa<AttentionAttr>(kernel.getComputes()) && !kernel.hasTrivialEpilogue()) {
+    return kernel.emitOpError(
+        "expects a region that yields its argument for attention, got another");
+  }
+  if (!kernel.getNorm()) {
+    return success();
+  }
+  if (!isa<ContractAttr, RowsAttr, GatherAttr, PoolAttr>(kernel.getComputes())) {
+    return kernel.emitOpError(
+               "expects a norm only for contract, rows, gather and pool, got one for ")
+           << kernel.getComputes();
+  }
+  APFloat epsilon = kernel.getNorm()->getEpsilon().getValue();
+  if (!epsilon.isFinite() || epsilon.isNegative()) {
+    return kernel.emitOpError("expects a finite epsilon of 0 or more, got ")
+           << kernel.getNorm()->getEpsilon();
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  // C1
+  if (!isa<ContractAttr, AttentionAttr, RowsAttr, GatherAttr, PoolAttr, NestAttr>(getComputes())) {
+    return emitOpError("expects to compute contract, attention, rows, gather, pool or nest, got ")
+           << getComputes();
+  }
+  if (failed(verifyRegion(*this)) || failed(verifyOperandCount(*this))) {
+    return failure();
+  }
+  int64_t rows = getResultBuffer().getShape().front();
+  if (!isa<NestAttr>(getComputes()) && rows != BufferType::kTokens &&
+      rows != BufferType::kSequences) {
+    return emitOpError("expects a result of tokens or sequences, got ") << getResultBuffer();
+  }
+  return success(succeeded(verifyComputes(*this, rows)) && succeeded(verifyElementwise(*this)) &&
+                 succeeded(verifyNorm(*this)));
+}
+
+} // namespace heddle::dataflow

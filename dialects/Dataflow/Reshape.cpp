@@ -14,7 +14,8 @@ LogicalResult ReshapeOp::verify() {
   if (source.getShape().front() != result.getShape().front() ||
       source.getElementType() != result.getElementType() ||
       source.getRowStride() != result.getRowStride()) {
-    return emitOpError("expects the first dimension, element type and row stride of its source, got ")
+    return emitOpError(
+               "expects the first dimension, element type and row stride of its source, got ")
            << result << " from " << source;
   }
   // C2

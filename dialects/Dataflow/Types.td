@@ -12,6 +12,12 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
     `!dataflow.buffer<[tokens, 384], f32>`. A dimension is positive, or one of the symbols below as a
     negative number in C++. `in 1152` after the shape says that rows are 1152 elements apart: the
     buffer is columns of a wider one.
+
+    Constraints:
+    - C1: the rank is 1 to 4, and the constant dimensions have a product of at most 2^40.
+    - C2: the elements are f32 or i32.
+    - C3: a row stride is given for rank 2 and up, constant dimensions after the first, and is larger
+      than their product.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         DefaultValuedParameter<"int64_t", "0">:$rowStride);
@@ -22,7 +28,8 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
     static constexpr int64_t kTokens = -1, kSequences = -2, kLongest = -3;
     /// Product of the constant dimensions.
     int64_t getConstantElements() const;
-    /// Elements between rows of a buffer [symbol, width]: the stride if given, else the width.
+    /// Elements between rows: the stride if given, else the product of the constant dimensions
+    /// after the first, which is the width of a buffer [symbol, width].
     int64_t getRowElements() const;
     /// The width of a buffer [symbol, width].
     int64_t getWidth() const { return getShape().back(); }

@@ -10,11 +10,11 @@ LogicalResult AttentionOp::verify() {
   int64_t queryWidth = getQuery().getType().getDimSize(1);
   int64_t keyWidth = getKey().getType().getDimSize(1);
   int64_t valueWidth = getValue().getType().getDimSize(1);
+  int64_t heads = getHeadsAttr().getInt();
   // C1
   for (int64_t width : {queryWidth, keyWidth, valueWidth}) {
-    if (getHeads() < 1 || width % getHeads() != 0) {
-      return emitOpError("expects heads to divide the widths, got ")
-             << getHeads() << " and " << width;
+    if (heads < 1 || width % heads != 0) {
+      return emitOpError("expects heads to divide the widths, got ") << heads << " and " << width;
     }
   }
   // C2
@@ -37,9 +37,10 @@ LogicalResult ColumnsOp::verify() {
   // C1
   int64_t inputs = getInput().getType().getDimSize(1);
   int64_t width = getType().getDimSize(1);
-  if (getFirst() < 0 || width > inputs || getFirst() > inputs - width) {
+  int64_t first = getFirstAttr().getInt();
+  if (first < 0 || width > inputs || first > inputs - width) {
     return emitOpError("expects columns within the input's ")
-           << inputs << ", got " << width << " from " << getFirst();
+           << inputs << ", got " << width << " from " << first;
   }
   return success();
 }
@@ -84,8 +85,8 @@ LogicalResult EmbedOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     return success();
   }
   // C3
-  return success(succeeded(verifyParameterShape(*this, "norm weight", getNormWeightAttr(), {width},
-                                                symbolTable)) &&
-                 succeeded(verifyParameterShape(*this, "norm bias", getNormBiasAttr(), {width},
-                                                symbolTable)));
+  return success(
+      succeeded(
+          verifyParameterShape(*this, "norm weight", getNormWeightAttr(), {width}, symbolTable)) &&
+      succeeded(verifyParameterShape(*this, "norm bias", getNormBiasAttr(), {width}, symbolTable)));
 }

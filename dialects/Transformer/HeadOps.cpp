@@ -3,9 +3,9 @@
 /// Verification of primitive mathematics of attention.
 #include "dialects/Transformer/ParameterChecks.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -19,9 +19,8 @@ static LogicalResult verifyHeads(Operation *op, StringRef name, RankedTensorType
   int64_t width = 0;
   if (llvm::MulOverflow(heads.getDimSize(1), heads.getDimSize(2), width) ||
       width != rows.getDimSize(1)) {
-    return op->emitOpError("expects ")
-           << name << " of width " << heads.getDimSize(1) << " * " << heads.getDimSize(2)
-           << ", got " << rows.getDimSize(1);
+    return op->emitOpError("expects ") << name << " of width " << heads.getDimSize(1) << " * "
+                                       << heads.getDimSize(2) << ", got " << rows.getDimSize(1);
   }
   return success();
 }
@@ -89,9 +88,8 @@ static LogicalResult verifySpecification(ContractOp op) {
     }
     // C2
     if (static_cast<int64_t>(group.letters.size()) != group.type.getRank()) {
-      return op.emitOpError("expects a ")
-             << group.name << " of rank " << group.letters.size() << " for '" << group.letters
-             << "', got " << group.type;
+      return op.emitOpError("expects a ") << group.name << " of rank " << group.letters.size()
+                                          << " for '" << group.letters << "', got " << group.type;
     }
   }
   return success();
@@ -108,8 +106,8 @@ static LogicalResult verifySizes(ContractOp op, StringRef letters, RankedTensorT
     }
     auto [known, inserted] = sizes.try_emplace(letter, size);
     if (!inserted && known->second != size) {
-      return op.emitOpError("expects axis '") << letter << "' to have one size, got "
-                                              << known->second << " and " << size;
+      return op.emitOpError("expects axis '")
+             << letter << "' to have one size, got " << known->second << " and " << size;
     }
   }
   return success();
@@ -143,17 +141,17 @@ LogicalResult ContractOp::verify() {
 }
 
 /// The number that is to hide a key: C1 of mask_bias, C2 of select.
-static LogicalResult verifyHidden(Operation *op, const APFloat &hidden) {
+static LogicalResult verifyHidden(Operation *op, FloatAttr hidden) {
   // Not a number compares false.
-  if (hidden.convertToFloat() <= kHidden) {
+  if (hidden.getValue().convertToFloat() <= kHidden) {
     return success();
   }
-  return op->emitOpError("expects 'hidden' of -1e4 or less, got ") << hidden.convertToFloat();
+  return op->emitOpError("expects 'hidden' of -1e4 or less, got ") << hidden;
 }
 
 LogicalResult MaskBiasOp::verify() {
   // C1
-  if (failed(verifyHidden(*this, getHidden()))) {
+  if (failed(verifyHidden(*this, getHiddenAttr()))) {
     return failure();
   }
   // C2
@@ -178,7 +176,7 @@ LogicalResult SelectOp::verify() {
     return failure();
   }
   // C2
-  return verifyHidden(*this, getHidden());
+  return verifyHidden(*this, getHiddenAttr());
 }
 
 LogicalResult SoftmaxOp::verify() {

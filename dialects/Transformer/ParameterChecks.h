@@ -9,7 +9,6 @@
 
 #include <string>
 
-
 namespace heddle::transformer {
 
 /// `384x12x?` for the dimensions of a shape.

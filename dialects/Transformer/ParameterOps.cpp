@@ -9,6 +9,9 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
+/// More than any tensor of a checkpoint has; products of two such counts are far from overflow.
+static constexpr int64_t kMostElements = int64_t{1} << 40;
+
 /// Columns of one panel of packed weights: the register tile of every target reads these.
 static constexpr int64_t kPanelWidth = 48;
 
@@ -24,14 +27,19 @@ LogicalResult ParameterOp::verify() {
       llvm::any_of(type.getShape(), [](int64_t size) { return size <= 0; })) {
     return emitOpError("expects rank 1 to 4 and positive dimensions, got ") << type;
   }
+  int64_t elements = 1;
+  for (int64_t size : type.getShape()) {
+    if (llvm::MulOverflow(elements, size, elements) || elements > kMostElements) {
+      return emitOpError("expects at most 2^40 elements, got ") << type;
+    }
+  }
   return success();
 }
 
 /// The shape an expression gives for shapes of its operands; fails where it has none. A kind's own
 /// number of operands has been checked.
-static FailureOr<SmallVector<int64_t>> inferShape(ExpressionKind kind,
-                                                  ArrayRef<RankedTensorType> operands,
-                                                  RankedTensorType result) {
+static FailureOr<SmallVector<int64_t>>
+inferShape(ExpressionKind kind, ArrayRef<RankedTensorType> operands, RankedTensorType result) {
   SmallVector<int64_t> shape(result.getShape());
   switch (kind) {
   case ExpressionKind::Zeros:
@@ -50,8 +58,9 @@ static FailureOr<SmallVector<int64_t>> inferShape(ExpressionKind kind,
     if (operands[0].getRank() != 2) {
       return failure();
     }
-    return SmallVector<int64_t>{llvm::divideCeil(operands[0].getDimSize(0), kPanelWidth),
-                                operands[0].getDimSize(1), kPanelWidth};
+    return SmallVector<int64_t>{
+        static_cast<int64_t>(llvm::divideCeil(operands[0].getDimSize(0), kPanelWidth)),
+        operands[0].getDimSize(1), kPanelWidth};
   case ExpressionKind::Concat:
     shape.assign(operands[0].getShape().begin(), operands[0].getShape().end());
     for (RankedTensorType operand : operands.drop_front()) {

@@ -21,7 +21,8 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
 
     Constraints:
     - C1: exactly one of a source and an expression is given.
-    - C2: the type is an f32 tensor of rank 1 to 4, every dimension a positive constant.
+    - C2: the type is an f32 tensor of rank 1 to 4, every dimension a positive constant, with at most
+      2^40 elements.
     - C3: the operands of the expression are parameters, as many as its kind takes.
     - C4: the type is the one the expression gives for the operands' types.
     - C5: the expression does not need the parameter itself.
@@ -52,7 +53,7 @@ def Transformer_WeightOp : Transformer_Op<"weight",
     - C1: the symbol is a parameter of the result's type.
 
     ```mlir
-    %w = transformer.weight @query.weight : tensor<12x32x384xf32>
+    %w = transformer.weight @query.heads : tensor<12x32x384xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$parameter);

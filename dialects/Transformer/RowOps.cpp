@@ -21,8 +21,9 @@ LogicalResult GatherOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 
 LogicalResult PositionsOp::verify() {
   // C1
-  if (getOffset() < 0) {
-    return emitOpError("expects an offset of 0 or more, got ") << getOffset();
+  int64_t offset = getOffsetAttr().getInt();
+  if (offset < 0) {
+    return emitOpError("expects an offset of 0 or more, got ") << offset;
   }
   return success();
 }
@@ -31,8 +32,8 @@ LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   int64_t inputs = getInput().getType().getDimSize(1);
   int64_t outputs = getType().getDimSize(1);
   // C1
-  if (failed(verifyParameterShape(*this, "weight", getWeightAttr(), {outputs, inputs},
-                                  symbolTable))) {
+  if (failed(
+          verifyParameterShape(*this, "weight", getWeightAttr(), {outputs, inputs}, symbolTable))) {
     return failure();
   }
   // C2
@@ -42,7 +43,8 @@ LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return success();
 }
 
-/// Whether `right` repeats along the leading axes of `left`, or is a bias [t, k] of scores [t, h, k].
+/// Whether `right` repeats along the leading axes of `left`, or is a bias [t, k] of scores [t, h,
+/// k].
 static bool isRepeated(RankedTensorType left, RankedTensorType right) {
   if (right.getRank() >= left.getRank()) {
     return false;

@@ -115,7 +115,7 @@ def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, SameOperandsAndRe
   }];
   let arguments = (ins Transformer_ActivationAttr:$function, Transformer_Tensor:$input);
   let results = (outs Transformer_Tensor:$result);
-  let assemblyFormat = "$function $input attr-dict `:` type($input)";
+  let assemblyFormat = "`` $function $input attr-dict `:` type($input)";
 }
 
 def Transformer_LayerNormOp : Transformer_Op<"layer_norm",
@@ -150,7 +150,7 @@ def Transformer_PoolOp : Transformer_Op<"pool", [Pure,
   let arguments = (ins Transformer_PoolingAttr:$method, Transformer_Rows:$input,
                        Transformer_SegmentsType:$rows);
   let results = (outs Transformer_Rows:$result);
-  let assemblyFormat = "$method $input `in` `(` $rows `)` attr-dict `:` type($input)";
+  let assemblyFormat = "`` $method $input `in` `(` $rows `)` attr-dict `:` type($input)";
 }
 
 def Transformer_NormalizeOp : Transformer_Op<"normalize", [Pure, SameOperandsAndResultType]> {

@@ -78,6 +78,9 @@ EntryChecker::checkShape(const flatbuffers::Vector<const manifest::Dimension *> 
     return HEDDLE_ERROR(DataLoss, fmt::format("{} dimensions, expected 1 to {}",
                                               shape == nullptr ? 0 : shape->size(), largestRank));
   }
+  if (!isAligned(shape)) {
+    return HEDDLE_ERROR(DataLoss, "a shape that is not aligned");
+  }
   for (const manifest::Dimension *const dimension : *shape) {
     if (dimension->constant() == 0 && dimension->symbol() > Symbol::MAX) {
       return HEDDLE_ERROR(DataLoss,

@@ -6,6 +6,7 @@
 #include "heddle/Abi.h"
 #include "runtime/Artifact/EntryCheck.h"
 #include "runtime/Artifact/Manifest_generated.h"
+#include "runtime/Artifact/SymbolicSize.h"
 #include "runtime/Base/Utf8.h"
 
 #include <flatbuffers/flatbuffers.h>
@@ -59,6 +60,9 @@ static Status checkParameter(const manifest::Parameter &parameter, uint64_t weig
     return HEDDLE_ERROR(DataLoss, fmt::format("element type {}, expected at most {}",
                                               unsigned(parameter.element()),
                                               unsigned(manifest::ElementType::MAX)));
+  }
+  if (!isAligned(parameter.shape())) {
+    return HEDDLE_ERROR(DataLoss, "a shape that is not aligned");
   }
   uint64_t bytes = 4;
   for (const uint64_t dimension : *parameter.shape()) {

@@ -61,6 +61,13 @@ struct BufferSize {
 };
 std::optional<BufferSize> bufferSize(const manifest::Buffer &buffer);
 
+/// Whether the elements of a vector, which may be absent, lie where their type may be read from:
+/// FlatBuffers verifies the alignment of everything else.
+template <typename Vector> bool isAligned(const Vector *vector) {
+  return vector == nullptr || vector->size() == 0 ||
+         reinterpret_cast<uintptr_t>(vector->Data()) % alignof(uint64_t) == 0;
+}
+
 /// The bytes of one row: of all dimensions but the first; none if one of those is symbolic.
 std::optional<uint64_t> rowBytes(const manifest::Buffer &buffer);
 

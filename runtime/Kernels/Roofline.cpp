@@ -77,10 +77,10 @@ HWY_EXPORT(readAll);
 HWY_EXPORT(targetName);
 
 /// Tries of each measurement; the best counts, as everything else only ever makes it slower.
-static constexpr int tries = 7;
+static constexpr int tries = 5;
 static constexpr int64_t roundsPerTry = 4'000'000;
 /// Twice the largest last-level caches of today's sockets, shared by the threads.
-static constexpr uint64_t bytesToRead = uint64_t(768) << 20;
+static constexpr uint64_t bytesToRead = uint64_t(512) << 20;
 
 static double secondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

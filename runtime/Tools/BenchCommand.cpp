@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// heddle bench: the time from token ids to an output, as JSON lines.
+#include "runtime/Kernels/Roofline.h"
 #include "runtime/Tools/Commands.h"
-#include "runtime/Tools/MachinePeak.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Timing.h"
 
@@ -12,6 +12,7 @@
 #include <numeric>
 #include <random>
 #include <span>
+#include <tuple>
 #include <vector>
 
 namespace heddle::tools {
@@ -26,7 +27,7 @@ struct Bench {
   const EntryInfo &entry;
   const PortInfo &input;
   const PortInfo &output;
-  /// Operations per second, of all threads together; zero where it is not known.
+  /// Multiply-adds of floats the machine can do on these threads, 10^9 operations per second.
   double peak = 0;
   OutputStream lines = OutputStream::standard();
 };
@@ -96,8 +97,9 @@ static std::vector<Cost> costsByKernel(std::span<const DispatchProfile> profile)
     cost->seconds += dispatch.seconds;
     cost->flops += dispatch.flops;
   }
-  std::stable_sort(costs.begin(), costs.end(),
-                   [](const Cost &a, const Cost &b) { return a.seconds > b.seconds; });
+  std::sort(costs.begin(), costs.end(), [](const Cost &a, const Cost &b) {
+    return std::tie(b.seconds, a.kernel) < std::tie(a.seconds, b.kernel);
+  });
   return costs;
 }
 
@@ -119,7 +121,7 @@ static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind
   std::string lines;
   for (const Cost &cost : costs) {
     const int threads = bench.options.threads;
-    const double rate = cost.seconds > 0 ? cost.flops / cost.seconds * threads : 0;
+    const double rate = cost.seconds > 0 ? cost.flops * 1e-9 / cost.seconds * threads : 0;
     Json line = {{"engine", "heddle"}, {"kind", kind}, {"threads", threads}, {"shape", shape.name}};
     line["kernel"] = cost.kernel;
     if (!cost.name.empty()) {
@@ -129,8 +131,8 @@ static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind
     line["calls"] = rounded(static_cast<double>(cost.calls) / perRun, 2);
     line["ms"] = rounded(cost.seconds / threads / perRun * 1e3, 4);
     line["share"] = rounded(total > 0 ? cost.seconds / total : 0, 4);
-    line["gflops"] = rounded(rate * 1e-9, 1);
-    line["fraction_of_peak"] = bench.peak > 0 ? Json(rounded(rate / bench.peak, 4)) : Json();
+    line["gflops"] = rounded(rate, 1);
+    line["fraction_of_peak"] = rounded(rate / bench.peak, 4);
     lines += line.dump() + "\n";
   }
   return bench.lines.write(lines);
@@ -169,15 +171,15 @@ static Status benchShape(Bench &bench, Session &session, Session &profiled, cons
   HEDDLE_ASSIGN(const double seconds, timeWork([&] { return runOnce(bench, session, work); }));
   HEDDLE_ASSIGN(const double flops, countFlops(bench, profiled, work));
   const auto tokens = static_cast<double>(shape.tokens());
-  const double rate = flops / seconds;
+  const double rate = flops * 1e-9 / seconds;
   Json line = {{"engine", "heddle"},
                {"threads", bench.options.threads},
                {"shape", shape.name},
                {"tokens", shape.tokens()},
                {"ms", rounded(seconds * 1e3, 4)},
                {"tokens_per_s", rounded(tokens / seconds, 1)},
-               {"gflops", rounded(rate * 1e-9, 1)}};
-  line["fraction_of_peak"] = bench.peak > 0 ? Json(rounded(rate / bench.peak, 4)) : Json();
+               {"gflops", rounded(rate, 1)}};
+  line["fraction_of_peak"] = rounded(rate / bench.peak, 4);
   line["precision"] = bench.model.precision();
   line["isa"] = bench.model.isa();
   HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));
@@ -189,10 +191,12 @@ static Status benchShape(Bench &bench, Session &session, Session &profiled, cons
 
 static Status writeMachine(Bench &bench) {
   const int threads = bench.options.threads;
+  HEDDLE_ASSIGN(const double bandwidth, measureReadBandwidth(threads));
   Json line = {{"engine", "heddle"}, {"kind", "machine"}, {"threads", threads}};
   line["isa"] = bench.model.isa();
-  line["peak_gflops"] = bench.peak > 0 ? Json(rounded(bench.peak * 1e-9, 1)) : Json();
-  line["bandwidth_gb_per_s"] = rounded(measureBandwidth(threads) * 1e-9, 1);
+  line["vectors"] = rooflineTarget();
+  line["peak_gflops"] = rounded(bench.peak, 1);
+  line["bandwidth_gb_per_s"] = rounded(bandwidth, 1);
   return bench.lines.write(line.dump() + "\n");
 }
 
@@ -210,7 +214,7 @@ Status execute(const BenchOptions &options) {
   HEDDLE_ASSIGN(Session profiled,
                 Session::create(model, {.threads = options.threads, .profile = true}));
   Bench bench{options, model, *entry, *input, timedOutput(*entry)};
-  bench.peak = measurePeakFlops(model.isa(), options.threads);
+  HEDDLE_ASSIGN(bench.peak, measureFmaPeak(options.threads));
   if (options.roofline) {
     HEDDLE_TRY(writeMachine(bench));
   }

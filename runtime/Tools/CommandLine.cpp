@@ -229,15 +229,19 @@ static const std::vector<Command> &commands() {
   return all;
 }
 
-/// The message of CLI11 in the project's form: it begins with an option or with a capital.
-static std::string lowered(std::string message) {
-  if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z') {
-    message[0] = static_cast<char>(message[0] - 'A' + 'a');
-  }
-  while (message.ends_with('.') || message.ends_with('\n')) {
-    message.pop_back();
-  }
-  return message;
+/// The command that was named, or nothing.
+static std::string parsedCommand(const CLI::App &app) {
+  const std::vector<CLI::App *> parsed = app.get_subcommands();
+  return parsed.empty() ? "" : parsed.front()->get_name();
+}
+
+/// What CLI11 found wrong with an option (its message begins "--name: "), in the project's form.
+static std::string describeMismatch(const CLI::ArgumentMismatch &error) {
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  return text.find("received") == std::string::npos
+             ? fmt::format("{} has no value, expected one after it", option)
+             : fmt::format("{} is given more than once, expected it once", option);
 }
 
 /// What is wrong when no command was found among the arguments.
@@ -272,9 +276,10 @@ CommandLine parseCommandLine(std::span<const char *const> arguments) {
     return HelpText{fmt::format("{}\n", version.what())};
   } catch (const CLI::CallForHelp &) {
     return HelpText{app.help()};
+  } catch (const CLI::ArgumentMismatch &error) {
+    return UsageError{describeMismatch(error), parsedCommand(app)};
   } catch (const CLI::ParseError &error) {
-    const auto parsed = app.get_subcommands();
-    return UsageError{lowered(error.what()), parsed.empty() ? "" : parsed.front()->get_name()};
+    return UsageError{error.what(), parsedCommand(app)};
   }
   for (size_t index = 0; index < applications.size(); ++index) {
     const CLI::App &application = *applications[index];

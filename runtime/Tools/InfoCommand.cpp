@@ -2,6 +2,8 @@
 ///
 /// heddle info: what a compiled model says about itself. No code of it is run, and this machine
 /// need not be able to.
+#include "runtime/Artifact/Artifact.h"
+#include "runtime/Artifact/Manifest_generated.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/OutputStream.h"
 
@@ -81,7 +83,23 @@ static Json chosenTarget(const Model &model) {
   return {};
 }
 
-static Json describeModel(const Model &model) {
+/// The kind, the size of the vocabulary, and where texts are cut; null without a tokenizer.
+static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
+  if (tokenizer == nullptr) {
+    return {};
+  }
+  size_t tokens = 0;
+  if (const manifest::WordPiece *pieces = tokenizer->model_as_WordPiece()) {
+    tokens = pieces->vocabulary()->ids()->size();
+  }
+  const size_t added = tokenizer->added_tokens() == nullptr ? 0 : tokenizer->added_tokens()->size();
+  return {{"kind", manifest::EnumNameTokenizerModel(tokenizer->model_type())},
+          {"vocabulary", tokens},
+          {"added_tokens", added},
+          {"max_length", tokenizer->max_length()}};
+}
+
+static Json describeModel(const Model &model, const manifest::Manifest &manifest) {
   int64_t values = 0;
   for (const ParameterInfo &parameter : model.parameters()) {
     int64_t count = 1;
@@ -98,7 +116,7 @@ static Json describeModel(const Model &model) {
   described["parameters"] = model.parameters().size();
   described["parameter_values"] = values;
   described["weights_bytes"] = model.weightsSize();
-  described["tokenizer"] = model.hasTokenizer();
+  described["tokenizer"] = describeTokenizer(manifest.tokenizer());
   described["source_hash"] = model.sourceHash();
   described["producer"] = model.producer();
   described["entries"] = Json::array();
@@ -145,6 +163,16 @@ static std::string entryText(const Json &entry) {
                      entry["flops_per_token_and_key"].dump());
 }
 
+static std::string tokenizerText(const Json &tokenizer) {
+  if (tokenizer.is_null()) {
+    return "none";
+  }
+  const auto longest = tokenizer["max_length"].get<int64_t>();
+  return fmt::format("{}, {} tokens, {} added{}", tokenizer["kind"].get<std::string>(),
+                     tokenizer["vocabulary"].dump(), tokenizer["added_tokens"].dump(),
+                     longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
+}
+
 static std::string modelText(const Json &model) {
   const auto text = [&](const char *key) { return model[key].get<std::string>(); };
   const std::string machine = model["this_machine"].is_null()
@@ -156,7 +184,7 @@ static std::string modelText(const Json &model) {
   out += fmt::format("parameters  {} tensors, {} values, {} bytes\n", model["parameters"].dump(),
                      model["parameter_values"].dump(), model["weights_bytes"].dump());
   out += fmt::format("file        {} bytes\n", model["file_bytes"].dump());
-  out += fmt::format("tokenizer   {}\n", model["tokenizer"].get<bool>() ? "yes" : "none");
+  out += fmt::format("tokenizer   {}\n", tokenizerText(model["tokenizer"]));
   out += fmt::format("source      {}\n", text("source_hash"));
   out += fmt::format("producer    {}\n", text("producer"));
   for (const Json &entry : model["entries"]) {
@@ -172,8 +200,11 @@ static std::string modelText(const Json &model) {
 }
 
 Status execute(const InfoOptions &options) {
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.describeOnly = true}));
-  const Json described = describeModel(model);
+  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = {}, .describeOnly = true}));
+  // The public interface does not describe tokenizers; the manifest does.
+  HEDDLE_ASSIGN(const std::shared_ptr<const Artifact> artifact,
+                Artifact::load(options.model, {.isa = {}, .describeOnly = true}));
+  const Json described = describeModel(model, artifact->manifest());
   OutputStream output = OutputStream::standard();
   const auto replace = Json::error_handler_t::replace;
   HEDDLE_TRY(output.write(options.json ? described.dump(-1, ' ', false, replace) + "\n"

@@ -13,7 +13,7 @@ namespace heddle::tools {
 
 Status execute(const TokenizeOptions &options) {
   HEDDLE_ASSIGN(TextReader reader, TextReader::open(options.input));
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.describeOnly = true}));
+  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = {}, .describeOnly = true}));
   if (!model.hasTokenizer()) {
     return HEDDLE_ERROR(
         InvalidArgument,

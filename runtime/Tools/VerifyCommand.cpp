@@ -11,8 +11,9 @@
 namespace heddle::tools {
 
 Status execute(const VerifyOptions &options) {
-  HEDDLE_ASSIGN(const Model model,
-                Model::load(options.model, {.verifyWeights = true, .describeOnly = true}));
+  HEDDLE_ASSIGN(
+      const Model model,
+      Model::load(options.model, {.isa = {}, .verifyWeights = true, .describeOnly = true}));
   std::string line;
   if (options.json) {
     line = nlohmann::ordered_json{{"ok", true},

@@ -48,8 +48,9 @@ static int run(std::span<const char *const> arguments) {
 }
 
 int main(int argc, char **argv) {
-  // A reader that goes away is an error of writing, reported as any other.
+  // A reader that goes away, or a file above its limit, is an error of writing as any other.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(std::span<const char *const>(argv, static_cast<size_t>(argc)));
   } catch (const std::bad_alloc &) {

@@ -12,8 +12,9 @@ namespace heddle {
 
 /// A kernel being written: its specification, its function, its arguments.
 struct KernelBody {
-  dataflow::KernelOp kernel;
-  mlir::func::FuncOp function;
+  // Operations are handles whose accessors are not const.
+  mutable dataflow::KernelOp kernel;
+  mutable mlir::func::FuncOp function;
   KernelArguments arguments;
 };
 
@@ -33,7 +34,7 @@ private:
     bool everyRow;       // a vector [width], the same for every row
     int64_t rowElements; // elements between rows otherwise
   };
-  dataflow::KernelOp kernel;
+  mutable dataflow::KernelOp kernel; // a handle, as in KernelBody
   llvm::SmallVector<Operand> operands;
 };
 

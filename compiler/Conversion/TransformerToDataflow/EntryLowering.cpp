@@ -31,7 +31,19 @@ BufferType argumentBuffer(Type type) {
   }
   SmallVector<int64_t> shape(tensor.getShape());
   shape.front() = BufferType::kTokens;
-  return BufferType::get(type.getContext(), shape, element);
+  return BufferType::get(type.getContext(), shape, element, /*rowStride=*/0);
+}
+
+/// Whether a buffer can hold values of this type; reports if not.
+LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.getElementType().isF32()) {
+    return success();
+  }
+  SmallVector<int64_t> shape = llvm::map_to_vector(tensor.getShape(), [](int64_t size) {
+    return ShapedType::isDynamic(size) ? BufferType::kTokens : size;
+  });
+  return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
 }
 
 } // namespace
@@ -69,6 +81,9 @@ LogicalResult EntryLowering::lowerArguments() {
       hasSegments = true;
       continue;
     }
+    if (failed(checkType(argument.getType(), [&] { return entry.emitError(); }))) {
+      return failure();
+    }
     BufferType type = argumentBuffer(argument.getType());
     if (!type) {
       return entry.emitError("argument ")
@@ -85,6 +100,11 @@ LogicalResult EntryLowering::lowerArguments() {
 }
 
 LogicalResult EntryLowering::lowerOperation(Operation *op) {
+  for (Type type : op->getResultTypes()) {
+    if (failed(checkType(type, [&] { return op->emitOpError(); }))) {
+      return failure();
+    }
+  }
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<transformer::ActivateOp, transformer::AddOp, transformer::AttentionOp,
             transformer::ColumnsOp, transformer::ContractOp, transformer::EmbedOp,
@@ -144,8 +164,8 @@ void EntryLowering::setSignature() {
     attributes.append("dataflow.name", entry.getArgAttr(index, transformerName));
     if (cast<BufferType>(buffer.getType()).getElementType().isInteger(32)) {
       auto limit = limits.find(buffer);
-      attributes.append("dataflow.limit", builder.getI64IntegerAttr(
-                                              limit == limits.end() ? anyId : limit->second));
+      attributes.append("dataflow.limit",
+                        builder.getI64IntegerAttr(limit == limits.end() ? anyId : limit->second));
     }
     if (entry.getArgAttr(index, transformerOptional)) {
       attributes.append("dataflow.optional", builder.getUnitAttr());
@@ -156,23 +176,23 @@ void EntryLowering::setSignature() {
     NamedAttribute name("dataflow.name", entry.getResultAttr(index, transformerName));
     resultAttributes.push_back(builder.getDictionaryAttr(name));
   }
-  graph.setFunctionTypeAttr(TypeAttr::get(builder.getFunctionType(
-      body.getArgumentTypes(), body.getTerminator()->getOperandTypes())));
+  graph.setFunctionTypeAttr(TypeAttr::get(
+      builder.getFunctionType(body.getArgumentTypes(), body.getTerminator()->getOperandTypes())));
   graph.setArgAttrsAttr(builder.getArrayAttr(argumentAttributes));
   graph.setResAttrsAttr(builder.getArrayAttr(resultAttributes));
   graph.setMaxLength(maxLength);
 }
 
 BufferType EntryLowering::denseBuffer(ArrayRef<int64_t> shape) {
-  return BufferType::get(builder.getContext(), shape, builder.getF32Type());
+  return BufferType::get(builder.getContext(), shape, builder.getF32Type(), /*rowStride=*/0);
 }
 
 Value EntryLowering::parameter(FlatSymbolRefAttr symbol) {
   Value &buffer = parameters[symbol.getAttr()];
   if (!buffer) {
     transformer::ParameterOp op = parameterOp(symbol);
-    buffer = ParameterOp::create(builder, op.getLoc(),
-                                 denseBuffer(op.getTensorType().getShape()), symbol);
+    buffer = ParameterOp::create(builder, op.getLoc(), denseBuffer(op.getTensorType().getShape()),
+                                 symbol);
   }
   return buffer;
 }
@@ -182,8 +202,8 @@ FlatSymbolRefAttr EntryLowering::packedWeight(FlatSymbolRefAttr weight) {
   if (!name) {
     transformer::ParameterOp op = parameterOp(weight);
     ArrayRef<int64_t> shape = op.getTensorType().getShape();
-    auto type = RankedTensorType::get({llvm::divideCeil(shape[0], HEDDLE_PANEL), shape[1], HEDDLE_PANEL},
-                                      builder.getF32Type());
+    int64_t panels = llvm::divideCeilSigned(shape[0], HEDDLE_PANEL);
+    auto type = RankedTensorType::get({panels, shape[1], HEDDLE_PANEL}, builder.getF32Type());
     auto expression = transformer::ParameterExpressionAttr::get(
         builder.getContext(), transformer::ExpressionKind::Pack, {weight});
     OpBuilder parameterBuilder(builder.getContext());
@@ -214,8 +234,8 @@ LogicalResult EntryLowering::nest(Operation *op, StringRef stem, const Twine &ax
   }
   KernelParts parts;
   parts.stem = stem;
-  parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes), reduction,
-                                 hidden);
+  parts.computes =
+      NestAttr::get(builder.getContext(), builder.getStringAttr(axes), reduction, hidden);
   parts.inputs.assign(inputs.begin(), inputs.end());
   parts.result = result;
   return dispatch(op, parts, term);

@@ -10,8 +10,8 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// A specification in which the result's rows are `t`. Where a result has keys and no rows, the keys
-/// are the rows that are computed: t and k change their names.
+/// A specification in which the result's rows are `t`. Where a result has keys and no rows, the
+/// keys are the rows that are computed: t and k change their names.
 std::string withRows(StringRef axes) {
   StringRef result = axes.split("->").second;
   std::string renamed = axes.str();
@@ -57,9 +57,9 @@ LogicalResult EntryLowering::lower(transformer::AttentionOp op) {
   int64_t heads = op.getHeads();
   KernelParts parts;
   parts.stem = "attention";
-  parts.computes = AttentionAttr::get(
-      builder.getContext(), heads, query.getWidth() / heads, value.getWidth() / heads,
-      op.getScaleAttr(), op.getVisibility() == transformer::Visibility::Causal);
+  parts.computes = AttentionAttr::get(builder.getContext(), heads, query.getWidth() / heads,
+                                      value.getWidth() / heads, op.getScaleAttr(),
+                                      op.getVisibility() == transformer::Visibility::Causal);
   parts.inputs = {bufferOf(op.getQuery()), bufferOf(op.getKey()), bufferOf(op.getValue())};
   for (Value input : parts.inputs) {
     if (cast<BufferType>(input.getType()).getShape().front() != BufferType::kTokens) {
@@ -131,8 +131,7 @@ LogicalResult EntryLowering::lower(transformer::SplitHeadsOp op) {
   BufferType source = typeOf(op.getInput());
   RankedTensorType tensor = cast<RankedTensorType>(op.getType());
   auto type = BufferType::get(
-      builder.getContext(),
-      {source.getShape().front(), tensor.getDimSize(1), tensor.getDimSize(2)},
+      builder.getContext(), {source.getShape().front(), tensor.getDimSize(1), tensor.getDimSize(2)},
       source.getElementType(), source.getRowStride());
   return define(op, ReshapeOp::create(builder, op.getLoc(), type, bufferOf(op.getInput())));
 }

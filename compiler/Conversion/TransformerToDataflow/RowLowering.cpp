@@ -119,8 +119,11 @@ LogicalResult EntryLowering::lower(transformer::ScaleOp op) {
 
 LogicalResult EntryLowering::lower(transformer::ColumnsOp op) {
   BufferType source = typeOf(op.getInput());
-  auto type = BufferType::get(builder.getContext(),
-                              {source.getShape().front(), op.getType().getDimSize(1)},
+  int64_t width = op.getType().getDimSize(1);
+  if (width == source.getWidth()) {
+    return define(op, bufferOf(op.getInput()));
+  }
+  auto type = BufferType::get(builder.getContext(), {source.getShape().front(), width},
                               source.getElementType(), source.getRowElements());
   return define(op, ColumnsOp::create(builder, op.getLoc(), type, bufferOf(op.getInput()),
                                       op.getFirstAttr()));
@@ -167,8 +170,8 @@ LogicalResult EntryLowering::lower(transformer::EmbedOp op) {
     }
     parts.inputs.push_back(parameter(*table++));
   }
-  parts.computes = GatherAttr::get(builder.getContext(), width, op.getIds().size(),
-                                   op.getPositionOffsets());
+  parts.computes =
+      GatherAttr::get(builder.getContext(), width, op.getIds().size(), op.getPositionOffsets());
   if (op.getEpsilonAttr()) {
     parts.norm = NormAttr::get(builder.getContext(), NormKind::LayerNorm, op.getEpsilonAttr());
     parts.normOperands = {parameter(op.getNormWeightAttr()), parameter(op.getNormBiasAttr())};
@@ -212,8 +215,8 @@ LogicalResult EntryLowering::lower(transformer::PoolOp op) {
   }
   KernelParts parts;
   parts.stem = "pool";
-  parts.computes = PoolAttr::get(builder.getContext(), toPoolKind(op.getMethod()),
-                                 input.getWidth());
+  parts.computes =
+      PoolAttr::get(builder.getContext(), toPoolKind(op.getMethod()), input.getWidth());
   parts.inputs = {bufferOf(op.getInput())};
   parts.result = denseBuffer({BufferType::kSequences, input.getWidth()});
   return dispatch(op, parts);

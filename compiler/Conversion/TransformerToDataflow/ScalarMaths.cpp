@@ -35,7 +35,8 @@ Value createGeluNew(OpBuilder &builder, Location location, Value x) {
   Value term = createProduct(builder, location, cube, createNumber(builder, location, 0.044715));
   Value sum = createSum(builder, location, x, term);
   Value scale = createNumber(builder, location, squareRootOfTwoOverPi);
-  Value tanh = math::TanhOp::create(builder, location, createProduct(builder, location, sum, scale));
+  Value tanh =
+      math::TanhOp::create(builder, location, createProduct(builder, location, sum, scale));
   return createHalfOf(builder, location, x, tanh);
 }
 
@@ -65,7 +66,8 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
   case transformer::Activation::GeluNew:
     return createGeluNew(builder, location, input);
   case transformer::Activation::Relu:
-    return arith::MaximumFOp::create(builder, location, input, createNumber(builder, location, 0.0));
+    return arith::MaximumFOp::create(builder, location, input,
+                                     createNumber(builder, location, 0.0));
   case transformer::Activation::Tanh:
     return math::TanhOp::create(builder, location, input);
   }

@@ -11,8 +11,7 @@
 
 namespace heddle {
 
-mlir::Value createNumber(mlir::OpBuilder &builder, mlir::Location location,
-                         mlir::FloatAttr number);
+mlir::Value createNumber(mlir::OpBuilder &builder, mlir::Location location, mlir::FloatAttr number);
 mlir::Value createNumber(mlir::OpBuilder &builder, mlir::Location location, double number);
 mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location location, mlir::Value left,
                       mlir::Value right);

@@ -4,18 +4,20 @@
 /// are passes of the dataflow level.
 ///
 /// ```mlir
-/// func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}) -> (tensor<?x48xf32> {transformer.name = "y"}) {
+/// func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}) -> (tensor<?x48xf32>
+/// {transformer.name = "y"}) {
 ///   %y = transformer.linear %x, @w, @b : tensor<?x384xf32> -> tensor<?x48xf32>
 /// ```
 /// becomes
 /// ```mlir
 /// transformer.parameter @w.packed : tensor<1x384x48xf32> = pack(@w)
-/// dataflow.kernel @contract : (...) -> !dataflow.buffer<[tokens, 48], f32> computes #dataflow.contract<n = 48, k = 384> {
-/// ^bb0(%sum: f32, %bias: f32):
+/// dataflow.kernel @contract : (...) -> !dataflow.buffer<[tokens, 48], f32> computes
+/// #dataflow.contract<n = 48, k = 384> { ^bb0(%sum: f32, %bias: f32):
 ///   %0 = arith.addf %sum, %bias fastmath<contract> : f32
 ///   dataflow.yield %0
 /// }
-/// dataflow.graph @encode(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "x"}) -> (...) {
+/// dataflow.graph @encode(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "x"}) -> (...)
+/// {
 ///   %0 = dataflow.parameter @w.packed : !dataflow.buffer<[1, 384, 48], f32>
 ///   %1 = dataflow.parameter @b : !dataflow.buffer<[48], f32>
 ///   %2 = dataflow.dispatch @contract(%x, %0, %1) : (...) -> !dataflow.buffer<[tokens, 48], f32>

@@ -6,5 +6,6 @@
 #define HEDDLE_EXPORT_H
 
 #define HEDDLE_API __attribute__((visibility("default")))
+#define HEDDLE_LOCAL __attribute__((visibility("hidden")))
 
 #endif /* HEDDLE_EXPORT_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The C++ interface: load a compiled model, make a session per thread, run its entries.
+/// The C++ interface (C++20): load a compiled model, make a session per thread, run its entries.
 ///
 ///   HEDDLE_ASSIGN(heddle::Model model, heddle::Model::load("minilm.so"));
 ///   HEDDLE_ASSIGN(heddle::Session session, heddle::Session::create(model, {.threads = 2}));
@@ -97,7 +97,7 @@ struct ParameterInfo {
 struct ModelOptions {
   /// The target to run: one of the file's, for example "x86-64-v3"; empty: the best of those that
   /// this CPU can run.
-  std::string isa;
+  std::string isa = "";
   /// Also compares every parameter with its checksum. It reads the whole file.
   bool verifyWeights = false;
   /// Only what `info` and `verify` need: everything is checked, no code is mapped as program, no
@@ -153,7 +153,7 @@ public:
 
 private:
   friend class Session;
-  struct State;
+  struct HEDDLE_LOCAL State;
   explicit Model(std::shared_ptr<const State> state);
   std::shared_ptr<const State> state;
 };
@@ -237,7 +237,7 @@ public:
   void resetProfile();
 
 private:
-  struct State;
+  struct HEDDLE_LOCAL State;
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };

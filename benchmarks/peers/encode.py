@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Speed of other engines on a sentence encoder, one JSON line per shape.
+
+    encode.py MODEL_FOLDER WORK_FOLDER --engine openvino --threads 1 --shapes 1x16,32x128
+
+Times token ids to the last hidden state (pooling costs next to nothing): the median of at least
+five runs and two seconds, after three runs to warm up, on the first cores. `heddle bench` does the
+same and prints the same keys.
+
+--lengths FILE, one sentence length a line: encoded as one padded batch and again one sentence at a
+time; the better of the two is what a user gets on ragged text.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+
+ENGINES = ["openvino", "openvino-bf16", "onnxruntime", "ctranslate2", "ctranslate2-int8",
+           "torch", "torch-bf16", "torch-compile"]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="folder of the model")
+    parser.add_argument("work", help="folder for the model in the engines' formats")
+    parser.add_argument("--engine", required=True, choices=ENGINES)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--shapes", default="1x16,1x128,1x512,8x128,32x128")
+    parser.add_argument("--lengths")
+    return parser.parse_args()
+
+
+options = parse()
+# Before any engine is imported: they read these once.
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(options.threads)
+os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:options.threads]))
+os.makedirs(options.work, exist_ok=True)
+
+import numpy as np  # noqa: E402
+from transformers import AutoConfig  # noqa: E402
+
+config = AutoConfig.from_pretrained(options.model)
+
+
+def export_onnx():
+    path = os.path.join(options.work, "model.onnx")
+    if os.path.exists(path):
+        return path
+    import torch
+    from transformers import AutoModel
+
+    class Body(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = AutoModel.from_pretrained(options.model, attn_implementation="eager")
+            self.model.eval()
+
+        def forward(self, ids, mask):
+            return self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+
+    ids = torch.randint(1, config.vocab_size, (2, 128))
+    axes = {0: "b", 1: "s"}
+    torch.onnx.export(Body(), (ids, torch.ones_like(ids)), path + ".part",
+                      input_names=["ids", "mask"], output_names=["h"],
+                      dynamic_axes={"ids": axes, "mask": axes, "h": axes},
+                      opset_version=18, dynamo=False)
+    os.rename(path + ".part", path)
+    return path
+
+
+def torch_engine():
+    import torch
+    from transformers import AutoModel
+    torch.set_num_threads(options.threads)
+    model = AutoModel.from_pretrained(options.model, attn_implementation="sdpa").eval()
+    if options.engine == "torch-bf16":
+        model = model.to(torch.bfloat16)
+    if options.engine == "torch-compile":
+        model = torch.compile(model, dynamic=False, options={"freezing": True})
+
+    def run(ids, mask):
+        with torch.inference_mode():
+            return model(input_ids=torch.from_numpy(ids),
+                         attention_mask=torch.from_numpy(mask)).last_hidden_state
+    return run
+
+
+def onnxruntime_engine():
+    import onnxruntime
+    session_options = onnxruntime.SessionOptions()
+    session_options.intra_op_num_threads = options.threads
+    session = onnxruntime.InferenceSession(export_onnx(), session_options,
+                                           providers=["CPUExecutionProvider"])
+    return lambda ids, mask: session.run(None, {"ids": ids, "mask": mask})[0]
+
+
+def openvino_engine():
+    import openvino
+    core = openvino.Core()
+    precision = "bf16" if options.engine.endswith("bf16") else "f32"
+    compiled = core.compile_model(core.read_model(export_onnx()), "CPU",
+                                  {"INFERENCE_NUM_THREADS": options.threads,
+                                   "PERFORMANCE_HINT": "LATENCY",
+                                   "INFERENCE_PRECISION_HINT": precision})
+    request = compiled.create_infer_request()
+    return lambda ids, mask: request.infer({"ids": ids, "mask": mask})[0]
+
+
+def ctranslate2_engine():
+    import ctranslate2
+    path = os.path.join(options.work, "ctranslate2")
+    if not os.path.exists(path):
+        ctranslate2.converters.TransformersConverter(options.model).convert(path)
+    precision = "int8" if options.engine.endswith("int8") else "float32"
+    encoder = ctranslate2.Encoder(path, device="cpu", compute_type=precision,
+                                  intra_threads=options.threads)
+
+    def run(ids, mask):
+        texts = [row[:int(seen.sum())].tolist() for row, seen in zip(ids, mask)]
+        return np.array(encoder.forward_batch(texts).last_hidden_state)
+    return run
+
+
+def timed(run, random, name, batches):
+    """batches: lists of lengths, run one after the other as one piece of work."""
+    made = []
+    for lengths in batches:
+        longest = max(lengths)
+        ids = random.integers(1000, config.vocab_size, (len(lengths), longest)).astype(np.int64)
+        mask = np.arange(longest)[None] < np.array(lengths)[:, None]
+        made.append((ids, mask.astype(np.int64)))
+
+    def work():
+        for ids, mask in made:
+            run(ids, mask)
+
+    for _ in range(3):
+        work()
+    times, start = [], time.perf_counter()
+    while len(times) < 5 or time.perf_counter() - start < 2:
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    median, tokens = statistics.median(times), sum(map(sum, batches))
+    print(json.dumps({"engine": options.engine, "threads": options.threads, "shape": name,
+                      "tokens": tokens, "ms": round(median * 1e3, 4),
+                      "tokens_per_s": round(tokens / median, 1)}), flush=True)
+
+
+def main():
+    engines = {"torch": torch_engine, "onnxruntime": onnxruntime_engine,
+               "openvino": openvino_engine, "ctranslate2": ctranslate2_engine}
+    run = engines[options.engine.split("-")[0]]()
+    random = np.random.default_rng(0)
+    for shape in filter(None, options.shapes.split(",")):
+        sentences, tokens = map(int, shape.split("x"))
+        timed(run, random, shape, [[tokens] * sentences])
+    if options.lengths:
+        with open(options.lengths, encoding="utf-8") as file:
+            lengths = [int(line) for line in file]
+        timed(run, random, "lengths-padded", [lengths])
+        timed(run, random, "lengths-one-by-one", [[length] for length in lengths])
+
+
+main()

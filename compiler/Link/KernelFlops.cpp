@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Counting the products of a kernel from its configuration.
+#include "compiler/Link/Manifest.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// Two for each term of a sum over the axes of a nest.
+KernelFlops nestFlops(KernelOp kernel, NestAttr nest) {
+  if (nest.getReduction() != ReductionKind::Sum) {
+    return {};
+  }
+  uint64_t terms = 1;
+  bool overKeys = false;
+  llvm::SmallString<8> seen;
+  auto visit = [&](StringRef axes, BufferType type) {
+    for (auto [axis, dimension] : llvm::zip_equal(axes, type.getShape())) {
+      if (seen.str().contains(axis)) {
+        continue;
+      }
+      seen.push_back(axis);
+      overKeys |= axis == 'k';
+      terms *= dimension > 0 ? dimension : 1;
+    }
+  };
+  for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
+    visit(nest.getInputAxes(i), kernel.getOperandBuffer(i));
+  }
+  return overKeys ? KernelFlops{0, 2 * terms} : KernelFlops{2 * terms, 0};
+}
+
+} // namespace
+
+KernelFlops kernelFlops(KernelOp kernel) {
+  if (kernel.getResultBuffer().hasSymbol(BufferType::kSequences)) {
+    return {};
+  }
+  return llvm::TypeSwitch<Attribute, KernelFlops>(kernel.getComputes())
+      .Case([](ContractAttr contract) {
+        return KernelFlops{uint64_t{2} * contract.getN() * contract.getK(), 0};
+      })
+      .Case([](AttentionAttr attention) {
+        uint64_t sizes = attention.getKeySize() + attention.getValueSize();
+        return KernelFlops{0, 2 * attention.getHeads() * sizes};
+      })
+      .Case([&](NestAttr nest) { return nestFlops(kernel, nest); })
+      .Default([](Attribute) { return KernelFlops{}; });
+}
+
+} // namespace heddle

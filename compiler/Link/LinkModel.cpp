@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Code first, then weights, then the manifest that has the checksums of both.
+#include "compiler/Link/LinkModel.h"
+
+#include "compiler/Artifact/AppendSections.h"
+#include "compiler/Conversion/DataflowToKernels/Emitters.h"
+#include "compiler/Link/Linker.h"
+
+#include <thread>
+
+using namespace mlir;
+
+namespace heddle {
+
+static std::vector<std::pair<ModuleOp, const TargetDescription *>> targetModules(ModuleOp module) {
+  std::vector<std::pair<ModuleOp, const TargetDescription *>> found;
+  for (auto nested : module.getOps<ModuleOp>()) {
+    if (const TargetDescription *target =
+            nested.getSymName() ? findTarget(*nested.getSymName()) : nullptr) {
+      found.push_back({nested, target});
+    }
+  }
+  return found;
+}
+
+Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp module,
+                                                                      CodeKind kind) {
+  auto modules = targetModules(module);
+  if (modules.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "the program has no kernel module, expected one named "
+                                         "after a target: " +
+                                             targetNames());
+  }
+  std::vector<std::optional<Result<llvm::SmallVector<char, 0>>>> results(modules.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    threads.emplace_back(
+        [&, i] { results[i].emplace(generateCode(modules[i].first, *modules[i].second, kind)); });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  std::vector<llvm::SmallVector<char, 0>> code;
+  for (auto &result : results) {
+    HEDDLE_TRY(result->status());
+    code.push_back(*std::move(*result));
+  }
+  return code;
+}
+
+static ManifestInputs describe(ModuleOp module, const Weights &weights, const ModelFacts &facts) {
+  ManifestInputs inputs;
+  for (const auto &[nested, target] : targetModules(module)) {
+    inputs.targets.push_back(target->name.str());
+  }
+  inputs.functionName = kernelFunctionName;
+  inputs.finishName = finishKernelName;
+  inputs.scratch = [](dataflow::KernelOp kernel) {
+    KernelScratch scratch = kernelScratch(kernel);
+    return ScratchSize{scratch.fixed, scratch.perLongest};
+  };
+  for (const PlacedParameter &placed : weights.parameters()) {
+    inputs.parameters[placed.parameter.getSymName()] = placed.place;
+  }
+  inputs.weightsSize = weights.size();
+  inputs.sourceHash = facts.sourceHash;
+  inputs.producer = facts.producer;
+  inputs.precision = facts.precision;
+  inputs.tokenizer = facts.tokenizer;
+  inputs.reportSummary = facts.reportSummary;
+  return inputs;
+}
+
+static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &inputs) {
+  flatbuffers::FlatBufferBuilder builder;
+  if (failed(buildManifest(module, inputs, builder))) {
+    return HEDDLE_ERROR(Internal, "the program cannot be described by a manifest");
+  }
+  return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()),
+                     builder.GetSize());
+}
+
+Status linkModel(ModuleOp module, const ParameterSource &source, const ModelFacts &facts,
+                 const std::string &path) {
+  HEDDLE_ASSIGN(auto objects, generateCodeOfTargets(module, CodeKind::Object));
+  HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));
+  HEDDLE_ASSIGN(Weights weights, Weights::place(module, source));
+  ManifestInputs inputs = describe(module, weights, facts);
+  return writeArtifact(
+      library, weights.size(), [&](const WeightsSink &sink) { return weights.write(sink); },
+      [&](uint64_t codeChecksum) {
+        inputs.codeChecksum = codeChecksum;
+        return makeManifest(module, inputs);
+      },
+      path);
+}
+
+} // namespace heddle

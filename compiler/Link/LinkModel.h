@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The last phase: from a module of the llvm dialect, with its graphs and parameters, to a binary.
+#ifndef HEDDLE_COMPILER_LINK_LINKMODEL_H
+#define HEDDLE_COMPILER_LINK_LINKMODEL_H
+
+#include "compiler/Link/Manifest.h"
+#include "compiler/Link/Parameters.h"
+#include "compiler/Target/Cpu/CodeGenerator.h"
+
+namespace heddle {
+
+/// What a binary says of its origin and carries beside its code.
+struct ModelFacts {
+  std::string sourceHash;
+  std::string producer;
+  std::string precision;
+  std::vector<std::string> reportSummary;
+  /// Writes the tokenizer; empty for a model without one.
+  std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)> tokenizer;
+};
+
+/// Code of every target's module, in the order in which they stand; targets are compiled in parallel.
+Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(mlir::ModuleOp module,
+                                                                      CodeKind kind);
+
+/// Compiles the kernels of every target, links them, and writes the binary with its weights and
+/// manifest. Nothing is left at `path` unless all of it succeeds.
+Status linkModel(mlir::ModuleOp module, const ParameterSource &source, const ModelFacts &facts,
+                 const std::string &path);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_LINK_LINKMODEL_H

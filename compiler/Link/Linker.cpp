@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// lld reads and writes files, so objects pass through a folder of their own that is removed
+/// whatever happens.
+#include "compiler/Link/Linker.h"
+
+#include "lld/Common/CommonLinkerContext.h"
+#include "lld/Common/Driver.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace heddle {
+
+static Status writeFile(const std::string &path, llvm::ArrayRef<char> bytes) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (!error) {
+    stream.write(bytes.data(), bytes.size());
+    stream.close();
+    error = stream.error();
+    stream.clear_error();
+  }
+  return error ? HEDDLE_ERROR(InputOutput, path + ": cannot be written: " + error.message())
+               : Status();
+}
+
+static Status runLinker(llvm::ArrayRef<std::string> objects, const std::string &output) {
+  std::vector<const char *> arguments = {"ld.lld",          "-shared",    "--build-id=none",
+                                         "--hash-style=gnu", "--no-undefined", "-z",
+                                         "noexecstack",     "--threads=1", "-o",
+                                         output.c_str()};
+  for (const std::string &object : objects) {
+    arguments.push_back(object.c_str());
+  }
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  bool linked = lld::elf::link(arguments, stream, stream, /*exitEarly=*/false,
+                               /*disableOutput=*/false);
+  lld::CommonLinkerContext::destroy();
+  return linked ? Status() : HEDDLE_ERROR(Internal, "lld could not link the kernels: " + messages);
+}
+
+Result<std::string> linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects) {
+  llvm::SmallString<128> folder;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("heddlec", folder)) {
+    return HEDDLE_ERROR(InputOutput,
+                        "no temporary folder for the linker: " + error.message());
+  }
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  std::vector<std::string> paths;
+  for (const auto &object : objects) {
+    paths.push_back((folder + "/" + llvm::Twine(paths.size()) + ".o").str());
+    HEDDLE_TRY(writeFile(paths.back(), object));
+  }
+  std::string output = (folder + "/linked.so").str();
+  HEDDLE_TRY(runLinker(paths, output));
+  auto buffer = llvm::MemoryBuffer::getFile(output);
+  if (!buffer) {
+    return HEDDLE_ERROR(InputOutput, output + ": " + buffer.getError().message());
+  }
+  return (*buffer)->getBuffer().str();
+}
+
+} // namespace heddle

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Objects to one ELF shared library, by lld within the process: a user needs no linker installed.
+#ifndef HEDDLE_COMPILER_LINK_LINKER_H
+#define HEDDLE_COMPILER_LINK_LINKER_H
+
+#include "heddle/Status.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <string>
+
+namespace heddle {
+
+/// Links relocatable objects, in their order, to the bytes of a shared library that needs no other.
+/// The same objects give the same bytes. Errors: Internal with lld's message; InputOutput when the
+/// temporary folder cannot be used.
+Result<std::string> linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_LINK_LINKER_H

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels and parameters are numbered in the order in which graphs first use them, buffers in the
+/// order inputs, parameters and results are met: the same program gives the same bytes.
+#include "compiler/Link/Manifest.h"
+
+#include "heddle/Abi.h"
+
+#include "compiler/Report/Report.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+namespace heddle {
+namespace {
+
+// Rows that one call of these kernels computes together.
+constexpr uint32_t rowTile = 8;
+
+template <typename T> using Table = std::vector<Offset<T>>;
+
+Offset<flatbuffers::String> text(FlatBufferBuilder &builder, StringRef string) {
+  return builder.CreateString(string.data(), string.size());
+}
+
+std::vector<manifest::Dimension> shapeOf(BufferType type) {
+  std::vector<manifest::Dimension> shape;
+  for (int64_t dimension : type.getShape()) {
+    manifest::Symbol symbol = dimension == BufferType::kSequences ? manifest::Symbol::Sequences
+                              : dimension == BufferType::kLongest ? manifest::Symbol::Longest
+                                                                  : manifest::Symbol::Tokens;
+    shape.emplace_back(dimension > 0 ? dimension : 0, symbol);
+  }
+  return shape;
+}
+
+manifest::ElementType elementOf(BufferType type) {
+  return type.getElementType().isF32() ? manifest::ElementType::F32 : manifest::ElementType::I32;
+}
+
+manifest::SizeExpression toSize(SizeAttr size) {
+  return {size.getTokens(), size.getSequences(), size.getTokensLongest()};
+}
+
+/// Whether a contract's rows are normalised by a function of its own, when all columns are done.
+bool hasFinish(KernelOp kernel) {
+  return isa<ContractAttr>(kernel.getComputes()) && kernel.getNorm();
+}
+
+Offset<manifest::Grid> writeGrid(FlatBufferBuilder &builder, KernelOp kernel) {
+  auto rows = kernel.getResultBuffer().hasSymbol(BufferType::kSequences)
+                  ? manifest::Symbol::Sequences
+                  : manifest::Symbol::Tokens;
+  auto [tile, columns] =
+      llvm::TypeSwitch<Attribute, std::pair<uint32_t, uint32_t>>(kernel.getComputes())
+          .Case([](ContractAttr contract) {
+            return std::pair<uint32_t, uint32_t>(rowTile,
+                                                 llvm::divideCeil(contract.getN(), HEDDLE_PANEL));
+          })
+          .Case([](AttentionAttr attention) {
+            return std::pair<uint32_t, uint32_t>(rowTile, attention.getHeads());
+          })
+          .Default([](Attribute) { return std::pair<uint32_t, uint32_t>(1, 1); });
+  return manifest::CreateGrid(builder, rows, tile, columns);
+}
+
+/// The kernels that graphs run, and their finishes, numbered as they are met.
+class KernelTable {
+public:
+  /// The number of a kernel; its finish, if it has one, is the next.
+  uint32_t numberOf(KernelOp kernel) {
+    auto [found, isNew] = numbers.try_emplace(kernel.getSymName(), count);
+    if (isNew) {
+      kernels.push_back(kernel);
+      count += hasFinish(kernel) ? 2 : 1;
+    }
+    return found->second;
+  }
+
+  Table<manifest::Kernel> write(FlatBufferBuilder &builder, const ManifestInputs &inputs) const {
+    Table<manifest::Kernel> table;
+    for (KernelOp kernel : kernels) {
+      table.push_back(writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel)));
+      if (hasFinish(kernel)) {
+        // A norm works on the finished row itself.
+        table.push_back(
+            writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()), ScratchSize()));
+      }
+    }
+    return table;
+  }
+
+private:
+  static Offset<manifest::Kernel> writeKernel(FlatBufferBuilder &builder,
+                                              const ManifestInputs &inputs, StringRef name,
+                                              ScratchSize scratch) {
+    Table<flatbuffers::String> symbols;
+    for (const std::string &target : inputs.targets) {
+      symbols.push_back(text(builder, inputs.functionName(name, target)));
+    }
+    return manifest::CreateKernel(builder, text(builder, name), builder.CreateVector(symbols),
+                                  scratch.fixed, scratch.perLongest);
+  }
+
+  llvm::StringMap<uint32_t> numbers;
+  SmallVector<KernelOp> kernels;
+  uint32_t count = 0;
+};
+
+/// One graph on its way to an entry of the manifest.
+class EntryWriter {
+public:
+  EntryWriter(GraphOp graph, FlatBufferBuilder &builder, SymbolTable &symbols, KernelTable &kernels,
+              const llvm::StringMap<uint32_t> &parameters)
+      : graph(graph), builder(builder), symbols(symbols), kernels(kernels), parameters(parameters),
+        output(cast<OutputOp>(graph.getBody().front().getTerminator())) {}
+
+  FailureOr<Offset<manifest::Entry>> write();
+
+private:
+  LogicalResult writeInputs();
+  LogicalResult writeOutputs();
+  LogicalResult writeDispatch(DispatchOp dispatch);
+  /// Writes the buffer of a parameter or a result and gives it a number.
+  LogicalResult writeResult(DispatchOp dispatch);
+  void writeParameter(ParameterOp parameter);
+  void addBuffer(Value value, manifest::Location location, uint32_t index,
+                 const manifest::SizeExpression *offset);
+  manifest::Operand operandOf(Value value);
+
+  GraphOp graph;
+  FlatBufferBuilder &builder;
+  SymbolTable &symbols;
+  KernelTable &kernels;
+  const llvm::StringMap<uint32_t> &parameters;
+  OutputOp output;
+  llvm::DenseMap<Value, uint32_t> numbers;
+  Table<manifest::Buffer> buffers;
+  Table<manifest::Dispatch> dispatches;
+  Table<manifest::Port> inputs;
+  Table<manifest::Port> outputs;
+};
+
+void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t index,
+                            const manifest::SizeExpression *offset) {
+  auto type = cast<BufferType>(value.getType());
+  numbers[value] = buffers.size();
+  auto shape = builder.CreateVectorOfStructs(shapeOf(type));
+  buffers.push_back(
+      manifest::CreateBuffer(builder, location, elementOf(type), shape, offset, index));
+}
+
+LogicalResult EntryWriter::writeInputs() {
+  for (BlockArgument argument : graph.getBody().getArguments()) {
+    uint32_t index = argument.getArgNumber();
+    auto name = graph.getArgAttrOfType<StringAttr>(index, "dataflow.name");
+    auto limit = graph.getArgAttrOfType<IntegerAttr>(index, "dataflow.limit");
+    auto type = cast<BufferType>(argument.getType());
+    if (!type.getElementType().isInteger(32) || type.getShape().size() != 1 || !limit) {
+      return graph.emitError("input '") << name.getValue() << "' of entry '" << graph.getSymName()
+                                        << "' is " << type << ", expected i32 ids with a limit";
+    }
+    addBuffer(argument, manifest::Location::Input, index, nullptr);
+    auto shape = builder.CreateVectorOfStructs(shapeOf(type));
+    inputs.push_back(manifest::CreatePort(
+        builder, text(builder, name.getValue()), elementOf(type), shape, limit.getInt(),
+        graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument)));
+  }
+  return success();
+}
+
+LogicalResult EntryWriter::writeOutputs() {
+  for (auto [index, value] : llvm::enumerate(output->getOperands())) {
+    auto name = graph.getResultAttrOfType<StringAttr>(index, "dataflow.name");
+    auto type = cast<BufferType>(value.getType());
+    if (type.hasSymbol(BufferType::kLongest)) {
+      return graph.emitError("output '") << name.getValue() << "' of entry '" << graph.getSymName()
+                                         << "' is " << type << ", expected rows of constant width";
+    }
+    auto shape = builder.CreateVectorOfStructs(shapeOf(type));
+    outputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()), elementOf(type),
+                                           shape, 0, false, numbers.lookup(value)));
+  }
+  return success();
+}
+
+void EntryWriter::writeParameter(ParameterOp parameter) {
+  addBuffer(parameter.getResult(), manifest::Location::Parameter,
+            parameters.lookup(parameter.getParameter()), nullptr);
+}
+
+LogicalResult EntryWriter::writeResult(DispatchOp dispatch) {
+  Value result = dispatch.getResult();
+  auto place = llvm::find(output->getOperands(), result);
+  if (place != output->getOperands().end()) {
+    addBuffer(result, manifest::Location::Output, place - output->getOperands().begin(), nullptr);
+    return success();
+  }
+  if (!dispatch.getAtAttr()) {
+    return dispatch.emitOpError("has no place in the arena: its memory is not planned");
+  }
+  manifest::SizeExpression offset = toSize(dispatch.getAtAttr());
+  addBuffer(result, manifest::Location::Arena, 0, &offset);
+  return success();
+}
+
+manifest::Operand EntryWriter::operandOf(Value value) {
+  uint64_t offset = 0;
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto columns = dyn_cast<ColumnsOp>(op)) {
+      offset += columns.getFirst() * sizeof(float);
+    } else if (!isa<ReshapeOp>(op)) {
+      break;
+    }
+    value = op->getOperand(0);
+  }
+  return {numbers.lookup(value), static_cast<uint32_t>(offset)};
+}
+
+LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
+  if (failed(writeResult(dispatch))) {
+    return failure();
+  }
+  auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+  std::vector<manifest::Operand> operands = {operandOf(dispatch.getResult())};
+  for (Value input : dispatch.getInputs()) {
+    operands.push_back(operandOf(input));
+  }
+  int32_t number = kernels.numberOf(kernel);
+  KernelFlops flops = kernelFlops(kernel);
+  Offset<manifest::Grid> grid = writeGrid(builder, kernel);
+  dispatches.push_back(manifest::CreateDispatch(
+      builder, number, hasFinish(kernel) ? number + 1 : -1, builder.CreateVectorOfStructs(operands),
+      grid, text(builder, placeName(dispatch.getLoc())), flops.perToken, flops.perTokenKey));
+  return success();
+}
+
+FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
+  if (!graph.getArenaAttr()) {
+    return graph.emitError("graph '") << graph.getSymName() << "' has no arena: its memory is not "
+                                      << "planned";
+  }
+  if (failed(writeInputs())) {
+    return failure();
+  }
+  for (Operation &op : graph.getBody().front()) {
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      writeParameter(parameter);
+    } else if (auto dispatch = dyn_cast<DispatchOp>(op);
+               dispatch && failed(writeDispatch(dispatch))) {
+      return failure();
+    }
+  }
+  // Outputs that are no results of their own are made so by the memory plan.
+  for (Value value : output->getOperands()) {
+    if (llvm::count(output->getOperands(), value) != 1 || !value.getDefiningOp<DispatchOp>()) {
+      return graph.emitError("graph '")
+             << graph.getSymName() << "' outputs a value that no dispatch "
+             << "writes for it alone: its memory is not planned";
+    }
+  }
+  if (failed(writeOutputs())) {
+    return failure();
+  }
+  manifest::SizeExpression arena = toSize(graph.getArenaAttr());
+  return manifest::CreateEntry(builder, text(builder, graph.getSymName()),
+                               builder.CreateVector(inputs), builder.CreateVector(outputs),
+                               builder.CreateVector(buffers), builder.CreateVector(dispatches),
+                               &arena, graph.getMaxLength());
+}
+
+FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,
+                                                      FlatBufferBuilder &builder) {
+  Table<manifest::Parameter> table;
+  for (transformer::ParameterOp parameter : usedParameters(module)) {
+    auto place = inputs.parameters.find(parameter.getSymName());
+    if (place == inputs.parameters.end()) {
+      return parameter.emitOpError("has no place in the weights");
+    }
+    ArrayRef<int64_t> dimensions = parameter.getTensorType().getShape();
+    std::vector<uint64_t> shape(dimensions.begin(), dimensions.end());
+    auto written = builder.CreateVector(shape);
+    table.push_back(manifest::CreateParameter(
+        builder, text(builder, parameter.getSymName()), manifest::ElementType::F32, written,
+        place->second.offset, place->second.size, place->second.checksum));
+  }
+  return table;
+}
+
+Table<flatbuffers::String> writeTexts(FlatBufferBuilder &builder,
+                                      const std::vector<std::string> &strings) {
+  Table<flatbuffers::String> table;
+  for (const std::string &string : strings) {
+    table.push_back(text(builder, string));
+  }
+  return table;
+}
+
+} // namespace
+
+SmallVector<transformer::ParameterOp> usedParameters(ModuleOp module) {
+  SymbolTable symbols(module);
+  llvm::SetVector<Operation *> used;
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto parameter : graph.getBody().getOps<ParameterOp>()) {
+      if (!parameter->use_empty()) {
+        used.insert(symbols.lookup(parameter.getParameter()));
+      }
+    }
+  }
+  return llvm::map_to_vector(used,
+                             [](Operation *op) { return cast<transformer::ParameterOp>(op); });
+}
+
+LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
+                            FlatBufferBuilder &builder) {
+  SymbolTable symbols(module);
+  llvm::StringMap<uint32_t> numbers;
+  for (transformer::ParameterOp parameter : usedParameters(module)) {
+    numbers.try_emplace(parameter.getSymName(), numbers.size());
+  }
+  KernelTable kernels;
+  Table<manifest::Entry> entries;
+  for (auto graph : module.getOps<GraphOp>()) {
+    FailureOr<Offset<manifest::Entry>> entry =
+        EntryWriter(graph, builder, symbols, kernels, numbers).write();
+    if (failed(entry)) {
+      return failure();
+    }
+    entries.push_back(*entry);
+  }
+  FailureOr<Table<manifest::Parameter>> parameters = writeParameters(module, inputs, builder);
+  if (failed(parameters)) {
+    return failure();
+  }
+  auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
+  auto producer = text(builder, inputs.producer);
+  auto type = text(builder, modelType ? modelType.getValue() : "");
+  auto hash = text(builder, inputs.sourceHash);
+  auto precision = text(builder, inputs.precision);
+  auto targets = builder.CreateVector(writeTexts(builder, inputs.targets));
+  auto entryTable = builder.CreateVector(entries);
+  auto kernelTable = builder.CreateVector(kernels.write(builder, inputs));
+  auto parameterTable = builder.CreateVector(*parameters);
+  auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
+  auto tokenizer = inputs.tokenizer ? inputs.tokenizer(builder) : Offset<manifest::Tokenizer>();
+
+  manifest::ManifestBuilder root(builder);
+  root.add_abi(HEDDLE_ABI);
+  root.add_producer(producer);
+  root.add_model_type(type);
+  root.add_source_hash(hash);
+  root.add_precision(precision);
+  root.add_targets(targets);
+  root.add_entries(entryTable);
+  root.add_kernels(kernelTable);
+  root.add_parameters(parameterTable);
+  root.add_weights_size(inputs.weightsSize);
+  // Present although zero: it is filled in when the code is linked.
+  builder.ForceDefaults(true);
+  root.add_code_checksum(inputs.codeChecksum);
+  builder.ForceDefaults(false);
+  root.add_tokenizer(tokenizer);
+  root.add_report_summary(summary);
+  manifest::FinishManifestBuffer(builder, root.Finish());
+  return success();
+}
+
+} // namespace heddle

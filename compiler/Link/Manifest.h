@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// From a planned dataflow graph to the FlatBuffer that the runtime reads
+/// (runtime/Artifact/Manifest.fbs). What only the linking of the binary knows is given as input.
+#ifndef HEDDLE_COMPILER_LINK_MANIFEST_H
+#define HEDDLE_COMPILER_LINK_MANIFEST_H
+
+#include "dialects/Dataflow/Dataflow.h"
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include "runtime/Artifact/Manifest_generated.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// Where a parameter lies in the weights section; bytes.
+struct ParameterPlace {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  /// XXH3 64 of its bytes.
+  uint64_t checksum = 0;
+};
+
+/// Scratch memory of one caller of a kernel; bytes.
+struct ScratchSize {
+  uint64_t fixed = 0;
+  uint64_t perLongest = 0;
+};
+
+/// What the graph does not know.
+struct ManifestInputs {
+  /// In the order in which kernels have their symbols.
+  std::vector<std::string> targets;
+  /// The name of the function of a kernel, or of its finish, for a target.
+  std::function<std::string(llvm::StringRef kernel, llvm::StringRef target)> functionName;
+  /// The name of the norm of a contract kernel as a kernel of its own.
+  std::function<std::string(llvm::StringRef kernel)> finishName;
+  std::function<ScratchSize(dataflow::KernelOp kernel)> scratch;
+  /// Every parameter of usedParameters(), by its symbol.
+  llvm::StringMap<ParameterPlace> parameters;
+  /// Bytes of the weights section.
+  uint64_t weightsSize = 0;
+  /// Of the linked code, as the runtime computes it.
+  uint64_t codeChecksum = 0;
+  /// XXH3 128 of the model's files, in hexadecimal.
+  std::string sourceHash;
+  /// The program and its version.
+  std::string producer;
+  std::string precision;
+  /// Writes the tokenizer; may be empty, for a model without one.
+  std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)>
+      tokenizer;
+  /// Report::summary().
+  std::vector<std::string> reportSummary;
+};
+
+/// The parameters that graphs read, in the order in which they first do: those the binary stores.
+llvm::SmallVector<transformer::ParameterOp> usedParameters(mlir::ModuleOp module);
+
+/// Floating-point operations of the products of one kernel; a multiplication and the addition of
+/// its result are two. What is not a product counts nothing, and so do rows of sequences.
+struct KernelFlops {
+  uint64_t perToken = 0;
+  /// For each token and key of its sequence.
+  uint64_t perTokenKey = 0;
+};
+KernelFlops kernelFlops(dataflow::KernelOp kernel);
+
+/// Writes the manifest of a module whose memory is planned, and finishes `builder`. Fails with an
+/// error at the operation that a manifest cannot describe.
+mlir::LogicalResult buildManifest(mlir::ModuleOp module, const ManifestInputs &inputs,
+                                  flatbuffers::FlatBufferBuilder &builder);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_LINK_MANIFEST_H

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Evaluation and placement of parameters.
+#include "compiler/Link/Parameters.h"
+
+#include "heddle/Abi.h"
+#include "runtime/Artifact/Layout.h"
+
+#include <xxhash.h>
+
+#include <map>
+
+using namespace mlir;
+
+namespace heddle {
+
+using Values = std::vector<float>;
+
+// [n, k] to panels [ceil(n / 48)][k][48], zero beyond the last row (HEDDLE_PANEL).
+static Values packPanels(const Values &matrix, int64_t n, int64_t k) {
+  int64_t panels = (n + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
+  Values packed(panels * k * HEDDLE_PANEL, 0.0f);
+  for (int64_t row = 0; row < n; ++row) {
+    const float *from = matrix.data() + row * k;
+    float *to = packed.data() + row / HEDDLE_PANEL * k * HEDDLE_PANEL + row % HEDDLE_PANEL;
+    for (int64_t i = 0; i < k; ++i) {
+      to[i * HEDDLE_PANEL] = from[i];
+    }
+  }
+  return packed;
+}
+
+static Values transposeMatrix(const Values &matrix, int64_t rows, int64_t columns) {
+  Values result(matrix.size());
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      result[column * rows + row] = matrix[row * columns + column];
+    }
+  }
+  return result;
+}
+
+static transformer::ParameterOp lookup(ModuleOp module, FlatSymbolRefAttr symbol) {
+  return module.lookupSymbol<transformer::ParameterOp>(symbol.getAttr());
+}
+
+static Result<Values> evaluateExpression(ModuleOp module, transformer::ParameterOp parameter,
+                                         const ParameterSource &source) {
+  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
+  if (expression.getKind() == transformer::ExpressionKind::Zeros) {
+    return Values(parameter.getTensorType().getNumElements(), 0.0f);
+  }
+  if (expression.getKind() == transformer::ExpressionKind::Concat) {
+    Values all;
+    all.reserve(parameter.getTensorType().getNumElements());
+    for (FlatSymbolRefAttr operand : expression.getOperands()) {
+      HEDDLE_ASSIGN(Values part, evaluateParameter(module, lookup(module, operand), source));
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+  transformer::ParameterOp operand = lookup(module, expression.getOperands().front());
+  HEDDLE_ASSIGN(Values values, evaluateParameter(module, operand, source));
+  ArrayRef<int64_t> shape = operand.getTensorType().getShape();
+  switch (expression.getKind()) {
+  case transformer::ExpressionKind::Pack:
+    return packPanels(values, shape[0], shape[1]);
+  case transformer::ExpressionKind::Transpose:
+    return transposeMatrix(values, shape[0], shape[1]);
+  default: // Reshape: the same values in the same order.
+    return values;
+  }
+}
+
+Result<Values> evaluateParameter(ModuleOp module, transformer::ParameterOp parameter,
+                                 const ParameterSource &source) {
+  if (parameter.getExpression()) {
+    return evaluateExpression(module, parameter, source);
+  }
+  Values values(parameter.getTensorType().getNumElements());
+  HEDDLE_TRY(source(*parameter.getSource(), values));
+  return values;
+}
+
+static std::span<const std::byte> bytesOf(const Values &values) {
+  return std::as_bytes(std::span(values));
+}
+
+Result<Weights> Weights::place(ModuleOp module, ParameterSource source) {
+  Weights weights(module, std::move(source));
+  // By content, 128 bits of it, and size.
+  std::map<std::tuple<uint64_t, uint64_t, uint64_t>, uint64_t> offsets;
+  for (transformer::ParameterOp parameter : usedParameters(module)) {
+    HEDDLE_ASSIGN(Values values, evaluateParameter(module, parameter, weights.source));
+    std::span<const std::byte> bytes = bytesOf(values);
+    XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+    auto [found, isNew] = offsets.try_emplace({hash.low64, hash.high64, bytes.size()},
+                                              weights.bytes);
+    if (isNew) {
+      weights.stored.push_back(weights.placed.size());
+      weights.bytes += alignUp(bytes.size(), HEDDLE_ALIGNMENT);
+    }
+    weights.placed.push_back(
+        {parameter, {found->second, bytes.size(), parameterChecksum(bytes)}});
+  }
+  return weights;
+}
+
+Status Weights::write(const std::function<Status(std::span<const std::byte>)> &sink) const {
+  static constexpr std::byte padding[HEDDLE_ALIGNMENT] = {};
+  for (size_t index : stored) {
+    HEDDLE_ASSIGN(Values values, evaluateParameter(module, placed[index].parameter, source));
+    HEDDLE_TRY(sink(bytesOf(values)));
+    size_t rest = alignUp(placed[index].place.size, HEDDLE_ALIGNMENT) - placed[index].place.size;
+    HEDDLE_TRY(sink(std::span(padding, rest)));
+  }
+  return {};
+}
+
+} // namespace heddle

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The words of heddlec's command line, as given; what they mean is checked by the tool. Apart from
+/// LLVM's own parser, whose global options claim names like --stop-after.
+#ifndef HEDDLE_COMPILER_TOOLS_COMMANDLINE_H
+#define HEDDLE_COMPILER_TOOLS_COMMANDLINE_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+struct CommandLine {
+  std::string input;
+  std::string output;
+  std::string targets = "x86-64-v3,x86-64-v4";
+  std::string precision = "f32";
+  std::string emitPhase;
+  std::string stopAfter;
+  std::string startAt;
+  std::string reportFile;
+  std::vector<std::string> disabledPasses;
+};
+
+/// Parses the arguments. An exit code when the program is to end here: 0 after --help or --version,
+/// 2 after a message about wrong usage.
+std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TOOLS_COMMANDLINE_H

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddlec: a model folder, or a program of the IR, to a binary or to the program after any phase.
+#include "compiler/Link/LinkModel.h"
+#include "compiler/Pipeline.h"
+#include "compiler/Report/Report.h"
+#include "compiler/Tools/CommandLine.h"
+#include "frontend/Config/Json.h"
+#include "frontend/Import/Import.h"
+#include "frontend/Tokenizer/TokenizerImport.h"
+#include "runtime/Base/AtomicFile.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace heddle;
+
+namespace {
+enum ExitCode { Success = 0, BadInput = 1, BadUsage = 2 };
+
+/// What the command line asks for, checked.
+struct Task {
+  CompileOptions options;
+  Phase first = Phase::Fused;
+  Phase last = Phase::SharedObject;
+  std::optional<Phase> print;
+};
+
+/// Says on a terminal which phase runs, once the work takes over a second.
+class Progress {
+public:
+  void phase(llvm::StringRef name) {
+    auto elapsed = std::chrono::steady_clock::now() - start;
+    if (isTerminal && elapsed > std::chrono::seconds(1)) {
+      llvm::errs() << "\r\033[Kheddlec: " << name << " ...";
+      shown = true;
+    }
+  }
+  ~Progress() {
+    if (shown) {
+      llvm::errs() << "\r\033[K";
+    }
+  }
+
+private:
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  bool isTerminal = ::isatty(STDERR_FILENO);
+  bool shown = false;
+};
+} // namespace
+
+static int fail(const llvm::Twine &message, ExitCode code) {
+  llvm::errs() << "heddlec: " << message << "\n";
+  if (code == BadUsage) {
+    llvm::errs() << "heddlec: see 'heddlec --help'\n";
+  }
+  return code;
+}
+
+static Status usage(const llvm::Twine &message) {
+  return HEDDLE_ERROR(InvalidArgument, message.str());
+}
+
+static Status parseTargets(const CommandLine &line, CompileOptions &options) {
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(line.targets).split(names, ',');
+  options.targets.clear();
+  for (llvm::StringRef name : names) {
+    const TargetDescription *target = name == "native" ? nativeTarget() : findTarget(name);
+    if (!target) {
+      return usage("unknown target '" + name + "', expected native or some of " + targetNames());
+    }
+    options.targets.push_back(target->name.str());
+  }
+  // Least capable first, each once, whatever the order asked for.
+  std::vector<std::string> ordered;
+  for (const TargetDescription &target : allTargets()) {
+    if (llvm::is_contained(options.targets, target.name)) {
+      ordered.push_back(target.name.str());
+    }
+  }
+  options.targets = ordered;
+  return {};
+}
+
+static Status parsePhaseOption(llvm::StringRef option, llvm::StringRef value,
+                               std::optional<Phase> &phase) {
+  if (value.empty()) {
+    return {};
+  }
+  phase = parsePhase(value);
+  return phase ? Status()
+               : usage(option + " is '" + value + "', expected one of " + phaseNames());
+}
+
+static Status parsePhases(const CommandLine &line, Task &task) {
+  std::optional<Phase> start, stop;
+  HEDDLE_TRY(parsePhaseOption("--emit", line.emitPhase, task.print));
+  HEDDLE_TRY(parsePhaseOption("--stop-after", line.stopAfter, stop));
+  HEDDLE_TRY(parsePhaseOption("--start-at", line.startAt, start));
+  if (start == Phase::SharedObject) {
+    return usage("--start-at is 'so', expected a phase whose input is a program: model to asm");
+  }
+  if (start && !llvm::StringRef(line.input).ends_with(".mlir")) {
+    return usage("--start-at needs a program, got '" + line.input + "', expected a file .mlir");
+  }
+  task.first = std::max(start.value_or(Phase::Fused), Phase::Fused);
+  if (task.print == Phase::SharedObject) {
+    task.print.reset();
+  }
+  if (stop) {
+    task.last = *stop;
+  } else if (task.print && line.output.empty()) {
+    task.last = *task.print;
+  }
+  if (task.last == Phase::SharedObject && line.output.empty()) {
+    return usage("no output, expected -o OUT.so or --emit=PHASE");
+  }
+  if (task.print > task.last) {
+    return usage(llvm::Twine("--emit=") + line.emitPhase + " is after --stop-after=" + line.stopAfter);
+  }
+  if (task.last < task.first && !(task.last == Phase::Model && !start)) {
+    return usage(llvm::Twine("--start-at=") + line.startAt + " is after the last phase, " + phaseName(task.last));
+  }
+  return {};
+}
+
+static Status parseTask(const CommandLine &line, Task &task) {
+  if (line.precision != "f32") {
+    return usage("--precision is '" + llvm::Twine(line.precision) + "', expected f32");
+  }
+  for (const std::string &name : line.disabledPasses) {
+    if (!llvm::is_contained(optionalPasses(), name)) {
+      return usage("--disable-pass is '" + llvm::Twine(name) + "', expected one of " +
+                   llvm::join(optionalPasses(), ", "));
+    }
+  }
+  task.options.disabledPasses = line.disabledPasses;
+  task.options.precision = line.precision;
+  HEDDLE_TRY(parseTargets(line, task.options));
+  return parsePhases(line, task);
+}
+
+static Result<std::string> programText(ModuleOp module, Phase phase) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (phase != Phase::Assembly) {
+    module.print(stream, OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/false));
+    stream << "\n";
+    return text;
+  }
+  HEDDLE_ASSIGN(auto listings, generateCodeOfTargets(module, CodeKind::Assembly));
+  for (const auto &listing : listings) {
+    stream << llvm::StringRef(listing.data(), listing.size());
+  }
+  return text;
+}
+
+static Status writeText(const std::string &text, const std::string &path) {
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::open(path.empty() || path == "-" ? "/dev/stdout" : path));
+  HEDDLE_TRY(file.write(text));
+  return file.commit();
+}
+
+static Status runPhase(ModuleOp module, Phase phase, const CompileOptions &options) {
+  PassManager manager(module.getContext());
+  buildPhase(manager, phase, options);
+  if (failed(manager.run(module))) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        "the program could not be taken to the phase '" + phaseName(phase).str() +
+                            "', for the reason above");
+  }
+  return {};
+}
+
+static Status writeReport(const Report &report, const std::string &path) {
+  if (path.empty()) {
+    return {};
+  }
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  report.writeJson(stream);
+  return writeText(text, path);
+}
+
+// Makes `facts` write the tokenizer; packs it once here, so that what is wrong with it is said before
+// anything is compiled.
+static Status addTokenizer(const ImportedModel &model, ModelFacts &facts) {
+  if (!model.tokenizer) {
+    return {};
+  }
+  const TokenizerSource &source = *model.tokenizer;
+  HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(source.path));
+  auto pack = [json = std::make_shared<nlohmann::json>(std::move(json)), source,
+               positions = model.positions](flatbuffers::FlatBufferBuilder &builder) {
+    return packTokenizer(builder, *json, source.path, source.maxLength, positions);
+  };
+  flatbuffers::FlatBufferBuilder scratch;
+  HEDDLE_TRY(pack(scratch).status());
+  facts.tokenizer = [pack](flatbuffers::FlatBufferBuilder &builder) { return *pack(builder); };
+  return {};
+}
+
+static Status link(ImportedModel &model, const Report &report, const CommandLine &line,
+                   ModelFacts facts) {
+  if (!model.checkpoint) {
+    return HEDDLE_ERROR(NotFound, line.input + ": has no parameters beside it, expected a file "
+                                          ".safetensors of the same name");
+  }
+  ParameterSource source = [&](llvm::StringRef name, std::span<float> values) {
+    Status status = model.checkpoint->readF32(name.str(), values);
+    model.checkpoint->releasePages(name.str());
+    return status;
+  };
+  facts.sourceHash = model.sourceHash;
+  facts.producer = "heddlec " HEDDLE_VERSION;
+  facts.precision = line.precision;
+  facts.reportSummary = report.summary();
+  return linkModel(*model.module, source, facts, line.output);
+}
+
+static Status compile(const CommandLine &line, const Task &task) {
+  Progress progress;
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  registerDialects(context);
+  Report report(context);
+  progress.phase("model");
+  HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input));
+  for (const std::string &note : model.notes) {
+    llvm::errs() << "heddlec: note: " << note << "\n";
+  }
+  ModelFacts facts;
+  HEDDLE_TRY(addTokenizer(model, facts));
+  Phase phase = task.first == Phase::Fused ? Phase::Model
+                                           : static_cast<Phase>(static_cast<int>(task.first) - 1);
+  for (;; phase = static_cast<Phase>(static_cast<int>(phase) + 1)) {
+    progress.phase(phaseName(phase));
+    if (phase >= task.first && phase < Phase::Assembly) {
+      HEDDLE_TRY(runPhase(*model.module, phase, task.options));
+    }
+    bool isLast = phase == task.last;
+    if (phase == task.print || (isLast && phase != Phase::SharedObject)) {
+      HEDDLE_ASSIGN(std::string text, programText(*model.module, phase));
+      HEDDLE_TRY(writeText(text, isLast ? line.output : std::string()));
+    }
+    if (isLast) {
+      break;
+    }
+  }
+  if (task.last == Phase::SharedObject) {
+    HEDDLE_TRY(link(model, report, line, std::move(facts)));
+  }
+  return writeReport(report, line.reportFile);
+}
+
+int main(int argc, char **argv) {
+  CommandLine line;
+  if (std::optional<int> code = parseCommandLine(argc, argv, line)) {
+    return *code;
+  }
+  Task task;
+  if (Status status = parseTask(line, task); !status.ok()) {
+    return fail(status.message(), BadUsage);
+  }
+  initializeCodeGenerator();
+  if (Status status = compile(line, task); !status.ok()) {
+    return fail(status.message(), BadInput);
+  }
+  return Success;
+}

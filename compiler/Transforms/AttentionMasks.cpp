@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A mask is known when it is a mask operation and what it hides stays hidden.
+#include "compiler/Transforms/AttentionMasks.h"
+
+#include "compiler/Report/Report.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+// A key is hidden when exp(hidden - max) is zero in f32, that is for differences above 104; the
+// rest is room for what the scores of one row may differ by. -1e4 / sqrt(head size) satisfies it.
+static constexpr double hides = -256.0;
+
+static std::string describeProducer(Value value) {
+  Operation *producer = value.getDefiningOp();
+  return producer ? describe(producer) : "an argument";
+}
+
+std::string printNumber(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
+}
+
+LogicalResult AttentionMasks::decline(const Twine &text) {
+  reason = text.str();
+  return failure();
+}
+
+LogicalResult AttentionMasks::addSelection(SelectOp select, double after) {
+  return addMask(select.getMask(), select.getHidden().convertToFloat(), after);
+}
+
+LogicalResult AttentionMasks::addBias(Value bias, double after) {
+  if (auto masked = bias.getDefiningOp<MaskBiasOp>()) {
+    return addMask(masked.getMask(), masked.getHidden().convertToFloat(), after);
+  }
+  if (auto scale = bias.getDefiningOp<ScaleOp>()) {
+    return addBias(scale.getInput(), after * scale.getFactor().convertToFloat());
+  }
+  if (auto add = bias.getDefiningOp<AddOp>()) {
+    return success(succeeded(addBias(add.getLhs(), after)) &&
+                   succeeded(addBias(add.getRhs(), after)));
+  }
+  return decline("something other than a mask is added to the scores (" + describeProducer(bias) +
+                 ")");
+}
+
+LogicalResult AttentionMasks::addMask(Value mask, double hidden, double after) {
+  auto known = mask.getDefiningOp<MaskOp>();
+  if (!known) {
+    return decline("the mask is neither 'all' nor 'causal' (" + describeProducer(mask) + ")");
+  }
+  masks.push_back(known);
+  // A mask of all keys hides none, whatever is done to it.
+  if (known.getVisibility() == Visibility::All) {
+    return success();
+  }
+  if (!(after > 0.0)) {
+    return decline("a factor of " + printNumber(after) + " follows the mask");
+  }
+  if (!(hidden * after <= hides)) {
+    return decline("the factors after the mask leave " + printNumber(hidden * after) +
+                   ", which hides no key");
+  }
+  visibility = Visibility::Causal;
+  return success();
+}
+
+LogicalResult AttentionMasks::checkSegments(ValueRange segments) {
+  for (MaskOp mask : masks) {
+    if (mask.getQueries() != segments[0] || mask.getKeys() != segments[1]) {
+      return decline("the mask is that of other segments than the scores");
+    }
+  }
+  return success();
+}
+
+} // namespace heddle

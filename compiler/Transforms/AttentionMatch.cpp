@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// From a softmax forwards to the contraction with values, backwards to that of queries and keys.
+#include "compiler/Transforms/AttentionMatch.h"
+
+#include "compiler/Report/Report.h"
+#include "compiler/Transforms/AttentionMasks.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+namespace {
+
+using Order = std::array<int64_t, 3>;
+constexpr Order inOrder = {0, 1, 2};
+// The letters with a meaning of their own in a specification: rows of queries, keys.
+constexpr char rowLetter = 't';
+constexpr char keyLetter = 'k';
+
+/// `order` of a transpose's result, seen on its input.
+Order through(TransposeOp transpose, const Order &order) {
+  ArrayRef<int64_t> permutation = transpose.getPermutation();
+  return {permutation[order[0]], permutation[order[1]], permutation[order[2]]};
+}
+
+class AttentionMatcher {
+public:
+  AttentionMatcher(SoftmaxOp softmax, std::string &reason) : masks(reason), reason(reason) {
+    match.softmax = softmax;
+  }
+
+  FailureOr<AttentionMatch> run() {
+    if (failed(matchScores()) || failed(matchSegments()) || failed(matchWeighted())) {
+      return failure();
+    }
+    stripFactors(match.query, match.scale);
+    stripFactors(match.key, match.scale);
+    stripFactors(match.value, match.resultScale);
+    if (failed(checkScales())) {
+      return failure();
+    }
+    return match;
+  }
+
+private:
+  LogicalResult decline(const Twine &text) {
+    reason = text.str();
+    return failure();
+  }
+
+  /// Fails, naming the other user, unless `consumer` alone uses `value`, once.
+  LogicalResult checkSingleUse(Value value, Operation *consumer, StringRef what) {
+    if (value.hasOneUse()) {
+      return success();
+    }
+    Operation *second = consumer;
+    for (Operation *user : value.getUsers()) {
+      second = user == consumer ? second : user;
+    }
+    return decline(what + " have a second user (" + describe(second) + ")");
+  }
+
+  LogicalResult matchScores();
+  LogicalResult matchMasked(Operation *masked, const Order &order);
+  LogicalResult matchScoreAxes(const Order &order);
+  LogicalResult matchSegments();
+  LogicalResult matchWeighted();
+  LogicalResult matchWeightedAxes(Value probabilities, const Order &order);
+  LogicalResult matchOperand(Value tensor, StringRef axes, char row, char head, StringRef what,
+                             AttentionOperand &operand, char &sizeLetter, int64_t &size);
+  void stripFactors(AttentionOperand &operand, double &factor);
+  LogicalResult checkScales();
+
+  AttentionMatch match;
+  AttentionMasks masks;
+  std::string &reason;
+};
+
+/// Walks from the softmax to the contraction, over factors, masks and transposes.
+LogicalResult AttentionMatcher::matchScores() {
+  Value current = match.softmax.getInput();
+  Operation *consumer = match.softmax;
+  Order order = inOrder;
+  while (true) {
+    if (failed(checkSingleUse(current, consumer, "the scores"))) {
+      return failure();
+    }
+    Operation *producer = current.getDefiningOp();
+    if (!producer) {
+      return decline("the scores are an argument of the function");
+    }
+    if (auto scale = dyn_cast<ScaleOp>(producer)) {
+      match.scale *= scale.getFactor().convertToFloat();
+      current = scale.getInput();
+    } else if (auto transpose = dyn_cast<TransposeOp>(producer)) {
+      order = through(transpose, order);
+      current = transpose.getInput();
+    } else if (isa<SelectOp, AddOp>(producer)) {
+      if (failed(matchMasked(producer, order))) {
+        return failure();
+      }
+      current = isa<SelectOp>(producer) ? cast<SelectOp>(producer).getScores()
+                                        : cast<AddOp>(producer).getLhs();
+    } else if (auto contract = dyn_cast<ContractOp>(producer)) {
+      match.scores = contract;
+      return matchScoreAxes(order);
+    } else {
+      return decline("the scores are not a contraction of queries and keys (" + describe(producer) +
+                     ")");
+    }
+    consumer = producer;
+  }
+}
+
+/// The factors met so far are those that follow the mask.
+LogicalResult AttentionMatcher::matchMasked(Operation *masked, const Order &order) {
+  // The mask's axes are query and key: where it is applied, the scores must have them so.
+  if (order != inOrder) {
+    return decline("the mask is applied to scores with their axes in another order");
+  }
+  if (auto select = dyn_cast<SelectOp>(masked)) {
+    return masks.addSelection(select, match.scale);
+  }
+  return masks.addBias(cast<AddOp>(masked).getRhs(), match.scale);
+}
+
+LogicalResult AttentionMatcher::matchScoreAxes(const Order &order) {
+  ContractOp contract = match.scores;
+  StringRef result = contract.getResultAxes();
+  char row = result[order[0]];
+  char head = result[order[1]];
+  char key = result[order[2]];
+  if (key == rowLetter) {
+    return decline("the softmax is over the queries, not over the keys");
+  }
+  if (key != keyLetter || row != rowLetter) {
+    return decline("the softmax is not over the keys of a row");
+  }
+  bool queryFirst = contract.getLhsAxes().contains(rowLetter);
+  StringRef queryAxes = queryFirst ? contract.getLhsAxes() : contract.getRhsAxes();
+  StringRef keyAxes = queryFirst ? contract.getRhsAxes() : contract.getLhsAxes();
+  Value query = queryFirst ? contract.getLhs() : contract.getRhs();
+  Value keys = queryFirst ? contract.getRhs() : contract.getLhs();
+  char querySize = 0;
+  char keySize = 0;
+  int64_t size = 0;
+  if (failed(matchOperand(query, queryAxes, row, head, "queries", match.query, querySize, size)) ||
+      failed(matchOperand(keys, keyAxes, key, head, "keys", match.key, keySize, match.keySize))) {
+    return failure();
+  }
+  if (querySize != keySize) {
+    return decline("queries and keys are not contracted over one axis");
+  }
+  match.heads = cast<RankedTensorType>(query.getType()).getDimSize(match.query.order[1]);
+  return success();
+}
+
+/// An operand with exactly the axes row, head and one other, the size of a head.
+LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char row, char head,
+                                             StringRef what, AttentionOperand &operand,
+                                             char &sizeLetter, int64_t &size) {
+  size_t rowAxis = axes.find(row);
+  size_t headAxis = axes.find(head);
+  if (axes.size() != 3 || rowAxis == StringRef::npos || headAxis == StringRef::npos) {
+    return decline("the " + what + " are not split into the heads of the scores");
+  }
+  int64_t sizeAxis = 3 - int64_t(rowAxis) - int64_t(headAxis);
+  operand.tensor = tensor;
+  operand.order = {int64_t(rowAxis), int64_t(headAxis), sizeAxis};
+  sizeLetter = axes[sizeAxis];
+  size = cast<RankedTensorType>(tensor.getType()).getDimSize(sizeAxis);
+  return success();
+}
+
+LogicalResult AttentionMatcher::matchSegments() {
+  ValueRange segments = match.scores.getSegments();
+  if (match.softmax.getKeys() != segments[1]) {
+    return decline("the softmax is over the keys of other segments than the scores");
+  }
+  match.visibility = masks.getVisibility();
+  return masks.checkSegments(segments);
+}
+
+/// Walks from the softmax to the contraction with values, over factors and transposes.
+LogicalResult AttentionMatcher::matchWeighted() {
+  Value current = match.softmax.getResult();
+  Order order = inOrder;
+  while (true) {
+    if (current.use_empty()) {
+      return decline("nothing uses the probabilities");
+    }
+    Operation *user = *current.getUsers().begin();
+    // Of several users the contraction is not the one to name.
+    for (Operation *other : current.getUsers()) {
+      user = isa<ContractOp>(other) ? other : user;
+    }
+    if (failed(checkSingleUse(current, user, "the probabilities"))) {
+      return failure();
+    }
+    if (auto scale = dyn_cast<ScaleOp>(user)) {
+      match.resultScale *= scale.getFactor().convertToFloat();
+      current = scale.getResult();
+    } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
+      ArrayRef<int64_t> permutation = transpose.getPermutation();
+      order = {order[permutation[0]], order[permutation[1]], order[permutation[2]]};
+      current = transpose.getResult();
+    } else if (auto contract = dyn_cast<ContractOp>(user)) {
+      match.weighted = contract;
+      return matchWeightedAxes(current, order);
+    } else {
+      return decline("the probabilities are not contracted with values (" + describe(user) + ")");
+    }
+  }
+}
+
+/// Axis i of `probabilities` is axis `order[i]` of the softmax.
+LogicalResult AttentionMatcher::matchWeightedAxes(Value probabilities, const Order &order) {
+  ContractOp contract = match.weighted;
+  bool first = contract.getLhs() == probabilities;
+  StringRef axes = first ? contract.getLhsAxes() : contract.getRhsAxes();
+  StringRef valueAxes = first ? contract.getRhsAxes() : contract.getLhsAxes();
+  Value values = first ? contract.getRhs() : contract.getLhs();
+  std::array<char, 3> letters = {};
+  for (size_t axis = 0; axis < letters.size(); ++axis) {
+    letters[order[axis]] = axes[axis];
+  }
+  auto [row, head, key] = letters;
+  StringRef result = contract.getResultAxes();
+  if (row != rowLetter || key != keyLetter || result.contains(key)) {
+    return decline("the contraction with values is not over the keys");
+  }
+  char size = 0;
+  if (failed(matchOperand(values, valueAxes, key, head, "values", match.value, size,
+                          match.valueSize))) {
+    return failure();
+  }
+  if (!result.contains(head)) {
+    return decline("the contraction with values sums over the heads");
+  }
+  if (!result.contains(row) || !result.contains(size)) {
+    return decline("the contraction with values sums over more than the keys");
+  }
+  for (size_t axis = 0; axis < match.resultOrder.size(); ++axis) {
+    match.resultOrder[axis] = result[axis] == row ? 0 : result[axis] == head ? 1 : 2;
+  }
+  if (contract.getSegments() != match.scores.getSegments()) {
+    return decline("the contraction with values is over other segments than the scores");
+  }
+  return success();
+}
+
+/// Walks from a contraction's operand towards its rows. Users of what is passed over keep it.
+void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor) {
+  while (Operation *producer = operand.tensor.getDefiningOp()) {
+    if (auto scale = dyn_cast<ScaleOp>(producer)) {
+      factor *= scale.getFactor().convertToFloat();
+      operand.tensor = scale.getInput();
+    } else if (auto transpose = dyn_cast<TransposeOp>(producer); transpose && !operand.isRows()) {
+      operand.order = through(transpose, operand.order);
+      operand.tensor = transpose.getInput();
+    } else if (auto split = dyn_cast<SplitHeadsOp>(producer); split && operand.order == inOrder) {
+      operand.tensor = split.getInput();
+    } else {
+      return;
+    }
+  }
+}
+
+LogicalResult AttentionMatcher::checkScales() {
+  auto scale = static_cast<float>(match.scale);
+  auto resultScale = static_cast<float>(match.resultScale);
+  if (scale == 0.0F) {
+    return decline("the scale is zero");
+  }
+  if (!std::isfinite(scale) || !std::isfinite(resultScale)) {
+    return decline("the product of the factors is not finite in f32");
+  }
+  return success();
+}
+
+} // namespace
+
+FailureOr<AttentionMatch> matchAttention(SoftmaxOp softmax, std::string &reason) {
+  return AttentionMatcher(softmax, reason).run();
+}
+
+} // namespace heddle

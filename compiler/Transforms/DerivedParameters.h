@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Parameters that passes derive from others: one symbol for one expression, placed after the
+/// parameters that the module has, so that a module reads parameters first.
+#ifndef HEDDLE_COMPILER_TRANSFORMS_DERIVEDPARAMETERS_H
+#define HEDDLE_COMPILER_TRANSFORMS_DERIVEDPARAMETERS_H
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace heddle {
+
+/// Bytes of a parameter's values.
+int64_t byteSize(transformer::ParameterOp parameter);
+
+/// The parameters of a module, and those that a pass adds.
+class DerivedParameters {
+public:
+  explicit DerivedParameters(mlir::ModuleOp module);
+
+  /// The parameter of a symbol; the verifier has shown that there is one.
+  transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol) const;
+
+  /// The parameter `kind(operands)` of this shape: one that exists already, else a new one called
+  /// `name` (with a number after it if the name is taken). Reshapes of reshapes are folded.
+  mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
+                                 transformer::ExpressionKind kind,
+                                 llvm::ArrayRef<mlir::FlatSymbolRefAttr> operands,
+                                 llvm::ArrayRef<int64_t> shape);
+
+private:
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  /// The place after which the next parameter stands; null before the first.
+  transformer::ParameterOp last;
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, transformer::ParameterOp> byExpression;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TRANSFORMS_DERIVEDPARAMETERS_H

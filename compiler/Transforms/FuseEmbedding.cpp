@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Sums table look-ups, and their layer norm, in one operation: the rows of the tables are read
+/// and the norm is applied while they are in registers.
+///
+/// Before:
+///   %w = transformer.gather @word[%ids]
+///   %s = transformer.gather @segment[%types]
+///   %i = transformer.positions %rows
+///   %p = transformer.gather @position[%i]
+///   %a = transformer.add %w, %s
+///   %b = transformer.add %a, %p
+///   %n = transformer.layer_norm %b, @weight, @bias {epsilon = 1.0e-12 : f32}
+/// After:
+///   %n = transformer.embed [@word, @segment, @position] ids(%ids, %types) positions(%rows)
+///            {norm_weight = @weight, norm_bias = @bias, epsilon = ..., position_offsets = [0]}
+///
+/// Tables are summed left to right as written, those by position last. BERT writes them so; any
+/// other order or nesting changes the rounding, by a unit in the last place for each table.
+/// Pinned by tests/compiler/Transforms/fuse-embedding.mlir.
+#include "compiler/Passes.h"
+#include "compiler/Report/Report.h"
+#include "compiler/Transforms/EraseUnused.h"
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_FUSEEMBEDDINGPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "fuse-embedding";
+
+/// Whether `value` is a look-up or a sum of nothing but look-ups, used once.
+bool isLookUps(Value value) {
+  if (!value.hasOneUse()) {
+    return false;
+  }
+  if (auto add = value.getDefiningOp<AddOp>()) {
+    return isLookUps(add.getLhs()) && isLookUps(add.getRhs());
+  }
+  return value.getDefiningOp<GatherOp>() != nullptr;
+}
+
+/// The look-ups of a sum, left to right.
+void collectLookUps(Value value, SmallVectorImpl<GatherOp> &lookUps) {
+  if (auto add = value.getDefiningOp<AddOp>()) {
+    collectLookUps(add.getLhs(), lookUps);
+    collectLookUps(add.getRhs(), lookUps);
+    return;
+  }
+  lookUps.push_back(value.getDefiningOp<GatherOp>());
+}
+
+/// The operands of an embed operation.
+struct Tables {
+  SmallVector<Attribute> tables;
+  SmallVector<Value> ids;
+  /// The segments whose rows are numbered, and the number of the first row for each table.
+  Value rows;
+  SmallVector<int64_t> offsets;
+};
+
+Tables arrange(ArrayRef<GatherOp> lookUps) {
+  Tables result;
+  SmallVector<Attribute> byPosition;
+  for (GatherOp lookUp : lookUps) {
+    auto positions = lookUp.getIds().getDefiningOp<PositionsOp>();
+    // One operation numbers the rows of one value: positions of others are ids like any.
+    if (positions && (!result.rows || result.rows == positions.getRows())) {
+      result.rows = positions.getRows();
+      result.offsets.push_back(positions.getOffset());
+      byPosition.push_back(lookUp.getTableAttr());
+    } else {
+      result.ids.push_back(lookUp.getIds());
+      result.tables.push_back(lookUp.getTableAttr());
+    }
+  }
+  result.tables.append(byPosition);
+  return result;
+}
+
+/// `sum` is an addition of look-ups, or the look-up before `norm`; `norm` may be null.
+void fuse(Operation *sum, LayerNormOp norm) {
+  SmallVector<GatherOp> lookUps;
+  collectLookUps(sum->getResult(0), lookUps);
+  Tables tables = arrange(lookUps);
+  Operation *root = norm ? norm.getOperation() : sum;
+  OpBuilder builder(root);
+  SmallVector<Location> locations;
+  for (GatherOp lookUp : lookUps) {
+    locations.push_back(lookUp.getLoc());
+  }
+  locations.push_back(root->getLoc());
+  Location location = FusedLoc::get(root->getContext(), locations);
+  auto type = cast<RankedTensorType>(root->getResult(0).getType());
+  // Every intermediate result was written once and read once.
+  int64_t intermediates = 2 * int64_t(lookUps.size()) - 1 + (norm ? 1 : 0) - 1;
+  reportTaken(
+      location, passName,
+      Twine(lookUps.size()) + " tables of " + Twine(type.getDimSize(1)) +
+          (norm ? ", layer norm" : ""),
+      {.activationBytesPerToken = intermediates * 2 * type.getDimSize(1) * int64_t(sizeof(float))});
+  auto embed = EmbedOp::create(
+      builder, location, type, builder.getArrayAttr(tables.tables), tables.ids, tables.rows,
+      builder.getDenseI64ArrayAttr(tables.offsets), norm ? norm.getWeightAttr() : nullptr,
+      norm ? norm.getBiasAttr() : nullptr, norm ? norm.getEpsilonAttr() : nullptr);
+  root->getResult(0).replaceAllUsesWith(embed);
+  eraseUnused(root);
+}
+
+/// The layer norm that alone uses `value`, if there is one.
+LayerNormOp normOf(Value value) {
+  return value.hasOneUse() ? dyn_cast<LayerNormOp>(*value.getUsers().begin()) : LayerNormOp();
+}
+
+/// Why `sum`, of a look-up and `summand`, is not one of look-ups alone.
+std::string describeObstacle(AddOp sum, Value summand) {
+  Operation *producer = summand.getDefiningOp();
+  if (!producer) {
+    return "a summand is an argument of the function";
+  }
+  if (isa<GatherOp>(producer)) {
+    for (Operation *user : summand.getUsers()) {
+      if (user != sum) {
+        return "a look-up has a second user (" + describe(user) + ")";
+      }
+    }
+  }
+  return "a summand is not a table look-up (" + describe(producer) + ")";
+}
+
+/// The outermost operation of a sum of look-ups, and the norm that follows or null.
+using Root = std::pair<Operation *, LayerNormOp>;
+
+/// Adds the sum to the roots, or declines it, if it is the outermost of its look-ups.
+void classify(AddOp add, SmallVectorImpl<Root> &roots) {
+  bool left = isLookUps(add.getLhs());
+  bool right = isLookUps(add.getRhs());
+  if (left && right) {
+    auto outer = add->hasOneUse() ? dyn_cast<AddOp>(*add->getUsers().begin()) : AddOp();
+    if (!outer || !isLookUps(outer.getLhs()) || !isLookUps(outer.getRhs())) {
+      roots.emplace_back(add, normOf(add));
+    }
+    return;
+  }
+  // What is added to a sum of look-ups has nothing to do with it; a bare look-up is a candidate.
+  Value other = left ? add.getRhs() : add.getLhs();
+  Value lookUp = left ? add.getLhs() : add.getRhs();
+  if (lookUp.getDefiningOp<GatherOp>()) {
+    reportDeclined(add.getLoc(), passName, "not fused: " + describeObstacle(add, other));
+  }
+}
+
+struct FuseEmbeddingPass : impl::FuseEmbeddingPassBase<FuseEmbeddingPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    // All are found before any is rewritten: their operations are disjoint.
+    SmallVector<Root> roots;
+    getOperation().walk([&](Operation *op) {
+      if (auto add = dyn_cast<AddOp>(op)) {
+        classify(add, roots);
+      } else if (auto gather = dyn_cast<GatherOp>(op)) {
+        if (LayerNormOp norm = normOf(gather.getResult())) {
+          roots.emplace_back(gather, norm);
+        }
+      }
+    });
+    for (auto [sum, norm] : roots) {
+      fuse(sum, norm);
+    }
+  }
+};
+
+} // namespace
+} // namespace heddle

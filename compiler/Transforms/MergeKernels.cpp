@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One symbol for all kernels that compute the same, under a name that says what: profiles, reports
+/// and `perf` show it. Twelve equal layers then need the code of one.
+///
+/// ```mlir
+/// dataflow.kernel @contract : ...   computes #dataflow.contract<n = 1536, k = 384>    // gelu
+/// dataflow.kernel @contract_7 : ... computes #dataflow.contract<n = 1536, k = 384>    // gelu
+/// ```
+/// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and region.
+/// Tests: tests/compiler/Transforms/merge-kernels.mlir
+#include "compiler/Passes.h"
+#include "compiler/Report/Report.h"
+#include "compiler/Transforms/KernelBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/OperationSupport.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_MERGEKERNELSPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "merge-kernels";
+
+// --- Names -----------------------------------------------------------------------------------
+
+std::string sizesOf(AttentionAttr attention) {
+  std::string name = llvm::formatv("{0}x{1}", attention.getHeads(), attention.getKeySize()).str();
+  if (attention.getValueSize() != attention.getKeySize()) {
+    name += "x" + std::to_string(attention.getValueSize());
+  }
+  return attention.getCausal() ? name + "_causal" : name;
+}
+
+/// The axes of inputs and result; those of the result only if the first input has others.
+std::string axesOf(NestAttr nest) {
+  std::string name;
+  for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
+    name += (i == 0 ? "" : "_") + nest.getInputAxes(i).str();
+  }
+  if (nest.getNumInputs() == 0 || nest.getInputAxes(0) != nest.getResultAxes()) {
+    name += (name.empty() ? "" : "_") + nest.getResultAxes().str();
+  }
+  if (nest.getReduction() == ReductionKind::Softmax) {
+    name += "_softmax";
+  }
+  return nest.getCausal() ? name + "_causal" : name;
+}
+
+std::string sizesOf(Attribute computes) {
+  return llvm::TypeSwitch<Attribute, std::string>(computes)
+      .Case([](ContractAttr contract) {
+        return llvm::formatv("{0}x{1}", contract.getN(), contract.getK()).str();
+      })
+      .Case([](AttentionAttr attention) { return sizesOf(attention); })
+      .Case([](NestAttr nest) { return axesOf(nest); })
+      .Case([](PoolAttr pool) {
+        return llvm::formatv("{0}_{1}", stringifyPoolKind(pool.getKind()), pool.getWidth()).str();
+      })
+      .Case<GatherAttr, RowsAttr>([](auto rows) { return std::to_string(rows.getWidth()); });
+}
+
+/// Whether a value is an element of rows, rather than of a vector such as a bias.
+bool isRowElement(KernelOp kernel, Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument) {
+    return false;
+  }
+  if (isa<NestAttr>(kernel.getComputes())) {
+    return true;
+  }
+  unsigned index = argument.getArgNumber();
+  return index > 0 && isRows(kernel.getOperandBuffer(kernel.getNumInputs() + index - 1));
+}
+
+bool isConstant(Value value) { return value.getDefiningOp<arith::ConstantOp>() != nullptr; }
+
+/// The word for one operation of an epilogue; empty if it is part of another word, or a bias.
+StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
+  return llvm::TypeSwitch<Operation *, StringRef>(&op)
+      .Case([](math::ErfOp) { return "gelu"; })
+      .Case([](math::TanhOp tanh) {
+        return tanh.getOperand().getDefiningOp<arith::MulFOp>() ? "gelu_new" : "tanh";
+      })
+      .Case([](arith::MaximumFOp) { return "relu"; })
+      .Case([&](arith::AddFOp add) {
+        return isRowElement(kernel, add.getLhs()) || isRowElement(kernel, add.getRhs()) ? "add"
+                                                                                        : "";
+      })
+      .Case([&](arith::MulFOp multiply) {
+        return !hasGelu && (isConstant(multiply.getLhs()) || isConstant(multiply.getRhs()))
+                   ? "scale"
+                   : "";
+      })
+      .Default([](Operation *) { return ""; });
+}
+
+/// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
+std::string describe(KernelOp kernel) {
+  std::string name = (familyName(kernel.getComputes()) + "_" + sizesOf(kernel.getComputes())).str();
+  Block &block = kernel.getEpilogue().front();
+  bool hasGelu =
+      llvm::any_of(block, [](Operation &op) { return isa<math::ErfOp, math::TanhOp>(op); });
+  for (Operation &op : block) {
+    StringRef word = wordFor(kernel, op, hasGelu);
+    name += (word.empty() ? "" : "_") + word.str();
+  }
+  if (NormAttr norm = kernel.getNormAttr()) {
+    name += "_" + stringifyNormKind(norm.getKind()).str();
+  }
+  return name;
+}
+
+// --- Equality --------------------------------------------------------------------------------
+
+bool areEqual(KernelOp left, KernelOp right) {
+  return left.getKernelType() == right.getKernelType() &&
+         left.getComputes() == right.getComputes() && left.getNormAttr() == right.getNormAttr() &&
+         OperationEquivalence::isRegionEquivalentTo(&left.getEpilogue(), &right.getEpilogue(),
+                                                    OperationEquivalence::IgnoreLocations);
+}
+
+/// Kernels that compute the same, in the order of the first of each.
+using Classes = SmallVector<SmallVector<KernelOp>>;
+
+Classes classify(ArrayRef<KernelOp> kernels) {
+  Classes classes;
+  // Only kernels of one type and family are compared with each other.
+  llvm::DenseMap<std::pair<Type, Attribute>, SmallVector<size_t>> alike;
+  for (KernelOp kernel : kernels) {
+    SmallVector<size_t> &candidates = alike[{kernel.getKernelType(), kernel.getComputes()}];
+    auto found = llvm::find_if(
+        candidates, [&](size_t index) { return areEqual(classes[index].front(), kernel); });
+    if (found != candidates.end()) {
+      classes[*found].push_back(kernel);
+    } else {
+      candidates.push_back(classes.size());
+      classes.push_back({kernel});
+    }
+  }
+  return classes;
+}
+
+/// All kernels: those that dispatches run in the order of the graphs, then the others.
+SmallVector<KernelOp> kernelsInOrder(ModuleOp module, SymbolTable &symbols) {
+  llvm::SetVector<Operation *> ordered;
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      ordered.insert(symbols.lookup(dispatch.getKernel()));
+    }
+  }
+  for (auto kernel : module.getOps<KernelOp>()) {
+    ordered.insert(kernel);
+  }
+  return llvm::map_to_vector(ordered, [](Operation *op) { return cast<KernelOp>(op); });
+}
+
+/// Counts for each kernel's name how many dispatches run it.
+llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
+  llvm::DenseMap<StringAttr, int64_t> runs;
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      ++runs[dispatch.getKernelAttr().getAttr()];
+    }
+  }
+  return runs;
+}
+
+struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    llvm::StringSet<> taken;
+    for (Operation &op : module.getBody()->getOperations()) {
+      if (auto symbol = dyn_cast<SymbolOpInterface>(op); symbol && !isa<KernelOp>(op)) {
+        taken.insert(symbol.getName());
+      }
+    }
+    llvm::DenseMap<StringAttr, StringAttr> renamed;
+    Classes classes = classify(kernelsInOrder(module, symbols));
+    for (ArrayRef<KernelOp> equal : classes) {
+      StringAttr name = StringAttr::get(&getContext(), uniqueName(describe(equal.front()), taken));
+      for (KernelOp kernel : equal) {
+        renamed[kernel.getSymNameAttr()] = name;
+      }
+    }
+    for (auto graph : module.getOps<GraphOp>()) {
+      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+        StringAttr kernel = dispatch.getKernelAttr().getAttr();
+        dispatch.setKernelAttr(FlatSymbolRefAttr::get(renamed.lookup(kernel)));
+      }
+    }
+    llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
+    for (ArrayRef<KernelOp> equal : classes) {
+      KernelOp first = equal.front();
+      first.setSymNameAttr(renamed.lookup(first.getSymNameAttr()));
+      for (KernelOp other : equal.drop_front()) {
+        other.erase();
+      }
+      if (equal.size() > 1) {
+        reportTaken(first.getLoc(), passName,
+                    llvm::Twine(runs.lookup(first.getSymNameAttr())) + " dispatches run " +
+                        first.getSymName());
+      }
+    }
+  }
+
+  static std::string uniqueName(const std::string &stem, llvm::StringSet<> &taken) {
+    std::string name = stem;
+    for (int64_t number = 2; !taken.insert(name).second; ++number) {
+      name = stem + "_" + std::to_string(number);
+    }
+    return name;
+  }
+};
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Gives every result a place in the arena that is a number times the run-time sizes, so that one
+/// plan serves every batch. Results share memory when their lives do not overlap; a result never
+/// overlaps what its own dispatch reads.
+///
+/// The arena is three stretches, each of buffers proportional to one size: first `tokens`, then
+/// `sequences`, then `tokens * longest`. Within a stretch the largest buffers are placed first,
+/// each at the lowest offset free during its whole life.
+///
+/// ```mlir
+/// dataflow.graph @encode(...) {
+///   %1 = dataflow.dispatch @contract_1152x384(%0, ...) : ...
+/// ```
+/// becomes
+/// ```mlir
+/// dataflow.graph @encode(...) attributes {arena = #dataflow.size<tokens = 9216>} {
+///   %1 = dataflow.dispatch @contract_1152x384(%0, ...) at <tokens = 1536> : ...
+/// ```
+/// Results that the graph outputs lie in the caller's buffers. Tests:
+/// tests/compiler/Transforms/plan-memory.mlir
+#include "heddle/Abi.h"
+
+#include "compiler/Passes.h"
+#include "compiler/Report/Report.h"
+#include "compiler/Transforms/KernelBuilder.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <array>
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_PLANMEMORYPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "plan-memory";
+
+/// The run-time sizes that buffers are proportional to.
+enum Stretch : size_t { Tokens, Sequences, TokensLongest, StretchCount };
+
+/// One number for each stretch.
+using Sizes = std::array<uint64_t, StretchCount>;
+
+/// A result that needs a place: its size, its life in positions of the graph, and the place.
+struct Interval {
+  DispatchOp dispatch;
+  Stretch stretch;
+  uint64_t size;
+  size_t begin;
+  size_t end;
+  uint64_t offset = 0;
+
+  bool livesWith(const Interval &other) const { return begin <= other.end && other.begin <= end; }
+};
+
+SizeAttr toAttribute(MLIRContext *context, const Sizes &sizes) {
+  return SizeAttr::get(context, sizes[Tokens], sizes[Sequences], sizes[TokensLongest]);
+}
+
+/// What a view shows, through any number of views.
+Value baseOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ColumnsOp, ReshapeOp>(op)) {
+      break;
+    }
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// The stretch that a buffer of this type lies in; none if its size is no multiple of the sizes
+/// that the plan knows.
+std::optional<Stretch> stretchOf(BufferType type) {
+  auto count = [&](int64_t symbol) { return llvm::count(type.getShape(), symbol); };
+  int64_t tokens = count(BufferType::kTokens);
+  int64_t sequences = count(BufferType::kSequences);
+  int64_t longest = count(BufferType::kLongest);
+  if (tokens == 1 && sequences == 0 && longest <= 1) {
+    return longest == 1 ? TokensLongest : Tokens;
+  }
+  return tokens == 0 && sequences == 1 && longest == 0 ? std::optional(Sequences) : std::nullopt;
+}
+
+/// Makes every output of the graph the result of a dispatch of its own, which can lie in the
+/// caller's buffer: an argument, a view or a second output of one value is copied.
+LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
+  auto output = cast<OutputOp>(graph.getBody().front().getTerminator());
+  llvm::SmallPtrSet<Operation *, 4> written;
+  OpBuilder builder(output);
+  for (OpOperand &operand : output->getOpOperands()) {
+    Value value = operand.get();
+    auto dispatch = value.getDefiningOp<DispatchOp>();
+    if (dispatch && written.insert(dispatch).second) {
+      continue;
+    }
+    if (!cast<BufferType>(value.getType()).getElementType().isF32()) {
+      return graph.emitError("graph '")
+             << graph.getSymName() << "' outputs its input " << operand.getOperandNumber()
+             << " of integers, expected f32";
+    }
+    Location location = dispatch ? dispatch.getLoc() : graph.getLoc();
+    operand.set(createCopy(builder, symbols, location, value).getResult());
+  }
+  return success();
+}
+
+/// The results of a graph that need a place, with their lives.
+FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
+  SmallVector<Interval> intervals;
+  llvm::DenseMap<Value, size_t> indices;
+  Block &body = graph.getBody().front();
+  Operation *output = body.getTerminator();
+  size_t position = 0;
+  for (auto dispatch : body.getOps<DispatchOp>()) {
+    ++position;
+    for (Value input : dispatch.getInputs()) {
+      if (auto found = indices.find(baseOf(input)); found != indices.end()) {
+        intervals[found->second].end = position;
+      }
+    }
+    if (llvm::is_contained(output->getOperands(), dispatch.getResult())) {
+      continue;
+    }
+    BufferType type = dispatch.getResult().getType();
+    std::optional<Stretch> stretch = stretchOf(type);
+    if (!stretch) {
+      return dispatch.emitOpError("has a result ")
+             << type << " whose size is no multiple of tokens, sequences or tokens * longest";
+    }
+    uint64_t size = llvm::alignTo(type.getConstantElements() * sizeof(float), HEDDLE_ALIGNMENT);
+    indices[dispatch.getResult()] = intervals.size();
+    intervals.push_back({dispatch, *stretch, size, position, position});
+  }
+  return intervals;
+}
+
+/// The lowest offset at which `interval` overlaps none of those placed that live when it does.
+uint64_t lowestFree(const Interval &interval, ArrayRef<Interval *> placed) {
+  SmallVector<Interval *> obstacles(
+      llvm::make_filter_range(placed, [&](Interval *other) { return other->livesWith(interval); }));
+  llvm::sort(obstacles, [](Interval *left, Interval *right) {
+    return std::pair(left->offset, left->begin) < std::pair(right->offset, right->begin);
+  });
+  uint64_t offset = 0;
+  for (Interval *obstacle : obstacles) {
+    if (offset + interval.size <= obstacle->offset) {
+      break;
+    }
+    offset = std::max(offset, obstacle->offset + obstacle->size);
+  }
+  return offset;
+}
+
+/// Places the intervals of each stretch; gives the sizes of the stretches.
+Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
+  SmallVector<Interval *> order;
+  for (Interval &interval : intervals) {
+    order.push_back(&interval);
+  }
+  if (reuse) {
+    llvm::sort(order, [](Interval *left, Interval *right) {
+      return std::pair(right->size, left->begin) < std::pair(left->size, right->begin);
+    });
+  }
+  Sizes sizes = {};
+  std::array<SmallVector<Interval *>, StretchCount> placed;
+  for (Interval *interval : order) {
+    uint64_t &size = sizes[interval->stretch];
+    interval->offset = reuse ? lowestFree(*interval, placed[interval->stretch]) : size;
+    size = std::max(size, interval->offset + interval->size);
+    placed[interval->stretch].push_back(interval);
+  }
+  return sizes;
+}
+
+/// Where an interval begins: after the stretches before its own.
+Sizes startOf(const Interval &interval, const Sizes &sizes) {
+  Sizes start = {};
+  std::copy_n(sizes.begin(), interval.stretch, start.begin());
+  start[interval.stretch] = interval.offset;
+  return start;
+}
+
+struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (auto graph : getOperation().getOps<GraphOp>()) {
+      if (failed(plan(graph, symbols))) {
+        return signalPassFailure();
+      }
+    }
+  }
+
+  LogicalResult plan(GraphOp graph, SymbolTable &symbols) {
+    if (failed(separateOutputs(graph, symbols))) {
+      return failure();
+    }
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      dispatch.removeAtAttr();
+    }
+    FailureOr<SmallVector<Interval>> intervals = findIntervals(graph);
+    if (failed(intervals)) {
+      return failure();
+    }
+    Sizes apart = place(*intervals, /*reuse=*/false);
+    Sizes sizes = reuse ? place(*intervals, /*reuse=*/true) : apart;
+    for (Interval &interval : *intervals) {
+      interval.dispatch.setAtAttr(toAttribute(&getContext(), startOf(interval, sizes)));
+    }
+    graph.setArenaAttr(toAttribute(&getContext(), sizes));
+    Savings savings;
+    savings.activationBytesPerToken = apart[Tokens] - sizes[Tokens];
+    Location location = NameLoc::get(graph.getSymNameAttr(), graph.getLoc());
+    reportTaken(location, passName,
+                llvm::Twine("arena of ") + llvm::Twine(sizes[Tokens]) + " bytes per token, " +
+                    llvm::Twine(apart[Tokens]) + " without reuse",
+                savings);
+    return success();
+  }
+};
+
+} // namespace
+} // namespace heddle

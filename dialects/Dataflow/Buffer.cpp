@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The buffer type: its text, its checks and its sizes.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "mlir/IR/DialectImplementation.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+/// More elements than any buffer has; a few such counts added up or multiplied by 4 do not
+/// overflow.
+static constexpr int64_t kMostElements = int64_t{1} << 40;
+
+/// The product of the constant dimensions, or nothing if it is above kMostElements.
+static std::optional<int64_t> multiplyConstants(ArrayRef<int64_t> shape) {
+  int64_t product = 1;
+  for (int64_t size : shape) {
+    if (size > 0 && (llvm::MulOverflow(product, size, product) || product > kMostElements)) {
+      return std::nullopt;
+    }
+  }
+  return product;
+}
+
+/// A positive number or the name of a run-time size.
+static ParseResult parseDimension(AsmParser &parser, SmallVectorImpl<int64_t> &shape) {
+  llvm::SMLoc location = parser.getCurrentLocation();
+  int64_t size = 0;
+  if (OptionalParseResult parsed = parser.parseOptionalInteger(size); parsed.has_value()) {
+    if (failed(*parsed)) {
+      return failure();
+    }
+    if (size <= 0) {
+      return parser.emitError(location, "expects a dimension above 0, got ") << size;
+    }
+  } else {
+    StringRef name;
+    if (parser.parseKeyword(&name)) {
+      return failure();
+    }
+    size = llvm::StringSwitch<int64_t>(name)
+               .Case("tokens", BufferType::kTokens)
+               .Case("sequences", BufferType::kSequences)
+               .Case("longest", BufferType::kLongest)
+               .Default(0);
+    if (size == 0) {
+      return parser.emitError(location,
+                              "expects a number, 'tokens', 'sequences' or 'longest', got '")
+             << name << "'";
+    }
+  }
+  shape.push_back(size);
+  return success();
+}
+
+Type BufferType::parse(AsmParser &parser) {
+  llvm::SMLoc location = parser.getCurrentLocation();
+  SmallVector<int64_t> shape;
+  Type elementType;
+  int64_t rowStride = 0;
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parseDimension(parser, shape);
+      })) {
+    return {};
+  }
+  if (succeeded(parser.parseOptionalKeyword("in"))) {
+    llvm::SMLoc strideLocation = parser.getCurrentLocation();
+    if (parser.parseInteger(rowStride)) {
+      return {};
+    }
+    // Zero in C++ means that none is given.
+    if (rowStride <= 0) {
+      parser.emitError(strideLocation, "expects a row stride above 0, got ") << rowStride;
+      return {};
+    }
+  }
+  if (parser.parseComma() || parser.parseType(elementType) || parser.parseGreater()) {
+    return {};
+  }
+  auto emitError = [&] { return parser.emitError(location); };
+  return getChecked(function_ref<InFlightDiagnostic()>(emitError), parser.getContext(),
+                    ArrayRef<int64_t>(shape), elementType, rowStride);
+}
+
+void BufferType::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getShape(), printer.getStream(), [&](int64_t size) {
+    switch (size) {
+    case kTokens:
+      printer << "tokens";
+      break;
+    case kSequences:
+      printer << "sequences";
+      break;
+    case kLongest:
+      printer << "longest";
+      break;
+    default:
+      printer << size;
+    }
+  });
+  printer << ']';
+  if (getRowStride() != 0) {
+    printer << " in " << getRowStride();
+  }
+  printer << ", " << getElementType() << '>';
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> shape, Type elementType, int64_t rowStride) {
+  // C1
+  if (shape.empty() || shape.size() > 4) {
+    return emitError() << "expects a buffer of rank 1 to 4, got " << shape.size();
+  }
+  for (int64_t size : shape) {
+    if (size < kLongest || size == 0) {
+      return emitError() << "expects a dimension above 0 or a run-time size, got " << size;
+    }
+  }
+  if (!multiplyConstants(shape)) {
+    return emitError() << "expects a product of constant dimensions of at most 2^40, got more";
+  }
+  // C2
+  if (!elementType.isF32() && !elementType.isInteger(32)) {
+    return emitError() << "expects elements of f32 or i32, got " << elementType;
+  }
+  // C3
+  if (rowStride != 0) {
+    ArrayRef<int64_t> row = shape.drop_front();
+    if (row.empty() || llvm::any_of(row, [](int64_t size) { return size < 0; })) {
+      return emitError() << "expects a row stride only for rows of constant size, got "
+                         << rowStride;
+    }
+    if (rowStride <= *multiplyConstants(row) || rowStride > kMostElements) {
+      return emitError() << "expects a row stride above " << *multiplyConstants(row)
+                         << " elements, and at most 2^40, got " << rowStride;
+    }
+  }
+  return success();
+}
+
+int64_t BufferType::getConstantElements() const { return *multiplyConstants(getShape()); }
+
+int64_t BufferType::getRowElements() const {
+  return getRowStride() != 0 ? getRowStride() : *multiplyConstants(getShape().drop_front());
+}
+
+} // namespace heddle::dataflow

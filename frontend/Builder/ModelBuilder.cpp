@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Entries, and the end of a model.
+#include "frontend/Builder/ModelState.h"
+
+#include "frontend/Builder/DiagnosticText.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle {
+
+ModelBuilder::ModelBuilder(MLIRContext &context, std::string_view modelType)
+    : state(std::make_unique<ModelState>()) {
+  context.loadDialect<func::FuncDialect, transformer::TransformerDialect>();
+  state->context = &context;
+  state->module = ModuleOp::create(state->nameLocation(modelType));
+  (*state->module)->setAttr("transformer.model_type", StringAttr::get(&context, modelType));
+}
+
+ModelBuilder::ModelBuilder(ModelBuilder &&) noexcept = default;
+ModelBuilder &ModelBuilder::operator=(ModelBuilder &&) noexcept = default;
+ModelBuilder::~ModelBuilder() = default;
+
+Scope ModelBuilder::scope(std::string_view name) { return Scope(state.get(), std::string(name)); }
+
+Status ModelBuilder::status() const { return state->error; }
+
+Entry ModelBuilder::entry(std::string_view name) {
+  if (!state->works()) {
+    return Entry(state.get(), 0);
+  }
+  const auto known = std::find_if(state->entries.begin(), state->entries.end(),
+                                  [&](const EntryState &entry) { return entry.name == name; });
+  if (name.empty() || known != state->entries.end()) {
+    state->fail(name, name.empty() ? "an entry without a name" : "the entry is there twice");
+    return Entry(state.get(), 0);
+  }
+  OpBuilder builder(state->context);
+  builder.setInsertionPointToEnd(state->module->getBody());
+  const Location location = state->nameLocation(name);
+  auto function = func::FuncOp::create(builder, location, name, builder.getFunctionType({}, {}));
+  Block *block = builder.createBlock(&function.getBody());
+  block->addArgument(transformer::SegmentsType::get(state->context), location);
+  state->entries.push_back({std::string(name), function, {}, {}});
+  return Entry(state.get(), state->entries.size() - 1);
+}
+
+Ids Entry::addInput(std::string_view name, bool optional) {
+  if (!state->works()) {
+    return {};
+  }
+  EntryState &entry = state->entries[index];
+  for (const EntryState::Input &input : entry.inputs) {
+    if (input.name == name) {
+      state->fail(entry.name, fmt::format("input \"{}\" is there twice", name));
+      return {};
+    }
+  }
+  const auto type =
+      RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(state->context, 32));
+  BlockArgument argument = entry.body().insertArgument(static_cast<unsigned>(entry.inputs.size()),
+                                                       type, state->nameLocation(name));
+  entry.inputs.push_back({std::string(name), optional});
+  return Ids(state, argument);
+}
+
+Ids Entry::input(std::string_view name) { return addInput(name, false); }
+
+Ids Entry::optionalInput(std::string_view name) { return addInput(name, true); }
+
+Segments Entry::segments() const {
+  if (!state->works()) {
+    return {};
+  }
+  return Segments(state, state->entries[index].body().getArguments().back());
+}
+
+Tensor Entry::weight(const Parameter &parameter) const {
+  const Segments rows = segments();
+  OperationSite site(state, parameter.symbol(), {&rows});
+  if (!site.ok()) {
+    return {};
+  }
+  if (parameter.model() != state) {
+    site.fail("the weight is no parameter of this model");
+    return {};
+  }
+  return site.make<Tensor, transformer::WeightOp>(site.tensorType(parameter.shape()),
+                                                  StringRef(parameter.symbol()));
+}
+
+void Entry::output(std::string_view name, const Tensor &result) {
+  if (!state->works()) {
+    return;
+  }
+  EntryState &entry = state->entries[index];
+  const auto wrong = [&](std::string_view what) {
+    state->fail(entry.name, fmt::format("output \"{}\" {}", name, what));
+  };
+  if (!result.valid() || result.model() != state ||
+      result.value().getParentBlock() != &entry.body()) {
+    return wrong("is no value of this entry");
+  }
+  const RankedTensorType type = typeOf(result);
+  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1)) {
+    return wrong(
+        fmt::format("has shape {}, expected rows [?, width]", printSizes(type.getShape())));
+  }
+  for (const EntryState::Output &output : entry.outputs) {
+    if (output.name == name) {
+      return wrong("is there twice");
+    }
+  }
+  entry.outputs.push_back({std::string(name), result.value()});
+}
+
+/// Gives an entry its return, its type and the names of its arguments and results.
+static void finishEntry(OpBuilder &builder, EntryState &entry) {
+  const StringAttr nameKey = builder.getStringAttr("transformer.name");
+  SmallVector<Value> results;
+  SmallVector<Type> types;
+  for (const EntryState::Output &output : entry.outputs) {
+    results.push_back(output.value);
+    types.push_back(output.value.getType());
+  }
+  builder.setInsertionPointToEnd(&entry.body());
+  func::ReturnOp::create(builder, entry.function.getLoc(), results);
+  entry.function.setType(builder.getFunctionType(entry.body().getArgumentTypes(), types));
+  for (auto [number, input] : llvm::enumerate(entry.inputs)) {
+    entry.function.setArgAttr(number, nameKey, builder.getStringAttr(input.name));
+    if (input.optional) {
+      entry.function.setArgAttr(number, "transformer.optional", builder.getUnitAttr());
+    }
+  }
+  for (auto [number, output] : llvm::enumerate(entry.outputs)) {
+    entry.function.setResultAttr(number, nameKey, builder.getStringAttr(output.name));
+  }
+}
+
+Result<OwningOpRef<ModuleOp>> ModelBuilder::build() {
+  if (state->finished) {
+    return HEDDLE_ERROR(InvalidArgument, "the model was built before, expected one call of build");
+  }
+  if (state->error.ok() && state->entries.empty()) {
+    state->error = HEDDLE_ERROR(InvalidArgument, "the model has no entry, expected at least one");
+  }
+  for (const EntryState &entry : state->entries) {
+    if (entry.outputs.empty()) {
+      state->fail(entry.name, "the entry has no output, expected at least one");
+    }
+  }
+  HEDDLE_TRY(state->error);
+  state->finished = true;
+  OpBuilder builder(state->context);
+  for (EntryState &entry : state->entries) {
+    finishEntry(builder, entry);
+  }
+  DiagnosticText diagnostics(state->context);
+  if (failed(verify(*state->module))) {
+    state->error = diagnostics.status("the model is not valid");
+    return state->error;
+  }
+  return std::move(state->module);
+}
+
+} // namespace heddle

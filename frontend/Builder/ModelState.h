@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a ModelBuilder and the values it hands out share. Internal to the builder.
+#ifndef HEDDLE_FRONTEND_BUILDER_MODELSTATE_H
+#define HEDDLE_FRONTEND_BUILDER_MODELSTATE_H
+
+#include "frontend/Builder/ModelBuilder.h"
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// One entry while it is written. Its function has one block, whose last argument is the segments;
+/// the function's type is set when the model ends.
+struct EntryState {
+  struct Input {
+    std::string name;
+    bool optional;
+  };
+  struct Output {
+    std::string name;
+    mlir::Value value;
+  };
+
+  std::string name;
+  mlir::func::FuncOp function;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+
+  mlir::Block &body() { return function.getBody().front(); }
+};
+
+struct ModelState {
+  mlir::MLIRContext *context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Where the next parameter goes: before the entries, in the order of declaration.
+  mlir::Operation *lastParameter = nullptr;
+  std::map<std::string, std::vector<int64_t>, std::less<>> parameters;
+  std::vector<EntryState> entries;
+  Status error;
+  /// After build() the values are no longer this object's to touch.
+  bool finished = false;
+
+  /// Keeps the first error.
+  void fail(std::string_view name, std::string_view message);
+  bool works() const { return error.ok() && !finished; }
+  mlir::Location nameLocation(std::string_view name) const;
+};
+
+/// The place of one new operation: its name, and the block its operands belong to.
+class OperationSite {
+public:
+  /// An operation called `name`.
+  OperationSite(ModelState *state, std::string_view name,
+                std::initializer_list<const ModelValue *> operands);
+  /// An operation that takes the name of its first operand.
+  explicit OperationSite(std::initializer_list<const ModelValue *> operands);
+
+  /// Whether the operation can be made; after an error it must not be.
+  bool ok() const { return state != nullptr && state->works(); }
+  /// Keeps an error that begins with the operation's name.
+  void fail(std::string_view message) { state->fail(name, message); }
+
+  /// Inserts an operation and wraps its result.
+  template <typename Value, typename Op, typename... Arguments>
+  Value make(Arguments &&...arguments) {
+    mlir::OpBuilder builder(state->context);
+    builder.setInsertionPointToEnd(block);
+    return Value(state, Op::create(builder, location(), std::forward<Arguments>(arguments)...));
+  }
+  /// A float attribute, for factors and epsilons.
+  mlir::FloatAttr f32(double value) const;
+  mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape) const;
+  ModelState *model() const { return state; }
+
+private:
+  void check(std::initializer_list<const ModelValue *> operands);
+  mlir::Location location() const { return state->nameLocation(name); }
+
+  ModelState *state = nullptr;
+  std::string name;
+  mlir::Block *block = nullptr;
+};
+
+/// The type of a valid tensor.
+inline mlir::RankedTensorType typeOf(const Tensor &tensor) {
+  return llvm::cast<mlir::RankedTensorType>(tensor.value().getType());
+}
+
+/// A shape as messages show it, [?, 12, 32].
+std::string printSizes(llvm::ArrayRef<int64_t> shape);
+
+} // namespace heddle
+
+#endif // HEDDLE_FRONTEND_BUILDER_MODELSTATE_H

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Checkpoint names, parameters, and the operations that have them.
+#include "frontend/Builder/ModelState.h"
+
+#include "runtime/Base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle {
+
+std::string Scope::join(std::string_view name) const {
+  if (prefix.empty() || name.empty()) {
+    return prefix.empty() ? std::string(name) : prefix;
+  }
+  return fmt::format("{}.{}", prefix, name);
+}
+
+Scope Scope::scope(std::string_view name) const { return Scope(state, join(name)); }
+
+Scope Scope::scope(std::string_view name, int64_t index) const {
+  return Scope(state, join(fmt::format("{}.{}", name, index)));
+}
+
+Parameter Scope::parameter(std::string_view name, std::span<const int64_t> shape) const {
+  if (state == nullptr || !state->works()) {
+    return {};
+  }
+  const std::string full = join(name);
+  const ArrayRef<int64_t> sizes(shape.data(), shape.size());
+  const bool inRange =
+      !sizes.empty() && sizes.size() <= 4 &&
+      std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size > 0; });
+  if (full.empty() || !inRange) {
+    state->fail(full, fmt::format("a parameter of shape {}, expected a name and one to four "
+                                  "positive sizes",
+                                  printSizes(sizes)));
+    return {};
+  }
+  const auto [known, isNew] = state->parameters.try_emplace(full, sizes.vec());
+  if (!isNew && ArrayRef<int64_t>(known->second) != sizes) {
+    state->fail(full, fmt::format("used with shape {}, but before with {}", printSizes(sizes),
+                                  printSizes(known->second)));
+    return {};
+  }
+  if (isNew) {
+    OpBuilder builder(state->context);
+    if (state->lastParameter != nullptr) {
+      builder.setInsertionPointAfter(state->lastParameter);
+    } else {
+      builder.setInsertionPointToStart(state->module->getBody());
+    }
+    const auto type = RankedTensorType::get(sizes, builder.getF32Type());
+    state->lastParameter = transformer::ParameterOp::create(
+        builder, state->nameLocation(full), builder.getStringAttr(full), TypeAttr::get(type),
+        builder.getStringAttr(full), transformer::ParameterExpressionAttr());
+  }
+  return Parameter(state, full, sizes.vec());
+}
+
+/// Checks that a parameter is one of this model; its shape is the verifiers' business except for
+/// the rank, which result types depend on.
+static bool expectParameter(OperationSite &site, const Parameter &parameter, std::string_view role,
+                            size_t rank) {
+  if (!site.ok()) {
+    return false;
+  }
+  if (parameter.model() != site.model()) {
+    site.fail(fmt::format("the {} is no parameter of this model", role));
+  } else if (parameter.shape().size() != rank) {
+    site.fail(fmt::format("the {} has shape {}, expected rank {}", role,
+                          printSizes(parameter.shape()), rank));
+  }
+  return site.ok();
+}
+
+/// "a.b" for "a.b.weight".
+static std::string_view ownerOf(const Parameter &parameter) {
+  const std::string_view symbol = parameter.symbol();
+  const size_t dot = symbol.rfind('.');
+  return dot == std::string_view::npos ? symbol : symbol.substr(0, dot);
+}
+
+Tensor Scope::gather(std::string_view name, const Ids &ids, int64_t size, int64_t width) const {
+  return gather(scope(name).parameter("weight", {size, width}), ids);
+}
+
+Tensor Scope::gather(const Parameter &table, const Ids &ids) const {
+  OperationSite site(state, ownerOf(table), {&ids});
+  if (!expectParameter(site, table, "table", 2)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::GatherOp>(StringRef(table.symbol()), ids.value(),
+                                                  table.shape()[1]);
+}
+
+Tensor Scope::linear(std::string_view name, const Tensor &x, int64_t width, Bias bias) const {
+  const Scope inner = scope(name);
+  OperationSite site(state, inner.name(), {&x});
+  if (!site.ok()) {
+    return {};
+  }
+  const Parameter weight = inner.parameter("weight", {width, x.width()});
+  return linear(x, weight, bias == Bias::Yes ? inner.parameter("bias", {width}) : Parameter());
+}
+
+Tensor Scope::linear(const Tensor &x, const Parameter &weight, const Parameter &bias) const {
+  OperationSite site(state, ownerOf(weight), {&x});
+  if (!expectParameter(site, weight, "weight", 2) ||
+      (bias.valid() && !expectParameter(site, bias, "bias", 1))) {
+    return {};
+  }
+  const RankedTensorType type = typeOf(x);
+  if (type.getRank() != 2 || type.getDimSize(1) != weight.shape()[1]) {
+    site.fail(fmt::format("the input has shape {}, expected [?, {}] for a weight {}",
+                          printSizes(type.getShape()), weight.shape()[1],
+                          printSizes(weight.shape())));
+    return {};
+  }
+  FlatSymbolRefAttr biasSymbol;
+  if (bias.valid()) {
+    biasSymbol = FlatSymbolRefAttr::get(state->context, bias.symbol());
+  }
+  return site.make<Tensor, transformer::LinearOp>(
+      site.tensorType({ShapedType::kDynamic, weight.shape()[0]}), x.value(),
+      FlatSymbolRefAttr::get(state->context, weight.symbol()), biasSymbol);
+}
+
+Tensor Scope::layerNorm(std::string_view name, const Tensor &x, double epsilon,
+                        NormNames names) const {
+  const Scope inner = scope(name);
+  OperationSite site(state, inner.name(), {&x});
+  if (!site.ok()) {
+    return {};
+  }
+  const Parameter weight = inner.parameter(names.weight, {x.width()});
+  const Parameter bias = inner.parameter(names.bias, {x.width()});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::LayerNormOp>(
+      typeOf(x), x.value(), FlatSymbolRefAttr::get(state->context, weight.symbol()),
+      FlatSymbolRefAttr::get(state->context, bias.symbol()), site.f32(epsilon));
+}
+
+/// The sizes of the result's axes, looked up among those of the operands; nothing and an error if
+/// the letters do not fit.
+static std::vector<int64_t> contractedShape(OperationSite &site, StringRef axes, const Tensor &left,
+                                            const Tensor &right) {
+  const auto [operands, result] = axes.split("->");
+  const auto [leftAxes, rightAxes] = operands.split(',');
+  const RankedTensorType leftType = typeOf(left);
+  const RankedTensorType rightType = typeOf(right);
+  if (axes.count("->") != 1 || axes.count(',') != 1 ||
+      static_cast<int64_t>(leftAxes.size()) != leftType.getRank() ||
+      static_cast<int64_t>(rightAxes.size()) != rightType.getRank()) {
+    site.fail(fmt::format("the axes are {}, expected \"axes,axes->axes\" for shapes {} and {}",
+                          quote(axes), printSizes(leftType.getShape()),
+                          printSizes(rightType.getShape())));
+    return {};
+  }
+  std::vector<int64_t> shape;
+  for (char letter : result) {
+    const size_t onLeft = leftAxes.find(letter);
+    const size_t onRight = rightAxes.find(letter);
+    if (onLeft == StringRef::npos && onRight == StringRef::npos) {
+      site.fail(
+          fmt::format("axis '{}' of the result of {} is on neither operand", letter, quote(axes)));
+      return {};
+    }
+    shape.push_back(onLeft != StringRef::npos ? leftType.getDimSize(onLeft)
+                                              : rightType.getDimSize(onRight));
+  }
+  return shape;
+}
+
+Tensor Scope::contract(std::string_view axes, const Tensor &left, const Tensor &right,
+                       const Segments &queries, const Segments &keys) const {
+  SmallVector<Value> segments;
+  if (queries.valid() && keys.valid()) {
+    segments = {queries.value(), keys.value()};
+  }
+  OperationSite site = segments.empty()
+                           ? OperationSite(state, prefix, {&left, &right})
+                           : OperationSite(state, prefix, {&left, &right, &queries, &keys});
+  if (!site.ok()) {
+    return {};
+  }
+  const std::vector<int64_t> shape = contractedShape(site, axes, left, right);
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::ContractOp>(site.tensorType(shape), axes, left.value(),
+                                                    right.value(), segments);
+}
+
+Ids Scope::positions(const Segments &rows, int64_t offset) const {
+  OperationSite site(state, prefix, {&rows});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Ids, transformer::PositionsOp>(rows.value(), static_cast<uint64_t>(offset));
+}
+
+Mask Scope::mask(transformer::Visibility visibility, const Segments &queries,
+                 const Segments &keys) const {
+  OperationSite site(state, prefix, {&queries, &keys});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Mask, transformer::MaskOp>(visibility, queries.value(), keys.value());
+}
+
+} // namespace heddle

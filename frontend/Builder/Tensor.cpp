@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Operations without parameters. What a result type needs is checked here, the rest by the
+/// dialect's verifiers when the model ends.
+#include "frontend/Builder/ModelState.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+using namespace mlir;
+
+namespace heddle {
+
+Tensor Mask::bias(double hidden) const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::MaskBiasOp>(
+      site.tensorType({ShapedType::kDynamic, ShapedType::kDynamic}), content, site.f32(hidden));
+}
+
+std::vector<int64_t> Tensor::shape() const {
+  if (!valid() || state->finished) {
+    return {};
+  }
+  std::vector<int64_t> sizes = typeOf(*this).getShape().vec();
+  std::replace(sizes.begin(), sizes.end(), ShapedType::kDynamic, int64_t(-1));
+  return sizes;
+}
+
+int64_t Tensor::width() const {
+  const std::vector<int64_t> sizes = shape();
+  return sizes.empty() ? 0 : sizes.back();
+}
+
+/// Whether a tensor is [t, w].
+static bool isRows(const Tensor &tensor) {
+  const RankedTensorType type = typeOf(tensor);
+  return type.getRank() == 2 && type.isDynamicDim(0) && !type.isDynamicDim(1);
+}
+
+/// Checks that a tensor is [t, w].
+static bool expectRows(OperationSite &site, const Tensor &tensor) {
+  if (site.ok() && !isRows(tensor)) {
+    site.fail(fmt::format("the input has shape {}, expected rows [?, width]",
+                          printSizes(typeOf(tensor).getShape())));
+  }
+  return site.ok();
+}
+
+Tensor Tensor::splitHeads(int64_t heads) const {
+  OperationSite site({this});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  const int64_t width = typeOf(*this).getDimSize(1);
+  if (heads < 1 || width % heads != 0) {
+    site.fail(fmt::format("{} heads of rows of width {}, expected heads that divide the width",
+                          heads, width));
+    return {};
+  }
+  return site.make<Tensor, transformer::SplitHeadsOp>(
+      site.tensorType({ShapedType::kDynamic, heads, width / heads}), content);
+}
+
+Tensor Tensor::mergeHeads() const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  const RankedTensorType type = typeOf(*this);
+  if (type.getRank() != 3 || type.getNumDynamicDims() != 1 || !type.isDynamicDim(0)) {
+    site.fail(fmt::format("the input has shape {}, expected heads [?, heads, head size]",
+                          printSizes(type.getShape())));
+    return {};
+  }
+  const int64_t width = type.getDimSize(1) * type.getDimSize(2);
+  return site.make<Tensor, transformer::MergeHeadsOp>(
+      site.tensorType({ShapedType::kDynamic, width}), content);
+}
+
+Tensor Tensor::transpose(std::span<const int64_t> permutation) const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  const ArrayRef<int64_t> sizes = typeOf(*this).getShape();
+  std::vector<int64_t> sorted(permutation.begin(), permutation.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<int64_t> axes(sizes.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (sorted != axes) {
+    site.fail(fmt::format("the permutation is {}, expected every axis of {} once",
+                          printSizes({permutation.data(), permutation.size()}), printSizes(sizes)));
+    return {};
+  }
+  std::vector<int64_t> result;
+  for (int64_t axis : permutation) {
+    result.push_back(sizes[axis]);
+  }
+  return site.make<Tensor, transformer::TransposeOp>(
+      site.tensorType(result), content, ArrayRef<int64_t>(permutation.data(), permutation.size()));
+}
+
+Tensor Tensor::softmax(const Segments &keys) const {
+  OperationSite site({this, &keys});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::SoftmaxOp>(content, keys.value());
+}
+
+Tensor Tensor::select(const Mask &mask, double hidden) const {
+  OperationSite site({this, &mask});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::SelectOp>(mask.value(), content, site.f32(hidden));
+}
+
+Tensor Tensor::activate(transformer::Activation function) const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::ActivateOp>(function, content);
+}
+
+Tensor Tensor::pool(transformer::Pooling method, const Segments &rows) const {
+  OperationSite site({this, &rows});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::PoolOp>(method, content, rows.value());
+}
+
+Tensor Tensor::normalize(double epsilon) const {
+  OperationSite site({this});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::NormalizeOp>(content, site.f32(epsilon));
+}
+
+Tensor Tensor::operator+(const Tensor &right) const {
+  OperationSite site({this, &right});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::AddOp>(content, right.value());
+}
+
+Tensor Tensor::operator*(double factor) const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::ScaleOp>(content, site.f32(factor));
+}
+
+} // namespace heddle

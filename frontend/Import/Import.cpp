@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reading of model folders and of programs in text.
+#include "frontend/Import/Import.h"
+
+#include "dialects/Dataflow/Dataflow.h"
+#include "dialects/Transformer/Transformer.h"
+#include "frontend/Builder/DiagnosticText.h"
+#include "frontend/Config/Config.h"
+#include "frontend/Config/Json.h"
+#include "frontend/Families/Family.h"
+#include "frontend/Import/ProgramCheck.h"
+#include "frontend/Import/SourceHash.h"
+#include "frontend/Import/TensorCheck.h"
+#include "runtime/Base/MappedFile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+
+using namespace mlir;
+
+namespace heddle {
+
+namespace fs = std::filesystem;
+
+static bool exists(const std::string &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+static std::string inFolder(const std::string &folder, std::string_view name) {
+  return (fs::path(folder) / name).string();
+}
+
+/// What every program has, wherever it comes from.
+static void describeProgram(ImportedModel &model) {
+  if (auto type = (*model.module)->getAttrOfType<StringAttr>("transformer.model_type")) {
+    model.modelType = type.str();
+  }
+  model.positions = countPositions(*model.module);
+}
+
+static Status addFiles(SourceHash &hash, const Checkpoint &checkpoint) {
+  for (const SafetensorsFile &file : checkpoint.files()) {
+    HEDDLE_TRY(hash.add("weights", file.path()));
+  }
+  return {};
+}
+
+/// Hashes a file that may be absent.
+static Status addIfThere(SourceHash &hash, std::string_view role, const std::string &path) {
+  return exists(path) ? hash.add(role, path) : Status();
+}
+
+/// A sentence encoder that puts text in lower case itself needs a tokenizer that does the same: the
+/// runtime has no other place for it.
+static Status checkLowerCase(const SentenceTransformers &sentence, const std::string &tokenizer) {
+  if (!sentence.lowerCase) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const nlohmann::json content, readJsonFile(tokenizer));
+  const nlohmann::json::json_pointer place("/normalizer/lowercase");
+  const bool lowers = content.contains(place) && content[place].is_boolean() && content[place];
+  if (!lowers) {
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("{}: the normalizer keeps upper case, but \"do_lower_case\" of "
+                                 "sentence_bert_config.json is true, expected \"lowercase\": true",
+                                 tokenizer));
+  }
+  return {};
+}
+
+/// Finds the tokenizer of a folder and how long a text may be.
+static Status readTokenizer(ImportedModel &model, const std::string &path,
+                            const SentenceTransformers &sentence) {
+  if (!exists(path)) {
+    model.notes.push_back(fmt::format("{}: not there, the model takes ids only", path));
+    return {};
+  }
+  HEDDLE_TRY(checkLowerCase(sentence, path));
+  model.tokenizer = TokenizerSource{path, sentence.maxSequenceLength};
+  std::optional<int64_t> &maxLength = model.tokenizer->maxLength;
+  if (maxLength && model.positions && *maxLength > *model.positions) {
+    model.notes.push_back(fmt::format("\"max_seq_length\" is {}, but the model has {} positions: "
+                                      "texts are cut there",
+                                      *maxLength, *model.positions));
+    maxLength = model.positions;
+  }
+  return {};
+}
+
+static Result<ImportedModel> importFolder(MLIRContext &context, const std::string &path) {
+  HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
+  const std::string folder = sentence ? sentence->encoderFolder : path;
+  const std::string configPath = inFolder(folder, "config.json");
+  const std::string tokenizerPath = inFolder(folder, "tokenizer.json");
+  HEDDLE_ASSIGN(const Config config, Config::open(configPath));
+  HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(folder));
+  HEDDLE_ASSIGN(FamilyModel family, buildFamily(context, {config, checkpoint, sentence}));
+
+  ImportedModel model;
+  model.module = std::move(family.module);
+  HEDDLE_TRY(checkParameters(*model.module, checkpoint));
+  HEDDLE_TRY(checkSurplus(*model.module, checkpoint, family.unused, model.notes));
+  describeProgram(model);
+  if (!sentence) {
+    model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
+  }
+  HEDDLE_TRY(readTokenizer(model, tokenizerPath, sentence.value_or(SentenceTransformers())));
+
+  SourceHash hash;
+  HEDDLE_TRY(hash.add("config.json", configPath));
+  HEDDLE_TRY(addIfThere(hash, "tokenizer.json", tokenizerPath));
+  HEDDLE_TRY(addIfThere(hash, "modules.json", inFolder(path, "modules.json")));
+  HEDDLE_TRY(
+      addIfThere(hash, "sentence_bert_config.json", inFolder(folder, "sentence_bert_config.json")));
+  HEDDLE_TRY(addFiles(hash, checkpoint));
+  model.sourceHash = hash.digits();
+  model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  return model;
+}
+
+static bool hasStoredParameters(ModuleOp module) {
+  return llvm::any_of(module.getOps<transformer::ParameterOp>(),
+                      [](transformer::ParameterOp op) { return op.getSource().has_value(); });
+}
+
+static Result<ImportedModel> importProgram(MLIRContext &context, const std::string &path) {
+  // The words for a file that is not there or empty are those of all other files.
+  HEDDLE_TRY(MappedFile::open(path).status());
+  context
+      .loadDialect<func::FuncDialect, transformer::TransformerDialect, dataflow::DataflowDialect>();
+  ImportedModel model;
+  {
+    DiagnosticText diagnostics(&context);
+    model.module = parseSourceFile<ModuleOp>(path, ParserConfig(&context));
+    if (!model.module) {
+      return diagnostics.status(fmt::format("{}: is no program", path));
+    }
+    if (isFirstPhase(*model.module) && failed(verifyEntries(*model.module))) {
+      return diagnostics.status(fmt::format("{}: has no valid entries", path));
+    }
+  }
+  describeProgram(model);
+  SourceHash hash;
+  HEDDLE_TRY(hash.add("program", path));
+
+  const std::string weights = fs::path(path).replace_extension(".safetensors").string();
+  if (hasStoredParameters(*model.module) || exists(weights)) {
+    HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(weights));
+    HEDDLE_TRY(checkParameters(*model.module, checkpoint));
+    if (isFirstPhase(*model.module)) {
+      HEDDLE_TRY(checkSurplus(*model.module, checkpoint, {}, model.notes));
+    }
+    HEDDLE_TRY(addFiles(hash, checkpoint));
+    model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  }
+  const std::string tokenizer = fs::path(path).replace_extension(".tokenizer.json").string();
+  HEDDLE_TRY(addIfThere(hash, "tokenizer.json", tokenizer));
+  HEDDLE_TRY(readTokenizer(model, tokenizer, SentenceTransformers()));
+  model.sourceHash = hash.digits();
+  return model;
+}
+
+Result<ImportedModel> importModel(MLIRContext &context, const std::string &path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    return HEDDLE_ERROR(NotFound, fmt::format("{}: no such file or folder", path));
+  }
+  if (fs::is_directory(status)) {
+    return importFolder(context, path);
+  }
+  if (fs::path(path).extension() == ".mlir") {
+    return importProgram(context, path);
+  }
+  return HEDDLE_ERROR(InvalidArgument,
+                      fmt::format("{}: is neither a model's folder nor a .mlir file", path));
+}
+
+} // namespace heddle

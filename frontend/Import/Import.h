@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// From what a user has (a model's folder, or a program in text with its weights beside it) to a
+/// verified program and an open checkpoint that fit together. No weight is read here.
+#ifndef HEDDLE_FRONTEND_IMPORT_IMPORT_H
+#define HEDDLE_FRONTEND_IMPORT_IMPORT_H
+
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "heddle/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// The tokenizer beside a model.
+struct TokenizerSource {
+  /// A tokenizer.json; it is there, but not checked yet.
+  std::string path;
+  /// The most ids of a text as the model's folder says (max_seq_length), never more than the model
+  /// has positions.
+  std::optional<int64_t> maxLength;
+};
+
+/// A program and where its weights are.
+struct ImportedModel {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Every parameter with a source is in it, with that shape and a floating type. Null for a
+  /// program without such parameters.
+  std::shared_ptr<const Checkpoint> checkpoint;
+  /// The program's transformer.model_type; empty if it has none.
+  std::string modelType;
+  /// XXH3-128 of everything the model was read from, 32 hexadecimal digits.
+  std::string sourceHash;
+  std::optional<TokenizerSource> tokenizer;
+  /// The longest sequence that has a position in every table; nothing if positions are not looked
+  /// up.
+  std::optional<int64_t> positions;
+  /// What a user may want to know, a line each: tensors that were not used, defaults that were.
+  std::vector<std::string> notes;
+};
+
+/// Reads `path`: a folder as Hugging Face transformers or sentence-transformers save one
+/// (config.json, model.safetensors, perhaps tokenizer.json and modules.json), or FILE.mlir with
+/// FILE.safetensors and perhaps FILE.tokenizer.json beside it.
+///
+/// A missing tensor, one of another shape or of a type that is not floating, and a tensor that the
+/// model does not use are errors; the last only for programs of the first phase, for later ones
+/// have lost parameters to the passes. Dialects of later phases are those of the context's
+/// registry; `func`, `transformer` and `dataflow` are always there.
+Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path);
+
+} // namespace heddle
+
+#endif // HEDDLE_FRONTEND_IMPORT_IMPORT_H

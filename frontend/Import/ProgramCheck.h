@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What can be told from a program alone: its phase, whether its entries can be called, and how
+/// long a sequence may be.
+#ifndef HEDDLE_FRONTEND_IMPORT_PROGRAMCHECK_H
+#define HEDDLE_FRONTEND_IMPORT_PROGRAMCHECK_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace heddle {
+
+/// Whether a program is primitive mathematics only: no fused operation, no derived parameter,
+/// nothing of a lower level.
+bool isFirstPhase(mlir::ModuleOp module);
+
+/// Checks that there is an entry, and that each has inputs and outputs by distinct names and
+/// segments as its last argument. Emits what is wrong.
+llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
+
+/// The longest sequence that has a position in every table: the least number of rows, from the
+/// first position on, of the tables that positions are looked up in.
+std::optional<int64_t> countPositions(mlir::ModuleOp module);
+
+} // namespace heddle
+
+#endif // HEDDLE_FRONTEND_IMPORT_PROGRAMCHECK_H

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Names, shapes and types of tensors against those of parameters.
+#include "frontend/Import/TensorCheck.h"
+
+#include "dialects/Transformer/Transformer.h"
+#include "runtime/Base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+using namespace mlir;
+
+namespace heddle {
+
+/// The file a tensor should have been in: the only one, or all of them by their folder.
+static const std::string &placeOf(const Checkpoint &checkpoint) {
+  return checkpoint.files().size() == 1 ? checkpoint.files().front().path() : checkpoint.path();
+}
+
+static Status checkParameter(llvm::StringRef source, llvm::ArrayRef<int64_t> shape,
+                             const Checkpoint &checkpoint) {
+  const SafetensorsTensor *tensor = checkpoint.find(source);
+  if (tensor == nullptr) {
+    return HEDDLE_ERROR(NotFound,
+                        fmt::format("{}: tensor {} is missing, expected one of shape {}",
+                                    placeOf(checkpoint), quote(source), formatShape(shape)));
+  }
+  HEDDLE_ASSIGN(const std::string file, checkpoint.fileOf(source));
+  if (!std::equal(tensor->shape.begin(), tensor->shape.end(), shape.begin(), shape.end())) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: tensor {} has shape {}, expected {}", file, quote(source),
+                                    formatShape(tensor->shape), formatShape(shape)));
+  }
+  if (tensor->dtype != Dtype::F32 && tensor->dtype != Dtype::F16 && tensor->dtype != Dtype::BF16) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: tensor {} has type {}, expected F32, F16 or BF16", file,
+                                    quote(source), dtypeName(tensor->dtype)));
+  }
+  return {};
+}
+
+Status checkParameters(ModuleOp module, const Checkpoint &checkpoint) {
+  for (auto parameter : module.getOps<transformer::ParameterOp>()) {
+    if (std::optional<llvm::StringRef> source = parameter.getSource()) {
+      HEDDLE_TRY(checkParameter(*source, parameter.getTensorType().getShape(), checkpoint));
+    }
+  }
+  return {};
+}
+
+/// The item of `unused` that a name falls under; empty if there is none.
+static std::string_view unusedAs(std::string_view name, std::span<const std::string> unused) {
+  for (const std::string &item : unused) {
+    if (item.ends_with('.') ? name.starts_with(item) : name == item) {
+      return item;
+    }
+  }
+  return {};
+}
+
+Status checkSurplus(ModuleOp module, const Checkpoint &checkpoint,
+                    std::span<const std::string> unused, std::vector<std::string> &notes) {
+  std::set<std::string_view> sources;
+  for (auto parameter : module.getOps<transformer::ParameterOp>()) {
+    if (std::optional<llvm::StringRef> source = parameter.getSource()) {
+      sources.insert(*source);
+    }
+  }
+  std::set<std::string_view> ignored;
+  for (const std::string &name : checkpoint.names()) {
+    if (sources.contains(name)) {
+      continue;
+    }
+    const std::string_view item = unusedAs(name, unused);
+    if (item.empty()) {
+      HEDDLE_ASSIGN(const std::string file, checkpoint.fileOf(name));
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: tensor {} is surplus, expected only the {} of the model",
+                                      file, quote(name), sources.size()));
+    }
+    ignored.insert(item);
+  }
+  if (!ignored.empty()) {
+    notes.push_back(fmt::format("tensors the model does not use: {}", fmt::join(ignored, ", ")));
+  }
+  return {};
+}
+
+} // namespace heddle

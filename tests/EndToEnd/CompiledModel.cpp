@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Compilation by process, execution in this one.
+#include "tests/EndToEnd/CompiledModel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace heddle {
+
+int runCommand(const std::string &command, std::string &text) {
+  text.clear();
+  FILE *pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) {
+    return -1;
+  }
+  std::array<char, 4096> buffer;
+  while (size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    text.append(buffer.data(), count);
+  }
+  int status = ::pclose(pipe);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::string readBytes(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+namespace {
+/// One folder for all binaries of this process.
+struct BinaryFolder {
+  std::string path;
+  std::map<std::string, std::string> compiled;
+
+  BinaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "heddle-XXXXXX").string();
+    path = ::mkdtemp(pattern.data());
+  }
+  ~BinaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+} // namespace
+
+std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
+  static BinaryFolder folder;
+  std::string command = HEDDLE_BINARY_DIR "/bin/heddlec '" + input + "'";
+  for (const std::string &argument : arguments) {
+    command += " '" + argument + "'";
+  }
+  std::string &path = folder.compiled[command];
+  if (path.empty()) {
+    std::string output = folder.path + "/" + std::to_string(folder.compiled.size()) + ".so", text;
+    int code = runCommand(command + " -o " + output, text);
+    EXPECT_EQ(code, 0) << command << "\n" << text;
+    path = code == 0 ? output : "";
+  }
+  return path;
+}
+
+Ragged randomSentences(int count, int longest, int vocabulary, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int> length(1, longest), id(0, vocabulary - 1);
+  Ragged batch;
+  for (int i = 0; i < count; ++i) {
+    std::vector<int32_t> sentence(length(random));
+    std::generate(sentence.begin(), sentence.end(), [&] { return id(random); });
+    batch.append(sentence);
+  }
+  return batch;
+}
+
+std::map<std::string, std::vector<float>> runModel(Session &session, const std::string &entry,
+                                                   const Ragged &batch) {
+  const EntryInfo *info = session.model().findEntry(entry);
+  EXPECT_NE(info, nullptr) << entry;
+  if (info == nullptr) {
+    return {};
+  }
+  std::map<std::string, std::vector<float>> values;
+  std::vector<Output> outputs;
+  for (const PortInfo &port : info->outputs) {
+    size_t rows = port.shape[0] == tokensDimension ? batch.ids.size() : batch.lengths.size();
+    std::vector<float> &place = values[port.name];
+    place.assign(rows * port.shape[1], std::numeric_limits<float>::quiet_NaN());
+    outputs.push_back({port.name, place});
+  }
+  std::vector<Input> inputs = {{"input_ids", batch.ids}};
+  Status status = session.run(entry, batch.lengths, inputs, outputs);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return status.ok() ? values : std::map<std::string, std::vector<float>>();
+}
+
+std::map<std::string, std::vector<float>> runBinary(const std::string &path, const Ragged &batch,
+                                                    const std::string &isa, int threads,
+                                                    const std::string &entry) {
+  auto model = Model::load(path, {.isa = isa});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  if (!model.ok()) {
+    return {};
+  }
+  auto session = Session::create(*model, {.threads = threads});
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return session.ok() ? runModel(*session, entry, batch)
+                      : std::map<std::string, std::vector<float>>();
+}
+
+float largestDifference(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) {
+    return std::numeric_limits<float>::infinity();
+  }
+  float largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    float difference = std::abs(a[i] - b[i]);
+    largest = difference <= largest ? largest : difference;
+    if (std::isnan(difference)) {
+      return std::numeric_limits<float>::infinity();
+    }
+  }
+  return largest;
+}
+
+std::vector<std::string> runnableTargets(const std::string &path) {
+  auto model = Model::load(path, {.describeOnly = true});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  std::vector<std::string> runnable;
+  for (const std::string &name : machineTargets()) {
+    if (model.ok() && std::ranges::count(model->targets(), name) > 0) {
+      runnable.push_back(name);
+    }
+  }
+  EXPECT_FALSE(runnable.empty());
+  return runnable;
+}
+
+} // namespace heddle

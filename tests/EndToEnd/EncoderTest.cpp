@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// bert-tiny from its folder to its outputs: against the expected values on every target, with every
+/// pass left out, in any batch and on any number of threads.
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "tests/EndToEnd/CompiledModel.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+namespace heddle {
+namespace {
+
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+const std::vector<std::string> optionalPasses = {
+    "deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
+    "fuse-projections",       "fuse-embedding",   "eliminate-dead",  "fold-epilogues",
+    "merge-kernels",          "plan-memory"};
+constexpr float unfusedBound = 1e-5f;
+
+/// expected.safetensors of an oracle: its sentences without their padding, and where they lay.
+struct Expected {
+  Ragged batch;
+  std::vector<size_t> rows; // of the padded values, one for each token
+  std::map<std::string, std::vector<float>> outputs; // those of tokens without padding
+};
+
+std::vector<float> readValues(const Checkpoint &checkpoint, const std::string &name) {
+  const SafetensorsTensor *tensor = checkpoint.find(name);
+  size_t count = 1;
+  for (auto dimension : tensor->shape) {
+    count *= dimension;
+  }
+  std::vector<float> values(count);
+  EXPECT_TRUE(checkpoint.readF32(name, values).ok());
+  return values;
+}
+
+std::vector<int32_t> readIds(const Checkpoint &checkpoint, const std::string &name, size_t count) {
+  std::vector<int32_t> values(count);
+  EXPECT_TRUE(checkpoint.readI32(name, values).ok());
+  return values;
+}
+
+Expected readExpected(const std::string &name) {
+  auto opened = Checkpoint::open(oracles + name + "/expected.safetensors");
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
+  const Checkpoint &checkpoint = *opened;
+  auto shape = checkpoint.find("input_ids")->shape;
+  size_t sentences = shape[0], longest = shape[1];
+  auto ids = readIds(checkpoint, "input_ids", sentences * longest);
+  auto mask = readIds(checkpoint, "attention_mask", sentences * longest);
+  Expected expected;
+  for (size_t s = 0; s < sentences; ++s) {
+    std::vector<int32_t> sentence;
+    for (size_t i = s * longest; i < (s + 1) * longest; ++i) {
+      if (mask[i] != 0) {
+        sentence.push_back(ids[i]);
+        expected.rows.push_back(i);
+      }
+    }
+    expected.batch.append(sentence);
+  }
+  std::vector<float> padded = readValues(checkpoint, "last_hidden_state");
+  size_t width = padded.size() / (sentences * longest);
+  for (size_t row : expected.rows) {
+    auto first = padded.begin() + row * width;
+    auto &values = expected.outputs["last_hidden_state"];
+    values.insert(values.end(), first, first + width);
+  }
+  if (checkpoint.find("pooler_output")) {
+    expected.outputs["pooler_output"] = readValues(checkpoint, "pooler_output");
+  }
+  return expected;
+}
+
+void expectOracle(const std::string &name) {
+  std::string binary = compileModel(oracles + name);
+  ASSERT_FALSE(binary.empty());
+  Expected expected = readExpected(name);
+  for (const std::string &isa : runnableTargets(binary)) {
+    auto outputs = runBinary(binary, expected.batch, isa);
+    for (const auto &[output, values] : expected.outputs) {
+      EXPECT_LE(largestDifference(outputs[output], values), 2e-5f) << isa << " " << output;
+    }
+  }
+}
+
+TEST(Encoder, AgreesWithBertTiny) { expectOracle("bert-tiny"); }
+TEST(Encoder, AgreesWithDistilbertTiny) { expectOracle("distilbert-tiny"); }
+TEST(Encoder, AgreesWithRobertaTiny) { expectOracle("roberta-tiny"); }
+
+TEST(Encoder, EveryPassMayBeLeftOut) {
+  std::string fused = compileModel(oracles + "bert-tiny");
+  ASSERT_FALSE(fused.empty());
+  Ragged batch = randomSentences(9, 40, 211, 1);
+  auto expected = runBinary(fused, batch);
+  std::vector<std::string> none;
+  for (const std::string &pass : optionalPasses) {
+    none.push_back("--disable-pass=" + pass);
+  }
+  std::vector<std::vector<std::string>> variants = {none};
+  for (const std::string &flag : none) {
+    variants.push_back({flag});
+  }
+  for (const auto &variant : variants) {
+    std::string binary = compileModel(oracles + "bert-tiny", variant);
+    ASSERT_FALSE(binary.empty());
+    for (const std::string &isa : runnableTargets(binary)) {
+      auto outputs = runBinary(binary, batch, isa);
+      for (const auto &[output, values] : expected) {
+        EXPECT_LE(largestDifference(outputs[output], values), unfusedBound)
+            << variant.front() << " of " << variant.size() << " on " << isa << ": " << output;
+      }
+    }
+  }
+}
+
+TEST(Encoder, SameSentenceSameBits) {
+  std::string binary = compileModel(oracles + "bert-tiny");
+  ASSERT_FALSE(binary.empty());
+  Ragged sentences = randomSentences(50, 40, 211, 2);
+  for (const std::string &isa : runnableTargets(binary)) {
+    auto model = Model::load(binary, {.isa = isa});
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    auto alone = Session::create(*model);
+    ASSERT_TRUE(alone.ok());
+    std::vector<float> expected;
+    size_t first = 0;
+    for (int32_t length : sentences.lengths) {
+      Ragged one;
+      one.append(std::span(sentences.ids).subspan(first, length));
+      auto values = runModel(*alone, "encode", one)["last_hidden_state"];
+      expected.insert(expected.end(), values.begin(), values.end());
+      first += length;
+    }
+    for (Schedule schedule : {Schedule::Automatic, Schedule::Chunked, Schedule::Cooperative}) {
+      for (int threads : {1, 2, 3}) {
+        auto session = Session::create(*model, {.threads = threads, .schedule = schedule});
+        ASSERT_TRUE(session.ok());
+        auto together = runModel(*session, "encode", sentences)["last_hidden_state"];
+        ASSERT_EQ(together.size(), expected.size());
+        EXPECT_EQ(std::memcmp(together.data(), expected.data(), expected.size() * 4), 0)
+            << isa << " on " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(Encoder, TwoCompilationsGiveTheSameBytes) {
+  std::string first = compileModel(oracles + "bert-tiny");
+  std::string second = compileModel(oracles + "bert-tiny", {"--target=x86-64-v4,x86-64-v3"});
+  ASSERT_FALSE(first.empty() || second.empty());
+  EXPECT_EQ(readBytes(first), readBytes(second));
+}
+
+TEST(Encoder, ProgramsOfEveryPhaseCompileToTheSameCode) {
+  std::string folder = std::filesystem::path(compileModel(oracles + "bert-tiny")).parent_path();
+  Ragged batch = randomSentences(5, 40, 211, 3);
+  auto expected = runBinary(compileModel(oracles + "bert-tiny"), batch);
+  const std::vector<std::pair<std::string, std::string>> phases = {
+      {"model", "fused"}, {"fused", "dataflow"}, {"dataflow", "kernels"},
+      {"kernels", "llvm"}, {"llvm", "asm"}};
+  for (const auto &[stop, start] : phases) {
+    std::string program = folder + "/" + stop + ".mlir", text;
+    std::string command = HEDDLE_BINARY_DIR "/bin/heddlec " + oracles + "bert-tiny --stop-after=" +
+                          stop + " -o " + program;
+    ASSERT_EQ(runCommand(command, text), 0) << text;
+    std::filesystem::copy_file(oracles + "bert-tiny/model.safetensors",
+                               folder + "/" + stop + ".safetensors");
+    std::string binary = compileModel(program, {"--start-at=" + start});
+    ASSERT_FALSE(binary.empty());
+    EXPECT_EQ(runBinary(binary, batch), expected) << stop;
+  }
+}
+
+} // namespace
+} // namespace heddle

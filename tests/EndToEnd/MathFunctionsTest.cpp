@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// exp, exp2, erf and tanh as compiled code computes them, over the whole range of f32: every 997th
+/// of the 2^32 bit patterns on each target, against the C library in double precision.
+#include "frontend/Checkpoint/Safetensors.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+namespace heddle {
+namespace {
+
+constexpr size_t width = 1000; // not a multiple of any vector, so that tails are tested too
+constexpr uint32_t stride = 997;
+constexpr double mostUlp = 4;
+
+std::vector<float> sampledValues() {
+  std::vector<float> values;
+  for (uint64_t bits = 0; bits < (uint64_t(1) << 32); bits += stride) {
+    float value = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    if (!std::isnan(value)) {
+      values.push_back(value);
+    }
+  }
+  for (float extra : {0.0f, -0.0f, INFINITY, -INFINITY, 1.0f, -1.0f, 0.625f, 4.0f, 88.72f, 128.0f}) {
+    values.push_back(extra);
+  }
+  values.resize((values.size() + width - 1) / width * width, 0.5f);
+  return values;
+}
+
+/// A program that looks rows up and applies a function of the math dialect to them.
+std::string programOf(const std::string &function, size_t rows) {
+  std::string n = std::to_string(rows), w = std::to_string(width);
+  std::string table = "!dataflow.buffer<[" + n + ", " + w + "], f32>";
+  std::string ids = "!dataflow.buffer<[tokens], i32>", out = "!dataflow.buffer<[tokens, " + w + "], f32>";
+  return "transformer.parameter @values : tensor<" + n + "x" + w + "xf32> from \"values\"\n"
+         "dataflow.kernel @apply : (" + ids + ", " + table + ") -> " + out +
+         " computes #dataflow.gather<width = " + w + ", lookups = 1> {\n"
+         "^bb0(%x: f32):\n  %y = math." + function + " %x : f32\n  dataflow.yield %y\n}\n"
+         "dataflow.graph @encode(%ids: " + ids + " {dataflow.name = \"input_ids\", dataflow.limit = " +
+         n + " : i64}) -> (" + out + " {dataflow.name = \"values\"}) {\n"
+         "  %t = dataflow.parameter @values : " + table + "\n"
+         "  %y = dataflow.dispatch @apply(%ids, %t) : (" + ids + ", " + table + ") -> " + out + "\n"
+         "  dataflow.output %y : " + out + "\n}\n";
+}
+
+/// Distance in units of the last place of the exact result, as f32 rounds it.
+double ulpDistance(float value, double exact) {
+  float rounded = static_cast<float>(exact);
+  if (std::isinf(rounded) || std::isnan(exact)) {
+    return value == rounded || (std::isnan(exact) && std::isnan(value)) ? 0 : INFINITY;
+  }
+  float magnitude = std::abs(rounded);
+  double unit = static_cast<double>(std::nextafter(magnitude, INFINITY)) - magnitude;
+  if (std::isinf(unit)) {
+    unit = std::ldexp(1.0, 104);
+  }
+  return std::abs(value - exact) / unit;
+}
+
+void expectFunction(const std::string &name, double (*exact)(double)) {
+  std::vector<float> values = sampledValues();
+  size_t rows = values.size() / width;
+  TemporaryFolder folder;
+  std::string program = folder.write(name + ".mlir", programOf(name, rows));
+  SafetensorsTensor tensor{"values", Dtype::F32, {rows, width}, std::as_bytes(std::span(values))};
+  ASSERT_TRUE(writeSafetensors(folder / (name + ".safetensors"), std::span(&tensor, 1)).ok());
+  std::string binary = compileModel(program, {"--start-at=kernels"});
+  ASSERT_FALSE(binary.empty());
+  Ragged batch;
+  std::vector<int32_t> ids(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    ids[i] = static_cast<int32_t>(i);
+  }
+  batch.append(ids);
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::vector<float> results = runBinary(binary, batch, isa)["values"];
+    ASSERT_EQ(results.size(), values.size());
+    double worst = 0;
+    float worstAt = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      double distance = ulpDistance(results[i], exact(values[i]));
+      if (distance > worst) {
+        worst = distance;
+        worstAt = values[i];
+      }
+    }
+    RecordProperty(name + "_" + isa + "_ulp", std::to_string(worst));
+    std::printf("%s on %s: at most %.2f ulp, at %.9g\n", name.c_str(), isa.c_str(), worst, worstAt);
+    EXPECT_LE(worst, mostUlp) << isa << " at " << worstAt;
+  }
+}
+
+TEST(MathFunctions, Exp) { expectFunction("exp", std::exp); }
+TEST(MathFunctions, Exp2) { expectFunction("exp2", std::exp2); }
+TEST(MathFunctions, Erf) { expectFunction("erf", std::erf); }
+TEST(MathFunctions, Tanh) { expectFunction("tanh", std::tanh); }
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A planned graph as the FlatBuffer that the runtime reads, field by field.
+#include "compiler/Link/Manifest.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+
+namespace heddle {
+namespace {
+
+constexpr llvm::StringLiteral program = R"mlir(
+module attributes {transformer.model_type = "bert"} {
+  transformer.parameter @table : tensor<30x96xf32> from "table"
+  transformer.parameter @unused : tensor<4xf32> from "unused"
+  transformer.parameter @w : tensor<100x48xf32> from "w"
+  transformer.parameter @w.packed : tensor<3x48x48xf32> = pack(@w)
+  transformer.parameter @norm : tensor<100xf32> from "norm"
+  dataflow.kernel @gather_96 : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 96], f32>) -> !dataflow.buffer<[tokens, 96], f32> computes #dataflow.gather<width = 96, lookups = 1> {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+  dataflow.kernel @attention_3x16 : (!dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>) -> !dataflow.buffer<[tokens, 48], f32> computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 2.500000e-01 : f32, causal = false> {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+  dataflow.kernel @contract_100x48_layer_norm : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[3, 48, 48], f32>, !dataflow.buffer<[100], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 48> norm #dataflow.norm<layer_norm, 9.99999996E-13 : f32> {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+  dataflow.kernel @pool_mean_100 : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[sequences, 100], f32> computes #dataflow.pool<mean, width = 100> {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+  dataflow.graph @encode(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30 : i64, dataflow.optional}) -> (!dataflow.buffer<[sequences, 100], f32> {dataflow.name = "pooled"}, !dataflow.buffer<[tokens, 100], f32> {dataflow.name = "states"}) attributes {arena = #dataflow.size<tokens = 576>, max_length = 512 : i64} {
+    %table = dataflow.parameter @table : !dataflow.buffer<[30, 96], f32>
+    %dead = dataflow.parameter @unused : !dataflow.buffer<[4], f32>
+    %x = dataflow.dispatch @gather_96(%ids, %table) at <tokens = 192> : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 96], f32>) -> !dataflow.buffer<[tokens, 96], f32> loc("embeddings")
+    %q = dataflow.columns %x from 0 : !dataflow.buffer<[tokens, 96], f32> -> !dataflow.buffer<[tokens, 48] in 96, f32>
+    %k = dataflow.columns %x from 48 : !dataflow.buffer<[tokens, 96], f32> -> !dataflow.buffer<[tokens, 48] in 96, f32>
+    %h = dataflow.reshape %k : !dataflow.buffer<[tokens, 48] in 96, f32> -> !dataflow.buffer<[tokens, 3, 16] in 96, f32>
+    %v = dataflow.reshape %h : !dataflow.buffer<[tokens, 3, 16] in 96, f32> -> !dataflow.buffer<[tokens, 48] in 96, f32>
+    %a = dataflow.dispatch @attention_3x16(%q, %k, %v) at <> : (!dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>) -> !dataflow.buffer<[tokens, 48], f32> loc("layer.0.attention")
+    %w = dataflow.parameter @w.packed : !dataflow.buffer<[3, 48, 48], f32>
+    %n = dataflow.parameter @norm : !dataflow.buffer<[100], f32>
+    %y = dataflow.dispatch @contract_100x48_layer_norm(%a, %w, %n, %n) : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[3, 48, 48], f32>, !dataflow.buffer<[100], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> loc(fused["layer.0.output.dense", "layer.0.output.LayerNorm"])
+    %p = dataflow.dispatch @pool_mean_100(%y) : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[sequences, 100], f32> loc("pooling")
+    dataflow.output %p, %y : !dataflow.buffer<[sequences, 100], f32>, !dataflow.buffer<[tokens, 100], f32>
+  }
+}
+)mlir";
+
+ManifestInputs someInputs() {
+  ManifestInputs inputs;
+  inputs.targets = {"x86-64-v3", "x86-64-v4"};
+  inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
+    return (kernel + "." + target).str();
+  };
+  inputs.finishName = [](llvm::StringRef kernel) { return (kernel + ".finish").str(); };
+  inputs.scratch = [](dataflow::KernelOp kernel) {
+    return kernel.getSymName().starts_with("attention") ? ScratchSize{128, 64} : ScratchSize{};
+  };
+  inputs.parameters["table"] = {0, 11520, 1};
+  inputs.parameters["w.packed"] = {11520, 27648, 2};
+  inputs.parameters["norm"] = {39168, 400, 3};
+  inputs.weightsSize = 39616;
+  inputs.sourceHash = "00ff";
+  inputs.producer = "heddle 0.1.0";
+  inputs.precision = "f32";
+  inputs.reportSummary = {"fold-epilogues: 1 of 1 taken"};
+  return inputs;
+}
+
+class ManifestTest : public ::testing::Test {
+protected:
+  ManifestTest() {
+    context.loadDialect<arith::ArithDialect, dataflow::DataflowDialect,
+                        transformer::TransformerDialect>();
+  }
+
+  /// The manifest of a program; null after an error, whose text `error` then is.
+  const manifest::Manifest *build(llvm::StringRef text, const ManifestInputs &inputs) {
+    ScopedDiagnosticHandler handler(&context,
+                                    [&](Diagnostic &diagnostic) { error += diagnostic.str(); });
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    if (!module || failed(buildManifest(*module, inputs, builder))) {
+      return nullptr;
+    }
+    flatbuffers::Verifier verifier(builder.GetBufferPointer(), builder.GetSize());
+    EXPECT_TRUE(manifest::VerifyManifestBuffer(verifier));
+    return manifest::GetManifest(builder.GetBufferPointer());
+  }
+
+  /// The error of the program above with one text replaced by another.
+  std::string errorOf(llvm::StringRef from, llvm::StringRef to) {
+    std::string text = program.str();
+    size_t position = text.find(from.str());
+    EXPECT_NE(position, std::string::npos);
+    text.replace(position, from.size(), to.str());
+    EXPECT_EQ(build(text, someInputs()), nullptr);
+    return error;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  flatbuffers::FlatBufferBuilder builder;
+  std::string error;
+};
+
+TEST_F(ManifestTest, SaysWhatIsGiven) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  EXPECT_EQ(written->abi(), uint32_t{HEDDLE_ABI});
+  EXPECT_EQ(written->producer()->str(), "heddle 0.1.0");
+  EXPECT_EQ(written->model_type()->str(), "bert");
+  EXPECT_EQ(written->source_hash()->str(), "00ff");
+  EXPECT_EQ(written->precision()->str(), "f32");
+  ASSERT_EQ(written->targets()->size(), 2u);
+  EXPECT_EQ(written->targets()->Get(1)->str(), "x86-64-v4");
+  EXPECT_EQ(written->weights_size(), 39616u);
+  EXPECT_EQ(written->report_summary()->Get(0)->str(), "fold-epilogues: 1 of 1 taken");
+  EXPECT_EQ(written->tokenizer(), nullptr);
+}
+
+TEST_F(ManifestTest, LeavesRoomForTheChecksumOfTheCode) {
+  ASSERT_NE(build(program, someInputs()), nullptr) << error;
+  auto *table = flatbuffers::GetMutableRoot<flatbuffers::Table>(builder.GetBufferPointer());
+  EXPECT_TRUE(table->CheckField(manifest::Manifest::VT_CODE_CHECKSUM));
+}
+
+TEST_F(ManifestTest, StoresTheParametersThatAreRead) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  ASSERT_EQ(written->parameters()->size(), 3u);
+  EXPECT_EQ(written->parameters()->Get(0)->name()->str(), "table");
+  const manifest::Parameter *packed = written->parameters()->Get(1);
+  EXPECT_EQ(packed->name()->str(), "w.packed");
+  EXPECT_EQ(packed->shape()->size(), 3u);
+  EXPECT_EQ(packed->offset(), 11520u);
+  EXPECT_EQ(packed->size(), 27648u);
+  EXPECT_EQ(packed->checksum(), 2u);
+}
+
+TEST_F(ManifestTest, NamesKernelsAndTheirFinishes) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  ASSERT_EQ(written->kernels()->size(), 5u);
+  EXPECT_EQ(written->kernels()->Get(1)->scratch(), 128u);
+  EXPECT_EQ(written->kernels()->Get(1)->scratch_per_longest(), 64u);
+  EXPECT_EQ(written->kernels()->Get(2)->symbols()->Get(1)->str(),
+            "contract_100x48_layer_norm.x86-64-v4");
+  EXPECT_EQ(written->kernels()->Get(3)->name()->str(), "contract_100x48_layer_norm.finish");
+  EXPECT_EQ(written->kernels()->Get(3)->symbols()->Get(0)->str(),
+            "contract_100x48_layer_norm.finish.x86-64-v3");
+  EXPECT_EQ(written->kernels()->Get(4)->name()->str(), "pool_mean_100");
+}
+
+TEST_F(ManifestTest, DescribesPorts) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const manifest::Entry *entry = written->entries()->Get(0);
+  EXPECT_EQ(entry->name()->str(), "encode");
+  EXPECT_EQ(entry->max_length(), 512u);
+  EXPECT_EQ(entry->arena()->tokens(), 576u);
+  const manifest::Port *ids = entry->inputs()->Get(0);
+  EXPECT_EQ(ids->name()->str(), "input_ids");
+  EXPECT_EQ(ids->element(), manifest::ElementType::I32);
+  EXPECT_EQ(ids->limit(), 30u);
+  EXPECT_TRUE(ids->optional());
+  const manifest::Port *pooled = entry->outputs()->Get(0);
+  EXPECT_EQ(pooled->shape()->Get(0)->symbol(), manifest::Symbol::Sequences);
+  EXPECT_EQ(pooled->shape()->Get(1)->constant(), 100u);
+  const manifest::Buffer *buffer = entry->buffers()->Get(pooled->buffer());
+  EXPECT_EQ(buffer->location(), manifest::Location::Output);
+  EXPECT_EQ(buffer->index(), 0u);
+  EXPECT_EQ(entry->buffers()->Get(entry->outputs()->Get(1)->buffer())->index(), 1u);
+}
+
+TEST_F(ManifestTest, ReadsViewsInPlace) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const manifest::Entry *entry = written->entries()->Get(0);
+  const manifest::Dispatch *attention = entry->dispatches()->Get(1);
+  ASSERT_EQ(attention->operands()->size(), 4u);
+  const manifest::Operand *query = attention->operands()->Get(1);
+  EXPECT_EQ(entry->buffers()->Get(query->buffer())->offset()->tokens(), 192u);
+  EXPECT_EQ(query->byte_offset(), 0u);
+  EXPECT_EQ(attention->operands()->Get(2)->buffer(), query->buffer());
+  EXPECT_EQ(attention->operands()->Get(2)->byte_offset(), 192u);
+  EXPECT_EQ(attention->operands()->Get(3)->byte_offset(), 192u);
+}
+
+TEST_F(ManifestTest, DividesTheWork) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const auto *dispatches = written->entries()->Get(0)->dispatches();
+  ASSERT_EQ(dispatches->size(), 4u);
+  EXPECT_EQ(dispatches->Get(0)->grid()->columns(), 1u);
+  EXPECT_EQ(dispatches->Get(1)->grid()->columns(), 3u);
+  EXPECT_EQ(dispatches->Get(1)->grid()->row_tile(), 8u);
+  const manifest::Dispatch *contract = dispatches->Get(2);
+  EXPECT_EQ(contract->grid()->rows(), manifest::Symbol::Tokens);
+  EXPECT_EQ(contract->grid()->row_tile(), 8u);
+  EXPECT_EQ(contract->grid()->columns(), 3u);
+  EXPECT_EQ(contract->finish_kernel(), int32_t(contract->kernel()) + 1);
+  EXPECT_EQ(contract->name()->str(), "layer.0.output");
+  EXPECT_EQ(dispatches->Get(3)->grid()->rows(), manifest::Symbol::Sequences);
+  EXPECT_EQ(dispatches->Get(3)->finish_kernel(), -1);
+}
+
+TEST_F(ManifestTest, CountsProducts) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const auto *dispatches = written->entries()->Get(0)->dispatches();
+  EXPECT_EQ(dispatches->Get(0)->flops_per_token(), 0u);
+  EXPECT_EQ(dispatches->Get(1)->flops_per_token(), 0u);
+  // Three heads, 16 products for the score and 16 for the value.
+  EXPECT_EQ(dispatches->Get(1)->flops_per_token_key(), 192u);
+  EXPECT_EQ(dispatches->Get(2)->flops_per_token(), 9600u);
+}
+
+TEST_F(ManifestTest, CountsTheProductsOfNests) {
+  module = parseSourceString<ModuleOp>(R"mlir(
+    dataflow.kernel @scores : (!dataflow.buffer<[tokens, 12, 32], f32>, !dataflow.buffer<[12, 32, tokens], f32>) -> !dataflow.buffer<[tokens, 12, longest], f32> computes #dataflow.nest<"thd,hdk->thk", sum> {
+    ^bb0(%x: f32, %y: f32):
+      %0 = arith.mulf %x, %y : f32
+      dataflow.yield %0
+    }
+    dataflow.kernel @heads : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[12, 32, 384], f32>) -> !dataflow.buffer<[tokens, 12, 32], f32> computes #dataflow.nest<"te,hde->thd", sum> {
+    ^bb0(%x: f32, %y: f32):
+      %0 = arith.mulf %x, %y : f32
+      dataflow.yield %0
+    }
+  )mlir",
+                                       ParserConfig(&context));
+  ASSERT_TRUE(module);
+  SymbolTable symbols(*module);
+  KernelFlops scores = kernelFlops(symbols.lookup<dataflow::KernelOp>("scores"));
+  EXPECT_EQ(scores.perToken, 0u);
+  EXPECT_EQ(scores.perTokenKey, 2u * 12 * 32);
+  KernelFlops heads = kernelFlops(symbols.lookup<dataflow::KernelOp>("heads"));
+  EXPECT_EQ(heads.perToken, 2u * 384 * 384);
+  EXPECT_EQ(heads.perTokenKey, 0u);
+}
+
+TEST_F(ManifestTest, IsTheSameForTheSameProgram) {
+  ASSERT_NE(build(program, someInputs()), nullptr) << error;
+  std::string first(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
+  builder.Clear();
+  ASSERT_NE(build(program, someInputs()), nullptr) << error;
+  std::string second(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
+  EXPECT_EQ(first, second);
+}
+
+TEST_F(ManifestTest, RefusesAnArenaThatIsNotPlanned) {
+  EXPECT_EQ(errorOf("arena = #dataflow.size<tokens = 576>, ", ""),
+            "graph 'encode' has no arena: its memory is not planned");
+}
+
+TEST_F(ManifestTest, RefusesAResultWithoutPlace) {
+  EXPECT_EQ(errorOf(" at <tokens = 192>", ""),
+            "'dataflow.dispatch' op has no place in the arena: its memory is not planned");
+}
+
+TEST_F(ManifestTest, RefusesAnInputThatIsNoIds) {
+  std::string text = R"mlir(
+    dataflow.graph @g(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "y"}) attributes {arena = #dataflow.size<>} {
+      dataflow.output %x : !dataflow.buffer<[tokens, 4], f32>
+    })mlir";
+  EXPECT_EQ(build(text, someInputs()), nullptr);
+  EXPECT_EQ(error, "input 'x' of entry 'g' is '!dataflow.buffer<[tokens, 4], f32>', expected i32 "
+                   "ids with a limit");
+}
+
+TEST_F(ManifestTest, RefusesAnOutputThatNoDispatchWrites) {
+  std::string text = R"mlir(
+    dataflow.kernel @nest : () -> !dataflow.buffer<[tokens, longest], f32> computes #dataflow.nest<"->tk", none> {
+      %0 = arith.constant 0.0 : f32
+      dataflow.yield %0
+    }
+    dataflow.graph @g() -> (!dataflow.buffer<[tokens, longest], f32> {dataflow.name = "y"}, !dataflow.buffer<[tokens, longest], f32> {dataflow.name = "z"}) attributes {arena = #dataflow.size<>} {
+      %0 = dataflow.dispatch @nest() : () -> !dataflow.buffer<[tokens, longest], f32>
+      dataflow.output %0, %0 : !dataflow.buffer<[tokens, longest], f32>, !dataflow.buffer<[tokens, longest], f32>
+    })mlir";
+  EXPECT_EQ(build(text, someInputs()), nullptr);
+  EXPECT_EQ(error, "graph 'g' outputs a value that no dispatch writes for it alone: its memory is "
+                   "not planned");
+}
+
+TEST_F(ManifestTest, RefusesScoresAsOutput) {
+  std::string text = R"mlir(
+    dataflow.kernel @nest : () -> !dataflow.buffer<[tokens, longest], f32> computes #dataflow.nest<"->tk", none> {
+      %0 = arith.constant 0.0 : f32
+      dataflow.yield %0
+    }
+    dataflow.graph @g() -> (!dataflow.buffer<[tokens, longest], f32> {dataflow.name = "y"}) attributes {arena = #dataflow.size<>} {
+      %0 = dataflow.dispatch @nest() : () -> !dataflow.buffer<[tokens, longest], f32>
+      dataflow.output %0 : !dataflow.buffer<[tokens, longest], f32>
+    })mlir";
+  EXPECT_EQ(build(text, someInputs()), nullptr);
+  EXPECT_EQ(error,
+            "output 'y' of entry 'g' is '!dataflow.buffer<[tokens, longest], f32>', expected "
+            "rows of constant width");
+}
+
+TEST_F(ManifestTest, RefusesAParameterWithoutPlace) {
+  ManifestInputs inputs = someInputs();
+  inputs.parameters.erase("norm");
+  EXPECT_EQ(build(program, inputs), nullptr);
+  EXPECT_EQ(error, "'transformer.parameter' op has no place in the weights");
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is not attention, or must not be fused, and the reason that the report gives.
+// RUN: heddle-opt %s -transformer-fuse-attention --remarks-filter=heddle -verify-diagnostics | FileCheck %s --implicit-check-not=transformer.attention
+
+// CHECK: module
+
+// Two layers may share scores: that is another pass's matter.
+func.func @scores_used_twice(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> (tensor<?x24xf32>, tensor<?x3x?xf32>) {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the scores have a second user (func.return)}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m, %s : tensor<?x24xf32>, tensor<?x3x?xf32>
+}
+
+// Anywhere on the way to the softmax.
+func.func @scaled_scores_used_twice(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> (tensor<?x24xf32>, tensor<?x3x?xf32>) {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z = transformer.scale %s, 3.5355339e-01 : tensor<?x3x?xf32>
+  %other = transformer.scale %s, 2.0 : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the scores have a second user (transformer.scale)}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m, %other : tensor<?x24xf32>, tensor<?x3x?xf32>
+}
+
+// Attention never has them in memory.
+func.func @probabilities_returned(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> (tensor<?x24xf32>, tensor<?x3x?xf32>) {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the probabilities have a second user (func.return)}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m, %p : tensor<?x24xf32>, tensor<?x3x?xf32>
+}
+
+// A softmax that is not attention.
+func.func @probabilities_only(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x3x?xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the probabilities are not contracted with values (func.return)}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  return %p : tensor<?x3x?xf32>
+}
+
+func.func @probabilities_unused(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: nothing uses the probabilities}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  return %q : tensor<?x24xf32>
+}
+
+// The softmax of the transposed scores.
+func.func @over_queries(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->kht" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the softmax is over the queries, not over the keys}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @weighted_over_queries(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the contraction with values is not over the keys}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %pt = transformer.transpose %p [2, 1, 0] : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %pt, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @scores_an_argument(%a: tensor<?x3x?xf32>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  // expected-remark @below {{not fused: the scores are an argument of the function}}
+  %p = transformer.softmax %a in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @scores_activated(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z = transformer.activate tanh %s : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the scores are not a contraction of queries and keys (transformer.activate)}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @softmax_of_other_segments(%other: !transformer.segments, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the softmax is over the keys of other segments than the scores}}
+  %p = transformer.softmax %s in(%other) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @values_of_other_segments(%other: !transformer.segments, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the contraction with values is over other segments than the scores}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %other) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+// The mean of the values.
+func.func @zero_scale(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z = transformer.scale %s, 0.0 : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the scale is zero}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @scale_overflow(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %y = transformer.scale %s, 1.0e+30 : tensor<?x3x?xf32>
+  %z = transformer.scale %y, 1.0e+30 : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the product of the factors is not finite in f32}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+// One key head for all queries.
+func.func @keys_without_heads(%a: tensor<?x8xf32>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,kd->thk" %qh, %a in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the keys are not split into the heads of the scores}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @values_without_heads(%a: tensor<?x8xf32>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the values are not split into the heads of the scores}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,kd->thd" %p, %a in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+// Six heads of values for three of scores.
+func.func @values_with_other_heads(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x3x6x4xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x6x4xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the values are not split into the heads of the scores}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %m = transformer.contract "thk,kgd->thgd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x6x4xf32> -> tensor<?x3x6x4xf32>
+  return %m : tensor<?x3x6x4xf32>
+}
+
+func.func @heads_summed(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x8xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the contraction with values sums over the heads}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %m = transformer.contract "thk,khd->td" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x8xf32>
+  return %m : tensor<?x8xf32>
+}
+
+func.func @sizes_summed(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x3xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the contraction with values sums over more than the keys}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %m = transformer.contract "thk,khd->th" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3xf32>
+  return %m : tensor<?x3xf32>
+}
+
+// Not a product of queries and keys: sums of each.
+func.func @sizes_apart(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khe->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: queries and keys are not contracted over one axis}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is not attention, or must not be fused, and the reason that the report gives.
+// RUN: heddle-opt %s -transformer-fuse-attention --remarks-filter=heddle -verify-diagnostics | FileCheck %s --implicit-check-not=transformer.attention
+
+// CHECK: module
+
+func.func @mask_an_argument(%a: tensor<?x?xi1>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z = transformer.select %a, %s {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the mask is neither 'all' nor 'causal' (an argument)}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+// A relative position bias, for example.
+func.func @bias_an_argument(%a: tensor<?x?xf32>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z = transformer.add %s, %a : tensor<?x3x?xf32>, tensor<?x?xf32>
+  // expected-remark @below {{not fused: something other than a mask is added to the scores (an argument)}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+// -1e4 times 0.01 is a score like any.
+func.func @mask_scaled_away(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %mask = transformer.mask causal in(%rows, %rows)
+  %bias = transformer.mask_bias %mask {hidden = -1.0e+04 : f32} : tensor<?x?xf32>
+  %y = transformer.add %s, %bias : tensor<?x3x?xf32>, tensor<?x?xf32>
+  %z = transformer.scale %y, 1.0e-02 : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the factors after the mask leave -100, which hides no key}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+// The same with the factor on the mask alone.
+func.func @mask_bias_scaled_away(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %mask = transformer.mask causal in(%rows, %rows)
+  %bias = transformer.mask_bias %mask {hidden = -1.0e+04 : f32} : tensor<?x?xf32>
+  %small = transformer.scale %bias, 1.0e-04 : tensor<?x?xf32>
+  %y = transformer.add %s, %small : tensor<?x3x?xf32>, tensor<?x?xf32>
+  // expected-remark @below {{not fused: the factors after the mask leave -1, which hides no key}}
+  %p = transformer.softmax %y in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+// A negative factor makes the hidden keys the largest.
+func.func @mask_turned_round(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %mask = transformer.mask causal in(%rows, %rows)
+  %y = transformer.select %mask, %s {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
+  %z = transformer.scale %y, -5.0e-01 : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: a factor of -0.5 follows the mask}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @mask_of_transposed_scores(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->kht" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %mask = transformer.mask causal in(%rows, %rows)
+  %y = transformer.select %mask, %s {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
+  %z = transformer.transpose %y [2, 1, 0] : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the mask is applied to scores with their axes in another order}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
+
+func.func @mask_of_other_segments(%other: !transformer.segments, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %mask = transformer.mask causal in(%rows, %other)
+  %z = transformer.select %mask, %s {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the mask is that of other segments than the scores}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}

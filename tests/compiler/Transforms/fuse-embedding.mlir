@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -transformer-fuse-embedding --remarks-filter=heddle -verify-diagnostics | FileCheck %s
+
+transformer.parameter @word : tensor<32x24xf32> from "word"
+transformer.parameter @segment : tensor<2x24xf32> from "segment"
+transformer.parameter @position : tensor<64x24xf32> from "position"
+transformer.parameter @norm.weight : tensor<24xf32> from "norm.weight"
+transformer.parameter @norm.bias : tensor<24xf32> from "norm.bias"
+
+// As BERT writes it.
+// CHECK-LABEL: func.func @bert(
+// CHECK-SAME: %[[I:[a-z0-9]+]]: tensor<?xi32>, %[[T:[a-z0-9]+]]: tensor<?xi32>, %[[R:[a-z0-9]+]]:
+// CHECK-NEXT: %[[E:.*]] = transformer.embed [@word, @segment, @position] ids(%[[I]], %[[T]]) positions(%[[R]]) {epsilon = {{.*}}, norm_bias = @norm.bias, norm_weight = @norm.weight, position_offsets = array<i64: 0>} : tensor<?x24xf32>
+// CHECK-NEXT: return %[[E]]
+func.func @bert(%ids: tensor<?xi32>, %types: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
+  // expected-remark @below {{3 tables of 24, layer norm}}
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %s = transformer.gather @segment[%types] : tensor<?x24xf32>
+  %i = transformer.positions %rows
+  %p = transformer.gather @position[%i] : tensor<?x24xf32>
+  %a = transformer.add %w, %s : tensor<?x24xf32>, tensor<?x24xf32>
+  %b = transformer.add %a, %p : tensor<?x24xf32>, tensor<?x24xf32>
+  %n = transformer.layer_norm %b, @norm.weight, @norm.bias {epsilon = 1.0e-12 : f32} : tensor<?x24xf32>
+  return %n : tensor<?x24xf32>
+}
+
+// Another nesting, positions first and from 2, no norm.
+// CHECK-LABEL: func.func @nested(
+// CHECK: transformer.embed [@word, @segment, @position] ids(%{{.*}}, %{{.*}}) positions(%{{.*}}) {position_offsets = array<i64: 2>}
+func.func @nested(%ids: tensor<?xi32>, %types: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %i = transformer.positions %rows {offset = 2 : i64}
+  // expected-remark @below {{3 tables of 24}}
+  %p = transformer.gather @position[%i] : tensor<?x24xf32>
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %s = transformer.gather @segment[%types] : tensor<?x24xf32>
+  %a = transformer.add %w, %s : tensor<?x24xf32>, tensor<?x24xf32>
+  %b = transformer.add %p, %a : tensor<?x24xf32>, tensor<?x24xf32>
+  return %b : tensor<?x24xf32>
+}
+
+// One table and its norm.
+// CHECK-LABEL: func.func @one_table(
+// CHECK: transformer.embed [@word] ids(%{{.*}}) {epsilon
+func.func @one_table(%ids: tensor<?xi32>) -> tensor<?x24xf32> {
+  // expected-remark @below {{1 tables of 24, layer norm}}
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %n = transformer.layer_norm %w, @norm.weight, @norm.bias {epsilon = 1.0e-12 : f32} : tensor<?x24xf32>
+  return %n : tensor<?x24xf32>
+}
+
+// Positions in other rows are ids like any.
+// CHECK-LABEL: func.func @two_numberings(
+// CHECK-SAME: %[[R:[a-z0-9]+]]: !transformer.segments, %[[S:[a-z0-9]+]]: !transformer.segments
+// CHECK-NEXT: %[[P:.*]] = transformer.positions %[[S]]
+// CHECK-NEXT: transformer.embed [@word, @position] ids(%[[P]]) positions(%[[R]])
+func.func @two_numberings(%rows: !transformer.segments, %others: !transformer.segments) -> tensor<?x24xf32> {
+  %i = transformer.positions %rows
+  %j = transformer.positions %others
+  // expected-remark @below {{2 tables of 24}}
+  %p = transformer.gather @position[%i] : tensor<?x24xf32>
+  %w = transformer.gather @word[%j] : tensor<?x24xf32>
+  %a = transformer.add %p, %w : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a : tensor<?x24xf32>
+}
+
+// The sum is needed without its norm: both stay, the look-ups are one.
+// CHECK-LABEL: func.func @sum_used_twice(
+// CHECK: %[[E:.*]] = transformer.embed [@word, @segment] ids(%{{.*}}, %{{.*}}) : tensor<?x24xf32>
+// CHECK: transformer.layer_norm %[[E]]
+func.func @sum_used_twice(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> (tensor<?x24xf32>, tensor<?x24xf32>) {
+  // expected-remark @below {{2 tables of 24}}
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %s = transformer.gather @segment[%types] : tensor<?x24xf32>
+  %a = transformer.add %w, %s : tensor<?x24xf32>, tensor<?x24xf32>
+  %n = transformer.layer_norm %a, @norm.weight, @norm.bias {epsilon = 1.0e-12 : f32} : tensor<?x24xf32>
+  return %a, %n : tensor<?x24xf32>, tensor<?x24xf32>
+}
+
+// CHECK-LABEL: func.func @look_up_used_twice(
+// CHECK-NOT: transformer.embed
+func.func @look_up_used_twice(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> (tensor<?x24xf32>, tensor<?x24xf32>) {
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %s = transformer.gather @segment[%types] : tensor<?x24xf32>
+  // expected-remark @below {{not fused: a look-up has a second user (func.return)}}
+  %a = transformer.add %w, %s : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a, %w : tensor<?x24xf32>, tensor<?x24xf32>
+}
+
+// CHECK-LABEL: func.func @scaled(
+// CHECK-NOT: transformer.embed
+func.func @scaled(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> tensor<?x24xf32> {
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %z = transformer.scale %w, 4.9 : tensor<?x24xf32>
+  %s = transformer.gather @segment[%types] : tensor<?x24xf32>
+  // expected-remark @below {{not fused: a summand is not a table look-up (transformer.scale)}}
+  %a = transformer.add %z, %s : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a : tensor<?x24xf32>
+}
+
+// CHECK-LABEL: func.func @argument(
+// CHECK-NOT: transformer.embed
+func.func @argument(%ids: tensor<?xi32>, %x: tensor<?x24xf32>) -> tensor<?x24xf32> {
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  // expected-remark @below {{not fused: a summand is an argument of the function}}
+  %a = transformer.add %w, %x : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a : tensor<?x24xf32>
+}

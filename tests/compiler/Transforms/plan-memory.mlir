@@ -1,0 +1,124 @@
+// RUN: heddle-opt %s -dataflow-plan-memory --remarks-filter=heddle 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REPORT < %t
+// RUN: heddle-opt %s -dataflow-plan-memory=reuse=false | FileCheck %s --check-prefix=APART
+// RUN: heddle-opt %s -dataflow-plan-memory | heddle-opt -dataflow-plan-memory | FileCheck %s
+
+// Places of results: disjoint as long as they live, in stretches for each run-time size.
+
+!x = !dataflow.buffer<[tokens, 20], f32>
+!heads = !dataflow.buffer<[tokens, 4, 5], f32>
+!left = !dataflow.buffer<[tokens, 10] in 20, f32>
+!half = !dataflow.buffer<[tokens, 10], f32>
+!scores = !dataflow.buffer<[tokens, 4, longest], f32>
+!pooled = !dataflow.buffer<[sequences, 20], f32>
+
+dataflow.kernel @rows : (!x) -> !x computes #dataflow.rows<width = 20> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @left : (!left) -> !half computes #dataflow.rows<width = 10> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @scores : (!heads, !heads) -> !scores computes #dataflow.nest<"thd,khd->thk", sum> {
+^bb0(%x: f32, %y: f32):
+  %0 = arith.mulf %x, %y : f32
+  dataflow.yield %0
+}
+dataflow.kernel @context : (!scores, !heads) -> !heads computes #dataflow.nest<"thk,khd->thd", sum> {
+^bb0(%x: f32, %y: f32):
+  %0 = arith.mulf %x, %y : f32
+  dataflow.yield %0
+}
+dataflow.kernel @pool : (!x) -> !pooled computes #dataflow.pool<mean, width = 20> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @pooled : (!pooled) -> !pooled computes #dataflow.rows<width = 20> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// A row of 20 floats takes 128 bytes. A result never lies where its own dispatch reads; the third may
+// lie where the first was.
+dataflow.graph @chain(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.dispatch @rows(%0) : (!x) -> !x
+  %2 = dataflow.dispatch @rows(%1) : (!x) -> !x
+  %3 = dataflow.dispatch @rows(%2) : (!x) -> !x
+  dataflow.output %3 : !x
+}
+
+// CHECK-LABEL: dataflow.graph @chain(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256>}
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 128> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) :
+// REPORT: [Passed] plan-memory {{.*}} activation_bytes_per_token=128, {{.*}} what="arena of 256 bytes per token, 384 without reuse", where=chain
+// APART-LABEL: dataflow.graph @chain(
+// APART-SAME: attributes {arena = #dataflow.size<tokens = 384>}
+// APART:      dataflow.dispatch @rows(%{{.*}}) at <> :
+// APART:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 128> :
+// APART:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 256> :
+// APART:      dataflow.dispatch @rows(%{{.*}}) :
+
+// A view keeps what it shows alive: the result between may not lie there.
+dataflow.graph @views(%x: !x {dataflow.name = "x"}) -> (!half {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.columns %0 from 10 : !x -> !left
+  %2 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %3 = dataflow.dispatch @rows(%2) : (!x) -> !x
+  %4 = dataflow.dispatch @left(%1) : (!left) -> !half
+  dataflow.output %4 : !half
+}
+
+// CHECK-LABEL: dataflow.graph @views(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 384>}
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 128> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 256> :
+// CHECK:      dataflow.dispatch @left(%{{.*}}) :
+
+// Sequences come after tokens, scores after sequences.
+dataflow.graph @stretches(%x: !x {dataflow.name = "x"}) -> (!pooled {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.reshape %0 : !x -> !heads
+  %2 = dataflow.dispatch @scores(%1, %1) : (!heads, !heads) -> !scores
+  %3 = dataflow.dispatch @context(%2, %1) : (!scores, !heads) -> !heads
+  %4 = dataflow.reshape %3 : !heads -> !x
+  %5 = dataflow.dispatch @pool(%4) : (!x) -> !pooled
+  %6 = dataflow.dispatch @pooled(%5) : (!pooled) -> !pooled
+  dataflow.output %6 : !pooled
+}
+
+// CHECK-LABEL: dataflow.graph @stretches(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256, sequences = 128, tokensLongest = 64>}
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
+// CHECK:      dataflow.dispatch @scores(%{{.*}}) at <tokens = 256, sequences = 128> :
+// CHECK:      dataflow.dispatch @context(%{{.*}}) at <tokens = 128> :
+// CHECK:      dataflow.dispatch @pool(%{{.*}}) at <tokens = 256> :
+// CHECK:      dataflow.dispatch @pooled(%{{.*}}) :
+
+// A result that is an output and is read as well lies in the caller's buffer; the second output of one
+// value, an input and a view are copied.
+dataflow.graph @outputs(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "a"}, !x {dataflow.name = "b"}, !x {dataflow.name = "c"}, !heads {dataflow.name = "d"}, !x {dataflow.name = "e"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.dispatch @rows(%0) : (!x) -> !x
+  %2 = dataflow.reshape %0 : !x -> !heads
+  dataflow.output %0, %0, %x, %2, %1 : !x, !x, !x, !heads, !x
+}
+
+// CHECK: dataflow.kernel @copy{{.*}} : (!dataflow.buffer<[tokens, 20], f32>) -> !dataflow.buffer<[tokens, 20], f32> computes #dataflow.rows<width = 20>
+// CHECK: dataflow.kernel @copy{{.*}} : (!dataflow.buffer<[tokens, 4, 5], f32>) -> !dataflow.buffer<[tokens, 4, 5], f32> computes #dataflow.nest<"thd->thd", none>
+// CHECK-LABEL: dataflow.graph @outputs(
+// CHECK-SAME: %[[X:[a-z0-9]*]]: !dataflow.buffer<[tokens, 20], f32>
+// CHECK-SAME: attributes {arena = #dataflow.size<>}
+// CHECK-NOT:  {{ at }}
+// CHECK:      %[[A:.*]] = dataflow.dispatch @rows(%[[X]])
+// CHECK:      %[[E:.*]] = dataflow.dispatch @rows(%[[A]])
+// CHECK:      %[[V:.*]] = dataflow.reshape %[[A]]
+// CHECK:      %[[B:.*]] = dataflow.dispatch @copy{{.*}}(%[[A]])
+// CHECK:      %[[C:.*]] = dataflow.dispatch @copy{{.*}}(%[[X]])
+// CHECK:      %[[D:.*]] = dataflow.dispatch @copy{{.*}}(%[[V]])
+// CHECK:      dataflow.output %[[A]], %[[B]], %[[C]], %[[D]], %[[E]]

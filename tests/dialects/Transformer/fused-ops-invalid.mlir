@@ -1,0 +1,136 @@
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+func.func @attention_c1(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects heads to divide the widths, got 5 and 384}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 5 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attention_without_heads(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects heads to divide the widths, got 0 and 384}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 0 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attention_c2(%x: tensor<?x384xf32>, %k: tensor<?x192xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects queries and keys of one width, got 384 and 192}}
+  %0 = transformer.attention %x, %k, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x192xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attention_of_other_width(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x192xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects a result of width 384, that of the values, got 192}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x192xf32>
+  return %0 : tensor<?x192xf32>
+}
+
+// -----
+
+func.func @attention_c3(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects a scale that is finite and not zero, got 0.000000e+00 : f32}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 0.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @columns_c1(%x: tensor<?x1152xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.columns' op expects columns within the input's 1152, got 384 from 769}}
+  %0 = transformer.columns %x from 769 : tensor<?x1152xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @columns_from_before(%x: tensor<?x1152xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.columns' op expects columns within the input's 1152, got 384 from -1}}
+  %0 = transformer.columns %x from -1 : tensor<?x1152xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x384xf32> from "t"
+func.func @embed_c1(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects a table for each of the 2 ids and position offsets, at least one, got 1}}
+  %0 = transformer.embed [@t] ids(%ids, %ids) : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @embed_nothing() -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects a table for each of the 0 ids and position offsets, at least one, got 0}}
+  %0 = transformer.embed [] : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x380xf32> from "t" // expected-note {{the parameter is defined here}}
+func.func @embed_c2(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects table '@t' of rank 2 and width 384, got shape 100x380}}
+  %0 = transformer.embed [@t] ids(%ids) : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x384xf32> from "t"
+transformer.parameter @w : tensor<380xf32> from "w" // expected-note {{the parameter is defined here}}
+func.func @embed_c3(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects norm weight '@w' of shape 384, got 380}}
+  %0 = transformer.embed [@t] ids(%ids) {norm_weight = @w, norm_bias = @w, epsilon = 1.0 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x384xf32> from "t"
+func.func @embed_with_half_a_norm(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects both a norm weight and a norm bias or neither, got a weight alone}}
+  %0 = transformer.embed [@t] ids(%ids) {norm_weight = @t, epsilon = 1.0 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x384xf32> from "t"
+func.func @embed_c4(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects epsilon exactly with a norm, got epsilon alone}}
+  %0 = transformer.embed [@t] ids(%ids) {epsilon = 1.0 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x384xf32> from "t"
+func.func @embed_with_infinite_epsilon(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects a finite epsilon of 0 or more, got 0x7F800000 : f32}}
+  %0 = transformer.embed [@t] ids(%ids) {norm_weight = @t, norm_bias = @t, epsilon = 0x7F800000 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x384xf32> from "t"
+func.func @embed_c5() -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects segments exactly with position offsets, got offsets alone}}
+  %0 = transformer.embed [@t] {position_offsets = array<i64: 0>} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @t : tensor<100x384xf32> from "t"
+func.func @embed_with_segments(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects segments exactly with position offsets, got segments alone}}
+  %0 = transformer.embed [@t] ids(%ids) positions(%rows) : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}

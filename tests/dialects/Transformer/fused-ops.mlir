@@ -1,0 +1,30 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --emit-bytecode | heddle-opt | FileCheck %s
+
+transformer.parameter @word.weight : tensor<30522x384xf32> from "word"
+transformer.parameter @position.weight : tensor<512x384xf32> from "position"
+transformer.parameter @norm.weight : tensor<384xf32> from "norm.weight"
+transformer.parameter @norm.bias : tensor<384xf32> from "norm.bias"
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%qkv: tensor<?x1152xf32>, %q: tensor<?x384xf32>, %rows: !transformer.segments)
+    -> tensor<?x384xf32> {
+  // CHECK: transformer.columns %{{.*}} from 384 : tensor<?x1152xf32> -> tensor<?x384xf32>
+  %k = transformer.columns %qkv from 384 : tensor<?x1152xf32> -> tensor<?x384xf32>
+  // CHECK: transformer.columns %{{.*}} from 768 : tensor<?x1152xf32> -> tensor<?x384xf32>
+  %v = transformer.columns %qkv from 768 : tensor<?x1152xf32> -> tensor<?x384xf32>
+  // CHECK: transformer.attention %{{.*}}, %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %a : tensor<?x384xf32>
+}
+
+// CHECK-LABEL: func.func @embed
+func.func @embed(%ids: tensor<?xi32>, %rows: !transformer.segments)
+    -> (tensor<?x384xf32>, tensor<?x384xf32>) {
+  // CHECK: transformer.embed [@word.weight, @position.weight] ids(%{{.*}}) positions(%{{.*}}) {epsilon = 9.99999996E-13 : f32, norm_bias = @norm.bias, norm_weight = @norm.weight, position_offsets = array<i64: 0>} : tensor<?x384xf32>
+  %x = transformer.embed [@word.weight, @position.weight] ids(%ids) positions(%rows) {norm_weight = @norm.weight, norm_bias = @norm.bias, epsilon = 9.99999996E-13 : f32, position_offsets = array<i64: 0>} : tensor<?x384xf32>
+  // CHECK: transformer.embed [@word.weight] ids(%{{.*}}) : tensor<?x384xf32>
+  %y = transformer.embed [@word.weight] ids(%ids) : tensor<?x384xf32>
+  return %x, %y : tensor<?x384xf32>, tensor<?x384xf32>
+}

@@ -1,0 +1,44 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --emit-bytecode | heddle-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @heads
+func.func @heads(%q: tensor<?x384xf32>)
+    -> (tensor<?x384xf32>, tensor<12x32x?xf32>) {
+  // CHECK: transformer.split_heads %{{.*}} : tensor<?x384xf32> -> tensor<?x12x32xf32>
+  %qh = transformer.split_heads %q : tensor<?x384xf32> -> tensor<?x12x32xf32>
+  %kh = transformer.split_heads %q : tensor<?x384xf32> -> tensor<?x12x32xf32>
+  %ch = transformer.split_heads %q : tensor<?x384xf32> -> tensor<?x12x32xf32>
+  // CHECK: transformer.merge_heads %{{.*}} : tensor<?x12x32xf32> -> tensor<?x384xf32>
+  %c = transformer.merge_heads %ch : tensor<?x12x32xf32> -> tensor<?x384xf32>
+  // CHECK: transformer.transpose %{{.*}} [1, 2, 0] : tensor<?x12x32xf32> -> tensor<12x32x?xf32>
+  %kt = transformer.transpose %kh [1, 2, 0] : tensor<?x12x32xf32> -> tensor<12x32x?xf32>
+  return %c, %kt : tensor<?x384xf32>, tensor<12x32x?xf32>
+}
+
+// CHECK-LABEL: func.func @contract
+func.func @contract(%qh: tensor<?x12x32xf32>, %kh: tensor<?x12x32xf32>, %w: tensor<384x12x32xf32>,
+                    %rows: !transformer.segments)
+    -> (tensor<?x12x?xf32>, tensor<?x384xf32>) {
+  // CHECK: transformer.contract "thd,khd->thk" %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) : tensor<?x12x32xf32>, tensor<?x12x32xf32> -> tensor<?x12x?xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x12x32xf32>, tensor<?x12x32xf32> -> tensor<?x12x?xf32>
+  // CHECK: transformer.contract "thd,nhd->tn" %{{.*}}, %{{[a-z0-9]+}} : tensor<?x12x32xf32>, tensor<384x12x32xf32> -> tensor<?x384xf32>
+  %o = transformer.contract "thd,nhd->tn" %qh, %w : tensor<?x12x32xf32>, tensor<384x12x32xf32> -> tensor<?x384xf32>
+  return %s, %o : tensor<?x12x?xf32>, tensor<?x384xf32>
+}
+
+// CHECK-LABEL: func.func @masks
+func.func @masks(%s: tensor<?x12x?xf32>, %rows: !transformer.segments)
+    -> (tensor<?x12x?xf32>, tensor<?x?xf32>) {
+  // CHECK: transformer.mask causal in(%{{.*}}, %{{.*}})
+  %m = transformer.mask causal in(%rows, %rows)
+  // CHECK: transformer.mask all in(%{{.*}}, %{{.*}})
+  %all = transformer.mask all in(%rows, %rows)
+  // CHECK: transformer.mask_bias %{{.*}} {hidden = -1.000000e+09 : f32} : tensor<?x?xf32>
+  %b = transformer.mask_bias %m {hidden = -1.000000e+09 : f32} : tensor<?x?xf32>
+  // CHECK: transformer.select %{{.*}}, %{{.*}} {hidden = 0xFF800000 : f32} : tensor<?x12x?xf32>
+  %z = transformer.select %m, %s {hidden = 0xFF800000 : f32} : tensor<?x12x?xf32>
+  // CHECK: transformer.softmax %{{.*}} in(%{{.*}}) : tensor<?x12x?xf32>
+  %p = transformer.softmax %z in(%rows) : tensor<?x12x?xf32>
+  return %p, %b : tensor<?x12x?xf32>, tensor<?x?xf32>
+}

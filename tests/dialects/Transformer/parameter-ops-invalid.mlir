@@ -1,0 +1,112 @@
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{'transformer.parameter' op expects either a source or an expression, got both}}
+transformer.parameter @parameter_c1 : tensor<4xf32> from "a" = zeros()
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects either a source or an expression, got neither}}
+transformer.parameter @neither : tensor<4xf32>
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects rank 1 to 4 and positive dimensions, got 'tensor<?x4xf32>'}}
+transformer.parameter @parameter_c2 : tensor<?x4xf32> from "a"
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects rank 1 to 4 and positive dimensions, got 'tensor<f32>'}}
+transformer.parameter @scalar : tensor<f32> from "a"
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects at most 2^40 elements, got 'tensor<4294967296x4294967296xf32>'}}
+transformer.parameter @huge : tensor<4294967296x4294967296xf32> from "a"
+
+// -----
+
+// expected-error@+1 {{attribute 'type' failed to satisfy constraint: type attribute of ranked tensor of 32-bit float values}}
+transformer.parameter @half : tensor<4xf16> from "a"
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects operand '@none' to be a parameter, got no such symbol}}
+transformer.parameter @parameter_c3 : tensor<4xf32> = reshape(@none)
+
+// -----
+
+// expected-note@+1 {{the symbol is defined here}}
+func.func private @function()
+// expected-error@+1 {{'transformer.parameter' op expects operand '@function' to be a parameter, got 'func.func'}}
+transformer.parameter @derived : tensor<4xf32> = reshape(@function)
+
+// -----
+
+transformer.parameter @a : tensor<4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects 'reshape' of 1 parameter, got 2}}
+transformer.parameter @derived : tensor<4xf32> = reshape(@a, @a)
+
+// -----
+
+transformer.parameter @a : tensor<4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects 'zeros' of 0 parameters, got 1}}
+transformer.parameter @derived : tensor<4xf32> = zeros(@a)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects 'concat' of at least one parameter, got none}}
+transformer.parameter @derived : tensor<4xf32> = concat()
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects shape 6x4 of its expression, got 4x6}}
+transformer.parameter @parameter_c4 : tensor<4x6xf32> = transpose(@a)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+transformer.parameter @b : tensor<4x5xf32> from "b"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'concat' takes, got shapes 4x6, 4x5 for 8x6}}
+transformer.parameter @derived : tensor<8x6xf32> = concat(@a, @b)
+
+// -----
+
+transformer.parameter @a : tensor<100x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects shape 3x6x48 of its expression, got 2x6x48}}
+transformer.parameter @derived : tensor<2x6x48xf32> = pack(@a)
+
+// -----
+
+transformer.parameter @a : tensor<6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6 for 1x6x48}}
+transformer.parameter @derived : tensor<1x6x48xf32> = pack(@a)
+
+// -----
+
+transformer.parameter @a : tensor<2x3x4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'transpose' takes, got shapes 2x3x4 for 4x6}}
+transformer.parameter @derived : tensor<4x6xf32> = transpose(@a)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'reshape' takes, got shapes 4x6 for 5x5}}
+transformer.parameter @derived : tensor<5x5xf32> = reshape(@a)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects an expression that does not need '@parameter_c5' itself, got one that does}}
+transformer.parameter @parameter_c5 : tensor<4xf32> = reshape(@middle)
+transformer.parameter @middle : tensor<2x2xf32> = reshape(@far)
+// expected-note@+1 {{it is used here}}
+transformer.parameter @far : tensor<1x4xf32> = reshape(@parameter_c5)
+
+// -----
+
+transformer.parameter @w : tensor<384x384xf32> from "w" // expected-note {{the parameter is defined here}}
+func.func @weight_c1() -> tensor<384x380xf32> {
+  // expected-error@+1 {{'transformer.weight' op expects weight '@w' of shape 384x380, got 384x384}}
+  %0 = transformer.weight @w : tensor<384x380xf32>
+  return %0 : tensor<384x380xf32>
+}

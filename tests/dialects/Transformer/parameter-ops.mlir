@@ -1,0 +1,36 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --emit-bytecode | heddle-opt | FileCheck %s
+
+// CHECK: transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
+transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
+// CHECK: transformer.parameter @key.weight : tensor<384x384xf32> from "key"
+transformer.parameter @key.weight : tensor<384x384xf32> from "key"
+
+// CHECK: transformer.parameter @both.weight : tensor<768x384xf32> = concat(@query.weight, @key.weight)
+transformer.parameter @both.weight : tensor<768x384xf32> = concat(@query.weight, @key.weight)
+// CHECK: transformer.parameter @heads.weight : tensor<12x32x384xf32> = reshape(@query.weight)
+transformer.parameter @heads.weight : tensor<12x32x384xf32> = reshape(@query.weight)
+// CHECK: transformer.parameter @turned.weight : tensor<384x768xf32> = transpose(@both.weight)
+transformer.parameter @turned.weight : tensor<384x768xf32> = transpose(@both.weight)
+// 384 columns fill 8 panels of 48, and 400 need a ninth.
+// CHECK: transformer.parameter @packed.weight : tensor<8x384x48xf32> = pack(@query.weight)
+transformer.parameter @packed.weight : tensor<8x384x48xf32> = pack(@query.weight)
+transformer.parameter @wide.weight : tensor<400x384xf32> from "wide"
+// CHECK: transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight)
+transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight)
+// CHECK: transformer.parameter @none.bias : tensor<384xf32> = zeros()
+transformer.parameter @none.bias : tensor<384xf32> = zeros()
+
+// Two that need the same one are no cycle.
+// CHECK: transformer.parameter @twice.weight : tensor<1536x384xf32> = concat(@both.weight, @both.weight)
+transformer.parameter @twice.weight : tensor<1536x384xf32> = concat(@both.weight, @both.weight)
+
+transformer.parameter @query.heads : tensor<12x32x384xf32> from "query.heads"
+
+// CHECK-LABEL: func.func @weight
+func.func @weight() -> tensor<12x32x384xf32> {
+  // CHECK: transformer.weight @query.heads : tensor<12x32x384xf32>
+  %w = transformer.weight @query.heads : tensor<12x32x384xf32>
+  return %w : tensor<12x32x384xf32>
+}

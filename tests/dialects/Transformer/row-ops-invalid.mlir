@@ -1,0 +1,110 @@
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+transformer.parameter @table : tensor<100x380xf32> from "table" // expected-note {{the parameter is defined here}}
+func.func @gather_c1(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.gather' op expects table '@table' of rank 2 and width 384, got shape 100x380}}
+  %0 = transformer.gather @table[%ids] : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @gather_no_table(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.gather' op expects table '@table' to be a parameter, got no such symbol}}
+  %0 = transformer.gather @table[%ids] : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @positions_c1(%rows: !transformer.segments) -> tensor<?xi32> {
+  // expected-error@+1 {{'transformer.positions' op expects an offset of 0 or more, got -1}}
+  %0 = transformer.positions %rows {offset = -1 : i64}
+  return %0 : tensor<?xi32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<384x380xf32> from "w" // expected-note {{the parameter is defined here}}
+func.func @linear_c1(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.linear' op expects weight '@w' of shape 384x384, got 384x380}}
+  %0 = transformer.linear %x, @w : tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<384x384xf32> from "w"
+transformer.parameter @b : tensor<1x384xf32> from "b" // expected-note {{the parameter is defined here}}
+func.func @linear_c2(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.linear' op expects bias '@b' of shape 384, got 1x384}}
+  %0 = transformer.linear %x, @w, @b : tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @rows(%x: tensor<4x384xf32>) -> tensor<4x384xf32> {
+  // expected-error@+1 {{operand #0 must be rows of activations, tensor<?xWxf32>, but got 'tensor<4x384xf32>'}}
+  %0 = "transformer.normalize"(%x) {epsilon = 1.0 : f32} : (tensor<4x384xf32>) -> tensor<4x384xf32>
+  return %0 : tensor<4x384xf32>
+}
+
+// -----
+
+func.func @add_c1(%x: tensor<?x384xf32>) -> tensor<?x380xf32> {
+  // expected-error@+1 {{'transformer.add' op failed to verify that the result has the type of the left operand}}
+  %0 = "transformer.add"(%x, %x) : (tensor<?x384xf32>, tensor<?x384xf32>) -> tensor<?x380xf32>
+  return %0 : tensor<?x380xf32>
+}
+
+// -----
+
+func.func @add_c2(%x: tensor<?x384xf32>, %y: tensor<?x380xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.add' op expects a right operand of shape ?x384, of its trailing static axes, or ?x? for scores, got ?x380}}
+  %0 = transformer.add %x, %y : tensor<?x384xf32>, tensor<?x380xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @add_of_more_axes(%x: tensor<?x384xf32>, %y: tensor<4x?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.add' op expects a right operand of shape ?x384, of its trailing static axes, or ?x? for scores, got 4x?x384}}
+  %0 = transformer.add %x, %y : tensor<?x384xf32>, tensor<4x?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @scale_c1(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.scale' op expects a finite factor, got 0x7F800000 : f32}}
+  %0 = transformer.scale %x, 0x7F800000 : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<384xf32> from "w"
+transformer.parameter @b : tensor<380xf32> from "b" // expected-note {{the parameter is defined here}}
+func.func @layer_norm_c1(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.layer_norm' op expects bias '@b' of shape 384, got 380}}
+  %0 = transformer.layer_norm %x, @w, @b {epsilon = 1.0 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<384xf32> from "w"
+func.func @layer_norm_c2(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.layer_norm' op expects a finite epsilon of 0 or more, got -1.000000e+00 : f32}}
+  %0 = transformer.layer_norm %x, @w, @w {epsilon = -1.0 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @normalize_c1(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.normalize' op expects a finite epsilon above 0, got 0.000000e+00 : f32}}
+  %0 = transformer.normalize %x {epsilon = 0.0 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What the builder writes: operations, types, names, entries.
+#include "frontend/Builder/ModelBuilder.h"
+
+#include "dialects/Transformer/Transformer.h"
+#include "tests/frontend/Builder/PrintedModule.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+
+using transformer::Activation;
+using transformer::Visibility;
+
+/// Builds and prints; an error fails the test.
+static std::string text(ModelBuilder &builder, bool locations = false) {
+  auto module = builder.build();
+  EXPECT_TRUE(module.ok()) << module.status().message();
+  return module.ok() ? printed(**module, locations) : "";
+}
+
+class BuilderTest : public testing::Test {
+protected:
+  mlir::MLIRContext context;
+  ModelBuilder model{context, "test"};
+};
+
+TEST_F(BuilderTest, WritesAttentionAsInThePaper) {
+  Entry entry = model.entry("encode");
+  const Ids ids = entry.input("input_ids");
+  const Segments rows = entry.segments();
+  const Tensor x = model.scope().gather("words", ids, 50, 24);
+  const Scope self = model.scope("layer.0.self");
+  const Tensor query = self.linear("query", x, 24).splitHeads(4);
+  const Tensor key = self.linear("key", x, 24, Bias::No).splitHeads(4);
+  const Tensor scores = self.contract("thd,khd->thk", query, key, rows) * 0.5;
+  const Tensor mixed = self.contract("thk,khd->thd", scores.softmax(rows), key, rows);
+  entry.output("result", self.layerNorm("norm", mixed.mergeHeads() + x, 1e-12));
+  EXPECT_EQ(text(model), R"(module attributes {transformer.model_type = "test"} {
+  transformer.parameter @words.weight : tensor<50x24xf32> from "words.weight"
+  transformer.parameter @layer.0.self.query.weight : tensor<24x24xf32> from "layer.0.self.query.weight"
+  transformer.parameter @layer.0.self.query.bias : tensor<24xf32> from "layer.0.self.query.bias"
+  transformer.parameter @layer.0.self.key.weight : tensor<24x24xf32> from "layer.0.self.key.weight"
+  transformer.parameter @layer.0.self.norm.weight : tensor<24xf32> from "layer.0.self.norm.weight"
+  transformer.parameter @layer.0.self.norm.bias : tensor<24xf32> from "layer.0.self.norm.bias"
+  func.func @encode(%arg0: tensor<?xi32> {transformer.name = "input_ids"}, %arg1: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "result"}) {
+    %0 = transformer.gather @words.weight[%arg0] : tensor<?x24xf32>
+    %1 = transformer.linear %0, @layer.0.self.query.weight, @layer.0.self.query.bias : tensor<?x24xf32> -> tensor<?x24xf32>
+    %2 = transformer.split_heads %1 : tensor<?x24xf32> -> tensor<?x4x6xf32>
+    %3 = transformer.linear %0, @layer.0.self.key.weight : tensor<?x24xf32> -> tensor<?x24xf32>
+    %4 = transformer.split_heads %3 : tensor<?x24xf32> -> tensor<?x4x6xf32>
+    %5 = transformer.contract "thd,khd->thk" %2, %4 in(%arg1, %arg1) : tensor<?x4x6xf32>, tensor<?x4x6xf32> -> tensor<?x4x?xf32>
+    %6 = transformer.scale %5, 5.000000e-01 : tensor<?x4x?xf32>
+    %7 = transformer.softmax %6 in(%arg1) : tensor<?x4x?xf32>
+    %8 = transformer.contract "thk,khd->thd" %7, %4 in(%arg1, %arg1) : tensor<?x4x?xf32>, tensor<?x4x6xf32> -> tensor<?x4x6xf32>
+    %9 = transformer.merge_heads %8 : tensor<?x4x6xf32> -> tensor<?x24xf32>
+    %10 = transformer.add %9, %0 : tensor<?x24xf32>, tensor<?x24xf32>
+    %11 = transformer.layer_norm %10, @layer.0.self.norm.weight, @layer.0.self.norm.bias {epsilon = 9.99999996E-13 : f32} : tensor<?x24xf32>
+    return %11 : tensor<?x24xf32>
+  }
+}
+)");
+}
+
+TEST_F(BuilderTest, NamesEveryOperationAfterTheCheckpoint) {
+  Entry entry = model.entry("encode");
+  const Segments rows = entry.segments();
+  const Scope encoder = model.scope("encoder");
+  const Tensor x = encoder.gather("words", entry.input("ids"), 50, 24);
+  const Tensor q = encoder.scope("layer", 3).linear("query", x, 24).splitHeads(2);
+  const Tensor s = encoder.scope("layer", 3).contract("thd,khd->thk", q, q, rows);
+  entry.output("y",
+               encoder.scope("layer", 3).contract("thk,khd->thd", s, q, rows).mergeHeads() + x);
+  const std::string result = text(model, true);
+  for (const char *line : {
+           "tensor<50x24xf32> from \"encoder.words.weight\" loc(\"encoder.words.weight\")",
+           "%0 = transformer.gather @encoder.words.weight[%arg0] : tensor<?x24xf32> "
+           "loc(\"encoder.words\")",
+           "transformer.split_heads %1 : tensor<?x24xf32> -> tensor<?x2x12xf32> "
+           "loc(\"encoder.layer.3.query\")",
+           "-> tensor<?x2x?xf32> loc(\"encoder.layer.3\")",
+           "transformer.add %5, %0 : tensor<?x24xf32>, tensor<?x24xf32> loc(\"encoder.layer.3\")",
+           "tensor<?xi32> {transformer.name = \"ids\"} loc(\"ids\")",
+           "} loc(\"encode\")",
+       }) {
+    EXPECT_TRUE(contains(result, line));
+  }
+}
+
+TEST_F(BuilderTest, WritesMasksWeightsAndTransposes) {
+  Entry entry = model.entry("decode");
+  const Segments rows = entry.segments();
+  const Tensor x = model.scope().gather("words", entry.input("ids"), 50, 24);
+  const Scope self = model.scope("self");
+  const Tensor weight = entry.weight(self.parameter("query.weight", {4, 6, 24}));
+  const Tensor query = self.contract("tm,hdm->thd", x, weight);
+  const Tensor key = query.transpose({1, 2, 0});
+  const Mask mask = self.mask(Visibility::Causal, rows, rows);
+  const Tensor scores = self.contract("thd,hdk->thk", query, key, rows) + mask.bias(-1e9);
+  const Tensor weights = scores.select(mask, -1e9).softmax(rows);
+  const Tensor mixed = self.contract("thk,khd->thd", weights, query, rows).mergeHeads();
+  entry.output("unit", mixed.activate(Activation::GeluNew).normalize(1e-12));
+  const std::string result = text(model);
+  for (const char *line : {
+           "transformer.weight @self.query.weight : tensor<4x6x24xf32>",
+           "transformer.contract \"tm,hdm->thd\" %0, %1 : tensor<?x24xf32>, tensor<4x6x24xf32> -> "
+           "tensor<?x4x6xf32>",
+           "transformer.transpose %2 [1, 2, 0] : tensor<?x4x6xf32> -> tensor<4x6x?xf32>",
+           "transformer.mask causal in(%arg1, %arg1)",
+           "{hidden = -1.000000e+09 : f32} : tensor<?x?xf32>",
+           "transformer.select %4, ",
+           "transformer.activate gelu_new ",
+           "transformer.normalize ",
+       }) {
+    EXPECT_TRUE(contains(result, line));
+  }
+}
+
+TEST_F(BuilderTest, TiedParametersAreDeclaredOnce) {
+  Entry entry = model.entry("encode");
+  const Parameter table = model.scope().parameter("words.weight", {50, 24});
+  const Tensor x = model.scope().gather(table, entry.input("ids"));
+  entry.output("logits", model.scope().linear(x, table));
+  EXPECT_EQ(table.symbol(), "words.weight");
+  const std::string result = text(model);
+  EXPECT_EQ(result.find("transformer.parameter"), result.rfind("transformer.parameter"));
+  EXPECT_TRUE(contains(result, "transformer.linear %0, @words.weight : tensor<?x24xf32> -> "
+                               "tensor<?x50xf32>"));
+}
+
+TEST_F(BuilderTest, EntriesShareParametersAndKeepTheirOrder) {
+  Entry first = model.entry("encode");
+  Entry second = model.entry("embed");
+  const auto rowsOf = [&](Entry &entry) {
+    const Ids ids = entry.input("ids");
+    const Ids types = entry.optionalInput("types");
+    const Ids positions = model.scope().positions(entry.segments(), 2);
+    return model.scope().gather("words", ids, 50, 24) +
+           model.scope().gather("types", types, 2, 24) +
+           model.scope().gather("positions", positions, 40, 24);
+  };
+  first.output("states", rowsOf(first));
+  second.output("row", rowsOf(second).pool(transformer::Pooling::Max, second.segments()));
+  const std::string result = text(model);
+  EXPECT_TRUE(contains(result,
+                       "func.func @embed(%arg0: tensor<?xi32> {transformer.name = \"ids\"}, "
+                       "%arg1: tensor<?xi32> {transformer.name = \"types\", "
+                       "transformer.optional}, %arg2: !transformer.segments)"));
+  EXPECT_TRUE(contains(result, "transformer.positions %arg2 {offset = 2 : i64}"));
+  EXPECT_TRUE(contains(result, "transformer.pool max "));
+  EXPECT_LT(result.find("@encode"), result.find("@embed"));
+}
+
+TEST_F(BuilderTest, ShapesCanBeAsked) {
+  Entry entry = model.entry("encode");
+  const Tensor x = model.scope().gather("words", entry.input("ids"), 50, 24);
+  EXPECT_EQ(x.splitHeads(4).shape(), (std::vector<int64_t>{-1, 4, 6}));
+  EXPECT_EQ(x.width(), 24);
+  EXPECT_EQ(Tensor().width(), 0);
+  EXPECT_TRUE(model.status().ok());
+}
+
+} // namespace heddle

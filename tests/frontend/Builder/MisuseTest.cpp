@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Misuse of the builder: each case gives its message and no crash.
+#include "frontend/Builder/ModelBuilder.h"
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace heddle {
+
+/// A model with one entry, of which a case spoils something.
+struct Draft {
+  explicit Draft(mlir::MLIRContext &context)
+      : model(context, "test"), scope(model.scope("layer")), entry(model.entry("encode")),
+        ids(entry.input("ids")), rows(entry.segments()), x(scope.gather("words", ids, 50, 24)),
+        heads(x.splitHeads(4)) {}
+
+  ModelBuilder model;
+  Scope scope;
+  Entry entry;
+  Ids ids;
+  Segments rows;
+  Tensor x;
+  Tensor heads;
+};
+
+struct MisuseCase {
+  const char *name;
+  const char *message;
+  std::function<void(Draft &)> spoil;
+};
+
+class MisuseTest : public testing::TestWithParam<MisuseCase> {};
+
+TEST_P(MisuseTest, IsTheFirstErrorOfBuild) {
+  mlir::MLIRContext context;
+  Draft draft(context);
+  GetParam().spoil(draft);
+  draft.entry.output("y", draft.x);
+  // Later errors do not hide the first.
+  draft.entry.output("z", Tensor());
+  const auto module = draft.model.build();
+  ASSERT_FALSE(module.ok());
+  EXPECT_EQ(module.status().message(), GetParam().message);
+}
+
+static const MisuseCase misuseCases[] = {
+    {"HeadsThatDoNotDivide",
+     "\"layer.words\": 5 heads of rows of width 24, expected heads that divide the width",
+     [](Draft &d) { d.x.splitHeads(5); }},
+    {"NoHeads",
+     "\"layer.words\": 0 heads of rows of width 24, expected heads that divide the width",
+     [](Draft &d) { d.x.splitHeads(0); }},
+    {"HeadsOfHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",
+     [](Draft &d) { d.heads.splitHeads(2); }},
+    {"MergedRows",
+     "\"layer.words\": the input has shape [?, 24], expected heads [?, heads, head size]",
+     [](Draft &d) { d.x.mergeHeads(); }},
+    {"Permutation",
+     "\"layer.words\": the permutation is [0, 0, 2], expected every axis of "
+     "[?, 4, 6] once",
+     [](Draft &d) { d.heads.transpose({0, 0, 2}); }},
+    {"TwoShapes", "\"layer.words.weight\": used with shape [51, 24], but before with [50, 24]",
+     [](Draft &d) { d.scope.gather("words", d.ids, 51, 24); }},
+    {"EmptyParameter",
+     "\"layer.a\": a parameter of shape [0], expected a name and one to four "
+     "positive sizes",
+     [](Draft &d) { d.scope.parameter("a", {0}); }},
+    {"TableOfRankOne", "\"layer\": the table has shape [3], expected rank 2",
+     [](Draft &d) { d.scope.gather(d.scope.parameter("a", {3}), d.ids); }},
+    {"NoWeight", "\"\": the weight is no parameter of this model",
+     [](Draft &d) { d.scope.linear(d.x, Parameter()); }},
+    {"WeightOfAnotherWidth",
+     "\"layer\": the input has shape [?, 24], expected [?, 23] for a weight [7, 23]",
+     [](Draft &d) { d.scope.linear(d.x, d.scope.parameter("a", {7, 23})); }},
+    {"LinearOfHeads",
+     "\"layer.a\": the input has shape [?, 4, 6], expected [?, 6] for a weight [7, 6]",
+     [](Draft &d) { d.scope.linear("a", d.heads, 7); }},
+    {"Specification",
+     "\"layer\": the axes are \"thd\", expected \"axes,axes->axes\" for shapes [?, 4, 6] and "
+     "[?, 4, 6]",
+     [](Draft &d) { d.scope.contract("thd", d.heads, d.heads, d.rows); }},
+    {"ForeignAxis", "\"layer\": axis 'z' of the result of \"thd,khd->thz\" is on neither operand",
+     [](Draft &d) { d.scope.contract("thd,khd->thz", d.heads, d.heads, d.rows); }},
+    {"EmptyOperand", "\"layer.words\": an operand is empty, expected a value of the model",
+     [](Draft &d) { (void)(d.x + Tensor()); }},
+    {"EmptySegments", "\"layer\": an operand is empty, expected a value of the model",
+     [](Draft &d) { d.scope.positions(Segments()); }},
+    {"TwoEntries", "\"layer.words\": the operands belong to different entries",
+     [](Draft &d) {
+       Entry other = d.model.entry("other");
+       (void)(d.x + d.scope.gather("words", other.input("ids"), 50, 24));
+     }},
+    {"TwoModels", "\"layer.words\": an operand belongs to another model",
+     [](Draft &d) {
+       mlir::MLIRContext context;
+       Draft other(context);
+       (void)(d.x + other.x);
+     }},
+    {"InputTwice", "\"encode\": input \"ids\" is there twice",
+     [](Draft &d) { d.entry.optionalInput("ids"); }},
+    {"OutputTwice", "\"encode\": output \"y\" is there twice",
+     [](Draft &d) { d.entry.output("y", d.x); }},
+    {"OutputOfHeads", "\"encode\": output \"h\" has shape [?, 4, 6], expected rows [?, width]",
+     [](Draft &d) { d.entry.output("h", d.heads); }},
+    {"EmptyOutput", "\"encode\": output \"e\" is no value of this entry",
+     [](Draft &d) { d.entry.output("e", Tensor()); }},
+    {"EntryTwice", "\"encode\": the entry is there twice",
+     [](Draft &d) { d.model.entry("encode"); }},
+    {"EntryWithoutName", "\"\": an entry without a name", [](Draft &d) { d.model.entry(""); }},
+    {"WeightOfAnotherModel", "\"a\": the weight is no parameter of this model",
+     [](Draft &d) {
+       mlir::MLIRContext context;
+       ModelBuilder other(context, "test");
+       d.entry.weight(other.scope().parameter("a", {3}));
+     }},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, MisuseTest, testing::ValuesIn(misuseCases),
+                         [](const auto &info) { return info.param.name; });
+
+/// What the dialect's verifiers find is named after the checkpoint too.
+TEST(MisuseOfOperations, IsFoundByTheVerifiers) {
+  struct {
+    std::function<void(Draft &)> spoil;
+    const char *message;
+  } cases[] = {
+      {[](Draft &d) { d.scope.contract("thd,khd->thk", d.heads, d.heads); }, "\"layer\": "},
+      {[](Draft &d) { (void)(d.x + d.heads); }, "\"layer.words\": 'transformer.add' op "},
+      {[](Draft &d) { (void)(d.x * std::numeric_limits<double>::infinity()); },
+       "\"layer.words\": 'transformer.scale' op "},
+      {[](Draft &d) { d.x.softmax(d.rows); }, "\"layer.words\": 'transformer.softmax' op "},
+      {[](Draft &d) { d.scope.layerNorm("norm", d.x, -1); },
+       "\"layer.norm\": 'transformer.layer_norm' op "},
+      {[](Draft &d) { d.scope.positions(d.rows, -1); }, "\"layer\": 'transformer.positions' op "},
+      {[](Draft &d) { d.x.normalize(0); }, "\"layer.words\": 'transformer.normalize' op "},
+  };
+  for (const auto &item : cases) {
+    mlir::MLIRContext context;
+    Draft draft(context);
+    item.spoil(draft);
+    draft.entry.output("y", draft.x);
+    const auto module = draft.model.build();
+    ASSERT_FALSE(module.ok()) << item.message;
+    EXPECT_TRUE(module.status().message().starts_with(item.message)) << module.status().message();
+  }
+}
+
+TEST(MisuseOfTheEnd, EntriesAndOutputsAreNeeded) {
+  mlir::MLIRContext context;
+  ModelBuilder empty(context, "test");
+  EXPECT_EQ(empty.build().status().message(), "the model has no entry, expected at least one");
+  Draft draft(context);
+  EXPECT_EQ(draft.model.build().status().message(),
+            "\"encode\": the entry has no output, expected at least one");
+}
+
+TEST(MisuseOfTheEnd, NothingHappensAfterBuild) {
+  mlir::MLIRContext context;
+  Draft draft(context);
+  draft.entry.output("y", draft.x);
+  ASSERT_TRUE(draft.model.build().ok());
+  EXPECT_FALSE((draft.x + draft.x).valid());
+  EXPECT_FALSE(draft.scope.linear("a", draft.x, 3).valid());
+  EXPECT_FALSE(draft.entry.input("late").valid());
+  EXPECT_TRUE(draft.x.shape().empty());
+  EXPECT_EQ(draft.model.build().status().message(),
+            "the model was built before, expected one call of build");
+}
+
+} // namespace heddle

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The programs of the BERT family, from the committed tiny checkpoints.
+#include "frontend/Families/Family.h"
+
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "frontend/Config/Config.h"
+#include "tests/frontend/Builder/PrintedModule.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+
+namespace heddle {
+
+/// The program of a folder under tests/oracles, as text.
+static std::string program(const std::string &name, bool locations = false,
+                           std::optional<SentenceTransformers> sentence = std::nullopt) {
+  const std::string folder = HEDDLE_TEST_DATA "/oracles/" + name;
+  const Result<Config> config = Config::open(folder + "/config.json");
+  const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
+  if (!config.ok() || !checkpoint.ok()) {
+    ADD_FAILURE() << folder;
+    return "";
+  }
+  mlir::MLIRContext context;
+  const Result<FamilyModel> model = buildFamily(context, {*config, *checkpoint, sentence});
+  if (!model.ok()) {
+    ADD_FAILURE() << model.status().message();
+    return "";
+  }
+  // The module belongs to the context of this function.
+  return printed(*model->module, locations);
+}
+
+static size_t count(const std::string &text, const std::string &part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+TEST(BertTest, EmbeddingsAndTheFirstLayer) {
+  // As BERT's figure 2 and equation 1 have it.
+  EXPECT_TRUE(contains(
+      program("bert-tiny"),
+      R"(    %0 = transformer.gather @embeddings.word_embeddings.weight[%arg0] : tensor<?x72xf32>
+    %1 = transformer.gather @embeddings.token_type_embeddings.weight[%arg1] : tensor<?x72xf32>
+    %2 = transformer.add %0, %1 : tensor<?x72xf32>, tensor<?x72xf32>
+    %3 = transformer.positions %arg2
+    %4 = transformer.gather @embeddings.position_embeddings.weight[%3] : tensor<?x72xf32>
+    %5 = transformer.add %2, %4 : tensor<?x72xf32>, tensor<?x72xf32>
+    %6 = transformer.layer_norm %5, @embeddings.LayerNorm.weight, @embeddings.LayerNorm.bias {epsilon = 9.99999996E-13 : f32} : tensor<?x72xf32>
+    %7 = transformer.linear %6, @encoder.layer.0.attention.self.query.weight, @encoder.layer.0.attention.self.query.bias : tensor<?x72xf32> -> tensor<?x72xf32>
+    %8 = transformer.split_heads %7 : tensor<?x72xf32> -> tensor<?x3x24xf32>
+    %9 = transformer.linear %6, @encoder.layer.0.attention.self.key.weight, @encoder.layer.0.attention.self.key.bias : tensor<?x72xf32> -> tensor<?x72xf32>
+    %10 = transformer.split_heads %9 : tensor<?x72xf32> -> tensor<?x3x24xf32>
+    %11 = transformer.linear %6, @encoder.layer.0.attention.self.value.weight, @encoder.layer.0.attention.self.value.bias : tensor<?x72xf32> -> tensor<?x72xf32>
+    %12 = transformer.split_heads %11 : tensor<?x72xf32> -> tensor<?x3x24xf32>
+    %13 = transformer.contract "thd,khd->thk" %8, %10 in(%arg2, %arg2) : tensor<?x3x24xf32>, tensor<?x3x24xf32> -> tensor<?x3x?xf32>
+    %14 = transformer.scale %13, 0.204124153 : tensor<?x3x?xf32>
+    %15 = transformer.softmax %14 in(%arg2) : tensor<?x3x?xf32>
+    %16 = transformer.contract "thk,khd->thd" %15, %12 in(%arg2, %arg2) : tensor<?x3x?xf32>, tensor<?x3x24xf32> -> tensor<?x3x24xf32>
+    %17 = transformer.merge_heads %16 : tensor<?x3x24xf32> -> tensor<?x72xf32>
+    %18 = transformer.linear %17, @encoder.layer.0.attention.output.dense.weight, @encoder.layer.0.attention.output.dense.bias : tensor<?x72xf32> -> tensor<?x72xf32>
+    %19 = transformer.add %18, %6 : tensor<?x72xf32>, tensor<?x72xf32>
+    %20 = transformer.layer_norm %19, @encoder.layer.0.attention.output.LayerNorm.weight, @encoder.layer.0.attention.output.LayerNorm.bias {epsilon = 9.99999996E-13 : f32} : tensor<?x72xf32>
+    %21 = transformer.linear %20, @encoder.layer.0.intermediate.dense.weight, @encoder.layer.0.intermediate.dense.bias : tensor<?x72xf32> -> tensor<?x100xf32>
+    %22 = transformer.activate gelu %21 : tensor<?x100xf32>
+    %23 = transformer.linear %22, @encoder.layer.0.output.dense.weight, @encoder.layer.0.output.dense.bias : tensor<?x100xf32> -> tensor<?x72xf32>
+    %24 = transformer.add %23, %20 : tensor<?x72xf32>, tensor<?x72xf32>
+    %25 = transformer.layer_norm %24, @encoder.layer.0.output.LayerNorm.weight, @encoder.layer.0.output.LayerNorm.bias {epsilon = 9.99999996E-13 : f32} : tensor<?x72xf32>
+)"));
+}
+
+TEST(BertTest, EveryOperationNamesItsPlaceInTheCheckpoint) {
+  const std::string text = program("bert-tiny", true);
+  for (const char *name : {
+           "loc(\"embeddings.word_embeddings\")",
+           "loc(\"embeddings.LayerNorm\")",
+           "loc(\"encoder.layer.2.attention.self.query\")",
+           "loc(\"encoder.layer.2.attention.self\")",
+           "loc(\"encoder.layer.2.attention.output.dense\")",
+           "loc(\"encoder.layer.2.output.LayerNorm\")",
+           "loc(\"pooler.dense\")",
+           "transformer.softmax %14 in(%arg2) : tensor<?x3x?xf32> "
+           "loc(\"encoder.layer.0.attention.self\")",
+           "transformer.activate gelu %21 : tensor<?x100xf32> "
+           "loc(\"encoder.layer.0.intermediate.dense\")",
+       }) {
+    EXPECT_TRUE(contains(text, name));
+  }
+  EXPECT_EQ(text.find("loc(unknown)"), std::string::npos);
+}
+
+TEST(BertTest, EntriesHaveTheirNames) {
+  const std::string text = program("bert-tiny");
+  EXPECT_TRUE(contains(
+      text, "func.func @encode(%arg0: tensor<?xi32> {transformer.name = \"input_ids\"}, %arg1: "
+            "tensor<?xi32> {transformer.name = \"token_type_ids\", transformer.optional}, %arg2: "
+            "!transformer.segments) -> (tensor<?x72xf32> {transformer.name = "
+            "\"last_hidden_state\"}, tensor<?x72xf32> {transformer.name = \"pooler_output\"})"));
+  EXPECT_TRUE(contains(text, "-> (tensor<?x72xf32> {transformer.name = \"embedding\"})"));
+  EXPECT_TRUE(contains(text, "transformer.pool cls "));
+  EXPECT_TRUE(contains(text, "transformer.activate tanh "));
+  EXPECT_TRUE(contains(text, "transformer.model_type = \"bert\""));
+  // Two entries, three layers.
+  EXPECT_EQ(count(text, "transformer.softmax"), 6u);
+  EXPECT_EQ(count(text, "transformer.parameter"), 55u);
+}
+
+TEST(BertTest, PoolsAsTheSentenceEncoderSays) {
+  EXPECT_TRUE(contains(program("bert-tiny"), "transformer.pool mean "));
+  EXPECT_EQ(program("bert-tiny").find("transformer.normalize"), std::string::npos);
+  SentenceTransformers sentence;
+  sentence.pooling = Pooling::Max;
+  sentence.normalize = true;
+  const std::string text = program("bert-tiny", false, sentence);
+  EXPECT_TRUE(contains(text, "transformer.pool max "));
+  EXPECT_TRUE(contains(text, "transformer.normalize "));
+  sentence.pooling = Pooling::Cls;
+  EXPECT_EQ(count(program("bert-tiny", false, sentence), "transformer.pool cls "), 2u);
+}
+
+TEST(BertTest, DistilBertHasNeitherTypesNorPooler) {
+  const std::string text = program("distilbert-tiny");
+  EXPECT_TRUE(contains(text, "func.func @encode(%arg0: tensor<?xi32> {transformer.name = "
+                             "\"input_ids\"}, %arg1: !transformer.segments) -> (tensor<?x54xf32> "
+                             "{transformer.name = \"last_hidden_state\"})"));
+  EXPECT_TRUE(contains(text, "@transformer.layer.1.attention.out_lin.weight"));
+  EXPECT_TRUE(contains(text, "tensor<?x3x18xf32>"));
+  EXPECT_EQ(text.find("token_type"), std::string::npos);
+  EXPECT_EQ(count(text, "transformer.parameter"), 36u);
+}
+
+TEST(BertTest, RobertaCountsPositionsFromAfterThePadding) {
+  const std::string text = program("roberta-tiny");
+  EXPECT_TRUE(contains(text, "transformer.positions %arg2 {offset = 2 : i64}"));
+  EXPECT_TRUE(contains(text, "transformer.activate gelu_new "));
+  EXPECT_TRUE(contains(text, "{epsilon = 9.99999974E-6 : f32}"));
+  EXPECT_TRUE(contains(text, "transformer.model_type = \"roberta\""));
+}
+
+} // namespace heddle

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Import of programs in text.
+#include "frontend/Import/Import.h"
+
+#include "tests/frontend/Builder/PrintedModule.h"
+#include "tests/frontend/Import/ModelFolder.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace heddle {
+
+/// A program with one table and one weight.
+static constexpr const char *goodProgram = R"(
+module attributes {transformer.model_type = "mine"} {
+  transformer.parameter @words : tensor<9x4xf32> from "w.words"
+  transformer.parameter @places : tensor<7x4xf32> from "w.places"
+  transformer.parameter @dense : tensor<2x4xf32> from "w.dense"
+  func.func @run(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments)
+      -> (tensor<?x2xf32> {transformer.name = "y"}) {
+    %0 = transformer.gather @words[%ids] : tensor<?x4xf32>
+    %1 = transformer.positions %rows {offset = 3 : i64}
+    %2 = transformer.gather @places[%1] : tensor<?x4xf32>
+    %3 = transformer.add %0, %2 : tensor<?x4xf32>, tensor<?x4xf32>
+    %4 = transformer.linear %3, @dense : tensor<?x4xf32> -> tensor<?x2xf32>
+    return %4 : tensor<?x2xf32>
+  }
+})";
+
+/// The program with its weights in a temporary folder.
+class ProgramTest : public testing::Test {
+protected:
+  ProgramTest() {
+    path = folder.write("m.mlir", goodProgram);
+    writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {2, 4})});
+  }
+
+  SafetensorsTensor zeros(std::string name, std::vector<int64_t> shape, Dtype dtype = Dtype::F32) {
+    const size_t bytes = *byteSize(dtype, shape);
+    return {std::move(name), dtype, std::move(shape), std::span(room).first(bytes)};
+  }
+  void writeWeights(const std::vector<SafetensorsTensor> &tensors) {
+    const Status status = writeSafetensors(folder / "m.safetensors", tensors);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  /// Replaces text of the program.
+  void edit(const std::string &from, const std::string &to) {
+    std::string text = goodProgram;
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    folder.write("m.mlir", text.replace(at, from.size(), to));
+  }
+  std::string message() {
+    mlir::MLIRContext context;
+    return std::string(importModel(context, path).status().message());
+  }
+
+  TemporaryFolder folder;
+  std::string path;
+  std::vector<std::byte> room = std::vector<std::byte>(4096);
+};
+
+TEST_F(ProgramTest, ComesWithItsWeightsAndTokenizer) {
+  mlir::MLIRContext context;
+  const Result<ImportedModel> model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->modelType, "mine");
+  EXPECT_EQ(model->positions, 4);
+  EXPECT_EQ(model->checkpoint->names().size(), 3u);
+  EXPECT_FALSE(model->tokenizer);
+  folder.write("m.tokenizer.json", "{}");
+  const Result<ImportedModel> again = importModel(context, path);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->tokenizer->path, folder / "m.tokenizer.json");
+  EXPECT_FALSE(again->tokenizer->maxLength);
+  EXPECT_NE(model->sourceHash, again->sourceHash);
+}
+
+TEST_F(ProgramTest, WhatAFamilyWroteCanBeReadAgain) {
+  ModelFolder bert;
+  mlir::MLIRContext context;
+  const Result<ImportedModel> model = importModel(context, bert.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::string text = printed(**&model->module);
+  bert.files().write("model.mlir", text);
+  const Result<ImportedModel> again = importModel(context, bert / "model.mlir");
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(printed(**&again->module), text);
+  EXPECT_EQ(again->positions, 40);
+}
+
+TEST_F(ProgramTest, ErrorsOfTheParserHaveTheirPlace) {
+  folder.write("m.mlir", "module {\n  transformer.parameter @a : tensor<2xf32> form \"a\"\n}\n");
+  EXPECT_TRUE(message().starts_with(path + ":2:")) << message();
+  folder.write("m.mlir", "module {\n  unknown.op\n}\n");
+  EXPECT_TRUE(message().starts_with(path + ":2:")) << message();
+  folder.write("m.mlir", "\x7f\x45LF");
+  EXPECT_TRUE(message().starts_with(path + ":1:1: ")) << message();
+}
+
+TEST_F(ProgramTest, ErrorsOfTheVerifierHaveTheirPlace) {
+  edit("-> tensor<?x2xf32>\n", "-> tensor<?x3xf32>\n");
+  EXPECT_TRUE(message().starts_with(path + ":")) << message();
+  edit("@dense : tensor<2x4xf32>", "@dense : tensor<3x4xf32>");
+  EXPECT_EQ(message(),
+            path +
+                ":12:10: 'transformer.linear' op expects weight '@dense' of shape 2x4, got "
+                "3x4\n" +
+                path + ":5:3: note: the parameter is defined here");
+}
+
+TEST_F(ProgramTest, TensorsMustFit) {
+  const std::string weights = folder / "m.safetensors";
+  writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4})});
+  EXPECT_EQ(message(), weights + ": tensor \"w.dense\" is missing, expected one of shape [2, 4]");
+  writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {4, 2})});
+  EXPECT_EQ(message(), weights + ": tensor \"w.dense\" has shape [4, 2], expected [2, 4]");
+  writeWeights(
+      {zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {2, 4}, Dtype::I64)});
+  EXPECT_EQ(message(), weights + ": tensor \"w.dense\" has type I64, expected F32, F16 or BF16");
+  writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {2, 4}),
+                zeros("w.more", {1})});
+  EXPECT_EQ(message(),
+            weights + ": tensor \"w.more\" is surplus, expected only the 3 of the model");
+  std::filesystem::remove(weights);
+  EXPECT_TRUE(message().starts_with(weights + ": ")) << message();
+}
+
+TEST_F(ProgramTest, EntriesNeedNames) {
+  const struct {
+    const char *from, *to, *expected;
+  } cases[] = {
+      {" {transformer.name = \"ids\"}", "",
+       "'func.func' op expects \"transformer.name\" on argument 0, a string"},
+      {" {transformer.name = \"y\"}", "",
+       "'func.func' op expects \"transformer.name\" on result 0, a string"},
+      {"%rows: !transformer.segments)", "%rows: !transformer.segments, %last: tensor<?xi32>)",
+       "'func.func' op expects segments as its last argument"},
+      {", %rows", ", %more: tensor<?xi64>, %rows",
+       "'func.func' op expects argument 1 to be ids, tensor<?xi32>, got 'tensor<?xi64>'"},
+      {", %rows", ", %more: tensor<?xi32> {transformer.name = \"ids\"}, %rows",
+       "'func.func' op expects distinct names, got \"ids\" again"},
+  };
+  for (const auto &item : cases) {
+    edit(item.from, item.to);
+    EXPECT_EQ(message(), path + ":6:3: " + item.expected);
+  }
+  folder.write("m.mlir",
+               "module {\n  func.func @f(%a: !transformer.segments) {\n    return\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects at least one result");
+  folder.write("m.mlir",
+               "module {\n  func.func private @f(!transformer.segments) -> tensor<?x2xf32>\n}\n");
+  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects a body");
+  folder.write("m.mlir", "module {\n  func.func @f(%x: tensor<?x2xf32> {transformer.name = \"x\"}) "
+                         "-> (tensor<?x2xf32> {transformer.name = \"y\"}) {\n"
+                         "    return %x : tensor<?x2xf32>\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects segments as its last argument");
+  folder.write("m.mlir",
+               "module {\n  func.func @f(%a: !transformer.segments) -> !transformer.segments {\n"
+               "    return %a : !transformer.segments\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects result 0 to be rows, tensor<?xWxf32>, "
+                              "got '!transformer.segments'");
+  folder.write("m.mlir", "module {\n}\n");
+  EXPECT_EQ(message(), path + ":1:1: the program has no func.func, expected an entry");
+}
+
+TEST_F(ProgramTest, LaterPhasesMayHaveLostParameters) {
+  edit("transformer.parameter @dense : tensor<2x4xf32> from \"w.dense\"",
+       "transformer.parameter @dense : tensor<2x4xf32> = zeros()");
+  EXPECT_EQ(message(), "");
+}
+
+TEST_F(ProgramTest, EmptyAndAbsentFilesAreRefused) {
+  folder.write("m.mlir", "");
+  EXPECT_TRUE(message().starts_with(path + ": ")) << message();
+  std::filesystem::remove(path);
+  EXPECT_EQ(message(), path + ": no such file or folder");
+}
+
+} // namespace heddle

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes distilbert-tiny/ and roberta-tiny/: random models of odd sizes, saved as Hugging Face
+transformers saves them, and what they answer, computed in float64 from the stored float32 weights.
+
+    python make_tiny.py FOLDER      needs torch, transformers and safetensors
+
+The same versions give the same files.
+"""
+
+import pathlib
+import sys
+
+import safetensors.torch
+import torch
+import transformers
+
+LENGTHS = [13, 1, 8, 5]
+
+
+def models():
+    """Name, model and the id that fills rows after a sequence."""
+    torch.manual_seed(1)
+    distilbert = transformers.DistilBertConfig(
+        vocab_size=173, dim=54, n_layers=2, n_heads=3, hidden_dim=91,
+        max_position_embeddings=29, activation="gelu")
+    yield "distilbert-tiny", transformers.DistilBertModel(distilbert), 0
+    torch.manual_seed(2)
+    roberta = transformers.RobertaConfig(
+        vocab_size=151, hidden_size=60, num_hidden_layers=2, num_attention_heads=5,
+        intermediate_size=77, max_position_embeddings=33, type_vocab_size=1,
+        hidden_act="gelu_new", layer_norm_eps=1e-5, pad_token_id=1)
+    yield "roberta-tiny", transformers.RobertaModel(roberta), 1
+
+
+def randomize(model):
+    """Values large enough that every part of the model shows in the result."""
+    for name, parameter in model.named_parameters():
+        scale = 0.3 if parameter.dim() == 2 else 0.2
+        parameter.data = torch.randn_like(parameter) * scale
+        if name.endswith("LayerNorm.weight") or name.endswith("layer_norm.weight"):
+            parameter.data += 1
+
+
+def make(folder, model, filler):
+    folder.mkdir(parents=True, exist_ok=True)
+    model.eval()
+    with torch.no_grad():
+        randomize(model)
+        model.save_pretrained(folder)
+        mask = torch.tensor([[int(i < n) for i in range(max(LENGTHS))] for n in LENGTHS])
+        ids = torch.randint(3, model.config.vocab_size, mask.shape)
+        ids = torch.where(mask == 1, ids, torch.tensor(filler))
+        result = model.double()(input_ids=ids, attention_mask=mask)
+    tensors = {"input_ids": ids.int(), "attention_mask": mask.int(),
+               "last_hidden_state": (result.last_hidden_state * mask[:, :, None]).float()}
+    if getattr(result, "pooler_output", None) is not None:
+        tensors["pooler_output"] = result.pooler_output.float()
+    versions = {"made_with": f"torch {torch.__version__}, transformers {transformers.__version__}"}
+    safetensors.torch.save_file({name: tensor.contiguous() for name, tensor in tensors.items()},
+                                folder / "expected.safetensors", metadata=versions)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    for name, model, filler in models():
+        make(root / name, model, filler)
+
+
+if __name__ == "__main__":
+    main()

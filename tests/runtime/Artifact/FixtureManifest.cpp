@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The test model as a FlatBuffer, written as described, sensible or not.
+#include "tests/runtime/Artifact/FixtureModel.h"
+
+#include "runtime/Artifact/Layout.h"
+#include "runtime/Tokenizer/VocabularyHash.h"
+
+#include <algorithm>
+#include <flatbuffers/flatbuffers.h>
+
+namespace heddle::fixture {
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+static std::vector<Offset<manifest::Port>> ports(FlatBufferBuilder &builder,
+                                                 const std::vector<PortSpec> &list) {
+  std::vector<Offset<manifest::Port>> result;
+  for (const PortSpec &port : list) {
+    const auto name = builder.CreateString(port.name);
+    const auto shape = builder.CreateVectorOfStructs(port.shape);
+    result.push_back(manifest::CreatePort(builder, name, port.element, shape, port.limit,
+                                          port.optional, port.buffer));
+  }
+  return result;
+}
+
+static std::vector<Offset<manifest::Buffer>> buffers(FlatBufferBuilder &builder,
+                                                     const std::vector<BufferSpec> &list) {
+  std::vector<Offset<manifest::Buffer>> result;
+  for (const BufferSpec &buffer : list) {
+    const auto shape = builder.CreateVectorOfStructs(buffer.shape);
+    result.push_back(manifest::CreateBuffer(builder, buffer.location, buffer.element, shape,
+                                            buffer.offset ? &*buffer.offset : nullptr,
+                                            buffer.index));
+  }
+  return result;
+}
+
+static std::vector<Offset<manifest::Dispatch>> dispatches(FlatBufferBuilder &builder,
+                                                          const std::vector<DispatchSpec> &list) {
+  std::vector<Offset<manifest::Dispatch>> result;
+  for (const DispatchSpec &dispatch : list) {
+    const auto grid =
+        manifest::CreateGrid(builder, dispatch.rows, dispatch.rowTile, dispatch.columns);
+    const auto operands = builder.CreateVectorOfStructs(dispatch.operands);
+    const auto name = builder.CreateString(dispatch.name);
+    result.push_back(manifest::CreateDispatch(builder, dispatch.kernel, dispatch.finish, operands,
+                                              grid, name, dispatch.flops, dispatch.flopsPerKey));
+  }
+  return result;
+}
+
+static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec &spec) {
+  const auto name = builder.CreateString(spec.name);
+  const auto inputs = builder.CreateVector(ports(builder, spec.inputs));
+  const auto outputs = builder.CreateVector(ports(builder, spec.outputs));
+  const auto bufferList = builder.CreateVector(buffers(builder, spec.buffers));
+  const auto dispatchList = builder.CreateVector(dispatches(builder, spec.dispatches));
+  return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList,
+                               &spec.arena, spec.maxLength);
+}
+
+static Offset<manifest::Parameter> parameter(FlatBufferBuilder &builder,
+                                             const ParameterSpec &spec) {
+  const uint64_t checksum = parameterChecksum(std::as_bytes(std::span(spec.values)));
+  return manifest::CreateParameterDirect(builder, spec.name.c_str(), spec.element, &spec.shape,
+                                         spec.offset, spec.size, checksum);
+}
+
+/// The words "a" to "z" are the ids 1 to 26, others 0; each text gets 27 before and 28 after it.
+static Offset<manifest::Tokenizer> tokenizer(FlatBufferBuilder &builder) {
+  std::vector<std::string> tokens{"[UNK]"};
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    tokens.emplace_back(1, letter);
+  }
+  tokens.insert(tokens.end(), {"[CLS]", "[SEP]"});
+  std::vector<uint32_t> ids;
+  std::vector<uint8_t> text;
+  std::vector<uint32_t> offsets{0};
+  std::vector<manifest::VocabularySlot> slots(64);
+  for (uint32_t i = 0; i < tokens.size(); ++i) {
+    ids.push_back(i);
+    text.insert(text.end(), tokens[i].begin(), tokens[i].end());
+    offsets.push_back(static_cast<uint32_t>(text.size()));
+    const VocabularyPlace place =
+        vocabularyPlace(extendVocabularyHash(vocabularyHashSeed, tokens[i]));
+    uint32_t at = place.slot % 64;
+    while (slots[at].token() != 0) {
+      at = (at + 1) % 64;
+    }
+    slots[at] = manifest::VocabularySlot(place.tag, i + 1);
+  }
+  const auto vocabulary = manifest::CreateVocabularyDirect(builder, &ids, &text, &offsets, &slots);
+  const auto pieces = manifest::CreateWordPieceDirect(builder, vocabulary, 0, "##", 10).Union();
+  const std::vector<manifest::TemplatePiece> pattern{{manifest::TemplatePieceKind::Token, 27, 0},
+                                                     {manifest::TemplatePieceKind::Text, 0, 0},
+                                                     {manifest::TemplatePieceKind::Token, 28, 0}};
+  const auto templateList = builder.CreateVectorOfStructs(pattern);
+  const auto splitter = manifest::CreateBertPreTokenizer(builder).Union();
+  manifest::TokenizerBuilder table(builder);
+  table.add_pre_tokenizer_type(manifest::PreTokenizer::BertPreTokenizer);
+  table.add_pre_tokenizer(splitter);
+  table.add_model_type(manifest::TokenizerModel::WordPiece);
+  table.add_model(pieces);
+  table.add_template_(templateList);
+  table.add_max_length(longest);
+  return table.Finish();
+}
+
+std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
+  FlatBufferBuilder builder;
+  std::vector<Offset<manifest::Entry>> entries;
+  for (const EntrySpec &each : spec.entries) {
+    entries.push_back(entry(builder, each));
+  }
+  std::vector<Offset<manifest::Kernel>> kernels;
+  for (const KernelSpec &each : spec.kernels) {
+    const auto symbols = builder.CreateVectorOfStrings(each.symbols);
+    kernels.push_back(manifest::CreateKernel(builder, builder.CreateString(each.name), symbols,
+                                             each.scratch, each.scratchPerLongest));
+  }
+  std::vector<Offset<manifest::Parameter>> parameters;
+  for (const ParameterSpec &each : spec.parameters) {
+    parameters.push_back(parameter(builder, each));
+  }
+  const auto targets = builder.CreateVectorOfStrings(spec.targets);
+  const auto entryList = builder.CreateVector(entries);
+  const auto kernelList = builder.CreateVector(kernels);
+  const auto parameterList = builder.CreateVector(parameters);
+  const auto producer = builder.CreateString("fixture");
+  const auto modelType = builder.CreateString("test");
+  const auto hash = builder.CreateString("0123456789abcdef0123456789abcdef");
+  const auto precision = builder.CreateString("f32");
+  const auto report = builder.CreateVectorOfStrings({std::string("nothing to optimise")});
+  const Offset<manifest::Tokenizer> tokens = spec.tokenizer ? tokenizer(builder) : 0;
+  builder.Finish(manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision,
+                                          targets, entryList, kernelList, parameterList,
+                                          spec.weightsSize,
+                                          spec.codeChecksum.value_or(codeChecksum), tokens, report),
+                 manifest::ManifestIdentifier());
+  return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+} // namespace heddle::fixture

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A small model for tests, described by plain structures, so that a test changes any one thing in
+/// it and writes the file. It has what compiled models have: two targets, an entry with outputs per
+/// token and per sequence (one read by the other), a finish kernel, scratch memory, an optional
+/// input, a tokenizer.
+#ifndef HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H
+#define HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H
+
+#include "heddle/Abi.h"
+#include "heddle/Status.h"
+#include "runtime/Artifact/Manifest_generated.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heddle::fixture {
+
+/// Floats of a row, rows of the two tables, and the longest sequence allowed.
+inline constexpr int width = 32;
+inline constexpr int words = 50;
+inline constexpr int types = 2;
+inline constexpr int longest = 300;
+
+using Shape = std::vector<manifest::Dimension>;
+
+struct PortSpec {
+  std::string name;
+  manifest::ElementType element;
+  Shape shape;
+  uint64_t limit;
+  bool optional;
+  uint32_t buffer;
+};
+
+struct BufferSpec {
+  manifest::Location location;
+  manifest::ElementType element;
+  Shape shape;
+  std::optional<manifest::SizeExpression> offset;
+  uint32_t index;
+};
+
+struct DispatchSpec {
+  std::string name;
+  uint32_t kernel;
+  int32_t finish;
+  std::vector<manifest::Operand> operands;
+  manifest::Symbol rows;
+  uint32_t rowTile;
+  uint32_t columns;
+  uint64_t flops;
+  uint64_t flopsPerKey;
+};
+
+struct EntrySpec {
+  std::string name;
+  std::vector<PortSpec> inputs;
+  std::vector<PortSpec> outputs;
+  std::vector<BufferSpec> buffers;
+  std::vector<DispatchSpec> dispatches;
+  manifest::SizeExpression arena;
+  uint64_t maxLength;
+};
+
+struct KernelSpec {
+  std::string name;
+  std::vector<std::string> symbols;
+  uint64_t scratch;
+  uint64_t scratchPerLongest;
+};
+
+struct ParameterSpec {
+  std::string name;
+  manifest::ElementType element;
+  std::vector<uint64_t> shape;
+  uint64_t offset;
+  uint64_t size;
+  std::vector<float> values;
+};
+
+struct ModelSpec {
+  uint32_t abi = HEDDLE_ABI;
+  std::vector<std::string> targets;
+  std::vector<EntrySpec> entries;
+  std::vector<KernelSpec> kernels;
+  std::vector<ParameterSpec> parameters;
+  uint64_t weightsSize = 0;
+  /// What the file has in the section, which may differ in a test.
+  uint64_t actualWeightsSize = 0;
+  std::optional<uint64_t> codeChecksum;
+  bool tokenizer = true;
+};
+
+/// The model as it should be. Entries "encode" and "embed"; parameters words, types, weight, bias.
+ModelSpec model();
+
+/// Its manifest.
+std::string serialize(const ModelSpec &spec, uint64_t codeChecksum);
+
+/// The bytes of its weights section.
+std::string weights(const ModelSpec &spec);
+
+/// The kernels, as the linker left them.
+std::string linkedKernels();
+
+/// Writes the whole file.
+Status write(const ModelSpec &spec, const std::string &path);
+
+/// A path in a folder of this process that is removed when it ends.
+std::string temporaryPath(const std::string &name);
+
+/// The bytes of a file, and back.
+std::string readBytes(const std::string &path);
+void writeBytes(const std::string &path, const std::string &bytes);
+
+} // namespace heddle::fixture
+
+#endif // HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Manifests that are well-formed FlatBuffers and wrong: every one is refused with its message.
+#include "runtime/Artifact/ManifestCheck.h"
+
+#include "tests/runtime/Artifact/FixtureModel.h"
+
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <memory>
+#include <random>
+
+using namespace heddle;
+using namespace heddle::fixture;
+using manifest::Dimension;
+using manifest::ElementType;
+using manifest::Location;
+using manifest::SizeExpression;
+using manifest::Symbol;
+
+/// A copy of exactly the bytes, aligned, so that address sanitizer sees every byte read beyond.
+static Status checkCopy(const std::string &bytes, uint64_t weightsSize) {
+  const std::unique_ptr<std::byte, decltype(&std::free)> copy(
+      static_cast<std::byte *>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)), &std::free);
+  std::memcpy(copy.get(), bytes.data(), bytes.size());
+  return checkManifest({copy.get(), bytes.size()}, weightsSize);
+}
+
+static Status check(const ModelSpec &spec) {
+  return checkCopy(serialize(spec, 0), spec.actualWeightsSize);
+}
+
+namespace {
+/// A change, and part of the message that refuses it.
+struct Case {
+  const char *name;
+  std::function<void(ModelSpec &)> change;
+  const char *message;
+};
+} // namespace
+
+static std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
+
+class HostileManifest : public testing::TestWithParam<Case> {};
+
+TEST_P(HostileManifest, IsRefused) {
+  ModelSpec spec = model();
+  ASSERT_EQ(check(spec).message(), "");
+  GetParam().change(spec);
+  const Status status = check(spec);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+}
+
+/// The first entry, "encode", where most things are changed.
+static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
+
+static const Case tableCases[] = {
+    {"abi", [](auto &m) { m.abi = 7; },
+     "compiled for binary interface 7 by \"fixture\", this runtime has 1"},
+    {"weightsSize", [](auto &m) { m.weightsSize += 64; }, "bytes of weights, the section has"},
+    {"noTarget", [](auto &m) { m.targets.clear(); }, "no target, expected at least one"},
+    {"targetTwice", [](auto &m) { m.targets[1] = m.targets[0]; },
+     "target \"x86-64-v3\" is there twice"},
+    {"symbolsMissing", [](auto &m) { m.kernels[2].symbols.pop_back(); },
+     "kernel \"center\": 1 symbols, expected one for each of 2 targets"},
+    {"symbolEmpty", [](auto &m) { m.kernels[2].symbols[0] = ""; }, "an empty symbol"},
+    {"kernelTwice", [](auto &m) { m.kernels[1].name = "gather"; },
+     "kernel \"gather\" is there twice or has no name"},
+    {"scratchHuge", [](auto &m) { m.kernels[3].scratch = UINT64_MAX; }, "scratch memory of"},
+    {"scratchPerLongestHuge", [](auto &m) { m.kernels[3].scratchPerLongest = 1ull << 40; },
+     "and 1099511627776 per row of the longest sequence, expected at most"},
+    {"parameterTwice", [](auto &m) { m.parameters[1].name = "words"; },
+     "parameter \"words\" is there twice"},
+    {"parameterUnnamed", [](auto &m) { m.parameters[1].name = ""; }, "or has no name"},
+    {"parameterElement", [](auto &m) { m.parameters[0].element = ElementType(9); },
+     "parameter \"words\": element type 9, expected at most 1"},
+    {"parameterOffset", [](auto &m) { m.parameters[0].offset = 4; },
+     "offset 4, expected a multiple of 64"},
+    {"parameterBeyond", [](auto &m) { m.parameters[3].offset = 1 << 20; }, "the weights have"},
+    {"parameterOverflow", [](auto &m) { m.parameters[3].offset = UINT64_MAX - 63; },
+     "the weights have"},
+    {"parameterSize", [](auto &m) { m.parameters[3].size = 64; }, "64 bytes, its shape has 128"},
+    {"parameterShapeZero", [](auto &m) { m.parameters[3].shape = {0}; }, "dimension 0 is zero"},
+    {"parameterShapeOverflow", [](auto &m) { m.parameters[3].shape = {1ull << 40, 1ull << 40}; },
+     "makes the shape too large"},
+    {"entryTwice", [](auto &m) { m.entries[1].name = "encode"; },
+     "entry \"encode\" is there twice"},
+    {"maxLength", [](auto &m) { encode(m).maxLength = 1ull << 33; },
+     "longest sequence 8589934592, expected at most"},
+    {"arenaAlignment", [](auto &m) { encode(m).arena = SizeExpression(260, 0, 0); },
+     "arena 260 * tokens + 0 * sequences + 0 * tokens * longest, expected multiples of 64"},
+    {"arenaHuge", [](auto &m) { encode(m).arena = SizeExpression(0, 1ull << 50, 0); },
+     "expected coefficients of at most"},
+};
+INSTANTIATE_TEST_SUITE_P(Tables, HostileManifest, testing::ValuesIn(tableCases), nameOf);
+
+static const Case bufferCases[] = {
+    {"location", [](auto &m) { encode(m).buffers[6].location = Location(4); },
+     "buffer 6: location 4 and element type 0"},
+    {"element", [](auto &m) { encode(m).buffers[6].element = ElementType(2); }, "element type 2"},
+    {"noShape", [](auto &m) { encode(m).buffers[6].shape.clear(); },
+     "0 dimensions, expected 1 to 8"},
+    {"rank", [](auto &m) { encode(m).buffers[6].shape.assign(9, Dimension(2, Symbol::Tokens)); },
+     "9 dimensions, expected 1 to 8"},
+    {"symbol", [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, Symbol(3)); },
+     "a dimension of symbol 3, expected at most 2"},
+    {"constantInArena", [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(4, Symbol(0)); },
+     "of the wrong kind"},
+    {"tokensTwice", [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(0, Symbol::Tokens); },
+     "of the wrong kind"},
+    {"longestAlone", [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, Symbol::Longest); },
+     "of the wrong kind"},
+    {"shapeOverflow",
+     [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(UINT64_MAX, Symbol::Tokens); },
+     "too large or of the wrong kind"},
+    {"noOffset", [](auto &m) { encode(m).buffers[6].offset.reset(); },
+     "in the arena without an offset"},
+    {"offsetAlignment", [](auto &m) { encode(m).buffers[6].offset = SizeExpression(4, 0, 0); },
+     "offset 4 * tokens"},
+    {"offsetHuge", [](auto &m) { encode(m).buffers[6].offset = SizeExpression(~63ull, 0, 0); },
+     "expected coefficients of at most"},
+    {"beyondArena", [](auto &m) { encode(m).buffers[7].offset = SizeExpression(192, 0, 0); },
+     "ends at 320 * tokens + 0 * sequences + 0 * tokens * longest, the arena has 256 * tokens"},
+    {"beyondArenaSequences",
+     [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, Symbol::Sequences); },
+     "ends at 0 * tokens + 128 * sequences"},
+    {"beyondArenaSquare",
+     [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(0, Symbol::Longest); },
+     "4 * tokens * longest, the arena has"},
+    {"parameterIndex", [](auto &m) { encode(m).buffers[2].index = 4; }, "parameter 4, there are 4"},
+    {"parameterTooSmall",
+     [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(51, Symbol::Tokens); },
+     "and 6528 bytes, parameter \"words\" has element type 0 and 6400 bytes"},
+    {"parameterType", [](auto &m) { encode(m).buffers[2].element = ElementType::I32; },
+     "element type 1 and 6400 bytes, parameter \"words\""},
+    {"parameterSymbolic",
+     [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(0, Symbol::Tokens); },
+     "expected constants for a parameter"},
+    {"inputIndex", [](auto &m) { encode(m).buffers[1].index = 2; }, "port 2, there are 2"},
+    {"outputIndex", [](auto &m) { encode(m).buffers[9].index = 1u << 31; },
+     "port 2147483648, there are 2"},
+    {"outputShared", [](auto &m) { encode(m).buffers[9].index = 0; }, "port 0, whose buffer is 8"},
+};
+INSTANTIATE_TEST_SUITE_P(Buffers, HostileManifest, testing::ValuesIn(bufferCases), nameOf);
+
+static const Case portCases[] = {
+    {"buffer", [](auto &m) { encode(m).inputs[0].buffer = 99; }, "port 0, whose buffer is 99"},
+    {"sameBuffer", [](auto &m) { encode(m).inputs.push_back(encode(m).inputs[0]); },
+     "input \"input_ids\": buffer 0 belongs to something else"},
+    {"bufferOut",
+     [](auto &m) {
+       encode(m).inputs.push_back(encode(m).inputs[0]);
+       encode(m).inputs.back().buffer = 77;
+     },
+     "buffer 77, there are 10"},
+    {"nameTwice", [](auto &m) { encode(m).inputs[1].name = "input_ids"; },
+     "input \"input_ids\" is there twice"},
+    {"noShape", [](auto &m) { encode(m).inputs[1].shape.clear(); },
+     "input \"token_type_ids\": 0 dimensions"},
+    {"shapeDiffers", [](auto &m) { encode(m).outputs[0].shape[1] = Dimension(64, Symbol::Tokens); },
+     "output \"last_hidden_state\": its type differs from that of its buffer 8"},
+    {"inputType",
+     [](auto &m) {
+       encode(m).inputs[0].element = ElementType::F32;
+       encode(m).buffers[0].element = ElementType::F32;
+     },
+     "expected an input of integers, one for each token"},
+    {"limitZero", [](auto &m) { encode(m).inputs[0].limit = 0; },
+     "limit 0, expected 1 to 2147483648"},
+    {"limitHuge", [](auto &m) { encode(m).inputs[0].limit = UINT64_MAX; },
+     "limit 18446744073709551615, expected 1"},
+    {"outputType",
+     [](auto &m) {
+       encode(m).outputs[1].element = ElementType::I32;
+       encode(m).buffers[9].element = ElementType::I32;
+     },
+     "expected an output of floats"},
+    {"outputWide",
+     [](auto &m) {
+       encode(m).outputs[0].shape[1] = Dimension(0, Symbol::Longest);
+       encode(m).buffers[8].shape[1] = Dimension(0, Symbol::Longest);
+     },
+     "expected an output of floats with rows of constant width"},
+    {"outputUnwritten", [](auto &m) { encode(m).dispatches.pop_back(); },
+     "output \"pooler_output\" is written by no dispatch"},
+    {"tooMany", [](auto &m) { encode(m).inputs.resize(1025, encode(m).inputs[0]); },
+     "1025 inputs and 2 outputs, expected at most 1024"},
+};
+INSTANTIATE_TEST_SUITE_P(Ports, HostileManifest, testing::ValuesIn(portCases), nameOf);
+
+static const Case dispatchCases[] = {
+    {"kernel", [](auto &m) { encode(m).dispatches[0].kernel = 5; },
+     "dispatch 0 (\"embeddings\"): kernels 5 and -1, there are 5"},
+    {"finish", [](auto &m) { encode(m).dispatches[0].finish = 5; }, "kernels 0 and 5, there are 5"},
+    {"finishNegative", [](auto &m) { encode(m).dispatches[0].finish = -2; }, "kernels 0 and -2"},
+    {"rows", [](auto &m) { encode(m).dispatches[0].rows = Symbol::Longest; },
+     "grid rows of symbol 2, expected tokens or sequences"},
+    {"rowsUnknown", [](auto &m) { encode(m).dispatches[0].rows = Symbol(200); },
+     "grid rows of symbol 200"},
+    {"tileZero", [](auto &m) { encode(m).dispatches[0].rowTile = 0; }, "grid of row tile 0"},
+    {"tileHuge", [](auto &m) { encode(m).dispatches[0].rowTile = UINT32_MAX; }, "expected 1 to"},
+    {"columnsZero", [](auto &m) { encode(m).dispatches[0].columns = 0; }, "and 0 columns"},
+    {"noOperands", [](auto &m) { encode(m).dispatches[0].operands.clear(); },
+     "no operands, expected the one it writes"},
+    {"operandBuffer",
+     [](auto &m) { encode(m).dispatches[0].operands[3] = manifest::Operand(10, 0); },
+     "operand 3: buffer 10, there are 10"},
+    {"writesInput", [](auto &m) { encode(m).dispatches[0].operands[0] = manifest::Operand(0, 0); },
+     "operand 0: writes buffer 0, which is an input or a parameter"},
+    {"writesParameter",
+     [](auto &m) { encode(m).dispatches[0].operands[0] = manifest::Operand(4, 0); },
+     "writes buffer 4"},
+    {"readsUnwritten", [](auto &m) { std::swap(encode(m).dispatches[0], encode(m).dispatches[1]); },
+     "reads buffer 6, which no dispatch before it writes"},
+    {"byteOffset", [](auto &m) { encode(m).dispatches[1].operands[1] = manifest::Operand(6, 128); },
+     "begins at byte 128 of a row of buffer 6, expected a multiple of 4 less than 128"},
+    {"byteOffsetAlignment",
+     [](auto &m) { encode(m).dispatches[1].operands[1] = manifest::Operand(6, 2); },
+     "begins at byte 2"},
+};
+INSTANTIATE_TEST_SUITE_P(Dispatches, HostileManifest, testing::ValuesIn(dispatchCases), nameOf);
+
+TEST(ManifestCheck, AcceptsTheFixture) { EXPECT_EQ(check(model()).message(), ""); }
+
+TEST(ManifestCheck, RefusesWhatIsNoFlatBuffer) {
+  for (const size_t size : {0, 1, 4, 8, 64, 1000}) {
+    const Status status = checkCopy(std::string(size, '\x5a'), 0);
+    EXPECT_EQ(status.message(), "damaged manifest: it is not a FlatBuffer of Heddle's schema");
+    EXPECT_EQ(status.code(), StatusCode::DataLoss);
+  }
+}
+
+TEST(ManifestCheck, RefusesShapesThatAreNotAligned) {
+  const ModelSpec spec = model();
+  const std::string good = serialize(spec, 0);
+  // Shortening a vector's offset by four moves its length and elements; find the shapes by trying.
+  size_t found = 0;
+  for (size_t at = 0; at + 4 <= good.size(); at += 4) {
+    for (const int step : {-4, 4}) {
+      std::string bytes = good;
+      bytes[at] = static_cast<char>(bytes[at] + step);
+      const Status status = checkCopy(bytes, spec.actualWeightsSize);
+      found += status.message().find("a shape that is not aligned") != std::string::npos;
+    }
+  }
+  EXPECT_GT(found, 0u);
+}
+
+TEST(ManifestCheck, SurvivesEveryTruncation) {
+  const ModelSpec spec = model();
+  const std::string bytes = serialize(spec, 0);
+  for (size_t size = 0; size < bytes.size(); size += 7) {
+    EXPECT_FALSE(checkCopy(bytes.substr(0, size), spec.actualWeightsSize).ok());
+  }
+}
+
+TEST(ManifestCheck, SurvivesRandomBytes) {
+  const ModelSpec spec = model();
+  const std::string good = serialize(spec, 0);
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = good;
+    for (uint32_t changes = random() % 3 + 1; changes > 0; --changes) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    const Status status = checkCopy(bytes, spec.actualWeightsSize);
+    EXPECT_TRUE(status.ok() || !status.message().empty());
+  }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The command line as data: what is read, and every way to get it wrong.
+#include "runtime/Tools/CommandLine.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::tools {
+
+static CommandLine parse(std::vector<const char *> arguments) {
+  arguments.insert(arguments.begin(), "heddle");
+  return parseCommandLine(arguments);
+}
+
+/// "command: message" of arguments that make no sense.
+static std::string errorOf(std::vector<const char *> arguments) {
+  const CommandLine line = parse(std::move(arguments));
+  const auto *error = std::get_if<UsageError>(&line);
+  return error == nullptr ? "no error" : error->command + ": " + error->message;
+}
+
+TEST(Arguments, Embed) {
+  const CommandLine line = parse({"embed", "m.so", "--input", "-"});
+  ASSERT_TRUE(std::holds_alternative<EmbedOptions>(line));
+  const auto &options = std::get<EmbedOptions>(line);
+  EXPECT_EQ(options.model, "m.so");
+  EXPECT_EQ(options.input, "-");
+  EXPECT_EQ(options.output, "-");
+  EXPECT_EQ(options.threads, 1);
+  EXPECT_FALSE(options.json);
+  const CommandLine all = parse({"embed", "--input=a.jsonl", "--output", "o.npy", "--threads", "2",
+                                 "--isa", "x86-64-v3", "--json", "m.so"});
+  ASSERT_TRUE(std::holds_alternative<EmbedOptions>(all));
+  const auto &given = std::get<EmbedOptions>(all);
+  EXPECT_EQ(given.model, "m.so");
+  EXPECT_EQ(given.input, "a.jsonl");
+  EXPECT_EQ(given.output, "o.npy");
+  EXPECT_EQ(given.threads, 2);
+  EXPECT_EQ(given.isa, "x86-64-v3");
+  EXPECT_TRUE(given.json);
+}
+
+TEST(Arguments, OtherCommands) {
+  EXPECT_EQ(std::get<TokenizeOptions>(parse({"tokenize", "m.so", "--input", "a.txt"})).input,
+            "a.txt");
+  const auto run = std::get<RunOptions>(
+      parse({"run", "m.so", "--entry", "encode", "--inputs", "i", "--outputs", "o"}));
+  EXPECT_EQ(run.entry, "encode");
+  EXPECT_EQ(run.inputs, "i");
+  EXPECT_EQ(run.outputs, "o");
+  const auto bench = std::get<BenchOptions>(parse(
+      {"bench", "m.so", "--shapes", "1x16,32x128", "--lengths", "l", "--roofline", "--profile"}));
+  ASSERT_EQ(bench.shapes.size(), 2U);
+  EXPECT_EQ(bench.shapes[1].name, "32x128");
+  EXPECT_EQ(bench.shapes[1].lengths, std::vector<int32_t>(32, 128));
+  EXPECT_EQ(bench.lengths, "l");
+  EXPECT_TRUE(bench.roofline && bench.profile);
+  EXPECT_TRUE(std::get<BenchOptions>(parse({"bench", "m.so", "--lengths", "l"})).shapes.empty());
+  EXPECT_TRUE(std::get<InfoOptions>(parse({"info", "m.so", "--json"})).json);
+  EXPECT_EQ(std::get<VerifyOptions>(parse({"verify", "m.so"})).model, "m.so");
+}
+
+TEST(Arguments, HelpAndVersion) {
+  const auto whole = std::get<HelpText>(parse({"--help"})).text;
+  for (const char *command : {"embed", "tokenize", "run", "bench", "info", "verify"}) {
+    EXPECT_NE(whole.find(command), std::string::npos) << command;
+    const auto text = std::get<HelpText>(parse({command, "--help"})).text;
+    EXPECT_NE(text.find("OUT.so"), std::string::npos) << text;
+    EXPECT_NE(text.find("--json"), std::string::npos) << text;
+  }
+  EXPECT_EQ(std::get<HelpText>(parse({"--version"})).text.substr(0, 7), "heddle ");
+}
+
+TEST(Arguments, NoCommand) {
+  const std::string expected = "expected one of embed, tokenize, run, bench, info, verify";
+  EXPECT_EQ(errorOf({}), ": no command, " + expected);
+  EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
+  EXPECT_EQ(errorOf({"--input", "a.txt"}), ": unknown command \"--input\", " + expected);
+}
+
+TEST(Arguments, WhatIsMissing) {
+  EXPECT_EQ(errorOf({"embed", "--input", "a.txt"}), "embed: OUT.so is missing");
+  EXPECT_EQ(errorOf({"embed", "m.so"}), "embed: --input FILE is missing");
+  EXPECT_EQ(errorOf({"tokenize", "m.so"}), "tokenize: --input FILE is missing");
+  EXPECT_EQ(errorOf({"run", "m.so", "--outputs", "o"}), "run: --inputs FILE is missing");
+  EXPECT_EQ(errorOf({"run", "m.so", "--inputs", "i"}), "run: --outputs FILE is missing");
+  EXPECT_EQ(errorOf({"bench", "m.so"}),
+            "bench: --shapes or --lengths is missing, expected at least one of them");
+  EXPECT_EQ(errorOf({"bench", "--shapes", "1x1"}), "bench: OUT.so is missing");
+  EXPECT_EQ(errorOf({"info"}), "info: OUT.so is missing");
+  EXPECT_EQ(errorOf({"verify", "--json"}), "verify: OUT.so is missing");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input"}),
+            "embed: --input has no value, expected one after it");
+}
+
+TEST(Arguments, WhatIsTooMuch) {
+  EXPECT_EQ(errorOf({"info", "m.so", "--frobnicate"}),
+            "info: unexpected argument \"--frobnicate\"");
+  EXPECT_EQ(errorOf({"info", "m.so", "n.so"}), "info: unexpected argument \"n.so\"");
+  EXPECT_EQ(errorOf({"tokenize", "m.so", "--input", "a.txt", "--output", "b"}),
+            "tokenize: unexpected argument \"--output\"");
+  EXPECT_EQ(errorOf({"info", "m.so", "info", "m.so"}), "info: unexpected argument \"m.so\"");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input", "a.txt", "--input", "b.txt"}),
+            "embed: --input is given more than once, expected it once");
+}
+
+TEST(Arguments, BadValues) {
+  for (const char *threads : {"0", "-1", "1025", "two", "1.5", "", "99999999999999999999"}) {
+    EXPECT_EQ(errorOf({"embed", "m.so", "--input", "a.txt", "--threads", threads}),
+              std::string("embed: --threads \"") + threads +
+                  "\" is not a number of threads, expected 1 to 1024");
+  }
+  EXPECT_EQ(errorOf({"run", "m.so", "--inputs", "i", "--outputs", "o", "--threads", "x"}),
+            "run: --threads \"x\" is not a number of threads, expected 1 to 1024");
+  EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", "1x1", "--threads", "x"}),
+            "bench: --threads \"x\" is not a number of threads, expected 1 to 1024");
+  EXPECT_EQ(
+      errorOf({"embed", "m.so", "--input", "a.csv"}),
+      "embed: --input \"a.csv\" has no known ending, expected a .txt or .jsonl file, or - for "
+      "standard input");
+  EXPECT_EQ(errorOf({"tokenize", "m.so", "--input", "a"}),
+            "tokenize: --input \"a\" has no known ending, expected a .txt or .jsonl file, or - for "
+            "standard input");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input", "-", "--output", "a.json"}),
+            "embed: --output \"a.json\" has no known ending, expected a .jsonl or .npy file, or - "
+            "for standard output");
+}
+
+TEST(Arguments, BadShapes) {
+  for (const char *shape : {"", "x", "16", "0x4", "4x0", "-1x4", "1x2x3", "1 x2", "1x", "a"}) {
+    EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", shape}),
+              std::string("bench: --shapes: shape \"") + shape +
+                  "\" is not two positive numbers, expected SENTENCESxTOKENS such as 32x128");
+  }
+  EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", "1x2,"}),
+            "bench: --shapes: shape \"\" is not two positive numbers, expected SENTENCESxTOKENS "
+            "such as 32x128");
+  EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", "65536x65536"}),
+            "bench: --shapes: shape \"65536x65536\" has 4294967296 tokens, expected at most "
+            "67108864");
+}
+
+} // namespace heddle::tools

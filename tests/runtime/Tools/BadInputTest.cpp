@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Everything a user can get wrong, through the real program: the exit code, the message, and that
+/// no file is left half written.
+#include "frontend/Checkpoint/Safetensors.h"
+#include "tests/runtime/Artifact/FixtureModel.h"
+#include "tests/runtime/Tools/ChildProcess.h"
+#include "tests/runtime/Tools/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace heddle::tools {
+
+namespace {
+struct BadInputTest : testing::Test {
+  BadInputTest() {
+    model = folder.path("model.so");
+    EXPECT_TRUE(fixture::write(fixture::model(), model).ok());
+    texts = folder.write("texts.txt", "a b\nc\n");
+    ids = writeIds("ids.safetensors", {1, 2}, {5, 6});
+  }
+
+  /// A model that differs from the good one.
+  std::string writeModel(const std::string &name, const fixture::ModelSpec &spec) {
+    EXPECT_TRUE(fixture::write(spec, folder.path(name)).ok());
+    return folder.path(name);
+  }
+
+  std::string writeIds(const std::string &name, std::vector<int64_t> shape,
+                       const std::vector<int32_t> &values, const std::vector<int32_t> &mask = {}) {
+    const auto bytesOf = [](const std::vector<int32_t> &list) {
+      return std::as_bytes(std::span(list));
+    };
+    std::vector<SafetensorsTensor> tensors = {{"input_ids", Dtype::I32, shape, bytesOf(values)}};
+    if (!mask.empty()) {
+      tensors.push_back({"attention_mask", Dtype::I32, shape, bytesOf(mask)});
+    }
+    EXPECT_TRUE(writeSafetensors(folder.path(name), tensors).ok());
+    return folder.path(name);
+  }
+
+  /// Expects exit code 1, nothing on standard output, no new file, and one line on standard error:
+  /// "heddle: ", the message without the name of the folder.
+  void expectError(const std::vector<std::string> &arguments, const std::string &message,
+                   const ProcessOptions &options = {}) {
+    const std::vector<std::string> before = folder.names();
+    const Outcome outcome = runHeddle(arguments, options);
+    std::string seen = outcome.error;
+    const std::string prefix = folder.path("");
+    for (size_t at = 0; (at = seen.find(prefix)) != std::string::npos;) {
+      seen.erase(at, prefix.size());
+    }
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_EQ(seen.substr(0, 8), "heddle: ");
+    EXPECT_NE(seen.find(message), std::string::npos) << "expected " << message << "\nseen " << seen;
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 1) << seen;
+    EXPECT_EQ(folder.names(), before);
+  }
+
+  void expectUsage(const std::vector<std::string> &arguments, const std::string &error) {
+    const Outcome outcome = runHeddle(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_EQ(outcome.error, error);
+  }
+
+  TemporaryFolder folder;
+  std::string model;
+  std::string texts;
+  std::string ids;
+};
+} // namespace
+
+TEST_F(BadInputTest, Usage) {
+  expectUsage({}, "heddle: no command, expected one of embed, tokenize, run, bench, info, verify\n"
+                  "heddle: try 'heddle --help'\n");
+  expectUsage(
+      {"frobnicate"},
+      "heddle: unknown command \"frobnicate\", expected one of embed, tokenize, run, bench, "
+      "info, verify\nheddle: try 'heddle --help'\n");
+  expectUsage({"embed", model},
+              "heddle: --input FILE is missing\nheddle: try 'heddle embed --help'\n");
+  expectUsage({"run", model, "--inputs", ids},
+              "heddle: --outputs FILE is missing\nheddle: try 'heddle run --help'\n");
+  expectUsage(
+      {"bench", model, "--shapes", "1"},
+      "heddle: --shapes: shape \"1\" is not two positive numbers, expected SENTENCESxTOKENS "
+      "such as 32x128\nheddle: try 'heddle bench --help'\n");
+  expectUsage({"info", model, "--threads", "2"},
+              "heddle: unexpected argument \"--threads\"\nheddle: try 'heddle info --help'\n");
+  const Outcome help = runHeddle({"embed", "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.error, "");
+  EXPECT_NE(help.output.find("--input"), std::string::npos);
+}
+
+TEST_F(BadInputTest, Models) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"embed", "--input", texts},
+      {"tokenize", "--input", texts},
+      {"run", "--inputs", ids, "--outputs", folder.path("out")},
+      {"bench", "--shapes", "1x2"},
+      {"info"},
+      {"verify"}};
+  const auto everywhere = [&](const std::string &path, const std::string &message) {
+    for (std::vector<std::string> command : commands) {
+      command.push_back(path);
+      expectError(command, message);
+    }
+  };
+  everywhere(folder.path("absent.so"), "absent.so: cannot open: No such file or directory");
+  everywhere(folder.write("empty.so", ""), "empty.so: the file is empty");
+  everywhere(folder.write("text.so", "this is no model, but long enough for the header of an ELF"
+                                     " file, whose first sixty-four bytes say what it is\n"),
+             "text.so: ");
+  const std::string bytes = fixture::readBytes(model);
+  everywhere(folder.write("half.so", bytes.substr(0, bytes.size() / 2)), "half.so: ");
+  std::filesystem::create_directory(folder.path("folder.so"));
+  everywhere(folder.path("folder.so"), "folder.so: is a directory, expected a file");
+}
+
+TEST_F(BadInputTest, DamagedWeights) {
+  std::string bytes = fixture::readBytes(model);
+  const std::string weights = fixture::weights(fixture::model());
+  const size_t at = bytes.find(weights.substr(0, 256));
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 70] = static_cast<char>(bytes[at + 70] ^ 1);
+  const std::string damaged = folder.write("damaged.so", bytes);
+  expectError({"verify", damaged}, "damaged.so: ");
+  expectError({"verify", damaged, "--json"}, "words");
+  EXPECT_EQ(runHeddle({"info", damaged}).code, 0);
+}
+
+TEST_F(BadInputTest, ModelsWithoutWhatIsNeeded) {
+  fixture::ModelSpec bare = fixture::model();
+  bare.tokenizer = false;
+  const std::string silent = writeModel("bare.so", bare);
+  expectError({"embed", silent, "--input", texts},
+              "heddle: bare.so: the model has no tokenizer, expected one to embed texts\n");
+  expectError({"tokenize", silent, "--input", texts},
+              "heddle: bare.so: the model has no tokenizer, expected one to tokenize texts\n");
+  fixture::ModelSpec encoder = fixture::model();
+  encoder.entries.pop_back();
+  expectError({"embed", writeModel("encoder.so", encoder), "--input", texts},
+              "heddle: encoder.so: no entry \"embed\", expected one of encode\n");
+}
+
+TEST_F(BadInputTest, EntriesAndTargets) {
+  expectError({"run", model, "--entry", "decode", "--inputs", ids, "--outputs", folder.path("o")},
+              "heddle: model.so: no entry \"decode\", expected one of encode, embed\n");
+  expectError({"bench", model, "--entry", "decode", "--shapes", "1x2"},
+              "heddle: model.so: no entry \"decode\", expected one of encode, embed\n");
+  for (const std::vector<std::string> &command :
+       {std::vector<std::string>{"embed", model, "--input", texts},
+        {"run", model, "--inputs", ids, "--outputs", folder.path("o")},
+        {"bench", model, "--shapes", "1x2"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--isa", "abacus"});
+    expectError(arguments, "abacus");
+  }
+}
+
+TEST_F(BadInputTest, Texts) {
+  const auto both = [&](const std::string &path, const std::string &message) {
+    expectError({"embed", model, "--input", path}, message);
+    expectError({"embed", model, "--input", path, "--output", folder.path("out.npy")}, message);
+    expectError({"tokenize", model, "--input", path}, message);
+  };
+  both(folder.path("absent.txt"), "heddle: absent.txt: cannot open: No such file or directory\n");
+  both(folder.write("empty.txt", ""), "heddle: empty.txt: no texts, expected at least one\n");
+  both("-", "heddle: standard input: no texts, expected at least one\n");
+  both(folder.write("latin.txt", "a\nna\xefve\n"),
+       "heddle: latin.txt:2: byte 3 of the line is 0xef, expected UTF-8\n");
+  both(folder.write("cut.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\n"), "heddle: cut.jsonl:2: ");
+  both(folder.write("key.jsonl", "{\"body\": \"a\"}\n"),
+       "heddle: key.jsonl:1: no key \"text\", expected an object such as {\"text\": \"...\"}\n");
+  both(folder.write("type.jsonl", "{\"text\": [1]}\n"), "heddle: type.jsonl:1: \"text\" is ");
+  both(folder.write("list.jsonl", "[]\n"), "heddle: list.jsonl:1: found ");
+}
+
+TEST_F(BadInputTest, LateErrorsLeaveNoFile) {
+  std::string lines;
+  for (int line = 0; line < 3000; ++line) {
+    lines += "a b c\n";
+  }
+  const std::string late = folder.write("late.txt", lines + "\xff\n");
+  folder.write("kept.jsonl", "old");
+  folder.write("kept.npy", "old");
+  const std::string message = "heddle: late.txt:3001: byte 1 of the line is 0xff, expected UTF-8\n";
+  expectError({"embed", model, "--input", late, "--output", folder.path("kept.jsonl")}, message);
+  expectError({"embed", model, "--input", late, "--output", folder.path("kept.npy")}, message);
+  expectError({"embed", model, "--input", late, "--output", folder.path("new.jsonl")}, message);
+  EXPECT_EQ(folder.read("kept.jsonl"), "old");
+  EXPECT_EQ(folder.read("kept.npy"), "old");
+}
+
+TEST_F(BadInputTest, NoSpaceForTheOutput) {
+  const std::string full = "standard output: cannot write: No space left on device\n";
+  const ProcessOptions device = {"", "/dev/full", std::nullopt};
+  expectError({"embed", model, "--input", texts}, "heddle: " + full, device);
+  expectError({"tokenize", model, "--input", texts}, "heddle: " + full, device);
+  expectError({"bench", model, "--shapes", "1x2"}, "heddle: " + full, device);
+  expectError({"info", model}, "heddle: " + full, device);
+  expectError({"verify", model}, "heddle: " + full, device);
+  expectError({"--help"}, "heddle: " + full, device);
+  const ProcessOptions limited = {"", "", 100};
+  for (const char *name : {"out.jsonl", "out.npy"}) {
+    expectError({"embed", model, "--input", texts, "--output", folder.path(name)},
+                std::string("heddle: ") + name + ": cannot write: File too large\n", limited);
+  }
+  expectError({"run", model, "--inputs", ids, "--outputs", folder.path("out.safetensors")},
+              "heddle: out.safetensors: cannot write: File too large\n", limited);
+}
+
+TEST_F(BadInputTest, OutputsThatCannotBe) {
+  const std::string nowhere = folder.path("absent/out.jsonl");
+  expectError({"embed", model, "--input", texts, "--output", nowhere},
+              "heddle: absent/out.jsonl: cannot create: No such file or directory\n");
+  std::filesystem::create_directory(folder.path("folder.npy"));
+  expectError({"embed", model, "--input", texts, "--output", folder.path("folder.npy")},
+              "heddle: folder.npy: is a directory, expected a file to write\n");
+  expectError({"run", model, "--inputs", ids, "--outputs", folder.path("absent/o")},
+              "heddle: absent/o: cannot create: No such file or directory\n");
+}
+
+TEST_F(BadInputTest, Tensors) {
+  const auto run = [&](const std::string &inputs, const std::string &message) {
+    expectError({"run", model, "--inputs", inputs, "--outputs", folder.path("out")}, message);
+  };
+  run(folder.path("absent.safetensors"),
+      "heddle: absent.safetensors: cannot open: No such file or directory\n");
+  run(folder.write("text.safetensors", "no tensors at all"), "heddle: text.safetensors: ");
+  const std::string whole = folder.read("ids.safetensors");
+  run(folder.write("cut.safetensors", whole.substr(0, whole.size() - 1)),
+      "heddle: cut.safetensors: ");
+  run(writeIds("large.safetensors", {1, 2}, {5, 50}),
+      "heddle: large.safetensors: tensor \"input_ids\": row 0, column 1 is 50, expected 0 to 49\n");
+  run(writeIds("hole.safetensors", {1, 3}, {5, 6, 7}, {1, 0, 1}),
+      "heddle: hole.safetensors: tensor \"attention_mask\": row 0 has a hole: 0 at column 1 and 1 "
+      "again at column 2, expected the ones of a row to stand together\n");
+  run(writeIds("none.safetensors", {0, 3}, {}),
+      "heddle: none.safetensors: tensor \"input_ids\": shape [0, 3] has no tokens, expected at "
+      "least one\n");
+  run(writeIds("long.safetensors", {1, 301}, std::vector<int32_t>(301, 5)), "301");
+  run(writeIds("deep.safetensors", {1, 1, 2}, {5, 6}),
+      "heddle: deep.safetensors: tensor \"input_ids\" has shape [1, 1, 2], expected [sequences, "
+      "length] or [tokens]\n");
+}
+
+TEST_F(BadInputTest, Benches) {
+  expectError({"bench", model, "--shapes", "1x301"}, "301");
+  expectError({"bench", model, "--lengths", folder.path("absent")},
+              "heddle: absent: cannot open: No such file or directory\n");
+  expectError({"bench", model, "--lengths", folder.write("words", "one\n")},
+              "heddle: words:1: \"one\" is not a length, expected a positive number of tokens\n");
+  expectError({"bench", model, "--lengths", folder.write("nothing", "")},
+              "heddle: nothing: no lengths, expected one a line\n");
+}
+
+} // namespace heddle::tools

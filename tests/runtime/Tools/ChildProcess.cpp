@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// fork, exec, and files for the standard streams: no pipe can fill up.
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include "tests/runtime/Tools/TemporaryFolder.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace heddle::tools {
+
+/// In the child: the stream becomes the file, or the child ends.
+static void redirect(int stream, const std::string &path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags, 0666);
+  if (descriptor < 0 || ::dup2(descriptor, stream) < 0) {
+    ::_exit(126);
+  }
+  ::close(descriptor);
+}
+
+Outcome runHeddle(const std::vector<std::string> &arguments, const ProcessOptions &options) {
+  const TemporaryFolder folder;
+  folder.write("in", options.input);
+  const std::string output = options.outputPath.empty() ? folder.path("out") : options.outputPath;
+  std::string program = HEDDLE_PROGRAM;
+  std::vector<char *> argv = {program.data()};
+  for (const std::string &argument : arguments) {
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  }
+  argv.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    redirect(STDIN_FILENO, folder.path("in"), O_RDONLY);
+    redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC);
+    redirect(STDERR_FILENO, folder.path("err"), O_WRONLY | O_CREAT | O_TRUNC);
+    if (options.fileLimit) {
+      const rlimit limit = {*options.fileLimit, *options.fileLimit};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  EXPECT_GT(child, 0);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  Outcome outcome;
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  outcome.output = options.outputPath.empty() ? folder.read("out") : "";
+  outcome.error = folder.read("err");
+  return outcome;
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Lines and texts: every ending, every form, every message.
+#include "runtime/Tools/TextReader.h"
+
+#include "runtime/Tools/LineReader.h"
+#include "tests/runtime/Tools/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::tools {
+
+namespace {
+struct TextReaderTest : testing::Test {
+  /// All texts of a file, or what was wrong with it, without the folder.
+  std::string textsOf(const std::string &name, const std::string &content) {
+    const std::string path = folder.write(name, content);
+    Result<TextReader> reader = TextReader::open(path);
+    if (!reader.ok()) {
+      return shortened(reader.status());
+    }
+    std::string all;
+    std::vector<std::string> block;
+    while (true) {
+      if (const Status status = reader->nextBlock(block); !status.ok()) {
+        return shortened(status);
+      }
+      if (block.empty()) {
+        return all;
+      }
+      for (const std::string &text : block) {
+        all += '<' + text + '>';
+      }
+    }
+  }
+
+  std::string shortened(const Status &status) const {
+    std::string message(status.message());
+    const std::string prefix = folder.path("");
+    const size_t at = message.find(prefix);
+    return at == std::string::npos ? message : message.erase(at, prefix.size());
+  }
+
+  TemporaryFolder folder;
+};
+} // namespace
+
+TEST_F(TextReaderTest, LinesAreTexts) {
+  EXPECT_EQ(textsOf("a.txt", "one\ntwo\n"), "<one><two>");
+  EXPECT_EQ(textsOf("a.txt", "one\ntwo"), "<one><two>");
+  EXPECT_EQ(textsOf("a.txt", "one\r\ntwo\r\n"), "<one><two>");
+  EXPECT_EQ(textsOf("a.txt", "one\n\ntwo\n\n"), "<one><><two><>");
+  EXPECT_EQ(textsOf("a.txt", "\n"), "<>");
+  EXPECT_EQ(textsOf("a.txt", "\r\n"), "<>");
+  EXPECT_EQ(textsOf("a.txt", "a\rb\n"), "<a\rb>");
+  EXPECT_EQ(textsOf("a.txt", "\xef\xbb\xbfone\n\xef\xbb\xbftwo\n"), "<one><\xef\xbb\xbftwo>");
+  EXPECT_EQ(textsOf("a.txt", std::string("a\0b\n", 4)), std::string("<a\0b>", 5));
+  EXPECT_EQ(textsOf("a.txt", "\xc3\xa9t\xc3\xa9 \xf0\x9f\x98\x80\n"),
+            "<\xc3\xa9t\xc3\xa9 \xf0\x9f\x98\x80>");
+}
+
+TEST_F(TextReaderTest, ObjectsAreTexts) {
+  EXPECT_EQ(textsOf("a.jsonl", "{\"text\": \"one\"}\n{\"id\": 7, \"text\": \"t\\u00e9\\nwo\"}\r\n"),
+            "<one><t\xc3\xa9\nwo>");
+  EXPECT_EQ(textsOf("a.jsonl", "  {\"text\":\"\"}"), "<>");
+}
+
+TEST_F(TextReaderTest, LongLinesCrossReads) {
+  const std::string text(200'000, 'x');
+  EXPECT_EQ(textsOf("a.txt", text + "\r\n" + text + "\n"), '<' + text + "><" + text + '>');
+}
+
+TEST_F(TextReaderTest, BlocksAreBounded) {
+  std::string lines;
+  for (size_t line = 0; line < blockTexts + 1; ++line) {
+    lines += "short\n";
+  }
+  const std::string half(blockBytes / 2, 'x');
+  Result<TextReader> many = TextReader::open(folder.write("many.txt", lines));
+  Result<TextReader> large =
+      TextReader::open(folder.write("large.txt", half + '\n' + half + '\n' + half + '\n'));
+  ASSERT_TRUE(many.ok() && large.ok());
+  std::vector<std::string> block;
+  ASSERT_TRUE(many->nextBlock(block).ok());
+  EXPECT_EQ(block.size(), blockTexts);
+  ASSERT_TRUE(many->nextBlock(block).ok());
+  EXPECT_EQ(block.size(), 1U);
+  EXPECT_EQ(many->count(), static_cast<int64_t>(blockTexts + 1));
+  ASSERT_TRUE(large->nextBlock(block).ok());
+  EXPECT_EQ(block.size(), 2U);
+}
+
+TEST_F(TextReaderTest, FormatsGoByName) {
+  EXPECT_EQ(textFormatOf("-"), TextFormat::Lines);
+  EXPECT_EQ(textFormatOf("a.b/c.txt"), TextFormat::Lines);
+  EXPECT_EQ(textFormatOf("c.jsonl"), TextFormat::JsonLines);
+  EXPECT_EQ(textFormatOf("c.json"), std::nullopt);
+  EXPECT_EQ(textFormatOf(""), std::nullopt);
+  EXPECT_EQ(textsOf("a.csv", "x\n"),
+            "a.csv: expected a name that ends in .txt or .jsonl, or - for standard input");
+}
+
+TEST_F(TextReaderTest, FilesThatCannotBeRead) {
+  const Result<TextReader> absent = TextReader::open(folder.path("absent.txt"));
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.status().code(), StatusCode::NotFound);
+  EXPECT_EQ(shortened(absent.status()), "absent.txt: cannot open: No such file or directory");
+  std::filesystem::create_directory(folder.path("folder.txt"));
+  Result<TextReader> reader = TextReader::open(folder.path("folder.txt"));
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::string> block;
+  EXPECT_EQ(shortened(reader->nextBlock(block)), "folder.txt: cannot read: Is a directory");
+}
+
+TEST_F(TextReaderTest, NoTexts) {
+  EXPECT_EQ(textsOf("a.txt", ""), "a.txt: no texts, expected at least one");
+  EXPECT_EQ(textsOf("a.jsonl", ""), "a.jsonl: no texts, expected at least one");
+}
+
+TEST_F(TextReaderTest, TextsThatAreNotUtf8) {
+  EXPECT_EQ(textsOf("a.txt", "fine\nnot \xff fine\n"),
+            "a.txt:2: byte 5 of the line is 0xff, expected UTF-8");
+  EXPECT_EQ(textsOf("a.txt", "cut \xc3"), "a.txt:1: byte 5 of the line is 0xc3, expected UTF-8");
+  EXPECT_EQ(textsOf("a.txt", "\xed\xa0\x80"),
+            "a.txt:1: byte 1 of the line is 0xed, expected UTF-8");
+  EXPECT_EQ(textsOf("a.jsonl", "{\"text\": \"\xfe\"}\n"),
+            "a.jsonl:1: byte 11 of the line is 0xfe, expected UTF-8");
+}
+
+TEST_F(TextReaderTest, RecordsThatAreNone) {
+  const std::string expected = R"(expected an object such as {"text": "..."})";
+  const std::string good = "{\"text\": \"x\"}\n";
+  EXPECT_EQ(textsOf("a.jsonl", good + "\n"), "a.jsonl:2: the line is empty, " + expected);
+  EXPECT_EQ(textsOf("a.jsonl", good + "7\n"), "a.jsonl:2: found 7, " + expected);
+  EXPECT_EQ(textsOf("a.jsonl", "{\"body\": \"x\"}\n"), "a.jsonl:1: no key \"text\", " + expected);
+  EXPECT_EQ(textsOf("a.jsonl", "{\"text\": 7}\n"), "a.jsonl:1: \"text\" is 7, expected a string");
+  EXPECT_EQ(textsOf("a.jsonl", good + good + "{\"text\": \"x\"\n").substr(0, 11), "a.jsonl:3: ");
+}
+
+TEST_F(TextReaderTest, LinesThatAreTooLong) {
+  EXPECT_EQ(textsOf("a.txt", "x\n" + std::string(lineLimit + (1 << 17), 'x')),
+            "a.txt:2: the line is longer than 16777216 bytes, expected a shorter text");
+}
+
+TEST_F(TextReaderTest, TextsAreCounted) {
+  const Result<std::optional<int64_t>> count = countTexts(folder.write("a.txt", "one\n\nthree"));
+  ASSERT_TRUE(count.ok());
+  EXPECT_EQ(*count, 3);
+  const Result<std::optional<int64_t>> input = countTexts("-");
+  ASSERT_TRUE(input.ok());
+  EXPECT_EQ(*input, std::nullopt);
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/pipeline.md names every phase, in order, and every pass."""
+
+import re
+
+from tree import finish, read
+
+PAGE = "docs/pipeline.md"
+
+page = read(PAGE)
+phases = re.findall(r'^HEDDLE_PHASE\(\w+, "(\w+)"', read("compiler/Phases.def"), re.M)
+listed = re.findall(r"^\| `(\w+)` \|", page.split("## Passes")[0], re.M)
+findings = []
+if listed != phases:
+    findings.append(f"{PAGE}:1: phases {', '.join(listed)}, expected those of compiler/Phases.def: "
+                    f"{', '.join(phases)}")
+passes = re.findall(r'^def \w+ : Pass<"([\w-]+)"', read("compiler/Passes.td"), re.M)
+findings += [f"{PAGE}:1: no pass `{name}`, expected every pass of compiler/Passes.td"
+             for name in passes if f"`{name}`" not in page]
+switches = re.findall(r"optionalPasses\(\) \{\s*return \{([^}]*)\}", read("compiler/Pipeline.cpp"))
+for name in re.findall(r'"([\w-]+)"', switches[0] if switches else ""):
+    if f"| `{name}`" not in page:
+        findings.append(f"{PAGE}:1: no `--disable-pass` name `{name}`, expected every one of "
+                        "optionalPasses()")
+finish(findings)
