@@ -233,10 +233,13 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   }
   int32_t number = kernels.numberOf(kernel);
   KernelFlops flops = kernelFlops(kernel);
+  // A program without checkpoint names: never a path, which would differ between machines.
+  std::string name = checkpointName(dispatch.getLoc());
   Offset<manifest::Grid> grid = writeGrid(builder, kernel);
   dispatches.push_back(manifest::CreateDispatch(
       builder, number, hasFinish(kernel) ? number + 1 : -1, builder.CreateVectorOfStructs(operands),
-      grid, text(builder, placeName(dispatch.getLoc())), flops.perToken, flops.perTokenKey));
+      grid, text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perToken,
+      flops.perTokenKey));
   return success();
 }
 

@@ -40,13 +40,16 @@ FailureOr<WeightContraction> matchWeightContraction(ContractOp contract, std::st
   StringRef weightAxes = view.axes;
 
   auto rowsType = cast<RankedTensorType>(map.rows.getType());
+  if (rowsType.getNumDynamicDims() == 0) {
+    return decline("the other operand has no rows");
+  }
+  if (rowsType.getNumDynamicDims() > 1) {
+    return decline("the other operand has an entry for each pair of rows");
+  }
   for (auto [axis, letter] : llvm::enumerate(map.rowsAxes)) {
     bool ofWeight = weightAxes.contains(letter);
     bool ofResult = result.contains(letter);
     if (rowsType.isDynamicDim(axis)) {
-      if (map.row != 0) {
-        return decline("the other operand has an entry for each pair of rows");
-      }
       map.row = letter;
       if (!ofResult) {
         return decline("it sums over the rows");
@@ -56,9 +59,6 @@ FailureOr<WeightContraction> matchWeightContraction(ContractOp contract, std::st
     } else if (!ofWeight) {
       return decline("axis '" + Twine(letter) + "' of the activations is not one of the weight");
     }
-  }
-  if (map.row == 0) {
-    return decline("the other operand has no rows");
   }
   for (char letter : view.axes) {
     bool ofRows = StringRef(map.rowsAxes).contains(letter);

@@ -40,13 +40,14 @@ def pages():
 
 def paragraphs(page):
     """(heading, text) of every paragraph with at least six words. Code and pictures are no text;
-    an item of a list is a paragraph, and so is a row of a table."""
+    a point of a list is a paragraph, and so is a row of a table; numbered steps belong together."""
     heading = ""
     prose = re.sub(r"^(```|~~~).*?^\1", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) |\|)|(?<=\|)\n", prose):
+    for block in re.split(r"\n\s*\n|\n(?=\s*[-*] |\|)", prose):
         for line in re.findall(r"^#+\s+(.*)", block, flags=re.M):
             heading = line
-        text = re.sub(r"^#+\s.*|<!--.*?-->", "", block, flags=re.M | re.S)
+        text = re.sub(r"^#+\s[^\n]*|<!--.*?-->", "", block, flags=re.M | re.S)
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)  # a link is its words
         text = " ".join(re.sub(r"[|`*]", " ", text).split())
         if len(re.findall(r"[A-Za-z]{2,}", text)) >= 6:
             yield heading, text

@@ -81,7 +81,8 @@ static Work makeWork(const Bench &bench, const Shape &shape) {
 static Status runOnce(const Bench &bench, Session &session, Work &work) {
   const Input input{bench.input.name, work.ids};
   const Output output{bench.output.name, work.result};
-  return session.run(bench.entry.name, work.shape.lengths, {&input, 1}, {&output, 1});
+  return session.run(bench.entry.name, work.shape.lengths, {&input, 1}, {&output, 1})
+      .annotate(work.shape.name);
 }
 
 /// Adds dispatches up by kernel, the most expensive first.
@@ -166,9 +167,12 @@ static Result<double> countFlops(const Bench &bench, Session &profiled, Work &wo
                          [](double sum, const DispatchProfile &d) { return sum + d.flops; });
 }
 
-static Status benchShape(Bench &bench, Session &session, Session &profiled, const Shape &shape) {
+static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   Work work = makeWork(bench, shape);
   HEDDLE_ASSIGN(const double seconds, timeWork([&] { return runOnce(bench, session, work); }));
+  // Made only now: its threads must not be there while time is taken.
+  const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
+  HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));
   HEDDLE_ASSIGN(const double flops, countFlops(bench, profiled, work));
   const auto tokens = static_cast<double>(shape.tokens());
   const double rate = flops * 1e-9 / seconds;
@@ -211,15 +215,13 @@ Status execute(const BenchOptions &options) {
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
-  HEDDLE_ASSIGN(Session profiled,
-                Session::create(model, {.threads = options.threads, .profile = true}));
   Bench bench{options, model, *entry, *input, timedOutput(*entry)};
   HEDDLE_ASSIGN(bench.peak, measureFmaPeak(options.threads));
   if (options.roofline) {
     HEDDLE_TRY(writeMachine(bench));
   }
   for (const Shape &shape : shapes) {
-    HEDDLE_TRY(benchShape(bench, session, profiled, shape));
+    HEDDLE_TRY(benchShape(bench, session, shape));
   }
   return bench.lines.finish();
 }

@@ -11,9 +11,10 @@
 
 namespace heddle::tools {
 
-/// The outputs of one run as the file will have them.
+/// The outputs of one run as the file will have them. `where` the inputs are begins every message.
 static Result<std::vector<std::vector<float>>> runEntry(Session &session, const EntryInfo &entry,
-                                                        const RunInputs &inputs) {
+                                                        const RunInputs &inputs,
+                                                        std::string_view where) {
   std::vector<Input> given;
   for (size_t input = 0; input < inputs.names.size(); ++input) {
     given.push_back({inputs.names[input], inputs.values[input]});
@@ -28,7 +29,7 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
   for (size_t output = 0; output < values.size(); ++output) {
     wanted.push_back({entry.outputs[output].name, values[output]});
   }
-  HEDDLE_TRY(session.run(entry.name, inputs.batch.lengths, given, wanted));
+  HEDDLE_TRY_WITH(session.run(entry.name, inputs.batch.lengths, given, wanted), where);
   for (size_t output = 0; output < values.size(); ++output) {
     const PortInfo &port = entry.outputs[output];
     if (port.shape.front() == tokensDimension && inputs.batch.rectangular) {
@@ -46,7 +47,8 @@ Status execute(const RunOptions &options) {
   HEDDLE_ASSIGN(const RunInputs inputs,
                 readRunInputs(*entry, *shaping, file.tensors(), options.inputs));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
-  HEDDLE_ASSIGN(const std::vector<std::vector<float>> values, runEntry(session, *entry, inputs));
+  HEDDLE_ASSIGN(const std::vector<std::vector<float>> values,
+                runEntry(session, *entry, inputs, options.inputs));
   std::vector<SafetensorsTensor> tensors;
   for (size_t output = 0; output < values.size(); ++output) {
     const PortInfo &port = entry->outputs[output];

@@ -28,9 +28,15 @@ namespace heddle {
 static constexpr int64_t kKeyBlock = 256;
 // Vectors of scores in a register tile.
 static constexpr int64_t kScoreVectors = 2;
-// The most lanes and tile rows of any target, for the size of scratch.
+// Rows whose exponentials are computed side by side, so that their latencies overlap.
+static constexpr int64_t kRowsTogether = 4;
+// The most lanes and tile rows of any target, for the size of scratch. A tile has no more rows than
+// the least lanes, so that numbers of its rows fit one vector.
 static constexpr int64_t kMostLanes = 16;
 static constexpr int64_t kMostRows = 8;
+// Vectors of numbers of the rows in scratch.
+static constexpr int64_t kNumbers = 5;
+static constexpr float kLowest = std::numeric_limits<float>::lowest();
 
 namespace {
 /// Places in the scratch of one call, in f32 elements, and the state of a tile of queries.
@@ -39,16 +45,18 @@ struct Attention {
   dataflow::AttentionAttr computes;
   int64_t rows;         // queries of a tile
   int64_t valueVectors; // vectors of one row of V
-  int64_t queryStride, keyStride, valueStride, resultStride;
-  Value result, query, key, value;
-  Value scores;       // [rows][kKeyBlock]
-  Value accumulators; // [rows][valueVectors * lanes]
-  Value maxima, sums, corrections; // [rows] each
-  Value keysTransposed;            // [keySize][pitch]
+  int64_t queryStride = 0, keyStride = 0, valueStride = 0, resultStride = 0;
+  Value result = {}, query = {}, key = {}, value = {};
+  Value scores = {};       // [rows][kKeyBlock]
+  Value accumulators = {}; // [rows][valueVectors * lanes]
+  // Numbers of the rows, [kMostLanes] each: the running maximum and sum, what the block at hand
+  // gives to them, and the factor that brings older products to the new maximum.
+  Value maxima = {}, sums = {}, blockMaxima = {}, blockSums = {}, corrections = {};
+  Value keysTransposed = {}; // [keySize][pitch]
   // Of the sequence and head at hand:
-  Value firstRow; // of the sequence
-  Value keyCount;
-  Value pitch; // keys rounded up to whole register tiles
+  Value firstRow = {}; // of the sequence
+  Value keyCount = {};
+  Value pitch = {}; // keys rounded up to whole register tiles
 };
 } // namespace
 
@@ -111,88 +119,103 @@ static void transposeKeys(Attention &a, Value head) {
   });
 }
 
-// scores[r][j] = sum over d of Q[r][d] K[j][d], for the keys [firstKey, firstKey + count).
-static void emitScores(Attention &a, ArrayRef<Value> queries, Value firstKey, Value count) {
+// Products of one register tile: rows of queries times kScoreVectors vectors of keys from `keys` on.
+static SmallVector<Value> scoreTile(Attention &a, ArrayRef<Value> queries, Value keys) {
   VectorCode &code = a.code;
-  int64_t size = a.computes.getKeySize(), step = kScoreVectors * code.lanes;
-  int64_t unroll = size % 4 == 0 ? 4 : 1;
-  code.loop(code.integer(0), roundUpKeys(a, count), step, [&](Value j) {
-    Value keys = code.at(a.keysTransposed, code.add(firstKey, j));
-    SmallVector<Value> sums(a.rows * kScoreVectors, code.splat(0));
-    sums = code.loop(
-        code.integer(0), code.integer(size), unroll, sums, [&](Value first, ValueRange carried) {
-          SmallVector<Value> next(carried);
-          for (int64_t u = 0; u < unroll; ++u) {
-            Value d = code.add(first, u), line = code.at(keys, code.multiply(d, a.pitch));
-            SmallVector<Value> loaded;
+  int64_t size = a.computes.getKeySize(), unroll = size % 4 == 0 ? 4 : 1;
+  SmallVector<Value> sums(a.rows * kScoreVectors, code.splat(0));
+  return code.loop(
+      code.integer(0), code.integer(size), unroll, sums, [&](Value first, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        for (int64_t u = 0; u < unroll; ++u) {
+          Value d = code.add(first, u), line = code.at(keys, code.multiply(d, a.pitch));
+          SmallVector<Value> loaded;
+          for (int64_t v = 0; v < kScoreVectors; ++v) {
+            loaded.push_back(code.loadVector(code.at(line, v * code.lanes)));
+          }
+          for (int64_t r = 0; r < a.rows; ++r) {
+            Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
             for (int64_t v = 0; v < kScoreVectors; ++v) {
-              loaded.push_back(code.loadVector(code.at(line, v * code.lanes)));
-            }
-            for (int64_t r = 0; r < a.rows; ++r) {
-              Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
-              for (int64_t v = 0; v < kScoreVectors; ++v) {
-                Value &sum = next[r * kScoreVectors + v];
-                sum = code.fma(q, loaded[v], sum);
-              }
+              Value &sum = next[r * kScoreVectors + v];
+              sum = code.fma(q, loaded[v], sum);
             }
           }
-          return next;
-        });
-    for (int64_t r = 0; r < a.rows; ++r) {
-      for (int64_t v = 0; v < kScoreVectors; ++v) {
-        Value place = code.add(j, r * kKeyBlock + v * code.lanes);
-        code.storeVector(sums[r * kScoreVectors + v], code.at(a.scores, place));
-      }
-    }
-  });
+        }
+        return next;
+      });
 }
 
-// The online softmax of one row of scores: turns them into weights 2^(scale' * s - maximum), with
-// scale' = scale * log2(e), and brings the row's running maximum and sum up to date. `limit` is the
-// number of keys of this block that the row sees.
-static void emitSoftmaxRow(Attention &a, Value r, Value limit, Value count) {
+// scores[r][j] = scale * log2(e) * (Q[r] . K[j]) for the `count` keys from firstKey on, lowest where
+// row r does not see key j: it sees `limits[r]` keys of this block. Returns the maximum of each row,
+// lane by lane.
+static SmallVector<Value> emitScores(Attention &a, ArrayRef<Value> queries, Value firstKey,
+                                     Value count, ArrayRef<Value> limits) {
   VectorCode &code = a.code;
-  constexpr float lowest = std::numeric_limits<float>::lowest();
   float scale = a.computes.getScale().getValue().convertToFloat();
   Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
-  Value row = code.at(a.scores, code.multiply(r, kKeyBlock));
+  SmallVector<Value> maxima(a.rows, code.splat(kLowest));
   int64_t step = kScoreVectors * code.lanes;
-  Value end = roundUpKeys(a, count);
-  SmallVector<Value> maxima(kScoreVectors, code.splat(lowest));
-  maxima = code.loop(code.integer(0), end, step, maxima, [&](Value j, ValueRange carried) {
-    SmallVector<Value> next;
-    for (int64_t v = 0; v < kScoreVectors; ++v) {
-      Value first = code.add(j, v * code.lanes);
-      Value s = code.multiplyFloat(code.loadVector(code.at(row, first)), factor);
-      next.push_back(code.maximum(code.keepBelow(s, first, limit, lowest), carried[v]));
-    }
-    return next;
-  });
-  Value before = code.loadScalar(code.at(a.maxima, r));
-  Value blockMaximum = code.maximumOfLanes(code.maximum(maxima[0], maxima[1]));
-  Value maximum = code.maximum(blockMaximum, before);
-  Value spread = code.broadcast(maximum);
-  SmallVector<Value> sums(kScoreVectors, code.splat(0));
-  sums = code.loop(code.integer(0), end, step, sums, [&](Value j, ValueRange carried) {
-    SmallVector<Value> next;
-    for (int64_t v = 0; v < kScoreVectors; ++v) {
-      Value first = code.add(j, v * code.lanes);
-      Value s = code.multiplyFloat(code.loadVector(code.at(row, first)), factor);
-      Value weight = math::Exp2Op::create(code.builder, code.location,
-                                          code.subtractFloat(s, spread));
-      weight = code.keepBelow(weight, first, limit, 0.0f);
-      code.storeVector(weight, code.at(row, first));
-      next.push_back(code.addFloat(carried[v], weight));
-    }
-    return next;
-  });
-  Value blockSum = code.sumOfLanes(code.addFloat(sums[0], sums[1]));
+  return code.loop(
+      code.integer(0), roundUpKeys(a, count), step, maxima, [&](Value j, ValueRange carried) {
+        Value keys = code.at(a.keysTransposed, code.add(firstKey, j));
+        SmallVector<Value> sums = scoreTile(a, queries, keys), next(carried);
+        for (int64_t r = 0; r < a.rows; ++r) {
+          for (int64_t v = 0; v < kScoreVectors; ++v) {
+            Value first = code.add(j, v * code.lanes);
+            Value score = code.multiplyFloat(sums[r * kScoreVectors + v], factor);
+            score = code.keepBelow(score, first, limits[r], kLowest);
+            code.storeVector(score, code.at(a.scores, code.add(first, r * kKeyBlock)));
+            next[r] = code.maximum(score, next[r]);
+          }
+        }
+        return next;
+      });
+}
+
+// scores[r][j] = 2^(scores[r][j] - maxima[r]), for kRowsTogether rows from `first` on; the sums of
+// the rows go to blockSums. A hidden key's score is lowest, so its weight is zero.
+static void emitWeights(Attention &a, int64_t first, int64_t rows, Value count) {
+  VectorCode &code = a.code;
+  SmallVector<Value> maxima, sums(rows, code.splat(0));
+  for (int64_t r = first; r < first + rows; ++r) {
+    maxima.push_back(code.broadcast(code.loadScalar(code.at(a.maxima, r))));
+  }
+  sums = code.loop(
+      code.integer(0), roundUpKeys(a, count), code.lanes, sums, [&](Value j, ValueRange carried) {
+        SmallVector<Value> next;
+        for (int64_t r = 0; r < rows; ++r) {
+          Value place = code.at(a.scores, code.add(j, (first + r) * kKeyBlock));
+          Value shifted = code.subtractFloat(code.loadVector(place), maxima[r]);
+          Value weight = math::Exp2Op::create(code.builder, code.location, shifted);
+          code.storeVector(weight, place);
+          next.push_back(code.addFloat(carried[r], weight));
+        }
+        return next;
+      });
+  for (int64_t r = 0; r < rows; ++r) {
+    code.storeScalar(code.sumOfLanes(sums[r]), code.at(a.blockSums, first + r));
+  }
+}
+
+// The online softmax of one block: brings running maxima and sums up to date and turns scores into
+// weights relative to the maxima. What concerns single numbers of a row is done for all rows of the
+// tile at once, a row a lane.
+static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count) {
+  VectorCode &code = a.code;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    code.storeScalar(code.maximumOfLanes(blockMaxima[r]), code.at(a.blockMaxima, r));
+  }
+  Value before = code.loadVector(a.maxima);
+  Value maxima = code.maximum(code.loadVector(a.blockMaxima), before);
   Value correction =
-      math::Exp2Op::create(code.builder, code.location, code.subtractFloat(before, maximum));
-  Value sum = code.fma(code.loadScalar(code.at(a.sums, r)), correction, blockSum);
-  code.storeScalar(maximum, code.at(a.maxima, r));
-  code.storeScalar(sum, code.at(a.sums, r));
-  code.storeScalar(correction, code.at(a.corrections, r));
+      math::Exp2Op::create(code.builder, code.location, code.subtractFloat(before, maxima));
+  code.storeVector(maxima, a.maxima);
+  code.storeVector(correction, a.corrections);
+  for (int64_t first = 0; first < a.rows; first += kRowsTogether) {
+    emitWeights(a, first, std::min(kRowsTogether, a.rows - first), count);
+  }
+  Value sums = code.fma(code.loadVector(a.sums), correction, code.loadVector(a.blockSums));
+  code.storeVector(sums, a.sums);
 }
 
 // accumulators[r][:] = accumulators[r][:] * correction[r] + sum over j of weight[r][j] V[j][:], for
@@ -211,21 +234,27 @@ static void emitValues(Attention &a, Value values, Value count) {
         sums.push_back(code.multiplyFloat(code.loadVector(place), correction));
       }
     }
-    sums = code.loop(code.integer(0), count, 1, sums, [&](Value j, ValueRange carried) {
+    auto key = [&](Value j, ValueRange carried) {
       Value line = code.at(values, code.multiply(j, a.valueStride));
+      Value weights = code.at(a.scores, j);
       SmallVector<Value> next(carried), loaded;
       for (int64_t v = 0; v < vectors; ++v) {
         loaded.push_back(code.loadVector(code.at(line, (v0 + v) * code.lanes),
                                          code.validLanes(v0 + v, size)));
       }
       for (int64_t r = 0; r < a.rows; ++r) {
-        Value weight = code.broadcast(code.loadScalar(code.at(a.scores, code.add(j, r * kKeyBlock))));
+        Value weight = code.broadcast(code.loadScalar(code.at(weights, r * kKeyBlock)));
         for (int64_t v = 0; v < vectors; ++v) {
           next[r * vectors + v] = code.fma(weight, loaded[v], next[r * vectors + v]);
         }
       }
       return next;
+    };
+    Value pairs = code.multiply(code.divide(count, 2), 2);
+    sums = code.loop(code.integer(0), pairs, 2, sums, [&](Value j, ValueRange carried) {
+      return key(code.add(j, 1), key(j, carried));
     });
+    sums = code.loop(pairs, count, 1, sums, key);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value place = code.at(a.accumulators, r * pitch + (v0 + v) * code.lanes);
@@ -237,9 +266,9 @@ static void emitValues(Attention &a, Value values, Value count) {
 
 static void resetTile(Attention &a) {
   VectorCode &code = a.code;
+  code.storeVector(code.splat(kLowest), a.maxima);
+  code.storeVector(code.splat(0), a.sums);
   for (int64_t r = 0; r < a.rows; ++r) {
-    code.storeScalar(code.number(std::numeric_limits<float>::lowest()), code.at(a.maxima, r));
-    code.storeScalar(code.number(0), code.at(a.sums, r));
     for (int64_t v = 0; v < a.valueVectors; ++v) {
       code.storeVector(code.splat(0),
                        code.at(a.accumulators, (r * a.valueVectors + v) * code.lanes));
@@ -284,16 +313,13 @@ static void emitTile(Attention &a, Value row, Value last, Value head) {
   Value valueHead = code.at(a.value, code.multiply(head, a.computes.getValueSize()));
   code.loop(code.integer(0), seen, kKeyBlock, [&](Value firstKey) {
     Value count = code.smaller(code.subtract(seen, firstKey), code.integer(kKeyBlock));
-    emitScores(a, queries, firstKey, count);
-    code.loop(code.integer(0), code.integer(a.rows), 1, [&](Value r) {
-      Value limit = count;
-      if (a.computes.getCausal()) {
-        Value query = code.smaller(code.add(row, r), lastRow);
-        Value visible = code.add(code.subtract(query, a.firstRow), 1);
-        limit = code.smaller(count, code.subtract(visible, firstKey));
-      }
-      emitSoftmaxRow(a, r, limit, count);
-    });
+    SmallVector<Value> limits(a.rows, count);
+    for (int64_t r = 0; a.computes.getCausal() && r < a.rows; ++r) {
+      Value query = code.smaller(code.add(row, r), lastRow);
+      Value visible = code.add(code.subtract(query, a.firstRow), 1);
+      limits[r] = code.smaller(count, code.subtract(visible, firstKey));
+    }
+    emitSoftmax(a, emitScores(a, queries, firstKey, count, limits), count);
     Value values =
         code.at(valueHead, code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
     emitValues(a, values, count);
@@ -307,34 +333,32 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   int64_t rows = code.target.tileRows;
   int64_t valueVectors = llvm::divideCeil(computes.getValueSize(), code.lanes);
   Value scratch = arguments.scratch(code);
-  int64_t accumulators = rows * kKeyBlock, maxima = accumulators + rows * valueVectors * code.lanes;
-  int64_t sums = maxima + kMostLanes, corrections = sums + kMostLanes;
-  return {code,
-          computes,
-          rows,
-          valueVectors,
-          body.kernel.getOperandBuffer(0).getRowElements(),
-          body.kernel.getOperandBuffer(1).getRowElements(),
-          body.kernel.getOperandBuffer(2).getRowElements(),
-          body.kernel.getResultBuffer().getRowElements(),
-          arguments.operand(code, 0),
-          arguments.operand(code, 1),
-          arguments.operand(code, 2),
-          arguments.operand(code, 3),
-          scratch,
-          code.at(scratch, accumulators),
-          code.at(scratch, maxima),
-          code.at(scratch, sums),
-          code.at(scratch, corrections),
-          code.at(scratch, corrections + kMostLanes),
-          {},
-          {},
-          {}};
+  int64_t accumulators = rows * kKeyBlock;
+  int64_t numbers = accumulators + rows * valueVectors * code.lanes;
+  auto numbersAt = [&](int64_t index) { return code.at(scratch, numbers + index * kMostLanes); };
+  Attention attention{code, computes, rows, valueVectors};
+  attention.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
+  attention.keyStride = body.kernel.getOperandBuffer(1).getRowElements();
+  attention.valueStride = body.kernel.getOperandBuffer(2).getRowElements();
+  attention.resultStride = body.kernel.getResultBuffer().getRowElements();
+  attention.result = arguments.operand(code, 0);
+  attention.query = arguments.operand(code, 1);
+  attention.key = arguments.operand(code, 2);
+  attention.value = arguments.operand(code, 3);
+  attention.scores = scratch;
+  attention.accumulators = code.at(scratch, accumulators);
+  attention.maxima = numbersAt(0);
+  attention.sums = numbersAt(1);
+  attention.blockMaxima = numbersAt(2);
+  attention.blockSums = numbersAt(3);
+  attention.corrections = numbersAt(4);
+  attention.keysTransposed = numbersAt(kNumbers);
+  return attention;
 }
 
 KernelScratch attentionScratch(dataflow::AttentionAttr computes) {
   uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
-  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + 3 * kMostLanes +
+  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes +
                    computes.getKeySize() * kScoreVectors * kMostLanes;
   return {fixed * 4, static_cast<uint64_t>(computes.getKeySize()) * 4};
 }

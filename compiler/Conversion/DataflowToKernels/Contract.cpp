@@ -215,11 +215,20 @@ void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAt
   Destination to{arguments.operand(code, 0), body.kernel.getResultBuffer().getRowElements(),
                  computes.getN(), epilogue};
   Value sums = code.frame(body.function, code.target.tileRows * HEDDLE_PANEL);
-  // Half of the second-level cache holds a block of rows while the weights stream past it.
-  int64_t block = code.target.cacheBytes / 2 / (computes.getK() * 4);
-  block = std::max(block / code.target.tileRows, int64_t(2)) * code.target.tileRows;
-  code.loop(arguments.rowBegin, arguments.rowEnd, block, [&](Value first) {
-    Value last = code.smaller(code.add(first, block), arguments.rowEnd);
+  // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
+  // are whole tiles of about the same number.
+  int64_t tile = code.target.tileRows;
+  int64_t most = std::max<int64_t>(code.target.cacheBytes / 2 / (computes.getK() * 4) / tile, 2);
+  Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
+  Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
+  auto edge = [&](Value block) {
+    Value share = arith::DivUIOp::create(code.builder, code.location,
+                                         code.multiply(tiles, block), blocks);
+    return code.smaller(code.add(arguments.rowBegin, code.multiply(share, tile)),
+                        arguments.rowEnd);
+  };
+  code.loop(code.integer(0), blocks, 1, [&](Value block) {
+    Value first = edge(block), last = edge(code.add(block, 1));
     code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value panel) {
       emitPanel(code, body, to, sums, first, last, panel, computes.getK());
     });

@@ -38,7 +38,7 @@ func.func @embed(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %types: t
   return %0 : tensor<?x64xf32>
 }
 
-// CHECK: dataflow.kernel @gather_{{[0-9]+}} : {{.*}} computes #dataflow.gather<width = 64, lookups = 2, positions = [2, 0]> norm <layer_norm, 9.99999996E-13 : f32>
+// CHECK: dataflow.kernel @gather_{{[0-9]+}} : {{.*}} computes #dataflow.gather<width = 64, lookups = 2, positions = [2, 0]> norm {{(#dataflow.norm)?}}<layer_norm, 9.99999996E-13 : f32>
 // The shorter position table bounds the sentence.
 // CHECK-LABEL: dataflow.graph @embed(
 // CHECK-SAME: %[[IDS:[a-z0-9]*]]: !dataflow.buffer<[tokens], i32> {dataflow.limit = 30522 : i64

@@ -18,7 +18,7 @@ func.func @fused(%x: tensor<?x1152xf32> {transformer.name = "x"}, %rows: !transf
 // CHECK: dataflow.kernel @attention_0 : {{.*}}, causal = true>
 // CHECK-LABEL: dataflow.graph @fused(
 // CHECK-SAME: %[[X:.*]]: !dataflow.buffer<[tokens, 1152], f32> {dataflow.name = "x"})
-// CHECK:      %[[Q:.*]] = dataflow.columns %[[X]] from 0 : <[tokens, 1152], f32> -> <[tokens, 384] in 1152, f32>
+// CHECK:      %[[Q:.*]] = dataflow.columns %[[X]] from 0 : {{(!dataflow.buffer)?}}<[tokens, 1152], f32> -> {{(!dataflow.buffer)?}}<[tokens, 384] in 1152, f32>
 // CHECK:      %[[K:.*]] = dataflow.columns %[[X]] from 384
 // CHECK:      %[[V:.*]] = dataflow.columns %[[X]] from 768
 // CHECK:      dataflow.dispatch @attention(%[[Q]], %[[K]], %[[V]])
@@ -59,8 +59,8 @@ func.func @primitive(%q: tensor<?x384xf32> {transformer.name = "q"}, %kv: tensor
 // CHECK-LABEL: dataflow.graph @primitive(
 // CHECK-SAME: %[[Q:.*]]: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "q"}, %[[KV:.*]]: !dataflow.buffer<[tokens, 768], f32> {dataflow.name = "kv"})
 // CHECK:      %[[K:.*]] = dataflow.columns %[[KV]] from 0
-// CHECK:      %[[QH:.*]] = dataflow.reshape %[[Q]] : <[tokens, 384], f32> -> <[tokens, 12, 32], f32>
-// CHECK:      %[[KH:.*]] = dataflow.reshape %[[K]] : <[tokens, 384] in 768, f32> -> <[tokens, 12, 32] in 768, f32>
+// CHECK:      %[[QH:.*]] = dataflow.reshape %[[Q]] : {{(!dataflow.buffer)?}}<[tokens, 384], f32> -> {{(!dataflow.buffer)?}}<[tokens, 12, 32], f32>
+// CHECK:      %[[KH:.*]] = dataflow.reshape %[[K]] : {{(!dataflow.buffer)?}}<[tokens, 384] in 768, f32> -> {{(!dataflow.buffer)?}}<[tokens, 12, 32] in 768, f32>
 // CHECK:      %[[QS:.*]] = dataflow.dispatch @scale(%[[QH]])
 // CHECK:      %[[KT:.*]] = dataflow.dispatch @transpose(%[[KH]])
 // CHECK:      %[[S:.*]] = dataflow.dispatch @contract_heads(%[[QS]], %[[KT]])
@@ -69,7 +69,7 @@ func.func @primitive(%q: tensor<?x384xf32> {transformer.name = "q"}, %kv: tensor
 // CHECK:      %[[N:.*]] = dataflow.dispatch @select(%[[Z]])
 // CHECK:      dataflow.dispatch @softmax(%[[N]])
 // CHECK:      %[[C:.*]] = dataflow.dispatch @contract_heads_
-// CHECK:      %[[Y:.*]] = dataflow.reshape %[[C]] : <[tokens, 12, 32], f32> -> <[tokens, 384], f32>
+// CHECK:      %[[Y:.*]] = dataflow.reshape %[[C]] : {{(!dataflow.buffer)?}}<[tokens, 12, 32], f32> -> {{(!dataflow.buffer)?}}<[tokens, 384], f32>
 // CHECK:      dataflow.output %[[Y]]
 
 // What every row sees hides nothing: the selection is its scores, the bias is zero.

@@ -40,7 +40,7 @@ func.func @columns(%x: tensor<?x128xf32> {transformer.name = "x"}) -> (tensor<?x
 
 // A view is read in place; as an output it is copied to rows of their own.
 // CHECK-LABEL: dataflow.graph @columns(
-// CHECK:      %[[C:.*]] = dataflow.columns %{{.*}} from 64 : <[tokens, 128], f32> -> <[tokens, 64] in 128, f32>
+// CHECK:      %[[C:.*]] = dataflow.columns %{{.*}} from 64 : {{(!dataflow.buffer)?}}<[tokens, 128], f32> -> {{(!dataflow.buffer)?}}<[tokens, 64] in 128, f32>
 // CHECK:      %[[Y:.*]] = dataflow.dispatch @contract_1(%[[C]], %{{.*}}) : (!dataflow.buffer<[tokens, 64] in 128, f32>, !dataflow.buffer<[3, 64, 48], f32>)
 // CHECK:      %[[COPY:.*]] = dataflow.dispatch @copy(%[[C]]) : (!dataflow.buffer<[tokens, 64] in 128, f32>) -> !dataflow.buffer<[tokens, 64], f32>
 // CHECK:      dataflow.output %[[Y]], %[[COPY]]
@@ -97,10 +97,10 @@ func.func @norms(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64x
   return %1 : tensor<?x64xf32>
 }
 
-// CHECK: dataflow.kernel @layer_norm : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[64], f32>, !dataflow.buffer<[64], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64> norm <layer_norm, 9.99999996E-13 : f32>
+// CHECK: dataflow.kernel @layer_norm : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[64], f32>, !dataflow.buffer<[64], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64> norm {{(#dataflow.norm)?}}<layer_norm, 9.99999996E-13 : f32>
 // CHECK-NEXT: ^bb0(%[[X:.*]]: f32):
 // CHECK-NEXT:   dataflow.yield %[[X]]
-// CHECK: dataflow.kernel @normalize : (!dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64> norm <normalize, 9.99999996E-13 : f32>
+// CHECK: dataflow.kernel @normalize : (!dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64> norm {{(#dataflow.norm)?}}<normalize, 9.99999996E-13 : f32>
 // CHECK-LABEL: dataflow.graph @norms(
 // CHECK:      %[[N:.*]] = dataflow.dispatch @layer_norm(
 // CHECK:      dataflow.dispatch @normalize(%[[N]])

@@ -50,7 +50,7 @@ module attributes {transformer.model_type = "bert"} {
     %w = dataflow.parameter @w.packed : !dataflow.buffer<[3, 48, 48], f32>
     %n = dataflow.parameter @norm : !dataflow.buffer<[100], f32>
     %y = dataflow.dispatch @contract_100x48_layer_norm(%a, %w, %n, %n) : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[3, 48, 48], f32>, !dataflow.buffer<[100], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> loc(fused["layer.0.output.dense", "layer.0.output.LayerNorm"])
-    %p = dataflow.dispatch @pool_mean_100(%y) : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[sequences, 100], f32> loc("pooling")
+    %p = dataflow.dispatch @pool_mean_100(%y) : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[sequences, 100], f32>
     dataflow.output %p, %y : !dataflow.buffer<[sequences, 100], f32>, !dataflow.buffer<[tokens, 100], f32>
   }
 }
@@ -212,6 +212,14 @@ TEST_F(ManifestTest, DividesTheWork) {
   EXPECT_EQ(contract->name()->str(), "layer.0.output");
   EXPECT_EQ(dispatches->Get(3)->grid()->rows(), manifest::Symbol::Sequences);
   EXPECT_EQ(dispatches->Get(3)->finish_kernel(), -1);
+}
+
+TEST_F(ManifestTest, NamesADispatchWithoutCheckpointAfterItsKernel) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const auto *dispatches = written->entries()->Get(0)->dispatches();
+  EXPECT_EQ(dispatches->Get(0)->name()->str(), "embeddings");
+  EXPECT_EQ(dispatches->Get(3)->name()->str(), "pool_mean_100");
 }
 
 TEST_F(ManifestTest, CountsProducts) {

@@ -86,7 +86,7 @@ module attributes {transformer.model_type = "bert"} {
 // CHECK-LABEL: dataflow.graph @embed(
 // CHECK-SAME: attributes {arena = #dataflow.size<tokens = 9216>, max_length = 512 : i64}
 // CHECK:     %[[X:.*]] = dataflow.dispatch @gather_384_layer_norm(
-// CHECK:     %[[QKV:.*]] = dataflow.dispatch @contract_1152x384(%[[X]], %{{.*}}, %{{.*}}) at <{{.*}}>
+// CHECK:     %[[QKV:.*]] = dataflow.dispatch @contract_1152x384(%[[X]], %{{.*}}, %{{.*}}) at {{(#dataflow.size)?}}<{{.*}}>
 // CHECK:     %[[Q:.*]] = dataflow.columns %[[QKV]] from 0
 // CHECK:     %[[K:.*]] = dataflow.columns %[[QKV]] from 384
 // CHECK:     %[[V:.*]] = dataflow.columns %[[QKV]] from 768
@@ -113,6 +113,6 @@ module attributes {transformer.model_type = "bert"} {
 
 // APART-LABEL: dataflow.graph @embed(
 // APART-SAME: arena = #dataflow.size<tokens = 32256>
-// APART:      dataflow.dispatch @gather({{.*}}) at <> :
-// APART:      dataflow.dispatch @{{.*}} at <tokens = 1536> :
-// APART:      dataflow.dispatch @{{.*}} at <tokens = 6144> :
+// APART:      dataflow.dispatch @gather({{.*}}) at {{(#dataflow.size)?}}<> :
+// APART:      dataflow.dispatch @{{.*}} at {{(#dataflow.size)?}}<tokens = 1536> :
+// APART:      dataflow.dispatch @{{.*}} at {{(#dataflow.size)?}}<tokens = 6144> :

@@ -5,7 +5,6 @@
 // CHECK-NEXT: transformer.parameter @seen_as_vector : tensor<32xf32> from "word"
 // CHECK-NEXT: transformer.parameter @one : tensor<16x4xf32> ={{ *}}concat{{ *}}(@a, @a)
 // CHECK-NEXT: transformer.parameter @turned : tensor<4x16xf32> ={{ *}}transpose{{ *}}(@one)
-// CHECK-NEXT: func.func
 transformer.parameter @a : tensor<8x4xf32> from "word"
 // expected-remark @below {{weight_bytes=128, what="@b is @a"}}
 transformer.parameter @b : tensor<8x4xf32> from "word"

@@ -75,7 +75,7 @@ dataflow.graph @chain(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}
   dataflow.output %3 : !x
 }
 
-// CHECK: dataflow.kernel @[[KERNEL:contract.*]] : {{.*}} computes #dataflow.contract<n = 48, k = 48> norm <layer_norm, 9.99999996E-13 : f32> {
+// CHECK: dataflow.kernel @[[KERNEL:contract.*]] : {{.*}} computes #dataflow.contract<n = 48, k = 48> norm {{(#dataflow.norm)?}}<layer_norm, 9.99999996E-13 : f32> {
 // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f32, %[[BIAS:.*]]: f32, %[[X:.*]]: f32):
 // CHECK-NEXT:   %[[BIASED:.*]] = arith.addf %[[SUM]], %[[BIAS]] fastmath<contract> : f32
 // CHECK-NEXT:   %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
@@ -133,7 +133,7 @@ dataflow.graph @pooled(%x: !x {dataflow.name = "x"}) -> (!dataflow.buffer<[seque
   dataflow.output %1 : !dataflow.buffer<[sequences, 48], f32>
 }
 
-// CHECK: dataflow.kernel @[[KERNEL:pool.*]] : {{.*}} computes #dataflow.pool<mean, width = 48> norm <normalize, 9.99999996E-13 : f32>
+// CHECK: dataflow.kernel @[[KERNEL:pool.*]] : {{.*}} computes #dataflow.pool<mean, width = 48> norm {{(#dataflow.norm)?}}<normalize, 9.99999996E-13 : f32>
 // CHECK-LABEL: dataflow.graph @pooled(
 // CHECK-NEXT: dataflow.dispatch @[[KERNEL]](
 // CHECK-NEXT: dataflow.output

@@ -51,16 +51,16 @@ dataflow.graph @chain(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}
 
 // CHECK-LABEL: dataflow.graph @chain(
 // CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256>}
-// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
-// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 128> :
-// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<> :
 // CHECK:      dataflow.dispatch @rows(%{{.*}}) :
 // REPORT: [Passed] plan-memory {{.*}} activation_bytes_per_token=128, {{.*}} what="arena of 256 bytes per token, 384 without reuse", where=chain
 // APART-LABEL: dataflow.graph @chain(
 // APART-SAME: attributes {arena = #dataflow.size<tokens = 384>}
-// APART:      dataflow.dispatch @rows(%{{.*}}) at <> :
-// APART:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 128> :
-// APART:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 256> :
+// APART:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<> :
+// APART:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128> :
+// APART:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 256> :
 // APART:      dataflow.dispatch @rows(%{{.*}}) :
 
 // A view keeps what it shows alive: the result between may not lie there.
@@ -75,9 +75,9 @@ dataflow.graph @views(%x: !x {dataflow.name = "x"}) -> (!half {dataflow.name = "
 
 // CHECK-LABEL: dataflow.graph @views(
 // CHECK-SAME: attributes {arena = #dataflow.size<tokens = 384>}
-// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
-// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 128> :
-// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <tokens = 256> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 256> :
 // CHECK:      dataflow.dispatch @left(%{{.*}}) :
 
 // Sequences come after tokens, scores after sequences.
@@ -94,10 +94,10 @@ dataflow.graph @stretches(%x: !x {dataflow.name = "x"}) -> (!pooled {dataflow.na
 
 // CHECK-LABEL: dataflow.graph @stretches(
 // CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256, sequences = 128, tokensLongest = 64>}
-// CHECK:      dataflow.dispatch @rows(%{{.*}}) at <> :
-// CHECK:      dataflow.dispatch @scores(%{{.*}}) at <tokens = 256, sequences = 128> :
-// CHECK:      dataflow.dispatch @context(%{{.*}}) at <tokens = 128> :
-// CHECK:      dataflow.dispatch @pool(%{{.*}}) at <tokens = 256> :
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<> :
+// CHECK:      dataflow.dispatch @scores(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 256, sequences = 128> :
+// CHECK:      dataflow.dispatch @context(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128> :
+// CHECK:      dataflow.dispatch @pool(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 256> :
 // CHECK:      dataflow.dispatch @pooled(%{{.*}}) :
 
 // A result that is an output and is read as well lies in the caller's buffer; the second output of one

@@ -243,14 +243,16 @@ TEST_F(BadInputTest, Tensors) {
   run(writeIds("none.safetensors", {0, 3}, {}),
       "heddle: none.safetensors: tensor \"input_ids\": shape [0, 3] has no tokens, expected at "
       "least one\n");
-  run(writeIds("long.safetensors", {1, 301}, std::vector<int32_t>(301, 5)), "301");
+  run(writeIds("long.safetensors", {1, 301}, std::vector<int32_t>(301, 5)),
+      "heddle: long.safetensors: entry \"encode\": sequence 0 has 301 tokens, ");
   run(writeIds("deep.safetensors", {1, 1, 2}, {5, 6}),
       "heddle: deep.safetensors: tensor \"input_ids\" has shape [1, 1, 2], expected [sequences, "
       "length] or [tokens]\n");
 }
 
 TEST_F(BadInputTest, Benches) {
-  expectError({"bench", model, "--shapes", "1x301"}, "301");
+  expectError({"bench", model, "--shapes", "1x301"},
+              "heddle: 1x301: entry \"encode\": sequence 0 has 301 tokens, ");
   expectError({"bench", model, "--lengths", folder.path("absent")},
               "heddle: absent: cannot open: No such file or directory\n");
   expectError({"bench", model, "--lengths", folder.write("words", "one\n")},

@@ -1,0 +1,217 @@
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects to compute contract, attention, rows, gather, pool or nest, got "rows"}}
+dataflow.kernel @kernel_c1 : (!rows) -> !rows computes "rows" {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects 2 operands (1 inputs, 1 element-wise, 0 of the norm), got 1}}
+dataflow.kernel @kernel_c2 : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32, %y: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects one result, got 2}}
+dataflow.kernel @two_results : (!rows) -> (!rows, !rows) computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects buffers, got 'tensor<?x384xf32>'}}
+dataflow.kernel @tensor : (tensor<?x384xf32>) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects at most as many lookups as operands, got -1 and 1}}
+dataflow.kernel @lookups : (!rows) -> !rows computes #dataflow.gather<width = 384, lookups = -1> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects one argument of the region for each of 1 inputs, got 2}}
+dataflow.kernel @nest_arguments : (!rows) -> !rows computes #dataflow.nest<"td->td", none> {
+^bb0(%x: f32, %y: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+dataflow.kernel @kernel_c3 : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  // expected-error@+1 {{'func.call' op in a kernel's region: expects pure 'arith' or 'math' operations}}
+  %0 = func.call @f(%x) : (f32) -> f32
+  dataflow.yield %0
+}
+func.func private @f(f32) -> f32
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+dataflow.kernel @wide : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  // expected-error@+1 {{'arith.extf' op in a kernel's region: expects f32, and i1 for conditions}}
+  %0 = arith.extf %x : f32 to f64
+  %1 = arith.truncf %0 : f64 to f32
+  dataflow.yield %1
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region with arguments of f32, got 'i32'}}
+dataflow.kernel @integer : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: i32):
+  %0 = arith.constant 0.0 : f32
+  dataflow.yield %0
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region with the computed value as argument, got none}}
+dataflow.kernel @no_argument : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+  %0 = arith.constant 0.0 : f32
+  dataflow.yield %0
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region that ends with 'dataflow.yield', got arith.constant}}
+dataflow.kernel @no_yield : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  %0 = arith.constant 0.0 : f32
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects element-wise operand #1 to have the shape of the result, '!dataflow.buffer<[tokens, 384], f32>', or of its width, got '!dataflow.buffer<[380], f32>'}}
+dataflow.kernel @kernel_c4 : (!rows, !dataflow.buffer<[380], f32>) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32, %y: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [8, 384, 48] and element type 'f32', got '!dataflow.buffer<[384, 384], f32>'}}
+dataflow.kernel @kernel_c5 : (!rows, !dataflow.buffer<[384, 384], f32>) -> !rows computes #dataflow.contract<n = 384, k = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[4, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a result of tokens or sequences, got '!dataflow.buffer<[4, 384], f32>'}}
+dataflow.kernel @constant_rows : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 192], f32>'}}
+dataflow.kernel @attention_keys : (!dataflow.buffer<[tokens, 192], f32>, !rows, !rows) -> !rows
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens] and element type 'i32', got '!dataflow.buffer<[tokens], f32>'}}
+dataflow.kernel @gather_ids : (!dataflow.buffer<[tokens], f32>, !dataflow.buffer<[9, 384], f32>) -> !rows
+    computes #dataflow.gather<width = 384, lookups = 1> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [any, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
+dataflow.kernel @gather_table : (!dataflow.buffer<[tokens], i32>, !rows) -> !rows
+    computes #dataflow.gather<width = 384, lookups = 1> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a result of shape [sequences, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
+dataflow.kernel @pool_rows : (!rows) -> !rows computes #dataflow.pool<mean, width = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 of f32 with axes 'thd', got '!dataflow.buffer<[tokens, 384], f32>'}}
+dataflow.kernel @nest_rank : (!rows) -> !rows computes #dataflow.nest<"thd->td", sum> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects norm operand #2 of shape [384] and element type 'f32', got '!dataflow.buffer<[380], f32>'}}
+dataflow.kernel @norm_bias : (!rows, !dataflow.buffer<[384], f32>, !dataflow.buffer<[380], f32>) -> !rows
+    computes #dataflow.rows<width = 384> norm <layer_norm, 1.0 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a norm only for contract, rows, gather and pool, got one for #dataflow.nest<"td->td", none>}}
+dataflow.kernel @kernel_c6 : (!rows) -> !rows computes #dataflow.nest<"td->td", none> norm <normalize, 1.0 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a finite epsilon of 0 or more, got -1.000000e+00 : f32}}
+dataflow.kernel @epsilon : (!rows) -> !rows computes #dataflow.rows<width = 384> norm <normalize, -1.0 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for attention, got another}}
+dataflow.kernel @attention_epilogue : (!rows, !rows, !rows) -> !rows
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  %0 = arith.negf %x : f32
+  dataflow.yield %0
+}
