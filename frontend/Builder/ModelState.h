@@ -14,7 +14,6 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 

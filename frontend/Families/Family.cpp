@@ -15,25 +15,35 @@ namespace heddle {
   Result<FamilyModel> build(mlir::MLIRContext &context, const ModelSource &source);
 #include "frontend/Families.def"
 
-Result<FamilyModel> buildFamily(mlir::MLIRContext &context, const ModelSource &source) {
-  static constexpr struct {
-    std::string_view modelType;
-    Result<FamilyModel> (*build)(mlir::MLIRContext &, const ModelSource &);
-  } families[] = {
+using BuildFunction = Result<FamilyModel> (*)(mlir::MLIRContext &, const ModelSource &);
+
+static constexpr struct {
+  std::string_view modelType;
+  BuildFunction build;
+} families[] = {
 #define HEDDLE_FAMILY(modelType, build) {modelType, build},
 #include "frontend/Families.def"
-  };
-  HEDDLE_ASSIGN(const std::string modelType, source.config.string("model_type"));
+};
+
+static Result<BuildFunction> findFamily(const Config &config) {
+  HEDDLE_ASSIGN(const std::string modelType, config.string("model_type"));
   std::vector<std::string_view> known;
   for (const auto &family : families) {
     if (family.modelType == modelType) {
-      return family.build(context, source);
+      return family.build;
     }
     known.push_back(family.modelType);
   }
   return HEDDLE_ERROR(Unsupported,
-                      fmt::format("{}: \"model_type\" is {}, known are {}", source.config.where(),
+                      fmt::format("{}: \"model_type\" is {}, known are {}", config.where(),
                                   quote(modelType), fmt::join(known, ", ")));
+}
+
+Status checkFamily(const Config &config) { return findFamily(config).status(); }
+
+Result<FamilyModel> buildFamily(mlir::MLIRContext &context, const ModelSource &source) {
+  HEDDLE_ASSIGN(const BuildFunction build, findFamily(source.config));
+  return build(context, source);
 }
 
 } // namespace heddle

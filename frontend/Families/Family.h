@@ -37,8 +37,10 @@ struct FamilyModel {
   std::vector<std::string> unused;
 };
 
-/// Writes the model of the family that `model_type` names; an unknown one is Unsupported, with the
-/// list of those known.
+/// Whether `model_type` names a family; if not, Unsupported, with the list of those known.
+Status checkFamily(const Config &config);
+
+/// Writes the model of the family that `model_type` names.
 Result<FamilyModel> buildFamily(mlir::MLIRContext &context, const ModelSource &source);
 
 } // namespace heddle

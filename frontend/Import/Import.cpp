@@ -79,7 +79,7 @@ static Status checkLowerCase(const SentenceTransformers &sentence, const std::st
 static Status readTokenizer(ImportedModel &model, const std::string &path,
                             const SentenceTransformers &sentence) {
   if (!exists(path)) {
-    model.notes.push_back(fmt::format("{}: not there, the model takes ids only", path));
+    model.notes.push_back("no tokenizer: the model takes ids only");
     return {};
   }
   HEDDLE_TRY(checkLowerCase(sentence, path));
@@ -100,6 +100,8 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   const std::string configPath = inFolder(folder, "config.json");
   const std::string tokenizerPath = inFolder(folder, "tokenizer.json");
   HEDDLE_ASSIGN(const Config config, Config::open(configPath));
+  // Before the weights: a folder of an unknown family may well have them in another format.
+  HEDDLE_TRY(checkFamily(config));
   HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(folder));
   HEDDLE_ASSIGN(FamilyModel family, buildFamily(context, {config, checkpoint, sentence}));
 
@@ -116,9 +118,11 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   SourceHash hash;
   HEDDLE_TRY(hash.add("config.json", configPath));
   HEDDLE_TRY(addIfThere(hash, "tokenizer.json", tokenizerPath));
-  HEDDLE_TRY(addIfThere(hash, "modules.json", inFolder(path, "modules.json")));
-  HEDDLE_TRY(
-      addIfThere(hash, "sentence_bert_config.json", inFolder(folder, "sentence_bert_config.json")));
+  if (sentence) {
+    hash.addText("sentence",
+                 fmt::format("{} {} {}", static_cast<int>(sentence->pooling), sentence->normalize,
+                             sentence->maxSequenceLength.value_or(0)));
+  }
   HEDDLE_TRY(addFiles(hash, checkpoint));
   model.sourceHash = hash.digits();
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));

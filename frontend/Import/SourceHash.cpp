@@ -32,6 +32,12 @@ Status SourceHash::add(std::string_view role, const std::string &path) {
   return {};
 }
 
+void SourceHash::addText(std::string_view role, std::string_view text) {
+  const std::string head = fmt::format("{} {}\n", role, text.size());
+  XXH3_128bits_update(state.get(), head.data(), head.size());
+  XXH3_128bits_update(state.get(), text.data(), text.size());
+}
+
 std::string SourceHash::digits() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);

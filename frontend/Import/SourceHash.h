@@ -23,6 +23,8 @@ public:
   /// Adds a file, mapped and a piece at a time: memory does not grow with it. `role` stands for its
   /// name.
   Status add(std::string_view role, const std::string &path);
+  /// Adds what was understood of files that are not hashed themselves.
+  void addText(std::string_view role, std::string_view text);
   /// 32 hexadecimal digits.
   std::string digits() const;
 

@@ -64,6 +64,8 @@ static ArrayAttr functionAttributes(Builder &builder, const TargetDescription &t
     attributes.push_back(builder.getStrArrayAttr({name, bits}));
   }
   attributes.push_back(builder.getStringAttr("nounwind"));
+  // The binary needs no other library: stores must not become calls of memset.
+  attributes.push_back(builder.getStringAttr("no-builtins"));
   if (isPrivate) {
     // A tile stays one function, shared by all products and seen by a profiler.
     attributes.push_back(builder.getStringAttr("noinline"));

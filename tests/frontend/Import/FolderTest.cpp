@@ -139,6 +139,8 @@ TEST(FolderTest, LowerCaseIsTheTokenizersBusiness) {
   EXPECT_EQ(importStatus(folder.path()).message(),
             folder / "tokenizer.json: the normalizer keeps upper case, but \"do_lower_case\" of "
                      "sentence_bert_config.json is true, expected \"lowercase\": true");
+  folder.files().write("tokenizer.json", "[1]");
+  EXPECT_FALSE(importStatus(folder.path()).ok());
   folder.files().write("tokenizer.json", R"({"normalizer": {"lowercase": true}})");
   EXPECT_TRUE(importStatus(folder.path()).ok());
 }
@@ -157,6 +159,10 @@ TEST(FolderTest, TheHashIsThatOfTheContents) {
   ModelFolder four;
   four.files().write("tokenizer.json", "{}");
   EXPECT_NE(hash, hashOf(four.path()));
+  ModelFolder five, six;
+  writeSentenceModules(five, 72, R"({"max_seq_length": 16})");
+  writeSentenceModules(six, 72, R"({"max_seq_length": 17})");
+  EXPECT_NE(hashOf(five.path()), hashOf(six.path()));
 }
 
 /// A folder with one thing wrong; `{}` in the message is the folder.
@@ -257,6 +263,12 @@ static const FolderCase folderCases[] = {
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt_neo\", known are bert, distilbert, roberta",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
+    {"UnknownModelTypeWithoutWeights",
+     "{}/config.json: \"model_type\" is \"t5\", known are bert, distilbert, roberta",
+     [](ModelFolder &folder) {
+       std::filesystem::remove(folder / "model.safetensors");
+       folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"t5\"");
+     }},
     {"OtherFamily", "{}/config.json: \"dim\" is missing, expected an integer from 1 to 65536",
      config("\"model_type\": \"bert\"", "\"model_type\": \"distilbert\"")},
     {"Heads",

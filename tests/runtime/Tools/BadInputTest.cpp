@@ -147,6 +147,19 @@ TEST_F(BadInputTest, ModelsWithoutWhatIsNeeded) {
               "heddle: encoder.so: no entry \"embed\", expected one of encode\n");
 }
 
+TEST_F(BadInputTest, EntriesWithoutInput) {
+  fixture::ModelSpec idle = fixture::model();
+  for (fixture::EntrySpec &entry : idle.entries) {
+    entry.inputs[0].optional = true;
+  }
+  const std::string path = writeModel("idle.so", idle);
+  const std::string expected = " needs no input, expected one that gives the batch its shape\n";
+  expectError({"embed", path, "--input", texts}, "heddle: idle.so: entry \"embed\"" + expected);
+  expectError({"bench", path, "--shapes", "1x2"}, "heddle: idle.so: entry \"encode\"" + expected);
+  expectError({"run", path, "--inputs", ids, "--outputs", folder.path("o")},
+              "heddle: idle.so: entry \"encode\"" + expected);
+}
+
 TEST_F(BadInputTest, EntriesAndTargets) {
   expectError({"run", model, "--entry", "decode", "--inputs", ids, "--outputs", folder.path("o")},
               "heddle: model.so: no entry \"decode\", expected one of encode, embed\n");
