@@ -25,7 +25,7 @@ class raw_ostream;
 namespace mlir {
 class MLIRContext;
 class Operation;
-}
+} // namespace mlir
 
 namespace heddle {
 

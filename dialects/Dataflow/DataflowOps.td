@@ -107,7 +107,7 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
 def Dataflow_OutputOp : Dataflow_Op<"output", [Pure, ReturnLike, Terminator, HasParent<"GraphOp">]> {
   let summary = "the results of a graph";
   let arguments = (ins Variadic<Dataflow_BufferType>:$values);
-  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let assemblyFormat = "($values^ `:` qualified(type($values)))? attr-dict";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
@@ -124,7 +124,7 @@ def Dataflow_ParameterOp : Dataflow_Op<"parameter",
   }];
   let arguments = (ins FlatSymbolRefAttr:$parameter);
   let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = "$parameter attr-dict `:` type($result)";
+  let assemblyFormat = "$parameter attr-dict `:` qualified(type($result))";
 }
 
 def Dataflow_ColumnsOp : Dataflow_Op<"columns", [Pure]> {
@@ -140,7 +140,7 @@ def Dataflow_ColumnsOp : Dataflow_Op<"columns", [Pure]> {
   }];
   let arguments = (ins Dataflow_BufferType:$source, I64Attr:$first);
   let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = "$source `from` $first attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "$source `from` $first attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
   let hasVerifier = 1;
 }
 
@@ -159,7 +159,7 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
   }];
   let arguments = (ins Dataflow_BufferType:$source);
   let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
   let hasVerifier = 1;
 }
 

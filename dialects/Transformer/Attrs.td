@@ -43,7 +43,7 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
   let summary = "weight algebra on parameters, evaluated tensor by tensor when the binary is written";
   let parameters = (ins EnumParameter<Transformer_ExpressionKind>:$kind,
                         OptionalArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$operands);
-  let assemblyFormat = "$kind custom<ExpressionOperands>($operands)";
+  let assemblyFormat = "`<` $kind `` custom<ExpressionOperands>($operands) `>`";
 }
 
 #endif

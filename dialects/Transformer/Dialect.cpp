@@ -69,5 +69,21 @@ static void printVisibility(OpAsmPrinter &printer, Operation *, VisibilityAttr v
   printer << stringifyVisibility(visibility.getValue());
 }
 
+/// `concat(@a, @b)`, without the brackets an attribute has elsewhere.
+static ParseResult parseExpression(OpAsmParser &parser, ParameterExpressionAttr &expression) {
+  FailureOr<ExpressionKind> kind = FieldParser<ExpressionKind>::parse(parser);
+  SmallVector<FlatSymbolRefAttr> operands;
+  if (failed(kind) || parseExpressionOperands(parser, operands)) {
+    return failure();
+  }
+  expression = ParameterExpressionAttr::get(parser.getContext(), *kind, operands);
+  return success();
+}
+
+static void printExpression(OpAsmPrinter &printer, Operation *, ParameterExpressionAttr expression) {
+  printer << stringifyExpressionKind(expression.getKind());
+  printExpressionOperands(printer, expression.getOperands());
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Transformer/Ops.cpp.inc"

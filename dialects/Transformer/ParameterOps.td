@@ -37,7 +37,7 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
                        OptionalAttr<StrAttr>:$source,
                        OptionalAttr<Transformer_ParameterExpressionAttr>:$expression);
   let assemblyFormat = [{
-    $sym_name `:` $type (`from` $source^)? (`=` $expression^)? attr-dict
+    $sym_name `:` $type (`from` $source^)? (`=` custom<Expression>($expression)^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -3,8 +3,9 @@
 /// What passes report is collected in a fixed order and written as JSON and as lines.
 #include "compiler/Report/Report.h"
 
-#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -48,6 +49,13 @@ TEST_F(ReportTest, namesTheCommonPrefixOfFusedLocations) {
 TEST_F(ReportTest, placesWithoutANameArePositionsInTheText) {
   EXPECT_EQ(heddle::placeName(inFile(7)), "model.mlir:7:3");
   EXPECT_EQ(heddle::placeName(fused({inFile(7), named("pooler")})), "pooler");
+}
+
+TEST_F(ReportTest, describesAnOperationByItsKindAndPlace) {
+  mlir::OwningOpRef<mlir::ModuleOp> ofPooler = mlir::ModuleOp::create(named("pooler"));
+  mlir::OwningOpRef<mlir::ModuleOp> unnamed = mlir::ModuleOp::create(inFile(7));
+  EXPECT_EQ(heddle::describe(*ofPooler), "builtin.module of pooler");
+  EXPECT_EQ(heddle::describe(*unnamed), "builtin.module");
 }
 
 TEST_F(ReportTest, sortsByPassThenPlace) {

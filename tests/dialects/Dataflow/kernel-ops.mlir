@@ -34,9 +34,9 @@ dataflow.kernel @attention : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dat
 
 // Conditions are scalars too.
 // CHECK-LABEL: dataflow.kernel @rows
-// CHECK-SAME: computes #dataflow.rows<width = 384> norm <normalize, 1.000000e-12 : f64> attributes {note = "kept"} {
+// CHECK-SAME: computes #dataflow.rows<width = 384> norm <normalize, 9.9999999999999998E-13 : f64> attributes {note = "kept"} {
 dataflow.kernel @rows : (!dataflow.buffer<[sequences, 384], f32>) -> !dataflow.buffer<[sequences, 384], f32>
-    computes #dataflow.rows<width = 384> norm <normalize, 1.000000e-12 : f64> attributes {note = "kept"} {
+    computes #dataflow.rows<width = 384> norm <normalize, 9.9999999999999998E-13 : f64> attributes {note = "kept"} {
 ^bb0(%x: f32):
   %zero = arith.constant 0.0 : f32
   %above = arith.cmpf ogt, %x, %zero : f32

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels at odd sizes on every target, against their naive twins in double precision: widths that
+/// are no multiple of a vector or panel, head sizes from 1 to 80, sequences from one token to several
+/// blocks of keys.
+#include "frontend/Checkpoint/Safetensors.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace heddle {
+namespace {
+
+constexpr int vocabulary = 61;
+
+/// A matrix of the program and its values.
+struct Matrix {
+  std::string name;
+  int64_t rows;
+  int64_t columns; // 0: a vector
+  std::vector<float> values;
+
+  double at(int64_t row, int64_t column = 0) const {
+    return values[columns == 0 ? row : row * columns + column];
+  }
+};
+
+Matrix randomMatrix(const std::string &name, int64_t rows, int64_t columns, std::mt19937 &random) {
+  Matrix matrix{name, rows, columns, {}};
+  float scale = columns == 0 ? 1.0f : 1.0f / std::sqrt(static_cast<float>(columns));
+  std::normal_distribution<float> normal(0, scale);
+  matrix.values.resize(rows * std::max<int64_t>(columns, 1));
+  std::generate(matrix.values.begin(), matrix.values.end(), [&] { return normal(random); });
+  return matrix;
+}
+
+std::string tensorType(const std::string &shape) { return "tensor<" + shape + "xf32>"; }
+std::string rowsType(int64_t width) { return tensorType("?x" + std::to_string(width)); }
+
+/// Compiles parameters and the body of an entry; the path of the binary.
+std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
+                           const std::string &body) {
+  std::string text;
+  std::vector<SafetensorsTensor> tensors;
+  for (const Matrix &matrix : parameters) {
+    std::vector<int64_t> shape = {matrix.rows};
+    std::string dimensions = std::to_string(matrix.rows);
+    if (matrix.columns > 0) {
+      shape.push_back(matrix.columns);
+      dimensions += "x" + std::to_string(matrix.columns);
+    }
+    text += "transformer.parameter @" + matrix.name + " : " + tensorType(dimensions) + " from \"" +
+            matrix.name + "\"\n";
+    tensors.push_back({matrix.name, Dtype::F32, shape, std::as_bytes(std::span(matrix.values))});
+  }
+  text += "func.func @encode(%ids: tensor<?xi32> {transformer.name = \"input_ids\"}, "
+          "%rows: !transformer.segments) -> (" +
+          rowsType(width) + " {transformer.name = \"out\"}) {\n" + body + "  return %out : " +
+          rowsType(width) + "\n}\n";
+  TemporaryFolder folder;
+  std::string program = folder.write("program.mlir", text);
+  EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
+  return compileModel(program);
+}
+
+std::string gatherText(const std::string &result, const std::string &table, int64_t width) {
+  return "  %" + result + " = transformer.gather @" + table + "[%ids] : " + rowsType(width) + "\n";
+}
+
+// layer_norm(gelu(x W^T + b)) of one row.
+std::vector<double> twinOfRow(const Matrix &x, int32_t id, const Matrix &w, const Matrix &b,
+                              const Matrix &gain, const Matrix &shift) {
+  std::vector<double> row(w.rows);
+  double mean = 0, variance = 0;
+  for (int64_t n = 0; n < w.rows; ++n) {
+    double sum = b.at(n);
+    for (int64_t k = 0; k < w.columns; ++k) {
+      sum += x.at(id, k) * w.at(n, k);
+    }
+    row[n] = sum * 0.5 * (1 + std::erf(sum / std::sqrt(2.0)));
+    mean += row[n] / w.rows;
+  }
+  for (double value : row) {
+    variance += (value - mean) * (value - mean) / w.rows;
+  }
+  for (int64_t n = 0; n < w.rows; ++n) {
+    row[n] = (row[n] - mean) / std::sqrt(variance + 1e-3) * gain.at(n) + shift.at(n);
+  }
+  return row;
+}
+
+class Contract : public testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(Contract, AgreesWithItsTwin) {
+  auto [n, k] = GetParam();
+  std::mt19937 random(n * 1000 + k);
+  Matrix x = randomMatrix("x", vocabulary, k, random), w = randomMatrix("w", n, k, random);
+  Matrix b = randomMatrix("b", n, 0, random), gain = randomMatrix("gain", n, 0, random);
+  Matrix shift = randomMatrix("shift", n, 0, random);
+  std::string type = rowsType(n);
+  std::string binary = compileProgram(
+      {x, w, b, gain, shift}, n,
+      gatherText("x", "x", k) + "  %y = transformer.linear %x, @w, @b : " + rowsType(k) + " -> " +
+          type + "\n  %g = transformer.activate gelu %y : " + type +
+          "\n  %out = transformer.layer_norm %g, @gain, @shift {epsilon = 1.0e-3 : f32} : " + type +
+          "\n");
+  ASSERT_FALSE(binary.empty());
+  for (const std::string &isa : runnableTargets(binary)) {
+    // Every number of rows up to more than two tiles, then several blocks of rows.
+    for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 19, 400}) {
+      Ragged batch = randomSentences(1, 1, vocabulary, rows);
+      batch.ids.resize(rows);
+      for (int i = 0; i < rows; ++i) {
+        batch.ids[i] = (i * 7 + rows) % vocabulary;
+      }
+      batch.lengths = {rows};
+      std::vector<float> out = runBinary(binary, batch, isa)["out"];
+      ASSERT_EQ(out.size(), size_t(rows) * n);
+      for (int row = 0; row < rows; ++row) {
+        std::vector<double> twin = twinOfRow(x, batch.ids[row], w, b, gain, shift);
+        for (int column = 0; column < n; ++column) {
+          ASSERT_NEAR(out[size_t(row) * n + column], twin[column], 3e-5)
+              << isa << " row " << row << " of " << rows << " column " << column;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OddSizes, Contract,
+                         testing::Values(std::pair(2, 1), std::pair(15, 3), std::pair(47, 7),
+                                         std::pair(48, 48), std::pair(49, 5), std::pair(97, 33),
+                                         std::pair(145, 384), std::pair(64, 1537)));
+
+/// Heads, head size, and whether queries see keys after them.
+struct AttentionCase {
+  int heads, size;
+  bool causal;
+};
+
+// One head of one query: softmax(q . k / sqrt(size)) v over the keys it sees.
+std::vector<double> twinOfHead(const Matrix &q, const Matrix &k, const Matrix &v,
+                               std::span<const int32_t> ids, size_t query, int first, int size,
+                               bool causal) {
+  size_t seen = causal ? query + 1 : ids.size();
+  std::vector<double> weights(seen), result(size, 0);
+  double sum = 0, maximum = -INFINITY;
+  for (size_t j = 0; j < seen; ++j) {
+    for (int d = 0; d < size; ++d) {
+      weights[j] += q.at(ids[query], first + d) * k.at(ids[j], first + d);
+    }
+    weights[j] /= std::sqrt(double(size));
+    maximum = std::max(maximum, weights[j]);
+  }
+  for (double &weight : weights) {
+    sum += weight = std::exp(weight - maximum);
+  }
+  for (size_t j = 0; j < seen; ++j) {
+    for (int d = 0; d < size; ++d) {
+      result[d] += weights[j] / sum * v.at(ids[j], first + d);
+    }
+  }
+  return result;
+}
+
+std::string attentionBody(const AttentionCase &c) {
+  int64_t width = c.heads * c.size;
+  std::string rows = rowsType(width), h = std::to_string(c.heads), d = std::to_string(c.size);
+  std::string heads = tensorType("?x" + h + "x" + d), scores = tensorType("?x" + h + "x?");
+  std::string text;
+  for (std::string name : {"q", "k", "v"}) {
+    text += gatherText(name, name, width) + "  %" + name + "h = transformer.split_heads %" + name +
+            " : " + rows + " -> " + heads + "\n";
+  }
+  text += "  %s = transformer.contract \"thd,khd->thk\" %qh, %kh in(%rows, %rows) : " + heads + ", " +
+          heads + " -> " + scores + "\n";
+  char factor[32];
+  std::snprintf(factor, sizeof factor, "%.9e", 1.0 / std::sqrt(double(c.size)));
+  text += std::string("  %z = transformer.scale %s, ") + factor + " : " + scores + "\n";
+  text += std::string("  %m = transformer.mask ") + (c.causal ? "causal" : "all") +
+          " in(%rows, %rows)\n";
+  text += "  %y = transformer.select %m, %z {hidden = -1.0e9 : f32} : " + scores + "\n";
+  text += "  %p = transformer.softmax %y in(%rows) : " + scores + "\n";
+  text += "  %c = transformer.contract \"thk,khd->thd\" %p, %vh in(%rows, %rows) : " + scores +
+          ", " + heads + " -> " + heads + "\n";
+  return text + "  %out = transformer.merge_heads %c : " + heads + " -> " + rows + "\n";
+}
+
+class Attention : public testing::TestWithParam<AttentionCase> {};
+
+TEST_P(Attention, AgreesWithItsTwin) {
+  AttentionCase c = GetParam();
+  int64_t width = c.heads * c.size;
+  std::mt19937 random(c.heads * 100 + c.size);
+  Matrix q = randomMatrix("q", vocabulary, width, random);
+  Matrix k = randomMatrix("k", vocabulary, width, random);
+  Matrix v = randomMatrix("v", vocabulary, width, random);
+  for (Matrix *matrix : {&q, &k}) { // scores of a size that makes softmax uneven
+    for (float &value : matrix->values) {
+      value *= 2 * std::sqrt(float(width));
+    }
+  }
+  std::string binary = compileProgram({q, k, v}, width, attentionBody(c));
+  ASSERT_FALSE(binary.empty());
+  // Shorter than a tile, tails of every kind, and more than two blocks of keys.
+  Ragged batch = randomSentences(12, 70, vocabulary, c.size);
+  std::vector<int32_t> id = {3};
+  batch.append(id);
+  for (int length : {8, 256, 257, 600}) {
+    std::vector<int32_t> sentence(length);
+    std::generate(sentence.begin(), sentence.end(), [&] { return int(random() % vocabulary); });
+    batch.append(sentence);
+  }
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::vector<float> out = runBinary(binary, batch, isa)["out"];
+    ASSERT_EQ(out.size(), batch.ids.size() * width);
+    size_t first = 0;
+    for (int32_t length : batch.lengths) {
+      auto ids = std::span(batch.ids).subspan(first, length);
+      for (int32_t query = 0; query < length; query += length > 100 ? 37 : 1) {
+        for (int head = 0; head < c.heads; ++head) {
+          auto twin = twinOfHead(q, k, v, ids, query, head * c.size, c.size, c.causal);
+          for (int d = 0; d < c.size; ++d) {
+            ASSERT_NEAR(out[(first + query) * width + head * c.size + d], twin[d], 2e-5)
+                << isa << " length " << length << " query " << query << " head " << head;
+          }
+        }
+      }
+      first += length;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OddSizes, Attention,
+                         testing::Values(AttentionCase{1, 1, false}, AttentionCase{3, 7, false},
+                                         AttentionCase{2, 16, true}, AttentionCase{3, 24, false},
+                                         AttentionCase{2, 33, true}, AttentionCase{12, 32, false},
+                                         AttentionCase{1, 64, false}, AttentionCase{2, 80, true}));
+
+} // namespace
+} // namespace heddle
