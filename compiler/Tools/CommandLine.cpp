@@ -8,28 +8,82 @@
 
 namespace heddle {
 
-std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
-  CLI::App app("Compiles Transformer variants to one binary.", "heddlec");
-  app.add_option("INPUT", line.input, "a model folder, or a program FILE.mlir")->required();
+static void declareOptions(CLI::App &app, CommandLine &line) {
+  app.add_option("INPUT", line.input, "a model folder, or a program FILE.mlir");
   app.add_option("-o", line.output, "the binary OUT.so, or the program after --stop-after");
   app.add_option("--target", line.targets, "targets of the binary, separated by commas, or native")
       ->capture_default_str();
   app.add_option("--precision", line.precision, "of weights and products")->capture_default_str();
   app.add_option("--emit", line.emitPhase, "print the program after a phase");
   app.add_option("--stop-after", line.stopAfter, "write the program after a phase to -o");
-  app.add_option("--start-at", line.startAt, "the first phase to run: INPUT is the result of the one before");
+  app.add_option("--start-at", line.startAt,
+                 "the first phase to run: INPUT is the result of the one before");
   app.add_option("--report", line.reportFile,
                  "write every candidate of every pass, taken or not, and why, as JSON");
   app.add_option("--disable-pass", line.disabledPasses, "leave a pass out; may be repeated")
       ->allow_extra_args(false);
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);
+  // Arguments that nobody asked for are reported below, in the project's form.
+  app.allow_extras();
+}
+
+static int usage(const std::string &message) {
+  std::fprintf(stderr, "heddlec: %s\nheddlec: see 'heddlec --help'\n", message.c_str());
+  return 2;
+}
+
+static int withoutValue(const std::string &option) {
+  return usage(option + " has no value, expected one after it");
+}
+
+/// CLI11 says "--report: At Most 1 required but received 2" and "--report: 1 required TEXT missing".
+static int reportMismatch(const CLI::ArgumentMismatch &error) {
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  return text.find("received") == std::string::npos
+             ? withoutValue(option)
+             : usage(option + " is given more than once, expected it once");
+}
+
+/// The option that took another option for its value, as in `--report -o OUT.so`.
+static const CLI::Option *optionWithoutValue(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options()) {
+    for (const std::string &value : option->results()) {
+      if (value.starts_with("-") && app.get_option_no_throw(value) != nullptr) {
+        return option;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
+  CLI::App app("Compiles Transformer variants to one binary.", "heddlec");
+  declareOptions(app, line);
+  for (int argument = 1; argument < argc; ++argument) {
+    // CLI11 would take the next argument for the value.
+    const std::string text = argv[argument];
+    if (text.starts_with("--") && text.ends_with("=")) {
+      return withoutValue(text.substr(0, text.size() - 1));
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &request) {
     return app.exit(request);
+  } catch (const CLI::ArgumentMismatch &error) {
+    return reportMismatch(error);
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "heddlec: %s\nheddlec: see 'heddlec --help'\n", error.what());
-    return 2;
+    return usage(error.what());
+  }
+  if (const CLI::Option *option = optionWithoutValue(app)) {
+    return withoutValue(option->get_name());
+  }
+  if (const std::vector<std::string> rest = app.remaining(); !rest.empty()) {
+    return usage("unexpected argument '" + rest.front() + "'");
+  }
+  if (line.input.empty()) {
+    return usage("no INPUT, expected a model folder or a program FILE.mlir");
   }
   return std::nullopt;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle-opt: reads a program, runs single passes on it, and prints it. For tests and for looking at
-/// what one pass does; heddlec runs whole phases. `--remarks-filter=heddle` prints what passes report.
+/// heddle-opt: reads a program, runs single passes on it, and prints it. For tests and for looking
+/// at what one pass does; heddlec runs whole phases. `--remarks-filter=heddle` prints what the
+/// passes report.
 #include "compiler/Passes.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"

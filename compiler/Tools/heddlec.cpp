@@ -10,6 +10,7 @@
 #include "frontend/Tokenizer/TokenizerImport.h"
 #include "runtime/Base/AtomicFile.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -19,6 +20,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <csignal>
 #include <unistd.h>
 
 using namespace mlir;
@@ -129,7 +131,12 @@ static Status parsePhases(const CommandLine &line, Task &task) {
     return usage(llvm::Twine("--emit=") + line.emitPhase + " is after --stop-after=" + line.stopAfter);
   }
   if (task.last < task.first && !(task.last == Phase::Model && !start)) {
-    return usage(llvm::Twine("--start-at=") + line.startAt + " is after the last phase, " + phaseName(task.last));
+    return usage(llvm::Twine("--start-at=") + line.startAt + " is after the last phase, " +
+                 phaseName(task.last));
+  }
+  // The phase before the first is the program as it was read.
+  if (start && task.print && static_cast<int>(*task.print) < static_cast<int>(task.first) - 1) {
+    return usage(llvm::Twine("--emit=") + line.emitPhase + " is before --start-at=" + line.startAt);
   }
   return {};
 }
@@ -165,8 +172,21 @@ static Result<std::string> programText(ModuleOp module, Phase phase) {
   return text;
 }
 
+// Not by the name /dev/stdout: of a redirected one, that is the file, which would be replaced.
+static Status writeStandardOutput(llvm::StringRef text) {
+  llvm::raw_fd_ostream stream(STDOUT_FILENO, /*shouldClose=*/false, /*unbuffered=*/true);
+  stream << text;
+  const std::error_code error = stream.error();
+  stream.clear_error();
+  return error ? HEDDLE_ERROR(InputOutput, "standard output: cannot write: " + error.message())
+               : Status();
+}
+
 static Status writeText(const std::string &text, const std::string &path) {
-  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::open(path.empty() || path == "-" ? "/dev/stdout" : path));
+  if (path.empty() || path == "-") {
+    return writeStandardOutput(text);
+  }
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::open(path));
   HEDDLE_TRY(file.write(text));
   return file.commit();
 }
@@ -228,6 +248,36 @@ static Status link(ImportedModel &model, const Report &report, const CommandLine
   return linkModel(*model.module, source, facts, line.output);
 }
 
+/// Refuses a program of another phase than the first to run expects, where a pass would only say that
+/// it does not understand it. Earlier phases leave what is of a later one as it is.
+static Status checkPhase(ModuleOp program, const Task &task, const std::string &input) {
+  ModuleOp kernels;
+  for (auto nested : program.getOps<ModuleOp>()) {
+    if (nested.getSymName() && findTarget(*nested.getSymName())) {
+      kernels = nested;
+      break;
+    }
+  }
+  if (task.first > Phase::Kernels && !kernels) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        input + ": has no kernel module, expected one named after a target, " +
+                            targetNames() + ", or --start-at=kernels or earlier");
+  }
+  if (!kernels) {
+    return {};
+  }
+  const std::string found = input + ": has the kernel module '" + kernels.getSymName()->str() + "'";
+  if (task.first <= Phase::Kernels) {
+    return HEDDLE_ERROR(InvalidArgument, found + " already, expected --start-at=llvm or asm");
+  }
+  const bool isLowered = kernels.getOps<func::FuncOp>().empty();
+  if (task.first == Phase::Assembly && !isLowered) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        found + ", not in the llvm dialect yet, expected --start-at=llvm");
+  }
+  return {};
+}
+
 static Status compile(const CommandLine &line, const Task &task) {
   Progress progress;
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -235,6 +285,7 @@ static Status compile(const CommandLine &line, const Task &task) {
   Report report(context);
   progress.phase("model");
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input));
+  HEDDLE_TRY(checkPhase(*model.module, task, line.input));
   for (const std::string &note : model.notes) {
     llvm::errs() << "heddlec: note: " << note << "\n";
   }
@@ -256,13 +307,18 @@ static Status compile(const CommandLine &line, const Task &task) {
       break;
     }
   }
+  // Before the binary: when anything fails, there is none.
+  HEDDLE_TRY(writeReport(report, line.reportFile));
   if (task.last == Phase::SharedObject) {
     HEDDLE_TRY(link(model, report, line, std::move(facts)));
   }
-  return writeReport(report, line.reportFile);
+  return {};
 }
 
 int main(int argc, char **argv) {
+  // A reader that goes away, or a file above its limit, is an error of writing as any other.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   CommandLine line;
   if (std::optional<int> code = parseCommandLine(argc, argv, line)) {
     return *code;

@@ -22,11 +22,12 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C1: `computes` is one of contract, attention, rows, gather, pool, nest.
     - C2: the operands are buffers, as many as `computes`, the region and the norm take, and there
       is one result.
-    - C3: the region is one block of pure scalar maths (`arith`, `math`) on f32 that yields one value.
+    - C3: the region is one block of pure scalar maths (`arith`, `math`) on f32 and conditions that
+      yields one value.
     - C4: element-wise operands are rows of the result's shape, or vectors of its width.
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
-    - C6: only contract, rows, gather and pool have a norm; attention has a trivial region; the epsilon
-      of a norm is finite and not negative.
+    - C6: only contract, rows, gather and pool have a norm; attention has a trivial region; the
+      epsilon of a norm is finite and not negative.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -41,13 +42,16 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
                        AnyAttr:$computes, OptionalAttr<Dataflow_NormAttr>:$norm);
   let regions = (region SizedRegion<1>:$epilogue);
   let assemblyFormat = [{
-    $sym_name `:` $function_type `computes` $computes (`norm` $norm^)? attr-dict-with-keyword $epilogue
+    $sym_name `:` $function_type `computes` $computes (`norm` $norm^)? attr-dict-with-keyword
+    $epilogue
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::FunctionType getKernelType() { return getFunctionType(); }
     BufferType getResultBuffer() { return ::llvm::cast<BufferType>(getKernelType().getResult(0)); }
-    BufferType getOperandBuffer(unsigned i) { return ::llvm::cast<BufferType>(getKernelType().getInput(i)); }
+    BufferType getOperandBuffer(unsigned i) {
+      return ::llvm::cast<BufferType>(getKernelType().getInput(i));
+    }
     /// Inputs of what it computes; they come first.
     unsigned getNumInputs();
     /// Element-wise operands of the epilogue; they follow the inputs.
@@ -55,7 +59,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
       return ::llvm::isa<NestAttr>(getComputes()) ? 0 : getEpilogue().front().getNumArguments() - 1;
     }
     /// Weight and bias of a layer norm; they come last.
-    unsigned getNumNormOperands() { return getNorm() && getNorm()->getKind() == NormKind::LayerNorm ? 2 : 0; }
+    unsigned getNumNormOperands() {
+      return getNorm() && getNorm()->getKind() == NormKind::LayerNorm ? 2 : 0;
+    }
     /// Whether the epilogue returns its first argument unchanged.
     bool hasTrivialEpilogue();
   }];
@@ -140,7 +146,9 @@ def Dataflow_ColumnsOp : Dataflow_Op<"columns", [Pure]> {
   }];
   let arguments = (ins Dataflow_BufferType:$source, I64Attr:$first);
   let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = "$source `from` $first attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $source `from` $first attr-dict `:` qualified(type($source)) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
@@ -159,7 +167,9 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
   }];
   let arguments = (ins Dataflow_BufferType:$source);
   let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $source attr-dict `:` qualified(type($source)) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 

@@ -138,27 +138,6 @@ static int64_t multiplyWidth(int64_t heads, int64_t size) {
                                                                          : BufferType::kLongest - 1;
 }
 
-/// C5 for the axes of a nest: one letter a dimension.
-static LogicalResult verifyNest(KernelOp kernel, NestAttr nest) {
-  auto verifyAxes = [&](const Twine &name, StringRef axes, BufferType buffer) -> LogicalResult {
-    if (!buffer.getElementType().isF32() || axes.size() != buffer.getShape().size()) {
-      return kernel.emitOpError("expects ")
-             << name << " of f32 with axes '" << axes << "', got " << buffer;
-    }
-    return success();
-  };
-  if (nest.getAxes().getValue().count("->") != 1) {
-    return kernel.emitOpError("expects axes 'axes,...->axes', got ") << nest.getAxes();
-  }
-  for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
-    if (failed(
-            verifyAxes("input #" + Twine(i), nest.getInputAxes(i), kernel.getOperandBuffer(i)))) {
-      return failure();
-    }
-  }
-  return verifyAxes("a result", nest.getResultAxes(), kernel.getResultBuffer());
-}
-
 /// C5 for the inputs and the result of `computes`. `rows` is the result's first dimension.
 static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
   Type f32 = Float32Type::get(kernel.getContext());
@@ -205,7 +184,15 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
         return success(succeeded(result({BufferType::kSequences, pool.getWidth()})) &&
                        succeeded(input(0, {BufferType::kTokens, pool.getWidth()}, f32)));
       })
-      .Default([&](Attribute nest) { return verifyNest(kernel, cast<NestAttr>(nest)); });
+      .Default([&](Attribute computes) {
+        auto nest = cast<NestAttr>(computes);
+        SmallVector<BufferType> inputs;
+        for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
+          inputs.push_back(kernel.getOperandBuffer(i));
+        }
+        return nest.verifyBuffers([&] { return kernel.emitOpError(); }, inputs,
+                                  kernel.getResultBuffer());
+      });
 }
 
 /// C4, and C5 for the norm's weight and bias.

@@ -125,6 +125,11 @@ def Dataflow_NestAttr : Dataflow_Attr<"Nest", "nest"> {
     a dimension `tokens` or `sequences` it counts rows of the batch, where it meets `longest` it
     counts from the first row of the sequence. Entries beyond the row's own sequence are not written.
     With `hidden`, the term is that number wherever row k comes after row t: a causal mask.
+
+    Axes t and k are run-time sizes; every other axis has one constant size. The result has axis t
+    if any operand has it, and else axis k: of tokens, or of sequences, which is then the only
+    run-time size. The last axis of a softmax is another than that.
+
     The unfused twin of every fast kernel: slow, and obviously right.
   }];
   let parameters = (ins "::mlir::StringAttr":$axes, EnumParameter<Dataflow_ReductionKind>:$reduction,
@@ -138,6 +143,10 @@ def Dataflow_NestAttr : Dataflow_Attr<"Nest", "nest"> {
     ::llvm::StringRef getResultAxes() const { return getAxes().getValue().split("->").second; }
     /// How many inputs the specification names: none before an arrow at its beginning.
     unsigned getNumInputs() const;
+    /// Checks the constraints on axes against the buffers, one for each input.
+    ::llvm::LogicalResult verifyBuffers(
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError,
+        ::llvm::ArrayRef<BufferType> inputs, BufferType result) const;
   }];
 }
 

@@ -80,7 +80,8 @@ static ParseResult parseExpression(OpAsmParser &parser, ParameterExpressionAttr 
   return success();
 }
 
-static void printExpression(OpAsmPrinter &printer, Operation *, ParameterExpressionAttr expression) {
+static void printExpression(OpAsmPrinter &printer, Operation *,
+                            ParameterExpressionAttr expression) {
   printer << stringifyExpressionKind(expression.getKind());
   printExpressionOperands(printer, expression.getOperands());
 }

@@ -2,9 +2,11 @@
 ///
 /// heddle run: the tensors of one file through one entry into another file.
 #include "frontend/Checkpoint/Safetensors.h"
+#include "runtime/Base/Utf8.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/RunTensors.h"
 
+#include <cstdio>
 #include <fmt/format.h>
 #include <span>
 #include <vector>
@@ -46,6 +48,11 @@ Status execute(const RunOptions &options) {
   HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(options.inputs));
   HEDDLE_ASSIGN(const RunInputs inputs,
                 readRunInputs(*entry, *shaping, file.tensors(), options.inputs));
+  for (const std::string &name : inputs.ignored) {
+    // Not in silence: it may be a misspelt mask.
+    fmt::print(stderr, "heddle: note: tensor {} is no input of entry \"{}\": ignored\n",
+               quote(name), entry->name);
+  }
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(const std::vector<std::vector<float>> values,
                 runEntry(session, *entry, inputs, options.inputs));

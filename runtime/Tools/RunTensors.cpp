@@ -37,23 +37,25 @@ static Result<std::vector<int32_t>> integersOf(const SafetensorsTensor &tensor,
   return values;
 }
 
-/// Refuses tensors that nothing of the entry is named after: a misspelt mask must not be ignored.
-static Status checkNames(const EntryInfo &entry, std::span<const SafetensorsTensor> tensors,
-                         std::string_view where) {
-  std::vector<std::string_view> known;
-  for (const PortInfo &input : entry.inputs) {
-    known.push_back(input.name);
-  }
-  known.push_back(maskName);
-  known.push_back(lengthsName);
+/// The tensors that nothing of the entry is named after: a file may hold more than inputs, such as
+/// the outputs that are expected.
+static std::vector<std::string> namesIgnored(const EntryInfo &entry,
+                                             std::span<const SafetensorsTensor> tensors) {
+  std::vector<std::string> ignored;
   for (const SafetensorsTensor &tensor : tensors) {
-    if (std::find(known.begin(), known.end(), tensor.name) == known.end()) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{} is no input of entry \"{}\", expected {}",
-                                      tensorWhere(where, tensor.name), entry.name,
-                                      fmt::join(known, ", ")));
+    const bool known =
+        tensor.name == maskName || tensor.name == lengthsName ||
+        std::any_of(entry.inputs.begin(), entry.inputs.end(),
+                    [&](const PortInfo &input) { return input.name == tensor.name; });
+    if (!known) {
+      ignored.push_back(tensor.name);
     }
   }
+  return ignored;
+}
+
+static Status checkInputs(const EntryInfo &entry, std::span<const SafetensorsTensor> tensors,
+                          std::string_view where) {
   for (const PortInfo &input : entry.inputs) {
     if (!input.optional && findTensor(tensors, input.name) == nullptr) {
       return HEDDLE_ERROR(InvalidArgument,
@@ -133,9 +135,10 @@ static Status checkLimit(const PortInfo &input, const PaddedBatch &batch,
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors,
                                 std::string_view where) {
-  HEDDLE_TRY(checkNames(entry, tensors, where));
+  HEDDLE_TRY(checkInputs(entry, tensors, where));
   const SafetensorsTensor &ids = *findTensor(tensors, shaping.name);
   RunInputs inputs;
+  inputs.ignored = namesIgnored(entry, tensors);
   HEDDLE_ASSIGN(inputs.batch, batchOf(ids, tensors, where));
   for (const PortInfo &input : entry.inputs) {
     const SafetensorsTensor *tensor = findTensor(tensors, input.name);

@@ -20,12 +20,14 @@ struct RunInputs {
   /// Names of inputs of the entry, and the ids of all tokens for each.
   std::vector<std::string> names;
   std::vector<std::vector<int32_t>> values;
+  /// Names of tensors that are no inputs of the entry, in the order of the file.
+  std::vector<std::string> ignored;
 };
 
 /// Checks the tensors of a file against an entry, and takes the padding away. The tensors are the
 /// inputs of the entry by name, [B,S] with an optional "attention_mask" [B,S], or [tokens] with
-/// optional "lengths" [sequences] (one sequence without); I32 or I64. `shaping` is the input that
-/// gives the batch its shape. `where` begins every message.
+/// optional "lengths" [sequences] (one sequence without); I32 or I64. Other tensors are ignored.
+/// `shaping` is the input that gives the batch its shape. `where` begins every message.
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where);
 

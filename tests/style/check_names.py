@@ -13,7 +13,7 @@ IN_PATH = re.compile(rf"(?:^|[a-z0-9_/.-])(?:{WORDS})(?=$|[A-Z0-9_/.-])|"
 TYPE = re.compile(rf"^\s*(?:class|struct|enum(?: class)?)\s+(?:\[\[\w+\]\]\s*)?"
                   rf"(\w*(?:{WORDS})(?![a-z])\w*)(?!\w*;)", re.M)
 # Names in which the word has its own meaning: expressions that are common to several users.
-MEANT = re.compile(r"EliminateCommon")
+MEANT = re.compile(r"[Ee]liminate-?[Cc]ommon")
 LONGEST = 70
 
 findings = []

@@ -56,14 +56,13 @@ struct Attention {
   // Of the sequence and head at hand:
   Value firstRow = {}; // of the sequence
   Value keyCount = {};
-  Value pitch = {}; // keys rounded up to whole register tiles
+  Value pitch = {}; // keys rounded up to whole vectors
 };
 } // namespace
 
-// Whole register tiles of scores that cover the keys.
+// Whole vectors that cover the keys.
 static Value roundUpKeys(Attention &a, Value keys) {
-  int64_t step = kScoreVectors * a.code.lanes;
-  return a.code.multiply(a.code.divideUp(keys, step), step);
+  return a.code.multiply(a.code.divideUp(keys, a.code.lanes), a.code.lanes);
 }
 
 // A square of vectors, transposed: result[i] lane j is input[j] lane i.
@@ -119,24 +118,25 @@ static void transposeKeys(Attention &a, Value head) {
   });
 }
 
-// Products of one register tile: rows of queries times kScoreVectors vectors of keys from `keys` on.
-static SmallVector<Value> scoreTile(Attention &a, ArrayRef<Value> queries, Value keys) {
+// Products of one register tile: rows of queries times some vectors of keys from `keys` on.
+static SmallVector<Value> scoreTile(Attention &a, ArrayRef<Value> queries, Value keys,
+                                    int64_t vectors) {
   VectorCode &code = a.code;
   int64_t size = a.computes.getKeySize(), unroll = size % 4 == 0 ? 4 : 1;
-  SmallVector<Value> sums(a.rows * kScoreVectors, code.splat(0));
+  SmallVector<Value> sums(a.rows * vectors, code.splat(0));
   return code.loop(
       code.integer(0), code.integer(size), unroll, sums, [&](Value first, ValueRange carried) {
         SmallVector<Value> next(carried);
         for (int64_t u = 0; u < unroll; ++u) {
           Value d = code.add(first, u), line = code.at(keys, code.multiply(d, a.pitch));
           SmallVector<Value> loaded;
-          for (int64_t v = 0; v < kScoreVectors; ++v) {
+          for (int64_t v = 0; v < vectors; ++v) {
             loaded.push_back(code.loadVector(code.at(line, v * code.lanes)));
           }
           for (int64_t r = 0; r < a.rows; ++r) {
             Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
-            for (int64_t v = 0; v < kScoreVectors; ++v) {
-              Value &sum = next[r * kScoreVectors + v];
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value &sum = next[r * vectors + v];
               sum = code.fma(q, loaded[v], sum);
             }
           }
@@ -153,23 +153,29 @@ static SmallVector<Value> emitScores(Attention &a, ArrayRef<Value> queries, Valu
   VectorCode &code = a.code;
   float scale = a.computes.getScale().getValue().convertToFloat();
   Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
-  SmallVector<Value> maxima(a.rows, code.splat(kLowest));
+  auto tile = [&](Value j, ValueRange carried, int64_t vectors) {
+    Value keys = code.at(a.keysTransposed, code.add(firstKey, j));
+    SmallVector<Value> sums = scoreTile(a, queries, keys, vectors), next(carried);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value first = code.add(j, v * code.lanes);
+        Value score = code.multiplyFloat(sums[r * vectors + v], factor);
+        score = code.keepBelow(score, first, limits[r], kLowest);
+        code.storeVector(score, code.at(a.scores, code.add(first, r * kKeyBlock)));
+        next[r] = code.maximum(score, next[r]);
+      }
+    }
+    return next;
+  };
+  // Tiles of kScoreVectors vectors, then what is left one by one.
   int64_t step = kScoreVectors * code.lanes;
-  return code.loop(
-      code.integer(0), roundUpKeys(a, count), step, maxima, [&](Value j, ValueRange carried) {
-        Value keys = code.at(a.keysTransposed, code.add(firstKey, j));
-        SmallVector<Value> sums = scoreTile(a, queries, keys), next(carried);
-        for (int64_t r = 0; r < a.rows; ++r) {
-          for (int64_t v = 0; v < kScoreVectors; ++v) {
-            Value first = code.add(j, v * code.lanes);
-            Value score = code.multiplyFloat(sums[r * kScoreVectors + v], factor);
-            score = code.keepBelow(score, first, limits[r], kLowest);
-            code.storeVector(score, code.at(a.scores, code.add(first, r * kKeyBlock)));
-            next[r] = code.maximum(score, next[r]);
-          }
-        }
-        return next;
-      });
+  Value end = roundUpKeys(a, count), whole = code.multiply(code.divide(end, step), step);
+  SmallVector<Value> maxima(a.rows, code.splat(kLowest));
+  maxima = code.loop(code.integer(0), whole, step, maxima, [&](Value j, ValueRange carried) {
+    return tile(j, carried, kScoreVectors);
+  });
+  return code.loop(whole, end, code.lanes, maxima,
+                   [&](Value j, ValueRange carried) { return tile(j, carried, 1); });
 }
 
 // scores[r][j] = 2^(scores[r][j] - maxima[r]), for kRowsTogether rows from `first` on; the sums of
@@ -182,13 +188,15 @@ static void emitWeights(Attention &a, int64_t first, int64_t rows, Value count) 
   }
   sums = code.loop(
       code.integer(0), roundUpKeys(a, count), code.lanes, sums, [&](Value j, ValueRange carried) {
-        SmallVector<Value> next;
+        SmallVector<Value> places, weights, next;
         for (int64_t r = 0; r < rows; ++r) {
-          Value place = code.at(a.scores, code.add(j, (first + r) * kKeyBlock));
-          Value shifted = code.subtractFloat(code.loadVector(place), maxima[r]);
-          Value weight = math::Exp2Op::create(code.builder, code.location, shifted);
-          code.storeVector(weight, place);
-          next.push_back(code.addFloat(carried[r], weight));
+          places.push_back(code.at(a.scores, code.add(j, (first + r) * kKeyBlock)));
+          Value shifted = code.subtractFloat(code.loadVector(places[r]), maxima[r]);
+          weights.push_back(math::Exp2Op::create(code.builder, code.location, shifted));
+        }
+        for (int64_t r = 0; r < rows; ++r) {
+          code.storeVector(weights[r], places[r]);
+          next.push_back(code.addFloat(carried[r], weights[r]));
         }
         return next;
       });
@@ -359,7 +367,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
 KernelScratch attentionScratch(dataflow::AttentionAttr computes) {
   uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
   uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes +
-                   computes.getKeySize() * kScoreVectors * kMostLanes;
+                   computes.getKeySize() * kMostLanes;
   return {fixed * 4, static_cast<uint64_t>(computes.getKeySize()) * 4};
 }
 

@@ -151,21 +151,42 @@ struct Destination {
 };
 } // namespace
 
-// Takes `count` rows of sums of one panel through the epilogue; `width` columns of it count.
-static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
-                       Value column, int64_t width) {
-  code.loop(code.integer(0), count, 1, [&](Value r) {
-    Value from = code.at(sums, code.multiply(r, HEDDLE_PANEL));
-    Value line = code.add(row, r);
+// Takes `rows` rows of sums of one panel, from number `first` of the tile on, through the epilogue;
+// `width` columns of it count. All vectors are loaded before any is stored, so that their chains of
+// maths can run side by side.
+static void storeRows(VectorCode &code, const Destination &to, Value sums, Value row, Value first,
+                      int64_t rows, Value column, int64_t width) {
+  SmallVector<std::tuple<Value, Value, int64_t>> results;
+  for (int64_t r = 0; r < rows; ++r) {
+    Value number = code.add(first, r), line = code.add(row, number);
+    Value from = code.at(sums, code.multiply(number, HEDDLE_PANEL));
     for (int64_t v = 0; v * code.lanes < width; ++v) {
       int64_t valid = code.validLanes(v, width);
       Value at = code.add(column, v * code.lanes);
       Value value = code.loadVector(code.at(from, v * code.lanes));
       value = to.epilogue.apply(code, value, line, at, valid);
-      code.storeVector(
-          value, code.at(to.result, code.add(code.multiply(line, to.rowElements), at)), valid);
+      results.push_back(
+          {value, code.at(to.result, code.add(code.multiply(line, to.rowElements), at)), valid});
     }
+  }
+  for (auto [value, place, valid] : results) {
+    code.storeVector(value, place, valid);
+  }
+}
+
+// Takes `count` rows of sums of one panel through the epilogue.
+static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
+                       Value column, int64_t width) {
+  // As many rows together as there are registers for: six vectors of sixteen lanes.
+  int64_t together = std::max<int64_t>(1, 6 * code.lanes / HEDDLE_PANEL);
+  Value whole = code.multiply(code.divide(count, together), together);
+  code.loop(code.integer(0), whole, together, [&](Value first) {
+    storeRows(code, to, sums, row, first, together, column, width);
   });
+  if (together > 1) {
+    code.loop(whole, count, 1,
+              [&](Value first) { storeRows(code, to, sums, row, first, 1, column, width); });
+  }
 }
 
 // All tiles of one panel for the rows [first, last): divided evenly, so that no tile is a small

@@ -18,6 +18,10 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -115,18 +119,35 @@ static Value exp2OfFraction(const Arithmetic &a, Value f) {
   return a.polynomial(f, coefficients);
 }
 
+// Whether the type is one that AVX-512's instructions for exponents take.
+static bool isScalable(const Arithmetic &a) {
+  auto vector = dyn_cast<VectorType>(a.type);
+  return a.hasScale && vector && vector.getNumElements() == 16;
+}
+
+static Value callIntrinsic(const Arithmetic &a, StringRef name, ValueRange arguments) {
+  return LLVM::CallIntrinsicOp::create(a.builder, a.location, a.type,
+                                       a.builder.getStringAttr(name), arguments)
+      .getResult(0);
+}
+
+static Value maskOfAll(const Arithmetic &a) {
+  return arith::ConstantIntOp::create(a.builder, a.location, a.builder.getIntegerType(16), -1);
+}
+
+static Value number32(const Arithmetic &a, int32_t value) {
+  return arith::ConstantIntOp::create(a.builder, a.location, a.builder.getI32Type(), value);
+}
+
+// The current rounding mode, for intrinsics that could be given another.
+static constexpr int32_t kCurrentRounding = 4;
+
 // p * 2^n for p near 1 where the result may leave the normal range.
 static Value scale(const Arithmetic &a, Value p, const Rounded &n) {
-  auto vector = dyn_cast<VectorType>(a.type);
-  if (a.hasScale && vector && vector.getNumElements() == 16) {
+  if (isScalable(a)) {
     // One instruction that rounds into the denormal range correctly.
-    Value mask = arith::ConstantIntOp::create(a.builder, a.location, a.builder.getIntegerType(16), -1);
-    Value rounding = arith::ConstantIntOp::create(a.builder, a.location, a.builder.getI32Type(), 4);
-    return LLVM::CallIntrinsicOp::create(
-               a.builder, a.location, a.type,
-               a.builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
-               ValueRange{p, n.whole, p, mask, rounding})
-        .getResult(0);
+    return callIntrinsic(a, "llvm.x86.avx512.mask.scalef.ps.512",
+                         {p, n.whole, p, maskOfAll(a), number32(a, kCurrentRounding)});
   }
   // In two steps, because 2^n itself may be out of range.
   Value number = arith::FPToSIOp::create(a.builder, a.location, a.integers(), n.whole);
@@ -144,6 +165,13 @@ static Value scaleNormal(const Arithmetic &a, Value p, const Rounded &n) {
 }
 
 static Value emitExp2(const Arithmetic &a, Value x) {
+  if (isScalable(a)) {
+    // x - round(x) in one instruction, which is right for infinities too.
+    Value zero = number32(a, 0);
+    Value rest = callIntrinsic(a, "llvm.x86.avx512.mask.reduce.ps.512",
+                               {x, zero, x, maskOfAll(a), number32(a, kCurrentRounding)});
+    return scale(a, exp2OfFraction(a, rest), {a.subtract(x, rest), rest, {}});
+  }
   Rounded n = roundToWhole(a, a.atLeast(a.atMost(x, 129.0f), -151.0f));
   return scale(a, exp2OfFraction(a, n.rest), n);
 }
@@ -210,6 +238,40 @@ static Value emitTanh(const Arithmetic &a, Value x) {
   return a.select(a.less(magnitude, a.number(0.625f)), inner, outer);
 }
 
+// Orders a block by the length of the chain that leads to each operation. The functions above are
+// long chains of dependent operations; written one after the other, those of one vector fill the
+// processor's scheduler before it sees the next vector. Side by side they keep its ports busy.
+// Memory is read and written in the order it was.
+static void interleaveChains(Block &block) {
+  llvm::DenseMap<Operation *, unsigned> depths;
+  unsigned lastMemory = 0;
+  struct Place {
+    unsigned depth, number;
+    Operation *op;
+  };
+  SmallVector<Place> order;
+  for (Operation &op : block.without_terminator()) {
+    unsigned depth = 0;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        auto found = depths.find(operand.getDefiningOp());
+        depth = std::max(depth, found == depths.end() ? 0 : found->second + 1);
+      }
+    });
+    if (!isMemoryEffectFree(&op)) {
+      lastMemory = depth = std::max(depth, lastMemory);
+    }
+    depths[&op] = depth;
+    order.push_back({depth, static_cast<unsigned>(order.size()), &op});
+  }
+  llvm::sort(order, [](const Place &a, const Place &b) {
+    return std::tie(a.depth, a.number) < std::tie(b.depth, b.number);
+  });
+  for (const Place &place : order) {
+    place.op->moveBefore(&block, block.without_terminator().end());
+  }
+}
+
 namespace {
 struct ExpandMath : impl::ExpandMathPassBase<ExpandMath> {
   using Base::Base;
@@ -221,8 +283,13 @@ struct ExpandMath : impl::ExpandMathPassBase<ExpandMath> {
         found.push_back(op);
       }
     });
+    llvm::SetVector<Block *> blocks;
     for (Operation *op : found) {
+      blocks.insert(op->getBlock());
       expand(op);
+    }
+    for (Block *block : blocks) {
+      interleaveChains(*block);
     }
   }
 

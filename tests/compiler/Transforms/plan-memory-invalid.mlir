@@ -7,12 +7,12 @@ dataflow.graph @ids(%x: !dataflow.buffer<[tokens], i32> {dataflow.name = "x", da
 
 // -----
 
-dataflow.kernel @square : (!dataflow.buffer<[tokens, 4], f32>) -> !dataflow.buffer<[tokens, sequences], f32> computes #dataflow.nest<"td->te", none> {
+dataflow.kernel @square : (!dataflow.buffer<[tokens, 4], f32>) -> !dataflow.buffer<[tokens, tokens], f32> computes #dataflow.nest<"td->tk", none> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 dataflow.graph @squares(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "y"}) {
-  // expected-error@+1 {{'dataflow.dispatch' op has a result '!dataflow.buffer<[tokens, sequences], f32>' whose size is no multiple of tokens, sequences or tokens * longest}}
-  %0 = dataflow.dispatch @square(%x) : (!dataflow.buffer<[tokens, 4], f32>) -> !dataflow.buffer<[tokens, sequences], f32>
+  // expected-error@+1 {{'dataflow.dispatch' op has a result '!dataflow.buffer<[tokens, tokens], f32>' whose size is no multiple of tokens, sequences or tokens * longest}}
+  %0 = dataflow.dispatch @square(%x) : (!dataflow.buffer<[tokens, 4], f32>) -> !dataflow.buffer<[tokens, tokens], f32>
   dataflow.output %x : !dataflow.buffer<[tokens, 4], f32>
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 // expected-error@+1 {{expects a buffer of rank 1 to 4, got 0}}

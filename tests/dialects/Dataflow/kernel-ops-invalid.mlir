@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
@@ -105,6 +106,14 @@ dataflow.kernel @no_yield : (!rows) -> !rows computes #dataflow.rows<width = 384
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region that ends with 'dataflow.yield', got none}}
+dataflow.kernel @empty : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects element-wise operand #1 to have the shape of the result, '!dataflow.buffer<[tokens, 384], f32>', or of its width, got '!dataflow.buffer<[380], f32>'}}
 dataflow.kernel @kernel_c4 : (!rows, !dataflow.buffer<[380], f32>) -> !rows computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32, %y: f32):
@@ -164,15 +173,6 @@ dataflow.kernel @gather_table : (!dataflow.buffer<[tokens], i32>, !rows) -> !row
 !rows = !dataflow.buffer<[tokens, 384], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a result of shape [sequences, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
 dataflow.kernel @pool_rows : (!rows) -> !rows computes #dataflow.pool<mean, width = 384> {
-^bb0(%x: f32):
-  dataflow.yield %x
-}
-
-// -----
-
-!rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #0 of f32 with axes 'thd', got '!dataflow.buffer<[tokens, 384], f32>'}}
-dataflow.kernel @nest_rank : (!rows) -> !rows computes #dataflow.nest<"thd->td", sum> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

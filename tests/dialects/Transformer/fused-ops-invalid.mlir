@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 func.func @attention_c1(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {

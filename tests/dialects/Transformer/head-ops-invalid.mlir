@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 func.func @split_heads_c1(%x: tensor<?x384xf32>) -> tensor<?x12x30xf32> {

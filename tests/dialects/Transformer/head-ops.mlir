@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 // RUN: heddle-opt %s --emit-bytecode | heddle-opt | FileCheck %s

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 // expected-error@+1 {{'transformer.parameter' op expects either a source or an expression, got both}}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 transformer.parameter @table : tensor<100x380xf32> from "table" // expected-note {{the parameter is defined here}}

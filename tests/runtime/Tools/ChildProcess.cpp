@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,11 +24,26 @@ static void redirect(int stream, const std::string &path, int flags) {
   ::close(descriptor);
 }
 
-Outcome runHeddle(const std::vector<std::string> &arguments, const ProcessOptions &options) {
+/// In the child: everything about it that is not a stream.
+static void prepare(const ProcessOptions &options) {
+  if (options.fileLimit) {
+    const rlimit limit = {*options.fileLimit, *options.fileLimit};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  for (const std::string &variable : options.environment) {
+    ::putenv(const_cast<char *>(variable.c_str()));
+  }
+  if (options.bound && ::geteuid() == 0 && ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) != 0) {
+    ::_exit(125);
+  }
+}
+
+Outcome runProgram(const std::string &name, const std::vector<std::string> &arguments,
+                   const ProcessOptions &options) {
   const TemporaryFolder folder;
   folder.write("in", options.input);
   const std::string output = options.outputPath.empty() ? folder.path("out") : options.outputPath;
-  std::string program = HEDDLE_PROGRAM;
+  std::string program = HEDDLE_BINARY_DIR "/bin/" + name;
   std::vector<char *> argv = {program.data()};
   for (const std::string &argument : arguments) {
     argv.push_back(const_cast<char *>(argument.c_str()));
@@ -37,17 +54,16 @@ Outcome runHeddle(const std::vector<std::string> &arguments, const ProcessOption
     redirect(STDIN_FILENO, folder.path("in"), O_RDONLY);
     redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC);
     redirect(STDERR_FILENO, folder.path("err"), O_WRONLY | O_CREAT | O_TRUNC);
-    if (options.fileLimit) {
-      const rlimit limit = {*options.fileLimit, *options.fileLimit};
-      ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
+    prepare(options);
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }
   EXPECT_GT(child, 0);
   int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  rusage used = {};
+  EXPECT_EQ(::wait4(child, &status, 0, &used), child);
   Outcome outcome;
+  outcome.peakKilobytes = used.ru_maxrss;
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   outcome.output = options.outputPath.empty() ? folder.read("out") : "";
   outcome.error = folder.read("err");

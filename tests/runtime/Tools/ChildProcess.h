@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs the program `heddle` of this build as a user would: arguments, standard streams, exit code.
+/// Runs the programs of this build as a user would: arguments, standard streams, exit code.
 #ifndef HEDDLE_TESTS_RUNTIME_TOOLS_CHILDPROCESS_H
 #define HEDDLE_TESTS_RUNTIME_TOOLS_CHILDPROCESS_H
 
@@ -16,6 +16,8 @@ struct Outcome {
   int code = 0;
   std::string output;
   std::string error;
+  /// The most memory it had at once.
+  long peakKilobytes = 0;
 };
 
 /// How a process is run.
@@ -26,10 +28,20 @@ struct ProcessOptions {
   std::string outputPath = {};
   /// The most bytes a file may have that it writes.
   std::optional<size_t> fileLimit = {};
+  /// Added to its environment, "NAME=value".
+  std::vector<std::string> environment = {};
+  /// Without root's right to write wherever it wants to.
+  bool bound = false;
 };
 
-/// Runs heddle to its end.
-Outcome runHeddle(const std::vector<std::string> &arguments, const ProcessOptions &options = {});
+/// Runs a program of this build, "heddle" or "heddlec", to its end.
+Outcome runProgram(const std::string &program, const std::vector<std::string> &arguments,
+                   const ProcessOptions &options = {});
+
+inline Outcome runHeddle(const std::vector<std::string> &arguments,
+                         const ProcessOptions &options = {}) {
+  return runProgram("heddle", arguments, options);
+}
 
 } // namespace heddle::tools
 

@@ -225,6 +225,17 @@ TEST_F(RunTest, EndToEnd) {
   EXPECT_EQ(output("pooler_output", {2, fixture::width}).size(), 2U * fixture::width);
 }
 
+TEST_F(RunTest, OtherTensorsAreIgnoredWithANote) {
+  add<int32_t>("input_ids", Dtype::I32, {1, 2}, {5, 6});
+  add<float>("pooler_output", Dtype::F32, {1, 2}, {1, 2});
+  const Outcome outcome = run();
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_EQ(outcome.error,
+            "heddle: note: tensor \"pooler_output\" is no input of entry \"encode\": ignored\n");
+  EXPECT_EQ(output("last_hidden_state", {1, 2, fixture::width}), states({5, 6}, {0, 0}));
+}
+
 TEST_F(RunTest, OtherEntry) {
   add<int32_t>("input_ids", Dtype::I32, {1, 2}, {5, 6});
   ASSERT_EQ(run({"--entry", "embed"}).code, 0);

@@ -141,12 +141,21 @@ TEST(RunTensors, RaggedForm) {
   EXPECT_EQ(one->batch.lengths, (Integers{2}));
 }
 
+TEST(RunTensors, OtherTensorsAreIgnored) {
+  const Result<RunInputs> inputs = Tensors()
+                                       .addFloats("last_hidden_state", {1, 2, 2}, {1, 2, 3, 4})
+                                       .add("input_ids", {1, 2}, {5, 6})
+                                       .add("attention_mask", {1, 2}, {1, 1})
+                                       .add("mask", {7}, {1, 2, 3, 4, 5, 6, 7})
+                                       .read();
+  ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
+  EXPECT_EQ(inputs->names, (std::vector<std::string>{"input_ids"}));
+  EXPECT_EQ(inputs->ignored, (std::vector<std::string>{"last_hidden_state", "mask"}));
+}
+
 TEST(RunTensors, NamesAndShapes) {
   EXPECT_EQ(Tensors().add("token_type_ids", {1, 2}, {0, 0}).message(),
             "in.safetensors: no tensor \"input_ids\", which entry \"encode\" needs");
-  EXPECT_EQ(Tensors().add("input_ids", {1, 1}, {5}).add("mask", {1, 1}, {1}).message(),
-            "in.safetensors: tensor \"mask\" is no input of entry \"encode\", expected input_ids, "
-            "token_type_ids, attention_mask, lengths");
   EXPECT_EQ(
       Tensors().add("input_ids", {1, 1, 1}, {5}).message(),
       "in.safetensors: tensor \"input_ids\" has shape [1, 1, 1], expected [sequences, length] "

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Outputs that cannot be: full disks, folders that are not there or may not be written to. What was
+/// there stays, and nothing half-written is left, neither at the output nor among temporary files.
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/HeddlecRun.h"
+
+namespace heddle {
+namespace {
+
+const std::string full = ": cannot write: No space left on device";
+const std::string large = ": cannot write: File too large";
+
+TEST_F(HeddlecTest, FoldersThatAreNotThere) {
+  const std::string absent = work / "absent/out", reason = ": cannot create: No such file or directory";
+  expectError({tiny, "-o", absent}, absent + reason);
+  expectError({tiny, "--stop-after=fused", "-o", absent}, absent + reason);
+  expectError({tiny, "-o", work / "out.so", "--report", absent}, absent + reason);
+}
+
+TEST_F(HeddlecTest, FoldersInPlaceOfFiles) {
+  const std::string reason = ": is a directory, expected a file to write";
+  expectError({tiny, "-o", work.path()}, work.path() + reason);
+  expectError({tiny, "--stop-after=asm", "-o", work.path()}, work.path() + reason);
+  expectError({tiny, "-o", work / "out.so", "--report", work.path()}, work.path() + reason);
+}
+
+TEST_F(HeddlecTest, FoldersThatMayNotBeWrittenTo) {
+  namespace fs = std::filesystem;
+  const tools::ProcessOptions bound = {.bound = true};
+  if (heddlec({"--version"}, bound).code != 0) {
+    GTEST_SKIP() << "root's rights cannot be given up here";
+  }
+  const std::string output = work / "out.so";
+  fs::permissions(work.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  expectError({tiny, "-o", output}, output + ": cannot create: Permission denied", bound);
+  expectError({tiny, "-o", temporary / "o.so", "--report", output},
+              output + ": cannot create: Permission denied", bound);
+  fs::permissions(work.path(), fs::perms::owner_all);
+}
+
+TEST_F(HeddlecTest, FullDevices) {
+  tools::ProcessOptions device = {.outputPath = "/dev/full"};
+  expectError({tiny, "-o", "/dev/full"}, "/dev/full" + full);
+  expectError({tiny, "--stop-after=llvm", "-o", "/dev/full"}, "/dev/full" + full);
+  expectError({tiny, "-o", work / "out.so", "--report=/dev/full"}, "/dev/full" + full);
+  expectError({tiny, "--emit=fused"}, "standard output" + full, device);
+  expectError({tiny, "--emit=asm", "-o", work / "out.so"}, "standard output" + full, device);
+  expectError({tiny, "-o", work / "out.so", "--report=-"}, "standard output" + full, device);
+}
+
+TEST_F(HeddlecTest, FilesAboveTheirLimit) {
+  const std::string output = work.write("out", "old");
+  // Enough for objects and the linked kernels, too little for the weights.
+  expectError({tiny, "-o", output}, output + large, {.fileLimit = 400'000});
+  expectError({tiny, "--stop-after=llvm", "-o", output}, output + large, {.fileLimit = 1000});
+  expectError({tiny, "-o", work / "out.so", "--report", output}, output + large, {.fileLimit = 1000});
+  EXPECT_EQ(readBytes(output), "old");
+}
+
+TEST_F(HeddlecTest, NoRoomForTemporaryFiles) {
+  const tools::ProcessOptions little = {.fileLimit = 1000};
+  const tools::Outcome outcome = heddlec({tiny, "-o", work / "out.so"}, little);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.error.find("0.o: cannot be written: File too large"), std::string::npos)
+      << outcome.error;
+  EXPECT_TRUE(work.names().empty());
+  EXPECT_TRUE(temporary.names().empty());
+  const std::string absent = work / "absent";
+  const tools::Outcome nowhere = tools::runProgram("heddlec", {tiny, "-o", work / "out.so"},
+                                                   {.environment = {"TMPDIR=" + absent}});
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_EQ(withoutNotes(nowhere.error),
+            "heddlec: no temporary folder for the linker: No such file or directory\n");
+}
+
+TEST_F(HeddlecTest, StandardOutputIsWrittenToNotReplaced) {
+  const std::string first = work.write("first", ""), second = work / "second";
+  std::filesystem::create_hard_link(first, second);
+  ASSERT_EQ(heddlec({tiny, "--emit=fused"}, {.outputPath = first}).code, 0);
+  EXPECT_NE(readBytes(second).find("transformer.attention"), std::string::npos);
+}
+
+TEST_F(HeddlecTest, SuccessReplacesTheFileAndLeavesNothingElse) {
+  const std::string output = work.write("out.so", "old"), report = work / "report.json";
+  ASSERT_EQ(heddlec({tiny, "-o", output, "--report", report}).code, 0);
+  EXPECT_TRUE(readBytes(output).starts_with("\x7f" "ELF"));
+  EXPECT_EQ(work.names().size(), 2u);
+  EXPECT_TRUE(temporary.names().empty());
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Programs in text that heddlec refuses: errors of syntax and of meaning at file:line:column,
+/// parameters that do not fit, and programs of another phase than --start-at says.
+#include "frontend/Checkpoint/Safetensors.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/HeddlecRun.h"
+
+namespace heddle {
+namespace {
+
+const std::string spelling = HEDDLE_TEST_DATA "/EndToEnd/spellings/unscaled";
+
+class HeddlecProgramTest : public HeddlecTest {
+protected:
+  HeddlecProgramTest() : program(source / "p.mlir") {
+    source.write("p.mlir", readBytes(spelling + ".mlir"));
+    source.write("p.safetensors", readBytes(spelling + ".safetensors"));
+  }
+
+  /// The program after one replacement.
+  void edit(const std::string &from, const std::string &to) {
+    std::string text = readBytes(spelling + ".mlir");
+    size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    source.write("p.mlir", text.replace(at, from.size(), to));
+  }
+
+  void expectProgramError(const std::string &message, std::vector<std::string> options = {}) {
+    options.insert(options.begin(), {program, "-o", work / "out.so"});
+    expectError(options, message);
+  }
+
+  /// Replaces the program by what it is after a phase.
+  void advance(const std::string &phase) {
+    source.write("p.mlir", readBytes(spelling + ".mlir"));
+    tools::Outcome outcome = heddlec({program, "--stop-after=" + phase, "-o", program});
+    ASSERT_EQ(outcome.code, 0) << outcome.error;
+  }
+
+  TemporaryFolder source;
+  std::string program;
+};
+
+TEST_F(HeddlecProgramTest, Syntax) {
+  edit("transformer.softmax", "transformer.softmux");
+  expectProgramError(program + ":25:8: custom op 'transformer.softmux' is unknown");
+  edit("%p, %vh in(%rows, %rows)", "%p, %vh in(%rows %rows)");
+  expectProgramError(program + ":26:");
+  source.write("p.mlir", "module {\n");
+  expectProgramError(program + ":1:9: expected operation name in quotes");
+  source.write("p.mlir", std::string("\0\xff\xfe", 3));
+  expectProgramError(program + ":1:2: unexpected character");
+  source.write("p.mlir", "");
+  expectProgramError(program + ": the file is empty");
+  source.write("p.mlir", std::string(100000, '('));
+  expectProgramError(program + ":");
+}
+
+TEST_F(HeddlecProgramTest, Verifiers) {
+  edit("%qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>", "%qh, %kh in(%rows, %rows) : tensor<?x3x9xf32>");
+  expectProgramError(program + ":");
+  edit("tensor<?x24xf32> -> tensor<?x3x8xf32>", "tensor<?x24xf32> -> tensor<?x3x7xf32>");
+  expectProgramError(program + ":");
+  edit("@query.weight,", "@absent.weight,");
+  expectProgramError(program + ":");
+  edit("\"thd,khd->thk\"", "\"thd,khd->\"");
+  expectProgramError(program + ":");
+}
+
+TEST_F(HeddlecProgramTest, Entries) {
+  source.write("p.mlir", "module {}\n");
+  expectProgramError(program + ":1:1: the program has no func.func, expected an entry");
+  source.write("p.mlir", "func.func @f() { return }\n");
+  expectProgramError(program + ":1:1: 'func.func' op expects segments as its last argument");
+  edit("{transformer.name = \"input_ids\"}", "");
+  expectProgramError(program + ":");
+  edit("tensor<?xi32> {", "tensor<?xi64> {");
+  expectProgramError(program + ":");
+}
+
+TEST_F(HeddlecProgramTest, Parameters) {
+  std::filesystem::remove(source / "p.safetensors");
+  expectProgramError(source / "p.safetensors: cannot open: No such file or directory");
+  source.write("p.safetensors", readBytes(spelling + ".safetensors").substr(0, 100));
+  expectProgramError(source / "p.safetensors: the header's length is 792, but only 92 bytes follow");
+  source.write("p.safetensors", readBytes(spelling + ".safetensors"));
+  edit("from \"norm.bias\"", "from \"norm.beta\"");
+  expectProgramError(source / "p.safetensors: tensor \"norm.beta\" is missing, expected one of shape [24]");
+  edit("@norm.bias : tensor<24xf32> from \"norm.bias\"", "@norm.bias : tensor<24xf32> from \"query.weight\"");
+  expectProgramError(source / "p.safetensors: tensor \"query.weight\" has shape [24, 24], expected [24]");
+}
+
+TEST_F(HeddlecProgramTest, Tokenizer) {
+  source.write("p.tokenizer.json", "{");
+  expectProgramError(source / "p.tokenizer.json: not JSON at byte 1, near \"{\"");
+}
+
+TEST_F(HeddlecProgramTest, OtherPhases) {
+  expectProgramError(program + ": has no kernel module, expected one named after a target, "
+                               "x86-64-v3, x86-64-v4, or --start-at=kernels or earlier",
+                     {"--start-at=llvm"});
+  advance("kernels");
+  const std::string found = program + ": has the kernel module 'x86-64-v3'";
+  expectProgramError(found + " already, expected --start-at=llvm or asm");
+  expectProgramError(found + " already, expected --start-at=llvm or asm", {"--start-at=kernels"});
+  expectProgramError(found + ", not in the llvm dialect yet, expected --start-at=llvm",
+                     {"--start-at=asm"});
+  advance("llvm");
+  expectProgramError(found + " already, expected --start-at=llvm or asm");
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddlec as a user runs it, with a folder for what it writes, and what must hold whenever it fails:
+/// its exit code, exactly one message, and no file that was not there before.
+#ifndef HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
+#define HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
+
+#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+class HeddlecTest : public testing::Test {
+protected:
+  /// Where outputs go; empty at first.
+  TemporaryFolder work;
+  /// Where the compiler may put what it needs for itself.
+  TemporaryFolder temporary;
+  const std::string tiny = HEDDLE_TEST_DATA "/oracles/bert-tiny";
+
+  tools::Outcome heddlec(const std::vector<std::string> &arguments,
+                         tools::ProcessOptions options = {}) const {
+    options.environment.push_back("TMPDIR=" + temporary.path());
+    return tools::runProgram("heddlec", arguments, options);
+  }
+
+  /// Exit code 2, the message, and where to read more.
+  void expectUsage(const std::vector<std::string> &arguments, const std::string &message) const {
+    const auto before = names();
+    const tools::Outcome outcome = heddlec(arguments);
+    EXPECT_EQ(outcome.code, 2) << message;
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_EQ(outcome.error, "heddlec: " + message + "\nheddlec: see 'heddlec --help'\n");
+    EXPECT_EQ(names(), before);
+  }
+
+  /// Exit code 1 and, apart from notes, the message alone.
+  void expectError(const std::vector<std::string> &arguments, const std::string &message,
+                   const tools::ProcessOptions &options = {}) const {
+    const auto before = names();
+    const tools::Outcome outcome = heddlec(arguments, options);
+    EXPECT_EQ(outcome.code, 1) << message;
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_EQ(withoutNotes(outcome.error), "heddlec: " + message + "\n");
+    EXPECT_EQ(names(), before);
+  }
+
+  /// Lines of standard error that are no notes.
+  static std::string withoutNotes(const std::string &error) {
+    std::istringstream stream(error);
+    std::string kept;
+    for (std::string line; std::getline(stream, line);) {
+      kept += line.starts_with("heddlec: note: ") ? "" : line + "\n";
+    }
+    return kept;
+  }
+
+private:
+  /// Everything in both folders.
+  std::set<std::string> names() const {
+    std::set<std::string> found;
+    for (const TemporaryFolder *folder : {&work, &temporary}) {
+      for (const auto &entry : std::filesystem::recursive_directory_iterator(folder->path())) {
+        found.insert(entry.path());
+      }
+    }
+    return found;
+  }
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H

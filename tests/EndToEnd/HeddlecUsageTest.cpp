@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddlec's command line: every way to get it wrong, and what targets and phases it takes.
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/HeddlecRun.h"
+
+namespace heddle {
+namespace {
+
+struct UsageCase {
+  const char *name;
+  std::vector<std::string> arguments;
+  const char *message;
+};
+
+const char *const phases = "expected one of model, fused, dataflow, kernels, llvm, asm, so";
+
+const std::vector<UsageCase> usageCases = {
+    {"NoInput", {"-o", "x.so"}, "no INPUT, expected a model folder or a program FILE.mlir"},
+    {"NothingAtAll", {}, "no INPUT, expected a model folder or a program FILE.mlir"},
+    {"EmptyInput", {"", "-o", "x.so"}, "no INPUT, expected a model folder or a program FILE.mlir"},
+    {"TwoInputs", {"m", "n", "-o", "x.so"}, "unexpected argument 'n'"},
+    {"UnknownOption", {"m", "-o", "x.so", "--frob"}, "unexpected argument '--frob'"},
+    {"UnknownOptionWithValue", {"m", "--frob=1", "-o", "x.so"}, "unexpected argument '--frob=1'"},
+    {"NoOutput", {"m"}, "no output, expected -o OUT.so or --emit=PHASE"},
+    {"EmptyOutput", {"m", "-o", ""}, "no output, expected -o OUT.so or --emit=PHASE"},
+    {"NoOutputToEmit", {"m", "--emit=so"}, "no output, expected -o OUT.so or --emit=PHASE"},
+    {"NoOutputToStop", {"m", "--stop-after=so"}, "no output, expected -o OUT.so or --emit=PHASE"},
+    {"TwoOutputs", {"m", "-o", "x", "-o", "y"}, "-o is given more than once, expected it once"},
+    {"OutputWithoutValue", {"m", "-o"}, "-o has no value, expected one after it"},
+    {"OptionForAValue", {"m", "--report", "-o", "x.so"}, "--report has no value, expected one after it"},
+    {"EmptyValue", {"m", "--target=", "-o", "x.so"}, "--target has no value, expected one after it"},
+    {"UnknownTarget",
+     {"m", "-o", "x.so", "--target=arm"},
+     "unknown target 'arm', expected native or some of x86-64-v3, x86-64-v4"},
+    {"UnknownTargetInAList",
+     {"m", "-o", "x.so", "--target=x86-64-v3,x86-64-v9"},
+     "unknown target 'x86-64-v9', expected native or some of x86-64-v3, x86-64-v4"},
+    {"EmptyTargetInAList",
+     {"m", "-o", "x.so", "--target=x86-64-v3,,x86-64-v4"},
+     "unknown target '', expected native or some of x86-64-v3, x86-64-v4"},
+    {"Precision", {"m", "-o", "x.so", "--precision=bf16"}, "--precision is 'bf16', expected f32"},
+    {"Emit", {"m", "--emit=ir"}, "--emit is 'ir', "},
+    {"StopAfter", {"m", "--stop-after=ir"}, "--stop-after is 'ir', "},
+    {"StartAt", {"p.mlir", "--start-at=ir", "-o", "x.so"}, "--start-at is 'ir', "},
+    {"StartAtTheEnd",
+     {"p.mlir", "--start-at=so", "-o", "x.so"},
+     "--start-at is 'so', expected a phase whose input is a program: model to asm"},
+    {"StartAtOfAFolder",
+     {"m", "--start-at=fused", "-o", "x.so"},
+     "--start-at needs a program, got 'm', expected a file .mlir"},
+    {"EmitAfterTheEnd",
+     {"m", "--emit=llvm", "--stop-after=fused"},
+     "--emit=llvm is after --stop-after=fused"},
+    {"EmitBeforeTheStart",
+     {"p.mlir", "--emit=fused", "--start-at=llvm", "-o", "x.so"},
+     "--emit=fused is before --start-at=llvm"},
+    {"StartAfterTheEnd",
+     {"p.mlir", "--start-at=llvm", "--stop-after=fused"},
+     "--start-at=llvm is after the last phase, fused"},
+    {"UnknownPass",
+     {"m", "-o", "x.so", "--disable-pass=fuse-everything"},
+     "--disable-pass is 'fuse-everything', expected one of deduplicate-parameters, "
+     "eliminate-common, normalize-heads, fuse-attention, fuse-projections, fuse-embedding, "
+     "eliminate-dead, fold-epilogues, merge-kernels, plan-memory"},
+};
+
+class HeddlecUsageTest : public HeddlecTest, public testing::WithParamInterface<UsageCase> {};
+
+TEST_P(HeddlecUsageTest, GivesItsMessage) {
+  std::string message = GetParam().message;
+  expectUsage(GetParam().arguments, message.ends_with(", ") ? message + phases : message);
+}
+
+INSTANTIATE_TEST_SUITE_P(Heddlec, HeddlecUsageTest, testing::ValuesIn(usageCases),
+                         [](const auto &info) { return info.param.name; });
+
+TEST_F(HeddlecTest, HelpAndVersion) {
+  tools::Outcome help = heddlec({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.error, "");
+  for (const char *option : {"-o", "--target", "--precision", "--emit", "--stop-after",
+                             "--start-at", "--report", "--disable-pass"}) {
+    EXPECT_NE(help.output.find(option), std::string::npos) << option;
+  }
+  tools::Outcome version = heddlec({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(version.output.starts_with("heddlec ")) << version.output;
+}
+
+/// The targets of a binary, separated by spaces.
+std::string targetsOf(const std::string &path) {
+  auto model = Model::load(path, {.describeOnly = true});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  std::string names;
+  for (const std::string &target : model.ok() ? model->targets() : std::vector<std::string>()) {
+    names += (names.empty() ? "" : " ") + target;
+  }
+  return names;
+}
+
+TEST_F(HeddlecTest, TargetsComeInOneOrder) {
+  EXPECT_EQ(targetsOf(compileModel(tiny)), "x86-64-v3 x86-64-v4");
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v4,x86-64-v3,x86-64-v4"})),
+            "x86-64-v3 x86-64-v4");
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v3"})), "x86-64-v3");
+}
+
+TEST_F(HeddlecTest, NativeIsTheBestOfThisMachine) {
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=native"})), machineTargets().front());
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+// What constraint C5 of a kernel means for a nest.
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 of f32 with axes 'thd', got '!dataflow.buffer<[tokens, 384], f32>'}}
+dataflow.kernel @nest_rank : (!rows) -> !rows computes #dataflow.nest<"thd->td", sum> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects axes 'axes,...->axes', got 'thd'}}
+dataflow.kernel @no_arrow : (!dataflow.buffer<[tokens, 12, 32], f32>) -> !dataflow.buffer<[tokens, 12, 32], f32>
+    computes #dataflow.nest<"thd", none> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects axes that are distinct lower-case letters, got 'tdd'}}
+dataflow.kernel @letters : (!dataflow.buffer<[tokens, 32, 32], f32>) -> !dataflow.buffer<[tokens, 32], f32>
+    computes #dataflow.nest<"tdd->td", sum> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 of f32 with axes 't', got '!dataflow.buffer<[tokens], i32>'}}
+dataflow.kernel @integers : (!dataflow.buffer<[tokens], i32>) -> !dataflow.buffer<[tokens], f32>
+    computes #dataflow.nest<"t->t", none> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects axis 't' to be a run-time size, got '!dataflow.buffer<[4, 32], f32>'}}
+dataflow.kernel @constant_rows : (!dataflow.buffer<[4, 32], f32>) -> !dataflow.buffer<[4, 32], f32>
+    computes #dataflow.nest<"td->td", none> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects axis 'h' to be a constant size, got '!dataflow.buffer<[tokens, longest], f32>'}}
+dataflow.kernel @longest_heads : (!dataflow.buffer<[tokens, longest], f32>) -> !dataflow.buffer<[tokens, longest], f32>
+    computes #dataflow.nest<"th->th", none> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects axis 'd' to have one size, got 32 and 16}}
+dataflow.kernel @sizes : (!dataflow.buffer<[tokens, 12, 32], f32>, !dataflow.buffer<[tokens, 12, 16], f32>) -> !dataflow.buffer<[tokens, 12, longest], f32>
+    computes #dataflow.nest<"thd,khd->thk", sum> {
+^bb0(%x0: f32, %x1: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects the row axis 't' in the result, of tokens or sequences, got 'td->d' and '!dataflow.buffer<[32], f32>'}}
+dataflow.kernel @no_row : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[32], f32>
+    computes #dataflow.nest<"td->d", sum> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a softmax over the last axis of several, not 't', got 'dt->dt'}}
+dataflow.kernel @softmax : (!dataflow.buffer<[32, tokens], f32>) -> !dataflow.buffer<[32, tokens], f32>
+    computes #dataflow.nest<"dt->dt", softmax> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects axes 't' and 'k' with 'hidden', got 'td->td'}}
+dataflow.kernel @hidden : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[tokens, 32], f32>
+    computes #dataflow.nest<"td->td", none, hidden = -1.0e9 : f32> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects the row axis 't' in the result, of tokens or sequences, got 'td->td' and '!dataflow.buffer<[longest, 32], f32>'}}
+dataflow.kernel @longest_rows : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[longest, 32], f32>
+    computes #dataflow.nest<"td->td", none> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects sequences as the only run-time size, of one axis, got 'td->td' and '!dataflow.buffer<[sequences, 32], f32>'}}
+dataflow.kernel @two_sizes : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[sequences, 32], f32>
+    computes #dataflow.nest<"td->td", none> {
+^bb0(%x0: f32):
+  dataflow.yield %x0
+}
