@@ -25,7 +25,7 @@ namespace heddle {
 static constexpr int64_t kLineBytes = 64;
 static constexpr int64_t kPanelLines = HEDDLE_PANEL * 4 / kLineBytes;
 // Steps of k written out in the tile's loop.
-static constexpr int64_t kUnroll = 2;
+static constexpr int64_t kUnroll = 4;
 
 namespace {
 /// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,

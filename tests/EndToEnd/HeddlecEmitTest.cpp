@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What heddlec prints after every phase, and what it reports of every pass.
+#include "frontend/Checkpoint/Safetensors.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/HeddlecRun.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+bool has(const std::string &text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+class HeddlecEmitTest : public HeddlecTest {
+protected:
+  /// The program after a phase, from standard output.
+  std::string emit(const std::string &phase, std::vector<std::string> options = {}) const {
+    options.insert(options.begin(), {tiny, "--emit=" + phase});
+    tools::Outcome outcome = heddlec(options);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    EXPECT_EQ(withoutNotes(outcome.error), "");
+    return outcome.output;
+  }
+};
+
+TEST_F(HeddlecEmitTest, ModelIsPrimitive) {
+  std::string text = emit("model");
+  EXPECT_TRUE(has(text, "transformer.softmax") && has(text, "transformer.gather"));
+  EXPECT_TRUE(has(text, "loc(\"encoder.layer.0.attention.self.query\")"));
+  for (const char *fused : {"transformer.attention", "transformer.embed", "dataflow."}) {
+    EXPECT_FALSE(has(text, fused)) << fused;
+  }
+}
+
+TEST_F(HeddlecEmitTest, FusedHasLargeOperations) {
+  std::string text = emit("fused");
+  EXPECT_TRUE(has(text, "transformer.attention") && has(text, "transformer.embed"));
+  for (const char *primitive : {"transformer.softmax", "transformer.gather", "dataflow."}) {
+    EXPECT_FALSE(has(text, primitive)) << primitive;
+  }
+  std::string plain = emit("fused", {"--disable-pass=fuse-attention"});
+  EXPECT_TRUE(has(plain, "transformer.softmax"));
+  EXPECT_FALSE(has(plain, "transformer.attention"));
+}
+
+TEST_F(HeddlecEmitTest, DataflowIsAGraphWithItsPlan) {
+  std::string text = emit("dataflow");
+  for (const char *part : {"dataflow.graph @encode", "dataflow.kernel", "dataflow.dispatch", "arena"}) {
+    EXPECT_TRUE(has(text, part)) << part;
+  }
+  EXPECT_FALSE(has(text, "transformer.attention"));
+  EXPECT_FALSE(has(text, "func.func"));
+}
+
+TEST_F(HeddlecEmitTest, KernelsAreLoopsAndVectors) {
+  std::string text = emit("kernels", {"--target=x86-64-v3"});
+  for (const char *part : {"module @\"x86-64-v3\"", "func.func", "scf.for", "vector."}) {
+    EXPECT_TRUE(has(text, part)) << part;
+  }
+  EXPECT_FALSE(has(text, "x86-64-v4"));
+}
+
+TEST_F(HeddlecEmitTest, LlvmIsItsDialectAlone) {
+  std::string text = emit("llvm");
+  EXPECT_TRUE(has(text, "llvm.func") && has(text, "module @\"x86-64-v4\""));
+  for (const char *other : {"func.func", "scf.", "vector."}) {
+    EXPECT_FALSE(has(text, std::string(" ") + other)) << other;
+  }
+}
+
+TEST_F(HeddlecEmitTest, AssemblyIsAListingForEachTarget) {
+  std::string text = emit("asm");
+  for (const char *part : {"vfmadd", "%ymm", "%zmm", ".globl\t\"attention_3x24.x86-64-v3\"",
+                           ".globl\t\"attention_3x24.x86-64-v4\""}) {
+    EXPECT_TRUE(has(text, part)) << part;
+  }
+  EXPECT_FALSE(has(emit("asm", {"--target=x86-64-v3"}), "%zmm"));
+}
+
+TEST_F(HeddlecEmitTest, PrintsAndGoesOn) {
+  std::string binary = work / "out.so";
+  EXPECT_EQ(emit("fused", {"-o", binary}), emit("fused"));
+  EXPECT_TRUE(readBytes(binary) == readBytes(compileModel(tiny)));
+  std::string program = work / "p.mlir";
+  EXPECT_EQ(emit("fused", {"--stop-after=dataflow", "-o", program}), emit("fused"));
+  EXPECT_EQ(readBytes(program), emit("dataflow"));
+}
+
+TEST_F(HeddlecEmitTest, SameInputSameText) {
+  for (const char *phase : {"model", "fused", "dataflow", "kernels", "llvm", "asm"}) {
+    EXPECT_TRUE(emit(phase) == emit(phase)) << phase;
+  }
+}
+
+class HeddlecReportTest : public HeddlecTest {
+protected:
+  /// Compiles and reads its report.
+  json report(const std::string &input, const std::vector<std::string> &options = {}) {
+    std::vector<std::string> arguments = {input, "-o", work / "out.so", "--report", file};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    tools::Outcome outcome = heddlec(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    json entries = json::parse(readBytes(file), nullptr, false);
+    EXPECT_TRUE(entries.is_array());
+    return entries;
+  }
+
+  const std::string file = work / "report.json";
+};
+
+/// A copy of the program in which every pass finds something, with parameters of zeros.
+std::string everyPass(const TemporaryFolder &folder) {
+  const std::string path =
+      folder.write("every-pass.mlir", readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/every-pass.mlir"));
+  const std::vector<std::pair<const char *, std::vector<int64_t>>> shapes = {
+      {"word", {32, 24}},    {"segment", {2, 24}},   {"square", {24, 24}},
+      {"query", {24, 24}},   {"key", {24, 24}},      {"value", {24, 24}},
+      {"heads", {3, 8, 8}},  {"norm.weight", {24}},  {"norm.bias", {24}},
+      {"unused", {24}}};
+  const std::vector<std::byte> zeros(32 * 24 * sizeof(float));
+  std::vector<SafetensorsTensor> tensors;
+  for (const auto &[name, shape] : shapes) {
+    tensors.push_back({name, Dtype::F32, shape, std::span(zeros).first(*byteSize(Dtype::F32, shape))});
+  }
+  EXPECT_TRUE(writeSafetensors(folder / "every-pass.safetensors", tensors).ok());
+  return path;
+}
+
+TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
+  TemporaryFolder source;
+  std::map<std::string, int> taken, declined;
+  for (const json &entry : report(everyPass(source))) {
+    const std::string pass = entry.value("pass", "");
+    bool isTaken = entry.value("taken", false);
+    (isTaken ? taken : declined)[pass]++;
+    EXPECT_EQ(entry.size(), 5u) << entry;
+    EXPECT_FALSE(entry.value("where", "").empty()) << entry;
+    EXPECT_FALSE(entry.value(isTaken ? "what" : "reason", "").empty()) << entry;
+    for (const char *saving : {"flops_per_token", "weight_bytes", "activation_bytes_per_token"}) {
+      EXPECT_TRUE(entry["savings"].value(saving, json()).is_number_integer()) << entry;
+    }
+  }
+  for (const char *pass : {"deduplicate-parameters", "eliminate-common", "normalize-heads",
+                           "fuse-attention", "fuse-projections", "fuse-embedding", "eliminate-dead",
+                           "fold-epilogues", "merge-kernels", "plan-memory"}) {
+    EXPECT_GT(taken[pass], 0) << pass;
+  }
+  // The others do without conditions: what they see, they take.
+  for (const char *pass : {"normalize-heads", "fuse-attention", "fuse-projections",
+                           "fuse-embedding", "fold-epilogues"}) {
+    EXPECT_GT(declined[pass], 0) << pass;
+  }
+}
+
+TEST_F(HeddlecReportTest, SaysWhereInTheCheckpoint) {
+  int layers = 0;
+  for (const json &entry : report(tiny)) {
+    layers += entry["pass"] == "fuse-attention" && entry["taken"] == true &&
+              entry["where"].get<std::string>().starts_with("encoder.layer.") &&
+              has(entry["what"], "3 heads of 24");
+  }
+  // Three layers in each of two entries.
+  EXPECT_EQ(layers, 6);
+}
+
+TEST_F(HeddlecReportTest, DisabledPassesReportNothing) {
+  for (const json &entry : report(tiny, {"--disable-pass=fuse-attention"})) {
+    EXPECT_NE(entry["pass"], "fuse-attention");
+  }
+}
+
+TEST_F(HeddlecReportTest, SameInputSameReport) {
+  report(tiny);
+  std::string first = readBytes(file);
+  report(tiny);
+  EXPECT_EQ(readBytes(file), first);
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program in which every pass finds something to do, and every pass that may decline declines.
+transformer.parameter @word : tensor<32x24xf32> from "word"
+transformer.parameter @tied : tensor<32x24xf32> from "word"
+transformer.parameter @segment : tensor<2x24xf32> from "segment"
+transformer.parameter @square : tensor<24x24xf32> from "square"
+transformer.parameter @query : tensor<24x24xf32> from "query"
+transformer.parameter @key : tensor<24x24xf32> from "key"
+transformer.parameter @value : tensor<24x24xf32> from "value"
+transformer.parameter @heads : tensor<3x8x8xf32> from "heads"
+transformer.parameter @norm.weight : tensor<24xf32> from "norm.weight"
+transformer.parameter @norm.bias : tensor<24xf32> from "norm.bias"
+transformer.parameter @unused : tensor<24xf32> from "unused"
+
+func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
+    %types: tensor<?xi32> {transformer.name = "token_type_ids"}, %rows: !transformer.segments)
+    -> (tensor<?x24xf32> {transformer.name = "last_hidden_state"}) {
+  // Look-ups that are one, and some that are not.
+  %words = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %segments = transformer.gather @segment[%types] : tensor<?x24xf32>
+  %sum = transformer.add %words, %segments : tensor<?x24xf32>, tensor<?x24xf32>
+  %x = transformer.layer_norm %sum, @norm.weight, @norm.bias {epsilon = 1.0e-12 : f32} : tensor<?x24xf32>
+  %others = transformer.gather @tied[%types] : tensor<?x24xf32>
+  %doubled = transformer.scale %others, 2.0 : tensor<?x24xf32>
+  %fourth = transformer.gather @segment[%ids] : tensor<?x24xf32>
+  %more = transformer.add %doubled, %fourth : tensor<?x24xf32>, tensor<?x24xf32>
+  // Attention.
+  %q = transformer.linear %x, @query : tensor<?x24xf32> -> tensor<?x24xf32>
+  %k = transformer.linear %x, @key : tensor<?x24xf32> -> tensor<?x24xf32>
+  %v = transformer.linear %x, @value : tensor<?x24xf32> -> tensor<?x24xf32>
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  // What looks like attention and is not.
+  %xh = transformer.split_heads %x : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s2 = transformer.contract "thd,khd->thk" %xh, %xh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %a2 = transformer.activate relu %s2 : tensor<?x3x?xf32>
+  %p2 = transformer.softmax %a2 in(%rows) : tensor<?x3x?xf32>
+  %c2 = transformer.contract "thk,khd->thd" %p2, %xh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  // Two equal operations. A contraction that is a linear map, and one with a map for each head.
+  %weight = transformer.weight @square : tensor<24x24xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  %once = transformer.activate relu %m : tensor<?x24xf32>
+  %twice = transformer.activate relu %m : tensor<?x24xf32>
+  %both = transformer.add %once, %twice : tensor<?x24xf32>, tensor<?x24xf32>
+  %l = transformer.contract "tm,nm->tn" %both, %weight : tensor<?x24xf32>, tensor<24x24xf32> -> tensor<?x24xf32>
+  %maps = transformer.weight @heads : tensor<3x8x8xf32>
+  %h = transformer.contract "thd,hed->the" %c2, %maps : tensor<?x3x8xf32>, tensor<3x8x8xf32> -> tensor<?x3x8xf32>
+  %h2 = transformer.merge_heads %h : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  // Maps of the same rows that cannot be one.
+  %l1 = transformer.linear %l, @square : tensor<?x24xf32> -> tensor<?x24xf32>
+  %l2 = transformer.linear %l, @query : tensor<?x24xf32> -> tensor<?x24xf32>
+  %r1 = transformer.activate relu %l1 : tensor<?x24xf32>
+  %r2 = transformer.activate relu %l2 : tensor<?x24xf32>
+  %y1 = transformer.add %r1, %r2 : tensor<?x24xf32>, tensor<?x24xf32>
+  %y2 = transformer.add %y1, %h2 : tensor<?x24xf32>, tensor<?x24xf32>
+  %y3 = transformer.add %y2, %more : tensor<?x24xf32>, tensor<?x24xf32>
+  return %y3 : tensor<?x24xf32>
+}
