@@ -55,10 +55,9 @@ bool CompileOptions::isEnabled(llvm::StringRef pass) const {
 }
 
 std::vector<std::string> optionalPasses() {
-  return {"deduplicate-parameters", "eliminate-common", "normalize-heads",
-          "fuse-attention",         "fuse-projections", "fuse-embedding",
-          "eliminate-dead",         "fold-epilogues",   "merge-kernels",
-          "plan-memory"};
+  return {"deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
+          "fuse-projections",       "fuse-embedding",   "eliminate-dead",  "fold-epilogues",
+          "merge-kernels",          "plan-memory"};
 }
 
 static void buildFused(OpPassManager &manager, const CompileOptions &options) {

@@ -42,8 +42,8 @@ struct CompileOptions {
 /// The names --disable-pass knows, in pipeline order.
 std::vector<std::string> optionalPasses();
 
-/// Adds the passes that lead from the phase before `phase` to it. Phases after `llvm` are written by
-/// the linker and have none.
+/// Adds the passes that lead from the phase before `phase` to it. Phases after `llvm` are written
+/// by the linker and have none.
 void buildPhase(mlir::OpPassManager &manager, Phase phase, const CompileOptions &options);
 
 /// Registers every dialect and translation a compilation uses.

@@ -50,9 +50,9 @@ public:
   uint64_t offset() const { return position; }
 
 private:
-  // What is written to an aligned 2 MiB of a file at once, the page cache can hold as one page, and a
-  // mapping of the file then needs one entry of the TLB for it: passes over few rows, which read all
-  // weights, are 4 % faster (docs/decisions/0005-weights-written-in-large-pages.md).
+  // What is written to an aligned 2 MiB of a file at once, the page cache can hold as one page, and
+  // a mapping of the file then needs one entry of the TLB for it: passes over few rows, which read
+  // all weights, are 4 % faster (docs/decisions/0005-weights-written-in-large-pages.md).
   static constexpr size_t writeSize = size_t(2) << 20;
 
   explicit Output(AtomicFile file) : file(std::move(file)) { block.reserve(writeSize); }

@@ -77,8 +77,7 @@ static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &i
   if (failed(buildManifest(module, inputs, builder))) {
     return HEDDLE_ERROR(Internal, "the program cannot be described by a manifest");
   }
-  return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()),
-                     builder.GetSize());
+  return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
 }
 
 Status linkModel(ModuleOp module, const ParameterSource &source, const ModelFacts &facts,

@@ -17,10 +17,12 @@ struct ModelFacts {
   std::string precision;
   std::vector<std::string> reportSummary;
   /// Writes the tokenizer; empty for a model without one.
-  std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)> tokenizer;
+  std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)>
+      tokenizer;
 };
 
-/// Code of every target's module, in the order in which they stand; targets are compiled in parallel.
+/// Code of every target's module, in the order in which they stand; targets are compiled in
+/// parallel.
 Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(mlir::ModuleOp module,
                                                                       CodeKind kind);
 

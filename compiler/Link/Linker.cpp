@@ -31,9 +31,9 @@ static Status writeFile(const std::string &path, llvm::ArrayRef<char> bytes) {
 }
 
 static Status runLinker(llvm::ArrayRef<std::string> objects, const std::string &output) {
-  std::vector<const char *> arguments = {"ld.lld",          "-shared",    "--build-id=none",
+  std::vector<const char *> arguments = {"ld.lld",           "-shared",        "--build-id=none",
                                          "--hash-style=gnu", "--no-undefined", "-z",
-                                         "noexecstack",     "--threads=1", "-o",
+                                         "noexecstack",      "--threads=1",    "-o",
                                          output.c_str()};
   for (const std::string &object : objects) {
     arguments.push_back(object.c_str());
@@ -49,8 +49,7 @@ static Status runLinker(llvm::ArrayRef<std::string> objects, const std::string &
 Result<std::string> linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("heddlec", folder)) {
-    return HEDDLE_ERROR(InputOutput,
-                        "no temporary folder for the linker: " + error.message());
+    return HEDDLE_ERROR(InputOutput, "no temporary folder for the linker: " + error.message());
   }
   llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
   std::vector<std::string> paths;

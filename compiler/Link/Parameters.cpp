@@ -94,14 +94,13 @@ Result<Weights> Weights::place(ModuleOp module, ParameterSource source) {
     HEDDLE_ASSIGN(Values values, evaluateParameter(module, parameter, weights.source));
     std::span<const std::byte> bytes = bytesOf(values);
     XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-    auto [found, isNew] = offsets.try_emplace({hash.low64, hash.high64, bytes.size()},
-                                              weights.bytes);
+    auto [found, isNew] =
+        offsets.try_emplace({hash.low64, hash.high64, bytes.size()}, weights.bytes);
     if (isNew) {
       weights.stored.push_back(weights.placed.size());
       weights.bytes += alignUp(bytes.size(), HEDDLE_ALIGNMENT);
     }
-    weights.placed.push_back(
-        {parameter, {found->second, bytes.size(), parameterChecksum(bytes)}});
+    weights.placed.push_back({parameter, {found->second, bytes.size(), parameterChecksum(bytes)}});
   }
   return weights;
 }

@@ -36,7 +36,8 @@ static int withoutValue(const std::string &option) {
   return usage(option + " has no value, expected one after it");
 }
 
-/// CLI11 says "--report: At Most 1 required but received 2" and "--report: 1 required TEXT missing".
+/// CLI11 says "--report: At Most 1 required but received 2" and "--report: 1 required TEXT
+/// missing".
 static int reportMismatch(const CLI::ArgumentMismatch &error) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));

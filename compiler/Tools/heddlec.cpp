@@ -100,8 +100,7 @@ static Status parsePhaseOption(llvm::StringRef option, llvm::StringRef value,
     return {};
   }
   phase = parsePhase(value);
-  return phase ? Status()
-               : usage(option + " is '" + value + "', expected one of " + phaseNames());
+  return phase ? Status() : usage(option + " is '" + value + "', expected one of " + phaseNames());
 }
 
 static Status parsePhases(const CommandLine &line, Task &task) {
@@ -128,7 +127,8 @@ static Status parsePhases(const CommandLine &line, Task &task) {
     return usage("no output, expected -o OUT.so or --emit=PHASE");
   }
   if (task.print > task.last) {
-    return usage(llvm::Twine("--emit=") + line.emitPhase + " is after --stop-after=" + line.stopAfter);
+    return usage(llvm::Twine("--emit=") + line.emitPhase +
+                 " is after --stop-after=" + line.stopAfter);
   }
   if (task.last < task.first && !(task.last == Phase::Model && !start)) {
     return usage(llvm::Twine("--start-at=") + line.startAt + " is after the last phase, " +
@@ -195,9 +195,8 @@ static Status runPhase(ModuleOp module, Phase phase, const CompileOptions &optio
   PassManager manager(module.getContext());
   buildPhase(manager, phase, options);
   if (failed(manager.run(module))) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        "the program could not be taken to the phase '" + phaseName(phase).str() +
-                            "', for the reason above");
+    return HEDDLE_ERROR(InvalidArgument, "the program could not be taken to the phase '" +
+                                             phaseName(phase).str() + "', for the reason above");
   }
   return {};
 }
@@ -212,8 +211,8 @@ static Status writeReport(const Report &report, const std::string &path) {
   return writeText(text, path);
 }
 
-// Makes `facts` write the tokenizer; packs it once here, so that what is wrong with it is said before
-// anything is compiled.
+// Makes `facts` write the tokenizer; packs it once here, so that what is wrong with it is said
+// before anything is compiled.
 static Status addTokenizer(const ImportedModel &model, ModelFacts &facts) {
   if (!model.tokenizer) {
     return {};
@@ -240,7 +239,7 @@ static Status link(ImportedModel &model, const Report &report, const CommandLine
                    ModelFacts facts) {
   if (!model.checkpoint) {
     return HEDDLE_ERROR(NotFound, line.input + ": has no parameters beside it, expected a file "
-                                          ".safetensors of the same name");
+                                               ".safetensors of the same name");
   }
   ParameterSource source = [&](llvm::StringRef name, std::span<float> values) {
     Status status = model.checkpoint->readF32(name.str(), values);
@@ -254,8 +253,8 @@ static Status link(ImportedModel &model, const Report &report, const CommandLine
   return linkModel(*model.module, source, facts, line.output);
 }
 
-/// Refuses a program of another phase than the first to run expects, where a pass would only say that
-/// it does not understand it. Earlier phases leave what is of a later one as it is.
+/// Refuses a program of another phase than the first to run expects, where a pass would only say
+/// that it does not understand it. Earlier phases leave what is of a later one as it is.
 static Status checkPhase(ModuleOp program, const Task &task, const std::string &input) {
   ModuleOp kernels;
   for (auto nested : program.getOps<ModuleOp>()) {

@@ -15,7 +15,7 @@
 namespace heddle::tools {
 
 /// What every command has.
-struct CommonOptions {
+struct SubcommandOptions {
   /// The compiled model.
   std::string model;
   /// For programs: JSON where there is a choice, and no progress.
@@ -23,7 +23,7 @@ struct CommonOptions {
 };
 
 /// heddle embed: texts to embeddings.
-struct EmbedOptions : CommonOptions {
+struct EmbedOptions : SubcommandOptions {
   /// .txt, .jsonl or "-" for standard input.
   std::string input;
   /// .jsonl, .npy or "-" for standard output.
@@ -34,12 +34,12 @@ struct EmbedOptions : CommonOptions {
 };
 
 /// heddle tokenize: texts to token ids, on standard output.
-struct TokenizeOptions : CommonOptions {
+struct TokenizeOptions : SubcommandOptions {
   std::string input;
 };
 
 /// heddle run: one entry over tensors.
-struct RunOptions : CommonOptions {
+struct RunOptions : SubcommandOptions {
   /// Empty: the first entry of the model.
   std::string entry;
   std::string inputs;
@@ -49,7 +49,7 @@ struct RunOptions : CommonOptions {
 };
 
 /// heddle bench: the speed of one entry.
-struct BenchOptions : CommonOptions {
+struct BenchOptions : SubcommandOptions {
   std::vector<Shape> shapes;
   /// A file with one sentence length a line; empty: none.
   std::string lengths;
@@ -63,10 +63,10 @@ struct BenchOptions : CommonOptions {
 };
 
 /// heddle info: what is inside.
-struct InfoOptions : CommonOptions {};
+struct InfoOptions : SubcommandOptions {};
 
 /// heddle verify: whether all of it is whole.
-struct VerifyOptions : CommonOptions {};
+struct VerifyOptions : SubcommandOptions {};
 
 /// Asked for with --help or --version: goes to standard output.
 struct HelpText {

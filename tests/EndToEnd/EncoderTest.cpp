@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// bert-tiny from its folder to its outputs: against the expected values on every target, with every
-/// pass left out, in any batch and on any number of threads.
+/// bert-tiny from its folder to its outputs: against the expected values on every target, with
+/// every pass left out, in any batch and on any number of threads.
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 
@@ -23,7 +23,7 @@ constexpr float unfusedBound = 1e-5f;
 /// expected.safetensors of an oracle: its sentences without their padding, and where they lay.
 struct Expected {
   Ragged batch;
-  std::vector<size_t> rows; // of the padded values, one for each token
+  std::vector<size_t> rows;                          // of the padded values, one for each token
   std::map<std::string, std::vector<float>> outputs; // those of tokens without padding
 };
 
@@ -160,13 +160,15 @@ TEST(Encoder, ProgramsOfEveryPhaseCompileToTheSameCode) {
   std::string folder = std::filesystem::path(compileModel(oracles + "bert-tiny")).parent_path();
   Ragged batch = randomSentences(5, 40, 211, 3);
   auto expected = runBinary(compileModel(oracles + "bert-tiny"), batch);
-  const std::vector<std::pair<std::string, std::string>> phases = {
-      {"model", "fused"}, {"fused", "dataflow"}, {"dataflow", "kernels"},
-      {"kernels", "llvm"}, {"llvm", "asm"}};
+  const std::vector<std::pair<std::string, std::string>> phases = {{"model", "fused"},
+                                                                   {"fused", "dataflow"},
+                                                                   {"dataflow", "kernels"},
+                                                                   {"kernels", "llvm"},
+                                                                   {"llvm", "asm"}};
   for (const auto &[stop, start] : phases) {
     std::string program = folder + "/" + stop + ".mlir", text;
-    std::string command = HEDDLE_BINARY_DIR "/bin/heddlec " + oracles + "bert-tiny --stop-after=" +
-                          stop + " -o " + program;
+    std::string command = HEDDLE_BINARY_DIR "/bin/heddlec " + oracles +
+                          "bert-tiny --stop-after=" + stop + " -o " + program;
     ASSERT_EQ(runCommand(command, text), 0) << text;
     std::filesystem::copy_file(oracles + "bert-tiny/model.safetensors",
                                folder + "/" + stop + ".safetensors");

@@ -53,7 +53,8 @@ TEST_F(HeddlecEmitTest, FusedHasLargeOperations) {
 
 TEST_F(HeddlecEmitTest, DataflowIsAGraphWithItsPlan) {
   std::string text = emit("dataflow");
-  for (const char *part : {"dataflow.graph @encode", "dataflow.kernel", "dataflow.dispatch", "arena"}) {
+  for (const char *part :
+       {"dataflow.graph @encode", "dataflow.kernel", "dataflow.dispatch", "arena"}) {
     EXPECT_TRUE(has(text, part)) << part;
   }
   EXPECT_FALSE(has(text, "transformer.attention"));
@@ -118,17 +119,17 @@ protected:
 
 /// A copy of the program in which every pass finds something, with parameters of zeros.
 std::string everyPass(const TemporaryFolder &folder) {
-  const std::string path =
-      folder.write("every-pass.mlir", readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/every-pass.mlir"));
+  const std::string path = folder.write(
+      "every-pass.mlir", readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/every-pass.mlir"));
   const std::vector<std::pair<const char *, std::vector<int64_t>>> shapes = {
-      {"word", {32, 24}},    {"segment", {2, 24}},   {"square", {24, 24}},
-      {"query", {24, 24}},   {"key", {24, 24}},      {"value", {24, 24}},
-      {"heads", {3, 8, 8}},  {"norm.weight", {24}},  {"norm.bias", {24}},
-      {"unused", {24}}};
+      {"word", {32, 24}},  {"segment", {2, 24}}, {"square", {24, 24}}, {"query", {24, 24}},
+      {"key", {24, 24}},   {"value", {24, 24}},  {"heads", {3, 8, 8}}, {"norm.weight", {24}},
+      {"norm.bias", {24}}, {"unused", {24}}};
   const std::vector<std::byte> zeros(32 * 24 * sizeof(float));
   std::vector<SafetensorsTensor> tensors;
   for (const auto &[name, shape] : shapes) {
-    tensors.push_back({name, Dtype::F32, shape, std::span(zeros).first(*byteSize(Dtype::F32, shape))});
+    tensors.push_back(
+        {name, Dtype::F32, shape, std::span(zeros).first(*byteSize(Dtype::F32, shape))});
   }
   EXPECT_TRUE(writeSafetensors(folder / "every-pass.safetensors", tensors).ok());
   return path;

@@ -13,11 +13,15 @@ namespace {
 
 using Spoil = std::function<void(ModelFolder &)>;
 
-/// Begins a message of `message` with "FOLDER/" unless `message` begins with ":".
+/// A folder with one thing wrong; `{}` in the message is the folder.
 struct FolderCase {
   const char *name;
   const char *message;
   Spoil spoil;
+
+  friend void PrintTo(const FolderCase &folderCase, std::ostream *stream) {
+    *stream << folderCase.name;
+  }
 };
 
 Spoil write(std::string file, std::string text) {
@@ -81,9 +85,10 @@ Spoil tokenizer(std::string from, std::string to) {
 Spoil modules(std::string others, std::string pooling = R"({"pooling_mode_mean_tokens": true})",
               std::string limits = "{}") {
   return [=](ModelFolder &folder) {
-    folder.files().write("modules.json",
-                         R"([{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"})" +
-                             others + "]");
+    folder.files().write(
+        "modules.json",
+        R"([{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"})" + others +
+            "]");
     folder.files().write("1_Pooling/config.json", pooling);
     folder.files().write("sentence_bert_config.json", limits);
   };
@@ -96,91 +101,223 @@ const std::string weightsOf =
 
 const std::vector<FolderCase> folderCases = {
     // config.json
-    {"NoConfig", "/config.json: cannot open: No such file or directory", remove("config.json")},
-    {"EmptyConfig", "/config.json: the file is empty", write("config.json", "")},
-    {"TruncatedConfig", "", truncate("config.json", 100)},
-    {"ConfigNotUtf8", "", write("config.json", "{\"model_type\": \"b\xe9rt\"}")},
-    {"ConfigTooDeep", "", write("config.json", std::string(5000, '['))},
-    {"ConfigIsAList", "", write("config.json", "[1]")},
-    {"ConfigHasAKeyTwice", "", config("\"model_type\"", "\"hidden_size\"")},
-    {"UnknownModelType", "", config("\"bert\"", "\"gpt2\"")},
-    {"NoModelType", "", config("\"model_type\"", "\"type\"")},
-    {"ModelTypeIsANumber", "", config("\"model_type\": \"bert\"", "\"model_type\": 3")},
-    {"Decoder", "", config("\"is_decoder\": false", "\"is_decoder\": true")},
-    {"UnknownActivation", "", config("\"gelu\"", "\"swish\"")},
-    {"NoHeads", "", config("\"num_attention_heads\": 3", "\"num_attention_heads\": 0")},
-    {"HeadsDoNotDivide", "", config("\"num_attention_heads\": 3", "\"num_attention_heads\": 5")},
-    {"NegativeSize", "", config("\"hidden_size\": 72", "\"hidden_size\": -72")},
-    {"HugeSize", "", config("\"hidden_size\": 72", "\"hidden_size\": 4611686018427387904")},
-    {"FractionalLayers", "", config("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2.5")},
-    {"EpsilonIsText", "", config("1e-12", "\"small\"")},
+    {"NoConfig", "{}/config.json: cannot open: No such file or directory", remove("config.json")},
+    {"EmptyConfig", "{}/config.json: the file is empty", write("config.json", "")},
+    {"TruncatedConfig", "{}/config.json: not JSON at byte 100, near \"ttention_probs_dropo\"",
+     truncate("config.json", 100)},
+    {"ConfigNotUtf8", "{}/config.json: not UTF-8 at byte 17",
+     write("config.json", "{\"model_type\": \"b\xe9rt\"}")},
+    {"ConfigTooDeep", "{}/config.json: lists and objects nest deeper than 64 levels",
+     write("config.json", std::string(5000, '['))},
+    {"ConfigIsAList", "{}/config.json: is a list of 1, expected an object",
+     write("config.json", "[1]")},
+    {"ConfigHasAKeyTwice", "{}/config.json: the key \"hidden_size\" is given twice",
+     config("\"model_type\"", "\"hidden_size\"")},
+    {"UnknownModelType",
+     "{}/config.json: \"model_type\" is \"gpt2\", known are bert, distilbert, roberta",
+     config("\"bert\"", "\"gpt2\"")},
+    {"NoModelType", "{}/config.json: \"model_type\" is missing, expected a string",
+     config("\"model_type\"", "\"type\"")},
+    {"ModelTypeIsANumber", "{}/config.json: \"model_type\" is 3, expected a string",
+     config("\"model_type\": \"bert\"", "\"model_type\": 3")},
+    {"Decoder", "{}/config.json: \"is_decoder\" is true, expected an encoder",
+     config("\"is_decoder\": false", "\"is_decoder\": true")},
+    {"UnknownActivation",
+     "{}/config.json: \"hidden_act\" is \"swish\", expected one of gelu, gelu_new, "
+     "gelu_pytorch_tanh, relu",
+     config("\"gelu\"", "\"swish\"")},
+    {"NoHeads", "{}/config.json: \"num_attention_heads\" is 0, expected an integer from 1 to 65536",
+     config("\"num_attention_heads\": 3", "\"num_attention_heads\": 0")},
+    {"HeadsDoNotDivide",
+     "{}/config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72",
+     config("\"num_attention_heads\": 3", "\"num_attention_heads\": 5")},
+    {"NegativeSize", "{}/config.json: \"hidden_size\" is -72, expected an integer from 1 to 65536",
+     config("\"hidden_size\": 72", "\"hidden_size\": -72")},
+    {"HugeSize",
+     "{}/config.json: \"hidden_size\" is 4611686018427387904, expected an integer from 1 to 65536",
+     config("\"hidden_size\": 72", "\"hidden_size\": 4611686018427387904")},
+    {"FractionalLayers",
+     "{}/config.json: \"num_hidden_layers\" is 2.5, expected an integer from 1 to 1024",
+     config("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2.5")},
+    {"EpsilonIsText",
+     "{}/config.json: \"layer_norm_eps\" is \"small\", expected a number from 0 to 1",
+     config("1e-12", "\"small\"")},
     // Tensors against the model
-    {"MissingTensor", "", withoutTensor("encoder.layer.1.output.dense.weight")},
-    {"SurplusTensor", "", withTensor("encoder.layer.9.output.dense.bias", Dtype::F32, {72})},
-    {"WrongShape", "", withTensor("pooler.dense.weight", Dtype::F32, {72, 71})},
-    {"WrongRank", "", withTensor("pooler.dense.bias", Dtype::F32, {72, 1})},
-    {"WrongType", "", withTensor("pooler.dense.weight", Dtype::I64, {72, 72})},
-    {"DoublePrecision", "", withTensor("pooler.dense.weight", Dtype::F64, {72, 72})},
+    {"MissingTensor",
+     "{}/model.safetensors: tensor \"encoder.layer.1.output.dense.weight\" is missing, expected "
+     "one of shape [72, 100]",
+     withoutTensor("encoder.layer.1.output.dense.weight")},
+    {"SurplusTensor",
+     "{}/model.safetensors: tensor \"encoder.layer.9.output.dense.bias\" is surplus, expected only "
+     "the 55 of the model",
+     withTensor("encoder.layer.9.output.dense.bias", Dtype::F32, {72})},
+    {"WrongShape",
+     "{}/model.safetensors: tensor \"pooler.dense.weight\" has shape [72, 71], expected [72, 72]",
+     withTensor("pooler.dense.weight", Dtype::F32, {72, 71})},
+    {"WrongRank",
+     "{}/model.safetensors: tensor \"pooler.dense.bias\" has shape [72, 1], expected [72]",
+     withTensor("pooler.dense.bias", Dtype::F32, {72, 1})},
+    {"WrongType",
+     "{}/model.safetensors: tensor \"pooler.dense.weight\" has type I64, expected F32, F16 or BF16",
+     withTensor("pooler.dense.weight", Dtype::I64, {72, 72})},
+    {"DoublePrecision",
+     "{}/model.safetensors: tensor \"pooler.dense.weight\" has type F64, expected F32, F16 or BF16",
+     withTensor("pooler.dense.weight", Dtype::F64, {72, 72})},
     // model.safetensors itself
-    {"NoWeights", "", remove("model.safetensors")},
-    {"EmptyWeights", "", truncate("model.safetensors", 0)},
-    {"TinyWeights", "", truncate("model.safetensors", 6)},
-    {"TruncatedHeader", "", truncate("model.safetensors", 1000)},
-    {"TruncatedData", "", truncate("model.safetensors", 500000)},
-    {"DataAfterTheLast", "",
+    {"NoWeights", "{}: holds neither model.safetensors nor model.safetensors.index.json",
+     remove("model.safetensors")},
+    {"EmptyWeights", "{}/model.safetensors: the file is empty", truncate("model.safetensors", 0)},
+    {"TinyWeights",
+     "{}/model.safetensors: 6 bytes long, expected at least 8 with the header's length: not a "
+     "safetensors file",
+     truncate("model.safetensors", 6)},
+    {"TruncatedHeader",
+     "{}/model.safetensors: the header's length is 5704, but only 992 bytes follow",
+     truncate("model.safetensors", 1000)},
+    {"TruncatedData",
+     "{}/model.safetensors: tensor \"encoder.layer.2.output.dense.weight\": \"data_offsets\" is "
+     "[475248, 504048], but the file has 494288 bytes of data",
+     truncate("model.safetensors", 500000)},
+    {"DataAfterTheLast",
+     "{}/model.safetensors: 525076 bytes of data, but the tensors end at byte 525072",
      [](ModelFolder &folder) {
        std::ofstream(folder / "model.safetensors", std::ios::app) << "more";
      }},
-    {"HugeHeader", "", weights("{}", 0, uint64_t(1) << 63)},
-    {"HeaderNotJson", "", weights("{\"a\": ", 0)},
-    {"HeaderNotUtf8", "", weights("{\"\xff\": 1}", 0)},
-    {"HeaderTooDeep", "", weights("{\"a\": " + std::string(200, '['), 0)},
-    {"HeaderIsNoObject", "", weights("[1, 2]", 0)},
-    {"TensorIsNoObject", "", weights("{\"a\": 7}", 0)},
-    {"UnknownType", "", weights(weightsOf + R"({"dtype": "F31", "shape": [2], "data_offsets": [8, 16]}})", 16)},
-    {"NegativeOffset", "", weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}})", 16)},
-    {"OffsetsBackwards", "", weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [16, 8]}})", 16)},
-    {"OffsetsOutside", "", weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}})", 15)},
-    {"HugeOffset", "", weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [8, 18446744073709551615]}})", 16)},
-    {"Overlap", "", weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}})", 12)},
-    {"Gap", "", weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [12, 20]}})", 20)},
-    {"ShapeOverflows", "", weights(weightsOf + R"({"dtype": "F32", "shape": [4294967296, 4294967296], "data_offsets": [8, 16]}})", 16)},
-    {"ShapeAndBytesDiffer", "", weights(weightsOf + R"({"dtype": "F32", "shape": [3], "data_offsets": [8, 16]}})", 16)},
-    {"TensorTwice", "", weights(R"({"a": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}, "a": 1})", 0)},
-    {"IndexWithoutItsFile", "",
+    {"HugeHeader",
+     "{}/model.safetensors: the header's length is 9223372036854775808, expected at most 100000000",
+     weights("{}", 0, uint64_t(1) << 63)},
+    {"HeaderNotJson", "{}/model.safetensors: header: not JSON at byte 6, near \"{\\\"a\\\": \"",
+     weights("{\"a\": ", 0)},
+    {"HeaderNotUtf8", "{}/model.safetensors: header: not UTF-8 at byte 2",
+     weights("{\"\xff\": 1}", 0)},
+    {"HeaderTooDeep", "{}/model.safetensors: header: lists and objects nest deeper than 64 levels",
+     weights("{\"a\": " + std::string(200, '['), 0)},
+    {"HeaderIsNoObject", "{}/model.safetensors: the header begins with \"[\", expected \"{\"",
+     weights("[1, 2]", 0)},
+    {"TensorIsNoObject", "{}/model.safetensors: tensor \"a\": is 7, expected an object",
+     weights("{\"a\": 7}", 0)},
+    {"UnknownType",
+     "{}/model.safetensors: tensor \"b\": \"dtype\" is \"F31\", known are BOOL, U8, I8, F8_E5M2, "
+     "F8_E4M3, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64",
+     weights(weightsOf + R"({"dtype": "F31", "shape": [2], "data_offsets": [8, 16]}})", 16)},
+    {"NegativeOffset",
+     "{}/model.safetensors: tensor \"b\": item 0 of \"data_offsets\" is -8, expected an integer "
+     "from 0 to 9223372036854775807",
+     weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}})", 16)},
+    {"OffsetsBackwards",
+     "{}/model.safetensors: tensor \"b\": \"data_offsets\" is [16, 8], expected the end not before "
+     "the beginning",
+     weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [16, 8]}})", 16)},
+    {"OffsetsOutside",
+     "{}/model.safetensors: tensor \"b\": \"data_offsets\" is [8, 16], but the file has 15 bytes "
+     "of data",
+     weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}})", 15)},
+    {"HugeOffset",
+     "{}/model.safetensors: tensor \"b\": item 1 of \"data_offsets\" is 18446744073709551615, "
+     "expected an integer from 0 to 9223372036854775807",
+     weights(weightsOf +
+                 R"({"dtype": "F32", "shape": [2], "data_offsets": [8, 18446744073709551615]}})",
+             16)},
+    {"Overlap",
+     "{}/model.safetensors: tensor \"b\": begins at byte 4, inside tensor \"a\", which ends at "
+     "byte 8",
+     weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}})", 12)},
+    {"Gap",
+     "{}/model.safetensors: tensor \"b\": begins at byte 12, expected 8: the bytes between belong "
+     "to no tensor",
+     weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [12, 20]}})", 20)},
+    {"ShapeOverflows",
+     "{}/model.safetensors: tensor \"b\": F32 [4294967296, 4294967296] takes 2^63 bytes or more",
+     weights(weightsOf +
+                 R"({"dtype": "F32", "shape": [4294967296, 4294967296], "data_offsets": [8, 16]}})",
+             16)},
+    {"ShapeAndBytesDiffer",
+     "{}/model.safetensors: tensor \"b\": \"data_offsets\" is [8, 16], 8 bytes, expected 12 for "
+     "F32 [3]",
+     weights(weightsOf + R"({"dtype": "F32", "shape": [3], "data_offsets": [8, 16]}})", 16)},
+    {"TensorTwice", "{}/model.safetensors: header: the key \"a\" is given twice",
+     weights(R"({"a": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}, "a": 1})", 0)},
+    {"IndexWithoutItsFile",
+     "{}/model.safetensors.index.json: {}/part-1.safetensors: cannot open: No such file or "
+     "directory",
      [](ModelFolder &folder) {
        remove("model.safetensors")(folder);
-       write("model.safetensors.index.json", R"({"weight_map": {"a": "part-1.safetensors"}})")(folder);
+       write("model.safetensors.index.json",
+             R"({"weight_map": {"a": "part-1.safetensors"}})")(folder);
      }},
-    {"IndexLeavesTheFolder", "",
+    {"IndexLeavesTheFolder",
+     "{}/model.safetensors.index.json: tensor \"a\": its file is \"../part.safetensors\", expected "
+     "the plain name of a file beside the index",
      [](ModelFolder &folder) {
        remove("model.safetensors")(folder);
-       write("model.safetensors.index.json", R"({"weight_map": {"a": "../part.safetensors"}})")(folder);
+       write("model.safetensors.index.json",
+             R"({"weight_map": {"a": "../part.safetensors"}})")(folder);
      }},
     // tokenizer.json
-    {"EmptyTokenizer", "", write("tokenizer.json", "")},
-    {"TokenizerNotJson", "", write("tokenizer.json", "{\"model\": {\"type\"")},
-    {"TokenizerIsAList", "", write("tokenizer.json", "[]")},
-    {"TokenizerOfAnotherKind", "", tokenizer("\"type\": \"WordPiece\",\n    \"unk", "\"type\": \"BPE\",\n    \"unk")},
-    {"NoVocabulary", "", tokenizer("\"vocab\"", "\"words\"")},
-    {"UnknownToken", "", tokenizer("\"unk_token\": \"[UNK]\"", "\"unk_token\": \"[???]\"")},
-    {"UnknownNormalizer", "", tokenizer("BertNormalizer", "NFKC")},
-    {"UnknownPreTokenizer", "", tokenizer("BertPreTokenizer", "ByteLevel")},
+    {"EmptyTokenizer", "{}/tokenizer.json: the file is empty", write("tokenizer.json", "")},
+    {"TokenizerNotJson",
+     "{}/tokenizer.json: not JSON at byte 17, near \"{\\\"model\\\": {\\\"type\\\"\"",
+     write("tokenizer.json", "{\"model\": {\"type\"")},
+    {"TokenizerIsAList", "{}/tokenizer.json: is a list of 0, expected an object",
+     write("tokenizer.json", "[]")},
+    {"TokenizerOfAnotherKind",
+     "{}/tokenizer.json: \"model\": \"type\" is \"BPE\", expected one of WordPiece",
+     tokenizer("\"type\": \"WordPiece\",\n    \"unk", "\"type\": \"BPE\",\n    \"unk")},
+    {"NoVocabulary",
+     "{}/tokenizer.json: \"model\": \"vocab\" is missing, expected an object of ids by token",
+     tokenizer("\"vocab\"", "\"words\"")},
+    {"UnknownToken",
+     "{}/tokenizer.json: \"model\": \"unk_token\" is \"[???]\", expected a token of the vocabulary",
+     tokenizer("\"unk_token\": \"[UNK]\"", "\"unk_token\": \"[???]\"")},
+    {"UnknownNormalizer",
+     "{}/tokenizer.json: \"normalizer\": \"type\" is \"NFKC\", expected one of BertNormalizer",
+     tokenizer("BertNormalizer", "NFKC")},
+    {"UnknownPreTokenizer",
+     "{}/tokenizer.json: \"pre_tokenizer\": \"type\" is \"ByteLevel\", expected one of "
+     "BertPreTokenizer",
+     tokenizer("BertPreTokenizer", "ByteLevel")},
     // modules.json and what it names
-    {"UnknownModule", "", modules(pooling + R"(, {"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})")},
-    {"NoPooling", "", modules("")},
-    {"ModuleOutside", "", modules(R"(, {"idx": 1, "path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"})")},
-    {"ModulesAreAnObject", "", write("modules.json", "{}")},
-    {"NoPoolingConfig", "",
+    {"UnknownModule",
+     "{}/modules.json: module 2: \"type\" is \"sentence_transformers.models.Dense\", known are "
+     "Transformer, Pooling, Normalize",
+     modules(pooling +
+             R"(, {"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})")},
+    {"NoPooling",
+     "{}/modules.json: the modules are [Transformer], expected Transformer, Pooling and perhaps "
+     "Normalize",
+     modules("")},
+    {"ModuleOutside",
+     "{}/modules.json: module 1: \"path\" is \"../1_Pooling\", expected a path inside the model's "
+     "folder",
+     modules(
+         R"(, {"idx": 1, "path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"})")},
+    {"ModulesAreAnObject", "{}/modules.json: is an object of 0, expected a list of modules",
+     write("modules.json", "{}")},
+    {"NoPoolingConfig", "{}/1_Pooling/config.json: cannot open: No such file or directory",
      [](ModelFolder &folder) {
        modules(pooling)(folder);
        remove("1_Pooling/config.json")(folder);
      }},
-    {"UnknownPooling", "", modules(pooling, R"({"pooling_mode_weightedmean_tokens": true})")},
-    {"TwoPoolings", "", modules(pooling, R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})")},
-    {"PoolingOfAnotherWidth", "", modules(pooling, R"({"pooling_mode_mean_tokens": true, "word_embedding_dimension": 71})")},
-    {"MaxLengthZero", "", modules(pooling, R"({"pooling_mode_mean_tokens": true})", R"({"max_seq_length": 0})")},
-    {"MaxLengthIsText", "", modules(pooling, R"({"pooling_mode_mean_tokens": true})", R"({"max_seq_length": "256"})")},
+    {"UnknownPooling",
+     "{}/1_Pooling/config.json: \"pooling_mode_weightedmean_tokens\" is true, supported are "
+     "pooling_mode_cls_token, pooling_mode_mean_tokens and pooling_mode_max_tokens",
+     modules(pooling, R"({"pooling_mode_weightedmean_tokens": true})")},
+    {"TwoPoolings",
+     "{}/1_Pooling/config.json: the pooling modes that are true are [pooling_mode_cls_token, "
+     "pooling_mode_mean_tokens], expected one",
+     modules(pooling, R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})")},
+    {"PoolingOfAnotherWidth",
+     "{}/config.json: the hidden size is 72, but the pooling's \"word_embedding_dimension\" is 71, "
+     "expected the same",
+     modules(pooling, R"({"pooling_mode_mean_tokens": true, "word_embedding_dimension": 71})")},
+    {"MaxLengthZero",
+     "{}/sentence_bert_config.json: \"max_seq_length\" is 0, expected an integer from 1 to "
+     "1073741824",
+     modules(pooling, R"({"pooling_mode_mean_tokens": true})", R"({"max_seq_length": 0})")},
+    {"MaxLengthIsText",
+     "{}/sentence_bert_config.json: \"max_seq_length\" is \"256\", expected an integer from 1 to "
+     "1073741824",
+     modules(pooling, R"({"pooling_mode_mean_tokens": true})", R"({"max_seq_length": "256"})")},
 };
 
 class HeddlecFolderTest : public HeddlecTest, public testing::WithParamInterface<FolderCase> {};
@@ -188,7 +325,12 @@ class HeddlecFolderTest : public HeddlecTest, public testing::WithParamInterface
 TEST_P(HeddlecFolderTest, GivesItsMessage) {
   ModelFolder folder;
   GetParam().spoil(folder);
-  expectError({folder.path(), "-o", work / "out.so"}, folder.path() + GetParam().message);
+  std::string message = GetParam().message;
+  for (size_t at = 0; (at = message.find("{}", at)) != std::string::npos;
+       at += folder.path().size()) {
+    message.replace(at, 2, folder.path());
+  }
+  expectError({folder.path(), "-o", work / "out.so"}, message);
 }
 
 INSTANTIATE_TEST_SUITE_P(Heddlec, HeddlecFolderTest, testing::ValuesIn(folderCases),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Outputs that cannot be: full disks, folders that are not there or may not be written to. What was
-/// there stays, and nothing half-written is left, neither at the output nor among temporary files.
+/// Outputs that cannot be: full disks, folders that are not there or may not be written to. What
+/// was there stays, and nothing half-written is left, neither at the output nor among temporary
+/// files.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 
@@ -12,7 +13,8 @@ const std::string full = ": cannot write: No space left on device";
 const std::string large = ": cannot write: File too large";
 
 TEST_F(HeddlecTest, FoldersThatAreNotThere) {
-  const std::string absent = work / "absent/out", reason = ": cannot create: No such file or directory";
+  const std::string absent = work / "absent/out",
+                    reason = ": cannot create: No such file or directory";
   expectError({tiny, "-o", absent}, absent + reason);
   expectError({tiny, "--stop-after=fused", "-o", absent}, absent + reason);
   expectError({tiny, "-o", work / "out.so", "--report", absent}, absent + reason);
@@ -54,7 +56,8 @@ TEST_F(HeddlecTest, FilesAboveTheirLimit) {
   // Enough for objects and the linked kernels, too little for the weights.
   expectError({tiny, "-o", output}, output + large, {.fileLimit = 400'000});
   expectError({tiny, "--stop-after=llvm", "-o", output}, output + large, {.fileLimit = 1000});
-  expectError({tiny, "-o", work / "out.so", "--report", output}, output + large, {.fileLimit = 1000});
+  expectError({tiny, "-o", work / "out.so", "--report", output}, output + large,
+              {.fileLimit = 1000});
   EXPECT_EQ(readBytes(output), "old");
 }
 
@@ -84,7 +87,8 @@ TEST_F(HeddlecTest, StandardOutputIsWrittenToNotReplaced) {
 TEST_F(HeddlecTest, SuccessReplacesTheFileAndLeavesNothingElse) {
   const std::string output = work.write("out.so", "old"), report = work / "report.json";
   ASSERT_EQ(heddlec({tiny, "-o", output, "--report", report}).code, 0);
-  EXPECT_TRUE(readBytes(output).starts_with("\x7f" "ELF"));
+  EXPECT_TRUE(readBytes(output).starts_with("\x7f"
+                                            "ELF"));
   EXPECT_EQ(work.names().size(), 2u);
   EXPECT_TRUE(temporary.names().empty());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec as a user runs it, with a folder for what it writes, and what must hold whenever it fails:
-/// its exit code, exactly one message, and no file that was not there before.
+/// heddlec as a user runs it, with a folder for what it writes, and what must hold whenever it
+/// fails: its exit code, exactly one message, and no file that was not there before.
 #ifndef HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 #define HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 

@@ -11,6 +11,10 @@ struct UsageCase {
   const char *name;
   std::vector<std::string> arguments;
   const char *message;
+
+  friend void PrintTo(const UsageCase &usageCase, std::ostream *stream) {
+    *stream << usageCase.name;
+  }
 };
 
 const char *const phases = "expected one of model, fused, dataflow, kernels, llvm, asm, so";
@@ -28,8 +32,12 @@ const std::vector<UsageCase> usageCases = {
     {"NoOutputToStop", {"m", "--stop-after=so"}, "no output, expected -o OUT.so or --emit=PHASE"},
     {"TwoOutputs", {"m", "-o", "x", "-o", "y"}, "-o is given more than once, expected it once"},
     {"OutputWithoutValue", {"m", "-o"}, "-o has no value, expected one after it"},
-    {"OptionForAValue", {"m", "--report", "-o", "x.so"}, "--report has no value, expected one after it"},
-    {"EmptyValue", {"m", "--target=", "-o", "x.so"}, "--target has no value, expected one after it"},
+    {"OptionForAValue",
+     {"m", "--report", "-o", "x.so"},
+     "--report has no value, expected one after it"},
+    {"EmptyValue",
+     {"m", "--target=", "-o", "x.so"},
+     "--target has no value, expected one after it"},
     {"UnknownTarget",
      {"m", "-o", "x.so", "--target=arm"},
      "unknown target 'arm', expected native or some of x86-64-v3, x86-64-v4"},

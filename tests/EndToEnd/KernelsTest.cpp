@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Kernels at odd sizes on every target, against their naive twins in double precision: widths that
-/// are no multiple of a vector or panel, head sizes from 1 to 80, sequences from one token to several
-/// blocks of keys.
+/// are no multiple of a vector or panel, head sizes from 1 to 80, sequences from one token to
+/// several blocks of keys.
 #include "frontend/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/frontend/Config/TemporaryFolder.h"
@@ -59,8 +59,8 @@ std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
   }
   text += "func.func @encode(%ids: tensor<?xi32> {transformer.name = \"input_ids\"}, "
           "%rows: !transformer.segments) -> (" +
-          rowsType(width) + " {transformer.name = \"out\"}) {\n" + body + "  return %out : " +
-          rowsType(width) + "\n}\n";
+          rowsType(width) + " {transformer.name = \"out\"}) {\n" + body +
+          "  return %out : " + rowsType(width) + "\n}\n";
   TemporaryFolder folder;
   std::string program = folder.write("program.mlir", text);
   EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
@@ -176,8 +176,8 @@ std::string attentionBody(const AttentionCase &c) {
     text += gatherText(name, name, width) + "  %" + name + "h = transformer.split_heads %" + name +
             " : " + rows + " -> " + heads + "\n";
   }
-  text += "  %s = transformer.contract \"thd,khd->thk\" %qh, %kh in(%rows, %rows) : " + heads + ", " +
-          heads + " -> " + scores + "\n";
+  text += "  %s = transformer.contract \"thd,khd->thk\" %qh, %kh in(%rows, %rows) : " + heads +
+          ", " + heads + " -> " + scores + "\n";
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.9e", 1.0 / std::sqrt(double(c.size)));
   text += std::string("  %z = transformer.scale %s, ") + factor + " : " + scores + "\n";

@@ -27,7 +27,8 @@ std::vector<float> sampledValues() {
       values.push_back(value);
     }
   }
-  for (float extra : {0.0f, -0.0f, INFINITY, -INFINITY, 1.0f, -1.0f, 0.625f, 4.0f, 88.72f, 128.0f}) {
+  for (float extra :
+       {0.0f, -0.0f, INFINITY, -INFINITY, 1.0f, -1.0f, 0.625f, 4.0f, 88.72f, 128.0f}) {
     values.push_back(extra);
   }
   values.resize((values.size() + width - 1) / width * width, 0.5f);
@@ -38,16 +39,27 @@ std::vector<float> sampledValues() {
 std::string programOf(const std::string &maths, size_t rows) {
   std::string n = std::to_string(rows), w = std::to_string(width);
   std::string table = "!dataflow.buffer<[" + n + ", " + w + "], f32>";
-  std::string ids = "!dataflow.buffer<[tokens], i32>", out = "!dataflow.buffer<[tokens, " + w + "], f32>";
-  return "transformer.parameter @values : tensor<" + n + "x" + w + "xf32> from \"values\"\n"
-         "dataflow.kernel @apply : (" + ids + ", " + table + ") -> " + out +
-         " computes #dataflow.gather<width = " + w + ", lookups = 1> {\n"
-         "^bb0(%x: f32):\n" + maths + "  dataflow.yield %y\n}\n"
-         "dataflow.graph @encode(%ids: " + ids + " {dataflow.name = \"input_ids\", dataflow.limit = " +
-         n + " : i64}) -> (" + out + " {dataflow.name = \"values\"}) attributes {arena = #dataflow.size<tokens = 0>} {\n"
-         "  %t = dataflow.parameter @values : " + table + "\n"
-         "  %y = dataflow.dispatch @apply(%ids, %t) : (" + ids + ", " + table + ") -> " + out + "\n"
-         "  dataflow.output %y : " + out + "\n}\n";
+  std::string ids = "!dataflow.buffer<[tokens], i32>",
+              out = "!dataflow.buffer<[tokens, " + w + "], f32>";
+  return "transformer.parameter @values : tensor<" + n + "x" + w +
+         "xf32> from \"values\"\n"
+         "dataflow.kernel @apply : (" +
+         ids + ", " + table + ") -> " + out + " computes #dataflow.gather<width = " + w +
+         ", lookups = 1> {\n"
+         "^bb0(%x: f32):\n" +
+         maths +
+         "  dataflow.yield %y\n}\n"
+         "dataflow.graph @encode(%ids: " +
+         ids + " {dataflow.name = \"input_ids\", dataflow.limit = " + n + " : i64}) -> (" + out +
+         " {dataflow.name = \"values\"}) attributes {arena = #dataflow.size<tokens = 0>} {\n"
+         "  %t = dataflow.parameter @values : " +
+         table +
+         "\n"
+         "  %y = dataflow.dispatch @apply(%ids, %t) : (" +
+         ids + ", " + table + ") -> " + out +
+         "\n"
+         "  dataflow.output %y : " +
+         out + "\n}\n";
 }
 
 /// Distance in units of the last place of the exact result, as f32 rounds it.

@@ -32,8 +32,8 @@ TEST_P(Spelling, IsFusedAndAgreesWithItsUnfusedSelf) {
   EXPECT_NE(text.find("transformer.attention"), std::string::npos) << text;
   EXPECT_EQ(text.find("transformer.softmax"), std::string::npos) << text;
   std::string fused = compileModel(program);
-  std::string unfused = compileModel(program, {"--disable-pass=fuse-attention",
-                                               "--disable-pass=normalize-heads"});
+  std::string unfused =
+      compileModel(program, {"--disable-pass=fuse-attention", "--disable-pass=normalize-heads"});
   ASSERT_FALSE(fused.empty() || unfused.empty());
   Ragged batch = randomSentences(7, 37, 32, 11);
   for (const std::string &isa : runnableTargets(fused)) {
@@ -45,12 +45,11 @@ TEST_P(Spelling, IsFusedAndAgreesWithItsUnfusedSelf) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Attention, Spelling, testing::ValuesIn(spellings()),
-                         [](const auto &info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Attention, Spelling, testing::ValuesIn(spellings()), [](const auto &info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 } // namespace
 } // namespace heddle

@@ -145,9 +145,9 @@ static SmallVector<Value> scoreTile(Attention &a, ArrayRef<Value> queries, Value
       });
 }
 
-// scores[r][j] = scale * log2(e) * (Q[r] . K[j]) for the `count` keys from firstKey on, lowest where
-// row r does not see key j: it sees `limits[r]` keys of this block. Returns the maximum of each row,
-// lane by lane.
+// scores[r][j] = scale * log2(e) * (Q[r] . K[j]) for the `count` keys from firstKey on, lowest
+// where row r does not see key j: it sees `limits[r]` keys of this block. Returns the maximum of
+// each row, lane by lane.
 static SmallVector<Value> emitScores(Attention &a, ArrayRef<Value> queries, Value firstKey,
                                      Value count, ArrayRef<Value> limits) {
   VectorCode &code = a.code;
@@ -171,9 +171,8 @@ static SmallVector<Value> emitScores(Attention &a, ArrayRef<Value> queries, Valu
   int64_t step = kScoreVectors * code.lanes;
   Value end = roundUpKeys(a, count), whole = code.multiply(code.divide(end, step), step);
   SmallVector<Value> maxima(a.rows, code.splat(kLowest));
-  maxima = code.loop(code.integer(0), whole, step, maxima, [&](Value j, ValueRange carried) {
-    return tile(j, carried, kScoreVectors);
-  });
+  maxima = code.loop(code.integer(0), whole, step, maxima,
+                     [&](Value j, ValueRange carried) { return tile(j, carried, kScoreVectors); });
   return code.loop(whole, end, code.lanes, maxima,
                    [&](Value j, ValueRange carried) { return tile(j, carried, 1); });
 }
@@ -247,8 +246,8 @@ static void emitValues(Attention &a, Value values, Value count) {
       Value weights = code.at(a.scores, j);
       SmallVector<Value> next(carried), loaded;
       for (int64_t v = 0; v < vectors; ++v) {
-        loaded.push_back(code.loadVector(code.at(line, (v0 + v) * code.lanes),
-                                         code.validLanes(v0 + v, size)));
+        loaded.push_back(
+            code.loadVector(code.at(line, (v0 + v) * code.lanes), code.validLanes(v0 + v, size)));
       }
       for (int64_t r = 0; r < a.rows; ++r) {
         Value weight = code.broadcast(code.loadScalar(code.at(weights, r * kKeyBlock)));
@@ -328,8 +327,7 @@ static void emitTile(Attention &a, Value row, Value last, Value head) {
       limits[r] = code.smaller(count, code.subtract(visible, firstKey));
     }
     emitSoftmax(a, emitScores(a, queries, firstKey, count, limits), count);
-    Value values =
-        code.at(valueHead, code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
+    Value values = code.at(valueHead, code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
     emitValues(a, values, count);
   });
   storeTile(a, row, code.smaller(code.subtract(last, row), code.integer(a.rows)), head);

@@ -102,13 +102,11 @@ static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t 
   code.builder.setInsertionPointToStart(&entry);
   SmallVector<Value> rows;
   for (int64_t r = 0; r < rowCount; ++r) {
-    rows.push_back(
-        code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
+    rows.push_back(code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
   }
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
   for (int64_t column = 0; column < HEDDLE_PANEL; column += columns) {
-    tileColumns(code, entry, rows, column,
-                std::min(vectors, (HEDDLE_PANEL - column) / code.lanes));
+    tileColumns(code, entry, rows, column, std::min(vectors, (HEDDLE_PANEL - column) / code.lanes));
   }
   func::ReturnOp::create(code.builder, kernel.getLoc());
   return function;
@@ -125,8 +123,8 @@ static void callTile(VectorCode &code, func::FuncOp kernel, Value count, ValueRa
       cases.push_back(rows);
     }
   }
-  Value index = arith::IndexCastOp::create(code.builder, code.location,
-                                           code.builder.getIndexType(), count);
+  Value index =
+      arith::IndexCastOp::create(code.builder, code.location, code.builder.getIndexType(), count);
   auto choose = scf::IndexSwitchOp::create(code.builder, code.location, TypeRange(), index, cases,
                                            cases.size());
   auto fill = [&](Region &region, func::FuncOp tile) {
@@ -180,9 +178,8 @@ static void storePanel(VectorCode &code, const Destination &to, Value sums, Valu
   // As many rows together as there are registers for: six vectors of sixteen lanes.
   int64_t together = std::max<int64_t>(1, 6 * code.lanes / HEDDLE_PANEL);
   Value whole = code.multiply(code.divide(count, together), together);
-  code.loop(code.integer(0), whole, together, [&](Value first) {
-    storeRows(code, to, sums, row, first, together, column, width);
-  });
+  code.loop(code.integer(0), whole, together,
+            [&](Value first) { storeRows(code, to, sums, row, first, together, column, width); });
   if (together > 1) {
     code.loop(whole, count, 1,
               [&](Value first) { storeRows(code, to, sums, row, first, 1, column, width); });
@@ -200,8 +197,8 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   Value next = code.bytesAt(weights, code.integer(panelBytes));
   Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);
   auto edge = [&](Value tile) {
-    Value share = arith::DivUIOp::create(code.builder, code.location, code.multiply(count, tile),
-                                         tiles);
+    Value share =
+        arith::DivUIOp::create(code.builder, code.location, code.multiply(count, tile), tiles);
     return code.add(first, share);
   };
   code.loop(code.integer(0), tiles, 1, [&](Value tile) {
@@ -214,9 +211,9 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
                                code.select(asks, code.multiply(tile, half), code.integer(0)));
     Value step = code.select(asks, code.integer(kLineBytes * kPanelLines / 2), code.integer(0));
     Value from = code.at(rows, code.multiply(row, input.getRowElements()));
-    callTile(code, body.function, rowCount,
-             {from, code.integer(input.getRowElements()), weights, code.integer(k), sums, ahead,
-              step});
+    callTile(
+        code, body.function, rowCount,
+        {from, code.integer(input.getRowElements()), weights, code.integer(k), sums, ahead, step});
     Value column = code.multiply(panel, HEDDLE_PANEL);
     int64_t tail = to.n % HEDDLE_PANEL;
     if (tail == 0) {
@@ -243,10 +240,9 @@ void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAt
   Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
   Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
   auto edge = [&](Value block) {
-    Value share = arith::DivUIOp::create(code.builder, code.location,
-                                         code.multiply(tiles, block), blocks);
-    return code.smaller(code.add(arguments.rowBegin, code.multiply(share, tile)),
-                        arguments.rowEnd);
+    Value share =
+        arith::DivUIOp::create(code.builder, code.location, code.multiply(tiles, block), blocks);
+    return code.smaller(code.add(arguments.rowBegin, code.multiply(share, tile)), arguments.rowEnd);
   };
   code.loop(code.integer(0), blocks, 1, [&](Value block) {
     Value first = edge(block), last = edge(code.add(block, 1));
@@ -256,8 +252,7 @@ void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAt
   });
 }
 
-void emitContractFinish(VectorCode &code, const KernelBody &body,
-                        dataflow::ContractAttr computes) {
+void emitContractFinish(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
   Value result = body.arguments.operand(code, 0);
   int64_t rowElements = body.kernel.getResultBuffer().getRowElements();
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {

@@ -92,8 +92,7 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
 }
 
 namespace {
-struct ConvertDataflowToKernels
-    : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
+struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
   using Base::Base;
 
   void runOnOperation() override {

@@ -19,8 +19,7 @@ Epilogue::Epilogue(VectorCode &code, const KernelBody &body) : kernel(body.kerne
   }
 }
 
-Value Epilogue::apply(VectorCode &code, Value value, Value row, Value column,
-                      int64_t valid) const {
+Value Epilogue::apply(VectorCode &code, Value value, Value row, Value column, int64_t valid) const {
   SmallVector<Value> arguments = {value};
   for (const Operand &operand : operands) {
     Value element =
@@ -75,15 +74,14 @@ static Value sumOverRow(VectorCode &code, Value row, int64_t width,
     Value x = code.loadVector(code.at(row, column), valid);
     sums[i % unroll] = code.addFloat(sums[i % unroll], term(x, valid));
   }
-  return code.sumOfLanes(code.addFloat(code.addFloat(sums[0], sums[1]),
-                                       code.addFloat(sums[2], sums[3])));
+  return code.sumOfLanes(
+      code.addFloat(code.addFloat(sums[0], sums[1]), code.addFloat(sums[2], sums[3])));
 }
 
 // Zero in the lanes past `valid`, so that they add nothing to a sum.
 static Value clearTail(VectorCode &code, Value vector, int64_t valid) {
-  return valid == code.lanes
-             ? vector
-             : code.keepBelow(vector, code.integer(0), code.integer(valid), 0.0f);
+  return valid == code.lanes ? vector
+                             : code.keepBelow(vector, code.integer(0), code.integer(valid), 0.0f);
 }
 
 // (x - mean) / sqrt(variance + epsilon) * weight + bias; the variance from the centred values,
@@ -113,9 +111,8 @@ static void emitLayerNorm(VectorCode &code, const KernelBody &body, Value row, i
 }
 
 static void emitNormalize(VectorCode &code, Value row, int64_t width, float epsilon) {
-  Value squares = sumOverRow(code, row, width, [&](Value x, int64_t) {
-    return code.multiplyFloat(x, x);
-  });
+  Value squares =
+      sumOverRow(code, row, width, [&](Value x, int64_t) { return code.multiplyFloat(x, x); });
   Value length = code.maximum(code.squareRoot(squares), code.number(epsilon));
   Value factor = code.broadcast(code.divideFloat(code.number(1.0f), length));
   code.overRow(width, 4, [&](Value column, int64_t valid) {

@@ -69,8 +69,8 @@ static Value addressOf(Nest &nest, unsigned operand) {
   StringRef axes = axesOf(nest, operand);
   Value element = code.integer(0);
   for (auto [axis, dimension] : llvm::zip(axes, type.getShape())) {
-    element = code.add(code.multiply(element, extent(nest, dimension)),
-                       indexIn(nest, axis, dimension));
+    element =
+        code.add(code.multiply(element, extent(nest, dimension)), indexIn(nest, axis, dimension));
   }
   if (type.getRowStride() != 0) {
     // Columns of a wider buffer: rows are further apart than they are long.
@@ -162,9 +162,8 @@ static void emitSoftmax(Nest &nest, StringRef axis) {
   };
   Value sum = reduceAxes(nest, axis, code.number(0),
                          [&](Value carried) { return code.addFloat(carried, weight()); });
-  overAxes(nest, axis, [&] {
-    code.storeScalar(code.divideFloat(weight(), sum), addressOf(nest, 0));
-  });
+  overAxes(nest, axis,
+           [&] { code.storeScalar(code.divideFloat(weight(), sum), addressOf(nest, 0)); });
 }
 
 static void emitElements(Nest &nest) {
@@ -193,15 +192,23 @@ static void emitElements(Nest &nest) {
 void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
   const KernelArguments &arguments = body.arguments;
   bool hasQueries = computes.getAxes().getValue().contains('t');
-  Nest nest{code, body, computes, hasQueries ? 't' : 'k', arguments.tokens(code),
-            arguments.sequences(code), arguments.longest(code), {}, {}, {}, {}};
+  Nest nest{code,
+            body,
+            computes,
+            hasQueries ? 't' : 'k',
+            arguments.tokens(code),
+            arguments.sequences(code),
+            arguments.longest(code),
+            {},
+            {},
+            {},
+            {}};
   Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
     Value sequence = code.loadIndex(sequenceOf, row);
     nest.row = row;
     nest.firstRow = code.loadIndex(offsets, sequence);
-    nest.keyCount =
-        code.subtract(code.loadIndex(offsets, code.add(sequence, 1)), nest.firstRow);
+    nest.keyCount = code.subtract(code.loadIndex(offsets, code.add(sequence, 1)), nest.firstRow);
     emitElements(nest);
   });
 }

@@ -16,10 +16,9 @@ namespace heddle {
 static constexpr int64_t kUnroll = 4;
 
 // Runs `element(row, column, valid)` through the epilogue into every row, and the norm after it.
-static void emitRowLoop(VectorCode &code, const KernelBody &body, int64_t width,
-                        llvm::function_ref<std::function<Value(Value column, int64_t valid)>(
-                            Value row)>
-                            elementsOf) {
+static void emitRowLoop(
+    VectorCode &code, const KernelBody &body, int64_t width,
+    llvm::function_ref<std::function<Value(Value column, int64_t valid)>(Value row)> elementsOf) {
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
   Value result = arguments.operand(code, 0);
@@ -98,8 +97,8 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
   if (!mean) {
     return pooled;
   }
-  Value count = arith::SIToFPOp::create(code.builder, code.location, code.f32,
-                                        code.subtract(end, first));
+  Value count =
+      arith::SIToFPOp::create(code.builder, code.location, code.f32, code.subtract(end, first));
   return code.divideFloat(pooled, code.broadcast(count));
 }
 

@@ -119,8 +119,8 @@ Value VectorCode::number(float value) {
   return arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(value));
 }
 Value VectorCode::splat(float value) {
-  return arith::ConstantOp::create(
-      builder, location, DenseElementsAttr::get(cast<VectorType>(vector), value));
+  return arith::ConstantOp::create(builder, location,
+                                   DenseElementsAttr::get(cast<VectorType>(vector), value));
 }
 Value VectorCode::broadcast(Value scalar) {
   return ::mlir::vector::BroadcastOp::create(builder, location, vector, scalar);
@@ -178,8 +178,7 @@ Value VectorCode::keepBelow(Value value, Value first, Value limit, float other) 
       builder, location, DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
   Value room = arith::TruncIOp::create(builder, location, i32, subtract(limit, first));
   Value rooms = ::mlir::vector::BroadcastOp::create(builder, location, laneType, room);
-  Value keep =
-      arith::CmpIOp::create(builder, location, arith::CmpIPredicate::slt, lane, rooms);
+  Value keep = arith::CmpIOp::create(builder, location, arith::CmpIPredicate::slt, lane, rooms);
   return select(keep, value, splat(other));
 }
 
@@ -230,8 +229,7 @@ static Value field(VectorCode &code, Value context, size_t byteOffset) {
   return code.bytesAt(context, code.integer(static_cast<int64_t>(byteOffset)));
 }
 Value KernelArguments::operand(VectorCode &code, int64_t index) const {
-  Value operands =
-      code.loadPointer(field(code, context, offsetof(HeddleKernelContext, operands)));
+  Value operands = code.loadPointer(field(code, context, offsetof(HeddleKernelContext, operands)));
   return code.loadPointer(code.bytesAt(operands, code.integer(index * sizeof(void *))));
 }
 Value KernelArguments::offsets(VectorCode &code) const {

@@ -47,7 +47,9 @@ public:
   // --- memory ---------------------------------------------------------------------------------
   /// The address of f32 element `offset` of `base`.
   mlir::Value at(mlir::Value base, mlir::Value offset);
-  mlir::Value at(mlir::Value base, int64_t offset) { return offset == 0 ? base : at(base, integer(offset)); }
+  mlir::Value at(mlir::Value base, int64_t offset) {
+    return offset == 0 ? base : at(base, integer(offset));
+  }
   mlir::Value bytesAt(mlir::Value base, mlir::Value offset);
   mlir::Value loadPointer(mlir::Value address);
   mlir::Value loadInteger(mlir::Value address);

@@ -89,8 +89,8 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMPassBase<ConvertKernelsT
       }
       Builder builder(module.getContext());
       for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
-        bool isPrivate = SymbolTable::getSymbolVisibility(function) ==
-                         SymbolTable::Visibility::Private;
+        bool isPrivate =
+            SymbolTable::getSymbolVisibility(function) == SymbolTable::Visibility::Private;
         function.setTargetCpu(target->processor);
         function.setPassthroughAttr(functionAttributes(builder, *target, isPrivate));
         if (isPrivate) {

@@ -46,9 +46,9 @@ struct Arithmetic {
   Value number(float value) const {
     auto attribute = builder.getF32FloatAttr(value);
     auto vector = dyn_cast<VectorType>(type);
-    return arith::ConstantOp::create(
-        builder, location, type,
-        vector ? TypedAttr(DenseElementsAttr::get(vector, value)) : TypedAttr(attribute));
+    return arith::ConstantOp::create(builder, location, type,
+                                     vector ? TypedAttr(DenseElementsAttr::get(vector, value))
+                                            : TypedAttr(attribute));
   }
   Value integer(int32_t value) const {
     auto vector = dyn_cast<VectorType>(integers());
@@ -96,8 +96,8 @@ struct Arithmetic {
   }
 };
 
-/// x split into n, a whole number, and f = x - n in [-1/2, 1/2]; n also as an integer whose low bits
-/// are right (the others are those of the rounding constant). Needs |x| < 2^22.
+/// x split into n, a whole number, and f = x - n in [-1/2, 1/2]; n also as an integer whose low
+/// bits are right (the others are those of the rounding constant). Needs |x| < 2^22.
 struct Rounded {
   Value whole, rest, lowBits;
 };
@@ -113,9 +113,13 @@ static Rounded roundToWhole(const Arithmetic &a, Value x) {
 
 // 2^f for f in [-1/2, 1/2].
 static Value exp2OfFraction(const Arithmetic &a, Value f) {
-  static const float coefficients[] = {1.0f,           0.6931471824645996f, 0.24022647738456726f,
-                                       0.05550336837768555f, 0.009618443436920643f,
-                                       0.0013397530419752002f, 0.00015350071771536022f};
+  static const float coefficients[] = {1.0f,
+                                       0.6931471824645996f,
+                                       0.24022647738456726f,
+                                       0.05550336837768555f,
+                                       0.009618443436920643f,
+                                       0.0013397530419752002f,
+                                       0.00015350071771536022f};
   return a.polynomial(f, coefficients);
 }
 
@@ -126,8 +130,8 @@ static bool isScalable(const Arithmetic &a) {
 }
 
 static Value callIntrinsic(const Arithmetic &a, StringRef name, ValueRange arguments) {
-  return LLVM::CallIntrinsicOp::create(a.builder, a.location, a.type,
-                                       a.builder.getStringAttr(name), arguments)
+  return LLVM::CallIntrinsicOp::create(a.builder, a.location, a.type, a.builder.getStringAttr(name),
+                                       arguments)
       .getResult(0);
 }
 
@@ -192,12 +196,13 @@ static Value emitExp(const Arithmetic &a, Value x) {
 
 static Value emitErf(const Arithmetic &a, Value x) {
   // |x| < 1: x P(x^2).
-  static const float small[] = {1.1283791065216064f,   -0.3761262595653534f,
-                                0.11283600330352783f,  -0.026854444295167923f,
-                                0.005189535208046436f, -0.0008020841050893068f,
-                                7.889119297033176e-05f};
+  static const float small[] = {
+      1.1283791065216064f,   -0.3761262595653534f,    0.11283600330352783f,  -0.026854444295167923f,
+      0.005189535208046436f, -0.0008020841050893068f, 7.889119297033176e-05f};
   // Beyond: 1 - 2^-q(|x|), q a fit of -log2(1 - erf); from 4 on that is 1.
-  static const float large[] = {0.000510307727381587f, 1.6259751319885254f, 0.9207649827003479f, 0.14865151047706604f, -0.031458426266908646f, 0.004240957088768482f, -0.0002677267184481025f};
+  static const float large[] = {
+      0.000510307727381587f,  1.6259751319885254f,   0.9207649827003479f,    0.14865151047706604f,
+      -0.031458426266908646f, 0.004240957088768482f, -0.0002677267184481025f};
   Value inner = a.multiply(x, a.polynomial(a.multiply(x, x), small));
   Value magnitude = a.absolute(x);
   Value q = a.polynomial(a.atMost(magnitude, 4.0f), large);
@@ -213,8 +218,8 @@ static Value emitErf(const Arithmetic &a, Value x) {
 // to 1.2e-7 from it.
 static Value emitOnePlusErf(const Arithmetic &a, Value x) {
   static const float coefficients[] = {
-      -2.1718140175153167e-08f, 1.6279093027114868f,   0.9184098243713379f,
-      0.14850665628910065f,     -0.028301894664764404f, 0.0008251757826656103f,
+      -2.1718140175153167e-08f, 1.6279093027114868f,      0.9184098243713379f,
+      0.14850665628910065f,     -0.028301894664764404f,   0.0008251757826656103f,
       0.001460374565795064f,    -0.00043694183113984764f, 4.4352524128044024e-05f};
   Value q = a.polynomial(a.atMost(a.absolute(x), 4.0f), coefficients);
   Rounded n = roundToWhole(a, a.subtract(a.number(0), q));
@@ -328,12 +333,11 @@ private:
       op->erase();
       return;
     }
-    Value result =
-        llvm::TypeSwitch<Operation *, Value>(op)
-            .Case([&](math::ExpOp) { return emitExp(arithmetic, x); })
-            .Case([&](math::Exp2Op) { return emitExp2(arithmetic, x); })
-            .Case([&](math::ErfOp) { return emitErf(arithmetic, x); })
-            .Case([&](math::TanhOp) { return emitTanh(arithmetic, x); });
+    Value result = llvm::TypeSwitch<Operation *, Value>(op)
+                       .Case([&](math::ExpOp) { return emitExp(arithmetic, x); })
+                       .Case([&](math::Exp2Op) { return emitExp2(arithmetic, x); })
+                       .Case([&](math::ErfOp) { return emitErf(arithmetic, x); })
+                       .Case([&](math::TanhOp) { return emitTanh(arithmetic, x); });
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
   }

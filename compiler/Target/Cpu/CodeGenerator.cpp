@@ -47,8 +47,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 Result<llvm::SmallVector<char, 0>> generateCode(mlir::ModuleOp module,
                                                 const TargetDescription &target, CodeKind kind) {
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code =
-      mlir::translateModuleToLLVMIR(module, context, target.name);
+  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, context, target.name);
   if (!code) {
     return HEDDLE_ERROR(Internal, "the kernels of '" + target.name.str() +
                                       "' could not be translated to LLVM IR");
@@ -57,8 +56,8 @@ Result<llvm::SmallVector<char, 0>> generateCode(mlir::ModuleOp module,
   std::string message;
   const llvm::Target *backEnd = llvm::TargetRegistry::lookupTarget(triple, message);
   if (!backEnd) {
-    return HEDDLE_ERROR(Unsupported, "LLVM has no code generator for '" + target.triple.str() +
-                                         "': " + message);
+    return HEDDLE_ERROR(Unsupported,
+                        "LLVM has no code generator for '" + target.triple.str() + "': " + message);
   }
   std::unique_ptr<llvm::TargetMachine> machine(backEnd->createTargetMachine(
       triple, target.processor, "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,

@@ -21,8 +21,8 @@ enum class CodeKind { Object, Assembly };
 /// Makes LLVM's x86 back end known; called once before generateCode.
 void initializeCodeGenerator();
 
-/// Optimises and compiles one target's module. Modules of several targets may be compiled by several
-/// threads at once.
+/// Optimises and compiles one target's module. Modules of several targets may be compiled by
+/// several threads at once.
 Result<llvm::SmallVector<char, 0>> generateCode(mlir::ModuleOp module,
                                                 const TargetDescription &target, CodeKind kind);
 

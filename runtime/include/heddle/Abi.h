@@ -34,7 +34,7 @@ typedef struct HeddleKernelContext {
   void *scratch;              /* of the calling thread alone */
   int64_t tokens;
   int64_t sequences;
-  int64_t longest;            /* rows of the longest sequence */
+  int64_t longest; /* rows of the longest sequence */
 } HeddleKernelContext;
 
 /* Computes rows [row_begin, row_end) and columns [column_begin, column_end) of a dispatch; any

@@ -58,5 +58,10 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   %y1 = transformer.add %r1, %r2 : tensor<?x24xf32>, tensor<?x24xf32>
   %y2 = transformer.add %y1, %h2 : tensor<?x24xf32>, tensor<?x24xf32>
   %y3 = transformer.add %y2, %more : tensor<?x24xf32>, tensor<?x24xf32>
-  return %y3 : tensor<?x24xf32>
+  // Two dispatches of one kernel.
+  %l3 = transformer.linear %y3, @key : tensor<?x24xf32> -> tensor<?x24xf32>
+  %r3 = transformer.activate relu %l3 : tensor<?x24xf32>
+  %l4 = transformer.linear %r3, @value : tensor<?x24xf32> -> tensor<?x24xf32>
+  %r4 = transformer.activate relu %l4 : tensor<?x24xf32>
+  return %r4 : tensor<?x24xf32>
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -convert-transformer-to-dataflow | FileCheck %s
 
 // Look-ups bound the ids and the length of a sentence; pooled rows are sequences.

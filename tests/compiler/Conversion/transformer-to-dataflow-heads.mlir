@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -convert-transformer-to-dataflow | FileCheck %s
 
 // Attention is a kernel once recognised, and loop nests as long as it is not.

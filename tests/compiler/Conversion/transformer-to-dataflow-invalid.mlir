@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -convert-transformer-to-dataflow -split-input-file -verify-diagnostics
 
 // expected-error@+1 {{entry 'declared' has no body of one block}}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -convert-transformer-to-dataflow | FileCheck %s
 
 // Linear maps, element-wise functions and norms: a kernel of its own for each.

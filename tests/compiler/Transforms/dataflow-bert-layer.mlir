@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -convert-transformer-to-dataflow -dataflow-fold-epilogues -dataflow-merge-kernels -dataflow-plan-memory | FileCheck %s
 // RUN: heddle-opt %s -convert-transformer-to-dataflow -dataflow-merge-kernels -dataflow-plan-memory | FileCheck %s --check-prefix=UNFOLDED
 // RUN: heddle-opt %s -convert-transformer-to-dataflow -dataflow-fold-epilogues -dataflow-plan-memory=reuse=false | FileCheck %s --check-prefix=APART

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -dataflow-merge-kernels | FileCheck %s
 // RUN: heddle-opt %s -dataflow-merge-kernels -dataflow-merge-kernels | FileCheck %s
 

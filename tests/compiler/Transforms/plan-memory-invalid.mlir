@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -dataflow-plan-memory -split-input-file -verify-diagnostics
 
 // expected-error@+1 {{graph 'ids' outputs its input 0 of integers, expected f32}}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -dataflow-plan-memory --remarks-filter=heddle 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REPORT < %t
 // RUN: heddle-opt %s -dataflow-plan-memory=reuse=false | FileCheck %s --check-prefix=APART
