@@ -32,11 +32,15 @@ Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp m
                                          "after a target: " +
                                              targetNames());
   }
-  std::vector<std::optional<Result<llvm::SmallVector<char, 0>>>> results(modules.size());
+  std::vector<TargetCode> targets;
+  for (auto [nested, target] : modules) {
+    HEDDLE_ASSIGN(TargetCode code, TargetCode::translate(nested, *target));
+    targets.push_back(std::move(code));
+  }
+  std::vector<std::optional<Result<llvm::SmallVector<char, 0>>>> results(targets.size());
   std::vector<std::thread> threads;
-  for (size_t i = 0; i < modules.size(); ++i) {
-    threads.emplace_back(
-        [&, i] { results[i].emplace(generateCode(modules[i].first, *modules[i].second, kind)); });
+  for (size_t i = 0; i < targets.size(); ++i) {
+    threads.emplace_back([&, i] { results[i].emplace(targets[i].compile(kind)); });
   }
   for (std::thread &thread : threads) {
     thread.join();

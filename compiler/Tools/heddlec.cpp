@@ -17,9 +17,13 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <csignal>
 #include <unistd.h>
 
@@ -320,7 +324,20 @@ static Status compile(const CommandLine &line, const Task &task) {
   return {};
 }
 
+// What no Status can carry any more ends the program as any other error does: by a message and 1.
+static void installLastResorts() {
+  std::set_new_handler([] {
+    std::fputs("heddlec: out of memory\n", stderr);
+    std::_Exit(BadInput);
+  });
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    std::fprintf(stderr, "heddlec: LLVM refused the program: %s\n", reason);
+    std::_Exit(BadInput);
+  });
+}
+
 int main(int argc, char **argv) {
+  installLastResorts();
   // A reader that goes away, or a file above its limit, is an error of writing as any other.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

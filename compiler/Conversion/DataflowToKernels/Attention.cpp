@@ -337,6 +337,8 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
                          dataflow::AttentionAttr computes) {
   const KernelArguments &arguments = body.arguments;
   int64_t rows = code.target.tileRows;
+  assert(rows <= kMostRows && rows <= code.lanes && code.lanes <= kMostLanes &&
+         "scratch is sized for every target");
   int64_t valueVectors = llvm::divideCeil(computes.getValueSize(), code.lanes);
   Value scratch = arguments.scratch(code);
   int64_t accumulators = rows * kKeyBlock;

@@ -83,11 +83,11 @@ static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, in
   }
 }
 
-// The tile function for a number of rows, written once in a module.
+// The tile function for a number of rows, written once in a module. No kernel's name has a slash.
 static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t rowCount) {
   auto module = kernel->getParentOfType<ModuleOp>();
   std::string name =
-      ("contract_tile_" + Twine(rowCount) + "x" + Twine(HEDDLE_PANEL) + "." + code.target.name)
+      ("tile/contract_" + Twine(rowCount) + "x" + Twine(HEDDLE_PANEL) + "." + code.target.name)
           .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;

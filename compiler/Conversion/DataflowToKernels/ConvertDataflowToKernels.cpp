@@ -30,8 +30,6 @@ namespace heddle {
 #define GEN_PASS_DEF_CONVERTDATAFLOWTOKERNELSPASS
 #include "compiler/Passes.h.inc"
 
-KernelScratch attentionScratch(dataflow::AttentionAttr computes);
-
 KernelScratch kernelScratch(dataflow::KernelOp kernel) {
   if (auto attention = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes())) {
     return attentionScratch(attention);

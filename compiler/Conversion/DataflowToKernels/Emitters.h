@@ -65,6 +65,7 @@ struct KernelScratch {
 
 /// The scratch of a kernel, enough for every target.
 KernelScratch kernelScratch(dataflow::KernelOp kernel);
+KernelScratch attentionScratch(dataflow::AttentionAttr computes);
 
 /// The name of the function of a kernel for a target, in the object and in the manifest.
 std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);

@@ -32,19 +32,25 @@ Value Epilogue::apply(VectorCode &code, Value value, Value row, Value column, in
 Value cloneScalarMaths(VectorCode &code, Block &block, ValueRange arguments, Type type) {
   IRMapping mapping;
   mapping.map(block.getArguments(), arguments);
+  auto vectorType = dyn_cast<VectorType>(type);
   for (Operation &op : block.without_terminator()) {
-    auto constant = dyn_cast<arith::ConstantOp>(op);
-    if (constant && isa<VectorType>(type)) {
-      auto value = cast<FloatAttr>(constant.getValue());
-      mapping.map(constant.getResult(), code.splat(value.getValue().convertToFloat()));
+    if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && vectorType) {
+      auto splat = DenseElementsAttr::get(vectorType.clone(constant.getType()),
+                                          Attribute(constant.getValue()));
+      mapping.map(constant.getResult(),
+                  arith::ConstantOp::create(code.builder, code.location, splat));
       continue;
     }
     Operation *copy = code.builder.clone(op, mapping);
+    // No fast-math flags, for the reason given in VectorCode.cpp.
+    if (auto maths = dyn_cast<arith::ArithFastMathInterface>(copy)) {
+      copy->setAttr(maths.getFastMathAttrName(),
+                    arith::FastMathFlagsAttr::get(copy->getContext(), arith::FastMathFlags::none));
+    }
     for (OpResult result : copy->getResults()) {
       // Comparisons give i1, everything else the elements' type.
-      Type element = getElementTypeOrSelf(result.getType());
-      if (auto vectorType = dyn_cast<VectorType>(type)) {
-        result.setType(vectorType.clone(element));
+      if (vectorType) {
+        result.setType(vectorType.clone(getElementTypeOrSelf(result.getType())));
       }
     }
   }

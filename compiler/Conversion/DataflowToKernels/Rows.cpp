@@ -89,7 +89,7 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
     return load(first);
   }
   bool mean = kind == dataflow::PoolKind::Mean;
-  Value initial = code.splat(mean ? 0.0f : std::numeric_limits<float>::lowest());
+  Value initial = code.splat(mean ? 0.0f : -std::numeric_limits<float>::infinity());
   Value pooled = code.loop(first, end, 1, {initial}, [&](Value row, ValueRange carried) {
     Value x = load(row);
     return SmallVector<Value>{mean ? code.addFloat(carried[0], x) : code.maximum(x, carried[0])};

@@ -18,8 +18,9 @@ using namespace mlir;
 
 namespace heddle {
 
-// Sums and products of independent elements may form FMAs; nothing is ever reassociated.
-static constexpr arith::FastMathFlags kContract = arith::FastMathFlags::contract;
+// Arithmetic has no fast-math flags. An FMA is written as one (fma()): were LLVM free to form them, it
+// could do so in one copy of a loop's body and not in another, and a row's bits would depend on which
+// copy computes it.
 static constexpr unsigned kElementAlignment = 4;
 
 VectorCode::VectorCode(OpBuilder &builder, Location location, const TargetDescription &target)
@@ -129,13 +130,13 @@ Value VectorCode::fma(Value a, Value b, Value c) {
   return math::FmaOp::create(builder, location, a, b, c);
 }
 Value VectorCode::addFloat(Value a, Value b) {
-  return arith::AddFOp::create(builder, location, a, b, kContract);
+  return arith::AddFOp::create(builder, location, a, b);
 }
 Value VectorCode::subtractFloat(Value a, Value b) {
-  return arith::SubFOp::create(builder, location, a, b, kContract);
+  return arith::SubFOp::create(builder, location, a, b);
 }
 Value VectorCode::multiplyFloat(Value a, Value b) {
-  return arith::MulFOp::create(builder, location, a, b, kContract);
+  return arith::MulFOp::create(builder, location, a, b);
 }
 Value VectorCode::divideFloat(Value a, Value b) {
   return arith::DivFOp::create(builder, location, a, b);

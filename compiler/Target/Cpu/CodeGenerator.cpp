@@ -23,6 +23,8 @@ void initializeCodeGenerator() {
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
+  // For programs with inline assembly.
+  LLVMInitializeX86AsmParser();
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -44,23 +46,35 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
-Result<llvm::SmallVector<char, 0>> generateCode(mlir::ModuleOp module,
-                                                const TargetDescription &target, CodeKind kind) {
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, context, target.name);
+TargetCode::TargetCode(const TargetDescription &target,
+                       std::unique_ptr<llvm::LLVMContext> context,
+                       std::unique_ptr<llvm::Module> code)
+    : target(&target), context(std::move(context)), code(std::move(code)) {}
+TargetCode::TargetCode(TargetCode &&) noexcept = default;
+TargetCode &TargetCode::operator=(TargetCode &&) noexcept = default;
+TargetCode::~TargetCode() = default;
+
+Result<TargetCode> TargetCode::translate(mlir::ModuleOp module, const TargetDescription &target) {
+  auto context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> code =
+      mlir::translateModuleToLLVMIR(module, *context, target.name);
   if (!code) {
-    return HEDDLE_ERROR(Internal, "the kernels of '" + target.name.str() +
-                                      "' could not be translated to LLVM IR");
+    return HEDDLE_ERROR(InvalidArgument, "the kernels of '" + target.name.str() +
+                                             "' could not be translated to LLVM IR");
   }
-  llvm::Triple triple(target.triple);
+  return TargetCode(target, std::move(context), std::move(code));
+}
+
+Result<llvm::SmallVector<char, 0>> TargetCode::compile(CodeKind kind) {
+  llvm::Triple triple(target->triple);
   std::string message;
   const llvm::Target *backEnd = llvm::TargetRegistry::lookupTarget(triple, message);
   if (!backEnd) {
-    return HEDDLE_ERROR(Unsupported,
-                        "LLVM has no code generator for '" + target.triple.str() + "': " + message);
+    return HEDDLE_ERROR(Unsupported, "LLVM has no code generator for '" + target->triple.str() +
+                                         "': " + message);
   }
   std::unique_ptr<llvm::TargetMachine> machine(backEnd->createTargetMachine(
-      triple, target.processor, "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
+      triple, target->processor, "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
       llvm::CodeGenOptLevel::Default));
   code->setTargetTriple(triple);
   code->setDataLayout(machine->createDataLayout());
@@ -71,7 +85,7 @@ Result<llvm::SmallVector<char, 0>> generateCode(mlir::ModuleOp module,
   auto fileType = kind == CodeKind::Object ? llvm::CodeGenFileType::ObjectFile
                                            : llvm::CodeGenFileType::AssemblyFile;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, fileType)) {
-    return HEDDLE_ERROR(Internal, "LLVM cannot emit code for '" + target.name.str() + "'");
+    return HEDDLE_ERROR(Internal, "LLVM cannot emit code for '" + target->name.str() + "'");
   }
   passes.run(*code);
   return bytes;
