@@ -21,10 +21,10 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <csignal>
 #include <unistd.h>
 
 using namespace mlir;

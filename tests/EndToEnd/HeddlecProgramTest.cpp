@@ -65,7 +65,8 @@ TEST_F(HeddlecProgramTest, Verifiers) {
                      "'tensor<?x3x9xf32>' vs 'tensor<?x3x8xf32>'\n" +
                      program + ":21:3: note: prior use here");
   edit("epsilon = 1.0e-12", "epsilon = -1.0");
-  expectProgramError(program + ":");
+  expectProgramError(program + ":30:8: 'transformer.layer_norm' op expects a finite epsilon of 0 "
+                               "or more, got -1.000000e+00 : f32");
   edit("@query.weight,", "@absent.weight,");
   expectProgramError(program +
                      ":18:8: 'transformer.linear' op expects weight '@absent.weight' to be a "
@@ -85,7 +86,8 @@ TEST_F(HeddlecProgramTest, Entries) {
   expectProgramError(program +
                      ":15:1: 'func.func' op expects \"transformer.name\" on argument 0, a string");
   edit("(tensor<?x24xf32> {transformer.name = \"last_hidden_state\"})", "tensor<?x24xf32>");
-  expectProgramError(program + ":");
+  expectProgramError(program + ":15:1: 'func.func' op expects \"transformer.name\" on result 0, a "
+                               "string");
 }
 
 TEST_F(HeddlecProgramTest, Parameters) {

@@ -136,18 +136,19 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Contract,
                                          std::pair(48, 48), std::pair(49, 5), std::pair(97, 33),
                                          std::pair(145, 384), std::pair(64, 1537)));
 
-// An epilogue whose products could be contracted with its sums: whichever copy of the code computes a
-// row, alone, in a pair, at the end of a tile, its bits are the same.
+// An epilogue whose products could be contracted with its sums: whichever copy of the code computes
+// a row, alone, in a pair, at the end of a tile, its bits are the same.
 TEST(Kernels, RowsOfAnEpilogueHaveTheSameBits) {
   std::mt19937 random(5);
   Matrix x = randomMatrix("x", vocabulary, 48, random), w = randomMatrix("w", 48, 48, random);
   std::string type = rowsType(48);
-  std::string binary = compileProgram(
-      {x, w}, 48,
-      gatherText("x", "x", 48) + "  %y = transformer.linear %x, @w : " + type + " -> " + type +
-          "\n  %a = transformer.scale %y, 7.3e-1 : " + type + "\n  %b = transformer.add %a, %x : " +
-          type + ", " + type + "\n  %c = transformer.scale %b, 1.7e-1 : " + type +
-          "\n  %out = transformer.add %c, %x : " + type + ", " + type + "\n");
+  std::string binary =
+      compileProgram({x, w}, 48,
+                     gatherText("x", "x", 48) + "  %y = transformer.linear %x, @w : " + type +
+                         " -> " + type + "\n  %a = transformer.scale %y, 7.3e-1 : " + type +
+                         "\n  %b = transformer.add %a, %x : " + type + ", " + type +
+                         "\n  %c = transformer.scale %b, 1.7e-1 : " + type +
+                         "\n  %out = transformer.add %c, %x : " + type + ", " + type + "\n");
   ASSERT_FALSE(binary.empty());
   for (const std::string &isa : runnableTargets(binary)) {
     std::vector<float> expected;

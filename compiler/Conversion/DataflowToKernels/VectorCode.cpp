@@ -18,9 +18,9 @@ using namespace mlir;
 
 namespace heddle {
 
-// Arithmetic has no fast-math flags. An FMA is written as one (fma()): were LLVM free to form them, it
-// could do so in one copy of a loop's body and not in another, and a row's bits would depend on which
-// copy computes it.
+// Arithmetic has no fast-math flags. An FMA is written as one (fma()): were LLVM free to form them,
+// it could do so in one copy of a loop's body and not in another, and a row's bits would depend on
+// which copy computes it.
 static constexpr unsigned kElementAlignment = 4;
 
 VectorCode::VectorCode(OpBuilder &builder, Location location, const TargetDescription &target)

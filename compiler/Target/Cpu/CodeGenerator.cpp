@@ -46,8 +46,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
-TargetCode::TargetCode(const TargetDescription &target,
-                       std::unique_ptr<llvm::LLVMContext> context,
+TargetCode::TargetCode(const TargetDescription &target, std::unique_ptr<llvm::LLVMContext> context,
                        std::unique_ptr<llvm::Module> code)
     : target(&target), context(std::move(context)), code(std::move(code)) {}
 TargetCode::TargetCode(TargetCode &&) noexcept = default;
@@ -56,8 +55,7 @@ TargetCode::~TargetCode() = default;
 
 Result<TargetCode> TargetCode::translate(mlir::ModuleOp module, const TargetDescription &target) {
   auto context = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> code =
-      mlir::translateModuleToLLVMIR(module, *context, target.name);
+  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, *context, target.name);
   if (!code) {
     return HEDDLE_ERROR(InvalidArgument, "the kernels of '" + target.name.str() +
                                              "' could not be translated to LLVM IR");
