@@ -6,10 +6,13 @@
 
 #include "heddle/Abi.h"
 
+#include "compiler/Link/ManifestLimits.h"
 #include "compiler/Report/Report.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -52,20 +55,24 @@ bool hasFinish(KernelOp kernel) {
   return isa<ContractAttr>(kernel.getComputes()) && kernel.getNorm();
 }
 
-Offset<manifest::Grid> writeGrid(FlatBufferBuilder &builder, KernelOp kernel) {
+FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel) {
   auto rows = kernel.getResultBuffer().hasSymbol(BufferType::kSequences)
                   ? manifest::Symbol::Sequences
                   : manifest::Symbol::Tokens;
   auto [tile, columns] =
-      llvm::TypeSwitch<Attribute, std::pair<uint32_t, uint32_t>>(kernel.getComputes())
+      llvm::TypeSwitch<Attribute, std::pair<uint32_t, uint64_t>>(kernel.getComputes())
           .Case([](ContractAttr contract) {
-            return std::pair<uint32_t, uint32_t>(rowTile,
+            return std::pair<uint32_t, uint64_t>(rowTile,
                                                  llvm::divideCeil(contract.getN(), HEDDLE_PANEL));
           })
           .Case([](AttentionAttr attention) {
-            return std::pair<uint32_t, uint32_t>(rowTile, attention.getHeads());
+            return std::pair<uint32_t, uint64_t>(rowTile, attention.getHeads());
           })
-          .Default([](Attribute) { return std::pair<uint32_t, uint32_t>(1, 1); });
+          .Default([](Attribute) { return std::pair<uint32_t, uint64_t>(1, 1); });
+  if (columns > largestGrid) {
+    return kernel.emitOpError("has work of ")
+           << columns << " columns, expected at most " << largestGrid;
+  }
   return manifest::CreateGrid(builder, rows, tile, columns);
 }
 
@@ -128,10 +135,10 @@ private:
   LogicalResult writeDispatch(DispatchOp dispatch);
   /// Writes the buffer of a parameter or a result and gives it a number.
   LogicalResult writeResult(DispatchOp dispatch);
-  void writeParameter(ParameterOp parameter);
+  LogicalResult writeParameter(ParameterOp parameter);
   void addBuffer(Value value, manifest::Location location, uint32_t index,
                  const manifest::SizeExpression *offset);
-  manifest::Operand operandOf(Value value);
+  FailureOr<manifest::Operand> operandOf(Value value, DispatchOp user);
 
   GraphOp graph;
   FlatBufferBuilder &builder;
@@ -161,9 +168,11 @@ LogicalResult EntryWriter::writeInputs() {
     auto name = graph.getArgAttrOfType<StringAttr>(index, "dataflow.name");
     auto limit = graph.getArgAttrOfType<IntegerAttr>(index, "dataflow.limit");
     auto type = cast<BufferType>(argument.getType());
-    if (!type.getElementType().isInteger(32) || type.getShape().size() != 1 || !limit) {
-      return graph.emitError("input '") << name.getValue() << "' of entry '" << graph.getSymName()
-                                        << "' is " << type << ", expected i32 ids with a limit";
+    if (!type.getElementType().isInteger(32) || type.getShape().size() != 1 ||
+        !type.hasSymbol(BufferType::kTokens) || !limit) {
+      return graph.emitError("input '")
+             << name.getValue() << "' of entry '" << graph.getSymName() << "' is " << type
+             << ", expected i32 ids of tokens with a limit";
     }
     addBuffer(argument, manifest::Location::Input, index, nullptr);
     auto shape = builder.CreateVectorOfStructs(shapeOf(type));
@@ -189,13 +198,24 @@ LogicalResult EntryWriter::writeOutputs() {
   return success();
 }
 
-void EntryWriter::writeParameter(ParameterOp parameter) {
-  addBuffer(parameter.getResult(), manifest::Location::Parameter,
-            parameters.lookup(parameter.getParameter()), nullptr);
+LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
+  // The table has only those that are used: see usedParameters().
+  if (parameter->use_empty()) {
+    return success();
+  }
+  auto number = parameters.find(parameter.getParameter());
+  if (number == parameters.end()) {
+    return parameter.emitOpError("has no place in the manifest's table of parameters");
+  }
+  addBuffer(parameter.getResult(), manifest::Location::Parameter, number->second, nullptr);
+  return success();
 }
 
 LogicalResult EntryWriter::writeResult(DispatchOp dispatch) {
   Value result = dispatch.getResult();
+  if (auto type = cast<BufferType>(result.getType()); type.getRowStride() != 0) {
+    return dispatch.emitOpError("expects a result whose rows follow each other, got ") << type;
+  }
   auto place = llvm::find(output->getOperands(), result);
   if (place != output->getOperands().end()) {
     addBuffer(result, manifest::Location::Output, place - output->getOperands().begin(), nullptr);
@@ -209,7 +229,7 @@ LogicalResult EntryWriter::writeResult(DispatchOp dispatch) {
   return success();
 }
 
-manifest::Operand EntryWriter::operandOf(Value value) {
+FailureOr<manifest::Operand> EntryWriter::operandOf(Value value, DispatchOp user) {
   uint64_t offset = 0;
   while (Operation *op = value.getDefiningOp()) {
     if (auto columns = dyn_cast<ColumnsOp>(op)) {
@@ -219,7 +239,15 @@ manifest::Operand EntryWriter::operandOf(Value value) {
     }
     value = op->getOperand(0);
   }
-  return {numbers.lookup(value), static_cast<uint32_t>(offset)};
+  auto number = numbers.find(value);
+  if (number == numbers.end()) {
+    return user.emitOpError("reads a value that is no buffer of the graph");
+  }
+  if (offset > std::numeric_limits<uint32_t>::max()) {
+    return user.emitOpError("reads columns from byte ")
+           << offset << " of a row, expected at most " << std::numeric_limits<uint32_t>::max();
+  }
+  return manifest::Operand(number->second, static_cast<uint32_t>(offset));
 }
 
 LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
@@ -227,18 +255,27 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
     return failure();
   }
   auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
-  std::vector<manifest::Operand> operands = {operandOf(dispatch.getResult())};
-  for (Value input : dispatch.getInputs()) {
-    operands.push_back(operandOf(input));
+  SmallVector<Value> values = {dispatch.getResult()};
+  llvm::append_range(values, dispatch.getInputs());
+  std::vector<manifest::Operand> operands;
+  for (Value value : values) {
+    FailureOr<manifest::Operand> operand = operandOf(value, dispatch);
+    if (failed(operand)) {
+      return failure();
+    }
+    operands.push_back(*operand);
   }
   int32_t number = kernels.numberOf(kernel);
   KernelFlops flops = kernelFlops(kernel);
   // A program without checkpoint names: never a path, which would differ between machines.
   std::string name = checkpointName(dispatch.getLoc());
-  Offset<manifest::Grid> grid = writeGrid(builder, kernel);
+  FailureOr<Offset<manifest::Grid>> grid = writeGrid(builder, kernel);
+  if (failed(grid)) {
+    return failure();
+  }
   dispatches.push_back(manifest::CreateDispatch(
       builder, number, hasFinish(kernel) ? number + 1 : -1, builder.CreateVectorOfStructs(operands),
-      grid, text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perToken,
+      *grid, text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perToken,
       flops.perTokenKey));
   return success();
 }
@@ -252,10 +289,11 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
     return failure();
   }
   for (Operation &op : graph.getBody().front()) {
-    if (auto parameter = dyn_cast<ParameterOp>(op)) {
-      writeParameter(parameter);
-    } else if (auto dispatch = dyn_cast<DispatchOp>(op);
-               dispatch && failed(writeDispatch(dispatch))) {
+    if (auto parameter = dyn_cast<ParameterOp>(op);
+        parameter && failed(writeParameter(parameter))) {
+      return failure();
+    }
+    if (auto dispatch = dyn_cast<DispatchOp>(op); dispatch && failed(writeDispatch(dispatch))) {
       return failure();
     }
   }
@@ -371,6 +409,11 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_tokenizer(tokenizer);
   root.add_report_summary(summary);
   manifest::FinishManifestBuffer(builder, root.Finish());
+  Status status = checkManifestLimits(builder.GetBufferPointer(), builder.GetSize());
+  if (!status.ok()) {
+    return module.emitError("the program gives a binary that the runtime would refuse: ")
+           << status.message();
+  }
   return success();
 }
 

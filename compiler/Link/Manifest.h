@@ -74,7 +74,7 @@ struct KernelFlops {
 KernelFlops kernelFlops(dataflow::KernelOp kernel);
 
 /// Writes the manifest of a module whose memory is planned, and finishes `builder`. Fails with an
-/// error at the operation that a manifest cannot describe.
+/// error at the operation that a manifest cannot describe, or when the runtime would refuse it.
 mlir::LogicalResult buildManifest(mlir::ModuleOp module, const ManifestInputs &inputs,
                                   flatbuffers::FlatBufferBuilder &builder);
 

@@ -174,6 +174,11 @@ LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char 
   operand.order = {int64_t(rowAxis), int64_t(headAxis), sizeAxis};
   sizeLetter = axes[sizeAxis];
   size = cast<RankedTensorType>(tensor.getType()).getDimSize(sizeAxis);
+  // Rows of queries or of keys are no size; a letter that is there twice is no third axis.
+  if (ShapedType::isDynamic(size) || sizeLetter == rowLetter || sizeLetter == keyLetter ||
+      sizeLetter == row || sizeLetter == head) {
+    return decline("the heads of the " + what + " have no constant size");
+  }
   return success();
 }
 
@@ -244,6 +249,9 @@ LogicalResult AttentionMatcher::matchWeightedAxes(Value probabilities, const Ord
   }
   if (!result.contains(row) || !result.contains(size)) {
     return decline("the contraction with values sums over more than the keys");
+  }
+  if (result.size() != match.resultOrder.size()) {
+    return decline("the contraction with values has other axes than row, head and size");
   }
   for (size_t axis = 0; axis < match.resultOrder.size(); ++axis) {
     match.resultOrder[axis] = result[axis] == row ? 0 : result[axis] == head ? 1 : 2;

@@ -22,12 +22,18 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C1: `computes` is one of contract, attention, rows, gather, pool, nest.
     - C2: the operands are buffers, as many as `computes`, the region and the norm take, and there
       is one result.
-    - C3: the region is one block of pure scalar maths (`arith`, `math`) on f32 and conditions that
-      yields one value.
+    - C3: the region is one block of scalar maths on f32 and conditions that yields one value. Its
+      operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
+      `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
+      `math.exp`, `exp2`, `erf`, `tanh`, `sqrt`, `absf`, `copysign` and `fma`.
     - C4: element-wise operands are rows of the result's shape, or vectors of its width.
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
     - C6: only contract, rows, gather and pool have a norm; attention has a trivial region; the
       epsilon of a norm is finite and not negative.
+    - C7: the name is not empty and has only letters, digits, '_', '.' and '-': it becomes a symbol
+      of an object file.
+    - C8: the result, packed weights and tables are dense: they have no row stride.
+    - C9: the position offsets of a gather are not negative.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -85,7 +91,10 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     - C2: the operands of `dataflow.output` have the result types.
     - C3: every argument and result has a `dataflow.name`; those of the arguments are distinct, and
       so are those of the results.
-    - C4: every argument of integers has a `dataflow.limit` above 0.
+    - C4: every argument of integers has a `dataflow.limit`, an i64 of 1 to 2^31.
+    - C5: names are valid UTF-8 without control characters.
+    - C6: the body holds only `dataflow.parameter`, `columns`, `reshape`, `dispatch` and `output`.
+    - C7: `max_length`, the most rows of a sequence, is not negative; 0 stands for any.
 
     ```mlir
     dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30522 : i64})
@@ -174,7 +183,7 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
 }
 
 def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
-    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, HasParent<"GraphOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one run of a kernel over all rows";
   let description = [{
     Its location is the checkpoint name of what it computes. `at` is where the memory plan put its
@@ -183,6 +192,10 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     Constraints:
     - C1: the kernel exists.
     - C2: operands and result have the types of the kernel.
+    - C3: ids that a gather looks up are an argument of the graph whose `dataflow.limit` is at most
+      the rows of the table.
+    - C4: where a gather looks up positions, the graph's `max_length` is above 0, and `max_length`
+      plus the offset is at most the rows of the table.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

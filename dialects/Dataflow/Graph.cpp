@@ -7,10 +7,14 @@
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/ConvertUTF.h"
 
 using namespace mlir;
 
 namespace heddle::dataflow {
+
+/// Ids are i32, so that no limit is higher.
+static constexpr uint64_t kMostIds = uint64_t{1} << 31;
 
 // --- graph -----------------------------------------------------------------------------------
 
@@ -50,13 +54,35 @@ static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned inde
   return success();
 }
 
-/// C3: a name that is not in `names` yet.
+/// Whether it is valid UTF-8 without the control characters U+0000 to U+001F and U+007F to U+009F.
+static bool isPrintable(StringRef text) {
+  const llvm::UTF8 *begin = text.bytes_begin();
+  if (!llvm::isLegalUTF8String(&begin, text.bytes_end())) {
+    return false;
+  }
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
+    // Legal, so that a byte follows 0xc2.
+    bool isControl = byte < 0x20 || byte == 0x7f ||
+                     (byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0);
+    if (isControl) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// C3 and C5: a name that is not in `names` yet.
 static LogicalResult verifyPortName(GraphOp graph, StringRef kind, unsigned index, Attribute name,
                                     llvm::StringSet<> &names) {
   auto text = dyn_cast_or_null<StringAttr>(name);
   if (!text || text.empty()) {
     return graph.emitOpError("expects a 'dataflow.name' of ")
            << kind << " #" << index << ", got none";
+  }
+  if (!isPrintable(text.getValue())) {
+    return graph.emitOpError("expects a 'dataflow.name' of UTF-8 without control characters of ")
+           << kind << " #" << index << ", got " << text;
   }
   if (!names.insert(text.getValue()).second) {
     return graph.emitOpError("expects distinct names, got '")
@@ -65,21 +91,47 @@ static LogicalResult verifyPortName(GraphOp graph, StringRef kind, unsigned inde
   return success();
 }
 
+/// C4
+static LogicalResult verifyLimit(GraphOp graph, unsigned index, Type type) {
+  if (!cast<BufferType>(type).getElementType().isInteger(32)) {
+    return success();
+  }
+  Attribute limit = graph.getArgAttr(index, "dataflow.limit");
+  auto number = dyn_cast_or_null<IntegerAttr>(limit);
+  if (number && number.getType().isInteger(64) && number.getValue().isStrictlyPositive() &&
+      number.getValue().ule(kMostIds)) {
+    return success();
+  }
+  InFlightDiagnostic error = graph.emitOpError("expects a 'dataflow.limit' of 1 to 2^31 in i64 of "
+                                               "argument #")
+                             << index << ", got ";
+  return limit ? error << limit : error << "none";
+}
+
+/// C6
+static LogicalResult verifyOperations(GraphOp graph) {
+  for (Operation &op : graph.getBody().front()) {
+    if (!isa<ParameterOp, ColumnsOp, ReshapeOp, DispatchOp, OutputOp>(op)) {
+      return op.emitOpError("in a graph: expects parameters, views and dispatches, got '")
+             << op.getName() << "'";
+    }
+  }
+  return success();
+}
+
 LogicalResult GraphOp::verify() {
+  // C7
+  int64_t length = getMaxLengthAttr().getInt();
+  if (length < 0) {
+    return emitOpError("expects a 'max_length' of 0 or more, got ") << length;
+  }
   llvm::StringSet<> argumentNames;
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
     if (failed(verifyPortType(*this, "argument", index, type)) ||
         failed(verifyPortName(*this, "argument", index, getArgAttr(index, "dataflow.name"),
-                              argumentNames))) {
+                              argumentNames)) ||
+        failed(verifyLimit(*this, index, type))) {
       return failure();
-    }
-    // C4
-    auto limit = getArgAttrOfType<IntegerAttr>(index, "dataflow.limit");
-    if (cast<BufferType>(type).getElementType().isInteger(32) &&
-        (!limit || !limit.getValue().isStrictlyPositive())) {
-      InFlightDiagnostic error = emitOpError("expects a 'dataflow.limit' above 0 of argument #")
-                                 << index << ", got ";
-      return limit ? error << limit : error << "none";
     }
   }
   llvm::StringSet<> resultNames;
@@ -89,6 +141,9 @@ LogicalResult GraphOp::verify() {
                               resultNames))) {
       return failure();
     }
+  }
+  if (failed(verifyOperations(*this))) {
+    return failure();
   }
   // C2
   auto output = cast<OutputOp>(getBody().front().getTerminator());
@@ -145,6 +200,61 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
+/// C3: ids of lookup `i` stay within its table.
+static LogicalResult verifyIds(DispatchOp dispatch, GraphOp graph, unsigned i) {
+  Value ids = dispatch.getInputs()[2 * i];
+  while (Operation *view = ids.getDefiningOp()) {
+    if (!isa<ColumnsOp, ReshapeOp>(view)) {
+      return dispatch.emitOpError(
+                 "expects ids that are an argument of the graph, got a result of '")
+             << view->getName() << "'";
+    }
+    ids = view->getOperand(0);
+  }
+  unsigned index = cast<BlockArgument>(ids).getArgNumber();
+  int64_t limit = graph.getArgAttrOfType<IntegerAttr>(index, "dataflow.limit").getInt();
+  auto table = cast<BufferType>(dispatch.getInputs()[2 * i + 1].getType());
+  if (limit > table.getShape().front()) {
+    return dispatch.emitOpError("expects ids with a 'dataflow.limit' of at most the table's ")
+           << table.getShape().front() << " rows, got " << limit;
+  }
+  return success();
+}
+
+/// C4: positions stay within their table.
+static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t offset,
+                                     BufferType table) {
+  int64_t length = graph.getMaxLengthAttr().getInt();
+  int64_t rows = table.getShape().front();
+  if (length == 0) {
+    return dispatch.emitOpError(
+        "expects a graph with a 'max_length' where positions are looked up, "
+        "got none");
+  }
+  if (offset > rows || length > rows - offset) {
+    return dispatch.emitOpError("expects a table of at least 'max_length' ")
+           << length << " plus offset " << offset << " rows, got " << rows;
+  }
+  return success();
+}
+
+/// C3 and C4, for a dispatch that has the types of its kernel.
+static LogicalResult verifyLookups(DispatchOp dispatch, GatherAttr gather) {
+  auto graph = cast<GraphOp>(dispatch->getParentOp());
+  for (unsigned i = 0; i < gather.getLookups(); ++i) {
+    if (failed(verifyIds(dispatch, graph, i))) {
+      return failure();
+    }
+  }
+  ValueRange tables = ValueRange(dispatch.getInputs()).drop_front(2 * gather.getLookups());
+  for (auto [offset, table] : llvm::zip_first(gather.getPositionOffsets(), tables)) {
+    if (failed(verifyPositions(dispatch, graph, offset, cast<BufferType>(table.getType())))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
 LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1
   Operation *found = symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
@@ -163,7 +273,8 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     error.attachNote(kernel.getLoc()) << "the kernel is defined here";
     return error;
   }
-  return success();
+  auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
+  return gather ? verifyLookups(*this, gather) : success();
 }
 
 } // namespace heddle::dataflow

@@ -3,15 +3,18 @@
 /// Kernels: their operands, and verification of every family.
 #include "dialects/Dataflow/Dataflow.h"
 
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace heddle::dataflow {
-
-/// Columns of one panel of packed weights, as `transformer.parameter` packs them.
-static constexpr int64_t kPanelWidth = 48;
 
 /// In the shape a buffer is to have: any constant size.
 static constexpr int64_t kAny = 0;
@@ -34,6 +37,15 @@ bool KernelOp::hasTrivialEpilogue() {
 
 // --- the region and the number of operands ----------------------------------------------------
 
+/// Whether the operation is among those of C3.
+static bool hasLowering(Operation &op) {
+  return isa<arith::ConstantOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+             arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+             arith::MinNumFOp, arith::CmpFOp, arith::SelectOp, arith::AndIOp, arith::OrIOp,
+             arith::XOrIOp, math::ExpOp, math::Exp2Op, math::ErfOp, math::TanhOp, math::SqrtOp,
+             math::AbsFOp, math::CopySignOp, math::FmaOp>(op);
+}
+
 /// C3
 static LogicalResult verifyRegion(KernelOp kernel) {
   Block &block = kernel.getEpilogue().front();
@@ -53,13 +65,14 @@ static LogicalResult verifyRegion(KernelOp kernel) {
   }
   auto isScalar = [](Type type) { return type.isF32() || type.isInteger(1); };
   for (Operation &op : block.without_terminator()) {
-    StringRef dialect = op.getName().getDialectNamespace();
-    if ((dialect != "arith" && dialect != "math") || !isPure(&op) || op.getNumRegions() != 0) {
-      return op.emitOpError("in a kernel's region: expects pure 'arith' or 'math' operations");
+    if (!hasLowering(op)) {
+      return op.emitOpError("in a kernel's region: expects scalar maths that has a lowering, got '")
+             << op.getName() << "'";
     }
     if (!llvm::all_of(op.getOperandTypes(), isScalar) ||
         !llvm::all_of(op.getResultTypes(), isScalar)) {
-      return op.emitOpError("in a kernel's region: expects f32, and i1 for conditions");
+      return op.emitOpError("in a kernel's region: expects f32, and i1 for conditions, got (")
+             << op.getOperandTypes() << ") -> (" << op.getResultTypes() << ")";
     }
   }
   return success();
@@ -150,10 +163,10 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
   };
   return llvm::TypeSwitch<Attribute, LogicalResult>(kernel.getComputes())
       .Case([&](ContractAttr contract) {
-        int64_t panels = llvm::divideCeil(std::max<int64_t>(contract.getN(), 0), kPanelWidth);
+        int64_t panels = llvm::divideCeil(std::max<int64_t>(contract.getN(), 0), HEDDLE_PANEL);
         return success(succeeded(result({rows, contract.getN()})) &&
                        succeeded(input(0, {rows, contract.getK()}, f32)) &&
-                       succeeded(input(1, {panels, contract.getK(), kPanelWidth}, f32)));
+                       succeeded(input(1, {panels, contract.getK(), HEDDLE_PANEL}, f32)));
       })
       .Case([&](AttentionAttr attention) {
         int64_t keys = multiplyWidth(attention.getHeads(), attention.getKeySize());
@@ -193,6 +206,51 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
         return nest.verifyBuffers([&] { return kernel.emitOpError(); }, inputs,
                                   kernel.getResultBuffer());
       });
+}
+
+/// C8, given that all shapes are right: rows of values alone may be columns of a wider buffer, and
+/// a vector has no stride by its type.
+static LogicalResult verifyDense(KernelOp kernel) {
+  auto verifyBuffer = [&](const Twine &name, BufferType buffer) -> LogicalResult {
+    if (buffer.getRowStride() != 0) {
+      return kernel.emitOpError("expects ") << name << " to be dense, got " << buffer;
+    }
+    return success();
+  };
+  if (failed(verifyBuffer("the result", kernel.getResultBuffer()))) {
+    return failure();
+  }
+  for (unsigned i = 0; i < kernel.getNumInputs(); ++i) {
+    bool isPacked = isa<ContractAttr>(kernel.getComputes()) && i == 1;
+    if ((isPacked || isa<GatherAttr>(kernel.getComputes())) &&
+        failed(verifyBuffer("input #" + Twine(i), kernel.getOperandBuffer(i)))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// C9
+static LogicalResult verifyOffsets(KernelOp kernel) {
+  if (auto gather = dyn_cast<GatherAttr>(kernel.getComputes())) {
+    for (int64_t offset : gather.getPositionOffsets()) {
+      if (offset < 0) {
+        return kernel.emitOpError("expects position offsets of 0 or more, got ") << offset;
+      }
+    }
+  }
+  return success();
+}
+
+/// C7
+static LogicalResult verifyName(KernelOp kernel) {
+  StringRef name = kernel.getSymName();
+  auto isAllowed = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '-'; };
+  if (name.empty() || !llvm::all_of(name, isAllowed)) {
+    return kernel.emitOpError("expects a name of letters, digits, '_', '.' and '-', got ")
+           << kernel.getSymNameAttr();
+  }
+  return success();
 }
 
 /// C4, and C5 for the norm's weight and bias.
@@ -247,7 +305,8 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expects to compute contract, attention, rows, gather, pool or nest, got ")
            << getComputes();
   }
-  if (failed(verifyRegion(*this)) || failed(verifyOperandCount(*this))) {
+  if (failed(verifyName(*this)) || failed(verifyRegion(*this)) ||
+      failed(verifyOperandCount(*this))) {
     return failure();
   }
   int64_t rows = getResultBuffer().getShape().front();
@@ -256,7 +315,8 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expects a result of tokens or sequences, got ") << getResultBuffer();
   }
   return success(succeeded(verifyComputes(*this, rows)) && succeeded(verifyElementwise(*this)) &&
-                 succeeded(verifyNorm(*this)));
+                 succeeded(verifyNorm(*this)) && succeeded(verifyDense(*this)) &&
+                 succeeded(verifyOffsets(*this)));
 }
 
 } // namespace heddle::dataflow

@@ -3,17 +3,15 @@
 /// Verification of parameters and of the weight algebra on them.
 #include "dialects/Transformer/ParameterChecks.h"
 
+#include "heddle/Abi.h"
+
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
 
 /// More than any tensor of a checkpoint has; products of two such counts are far from overflow.
 static constexpr int64_t kMostElements = int64_t{1} << 40;
-
-/// Columns of one panel of packed weights: the register tile of every target reads these.
-static constexpr int64_t kPanelWidth = 48;
 
 LogicalResult ParameterOp::verify() {
   // C1
@@ -59,8 +57,8 @@ inferShape(ExpressionKind kind, ArrayRef<RankedTensorType> operands, RankedTenso
       return failure();
     }
     return SmallVector<int64_t>{
-        static_cast<int64_t>(llvm::divideCeil(operands[0].getDimSize(0), kPanelWidth)),
-        operands[0].getDimSize(1), kPanelWidth};
+        static_cast<int64_t>(llvm::divideCeil(operands[0].getDimSize(0), HEDDLE_PANEL)),
+        operands[0].getDimSize(1), HEDDLE_PANEL};
   case ExpressionKind::Concat:
     shape.assign(operands[0].getShape().begin(), operands[0].getShape().end());
     for (RankedTensorType operand : operands.drop_front()) {
@@ -93,30 +91,18 @@ static LogicalResult verifyOperandCount(ParameterOp parameter, ParameterExpressi
   return success();
 }
 
-/// C5: walks all that the parameter needs, each once, without recursion.
-static LogicalResult verifyAcyclic(ParameterOp parameter, SymbolTableCollection &symbolTable) {
-  llvm::SmallPtrSet<Operation *, 8> seen;
-  SmallVector<ParameterOp> pending{parameter};
-  while (!pending.empty()) {
-    ParameterOp current = pending.pop_back_val();
-    if (!current.getExpression()) {
-      continue;
-    }
-    for (FlatSymbolRefAttr operand : current.getExpression()->getOperands()) {
-      auto needed = symbolTable.lookupNearestSymbolFrom<ParameterOp>(parameter, operand);
-      if (needed == parameter) {
-        InFlightDiagnostic error =
-            parameter.emitOpError("expects an expression that does not need '@")
-            << parameter.getSymName() << "' itself, got one that does";
-        error.attachNote(current.getLoc()) << "it is used here";
-        return error;
-      }
-      if (needed && seen.insert(needed).second) {
-        pending.push_back(needed);
-      }
-    }
+/// C5. An operand in another block is in one around this one, which cannot name this parameter.
+static LogicalResult verifyOrder(ParameterOp parameter, ParameterOp operand) {
+  if (operand->getBlock() != parameter->getBlock() || operand->isBeforeInBlock(parameter)) {
+    return success();
   }
-  return success();
+  InFlightDiagnostic error = parameter.emitOpError("expects operands that are declared before it, "
+                                                   "got '@")
+                             << operand.getSymName() << "'";
+  if (operand != parameter) {
+    error.attachNote(operand.getLoc()) << "it is declared here";
+  }
+  return error;
 }
 
 LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -131,7 +117,7 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
   for (FlatSymbolRefAttr symbol : expression.getOperands()) {
     // C3
     ParameterOp operand = lookUpParameter(*this, "operand", symbol, symbolTable);
-    if (!operand) {
+    if (!operand || failed(verifyOrder(*this, operand))) {
       return failure();
     }
     operands.push_back(operand.getTensorType());
@@ -153,7 +139,7 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
     return emitOpError("expects shape ") << printShape(*shape) << " of its expression, got "
                                          << printShape(getTensorType().getShape());
   }
-  return verifyAcyclic(*this, symbolTable);
+  return success();
 }
 
 LogicalResult WeightOp::verifySymbolUses(SymbolTableCollection &symbolTable) {

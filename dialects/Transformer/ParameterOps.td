@@ -25,7 +25,7 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
       2^40 elements.
     - C3: the operands of the expression are parameters, as many as its kind takes.
     - C4: the type is the one the expression gives for the operands' types.
-    - C5: the expression does not need the parameter itself.
+    - C5: the operands of the expression are declared before the parameter.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"

@@ -89,8 +89,9 @@ Tensor Bert::attention(const Scope &self, const Tensor &x, const Segments &rows)
   const Tensor query = self.linear(names.query, x, width).splitHeads(heads);
   const Tensor key = self.linear(names.key, x, width).splitHeads(heads);
   const Tensor value = self.linear(names.value, x, width).splitHeads(heads);
-  const double headSize = static_cast<double>(width / heads);
-  const Tensor scores = self.contract("thd,khd->thk", query, key, rows) * (1 / std::sqrt(headSize));
+  const int64_t headSize = width / heads;
+  const double scale = 1 / std::sqrt(static_cast<double>(headSize));
+  const Tensor scores = self.contract("thd,khd->thk", query, key, rows) * scale;
   return self.contract("thk,khd->thd", scores.softmax(rows), value, rows).mergeHeads();
 }
 

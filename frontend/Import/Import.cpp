@@ -146,7 +146,11 @@ static Result<ImportedModel> importProgram(MLIRContext &context, const std::stri
     if (!model.module) {
       return diagnostics.status(fmt::format("{}: is no program", path));
     }
-    if (isFirstPhase(*model.module) && failed(verifyEntries(*model.module))) {
+    if (failed(verifyNesting(*model.module))) {
+      return diagnostics.status(fmt::format("{}: has modules inside", path));
+    }
+    if (failed(verifyNames(*model.module)) ||
+        (hasFunctionEntries(*model.module) && failed(verifyEntries(*model.module)))) {
       return diagnostics.status(fmt::format("{}: has no valid entries", path));
     }
   }

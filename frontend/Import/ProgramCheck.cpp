@@ -3,7 +3,9 @@
 /// Questions to programs.
 #include "frontend/Import/ProgramCheck.h"
 
+#include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "runtime/Base/Utf8.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -27,6 +29,84 @@ bool isFirstPhase(ModuleOp module) {
     return parameter && parameter.getExpression() ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !result.wasInterrupted();
+}
+
+bool hasFunctionEntries(ModuleOp module) {
+  return !module.getOps<func::FuncOp>().empty() || module.getOps<dataflow::GraphOp>().empty();
+}
+
+LogicalResult verifyNesting(ModuleOp module) {
+  for (auto nested : module.getOps<ModuleOp>()) {
+    if (hasFunctionEntries(module)) {
+      return nested.emitOpError("is inside a program of func.func, expected such modules only "
+                                "beside a dataflow.graph, with the code of its kernels");
+    }
+  }
+  const WalkResult result = module.walk([&](Operation *op) {
+    auto parent = op->getParentOfType<ModuleOp>();
+    const llvm::StringRef dialect = op->getName().getDialectNamespace();
+    if (!parent || parent == module ||
+        !(isa<ModuleOp>(op) || dialect == "transformer" || dialect == "dataflow")) {
+      return WalkResult::advance();
+    }
+    op->emitOpError("is inside a module of the program, expected only code of kernels there");
+    return WalkResult::interrupt();
+  });
+  return success(!result.wasInterrupted());
+}
+
+/// Whether a name can be shown and compared as text.
+static bool isText(llvm::StringRef name) {
+  for (size_t at = 0; at < name.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(name[at]);
+    // U+0080 to U+009F are controls too.
+    const bool isHigh =
+        byte == 0xC2 && at + 1 < name.size() && static_cast<unsigned char>(name[at + 1]) < 0xA0;
+    if (byte < 0x20 || byte == 0x7F || isHigh) {
+      return false;
+    }
+  }
+  return validUtf8Prefix(std::string_view(name.data(), name.size())) == name.size();
+}
+
+/// Checks the names of an entry whose ports are named by the attribute `key`.
+static LogicalResult verifyNamesOf(FunctionOpInterface entry, llvm::StringRef key) {
+  const auto verify = [&](const Twine &what, Attribute attribute) -> LogicalResult {
+    auto name = dyn_cast_if_present<StringAttr>(attribute);
+    if (!name || isText(name.getValue())) {
+      return success();
+    }
+    return entry.emitOpError() << "has " << what << " named "
+                               << quote(std::string_view(name.getValue()))
+                               << ", expected UTF-8 without control characters";
+  };
+  for (unsigned number = 0; number < entry.getNumArguments(); ++number) {
+    if (failed(verify("argument " + Twine(number), entry.getArgAttr(number, key)))) {
+      return failure();
+    }
+  }
+  for (unsigned number = 0; number < entry.getNumResults(); ++number) {
+    if (failed(verify("result " + Twine(number), entry.getResultAttr(number, key)))) {
+      return failure();
+    }
+  }
+  if (entry.getName().empty()) {
+    return entry.emitOpError("has no name, expected one that callers can give");
+  }
+  return verify("an entry", entry.getNameAttr());
+}
+
+LogicalResult verifyNames(ModuleOp module) {
+  for (auto entry : module.getOps<FunctionOpInterface>()) {
+    const bool isGraph = isa<dataflow::GraphOp>(entry);
+    if (!isGraph && !isa<func::FuncOp>(entry)) {
+      continue;
+    }
+    if (failed(verifyNamesOf(entry, isGraph ? "dataflow.name" : "transformer.name"))) {
+      return failure();
+    }
+  }
+  return success();
 }
 
 /// Checks one name of an entry; `names` are those before it.

@@ -16,6 +16,17 @@ namespace heddle {
 /// nothing of a lower level.
 bool isFirstPhase(mlir::ModuleOp module);
 
+/// Checks that modules inside the program, if there are any, hold code of kernels only: passes and
+/// the look-up of parameters know one module. Emits what is wrong.
+llvm::LogicalResult verifyNesting(mlir::ModuleOp module);
+
+/// Whether the program is one of func.func: all but those whose entries are graphs of dataflow.
+bool hasFunctionEntries(mlir::ModuleOp module);
+
+/// Checks that the names of entries, inputs and outputs are UTF-8 without control characters, in
+/// any phase. Emits what is wrong.
+llvm::LogicalResult verifyNames(mlir::ModuleOp module);
+
 /// Checks that there is an entry, and that each has inputs and outputs by distinct names and
 /// segments as its last argument. Emits what is wrong.
 llvm::LogicalResult verifyEntries(mlir::ModuleOp module);

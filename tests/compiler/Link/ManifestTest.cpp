@@ -283,7 +283,7 @@ TEST_F(ManifestTest, RefusesAnInputThatIsNoIds) {
     })mlir";
   EXPECT_EQ(build(text, someInputs()), nullptr);
   EXPECT_EQ(error, "input 'x' of entry 'g' is '!dataflow.buffer<[tokens, 4], f32>', expected i32 "
-                   "ids with a limit");
+                   "ids of tokens with a limit");
 }
 
 TEST_F(ManifestTest, RefusesAnOutputThatNoDispatchWrites) {
@@ -315,6 +315,91 @@ TEST_F(ManifestTest, RefusesScoresAsOutput) {
   EXPECT_EQ(error,
             "output 'y' of entry 'g' is '!dataflow.buffer<[tokens, longest], f32>', expected "
             "rows of constant width");
+}
+
+TEST_F(ManifestTest, UnusedParametersHaveNoBuffer) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  std::vector<uint32_t> parameters;
+  for (const manifest::Buffer *buffer : *written->entries()->Get(0)->buffers()) {
+    if (buffer->location() == manifest::Location::Parameter) {
+      parameters.push_back(buffer->index());
+    }
+  }
+  EXPECT_EQ(parameters, (std::vector<uint32_t>{0, 1, 2}));
+}
+
+TEST_F(ManifestTest, RefusesColumnsThatBeginTooFarOn) {
+  std::string text = R"mlir(
+    dataflow.kernel @wide : (!dataflow.buffer<[tokens], i32>) -> !dataflow.buffer<[tokens, 2147483648], f32> computes #dataflow.nest<"t->te", none> {
+    ^bb0(%x: i32):
+      %0 = arith.constant 0.0 : f32
+      dataflow.yield %0
+    }
+    dataflow.kernel @rows : (!dataflow.buffer<[tokens, 4] in 2147483648, f32>) -> !dataflow.buffer<[tokens, 4], f32> computes #dataflow.rows<width = 4> {
+    ^bb0(%x: f32):
+      dataflow.yield %x
+    }
+    dataflow.graph @g(%i: !dataflow.buffer<[tokens], i32> {dataflow.name = "i", dataflow.limit = 4 : i64}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "y"}) attributes {arena = #dataflow.size<tokens = 8589934592>} {
+      %0 = dataflow.dispatch @wide(%i) at <> : (!dataflow.buffer<[tokens], i32>) -> !dataflow.buffer<[tokens, 2147483648], f32>
+      %1 = dataflow.columns %0 from 1073741824 : !dataflow.buffer<[tokens, 2147483648], f32> -> !dataflow.buffer<[tokens, 4] in 2147483648, f32>
+      %2 = dataflow.dispatch @rows(%1) : (!dataflow.buffer<[tokens, 4] in 2147483648, f32>) -> !dataflow.buffer<[tokens, 4], f32>
+      dataflow.output %2 : !dataflow.buffer<[tokens, 4], f32>
+    })mlir";
+  EXPECT_EQ(build(text, someInputs()), nullptr);
+  EXPECT_EQ(error,
+            "'dataflow.dispatch' op reads columns from byte 4294967296 of a row, expected at "
+            "most 4294967295");
+}
+
+TEST_F(ManifestTest, RefusesWhatTheRuntimeRefuses) {
+  const std::string start = "the program gives a binary that the runtime would refuse: ";
+  const struct {
+    llvm::StringRef from, to, expected;
+  } cases[] = {
+      {"max_length = 512", "max_length = -1",
+       "entry \"encode\": longest sequence 18446744073709551615, expected at most 2147483647"},
+      {"dataflow.limit = 30 ", "dataflow.limit = 2147483649 ",
+       "entry \"encode\": input \"input_ids\" has the limit 2147483649, expected at most "
+       "2147483648"},
+      {"tokens = 576", "tokens = 577",
+       "entry \"encode\": the arena has the coefficient 577, expected multiples of 64 of at most "
+       "1099511627776"},
+      {"tokens = 576", "tokens = 512", "entry \"encode\": buffer 2: ends outside of the arena"},
+      {"at <tokens = 192>", "at <tokens = 16>",
+       "entry \"encode\": buffer 2: its offset has the coefficient 16, expected multiples of 64 of "
+       "at most 1099511627776"},
+  };
+  for (const auto &item : cases) {
+    error.clear();
+    builder.Clear();
+    EXPECT_EQ(errorOf(item.from, item.to), start + item.expected.str());
+  }
+  ManifestInputs inputs = someInputs();
+  inputs.finishName = [](llvm::StringRef) { return std::string("pool_mean_100"); };
+  error.clear();
+  builder.Clear();
+  EXPECT_EQ(build(program, inputs), nullptr);
+  EXPECT_EQ(error, start + "kernel \"pool_mean_100\" is there twice or has no name");
+  inputs = someInputs();
+  inputs.scratch = [](dataflow::KernelOp) { return ScratchSize{uint64_t(2) << 30, 0}; };
+  error.clear();
+  builder.Clear();
+  EXPECT_EQ(build(program, inputs), nullptr);
+  EXPECT_EQ(error, start + "kernel \"gather_96\" has scratch memory of 2147483648 bytes and 0 per "
+                           "row of the longest sequence, expected at most 1073741824 and 1048576");
+}
+
+TEST_F(ManifestTest, RefusesMorePortsThanTheRuntimeTakes) {
+  std::string ports;
+  for (int port = 0; port < 1024; ++port) {
+    ports += ", %x" + std::to_string(port) +
+             ": !dataflow.buffer<[tokens], i32> {dataflow.name = \"x" + std::to_string(port) +
+             "\", dataflow.limit = 4 : i64}";
+  }
+  EXPECT_EQ(errorOf("dataflow.optional})", "dataflow.optional}" + ports + ")"),
+            "the program gives a binary that the runtime would refuse: entry \"encode\": 1025 "
+            "inputs and 2 outputs, expected at most 1024");
 }
 
 TEST_F(ManifestTest, RefusesAParameterWithoutPlace) {

@@ -254,3 +254,29 @@ func.func @sizes_apart(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
 }
+
+// The third axis of the values is that of the queries: one row of values for each of them.
+func.func @values_without_size(%q: tensor<?x24xf32>, %rows: !transformer.segments) -> tensor<?x3xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %qh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the heads of the values have no constant size}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %v = transformer.contract "khd,thd->kht" %qh, %qh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %o = transformer.contract "thk,kht->th" %p, %v in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x?xf32> -> tensor<?x3xf32>
+  return %o : tensor<?x3xf32>
+}
+
+// The third axis of the queries is that of the keys.
+func.func @queries_without_size(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %first = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %s = transformer.contract "thk,khd->thk" %first, %kh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the heads of the queries have no constant size}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}

@@ -78,14 +78,14 @@ dataflow.graph @twice(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = 
 
 // -----
 
-// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.limit' above 0 of argument #0, got none}}
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.limit' of 1 to 2^31 in i64 of argument #0, got none}}
 dataflow.graph @graph_c4(%x: !dataflow.buffer<[tokens], i32> {dataflow.name = "x"}) {
   dataflow.output
 }
 
 // -----
 
-// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.limit' above 0 of argument #0, got 0 : i64}}
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.limit' of 1 to 2^31 in i64 of argument #0, got 0 : i64}}
 dataflow.graph @nothing(%x: !dataflow.buffer<[tokens], i32> {dataflow.name = "x", dataflow.limit = 0 : i64}) {
   dataflow.output
 }
@@ -175,5 +175,124 @@ dataflow.kernel @rows : (!dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buff
 dataflow.graph @dispatch_c2(%x: !dataflow.buffer<[sequences, 384], f32> {dataflow.name = "x"}) {
   // expected-error@+1 {{'dataflow.dispatch' op expects the type of kernel '@rows', '(!dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>', got '(!dataflow.buffer<[sequences, 384], f32>) -> !dataflow.buffer<[sequences, 384], f32>'}}
   %0 = dataflow.dispatch @rows(%x) : (!dataflow.buffer<[sequences, 384], f32>) -> !dataflow.buffer<[sequences, 384], f32>
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.limit' of 1 to 2^31 in i64 of argument #0, got 2147483649 : i64}}
+dataflow.graph @too_many(%x: !dataflow.buffer<[tokens], i32> {dataflow.name = "x", dataflow.limit = 2147483649 : i64}) {
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.limit' of 1 to 2^31 in i64 of argument #0, got 5 : ui64}}
+dataflow.graph @unsigned_limit(%x: !dataflow.buffer<[tokens], i32> {dataflow.name = "x", dataflow.limit = 5 : ui64}) {
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.name' of UTF-8 without control characters of argument #0, got "a\FF"}}
+dataflow.graph @graph_c5(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "a\FF"}) {
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.name' of UTF-8 without control characters of argument #0, got "a\0Ab"}}
+dataflow.graph @line_break(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "a\0Ab"}) {
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.name' of UTF-8 without control characters of argument #0, got "a\C2\85"}}
+dataflow.graph @next_line(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "a\C2\85"}) {
+  dataflow.output
+}
+
+// -----
+
+dataflow.graph @graph_c6() {
+  // expected-error@+1 {{'arith.constant' op in a graph: expects parameters, views and dispatches, got 'arith.constant'}}
+  %0 = arith.constant 0.0 : f32
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects a 'max_length' of 0 or more, got -1}}
+dataflow.graph @graph_c7() attributes {max_length = -1 : i64} {
+  dataflow.output
+}
+
+// -----
+
+func.func @dispatch_in_a_function() {
+  // expected-error@+1 {{'dataflow.dispatch' op expects parent op 'dataflow.graph'}}
+  %0 = dataflow.dispatch @f() : () -> !dataflow.buffer<[tokens, 384], f32>
+  return
+}
+
+// -----
+
+dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.gather<width = 384, lookups = 1, positions = [2]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+transformer.parameter @table : tensor<9x384xf32> from "table"
+dataflow.graph @dispatch_c3(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids", dataflow.limit = 10 : i64}) attributes {max_length = 7 : i64} {
+  %t = dataflow.parameter @table : !dataflow.buffer<[9, 384], f32>
+  // expected-error@+1 {{'dataflow.dispatch' op expects ids with a 'dataflow.limit' of at most the table's 9 rows, got 10}}
+  %0 = dataflow.dispatch @gather(%ids, %t, %t) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+  dataflow.output
+}
+
+// -----
+
+dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.gather<width = 384, lookups = 1, positions = [2]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+transformer.parameter @table : tensor<9x384xf32> from "table"
+dataflow.graph @ids_in_a_view(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids", dataflow.limit = 10 : i64}) attributes {max_length = 7 : i64} {
+  %t = dataflow.parameter @table : !dataflow.buffer<[9, 384], f32>
+  %v = dataflow.reshape %ids : !dataflow.buffer<[tokens], i32> -> !dataflow.buffer<[tokens], i32>
+  // expected-error@+1 {{'dataflow.dispatch' op expects ids with a 'dataflow.limit' of at most the table's 9 rows, got 10}}
+  %0 = dataflow.dispatch @gather(%v, %t, %t) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+  dataflow.output
+}
+
+// -----
+
+dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.gather<width = 384, lookups = 1, positions = [2]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+transformer.parameter @table : tensor<9x384xf32> from "table"
+dataflow.graph @dispatch_c4(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids", dataflow.limit = 9 : i64}) attributes {max_length = 8 : i64} {
+  %t = dataflow.parameter @table : !dataflow.buffer<[9, 384], f32>
+  // expected-error@+1 {{'dataflow.dispatch' op expects a table of at least 'max_length' 8 plus offset 2 rows, got 9}}
+  %0 = dataflow.dispatch @gather(%ids, %t, %t) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+  dataflow.output
+}
+
+// -----
+
+dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.gather<width = 384, lookups = 1, positions = [2]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+transformer.parameter @table : tensor<9x384xf32> from "table"
+dataflow.graph @no_length(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids", dataflow.limit = 9 : i64}) {
+  %t = dataflow.parameter @table : !dataflow.buffer<[9, 384], f32>
+  // expected-error@+1 {{'dataflow.dispatch' op expects a graph with a 'max_length' where positions are looked up, got none}}
+  %0 = dataflow.dispatch @gather(%ids, %t, %t) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
   dataflow.output
 }

@@ -58,7 +58,7 @@ dataflow.kernel @nest_arguments : (!rows) -> !rows computes #dataflow.nest<"td->
 !rows = !dataflow.buffer<[tokens, 384], f32>
 dataflow.kernel @kernel_c3 : (!rows) -> !rows computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32):
-  // expected-error@+1 {{'func.call' op in a kernel's region: expects pure 'arith' or 'math' operations}}
+  // expected-error@+1 {{'func.call' op in a kernel's region: expects scalar maths that has a lowering, got 'func.call'}}
   %0 = func.call @f(%x) : (f32) -> f32
   dataflow.yield %0
 }
@@ -69,10 +69,9 @@ func.func private @f(f32) -> f32
 !rows = !dataflow.buffer<[tokens, 384], f32>
 dataflow.kernel @wide : (!rows) -> !rows computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32):
-  // expected-error@+1 {{'arith.extf' op in a kernel's region: expects f32, and i1 for conditions}}
-  %0 = arith.extf %x : f32 to f64
-  %1 = arith.truncf %0 : f64 to f32
-  dataflow.yield %1
+  // expected-error@+1 {{'arith.constant' op in a kernel's region: expects f32, and i1 for conditions, got () -> ('f64')}}
+  %0 = arith.constant 1.0 : f64
+  dataflow.yield %x
 }
 
 // -----
@@ -214,4 +213,69 @@ dataflow.kernel @attention_epilogue : (!rows, !rows, !rows) -> !rows
 ^bb0(%x: f32):
   %0 = arith.negf %x : f32
   dataflow.yield %0
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+dataflow.kernel @no_lowering : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  // expected-error@+1 {{'math.cbrt' op in a kernel's region: expects scalar maths that has a lowering, got 'math.cbrt'}}
+  %0 = math.cbrt %x : f32
+  dataflow.yield %0
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a name of letters, digits, '_', '.' and '-', got "kernel_c7$"}}
+dataflow.kernel @kernel_c7$ : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a name of letters, digits, '_', '.' and '-', got ""}}
+dataflow.kernel @"" : (!rows) -> !rows computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects the result to be dense, got '!dataflow.buffer<[tokens, 384] in 400, f32>'}}
+dataflow.kernel @kernel_c8 : (!dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384] in 400, f32> computes #dataflow.rows<width = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be dense, got '!dataflow.buffer<[8, 384, 48] in 20000, f32>'}}
+dataflow.kernel @packed_weights : (!rows, !dataflow.buffer<[8, 384, 48] in 20000, f32>) -> !rows computes #dataflow.contract<n = 384, k = 384> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be dense, got '!dataflow.buffer<[9, 384] in 400, f32>'}}
+dataflow.kernel @strided_table : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384] in 400, f32>) -> !rows
+    computes #dataflow.gather<width = 384, lookups = 1> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects position offsets of 0 or more, got -1}}
+dataflow.kernel @kernel_c9 : (!dataflow.buffer<[9, 384], f32>) -> !rows
+    computes #dataflow.gather<width = 384, lookups = 0, positions = [-1]> {
+^bb0(%x: f32):
+  dataflow.yield %x
 }

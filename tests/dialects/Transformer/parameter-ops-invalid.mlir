@@ -97,11 +97,15 @@ transformer.parameter @derived : tensor<5x5xf32> = reshape(@a)
 
 // -----
 
-// expected-error@+1 {{'transformer.parameter' op expects an expression that does not need '@parameter_c5' itself, got one that does}}
-transformer.parameter @parameter_c5 : tensor<4xf32> = reshape(@middle)
-transformer.parameter @middle : tensor<2x2xf32> = reshape(@far)
-// expected-note@+1 {{it is used here}}
-transformer.parameter @far : tensor<1x4xf32> = reshape(@parameter_c5)
+// expected-error@+1 {{'transformer.parameter' op expects operands that are declared before it, got '@later'}}
+transformer.parameter @parameter_c5 : tensor<4xf32> = reshape(@later)
+// expected-note@+1 {{it is declared here}}
+transformer.parameter @later : tensor<2x2xf32> = reshape(@parameter_c5)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects operands that are declared before it, got '@self'}}
+transformer.parameter @self : tensor<4xf32> = reshape(@self)
 
 // -----
 

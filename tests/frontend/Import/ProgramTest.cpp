@@ -173,6 +173,51 @@ TEST_F(ProgramTest, LaterPhasesMayHaveLostParameters) {
   EXPECT_EQ(message(), "");
 }
 
+TEST_F(ProgramTest, DerivedParametersDoNotExcuseEntries) {
+  std::string text = goodProgram;
+  text.replace(text.find("  func.func"), 0,
+               "  transformer.parameter @more : tensor<2x4xf32> = zeros()\n");
+  const std::string name = " {transformer.name = \"y\"}";
+  folder.write("m.mlir", text.erase(text.find(name), name.size()));
+  EXPECT_EQ(message(), path + ":7:3: 'func.func' op expects \"transformer.name\" on result 0, a "
+                              "string");
+}
+
+TEST_F(ProgramTest, ModulesInsideAreForKernelsOnly) {
+  edit("  func.func", "  module @\"x86-64-v3\" {\n  }\n  func.func");
+  EXPECT_EQ(message(), path +
+                           ":6:3: 'builtin.module' op is inside a program of func.func, expected "
+                           "such modules only beside a dataflow.graph, with the code of its "
+                           "kernels");
+  const std::string graph =
+      "module {\n  dataflow.graph @f(%i: !dataflow.buffer<[tokens], i32> {dataflow.name = \"i\", "
+      "dataflow.limit = 4 : i64}) {\n    dataflow.output\n  }\n";
+  folder.write("m.mlir", graph + "  module @\"x86-64-v3\" {\n  func.func private @k()\n  }\n}\n");
+  EXPECT_EQ(message(), "");
+  folder.write("m.mlir", graph + "  module @\"x86-64-v3\" {\n    transformer.parameter @w : "
+                                 "tensor<4xf32> from \"w\"\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":6:5: 'transformer.parameter' op is inside a module of the program, "
+                              "expected only code of kernels there");
+  folder.write("m.mlir", graph + "  module @a {\n    module @b {\n    }\n  }\n}\n");
+  EXPECT_EQ(message(), path +
+                           ":6:5: 'builtin.module' op is inside a module of the program, expected "
+                           "only code of kernels there");
+}
+
+TEST_F(ProgramTest, NamesAreText) {
+  const std::string expected = ", expected UTF-8 without control characters";
+  edit("\"ids\"", R"("i\1B")");
+  EXPECT_EQ(message(), path + R"(:6:3: 'func.func' op has argument 0 named "i\x1b")" + expected);
+  edit("\"y\"", R"("\C2\9B")");
+  EXPECT_TRUE(message().ends_with(expected)) << message();
+  edit("\"y\"", R"("\FF")");
+  EXPECT_EQ(message(), path + R"(:6:3: 'func.func' op has result 0 named "\xff")" + expected);
+  edit("@run", R"(@"r\0A")");
+  EXPECT_EQ(message(), path + R"(:6:3: 'func.func' op has an entry named "r\n")" + expected);
+  edit("\"y\"", "\"größe\"");
+  EXPECT_EQ(message(), "");
+}
+
 TEST_F(ProgramTest, EmptyAndAbsentFilesAreRefused) {
   folder.write("m.mlir", "");
   EXPECT_TRUE(message().starts_with(path + ": ")) << message();

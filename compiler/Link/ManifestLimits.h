@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What the runtime demands of a manifest beyond what the dialects verify: the compiler must not
+/// write a binary that it would refuse.
+#ifndef HEDDLE_COMPILER_LINK_MANIFESTLIMITS_H
+#define HEDDLE_COMPILER_LINK_MANIFESTLIMITS_H
+
+#include "heddle/Status.h"
+
+#include "runtime/Artifact/Manifest_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle {
+
+/// Columns of a grid beyond these are refused.
+inline constexpr uint64_t largestGrid = uint64_t(1) << 24;
+
+/// Checks the `size` finished bytes of a manifest that buildManifest wrote.
+Status checkManifestLimits(const uint8_t *bytes, size_t size);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_LINK_MANIFESTLIMITS_H
