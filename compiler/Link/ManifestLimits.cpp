@@ -19,7 +19,6 @@ constexpr size_t mostPorts = 1024;
 constexpr uint64_t largestCoefficient = uint64_t(1) << 40;
 constexpr uint64_t largestScratch = uint64_t(1) << 30;
 constexpr uint64_t largestScratchPerLongest = uint64_t(1) << 20;
-constexpr uint64_t largestIdLimit = uint64_t(std::numeric_limits<int32_t>::max()) + 1;
 constexpr uint64_t largestLength = std::numeric_limits<int32_t>::max();
 
 Status checkCoefficients(const manifest::SizeExpression &size, std::string_view what) {
@@ -83,14 +82,6 @@ Status checkEntry(const manifest::Entry &entry) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} inputs and {} outputs, expected at most {}",
                                     entry.inputs()->size(), entry.outputs()->size(), mostPorts));
-  }
-  for (const manifest::Port *input : *entry.inputs()) {
-    if (input->limit() > largestIdLimit) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("input {} has the limit {}, expected at "
-                                                       "most {}",
-                                                       quote(input->name()->string_view()),
-                                                       input->limit(), largestIdLimit));
-    }
   }
   HEDDLE_TRY(checkCoefficients(*entry.arena(), "the arena"));
   for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {

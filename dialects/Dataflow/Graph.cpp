@@ -98,7 +98,7 @@ static LogicalResult verifyLimit(GraphOp graph, unsigned index, Type type) {
   }
   Attribute limit = graph.getArgAttr(index, "dataflow.limit");
   auto number = dyn_cast_or_null<IntegerAttr>(limit);
-  if (number && number.getType().isInteger(64) && number.getValue().isStrictlyPositive() &&
+  if (number && number.getType().isSignlessInteger(64) && number.getValue().isStrictlyPositive() &&
       number.getValue().ule(kMostIds)) {
     return success();
   }
