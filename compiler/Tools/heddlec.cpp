@@ -228,13 +228,7 @@ static Status addTokenizer(const ImportedModel &model, ModelFacts &facts) {
     return packTokenizer(builder, *json, source.path, source.maxLength, positions);
   };
   flatbuffers::FlatBufferBuilder scratch;
-  Status packed = pack(scratch).status();
-  if (packed.code() == StatusCode::Unsupported) {
-    // A tokenizer of a kind not known yet does not stand in the way of the model itself.
-    llvm::errs() << "heddlec: note: " << packed.message() << ": the binary takes ids only\n";
-    return {};
-  }
-  HEDDLE_TRY(packed);
+  HEDDLE_TRY(pack(scratch).status());
   facts.tokenizer = [pack](flatbuffers::FlatBufferBuilder &builder) { return *pack(builder); };
   return {};
 }

@@ -12,12 +12,15 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// In the shape a buffer is to have: any constant size.
-static constexpr int64_t kAny = 0;
+/// In the shape a buffer is to have: any constant size. No attribute can ask for it: a size that is
+/// not positive fits no buffer.
+static constexpr int64_t kAny = std::numeric_limits<int64_t>::min();
 
 unsigned KernelOp::getNumInputs() {
   return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
@@ -151,8 +154,32 @@ static int64_t multiplyWidth(int64_t heads, int64_t size) {
                                                                          : BufferType::kLongest - 1;
 }
 
+/// C5: every size that `computes` names is positive, and a gather looks at least one table up.
+static LogicalResult verifySizes(KernelOp kernel) {
+  auto sizes = llvm::TypeSwitch<Attribute, SmallVector<int64_t>>(kernel.getComputes())
+                   .Case([](ContractAttr a) { return SmallVector<int64_t>{a.getN(), a.getK()}; })
+                   .Case([](AttentionAttr a) {
+                     return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getValueSize()};
+                   })
+                   .Case([](RowsAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
+                   .Case([](GatherAttr a) {
+                     auto positions = static_cast<int64_t>(a.getPositionOffsets().size());
+                     return SmallVector<int64_t>{a.getWidth(), a.getLookups() + 1,
+                                                 std::max<int64_t>(a.getLookups(), 0) + positions};
+                   })
+                   .Case([](PoolAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
+                   .Default([](Attribute) { return SmallVector<int64_t>(); });
+  if (llvm::any_of(sizes, [](int64_t size) { return size < 1; })) {
+    return kernel.emitOpError("expects positive sizes, got '") << kernel.getComputes() << "'";
+  }
+  return success();
+}
+
 /// C5 for the inputs and the result of `computes`. `rows` is the result's first dimension.
 static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
+  if (failed(verifySizes(kernel))) {
+    return failure();
+  }
   Type f32 = Float32Type::get(kernel.getContext());
   Type i32 = IntegerType::get(kernel.getContext(), 32);
   auto input = [&](unsigned i, ArrayRef<int64_t> shape, Type type) {

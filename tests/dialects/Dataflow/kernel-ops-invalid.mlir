@@ -279,3 +279,21 @@ dataflow.kernel @kernel_c9 : (!dataflow.buffer<[9, 384], f32>) -> !rows
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.contract<n = 384, k = 0>'}}
+dataflow.kernel @kernel_c5 : (!rows, !dataflow.buffer<[8, 384, 48], f32>) -> !rows computes #dataflow.contract<n = 384, k = 0> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 384], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.gather<width = 384, lookups = 0>'}}
+dataflow.kernel @kernel_c5 : () -> !rows computes #dataflow.gather<width = 384, lookups = 0> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
