@@ -197,9 +197,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   Value next = code.bytesAt(weights, code.integer(panelBytes));
   Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);
   auto edge = [&](Value tile) {
-    Value share =
-        arith::DivUIOp::create(code.builder, code.location, code.multiply(count, tile), tiles);
-    return code.add(first, share);
+    return code.add(first, code.divide(code.multiply(count, tile), tiles));
   };
   code.loop(code.integer(0), tiles, 1, [&](Value tile) {
     Value row = edge(tile), rowCount = code.subtract(edge(code.add(tile, 1)), row);
@@ -240,8 +238,7 @@ void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAt
   Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
   Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
   auto edge = [&](Value block) {
-    Value share =
-        arith::DivUIOp::create(code.builder, code.location, code.multiply(tiles, block), blocks);
+    Value share = code.divide(code.multiply(tiles, block), blocks);
     return code.smaller(code.add(arguments.rowBegin, code.multiply(share, tile)), arguments.rowEnd);
   };
   code.loop(code.integer(0), blocks, 1, [&](Value block) {

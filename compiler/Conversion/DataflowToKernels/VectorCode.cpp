@@ -39,17 +39,14 @@ Value VectorCode::subtract(Value a, Value b) {
 Value VectorCode::multiply(Value a, Value b) {
   return arith::MulIOp::create(builder, location, a, b);
 }
-Value VectorCode::divide(Value a, int64_t b) {
-  return b == 1 ? a : arith::DivUIOp::create(builder, location, a, integer(b)).getResult();
+Value VectorCode::divide(Value a, Value b) {
+  return arith::DivUIOp::create(builder, location, a, b);
 }
 Value VectorCode::smaller(Value a, Value b) {
   return arith::MinSIOp::create(builder, location, a, b);
 }
 Value VectorCode::less(Value a, Value b) {
   return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::slt, a, b);
-}
-Value VectorCode::equal(Value a, Value b) {
-  return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::eq, a, b);
 }
 Value VectorCode::select(Value condition, Value a, Value b) {
   return arith::SelectOp::create(builder, location, condition, a, b);

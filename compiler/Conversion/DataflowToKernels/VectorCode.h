@@ -37,11 +37,11 @@ public:
   mlir::Value multiply(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, int64_t b) { return b == 1 ? a : multiply(a, integer(b)); }
   /// Quotients of non-negative integers, rounded down and up.
-  mlir::Value divide(mlir::Value a, int64_t b);
+  mlir::Value divide(mlir::Value a, mlir::Value b);
+  mlir::Value divide(mlir::Value a, int64_t b) { return b == 1 ? a : divide(a, integer(b)); }
   mlir::Value divideUp(mlir::Value a, int64_t b) { return divide(add(a, b - 1), b); }
   mlir::Value smaller(mlir::Value a, mlir::Value b);
   mlir::Value less(mlir::Value a, mlir::Value b);
-  mlir::Value equal(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
 
   // --- memory ---------------------------------------------------------------------------------
