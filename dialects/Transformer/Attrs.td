@@ -15,7 +15,9 @@ def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function o
   I32EnumAttrCase<"Gelu", 0, "gelu">,        // x Phi(x), by erf
   I32EnumAttrCase<"GeluNew", 1, "gelu_new">, // x Phi(x), by tanh
   I32EnumAttrCase<"Relu", 2, "relu">,
-  I32EnumAttrCase<"Tanh", 3, "tanh">]>;
+  I32EnumAttrCase<"Tanh", 3, "tanh">,
+  I32EnumAttrCase<"Silu", 4, "silu">,        // x sigmoid(x)
+  I32EnumAttrCase<"Sigmoid", 5, "sigmoid">]>;
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 
 def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequence become one", [
@@ -36,14 +38,38 @@ def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a param
   I32EnumAttrCase<"Reshape", 1, "reshape">,     // same elements, the type's shape
   I32EnumAttrCase<"Transpose", 2, "transpose">, // of the two axes of a matrix
   I32EnumAttrCase<"Pack", 3, "pack">,           // [n, k] to panels [ceil(n/48), k, 48], zero filled
-  I32EnumAttrCase<"Zeros", 4, "zeros">]>;       // no operand
+  I32EnumAttrCase<"Zeros", 4, "zeros">,         // no operand
+  I32EnumAttrCase<"Rows", 5, "rows">,           // of its operand, from (first row)
+  I32EnumAttrCase<"SinusoidInterleaved", 6, "sinusoid_interleaved">,
+  I32EnumAttrCase<"SinusoidSplit", 7, "sinusoid_split">,
+  I32EnumAttrCase<"RelativeBuckets", 8, "relative_buckets">]>;
 
 def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "ParameterExpression"> {
   let mnemonic = "expression";
   let summary = "weight algebra on parameters, evaluated tensor by tensor when the binary is written";
+  let description = [{
+    Parameters come first, then numbers: `rows(@table, 2)`.
+
+    - `sinusoid_interleaved(first, steps)`, no operand: a table [positions, width] of
+      angle(p, i) = (first + p) * 10000^(-i / steps); column 2i is its sine, column 2i + 1 its
+      cosine. "Attention is all you need", section 3.5, is (0, width / 2).
+    - `sinusoid_split(first, steps)`: the same angles, the sines in the first half of the columns and
+      the cosines in the second.
+    - `relative_buckets(@table, bidirectional, distance)`: T5's table [buckets, heads] spread to
+      [heads, 2 * distance + 1], one column for each distance of a key from its query, from
+      -distance on (Raffel et al., section 2.1). Bidirectional, 1 or 0, gives half of the buckets to
+      keys after the query; else they share bucket 0.
+
+    Sinusoids are computed in double precision and rounded once.
+  }];
   let parameters = (ins EnumParameter<Transformer_ExpressionKind>:$kind,
-                        OptionalArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$operands);
-  let assemblyFormat = "`<` $kind `` custom<ExpressionOperands>($operands) `>`";
+                        OptionalArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$operands,
+                        OptionalArrayRefParameter<"int64_t">:$numbers);
+  let builders = [AttrBuilder<(ins "::heddle::transformer::ExpressionKind":$kind,
+      "::llvm::ArrayRef<::mlir::FlatSymbolRefAttr>":$operands), [{
+    return $_get($_ctxt, kind, operands, ::llvm::ArrayRef<int64_t>());
+  }]>];
+  let assemblyFormat = "`<` $kind `` custom<ExpressionOperands>($operands, $numbers) `>`";
 }
 
 #endif

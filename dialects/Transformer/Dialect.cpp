@@ -14,10 +14,20 @@ using namespace heddle::transformer;
 #include "dialects/Transformer/Dialect.cpp.inc"
 #include "dialects/Transformer/Enums.cpp.inc"
 
-/// `(@a, @b)`, empty for an expression without operands.
+/// `(@a, @b, 3)`: parameters, then numbers; empty for an expression without any.
 static ParseResult parseExpressionOperands(AsmParser &parser,
-                                           SmallVector<FlatSymbolRefAttr> &operands) {
+                                           SmallVector<FlatSymbolRefAttr> &operands,
+                                           SmallVector<int64_t> &numbers) {
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&]() -> ParseResult {
+    int64_t number = 0;
+    OptionalParseResult isNumber = parser.parseOptionalInteger(number);
+    if (isNumber.has_value()) {
+      numbers.push_back(number);
+      return *isNumber;
+    }
+    if (!numbers.empty()) {
+      return parser.emitError(parser.getCurrentLocation(), "expected a number after numbers");
+    }
     StringAttr name;
     if (parser.parseSymbolName(name)) {
       return failure();
@@ -27,10 +37,15 @@ static ParseResult parseExpressionOperands(AsmParser &parser,
   });
 }
 
-static void printExpressionOperands(AsmPrinter &printer, ArrayRef<FlatSymbolRefAttr> operands) {
+static void printExpressionOperands(AsmPrinter &printer, ArrayRef<FlatSymbolRefAttr> operands,
+                                    ArrayRef<int64_t> numbers) {
   printer << '(';
   llvm::interleaveComma(operands, printer.getStream(),
                         [&](FlatSymbolRefAttr operand) { printer << operand; });
+  if (!operands.empty() && !numbers.empty()) {
+    printer << ", ";
+  }
+  llvm::interleaveComma(numbers, printer.getStream());
   printer << ')';
 }
 
@@ -39,6 +54,14 @@ static void printExpressionOperands(AsmPrinter &printer, ArrayRef<FlatSymbolRefA
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Transformer/Attrs.cpp.inc"
+
+LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
+  // C1
+  if (width < 1) {
+    return emitError() << "expects a cache of positive width, got " << width;
+  }
+  return success();
+}
 
 void TransformerDialect::initialize() {
   addTypes<
@@ -73,17 +96,18 @@ static void printVisibility(OpAsmPrinter &printer, Operation *, VisibilityAttr v
 static ParseResult parseExpression(OpAsmParser &parser, ParameterExpressionAttr &expression) {
   FailureOr<ExpressionKind> kind = FieldParser<ExpressionKind>::parse(parser);
   SmallVector<FlatSymbolRefAttr> operands;
-  if (failed(kind) || parseExpressionOperands(parser, operands)) {
+  SmallVector<int64_t> numbers;
+  if (failed(kind) || parseExpressionOperands(parser, operands, numbers)) {
     return failure();
   }
-  expression = ParameterExpressionAttr::get(parser.getContext(), *kind, operands);
+  expression = ParameterExpressionAttr::get(parser.getContext(), *kind, operands, numbers);
   return success();
 }
 
 static void printExpression(OpAsmPrinter &printer, Operation *,
                             ParameterExpressionAttr expression) {
   printer << stringifyExpressionKind(expression.getKind());
-  printExpressionOperands(printer, expression.getOperands());
+  printExpressionOperands(printer, expression.getOperands(), expression.getNumbers());
 }
 
 #define GET_OP_CLASSES

@@ -3,6 +3,8 @@
 /// Verification of what passes make of primitive mathematics.
 #include "dialects/Transformer/ParameterChecks.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -31,6 +33,14 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("expects a scale that is finite and not zero, got ") << getScaleAttr();
   }
   return success();
+}
+
+LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C4
+  if (!getBiasAttr()) {
+    return success();
+  }
+  return verifyDistanceTable(*this, getBiasAttr(), getHeadsAttr().getInt(), symbolTable);
 }
 
 LogicalResult ColumnsOp::verify() {
@@ -69,6 +79,16 @@ LogicalResult EmbedOp::verify() {
   if (static_cast<bool>(getRows()) == getPositionOffsets().empty()) {
     return emitOpError("expects segments exactly with position offsets, got ")
            << (getRows() ? "segments" : "offsets") << " alone";
+  }
+  // C6
+  if (!getScales().empty() && getScales().size() != getIds().size()) {
+    return emitOpError("expects no scales or one for each of the ")
+           << getIds().size() << " ids, got " << getScales().size();
+  }
+  for (float scale : getScales()) {
+    if (!std::isfinite(scale) || scale == 0.0F) {
+      return emitOpError("expects scales that are finite and not zero, got ") << scale;
+    }
   }
   return success();
 }

@@ -5,16 +5,19 @@
 
 include "dialects/Transformer/ParameterOps.td"
 
-def Transformer_AttentionOp : Transformer_Op<"attention", [Pure]> {
-  let summary = "softmax(scale * Q K^T) V for every head, over the keys of the row's own sequence";
+def Transformer_AttentionOp : Transformer_Op<"attention",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "softmax(scale * Q K^T + bias) V for every head, over the row's own keys";
   let description = [{
     Queries, keys and values are rows [t, heads * head size]; head h is columns h * head size on.
-    Source: "Attention is all you need", equation 1.
+    Source: "Attention is all you need", equation 1. The bias, if there is one, is that of
+    `relative_bias` with the same segments.
 
     Constraints:
     - C1: heads divide the widths of queries, keys and values.
     - C2: queries and keys have the same width; the result has the width of the values.
     - C3: the scale is finite and not zero.
+    - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1].
 
     ```mlir
     %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
@@ -22,7 +25,8 @@ def Transformer_AttentionOp : Transformer_Op<"attention", [Pure]> {
   }];
   let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key, Transformer_Rows:$value,
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
-                       I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility);
+                       I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
+                       OptionalAttr<FlatSymbolRefAttr>:$bias);
   let results = (outs Transformer_Rows:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value `in` `(` $queries `,` $keys `)` attr-dict
@@ -51,8 +55,9 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
     [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the sum of rows looked up in several tables, and its layer norm";
   let description = [{
-    `result[t, :] = layer_norm(sum over i of tables[i][ids[i][t], :])`. Look-ups by position have no
-    ids: they follow the tables that have, one for each of `position_offsets`.
+    `result[t, :] = layer_norm(sum over i of scales[i] * tables[i][ids[i][t], :])`. Look-ups by
+    position have no ids: they follow the tables that have, one for each of `position_offsets`.
+    `scales`, if not empty, has one factor for each of the ids; look-ups by position have none.
 
     Constraints:
     - C1: there is one table for each of the ids and of the position offsets, at least one in all.
@@ -60,6 +65,7 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
     - C3: norm weight and bias are parameters of shape [width], both given or neither.
     - C4: epsilon is given exactly when the norm is, finite and not negative.
     - C5: segments are given exactly when there are position offsets.
+    - C6: there are no scales or one for each of the ids, finite and not zero.
 
     ```mlir
     %x = transformer.embed [@word.weight, @position.weight] ids(%ids) positions(%rows) {norm_weight = @norm.weight, norm_bias = @norm.bias, epsilon = 9.99999996E-13 : f32, position_offsets = array<i64: 0>} : tensor<?x384xf32>
@@ -69,6 +75,7 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
                        Variadic<Transformer_Ids>:$ids,
                        Optional<Transformer_SegmentsType>:$rows,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$position_offsets,
+                       DefaultValuedAttr<DenseF32ArrayAttr, "{}">:$scales,
                        OptionalAttr<FlatSymbolRefAttr>:$norm_weight,
                        OptionalAttr<FlatSymbolRefAttr>:$norm_bias,
                        OptionalAttr<F32Attr>:$epsilon);

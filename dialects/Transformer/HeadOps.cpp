@@ -170,6 +170,16 @@ static LogicalResult verifyScores(Operation *op, RankedTensorType type) {
   return success();
 }
 
+LogicalResult RelativeBiasOp::verify() {
+  // C2
+  return verifyScores(*this, getType());
+}
+
+LogicalResult RelativeBiasOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C1
+  return verifyDistanceTable(*this, getTableAttr(), getType().getDimSize(1), symbolTable);
+}
+
 LogicalResult SelectOp::verify() {
   // C1
   if (failed(verifyScores(*this, getScores().getType()))) {

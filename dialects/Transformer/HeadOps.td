@@ -122,6 +122,29 @@ def Transformer_MaskBiasOp : Transformer_Op<"mask_bias", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Transformer_RelativeBiasOp : Transformer_Op<"relative_bias",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a number for each head and distance of a key from its query, added to scores";
+  let description = [{
+    `result[t, h, k] = table[h, clamp(position(k) - position(t), -D, D) + D]`. The distances beyond
+    the table's D share its ends. Source: Raffel et al., "Exploring the limits of transfer learning
+    with a unified text-to-text transformer", section 2.1.
+
+    Constraints:
+    - C1: the table is a parameter of shape [heads, 2 * D + 1].
+    - C2: the result is of rank 3, [t, h, k], t and k dynamic.
+
+    ```mlir
+    %r = transformer.relative_bias @distances in(%rows, %rows) : tensor<?x12x?xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$table, Transformer_SegmentsType:$queries,
+                       Transformer_SegmentsType:$keys);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$table `in` `(` $queries `,` $keys `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Transformer_SelectOp : Transformer_Op<"select", [Pure, TypesMatchWith<
     "the result has the type of the scores", "scores", "result", "$_self">]> {
   let summary = "the score where the mask is true, `hidden` elsewhere";

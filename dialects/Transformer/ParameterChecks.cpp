@@ -76,4 +76,22 @@ LogicalResult verifyTable(Operation *user, FlatSymbolRefAttr symbol, int64_t wid
   return error;
 }
 
+LogicalResult verifyDistanceTable(Operation *user, FlatSymbolRefAttr symbol, int64_t heads,
+                                  SymbolTableCollection &symbolTable) {
+  ParameterOp parameter = lookUpParameter(user, "table", symbol, symbolTable);
+  if (!parameter) {
+    return failure();
+  }
+  ArrayRef<int64_t> shape = parameter.getTensorType().getShape();
+  if (shape.size() == 2 && shape[0] == heads && shape[1] % 2 == 1) {
+    return success();
+  }
+  InFlightDiagnostic error = user->emitOpError("expects table '")
+                             << symbol << "' of " << heads
+                             << " heads and an odd number of distances, got shape "
+                             << printShape(shape);
+  error.attachNote(parameter.getLoc()) << "the parameter is defined here";
+  return error;
+}
+
 } // namespace heddle::transformer

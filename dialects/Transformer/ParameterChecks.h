@@ -30,6 +30,10 @@ llvm::LogicalResult verifyParameterShape(mlir::Operation *user, llvm::StringRef 
 llvm::LogicalResult verifyTable(mlir::Operation *user, mlir::FlatSymbolRefAttr symbol,
                                 int64_t width, mlir::SymbolTableCollection &symbolTable);
 
+/// Checks that `symbol` names a parameter [heads, 2 * distance + 1].
+llvm::LogicalResult verifyDistanceTable(mlir::Operation *user, mlir::FlatSymbolRefAttr symbol,
+                                        int64_t heads, mlir::SymbolTableCollection &symbolTable);
+
 } // namespace heddle::transformer
 
 #endif // HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H

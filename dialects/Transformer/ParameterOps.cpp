@@ -13,6 +13,9 @@ using namespace heddle::transformer;
 /// More than any tensor of a checkpoint has; products of two such counts are far from overflow.
 static constexpr int64_t kMostElements = int64_t{1} << 40;
 
+/// More than the positions, distances and rows of any table.
+static constexpr int64_t kMostPositions = int64_t{1} << 32;
+
 LogicalResult ParameterOp::verify() {
   // C1
   if (getSource().has_value() == getExpression().has_value()) {
@@ -34,13 +37,67 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
-/// The shape an expression gives for shapes of its operands; fails where it has none. A kind's own
-/// number of operands has been checked.
-static FailureOr<SmallVector<int64_t>>
-inferShape(ExpressionKind kind, ArrayRef<RankedTensorType> operands, RankedTensorType result) {
-  SmallVector<int64_t> shape(result.getShape());
+/// What a kind of expression takes.
+struct Signature {
+  size_t operands = 1;
+  /// Of each number, in order.
+  SmallVector<StringRef, 2> numbers;
+};
+
+static Signature signatureOf(ExpressionKind kind) {
   switch (kind) {
   case ExpressionKind::Zeros:
+    return {0, {}};
+  case ExpressionKind::SinusoidInterleaved:
+  case ExpressionKind::SinusoidSplit:
+    return {0, {"the first position", "the steps"}};
+  case ExpressionKind::Rows:
+    return {1, {"the first row"}};
+  case ExpressionKind::RelativeBuckets:
+    return {1, {"bidirectional", "the distance"}};
+  default:
+    return {1, {}};
+  }
+}
+
+/// The shape a table of relative buckets spreads to; fails where it does not.
+static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
+                                                      ArrayRef<int64_t> numbers) {
+  // At least two buckets a direction: one for distance 0 and one for all others.
+  int64_t least = numbers[0] == 1 ? 4 : 2;
+  if (table.getRank() != 2 || table.getDimSize(0) < least ||
+      (numbers[0] == 1 && table.getDimSize(0) % 2 != 0)) {
+    return failure();
+  }
+  return SmallVector<int64_t>{table.getDimSize(1), 2 * numbers[1] + 1};
+}
+
+/// The shape that concatenation along the first axis gives; fails where the other axes differ.
+static FailureOr<SmallVector<int64_t>> inferConcat(ArrayRef<RankedTensorType> operands) {
+  SmallVector<int64_t> shape(operands[0].getShape());
+  for (RankedTensorType operand : operands.drop_front()) {
+    if (operand.getShape().drop_front() != operands[0].getShape().drop_front()) {
+      return failure();
+    }
+    shape[0] += operand.getDimSize(0);
+  }
+  return shape;
+}
+
+/// The shape an expression gives for shapes of its operands; fails where it has none. Operands and
+/// numbers have been counted, and the numbers are in range.
+static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expression,
+                                                  ArrayRef<RankedTensorType> operands,
+                                                  RankedTensorType result) {
+  SmallVector<int64_t> shape(result.getShape());
+  switch (expression.getKind()) {
+  case ExpressionKind::Zeros:
+    return shape;
+  case ExpressionKind::SinusoidInterleaved:
+  case ExpressionKind::SinusoidSplit:
+    if (shape.size() != 2 || shape[1] % 2 != 0) {
+      return failure();
+    }
     return shape;
   case ExpressionKind::Reshape:
     if (operands[0].getNumElements() != result.getNumElements()) {
@@ -60,14 +117,20 @@ inferShape(ExpressionKind kind, ArrayRef<RankedTensorType> operands, RankedTenso
         static_cast<int64_t>(llvm::divideCeil(operands[0].getDimSize(0), HEDDLE_PANEL)),
         operands[0].getDimSize(1), HEDDLE_PANEL};
   case ExpressionKind::Concat:
-    shape.assign(operands[0].getShape().begin(), operands[0].getShape().end());
-    for (RankedTensorType operand : operands.drop_front()) {
-      if (operand.getShape().drop_front() != operands[0].getShape().drop_front()) {
-        return failure();
-      }
-      shape[0] += operand.getDimSize(0);
+    return inferConcat(operands);
+  case ExpressionKind::Rows: {
+    // As many rows as the type says, if there are.
+    int64_t rows = operands[0].getDimSize(0);
+    int64_t first = expression.getNumbers()[0];
+    if (first > rows || shape[0] > rows - first) {
+      return failure();
     }
-    return shape;
+    SmallVector<int64_t> cut(operands[0].getShape());
+    cut[0] = shape[0];
+    return cut;
+  }
+  case ExpressionKind::RelativeBuckets:
+    return inferDistances(operands[0], expression.getNumbers());
   }
   llvm_unreachable("every kind is handled");
 }
@@ -82,11 +145,35 @@ static LogicalResult verifyOperandCount(ParameterOp parameter, ParameterExpressi
     }
     return success();
   }
-  size_t expected = kind == ExpressionKind::Zeros ? 0 : 1;
+  size_t expected = signatureOf(kind).operands;
   if (count != expected) {
     return parameter.emitOpError("expects '")
            << stringifyExpressionKind(kind) << "' of " << expected
            << (expected == 1 ? " parameter" : " parameters") << ", got " << count;
+  }
+  return success();
+}
+
+/// C6: as many numbers as the kind takes, each in the range of what it counts.
+static LogicalResult verifyNumbers(ParameterOp parameter, ParameterExpressionAttr expression) {
+  ExpressionKind kind = expression.getKind();
+  ArrayRef<int64_t> numbers = expression.getNumbers();
+  Signature signature = signatureOf(kind);
+  if (numbers.size() != signature.numbers.size()) {
+    return parameter.emitOpError("expects '")
+           << stringifyExpressionKind(kind) << "' with " << signature.numbers.size()
+           << (signature.numbers.size() == 1 ? " number" : " numbers") << ", got "
+           << numbers.size();
+  }
+  for (auto [name, number] : llvm::zip_equal(signature.numbers, numbers)) {
+    bool isFlag = name == "bidirectional";
+    int64_t least = name == "the steps" || name == "the distance" ? 1 : 0;
+    int64_t most = isFlag ? 1 : kMostPositions;
+    if (number < least || number > most) {
+      return parameter.emitOpError("expects ")
+             << name << " of '" << stringifyExpressionKind(kind) << "' from " << least << " to "
+             << most << ", got " << number;
+    }
   }
   return success();
 }
@@ -110,7 +197,7 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
     return success();
   }
   ParameterExpressionAttr expression = *getExpression();
-  if (failed(verifyOperandCount(*this, expression))) {
+  if (failed(verifyOperandCount(*this, expression)) || failed(verifyNumbers(*this, expression))) {
     return failure();
   }
   SmallVector<RankedTensorType> operands;
@@ -123,8 +210,12 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
     operands.push_back(operand.getTensorType());
   }
   // C4
-  FailureOr<SmallVector<int64_t>> shape =
-      inferShape(expression.getKind(), operands, getTensorType());
+  FailureOr<SmallVector<int64_t>> shape = inferShape(expression, operands, getTensorType());
+  if (failed(shape) && operands.empty()) {
+    return emitOpError("expects a table of even width for '")
+           << stringifyExpressionKind(expression.getKind()) << "', got "
+           << printShape(getTensorType().getShape());
+  }
   if (failed(shape)) {
     InFlightDiagnostic error = emitOpError("expects operands that '")
                                << stringifyExpressionKind(expression.getKind())

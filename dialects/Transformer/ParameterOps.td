@@ -26,10 +26,12 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     - C3: the operands of the expression are parameters, as many as its kind takes.
     - C4: the type is the one the expression gives for the operands' types.
     - C5: the operands of the expression are declared before the parameter.
+    - C6: the numbers of the expression are as many as its kind takes, and in range.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
     transformer.parameter @both.weight : tensor<768x384xf32> = concat(@query.weight, @key.weight)
+    transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,

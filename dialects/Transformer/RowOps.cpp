@@ -93,6 +93,20 @@ LogicalResult LayerNormOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
       succeeded(verifyParameterShape(*this, "bias", getBiasAttr(), {width}, symbolTable)));
 }
 
+LogicalResult RmsNormOp::verify() {
+  // C2
+  if (!getEpsilon().isFinite() || getEpsilon().isNegative()) {
+    return emitOpError("expects a finite epsilon of 0 or more, got ") << getEpsilonAttr();
+  }
+  return success();
+}
+
+LogicalResult RmsNormOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C1
+  return verifyParameterShape(*this, "weight", getWeightAttr(), {getType().getDimSize(1)},
+                              symbolTable);
+}
+
 LogicalResult NormalizeOp::verify() {
   // C1
   if (!getEpsilon().isFinite() || getEpsilon().isNegative() || getEpsilon().isZero()) {

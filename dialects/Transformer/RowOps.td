@@ -28,7 +28,8 @@ def Transformer_GatherOp : Transformer_Op<"gather",
 def Transformer_PositionsOp : Transformer_Op<"positions", [Pure]> {
   let summary = "the position of each row in its sequence, from `offset`";
   let description = [{
-    `result[t] = offset + t - first row of the sequence of t`.
+    `result[t] = offset + t - first row of the sequence of t`, plus the positions that the history
+    of that sequence had before this run of the entry, if the entry has caches.
 
     Constraints:
     - C1: the offset is not negative.
@@ -87,6 +88,18 @@ def Transformer_AddOp : Transformer_Op<"add", [Pure,
   let hasVerifier = 1;
 }
 
+def Transformer_MultiplyOp : Transformer_Op<"multiply", [Pure, SameOperandsAndResultType]> {
+  let summary = "element-wise product";
+  let description = [{
+    ```mlir
+    %m = transformer.multiply %o, %x : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$lhs, Transformer_Tensor:$rhs);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+
 def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, SameOperandsAndResultType]> {
   let summary = "every element times a number";
   let description = [{
@@ -107,7 +120,8 @@ def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, SameOperandsAndRe
   let summary = "a scalar function of every element";
   let description = [{
     `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2; `gelu_new`: x (1 + tanh(sqrt(2 / pi) (x +
-    0.044715 x^3))) / 2; `relu`: max(x, 0); `tanh`.
+    0.044715 x^3))) / 2; `relu`: max(x, 0); `tanh`; `sigmoid`: 1 / (1 + exp(-x)); `silu`: x
+    sigmoid(x).
 
     ```mlir
     %g = transformer.activate gelu %i : tensor<?x1536xf32>
@@ -134,6 +148,26 @@ def Transformer_LayerNormOp : Transformer_Op<"layer_norm",
                        F32Attr:$epsilon);
   let results = (outs Transformer_Rows:$result);
   let assemblyFormat = "$input `,` $weight `,` $bias attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def Transformer_RmsNormOp : Transformer_Op<"rms_norm",
+    [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "x / sqrt(mean of x^2 + epsilon) * weight, over each row";
+  let description = [{
+    Source: Zhang and Sennrich, "Root mean square layer normalization", equation 4.
+
+    Constraints:
+    - C1: the weight is a parameter of shape [width].
+    - C2: epsilon is finite and not negative.
+
+    ```mlir
+    %n = transformer.rms_norm %r, @norm.weight {epsilon = 9.99999997E-7 : f32} : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, FlatSymbolRefAttr:$weight, F32Attr:$epsilon);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$input `,` $weight attr-dict `:` type($input)";
   let hasVerifier = 1;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// All definitions of the model level, for the generators.
+include "dialects/Transformer/CacheOps.td"
 include "dialects/Transformer/FusedOps.td"
 include "dialects/Transformer/HeadOps.td"
 include "dialects/Transformer/RowOps.td"

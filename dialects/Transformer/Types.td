@@ -10,6 +10,21 @@ def Transformer_SegmentsType : TypeDef<Transformer_Dialect, "Segments"> {
   let summary = "which rows of a batch form one sequence, and the position of each row in it";
 }
 
+def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {
+  let mnemonic = "cache";
+  let summary = "what one tensor, keys or values, was at all positions so far of every sequence";
+  let description = [{
+    `!transformer.cache<512>`: rows of width 512 that outlive a run of an entry. Values like any
+    other: `append` gives the cache with more rows, `cached` reads it.
+
+    Constraints:
+    - C1: the width is positive.
+  }];
+  let parameters = (ins "int64_t":$width);
+  let assemblyFormat = "`<` $width `>`";
+  let genVerifyDecl = 1;
+}
+
 /// f32 values of any rank, for example rows `tensor<?x384xf32>` or scores `tensor<?x12x?xf32>`.
 def Transformer_Tensor : RankedTensorOf<[F32]>;
 /// Rows of activations: `tensor<?xWxf32>`, W the width.

@@ -135,3 +135,30 @@ func.func @embed_with_segments(%ids: tensor<?xi32>, %rows: !transformer.segments
   %0 = transformer.embed [@t] ids(%ids) positions(%rows) : tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+transformer.parameter @distances : tensor<3x257xf32> from "distances" // expected-note {{the parameter is defined here}}
+func.func @attention_c4(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects table '@distances' of 12 heads and an odd number of distances, got shape 3x257}}
+  %a = transformer.attention %q, %q, %q in(%rows, %rows) {bias = @distances, heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %a : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @word : tensor<100x384xf32> from "word"
+func.func @embed_c6(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects no scales or one for each of the 1 ids, got 2}}
+  %x = transformer.embed [@word] ids(%ids) {scales = array<f32: 2.0, 2.0>} : tensor<?x384xf32>
+  return %x : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @word : tensor<100x384xf32> from "word"
+func.func @embed_zero_scale(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects scales that are finite and not zero, got 0.000000e+00}}
+  %x = transformer.embed [@word] ids(%ids) {scales = array<f32: 0.0>} : tensor<?x384xf32>
+  return %x : tensor<?x384xf32>
+}

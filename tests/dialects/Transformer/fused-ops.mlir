@@ -8,6 +8,8 @@ transformer.parameter @position.weight : tensor<512x384xf32> from "position"
 transformer.parameter @norm.weight : tensor<384xf32> from "norm.weight"
 transformer.parameter @norm.bias : tensor<384xf32> from "norm.bias"
 
+transformer.parameter @distances : tensor<12x257xf32> from "distances"
+
 // CHECK-LABEL: func.func @attention
 func.func @attention(%qkv: tensor<?x1152xf32>, %q: tensor<?x384xf32>, %rows: !transformer.segments)
     -> tensor<?x384xf32> {
@@ -28,4 +30,18 @@ func.func @embed(%ids: tensor<?xi32>, %rows: !transformer.segments)
   // CHECK: transformer.embed [@word.weight] ids(%{{.*}}) : tensor<?x384xf32>
   %y = transformer.embed [@word.weight] ids(%ids) : tensor<?x384xf32>
   return %x, %y : tensor<?x384xf32>, tensor<?x384xf32>
+}
+
+// CHECK-LABEL: func.func @distances_of
+func.func @distances_of(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // CHECK: transformer.attention {{.*}} {bias = @distances, heads = 12 : i64
+  %a = transformer.attention %q, %q, %q in(%rows, %rows) {bias = @distances, heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %a : tensor<?x384xf32>
+}
+
+// CHECK-LABEL: func.func @scaled
+func.func @scaled(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // CHECK: transformer.embed [@word.weight, @position.weight] ids(%{{.*}}) positions(%{{.*}}) {position_offsets = array<i64: 0>, scales = array<f32: 2.000000e+01>} : tensor<?x384xf32>
+  %x = transformer.embed [@word.weight, @position.weight] ids(%ids) positions(%rows) {position_offsets = array<i64: 0>, scales = array<f32: 20.0>} : tensor<?x384xf32>
+  return %x : tensor<?x384xf32>
 }

@@ -134,3 +134,29 @@ func.func @softmax_c1(%s: tensor<?x12x64xf32>, %rows: !transformer.segments) -> 
   %0 = transformer.softmax %s in(%rows) : tensor<?x12x64xf32>
   return %0 : tensor<?x12x64xf32>
 }
+
+// -----
+
+transformer.parameter @even : tensor<12x256xf32> from "even" // expected-note {{the parameter is defined here}}
+func.func @relative_bias_c1(%rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.relative_bias' op expects table '@even' of 12 heads and an odd number of distances, got shape 12x256}}
+  %0 = transformer.relative_bias @even in(%rows, %rows) : tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+func.func @relative_bias_no_table(%rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.relative_bias' op expects table '@none' to be a parameter, got no such symbol}}
+  %0 = transformer.relative_bias @none in(%rows, %rows) : tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+transformer.parameter @table : tensor<12x257xf32> from "table"
+func.func @relative_bias_c2(%rows: !transformer.segments) -> tensor<?x12xf32> {
+  // expected-error@+1 {{'transformer.relative_bias' op expects scores tensor<?xHx?xf32>, got 'tensor<?x12xf32>'}}
+  %0 = transformer.relative_bias @table in(%rows, %rows) : tensor<?x12xf32>
+  return %0 : tensor<?x12xf32>
+}

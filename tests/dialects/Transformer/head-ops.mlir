@@ -3,6 +3,8 @@
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 // RUN: heddle-opt %s --emit-bytecode | heddle-opt | FileCheck %s
 
+transformer.parameter @distances : tensor<12x257xf32> from "distances"
+
 // CHECK-LABEL: func.func @heads
 func.func @heads(%q: tensor<?x384xf32>)
     -> (tensor<?x384xf32>, tensor<12x32x?xf32>) {
@@ -42,4 +44,11 @@ func.func @masks(%s: tensor<?x12x?xf32>, %rows: !transformer.segments)
   // CHECK: transformer.softmax %{{.*}} in(%{{.*}}) : tensor<?x12x?xf32>
   %p = transformer.softmax %z in(%rows) : tensor<?x12x?xf32>
   return %p, %b : tensor<?x12x?xf32>, tensor<?x?xf32>
+}
+
+// CHECK-LABEL: func.func @distances_of
+func.func @distances_of(%rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // CHECK: transformer.relative_bias @distances in(%{{.*}}, %{{.*}}) : tensor<?x12x?xf32>
+  %r = transformer.relative_bias @distances in(%rows, %rows) : tensor<?x12x?xf32>
+  return %r : tensor<?x12x?xf32>
 }

@@ -115,3 +115,64 @@ func.func @weight_c1() -> tensor<384x380xf32> {
   %0 = transformer.weight @w : tensor<384x380xf32>
   return %0 : tensor<384x380xf32>
 }
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects 'sinusoid_split' with 2 numbers, got 1}}
+transformer.parameter @parameter_c6 : tensor<4x8xf32> = sinusoid_split(0)
+
+// -----
+
+transformer.parameter @a : tensor<8x4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects 'rows' with 1 number, got 0}}
+transformer.parameter @part : tensor<4x4xf32> = rows(@a)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects 'zeros' with 0 numbers, got 1}}
+transformer.parameter @part : tensor<4x4xf32> = zeros(3)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects the steps of 'sinusoid_interleaved' from 1 to 4294967296, got 0}}
+transformer.parameter @table : tensor<4x8xf32> = sinusoid_interleaved(0, 0)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects the first position of 'sinusoid_interleaved' from 0 to 4294967296, got -1}}
+transformer.parameter @table : tensor<4x8xf32> = sinusoid_interleaved(-1, 4)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects a table of even width for 'sinusoid_split', got 4x7}}
+transformer.parameter @table : tensor<4x7xf32> = sinusoid_split(0, 3)
+
+// -----
+
+transformer.parameter @a : tensor<8x4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects bidirectional of 'relative_buckets' from 0 to 1, got 2}}
+transformer.parameter @table : tensor<4x17xf32> = relative_buckets(@a, 2, 8)
+
+// -----
+
+transformer.parameter @a : tensor<7x4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'relative_buckets' takes, got shapes 7x4 for 4x17}}
+transformer.parameter @table : tensor<4x17xf32> = relative_buckets(@a, 1, 8)
+
+// -----
+
+transformer.parameter @a : tensor<8x4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects shape 4x17 of its expression, got 4x16}}
+transformer.parameter @table : tensor<4x16xf32> = relative_buckets(@a, 1, 8)
+
+// -----
+
+transformer.parameter @a : tensor<8x4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'rows' takes, got shapes 8x4 for 4x4}}
+transformer.parameter @part : tensor<4x4xf32> = rows(@a, 5)
+
+// -----
+
+transformer.parameter @a : tensor<8x4xf32> from "a"
+// expected-error@+1 {{expected a number after numbers}}
+transformer.parameter @part : tensor<4x4xf32> = rows(4, @a)

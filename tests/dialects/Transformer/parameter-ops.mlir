@@ -27,6 +27,16 @@ transformer.parameter @none.bias : tensor<384xf32> = zeros()
 // CHECK: transformer.parameter @twice.weight : tensor<1536x384xf32> = concat(@both.weight, @both.weight)
 transformer.parameter @twice.weight : tensor<1536x384xf32> = concat(@both.weight, @both.weight)
 
+// CHECK: transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
+transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
+// CHECK: transformer.parameter @halves : tensor<512x384xf32> = sinusoid_split(1, 191)
+transformer.parameter @halves : tensor<512x384xf32> = sinusoid_split(1, 191)
+transformer.parameter @buckets : tensor<32x12xf32> from "buckets"
+// CHECK: transformer.parameter @distances : tensor<12x257xf32> = relative_buckets(@buckets, 1, 128)
+transformer.parameter @distances : tensor<12x257xf32> = relative_buckets(@buckets, 1, 128)
+// CHECK: transformer.parameter @later : tensor<500x384xf32> = rows(@positions, 2)
+transformer.parameter @later : tensor<500x384xf32> = rows(@positions, 2)
+
 transformer.parameter @query.heads : tensor<12x32x384xf32> from "query.heads"
 
 // CHECK-LABEL: func.func @weight

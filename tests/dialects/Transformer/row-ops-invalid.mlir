@@ -109,3 +109,21 @@ func.func @normalize_c1(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
   %0 = transformer.normalize %x {epsilon = 0.0 : f32} : tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+transformer.parameter @w : tensor<380xf32> from "w" // expected-note {{the parameter is defined here}}
+func.func @rms_norm_c1(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.rms_norm' op expects weight '@w' of shape 384, got 380}}
+  %0 = transformer.rms_norm %x, @w {epsilon = 1.0e-6 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<384xf32> from "w"
+func.func @rms_norm_c2(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.rms_norm' op expects a finite epsilon of 0 or more, got -1.000000e+00 : f32}}
+  %0 = transformer.rms_norm %x, @w {epsilon = -1.0 : f32} : tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}

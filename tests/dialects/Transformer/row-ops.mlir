@@ -43,6 +43,20 @@ func.func @add(%o: tensor<?x384xf32>, %x: tensor<?x384xf32>, %s: tensor<?x12x?xf
   return %r, %y, %z : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x12x?xf32>
 }
 
+// CHECK-LABEL: func.func @gates
+func.func @gates(%o: tensor<?x384xf32>, %x: tensor<?x384xf32>, %r: tensor<?x384xf32>)
+    -> (tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32>) {
+  // CHECK: transformer.multiply %{{.*}}, %{{.*}} : tensor<?x384xf32>
+  %m = transformer.multiply %o, %x : tensor<?x384xf32>
+  // CHECK: transformer.activate silu
+  %s = transformer.activate silu %m : tensor<?x384xf32>
+  // CHECK: transformer.activate sigmoid
+  %g = transformer.activate sigmoid %s : tensor<?x384xf32>
+  // CHECK: transformer.rms_norm %{{.*}}, @norm.weight {epsilon = 9.99999997E-7 : f32} : tensor<?x384xf32>
+  %n = transformer.rms_norm %r, @norm.weight {epsilon = 9.99999997E-7 : f32} : tensor<?x384xf32>
+  return %m, %g, %n : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32>
+}
+
 // CHECK-LABEL: func.func @elements
 func.func @elements(%s: tensor<?x12x?xf32>, %i: tensor<?x1536xf32>)
     -> (tensor<?x12x?xf32>, tensor<?x1536xf32>) {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{expects a cache of positive width, got 0}}
+func.func private @cache_c1(!transformer.cache<0>)
+
+// -----
+
+func.func @append_c1(%c: !transformer.cache<512>, %k: tensor<?x384xf32>, %rows: !transformer.segments)
+    -> !transformer.cache<512> {
+  // expected-error@+1 {{'transformer.append' op failed to verify that the rows are as wide as the cache}}
+  %0 = "transformer.append"(%c, %k, %rows) : (!transformer.cache<512>, tensor<?x384xf32>, !transformer.segments) -> !transformer.cache<512>
+  return %0 : !transformer.cache<512>
+}
+
+// -----
+
+func.func @append_other_result(%c: !transformer.cache<512>, %k: tensor<?x512xf32>, %rows: !transformer.segments)
+    -> !transformer.cache<384> {
+  // expected-error@+1 {{'transformer.append' op failed to verify that the result has the type of the cache}}
+  %0 = "transformer.append"(%c, %k, %rows) : (!transformer.cache<512>, tensor<?x512xf32>, !transformer.segments) -> !transformer.cache<384>
+  return %0 : !transformer.cache<384>
+}
+
+// -----
+
+func.func @append_c2(%c: !transformer.cache<512>, %k: tensor<?x512xf32>, %rows: !transformer.segments)
+    -> (!transformer.cache<512>, !transformer.cache<512>) {
+  // expected-note@+1 {{this appends to it}}
+  %0 = transformer.append %c, %k in(%rows) : !transformer.cache<512>
+  // expected-error@+1 {{'transformer.append' op expects a cache that nothing else appends to}}
+  %1 = transformer.append %c, %k in(%rows) : !transformer.cache<512>
+  return %0, %1 : !transformer.cache<512>, !transformer.cache<512>
+}
+
+// -----
+
+func.func @cached_c1(%c: !transformer.cache<512>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.cached' op expects a result of width 512, that of the cache, got 384}}
+  %0 = transformer.cached %c in(%rows) : !transformer.cache<512> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
