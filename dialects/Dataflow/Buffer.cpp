@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The buffer type: its text, its checks and its sizes.
+/// The types of memory: their text, their checks and their sizes.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -148,5 +148,26 @@ int64_t BufferType::getConstantElements() const { return *multiplyConstants(getS
 int64_t BufferType::getRowElements() const {
   return getRowStride() != 0 ? getRowStride() : *multiplyConstants(getShape().drop_front());
 }
+
+// --- cache -----------------------------------------------------------------------------------
+
+LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<int64_t> shape, CacheLayout) {
+  // C1
+  if (shape.empty() || shape.size() > 3) {
+    return emitError() << "expects a position of rank 1 to 3, got " << shape.size();
+  }
+  for (int64_t size : shape) {
+    if (size <= 0) {
+      return emitError() << "expects a dimension above 0, got " << size;
+    }
+  }
+  if (!multiplyConstants(shape)) {
+    return emitError() << "expects a position of at most 2^40 elements, got more";
+  }
+  return success();
+}
+
+int64_t CacheType::getWidth() const { return *multiplyConstants(getShape()); }
 
 } // namespace heddle::dataflow

@@ -15,25 +15,29 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     The result of `computes` at a row and column is mapped by the region: its first argument is that
     value, the others are the elements of the element-wise operands there (a buffer of rows, or a
     vector [width] repeated for every row). Then `norm` is applied to the finished row.
-    Dispatch operands are, in order: the inputs of `computes`, the element-wise operands, weight and
-    bias of a layer norm.
+    Dispatch operands are, in order: the inputs of `computes`, the element-wise operands, the weight
+    of a norm, the bias of a layer norm.
 
     Constraints:
-    - C1: `computes` is one of contract, attention, rows, gather, pool, nest.
-    - C2: the operands are buffers, as many as `computes`, the region and the norm take, and there
-      is one result.
+    - C1: `computes` is one of append, attention, contract, gather, nest, pool, rows.
+    - C2: the operands are as many as `computes`, the region and the norm take, and there is one
+      result. They are buffers, but for the cache that is input #0 and the result of append, keys and
+      values of attention, and inputs of a nest.
     - C3: the region is one block of scalar maths on f32 and conditions that yields one value. Its
       operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
       `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
       `math.exp`, `exp2`, `erf`, `tanh`, `sqrt`, `absf`, `copysign` and `fma`.
     - C4: element-wise operands are rows of the result's shape, or vectors of its width.
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
-    - C6: only contract, rows, gather and pool have a norm; attention has a trivial region; the
-      epsilon of a norm is finite and not negative.
+    - C6: only contract, rows, gather and pool have a norm; append and attention have a trivial
+      region; the epsilon of a norm is finite and not negative.
     - C7: the name is not empty and has only letters, digits, '_', '.' and '-': it becomes a symbol
       of an object file.
     - C8: the result, packed weights and tables are dense: they have no row stride.
-    - C9: the position offsets of a gather are not negative.
+    - C9: the position offsets of a gather are not negative, and its scales, as many as it has
+      lookups, are finite.
+    - C10: the bias distance of attention is 0 to 2^20; its keys and values are both buffers, or
+      both caches: keys of layout `keys`, values of layout `rows`.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -54,9 +58,16 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::FunctionType getKernelType() { return getFunctionType(); }
+    /// The result, which is a buffer but for append.
     BufferType getResultBuffer() { return ::llvm::cast<BufferType>(getKernelType().getResult(0)); }
+    /// Whether the result is the cache that is input #0.
+    bool isAppend() { return ::llvm::isa<AppendAttr>(getComputes()); }
     BufferType getOperandBuffer(unsigned i) {
       return ::llvm::cast<BufferType>(getKernelType().getInput(i));
+    }
+    /// An operand that is a cache; null if it is a buffer.
+    CacheType getOperandCache(unsigned i) {
+      return ::llvm::dyn_cast<CacheType>(getKernelType().getInput(i));
     }
     /// Inputs of what it computes; they come first.
     unsigned getNumInputs();
@@ -64,10 +75,8 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     unsigned getNumElementwise() {
       return ::llvm::isa<NestAttr>(getComputes()) ? 0 : getEpilogue().front().getNumArguments() - 1;
     }
-    /// Weight and bias of a layer norm; they come last.
-    unsigned getNumNormOperands() {
-      return getNorm() && getNorm()->getKind() == NormKind::LayerNorm ? 2 : 0;
-    }
+    /// The weight of a norm and the bias of a layer norm; they come last.
+    unsigned getNumNormOperands();
     /// Whether the epilogue returns its first argument unchanged.
     bool hasTrivialEpilogue();
   }];
@@ -83,11 +92,13 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     SingleBlockImplicitTerminator<"OutputOp">]> {
   let summary = "an entry of a model: dispatches in order";
   let description = [{
-    Arguments and results are buffers and carry `dataflow.name`, their public name. An integer input
-    has `dataflow.limit`, below which its ids must be, and may have `dataflow.optional`.
+    Arguments and results are buffers or caches and carry `dataflow.name`, their public name. An
+    integer input has `dataflow.limit`, below which its ids must be, and may have
+    `dataflow.optional`. A cache that is appended to is also a result, of the same name.
 
     Constraints:
-    - C1: arguments and results are dense buffers whose first dimension is tokens or sequences.
+    - C1: arguments and results are caches, or dense buffers whose first dimension is tokens or
+      sequences.
     - C2: the operands of `dataflow.output` have the result types.
     - C3: every argument and result has a `dataflow.name`; those of the arguments are distinct, and
       so are those of the results.
@@ -95,6 +106,7 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     - C5: names are valid UTF-8 without control characters.
     - C6: the body holds only `dataflow.parameter`, `columns`, `reshape`, `dispatch` and `output`.
     - C7: `max_length`, the most rows of a sequence, is not negative; 0 stands for any.
+    - C8: a result that is a cache is what was appended to the argument of the same name.
 
     ```mlir
     dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30522 : i64})
@@ -121,8 +133,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
 
 def Dataflow_OutputOp : Dataflow_Op<"output", [Pure, ReturnLike, Terminator, HasParent<"GraphOp">]> {
   let summary = "the results of a graph";
-  let arguments = (ins Variadic<Dataflow_BufferType>:$values);
-  let assemblyFormat = "($values^ `:` qualified(type($values)))? attr-dict";
+  let arguments = (ins Variadic<Dataflow_Memory>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
@@ -164,21 +176,20 @@ def Dataflow_ColumnsOp : Dataflow_Op<"columns", [Pure]> {
 def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
   let summary = "the same memory with each row's elements in another shape";
   let description = [{
-    Heads split from or merged into rows.
+    Heads split from or merged into rows, or into the positions of a cache.
 
     Constraints:
-    - C1: the result has the source's first dimension, element type and row stride.
+    - C1: the result has the source's first dimension, element type and row stride; or both are
+      caches of one layout.
     - C2: a row of the result has as many elements as a row of the source, all constant.
 
     ```mlir
     %h = dataflow.reshape %q : !dataflow.buffer<[tokens, 384], f32> -> !dataflow.buffer<[tokens, 12, 32], f32>
     ```
   }];
-  let arguments = (ins Dataflow_BufferType:$source);
-  let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = [{
-    $source attr-dict `:` qualified(type($source)) `->` qualified(type($result))
-  }];
+  let arguments = (ins Dataflow_Memory:$source);
+  let results = (outs Dataflow_Memory:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -187,7 +198,7 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
   let summary = "one run of a kernel over all rows";
   let description = [{
     Its location is the checkpoint name of what it computes. `at` is where the memory plan put its
-    result; a result that a graph outputs lies in the caller's buffer and has none.
+    result; a result that a graph outputs lies in the caller's buffer and has none, nor has a cache.
 
     Constraints:
     - C1: the kernel exists.
@@ -196,14 +207,16 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
       the rows of the table.
     - C4: where a gather looks up positions, the graph's `max_length` is above 0, and `max_length`
       plus the offset is at most the rows of the table.
+    - C5: what append appends to is an argument of the graph. Nothing else appends to it or reads
+      its elements as they were: nests may run over its keys.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Dataflow_BufferType>:$inputs,
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Dataflow_Memory>:$inputs,
                        OptionalAttr<Dataflow_SizeAttr>:$at);
-  let results = (outs Dataflow_BufferType:$result);
+  let results = (outs Dataflow_Memory:$result);
   let assemblyFormat = [{
     $kernel `(` $inputs `)` (`at` $at^)? attr-dict `:` functional-type($inputs, $result)
   }];

@@ -42,14 +42,18 @@ void GraphOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
 
-/// C1: dense rows of tokens or sequences.
+/// C1: a cache, or dense rows of tokens or sequences.
 static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned index, Type type) {
+  if (isa<CacheType>(type)) {
+    return success();
+  }
   auto buffer = dyn_cast<BufferType>(type);
   if (!buffer || buffer.getRowStride() != 0 ||
       (buffer.getShape().front() != BufferType::kTokens &&
        buffer.getShape().front() != BufferType::kSequences)) {
     return graph.emitOpError("expects ")
-           << kind << " #" << index << " to be a dense buffer of tokens or sequences, got " << type;
+           << kind << " #" << index
+           << " to be a cache or a dense buffer of tokens or sequences, got " << type;
   }
   return success();
 }
@@ -93,7 +97,8 @@ static LogicalResult verifyPortName(GraphOp graph, StringRef kind, unsigned inde
 
 /// C4
 static LogicalResult verifyLimit(GraphOp graph, unsigned index, Type type) {
-  if (!cast<BufferType>(type).getElementType().isInteger(32)) {
+  auto buffer = dyn_cast<BufferType>(type);
+  if (!buffer || !buffer.getElementType().isInteger(32)) {
     return success();
   }
   Attribute limit = graph.getArgAttr(index, "dataflow.limit");
@@ -115,6 +120,28 @@ static LogicalResult verifyOperations(GraphOp graph) {
       return op.emitOpError("in a graph: expects parameters, views and dispatches, got '")
              << op.getName() << "'";
     }
+  }
+  return success();
+}
+
+/// What a view shows, through any number of views.
+static Value viewedBy(Value value) {
+  while (isa_and_nonnull<ColumnsOp, ReshapeOp>(value.getDefiningOp())) {
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  return value;
+}
+
+/// C8, for a result that is a cache: a dispatch whose result is one has it as its first operand.
+static LogicalResult verifyAppended(GraphOp graph, unsigned index, Value value) {
+  auto dispatch = viewedBy(value).getDefiningOp<DispatchOp>();
+  auto argument = dispatch && !dispatch.getInputs().empty()
+                      ? dyn_cast<BlockArgument>(viewedBy(dispatch.getInputs().front()))
+                      : BlockArgument();
+  Attribute name = graph.getResultAttr(index, "dataflow.name");
+  if (!argument || graph.getArgAttr(argument.getArgNumber(), "dataflow.name") != name) {
+    return graph.emitOpError("expects result #")
+           << index << " to be what was appended to argument " << name << ", got another value";
   }
   return success();
 }
@@ -150,6 +177,11 @@ LogicalResult GraphOp::verify() {
   if (output.getOperandTypes() != TypeRange(getResultTypes())) {
     return output.emitOpError("expects operands of the graph's result types (")
            << getResultTypes() << "), got (" << output.getOperandTypes() << ")";
+  }
+  for (auto [index, value] : llvm::enumerate(output.getValues())) {
+    if (isa<CacheType>(value.getType()) && failed(verifyAppended(*this, index, value))) {
+      return failure();
+    }
   }
   return success();
 }
@@ -255,6 +287,37 @@ static LogicalResult verifyLookups(DispatchOp dispatch, GatherAttr gather) {
   return success();
 }
 
+/// C5: `append` is the only one that appends to its cache, and nothing reads what was there before.
+static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &symbolTable) {
+  auto argument = dyn_cast<BlockArgument>(viewedBy(append.getInputs().front()));
+  if (!argument) {
+    return append.emitOpError("expects to append to an argument of the graph, got a result");
+  }
+  SmallVector<Value> values = {argument};
+  while (!values.empty()) {
+    for (OpOperand &use : values.pop_back_val().getUses()) {
+      if (auto view = dyn_cast<ReshapeOp>(use.getOwner())) {
+        values.push_back(view.getResult());
+        continue;
+      }
+      auto user = dyn_cast<DispatchOp>(use.getOwner());
+      auto kernel = user ? dyn_cast_or_null<KernelOp>(
+                               symbolTable.lookupNearestSymbolFrom(user, user.getKernelAttr()))
+                         : KernelOp();
+      auto nest = kernel ? dyn_cast<NestAttr>(kernel.getComputes()) : NestAttr();
+      bool isKeys = nest && nest.getKeysFrom() && use.getOperandNumber() == nest.getNumInputs();
+      if (user != append && !isKeys) {
+        InFlightDiagnostic error =
+            append.emitOpError("expects to be the only user of the cache it appends to, got '")
+            << use.getOwner()->getName() << "' beside it";
+        error.attachNote(use.getOwner()->getLoc()) << "the other user is here";
+        return error;
+      }
+    }
+  }
+  return success();
+}
+
 LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1
   Operation *found = symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
@@ -265,13 +328,16 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     return found ? error << "'" << found->getName() << "'" : error << "no such symbol";
   }
   // C2
-  auto type = FunctionType::get(getContext(), getOperandTypes(), getType());
+  auto type = FunctionType::get(getContext(), getOperandTypes(), getResult().getType());
   if (type != kernel.getKernelType()) {
     InFlightDiagnostic error = emitOpError("expects the type of kernel '")
                                << getKernelAttr() << "', " << kernel.getKernelType() << ", got "
                                << type;
     error.attachNote(kernel.getLoc()) << "the kernel is defined here";
     return error;
+  }
+  if (kernel.isAppend()) {
+    return verifyOnlyAppend(*this, symbolTable);
   }
   auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
   return gather ? verifyLookups(*this, gather) : success();

@@ -12,6 +12,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -24,13 +25,28 @@ static constexpr int64_t kAny = std::numeric_limits<int64_t>::min();
 
 unsigned KernelOp::getNumInputs() {
   return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
-      .Case([](ContractAttr) { return 2; })
-      .Case([](AttentionAttr) { return 3; })
+      .Case<AppendAttr, ContractAttr>([](auto) { return 2; })
+      .Case([](AttentionAttr attention) { return attention.getBiasDistance() > 0 ? 4 : 3; })
       .Case([](GatherAttr gather) {
         return 2 * gather.getLookups() + gather.getPositionOffsets().size();
       })
-      .Case([](NestAttr nest) { return nest.getNumInputs(); })
+      .Case([](NestAttr nest) { return nest.getNumInputs() + (nest.getKeysFrom() ? 1 : 0); })
       .Default([](Attribute) { return 1; });
+}
+
+unsigned KernelOp::getNumNormOperands() {
+  if (!getNorm()) {
+    return 0;
+  }
+  switch (getNorm()->getKind()) {
+  case NormKind::LayerNorm:
+    return 2;
+  case NormKind::RmsNorm:
+    return 1;
+  case NormKind::Normalize:
+    return 0;
+  }
+  llvm_unreachable("every norm has a number of operands");
 }
 
 bool KernelOp::hasTrivialEpilogue() {
@@ -81,6 +97,33 @@ static LogicalResult verifyRegion(KernelOp kernel) {
   return success();
 }
 
+/// Whether input `i` may be a cache.
+static bool takesCache(KernelOp kernel, unsigned i) {
+  return llvm::TypeSwitch<Attribute, bool>(kernel.getComputes())
+      .Case([&](AppendAttr) { return i == 0; })
+      .Case([&](AttentionAttr) { return i == 1 || i == 2; })
+      .Case([&](NestAttr) { return i < kernel.getNumInputs(); })
+      .Default([](Attribute) { return false; });
+}
+
+/// C2: where operands are buffers, and where they are caches.
+static LogicalResult verifyMemory(KernelOp kernel) {
+  FunctionType type = kernel.getKernelType();
+  bool isAppend = kernel.isAppend();
+  if (isAppend && (!isa<CacheType>(type.getInput(0)) || type.getInput(0) != type.getResult(0))) {
+    return kernel.emitOpError("expects a cache as input #0 and result of append, got ") << type;
+  }
+  for (auto [index, operand] : llvm::enumerate(type.getInputs())) {
+    if (!isa<BufferType>(operand) && !(isa<CacheType>(operand) && takesCache(kernel, index))) {
+      return kernel.emitOpError("expects a buffer as operand #") << index << ", got " << operand;
+    }
+  }
+  if (!isAppend && !isa<BufferType>(type.getResult(0))) {
+    return kernel.emitOpError("expects a buffer as result, got ") << type.getResult(0);
+  }
+  return success();
+}
+
 /// C2
 static LogicalResult verifyOperandCount(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
@@ -89,10 +132,10 @@ static LogicalResult verifyOperandCount(KernelOp kernel) {
     return kernel.emitOpError("expects at most as many lookups as operands, got ")
            << gather.getLookups() << " and " << type.getNumInputs();
   }
-  if (isa<NestAttr>(kernel.getComputes()) &&
-      kernel.getEpilogue().front().getNumArguments() != kernel.getNumInputs()) {
+  if (auto nest = dyn_cast<NestAttr>(kernel.getComputes());
+      nest && kernel.getEpilogue().front().getNumArguments() != nest.getNumInputs()) {
     return kernel.emitOpError("expects one argument of the region for each of ")
-           << kernel.getNumInputs() << " inputs, got "
+           << nest.getNumInputs() << " inputs, got "
            << kernel.getEpilogue().front().getNumArguments();
   }
   unsigned expected =
@@ -106,12 +149,7 @@ static LogicalResult verifyOperandCount(KernelOp kernel) {
   if (type.getNumResults() != 1) {
     return kernel.emitOpError("expects one result, got ") << type.getNumResults();
   }
-  for (Type operand : llvm::concat<const Type>(type.getInputs(), type.getResults())) {
-    if (!isa<BufferType>(operand)) {
-      return kernel.emitOpError("expects buffers, got ") << operand;
-    }
-  }
-  return success();
+  return verifyMemory(kernel);
 }
 
 // --- shapes ----------------------------------------------------------------------------------
@@ -152,6 +190,50 @@ static int64_t multiplyWidth(int64_t heads, int64_t size) {
   int64_t width = 0;
   return heads > 0 && size > 0 && !llvm::MulOverflow(heads, size, width) ? width
                                                                          : BufferType::kLongest - 1;
+}
+
+/// C5: `operand` holds rows of `width` elements, in a buffer or in a cache of this layout.
+static LogicalResult verifyKeys(KernelOp kernel, unsigned operand, int64_t width,
+                                CacheLayout layout) {
+  CacheType cache = kernel.getOperandCache(operand);
+  if (!cache) {
+    return verifyShape(kernel, "input #" + Twine(operand), kernel.getOperandBuffer(operand),
+                       {BufferType::kTokens, width}, Float32Type::get(kernel.getContext()));
+  }
+  // C10
+  if (cache.getLayout() != layout || cache.getWidth() != width) {
+    return kernel.emitOpError("expects input #")
+           << operand << " to be a cache of " << width << " elements and layout '"
+           << stringifyCacheLayout(layout) << "', got " << cache;
+  }
+  return success();
+}
+
+/// C5 and C10
+static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
+  constexpr int64_t mostDistance = int64_t{1} << 20;
+  Type f32 = Float32Type::get(kernel.getContext());
+  int64_t keys = multiplyWidth(attention.getHeads(), attention.getKeySize());
+  int64_t values = multiplyWidth(attention.getHeads(), attention.getValueSize());
+  int64_t distance = attention.getBiasDistance();
+  if (distance < 0 || distance > mostDistance) {
+    return kernel.emitOpError("expects a bias distance of 0 to 2^20, got ") << distance;
+  }
+  if (!kernel.getOperandCache(1) != !kernel.getOperandCache(2)) {
+    return kernel.emitOpError("expects keys and values that are both buffers or both caches, got ")
+           << kernel.getKernelType().getInput(1) << " and " << kernel.getKernelType().getInput(2);
+  }
+  if (failed(verifyShape(kernel, "a result", kernel.getResultBuffer(),
+                         {BufferType::kTokens, values}, f32)) ||
+      failed(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
+                         {BufferType::kTokens, keys}, f32)) ||
+      failed(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) ||
+      failed(verifyKeys(kernel, 2, values, CacheLayout::Rows))) {
+    return failure();
+  }
+  return distance == 0 ? success()
+                       : verifyShape(kernel, "input #3", kernel.getOperandBuffer(3),
+                                     {attention.getHeads(), 2 * distance + 1}, f32);
 }
 
 /// C5: every size that `computes` names is positive, and a gather looks at least one table up.
@@ -195,14 +277,7 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
                        succeeded(input(0, {rows, contract.getK()}, f32)) &&
                        succeeded(input(1, {panels, contract.getK(), HEDDLE_PANEL}, f32)));
       })
-      .Case([&](AttentionAttr attention) {
-        int64_t keys = multiplyWidth(attention.getHeads(), attention.getKeySize());
-        int64_t values = multiplyWidth(attention.getHeads(), attention.getValueSize());
-        return success(succeeded(result({BufferType::kTokens, values})) &&
-                       succeeded(input(0, {BufferType::kTokens, keys}, f32)) &&
-                       succeeded(input(1, {BufferType::kTokens, keys}, f32)) &&
-                       succeeded(input(2, {BufferType::kTokens, values}, f32)));
-      })
+      .Case([&](AttentionAttr attention) { return verifyAttention(kernel, attention); })
       .Case([&](RowsAttr attr) {
         return success(succeeded(result({rows, attr.getWidth()})) &&
                        succeeded(input(0, {rows, attr.getWidth()}, f32)));
@@ -225,13 +300,10 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
                        succeeded(input(0, {BufferType::kTokens, pool.getWidth()}, f32)));
       })
       .Default([&](Attribute computes) {
-        auto nest = cast<NestAttr>(computes);
-        SmallVector<BufferType> inputs;
-        for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
-          inputs.push_back(kernel.getOperandBuffer(i));
-        }
-        return nest.verifyBuffers([&] { return kernel.emitOpError(); }, inputs,
-                                  kernel.getResultBuffer());
+        return cast<NestAttr>(computes).verifyOperands(
+            [&] { return kernel.emitOpError(); },
+            kernel.getKernelType().getInputs().take_front(kernel.getNumInputs()),
+            kernel.getResultBuffer());
       });
 }
 
@@ -248,8 +320,9 @@ static LogicalResult verifyDense(KernelOp kernel) {
     return failure();
   }
   for (unsigned i = 0; i < kernel.getNumInputs(); ++i) {
-    bool isPacked = isa<ContractAttr>(kernel.getComputes()) && i == 1;
-    if ((isPacked || isa<GatherAttr>(kernel.getComputes())) &&
+    bool isTable = (isa<ContractAttr>(kernel.getComputes()) && i == 1) ||
+                   (isa<AttentionAttr>(kernel.getComputes()) && i == 3);
+    if ((isTable || isa<GatherAttr>(kernel.getComputes())) &&
         failed(verifyBuffer("input #" + Twine(i), kernel.getOperandBuffer(i)))) {
       return failure();
     }
@@ -258,13 +331,21 @@ static LogicalResult verifyDense(KernelOp kernel) {
 }
 
 /// C9
-static LogicalResult verifyOffsets(KernelOp kernel) {
-  if (auto gather = dyn_cast<GatherAttr>(kernel.getComputes())) {
-    for (int64_t offset : gather.getPositionOffsets()) {
-      if (offset < 0) {
-        return kernel.emitOpError("expects position offsets of 0 or more, got ") << offset;
-      }
+static LogicalResult verifyLookups(KernelOp kernel) {
+  auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
+  if (!gather) {
+    return success();
+  }
+  for (int64_t offset : gather.getPositionOffsets()) {
+    if (offset < 0) {
+      return kernel.emitOpError("expects position offsets of 0 or more, got ") << offset;
     }
+  }
+  DenseF32ArrayAttr scales = gather.getScales();
+  if (scales && (scales.size() != gather.getLookups() ||
+                 !llvm::all_of(scales.asArrayRef(), [](float x) { return std::isfinite(x); }))) {
+    return kernel.emitOpError("expects a finite scale for each of ")
+           << gather.getLookups() << " lookups, got " << scales;
   }
   return success();
 }
@@ -280,7 +361,7 @@ static LogicalResult verifyName(KernelOp kernel) {
   return success();
 }
 
-/// C4, and C5 for the norm's weight and bias.
+/// C4, and C5 for the operands of the norm.
 static LogicalResult verifyElementwise(KernelOp kernel) {
   BufferType result = kernel.getResultBuffer();
   unsigned next = kernel.getNumInputs();
@@ -306,9 +387,9 @@ static LogicalResult verifyElementwise(KernelOp kernel) {
 
 /// C6
 static LogicalResult verifyNorm(KernelOp kernel) {
-  if (isa<AttentionAttr>(kernel.getComputes()) && !kernel.hasTrivialEpilogue()) {
-    return kernel.emitOpError(
-        "expects a region that yields its argument for attention, got another");
+  if (isa<AppendAttr, AttentionAttr>(kernel.getComputes()) && !kernel.hasTrivialEpilogue()) {
+    return kernel.emitOpError("expects a region that yields its argument for ")
+           << kernel.getComputes() << ", got another";
   }
   if (!kernel.getNorm()) {
     return success();
@@ -326,15 +407,33 @@ static LogicalResult verifyNorm(KernelOp kernel) {
   return success();
 }
 
+/// C4 to C6 for append, whose result is no rows.
+static LogicalResult verifyAppend(KernelOp kernel) {
+  if (kernel.getNumElementwise() > 0) {
+    return kernel.emitOpError("expects no element-wise operands of append, got ")
+           << kernel.getNumElementwise();
+  }
+  return success(succeeded(verifyShape(kernel, "input #1", kernel.getOperandBuffer(1),
+                                       {BufferType::kTokens, kernel.getOperandCache(0).getWidth()},
+                                       Float32Type::get(kernel.getContext()))) &&
+                 succeeded(verifyNorm(kernel)));
+}
+
 LogicalResult KernelOp::verify() {
   // C1
-  if (!isa<ContractAttr, AttentionAttr, RowsAttr, GatherAttr, PoolAttr, NestAttr>(getComputes())) {
-    return emitOpError("expects to compute contract, attention, rows, gather, pool or nest, got ")
+  if (!isa<AppendAttr, AttentionAttr, ContractAttr, GatherAttr, NestAttr, PoolAttr, RowsAttr>(
+          getComputes())) {
+    return emitOpError(
+               "expects to compute append, attention, contract, gather, nest, pool or rows, "
+               "got ")
            << getComputes();
   }
   if (failed(verifyName(*this)) || failed(verifyRegion(*this)) ||
       failed(verifyOperandCount(*this))) {
     return failure();
+  }
+  if (isAppend()) {
+    return verifyAppend(*this);
   }
   int64_t rows = getResultBuffer().getShape().front();
   if (!isa<NestAttr>(getComputes()) && rows != BufferType::kTokens &&
@@ -343,7 +442,7 @@ LogicalResult KernelOp::verify() {
   }
   return success(succeeded(verifyComputes(*this, rows)) && succeeded(verifyElementwise(*this)) &&
                  succeeded(verifyNorm(*this)) && succeeded(verifyDense(*this)) &&
-                 succeeded(verifyOffsets(*this)));
+                 succeeded(verifyLookups(*this)));
 }
 
 } // namespace heddle::dataflow

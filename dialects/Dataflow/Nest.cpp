@@ -23,52 +23,124 @@ StringRef NestAttr::getInputAxes(unsigned i) const {
   return rest.split(',').first;
 }
 
-/// The axes of one operand: distinct lower-case letters, one for each dimension, of which t and k
-/// are run-time sizes and all others have the size of `sizes`.
-static LogicalResult verifyAxes(function_ref<InFlightDiagnostic()> emitError, const Twine &name,
-                                StringRef axes, BufferType buffer,
-                                llvm::SmallDenseMap<char, int64_t> &sizes) {
+namespace {
+/// The axes of a nest as its operands are met.
+struct AxisCheck {
+  function_ref<InFlightDiagnostic()> emitError;
+  /// The size of each axis; negative for t and k.
+  llvm::SmallDenseMap<char, int64_t> sizes = llvm::SmallDenseMap<char, int64_t>();
+  /// Whether k runs over the positions of a cache, and whether it counts rows of the batch.
+  bool hasCachedKeys = false;
+  bool hasKeyRows = false;
+
+  /// The axes of one operand: distinct lower-case letters, one for each dimension, of which t and k
+  /// are run-time sizes and all others have one size wherever they stand.
+  LogicalResult verify(const Twine &name, StringRef axes, Type type);
+
+private:
+  LogicalResult verifyLetters(const Twine &name, StringRef axes, Type type, size_t rank);
+  LogicalResult verifySize(char axis, int64_t size, Type type);
+};
+} // namespace
+
+LogicalResult AxisCheck::verifyLetters(const Twine &name, StringRef axes, Type type, size_t rank) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (!llvm::isLower(axes[i]) || axes.find(axes[i], i + 1) != StringRef::npos) {
       return emitError() << "expects axes that are distinct lower-case letters, got '" << axes
                          << "'";
     }
   }
-  if (!buffer.getElementType().isF32() || axes.size() != buffer.getShape().size()) {
-    return emitError() << "expects " << name << " of f32 with axes '" << axes << "', got "
-                       << buffer;
+  auto buffer = dyn_cast<BufferType>(type);
+  if ((buffer && !buffer.getElementType().isF32()) || axes.size() != rank) {
+    return emitError() << "expects " << name << " of f32 with axes '" << axes << "', got " << type;
   }
-  for (auto [axis, size] : llvm::zip_equal(axes, buffer.getShape())) {
-    bool isRow = axis == 't' || axis == 'k';
-    if (isRow != (size < 0)) {
-      return emitError() << "expects axis '" << axis << "' to be a "
-                         << (isRow ? "run-time" : "constant") << " size, got " << buffer;
+  return success();
+}
+
+LogicalResult AxisCheck::verifySize(char axis, int64_t size, Type type) {
+  bool isRow = axis == 't' || axis == 'k';
+  if (isRow != (size < 0)) {
+    return emitError() << "expects axis '" << axis << "' to be a "
+                       << (isRow ? "run-time" : "constant") << " size, got " << type;
+  }
+  int64_t known = sizes.try_emplace(axis, size).first->second;
+  if (!isRow && known != size) {
+    return emitError() << "expects axis '" << axis << "' to have one size, got " << known << " and "
+                       << size;
+  }
+  hasKeyRows |= axis == 'k' && size != BufferType::kLongest && isa<BufferType>(type);
+  return success();
+}
+
+LogicalResult AxisCheck::verify(const Twine &name, StringRef axes, Type type) {
+  auto cache = dyn_cast<CacheType>(type);
+  SmallVector<int64_t> shape;
+  if (cache) {
+    if (!axes.starts_with("k")) {
+      return emitError() << "expects axes that begin with 'k' for " << name << ", a cache, got '"
+                         << axes << "'";
     }
-    int64_t known = sizes.try_emplace(axis, size).first->second;
-    if (!isRow && known != size) {
-      return emitError() << "expects axis '" << axis << "' to have one size, got " << known
-                         << " and " << size;
+    shape.push_back(BufferType::kLongest);
+    llvm::append_range(shape, cache.getShape());
+    hasCachedKeys = true;
+  } else {
+    llvm::append_range(shape, cast<BufferType>(type).getShape());
+  }
+  if (failed(verifyLetters(name, axes, type, shape.size()))) {
+    return failure();
+  }
+  for (auto [axis, size] : llvm::zip_equal(axes, shape)) {
+    if (failed(verifySize(axis, size, type))) {
+      return failure();
     }
   }
   return success();
 }
 
-LogicalResult NestAttr::verifyBuffers(function_ref<InFlightDiagnostic()> emitError,
-                                      ArrayRef<BufferType> inputs, BufferType result) const {
+/// What `relative` and `keys_from` need.
+static LogicalResult verifyOptions(NestAttr nest, AxisCheck &check, ArrayRef<Type> inputs) {
+  StringRef axes = nest.getAxes().getValue();
+  bool hasPairs = check.sizes.contains('t') && check.sizes.contains('k');
+  if (nest.getRelative() &&
+      (!hasPairs || check.sizes.lookup('r') % 2 != 1 || nest.getResultAxes().contains('r'))) {
+    return check.emitError() << "expects axes 't' and 'k', and 'r' of an odd size that the result "
+                                "lacks, with 'relative', got '"
+                             << axes << "'";
+  }
+  if (nest.getKeysFrom()) {
+    if (check.hasCachedKeys || inputs.empty() || !isa<CacheType>(inputs.back())) {
+      return check.emitError() << "expects a last input that is the only cache with 'keys_from', "
+                                  "got '"
+                               << axes << "'";
+    }
+    check.hasCachedKeys = true;
+  }
+  if (check.hasCachedKeys && (!hasPairs || check.hasKeyRows)) {
+    return check.emitError() << "expects axis 't', and an axis 'k' that counts no rows of the "
+                                "batch, with a cache, got '"
+                             << axes << "'";
+  }
+  return success();
+}
+
+LogicalResult NestAttr::verifyOperands(function_ref<InFlightDiagnostic()> emitError,
+                                       ArrayRef<Type> inputs, BufferType result) const {
   StringRef axes = getAxes().getValue();
   if (axes.count("->") != 1) {
     return emitError() << "expects axes 'axes,...->axes', got '" << axes << "'";
   }
-  llvm::SmallDenseMap<char, int64_t> sizes;
-  for (auto [index, input] : llvm::enumerate(inputs)) {
-    if (failed(
-            verifyAxes(emitError, "input #" + Twine(index), getInputAxes(index), input, sizes))) {
+  AxisCheck check{emitError};
+  ArrayRef<Type> named = inputs.take_front(getNumInputs());
+  for (auto [index, input] : llvm::enumerate(named)) {
+    if (failed(check.verify("input #" + Twine(index), getInputAxes(index), input))) {
       return failure();
     }
   }
-  if (failed(verifyAxes(emitError, "a result", getResultAxes(), result, sizes))) {
+  if (failed(check.verify("a result", getResultAxes(), result)) ||
+      failed(verifyOptions(*this, check, inputs))) {
     return failure();
   }
+  auto &sizes = check.sizes;
   char rowAxis = sizes.contains('t') ? 't' : 'k';
   size_t row = getResultAxes().find(rowAxis);
   if (row == StringRef::npos || result.getShape()[row] == BufferType::kLongest) {
@@ -78,7 +150,10 @@ LogicalResult NestAttr::verifyBuffers(function_ref<InFlightDiagnostic()> emitErr
   }
   // Tokens and keys of sequences mean nothing to a row that is a sequence.
   auto uses = [&](int64_t symbol) {
-    auto has = [symbol](BufferType buffer) { return buffer.hasSymbol(symbol); };
+    auto has = [symbol](Type type) {
+      auto buffer = dyn_cast<BufferType>(type);
+      return buffer && buffer.hasSymbol(symbol);
+    };
     return has(result) || llvm::any_of(inputs, has);
   };
   if (uses(BufferType::kSequences) && (uses(BufferType::kTokens) || uses(BufferType::kLongest) ||

@@ -7,9 +7,27 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
+/// C1 and C2 where a cache is seen in another shape.
+static LogicalResult verifyCaches(ReshapeOp op) {
+  auto source = dyn_cast<CacheType>(op.getSource().getType());
+  auto result = dyn_cast<CacheType>(op.getType());
+  if (!source || !result || source.getLayout() != result.getLayout()) {
+    return op.emitOpError("expects two buffers or two caches of one layout, got ")
+           << op.getType() << " from " << op.getSource().getType();
+  }
+  if (source.getWidth() != result.getWidth()) {
+    return op.emitOpError("expects as many elements a position as its source, got ")
+           << result << " from " << source;
+  }
+  return success();
+}
+
 LogicalResult ReshapeOp::verify() {
-  BufferType source = getSource().getType();
-  BufferType result = getResult().getType();
+  auto source = dyn_cast<BufferType>(getSource().getType());
+  auto result = dyn_cast<BufferType>(getType());
+  if (!source || !result) {
+    return verifyCaches(*this);
+  }
   // C1
   if (source.getShape().front() != result.getShape().front() ||
       source.getElementType() != result.getElementType() ||

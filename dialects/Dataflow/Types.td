@@ -45,7 +45,35 @@ class Dataflow_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 
 def Dataflow_NormKind : Dataflow_Enum<"NormKind", "what is done to a finished row", [
   I32EnumAttrCase<"LayerNorm", 0, "layer_norm">,
-  I32EnumAttrCase<"Normalize", 1, "normalize">]>;
+  I32EnumAttrCase<"Normalize", 1, "normalize">,
+  I32EnumAttrCase<"RmsNorm", 2, "rms_norm">]>;
+
+def Dataflow_CacheLayout : Dataflow_Enum<"CacheLayout", "how a block of a cache lies in memory", [
+  I32EnumAttrCase<"Keys", 0, "keys">,   // [width][HEDDLE_BLOCK]
+  I32EnumAttrCase<"Rows", 1, "rows">]>; // [HEDDLE_BLOCK][width]
+
+def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
+  let mnemonic = "cache";
+  let summary = "positions of every sequence, in blocks, that stay from run to run";
+  let description = [{
+    `!dataflow.cache<[8, 64], keys>`: the shape is that of one position, the layout says how the
+    positions of a block lie (`HeddleCache` in runtime/include/heddle/Abi.h). Elements are f32.
+
+    Constraints:
+    - C1: the rank is 1 to 3, every dimension is positive, and their product is at most 2^40.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape,
+                        EnumParameter<Dataflow_CacheLayout>:$layout);
+  let assemblyFormat = "`<` `[` $shape `]` `,` $layout `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Elements of one position.
+    int64_t getWidth() const;
+  }];
+}
+
+/// What kernels read and write.
+def Dataflow_Memory : AnyTypeOf<[Dataflow_BufferType, Dataflow_CacheType], "a buffer or a cache">;
 
 def Dataflow_PoolKind : Dataflow_Enum<"PoolKind", "how the rows of a sequence become one", [
   I32EnumAttrCase<"Mean", 0, "mean">,
@@ -62,7 +90,7 @@ class Dataflow_Attr<string name, string attrMnemonic> : AttrDef<Dataflow_Dialect
 }
 
 def Dataflow_NormAttr : Dataflow_Attr<"Norm", "norm"> {
-  let summary = "a norm of finished rows; a layer norm's weight and bias are the last two operands";
+  let summary = "a norm of finished rows; its weight, and a layer norm's bias, are the last operands";
   let parameters = (ins EnumParameter<Dataflow_NormKind>:$kind, "::mlir::FloatAttr":$epsilon);
   let assemblyFormat = "`<` $kind `,` $epsilon `>`";
 }
@@ -83,10 +111,26 @@ def Dataflow_ContractAttr : Dataflow_Attr<"Contract", "contract"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Dataflow_AppendAttr : Dataflow_Attr<"Append", "append"> {
+  let summary = "inputs[1] [tokens, width] appended to the cache inputs[0], which is the result";
+  let description = [{
+    Every row goes to the place of its position in its sequence. The result is the same memory as
+    inputs[0]: the runtime made room for the rows before the run.
+  }];
+}
+
 def Dataflow_AttentionAttr : Dataflow_Attr<"Attention", "attention"> {
-  let summary = "softmax(scale * Q K^T) V of inputs Q, K, V, over the keys of the row's sequence";
+  let summary = "softmax(scale * Q K^T + bias) V of inputs Q, K, V, over the keys of the row";
+  let description = [{
+    Keys and values are rows of the same sequences as the queries, or both caches: K of layout
+    `keys`, V of layout `rows`. A causal query sees the positions up to its own.
+
+    With a `biasDistance` D above 0, inputs[3] is a table [heads, 2 D + 1], and the score of key k
+    for row t has bias[h, min(max(position(k) - position(t), -D), D) + D] added after scaling.
+  }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
-                        "::mlir::FloatAttr":$scale, "bool":$causal);
+                        "::mlir::FloatAttr":$scale, "bool":$causal,
+                        DefaultValuedParameter<"int64_t", "0">:$biasDistance);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
@@ -100,12 +144,20 @@ def Dataflow_GatherAttr : Dataflow_Attr<"Gather", "gather"> {
   let summary = "the sum of table rows: ids and table for each id input, then a table by position";
   let description = [{
     Inputs: ids [rows] and table [entries, width], `lookups` times; then one table for each position
-    offset, looked up by the row's position in its sequence plus the offset.
+    offset, looked up by the row's position in its sequence plus the offset. `scales` has a factor
+    for each of the lookups; without it all are 1.
   }];
   let parameters = (ins "int64_t":$width, "int64_t":$lookups,
-                        OptionalArrayRefParameter<"int64_t">:$positionOffsets);
+                        OptionalArrayRefParameter<"int64_t">:$positionOffsets,
+                        OptionalParameter<"::mlir::DenseF32ArrayAttr">:$scales);
   let assemblyFormat = "`<` `width` `=` $width `,` `lookups` `=` $lookups "
-                       "(`,` `positions` `=` `[` $positionOffsets^ `]`)? `>`";
+                       "`` custom<GatherOptions>($positionOffsets, $scales) `>`";
+  let extraClassDeclaration = [{
+    /// The factor of a lookup.
+    float getScale(int64_t lookup) const {
+      return getScales() ? getScales().asArrayRef()[lookup] : 1.0f;
+    }
+  }];
 }
 
 def Dataflow_PoolAttr : Dataflow_Attr<"Pool", "pool"> {
@@ -125,6 +177,12 @@ def Dataflow_NestAttr : Dataflow_Attr<"Nest", "nest"> {
     a dimension `tokens` or `sequences` it counts rows of the batch, where it meets `longest` it
     counts from the first row of the sequence. Entries beyond the row's own sequence are not written.
     With `hidden`, the term is that number wherever row k comes after row t: a causal mask.
+    With `relative`, the axis `r` of an input, of size 2 D + 1, is no loop: it is the distance
+    min(max(position(k) - position(t), -D), D) + D.
+
+    An input may be a cache: its axes are `k`, then those of a position, and k runs over the
+    positions that row t sees in it. With `keys_from`, a cache that none of the axes names is the
+    last input: k runs over its positions.
 
     Axes t and k are run-time sizes; every other axis has one constant size. The result has axis t
     if any operand has it, and else axis k: of tokens, or of sequences, which is then the only
@@ -133,20 +191,28 @@ def Dataflow_NestAttr : Dataflow_Attr<"Nest", "nest"> {
     The unfused twin of every fast kernel: slow, and obviously right.
   }];
   let parameters = (ins "::mlir::StringAttr":$axes, EnumParameter<Dataflow_ReductionKind>:$reduction,
-                        OptionalParameter<"::mlir::FloatAttr">:$hidden);
-  let assemblyFormat = "`<` $axes `,` $reduction (`,` `hidden` `=` $hidden^)? `>`";
+                        OptionalParameter<"::mlir::FloatAttr">:$hidden,
+                        DefaultValuedParameter<"bool", "false">:$relative,
+                        DefaultValuedParameter<"bool", "false">:$keysFrom);
+  let assemblyFormat = "`<` $axes `,` $reduction `` custom<NestOptions>($hidden, $relative, "
+                       "$keysFrom) `>`";
+  let builders = [AttrBuilder<(ins "::mlir::StringAttr":$axes, "ReductionKind":$reduction,
+                                   "::mlir::FloatAttr":$hidden), [{
+    return $_get($_ctxt, axes, reduction, hidden, false, false);
+  }]>];
   let extraClassDeclaration = [{
     /// Whether keys after the row are hidden.
     bool getCausal() const { return static_cast<bool>(getHidden()); }
     /// The letters of input `i`, and of the result.
     ::llvm::StringRef getInputAxes(unsigned i) const;
     ::llvm::StringRef getResultAxes() const { return getAxes().getValue().split("->").second; }
-    /// How many inputs the specification names: none before an arrow at its beginning.
+    /// How many inputs the specification names: none before an arrow at its beginning. They are
+    /// the arguments of the region; a cache of `keys_from` is one more input of the kernel.
     unsigned getNumInputs() const;
-    /// Checks the constraints on axes against the buffers, one for each input.
-    ::llvm::LogicalResult verifyBuffers(
+    /// Checks the constraints on axes against the buffers and caches, one for each input.
+    ::llvm::LogicalResult verifyOperands(
         ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError,
-        ::llvm::ArrayRef<BufferType> inputs, BufferType result) const;
+        ::llvm::ArrayRef<::mlir::Type> inputs, BufferType result) const;
   }];
 }
 

@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects to compute contract, attention, rows, gather, pool or nest, got "rows"}}
+// expected-error@+1 {{'dataflow.kernel' op expects to compute append, attention, contract, gather, nest, pool or rows, got "rows"}}
 dataflow.kernel @kernel_c1 : (!rows) -> !rows computes "rows" {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -29,7 +29,7 @@ dataflow.kernel @two_results : (!rows) -> (!rows, !rows) computes #dataflow.rows
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects buffers, got 'tensor<?x384xf32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects a buffer as operand #0, got 'tensor<?x384xf32>'}}
 dataflow.kernel @tensor : (tensor<?x384xf32>) -> !rows computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -207,7 +207,7 @@ dataflow.kernel @epsilon : (!rows) -> !rows computes #dataflow.rows<width = 384>
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for attention, got another}}
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, causal = false>, got another}}
 dataflow.kernel @attention_epilogue : (!rows, !rows, !rows) -> !rows
     computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
 ^bb0(%x: f32):

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{expects a position of rank 1 to 3, got 4}}
+dataflow.kernel @cache_c1 : (!dataflow.cache<[2, 2, 2, 2], keys>) -> !dataflow.cache<[2, 2, 2, 2], keys> computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{expects a dimension above 0, got 0}}
+dataflow.kernel @cache_c1_size : (!dataflow.cache<[0], keys>) -> !dataflow.cache<[0], keys> computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{expects a position of at most 2^40 elements, got more}}
+dataflow.kernel @cache_c1_product : (!dataflow.cache<[1048577, 1048577], keys>) -> !dataflow.cache<[1], keys> computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a cache as input #0 and result of append, got '(!dataflow.cache<[64], keys>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.cache<[64], rows>'}}
+dataflow.kernel @kernel_c2 : (!dataflow.cache<[64], keys>, !rows) -> !dataflow.cache<[64], rows> computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a buffer as operand #0, got '!dataflow.cache<[64], keys>'}}
+dataflow.kernel @kernel_c2_operand : (!dataflow.cache<[64], keys>) -> !rows computes #dataflow.rows<width = 64> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a buffer as result, got '!dataflow.cache<[64], rows>'}}
+dataflow.kernel @kernel_c2_result : (!rows) -> !dataflow.cache<[64], rows> computes #dataflow.rows<width = 64> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!cache = !dataflow.cache<[64], keys>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 64] and element type 'f32', got '!dataflow.buffer<[tokens, 32], f32>'}}
+dataflow.kernel @append_c5 : (!cache, !dataflow.buffer<[tokens, 32], f32>) -> !cache computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!cache = !dataflow.cache<[64], keys>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects no element-wise operands of append, got 1}}
+dataflow.kernel @append_c4 : (!cache, !rows, !rows) -> !cache computes #dataflow.append {
+^bb0(%x: f32, %y: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!cache = !dataflow.cache<[64], keys>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.append, got another}}
+dataflow.kernel @append_c6 : (!cache, !rows) -> !cache computes #dataflow.append {
+^bb0(%x: f32):
+  %y = arith.negf %x : f32
+  dataflow.yield %y
+}
+
+// -----
+
+!cache = !dataflow.cache<[64], keys>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a norm only for contract, rows, gather and pool, got one for #dataflow.append}}
+dataflow.kernel @append_norm : (!cache, !rows) -> !cache computes #dataflow.append norm #dataflow.norm<normalize, 1.0e-06 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects 2 operands (1 inputs, 0 element-wise, 1 of the norm), got 1}}
+dataflow.kernel @rms_norm_operands : (!rows) -> !rows computes #dataflow.rows<width = 64> norm #dataflow.norm<rms_norm, 1.0e-06 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a finite scale for each of 1 lookups, got array<f32: 2.000000e+00, 2.000000e+00>}}
+dataflow.kernel @kernel_c9 : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>
+    computes #dataflow.gather<width = 64, lookups = 1, scales = array<f32: 2.0, 2.0>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+2 {{expects the name of an option, got 'factors'}}
+dataflow.kernel @option : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>
+    computes #dataflow.gather<width = 64, lookups = 1, factors = array<f32: 2.0>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects keys and values that are both buffers or both caches, got '!dataflow.cache<[64], keys>' and '!dataflow.buffer<[tokens, 64], f32>'}}
+dataflow.kernel @kernel_c10 : (!rows, !dataflow.cache<[64], keys>, !rows) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], rows>'}}
+dataflow.kernel @kernel_c10_layout : (!rows, !dataflow.cache<[64], rows>, !dataflow.cache<[64], rows>) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a bias distance of 0 to 2^20, got 1048577}}
+dataflow.kernel @kernel_c10_distance : (!rows, !rows, !rows, !dataflow.buffer<[2, 33], f32>) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, biasDistance = 1048577> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #3 of shape [2, 33] and element type 'f32', got '!dataflow.buffer<[2, 31], f32>'}}
+dataflow.kernel @attention_bias : (!rows, !rows, !rows, !dataflow.buffer<[2, 31], f32>) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, biasDistance = 16> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects axes 't' and 'k', and 'r' of an odd size that the result lacks, with 'relative', got 'hr->thk'}}
+dataflow.kernel @relative : (!dataflow.buffer<[2, 32], f32>) -> !scores computes #dataflow.nest<"hr->thk", none, relative> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a last input that is the only cache with 'keys_from', got 'thk->thk'}}
+dataflow.kernel @keys_from : (!scores, !scores) -> !scores computes #dataflow.nest<"thk->thk", none, keys_from> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects axes that begin with 'k' for input #0, a cache, got 'hdk'}}
+dataflow.kernel @cache_axes : (!dataflow.cache<[2, 32], keys>) -> !scores computes #dataflow.nest<"hdk->thk", sum> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects axis 't', and an axis 'k' that counts no rows of the batch, with a cache, got 'khd,khd->thk'}}
+dataflow.kernel @key_rows : (!dataflow.cache<[2, 32], keys>, !dataflow.buffer<[tokens, 2, 32], f32>) -> !scores computes #dataflow.nest<"khd,khd->thk", sum> {
+^bb0(%x: f32, %y: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+dataflow.graph @reshape_c1(%k: !keys {dataflow.name = "k"}) -> () {
+  // expected-error@+1 {{'dataflow.reshape' op expects two buffers or two caches of one layout, got '!dataflow.cache<[64], rows>' from '!dataflow.cache<[64], keys>'}}
+  %0 = dataflow.reshape %k : !keys -> !dataflow.cache<[64], rows>
+  dataflow.output
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+dataflow.graph @reshape_c2(%k: !keys {dataflow.name = "k"}) -> () {
+  // expected-error@+1 {{'dataflow.reshape' op expects as many elements a position as its source, got '!dataflow.cache<[2, 16], keys>' from '!dataflow.cache<[64], keys>'}}
+  %0 = dataflow.reshape %k : !keys -> !dataflow.cache<[2, 16], keys>
+  dataflow.output
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+// expected-error@+1 {{'dataflow.graph' op expects result #0 to be what was appended to argument "k", got another value}}
+dataflow.graph @graph_c8(%k: !keys {dataflow.name = "k"}) -> (!keys {dataflow.name = "k"}) {
+  dataflow.output %k : !keys
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c5(%k: !keys {dataflow.name = "k"}, %x: !rows {dataflow.name = "x"}) -> (!keys {dataflow.name = "k"}) {
+  // expected-error@+1 {{'dataflow.dispatch' op expects to be the only user of the cache it appends to, got 'dataflow.dispatch' beside it}}
+  %0 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  // expected-note@+1 {{the other user is here}}
+  %1 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  dataflow.output %0 : !keys
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c5_result(%k: !keys {dataflow.name = "k"}, %x: !rows {dataflow.name = "x"}) -> () {
+  %0 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  // expected-error@+1 {{'dataflow.dispatch' op expects to append to an argument of the graph, got a result}}
+  %1 = dataflow.dispatch @append(%0, %x) : (!keys, !rows) -> !keys
+  dataflow.output
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+
+!keys = !dataflow.cache<[512], keys>
+!values = !dataflow.cache<[512], rows>
+!rows = !dataflow.buffer<[tokens, 512], f32>
+!scores = !dataflow.buffer<[tokens, 8, longest], f32>
+
+// CHECK-LABEL: dataflow.kernel @append
+// CHECK-SAME: (!dataflow.cache<[512], keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], keys> computes #dataflow.append
+dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @append_rows : (!values, !dataflow.buffer<[tokens, 512] in 1536, f32>) -> !values computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.kernel @attention
+// CHECK-SAME: causal = true, biasDistance = 16>
+dataflow.kernel @attention : (!rows, !keys, !values, !dataflow.buffer<[8, 33], f32>) -> !rows
+    computes #dataflow.attention<heads = 8, keySize = 64, valueSize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.kernel @scores
+dataflow.kernel @scores : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], keys>) -> !scores
+    computes #dataflow.nest<"thd,khd->thk", sum> {
+^bb0(%q: f32, %k: f32):
+  %0 = arith.mulf %q, %k : f32
+  dataflow.yield %0
+}
+
+// CHECK-LABEL: dataflow.kernel @softmax
+// CHECK-SAME: nest<"thk->thk", softmax, hidden = 0xFF800000 : f32, keys_from>
+dataflow.kernel @softmax : (!scores, !keys) -> !scores
+    computes #dataflow.nest<"thk->thk", softmax, hidden = 0xFF800000 : f32, keys_from> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.kernel @bias
+// CHECK-SAME: nest<"hr->thk", none, relative, keys_from>
+dataflow.kernel @bias : (!dataflow.buffer<[8, 33], f32>, !keys) -> !scores
+    computes #dataflow.nest<"hr->thk", none, relative, keys_from> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.kernel @own_bias
+dataflow.kernel @own_bias : (!dataflow.buffer<[8, 33], f32>) -> !scores
+    computes #dataflow.nest<"hr->thk", none, relative> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.kernel @embed
+// CHECK-SAME: gather<width = 512, lookups = 2, positions = [0, 2], scales = array<f32: 22.6274166, 1.000000e+00>> norm <rms_norm, 9.99999997E-7 : f32>
+dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[100, 512], f32>, !dataflow.buffer<[tokens], i32>, !dataflow.buffer<[2, 512], f32>, !dataflow.buffer<[64, 512], f32>, !dataflow.buffer<[66, 512], f32>, !dataflow.buffer<[512], f32>) -> !rows
+    computes #dataflow.gather<width = 512, lookups = 2, positions = [0, 2], scales = array<f32: 22.627417, 1.0>> norm #dataflow.norm<rms_norm, 1.0e-06 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.graph @decode
+// CHECK-SAME: %arg1: !dataflow.cache<[512], keys> {dataflow.name = "key"}
+dataflow.graph @decode(%x: !rows {dataflow.name = "x"}, %k: !keys {dataflow.name = "key"}, %v: !values {dataflow.name = "value"}) -> (!rows {dataflow.name = "y"}, !keys {dataflow.name = "key"}) {
+  // CHECK: %[[K:.*]] = dataflow.dispatch @append(%arg1, %arg0) : (!dataflow.cache<[512], keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], keys>
+  %k1 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  %table = dataflow.parameter @table : !dataflow.buffer<[8, 33], f32>
+  %bias = dataflow.dispatch @bias(%table, %k) : (!dataflow.buffer<[8, 33], f32>, !keys) -> !scores
+  // CHECK: dataflow.reshape %[[K]] : !dataflow.cache<[512], keys> -> !dataflow.cache<[8, 64], keys>
+  %heads = dataflow.reshape %k1 : !keys -> !dataflow.cache<[8, 64], keys>
+  %q = dataflow.reshape %x : !rows -> !dataflow.buffer<[tokens, 8, 64], f32>
+  %s = dataflow.dispatch @scores(%q, %heads) : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], keys>) -> !scores
+  %y = dataflow.dispatch @attention(%x, %k1, %v, %table) : (!rows, !keys, !values, !dataflow.buffer<[8, 33], f32>) -> !rows
+  // CHECK: dataflow.output %{{.*}}, %[[K]] : !dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], keys>
+  dataflow.output %y, %k1 : !rows, !keys
+}
+transformer.parameter @table : tensor<8x33xf32> from "table"
