@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 1
+#define HEDDLE_ABI 2
 
 /* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
@@ -25,16 +25,36 @@
  * three registers of 16 lanes and six of 8, so one layout serves every x86-64 target. */
 #define HEDDLE_PANEL 48
 
+/* Positions of one block of a paged cache: one register of 16 lanes or two of 8. */
+#define HEDDLE_BLOCK 16
+
+/* One cache as the rows of a run see it; an operand that is a cache points to one of these. Position
+ * p of segment s is number p % HEDDLE_BLOCK of block blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
+ * A block holds width * HEDDLE_BLOCK elements: keys lie [width][HEDDLE_BLOCK], so that a vector of
+ * scores is a sum over the head size lane by lane; everything else lies [HEDDLE_BLOCK][width].
+ * Field order is the layout compiled code reads: eight bytes each. */
+typedef struct HeddleCache {
+  float *memory;             /* this cache's part of block 0 */
+  int64_t block_stride;      /* elements from a block to the next */
+  const int32_t *offsets;    /* [segments + 1]: rows offsets[s] .. offsets[s+1] see the same keys */
+  const int32_t *segment_of; /* [tokens] */
+  const int32_t *lengths;    /* [segments]: positions there are, those of this run included */
+  const int32_t *blocks;     /* [segments][blocks_pitch] */
+  int64_t blocks_pitch;
+  int64_t segments;
+} HeddleCache;
+
 /* What every kernel call of one run shares. Field order is the layout compiled code reads: eight
  * bytes each. */
 typedef struct HeddleKernelContext {
-  void *const *operands;      /* of the dispatch, the first is written */
+  void *const *operands;      /* of the dispatch, the first is written; HeddleCache for a cache */
   const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s */
   const int32_t *sequence_of; /* [tokens]: the sequence of a row */
   void *scratch;              /* of the calling thread alone */
   int64_t tokens;
   int64_t sequences;
-  int64_t longest; /* rows of the longest sequence */
+  int64_t longest; /* rows of the longest sequence, or its positions in a cache if those are more */
+  const int32_t *positions; /* [tokens]: the position of a row in its sequence */
 } HeddleKernelContext;
 
 /* Computes rows [row_begin, row_end) and columns [column_begin, column_end) of a dispatch; any
