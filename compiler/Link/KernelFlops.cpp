@@ -20,8 +20,15 @@ KernelFlops nestFlops(KernelOp kernel, NestAttr nest) {
   uint64_t terms = 1;
   bool overKeys = false;
   llvm::SmallString<8> seen;
-  auto visit = [&](StringRef axes, BufferType type) {
-    for (auto [axis, dimension] : llvm::zip_equal(axes, type.getShape())) {
+  auto visit = [&](StringRef axes, Type type) {
+    SmallVector<int64_t> shape;
+    if (auto cache = dyn_cast<CacheType>(type)) {
+      shape.push_back(BufferType::kLongest);
+      llvm::append_range(shape, cache.getShape());
+    } else {
+      llvm::append_range(shape, cast<BufferType>(type).getShape());
+    }
+    for (auto [axis, dimension] : llvm::zip_equal(axes, shape)) {
       if (seen.str().contains(axis)) {
         continue;
       }
@@ -31,7 +38,7 @@ KernelFlops nestFlops(KernelOp kernel, NestAttr nest) {
     }
   };
   for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
-    visit(nest.getInputAxes(i), kernel.getOperandBuffer(i));
+    visit(nest.getInputAxes(i), kernel.getKernelType().getInput(i));
   }
   return overKeys ? KernelFlops{0, 2 * terms} : KernelFlops{2 * terms, 0};
 }
@@ -39,7 +46,7 @@ KernelFlops nestFlops(KernelOp kernel, NestAttr nest) {
 } // namespace
 
 KernelFlops kernelFlops(KernelOp kernel) {
-  if (kernel.getResultBuffer().hasSymbol(BufferType::kSequences)) {
+  if (kernel.isAppend() || kernel.getResultBuffer().hasSymbol(BufferType::kSequences)) {
     return {};
   }
   return llvm::TypeSwitch<Attribute, KernelFlops>(kernel.getComputes())

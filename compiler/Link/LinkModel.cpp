@@ -72,6 +72,7 @@ static ManifestInputs describe(ModuleOp module, const Weights &weights, const Mo
   inputs.producer = facts.producer;
   inputs.precision = facts.precision;
   inputs.tokenizer = facts.tokenizer;
+  inputs.targetTokenizer = facts.targetTokenizer;
   inputs.reportSummary = facts.reportSummary;
   return inputs;
 }

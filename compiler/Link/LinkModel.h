@@ -17,8 +17,9 @@ struct ModelFacts {
   std::string precision;
   std::vector<std::string> reportSummary;
   /// Writes the tokenizer; empty for a model without one.
-  std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)>
-      tokenizer;
+  TokenizerWriter tokenizer;
+  /// Writes that of what the model generates; empty where it is the same.
+  TokenizerWriter targetTokenizer;
 };
 
 /// Code of every target's module, in the order in which they stand; targets are compiled in

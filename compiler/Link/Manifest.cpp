@@ -6,6 +6,7 @@
 
 #include "heddle/Abi.h"
 
+#include "compiler/Link/GenerationTable.h"
 #include "compiler/Link/ManifestLimits.h"
 #include "compiler/Report/Report.h"
 
@@ -31,9 +32,11 @@ Offset<flatbuffers::String> text(FlatBufferBuilder &builder, StringRef string) {
   return builder.CreateString(string.data(), string.size());
 }
 
-std::vector<manifest::Dimension> shapeOf(BufferType type) {
+/// The dimensions of a buffer, or of a position of a cache.
+std::vector<manifest::Dimension> shapeOf(Type type) {
+  auto buffer = dyn_cast<BufferType>(type);
   std::vector<manifest::Dimension> shape;
-  for (int64_t dimension : type.getShape()) {
+  for (int64_t dimension : buffer ? buffer.getShape() : cast<CacheType>(type).getShape()) {
     manifest::Symbol symbol = dimension == BufferType::kSequences ? manifest::Symbol::Sequences
                               : dimension == BufferType::kLongest ? manifest::Symbol::Longest
                                                                   : manifest::Symbol::Tokens;
@@ -42,8 +45,10 @@ std::vector<manifest::Dimension> shapeOf(BufferType type) {
   return shape;
 }
 
-manifest::ElementType elementOf(BufferType type) {
-  return type.getElementType().isF32() ? manifest::ElementType::F32 : manifest::ElementType::I32;
+manifest::ElementType elementOf(Type type) {
+  auto buffer = dyn_cast<BufferType>(type);
+  return !buffer || buffer.getElementType().isF32() ? manifest::ElementType::F32
+                                                    : manifest::ElementType::I32;
 }
 
 manifest::SizeExpression toSize(SizeAttr size) {
@@ -56,7 +61,7 @@ bool hasFinish(KernelOp kernel) {
 }
 
 FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel) {
-  auto rows = kernel.getResultBuffer().hasSymbol(BufferType::kSequences)
+  auto rows = !kernel.isAppend() && kernel.getResultBuffer().hasSymbol(BufferType::kSequences)
                   ? manifest::Symbol::Sequences
                   : manifest::Symbol::Tokens;
   auto [tile, columns] =
@@ -74,6 +79,14 @@ FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp
            << columns << " columns, expected at most " << largestGrid;
   }
   return manifest::CreateGrid(builder, rows, tile, columns);
+}
+
+/// What a view shows, through any number of views.
+Value baseOf(Value value) {
+  while (isa_and_nonnull<ColumnsOp, ReshapeOp>(value.getDefiningOp())) {
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  return value;
 }
 
 /// The kernels that graphs run, and their finishes, numbered as they are met.
@@ -131,6 +144,8 @@ public:
 
 private:
   LogicalResult writeInputs();
+  LogicalResult writeInput(BlockArgument argument);
+  LogicalResult writeCache(BlockArgument argument);
   LogicalResult writeOutputs();
   LogicalResult writeDispatch(DispatchOp dispatch);
   /// Writes the buffer of a parameter or a result and gives it a number.
@@ -151,43 +166,73 @@ private:
   Table<manifest::Dispatch> dispatches;
   Table<manifest::Port> inputs;
   Table<manifest::Port> outputs;
+  Table<manifest::CachePort> caches;
 };
 
 void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t index,
                             const manifest::SizeExpression *offset) {
-  auto type = cast<BufferType>(value.getType());
   numbers[value] = buffers.size();
-  auto shape = builder.CreateVectorOfStructs(shapeOf(type));
+  auto shape = builder.CreateVectorOfStructs(shapeOf(value.getType()));
   buffers.push_back(
-      manifest::CreateBuffer(builder, location, elementOf(type), shape, offset, index));
+      manifest::CreateBuffer(builder, location, elementOf(value.getType()), shape, offset, index));
 }
 
 LogicalResult EntryWriter::writeInputs() {
   for (BlockArgument argument : graph.getBody().getArguments()) {
-    uint32_t index = argument.getArgNumber();
-    auto name = graph.getArgAttrOfType<StringAttr>(index, "dataflow.name");
-    auto limit = graph.getArgAttrOfType<IntegerAttr>(index, "dataflow.limit");
-    auto type = cast<BufferType>(argument.getType());
-    if (!type.getElementType().isInteger(32) || type.getShape().size() != 1 ||
-        !type.hasSymbol(BufferType::kTokens) || !limit) {
-      return graph.emitError("input '")
-             << name.getValue() << "' of entry '" << graph.getSymName() << "' is " << type
-             << ", expected i32 ids of tokens with a limit";
+    bool isCache = isa<CacheType>(argument.getType());
+    if (failed(isCache ? writeCache(argument) : writeInput(argument))) {
+      return failure();
     }
-    addBuffer(argument, manifest::Location::Input, index, nullptr);
-    auto shape = builder.CreateVectorOfStructs(shapeOf(type));
-    inputs.push_back(manifest::CreatePort(
-        builder, text(builder, name.getValue()), elementOf(type), shape, limit.getInt(),
-        graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument)));
   }
+  return success();
+}
+
+LogicalResult EntryWriter::writeInput(BlockArgument argument) {
+  uint32_t index = argument.getArgNumber();
+  auto name = graph.getArgAttrOfType<StringAttr>(index, "dataflow.name");
+  auto limit = graph.getArgAttrOfType<IntegerAttr>(index, "dataflow.limit");
+  auto type = cast<BufferType>(argument.getType());
+  if (!type.getElementType().isInteger(32) || type.getShape().size() != 1 ||
+      !type.hasSymbol(BufferType::kTokens) || !limit) {
+    return graph.emitError("input '")
+           << name.getValue() << "' of entry '" << graph.getSymName() << "' is " << type
+           << ", expected i32 ids of tokens with a limit";
+  }
+  addBuffer(argument, manifest::Location::Input, inputs.size(), nullptr);
+  auto shape = builder.CreateVectorOfStructs(shapeOf(type));
+  inputs.push_back(manifest::CreatePort(
+      builder, text(builder, name.getValue()), elementOf(type), shape, limit.getInt(),
+      graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument)));
+  return success();
+}
+
+LogicalResult EntryWriter::writeCache(BlockArgument argument) {
+  auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
+  auto type = cast<CacheType>(argument.getType());
+  addBuffer(argument, manifest::Location::Cache, caches.size(), nullptr);
+  auto layout = type.getLayout() == CacheLayout::Keys ? manifest::CacheLayout::Keys
+                                                      : manifest::CacheLayout::Rows;
+  auto isAppend = [&](DispatchOp dispatch) {
+    return symbols.lookup<KernelOp>(dispatch.getKernel()).isAppend() &&
+           baseOf(dispatch.getInputs().front()) == argument;
+  };
+  caches.push_back(manifest::CreateCachePort(
+      builder, text(builder, name.getValue()), type.getWidth(), layout,
+      llvm::any_of(graph.getBody().getOps<DispatchOp>(), isAppend), numbers.lookup(argument)));
   return success();
 }
 
 LogicalResult EntryWriter::writeOutputs() {
   for (auto [index, value] : llvm::enumerate(output->getOperands())) {
+    auto type = dyn_cast<BufferType>(value.getType());
+    if (!type) {
+      continue;
+    }
     auto name = graph.getResultAttrOfType<StringAttr>(index, "dataflow.name");
-    auto type = cast<BufferType>(value.getType());
-    if (type.hasSymbol(BufferType::kLongest)) {
+    bool isWeights = !caches.empty() && type.getShape().size() == 3 &&
+                     type.getShape().front() == BufferType::kTokens &&
+                     type.getShape().back() == BufferType::kLongest;
+    if (type.hasSymbol(BufferType::kLongest) && !isWeights) {
       return graph.emitError("output '") << name.getValue() << "' of entry '" << graph.getSymName()
                                          << "' is " << type << ", expected rows of constant width";
     }
@@ -213,12 +258,25 @@ LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
 
 LogicalResult EntryWriter::writeResult(DispatchOp dispatch) {
   Value result = dispatch.getResult();
-  if (auto type = cast<BufferType>(result.getType()); type.getRowStride() != 0) {
+  auto type = dyn_cast<BufferType>(result.getType());
+  if (!type) {
+    // The same memory as the cache it appends to.
+    FailureOr<manifest::Operand> cache = operandOf(dispatch.getInputs().front(), dispatch);
+    if (failed(cache)) {
+      return failure();
+    }
+    numbers[result] = cache->buffer();
+    return success();
+  }
+  if (type.getRowStride() != 0) {
     return dispatch.emitOpError("expects a result whose rows follow each other, got ") << type;
   }
-  auto place = llvm::find(output->getOperands(), result);
-  if (place != output->getOperands().end()) {
-    addBuffer(result, manifest::Location::Output, place - output->getOperands().begin(), nullptr);
+  auto outputBuffers = llvm::make_filter_range(
+      output->getOperands(), [](Value value) { return isa<BufferType>(value.getType()); });
+  auto place = llvm::find(outputBuffers, result);
+  if (place != outputBuffers.end()) {
+    addBuffer(result, manifest::Location::Output, std::distance(outputBuffers.begin(), place),
+              nullptr);
     return success();
   }
   if (!dispatch.getAtAttr()) {
@@ -256,7 +314,8 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   }
   auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
   SmallVector<Value> values = {dispatch.getResult()};
-  llvm::append_range(values, dispatch.getInputs());
+  // Append has its cache once: as what it writes.
+  llvm::append_range(values, dispatch.getInputs().drop_front(kernel.isAppend() ? 1 : 0));
   std::vector<manifest::Operand> operands;
   for (Value value : values) {
     FailureOr<manifest::Operand> operand = operandOf(value, dispatch);
@@ -299,6 +358,9 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
   }
   // Outputs that are no results of their own are made so by the memory plan.
   for (Value value : output->getOperands()) {
+    if (isa<CacheType>(value.getType())) {
+      continue;
+    }
     if (llvm::count(output->getOperands(), value) != 1 || !value.getDefiningOp<DispatchOp>()) {
       return graph.emitError("graph '")
              << graph.getSymName() << "' outputs a value that no dispatch "
@@ -312,7 +374,7 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
   return manifest::CreateEntry(builder, text(builder, graph.getSymName()),
                                builder.CreateVector(inputs), builder.CreateVector(outputs),
                                builder.CreateVector(buffers), builder.CreateVector(dispatches),
-                               &arena, graph.getMaxLength());
+                               &arena, graph.getMaxLength(), builder.CreateVector(caches));
 }
 
 FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,
@@ -379,6 +441,10 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   if (failed(parameters)) {
     return failure();
   }
+  FailureOr<Offset<manifest::Generation>> generation = writeGeneration(module, builder);
+  if (failed(generation)) {
+    return failure();
+  }
   auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
   auto producer = text(builder, inputs.producer);
   auto type = text(builder, modelType ? modelType.getValue() : "");
@@ -390,6 +456,8 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto parameterTable = builder.CreateVector(*parameters);
   auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
   auto tokenizer = inputs.tokenizer ? inputs.tokenizer(builder) : Offset<manifest::Tokenizer>();
+  auto target =
+      inputs.targetTokenizer ? inputs.targetTokenizer(builder) : Offset<manifest::Tokenizer>();
 
   manifest::ManifestBuilder root(builder);
   root.add_abi(HEDDLE_ABI);
@@ -407,6 +475,8 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_code_checksum(inputs.codeChecksum);
   builder.ForceDefaults(false);
   root.add_tokenizer(tokenizer);
+  root.add_target_tokenizer(target);
+  root.add_generation(*generation);
   root.add_report_summary(summary);
   manifest::FinishManifestBuffer(builder, root.Finish());
   Status status = checkManifestLimits(builder.GetBufferPointer(), builder.GetSize());

@@ -34,6 +34,10 @@ struct ScratchSize {
   uint64_t perLongest = 0;
 };
 
+/// Writes a tokenizer into a manifest.
+using TokenizerWriter =
+    std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)>;
+
 /// What the graph does not know.
 struct ManifestInputs {
   /// In the order in which kernels have their symbols.
@@ -55,8 +59,9 @@ struct ManifestInputs {
   std::string producer;
   std::string precision;
   /// Writes the tokenizer; may be empty, for a model without one.
-  std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)>
-      tokenizer;
+  TokenizerWriter tokenizer;
+  /// Writes that of what the model generates; empty where it is the same.
+  TokenizerWriter targetTokenizer;
   /// Report::summary().
   std::vector<std::string> reportSummary;
 };

@@ -8,6 +8,9 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 
 using namespace mlir;
@@ -40,6 +43,69 @@ static Values transposeMatrix(const Values &matrix, int64_t rows, int64_t column
   return result;
 }
 
+/// Sines and cosines of (first + position) * 10000^(-i / steps), by turns or in halves.
+static Values sinusoids(ArrayRef<int64_t> shape, ArrayRef<int64_t> numbers, bool isSplit) {
+  const int64_t half = shape[1] / 2;
+  Values table(shape[0] * shape[1]);
+  for (int64_t i = 0; i < half; ++i) {
+    double rate = std::pow(10000.0, -double(i) / double(numbers[1]));
+    float *sine = table.data() + (isSplit ? i : 2 * i);
+    float *cosine = sine + (isSplit ? half : 1);
+    for (int64_t position = 0; position < shape[0]; ++position) {
+      double angle = double(numbers[0] + position) * rate;
+      sine[position * shape[1]] = float(std::sin(angle));
+      cosine[position * shape[1]] = float(std::cos(angle));
+    }
+  }
+  return table;
+}
+
+/// T5's bucket of a distance from query to key. In f32, as the checkpoints were trained.
+static int64_t relativeBucket(int64_t distance, int64_t buckets, bool isBidirectional,
+                              int64_t farthest) {
+  int64_t first = 0;
+  if (isBidirectional) {
+    buckets /= 2;
+    first = distance > 0 ? buckets : 0;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<int64_t>(-distance, 0);
+  }
+  int64_t exact = buckets / 2;
+  if (distance < exact) {
+    return first + distance;
+  }
+  auto spread = float(std::log(double(farthest) / double(exact)));
+  float part = std::log(float(distance) / float(exact)) / spread * float(buckets - exact);
+  // A distance for the last of few buckets may give no number: all of them are the last.
+  int64_t far = part < float(buckets - exact) ? int64_t(part) : buckets - exact - 1;
+  return first + exact + far;
+}
+
+/// [buckets, heads] to [heads, 2 * distance + 1].
+static Values spreadBuckets(const Values &table, ArrayRef<int64_t> shape,
+                            ArrayRef<int64_t> numbers) {
+  int64_t farthest = numbers[1];
+  int64_t columns = 2 * farthest + 1;
+  Values result(shape[1] * columns);
+  for (int64_t column = 0; column < columns; ++column) {
+    int64_t bucket = relativeBucket(column - farthest, shape[0], numbers[0] == 1, farthest);
+    for (int64_t head = 0; head < shape[1]; ++head) {
+      result[head * columns + column] = table[bucket * shape[1] + head];
+    }
+  }
+  return result;
+}
+
+/// What has no operands.
+static Values makeValues(transformer::ParameterExpressionAttr expression, RankedTensorType type) {
+  if (expression.getKind() == transformer::ExpressionKind::Zeros) {
+    return Values(type.getNumElements(), 0.0f);
+  }
+  bool isSplit = expression.getKind() == transformer::ExpressionKind::SinusoidSplit;
+  return sinusoids(type.getShape(), expression.getNumbers(), isSplit);
+}
+
 static transformer::ParameterOp lookup(ModuleOp module, FlatSymbolRefAttr symbol) {
   return module.lookupSymbol<transformer::ParameterOp>(symbol.getAttr());
 }
@@ -47,12 +113,13 @@ static transformer::ParameterOp lookup(ModuleOp module, FlatSymbolRefAttr symbol
 static Result<Values> evaluateExpression(ModuleOp module, transformer::ParameterOp parameter,
                                          const ParameterSource &source) {
   transformer::ParameterExpressionAttr expression = *parameter.getExpression();
-  if (expression.getKind() == transformer::ExpressionKind::Zeros) {
-    return Values(parameter.getTensorType().getNumElements(), 0.0f);
+  RankedTensorType type = parameter.getTensorType();
+  if (expression.getOperands().empty()) {
+    return makeValues(expression, type);
   }
   if (expression.getKind() == transformer::ExpressionKind::Concat) {
     Values all;
-    all.reserve(parameter.getTensorType().getNumElements());
+    all.reserve(type.getNumElements());
     for (FlatSymbolRefAttr operand : expression.getOperands()) {
       HEDDLE_ASSIGN(Values part, evaluateParameter(module, lookup(module, operand), source));
       all.insert(all.end(), part.begin(), part.end());
@@ -67,6 +134,13 @@ static Result<Values> evaluateExpression(ModuleOp module, transformer::Parameter
     return packPanels(values, shape[0], shape[1]);
   case transformer::ExpressionKind::Transpose:
     return transposeMatrix(values, shape[0], shape[1]);
+  case transformer::ExpressionKind::RelativeBuckets:
+    return spreadBuckets(values, shape, expression.getNumbers());
+  case transformer::ExpressionKind::Rows: {
+    int64_t row = ShapedType::getNumElements(shape.drop_front());
+    auto first = values.begin() + expression.getNumbers()[0] * row;
+    return Values(first, first + type.getNumElements());
+  }
   default: // Reshape: the same values in the same order.
     return values;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A mask is known when it is a mask operation and what it hides stays hidden.
+/// A mask is known when it is a mask operation and what it hides stays hidden; a bias when it is
+/// one by distance.
 #include "compiler/Transforms/AttentionMasks.h"
 
 #include "compiler/Report/Report.h"
@@ -37,19 +38,34 @@ LogicalResult AttentionMasks::addSelection(SelectOp select, double after) {
   return addMask(select.getMask(), select.getHidden().convertToFloat(), after);
 }
 
-LogicalResult AttentionMasks::addBias(Value bias, double after) {
-  if (auto masked = bias.getDefiningOp<MaskBiasOp>()) {
+LogicalResult AttentionMasks::addBias(Value added, double after) {
+  if (auto masked = added.getDefiningOp<MaskBiasOp>()) {
     return addMask(masked.getMask(), masked.getHidden().convertToFloat(), after);
   }
-  if (auto scale = bias.getDefiningOp<ScaleOp>()) {
+  if (auto scale = added.getDefiningOp<ScaleOp>()) {
     return addBias(scale.getInput(), after * scale.getFactor().convertToFloat());
   }
-  if (auto add = bias.getDefiningOp<AddOp>()) {
+  if (auto add = added.getDefiningOp<AddOp>()) {
     return success(succeeded(addBias(add.getLhs(), after)) &&
                    succeeded(addBias(add.getRhs(), after)));
   }
-  return decline("something other than a mask is added to the scores (" + describeProducer(bias) +
+  if (auto distances = added.getDefiningOp<RelativeBiasOp>()) {
+    return addDistances(distances, after);
+  }
+  return decline("something other than a mask is added to the scores (" + describeProducer(added) +
                  ")");
+}
+
+LogicalResult AttentionMasks::addDistances(RelativeBiasOp distances, double after) {
+  if (bias) {
+    return decline("two biases by distance are added to the scores");
+  }
+  // The fused operation adds it last: the table would have to be multiplied.
+  if (after != 1.0) {
+    return decline("a factor of " + printNumber(after) + " follows the bias by distance");
+  }
+  bias = distances;
+  return success();
 }
 
 LogicalResult AttentionMasks::addMask(Value mask, double hidden, double after) {
@@ -78,6 +94,9 @@ LogicalResult AttentionMasks::checkSegments(ValueRange segments) {
     if (mask.getQueries() != segments[0] || mask.getKeys() != segments[1]) {
       return decline("the mask is that of other segments than the scores");
     }
+  }
+  if (bias && (bias.getQueries() != segments[0] || bias.getKeys() != segments[1])) {
+    return decline("the bias by distance is that of other segments than the scores");
   }
   return success();
 }

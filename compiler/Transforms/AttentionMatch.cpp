@@ -28,6 +28,26 @@ Order through(TransposeOp transpose, const Order &order) {
   return {permutation[order[0]], permutation[order[1]], permutation[order[2]]};
 }
 
+/// The scores of a sum, and what is added to them: a bias by distance may stand on either side.
+std::pair<Value, Value> summandsOf(AddOp add) {
+  if (add.getLhs().getDefiningOp<RelativeBiasOp>()) {
+    return {add.getRhs(), add.getLhs()};
+  }
+  return {add.getLhs(), add.getRhs()};
+}
+
+/// The users of a value but the end of the function: a result is computed beside, where a caller
+/// asks for it.
+SmallVector<Operation *> readersOf(Value value) {
+  SmallVector<Operation *> readers;
+  for (Operation *user : value.getUsers()) {
+    if (!user->hasTrait<OpTrait::IsTerminator>()) {
+      readers.push_back(user);
+    }
+  }
+  return readers;
+}
+
 class AttentionMatcher {
 public:
   AttentionMatcher(SoftmaxOp softmax, std::string &reason) : masks(reason), reason(reason) {
@@ -105,7 +125,7 @@ LogicalResult AttentionMatcher::matchScores() {
         return failure();
       }
       current = isa<SelectOp>(producer) ? cast<SelectOp>(producer).getScores()
-                                        : cast<AddOp>(producer).getLhs();
+                                        : summandsOf(cast<AddOp>(producer)).first;
     } else if (auto contract = dyn_cast<ContractOp>(producer)) {
       match.scores = contract;
       return matchScoreAxes(order);
@@ -126,7 +146,7 @@ LogicalResult AttentionMatcher::matchMasked(Operation *masked, const Order &orde
   if (auto select = dyn_cast<SelectOp>(masked)) {
     return masks.addSelection(select, match.scale);
   }
-  return masks.addBias(cast<AddOp>(masked).getRhs(), match.scale);
+  return masks.addBias(summandsOf(cast<AddOp>(masked)).second, match.scale);
 }
 
 LogicalResult AttentionMatcher::matchScoreAxes(const Order &order) {
@@ -188,6 +208,7 @@ LogicalResult AttentionMatcher::matchSegments() {
     return decline("the softmax is over the keys of other segments than the scores");
   }
   match.visibility = masks.getVisibility();
+  match.bias = masks.getBias();
   return masks.checkSegments(segments);
 }
 
@@ -199,12 +220,13 @@ LogicalResult AttentionMatcher::matchWeighted() {
     if (current.use_empty()) {
       return decline("nothing uses the probabilities");
     }
-    Operation *user = *current.getUsers().begin();
+    SmallVector<Operation *> readers = readersOf(current);
+    Operation *user = readers.empty() ? *current.getUsers().begin() : readers.front();
     // Of several users the contraction is not the one to name.
-    for (Operation *other : current.getUsers()) {
+    for (Operation *other : readers) {
       user = isa<ContractOp>(other) ? other : user;
     }
-    if (failed(checkSingleUse(current, user, "the probabilities"))) {
+    if (readers.size() > 1 && failed(checkSingleUse(current, user, "the probabilities"))) {
       return failure();
     }
     if (auto scale = dyn_cast<ScaleOp>(user)) {

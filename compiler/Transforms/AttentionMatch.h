@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finding softmax(scale * Q K^T + mask) V around a softmax, whatever its spelling.
+/// Finding softmax(scale * Q K^T + bias + mask) V around a softmax, whatever its spelling.
 ///
 /// Axes are compared by what they do, never by their letters or their order: the softmax's first
 /// axis is the query row, its second the head, its third the key; the axis that Q and K share and
@@ -29,7 +29,8 @@ struct AttentionOperand {
 struct AttentionMatch {
   transformer::SoftmaxOp softmax;
   transformer::ContractOp scores;
-  /// The contraction of probabilities and values, whose result is replaced.
+  /// The contraction of probabilities and values, whose result is replaced. The probabilities may
+  /// be a result of the function as well: what computes them then stays beside.
   transformer::ContractOp weighted;
   AttentionOperand query;
   AttentionOperand key;
@@ -42,6 +43,8 @@ struct AttentionMatch {
   /// The product of all factors on probabilities and values: it is applied to the result.
   double resultScale = 1.0;
   transformer::Visibility visibility = transformer::Visibility::All;
+  /// The table of biases by distance; null if there is none.
+  mlir::FlatSymbolRefAttr bias;
   /// Axis i of the result of `weighted` is axis `resultOrder[i]` of [t, h, d].
   std::array<int64_t, 3> resultOrder = {0, 1, 2};
 };

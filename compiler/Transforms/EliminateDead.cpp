@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Drops operations whose results nothing needs, then parameters that neither an operation nor the
+/// Drops operations whose results nothing needs, caches that an entry neither reads nor appends to,
+/// then parameters that neither an operation nor the
 /// expression of a needed parameter names: their tensors do not enter the binary.
 ///
 /// Pinned by tests/compiler/Transforms/eliminate-dead.mlir.
@@ -9,6 +10,7 @@
 #include "compiler/Transforms/DerivedParameters.h"
 #include "compiler/Transforms/OperationCost.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -34,6 +36,20 @@ void eraseOperations(ModuleOp module) {
       op->erase();
     }
   });
+}
+
+/// What an entry has appended to is a result of it, and stays.
+void eraseCaches(ModuleOp module) {
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    for (int64_t number = int64_t(entry.getNumArguments()) - 1; number >= 0; --number) {
+      BlockArgument argument = entry.getArgument(number);
+      if (isa<CacheType>(argument.getType()) && argument.use_empty()) {
+        reportTaken(argument.getLoc(), passName, "a cache of @" + entry.getSymName());
+        // Fails only for types with more to them than arguments.
+        (void)entry.eraseArgument(number);
+      }
+    }
+  }
 }
 
 void eraseParameters(ModuleOp module) {
@@ -74,6 +90,7 @@ struct EliminateDeadPass : impl::EliminateDeadPassBase<EliminateDeadPass> {
 
   void runOnOperation() override {
     eraseOperations(getOperation());
+    eraseCaches(getOperation());
     eraseParameters(getOperation());
   }
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes softmax(scale * Q K^T + mask) V, however it is spelt, as one operation on merged rows.
-/// Every softmax is a candidate; AttentionMatch says which are attention, and why others are not.
+/// Writes softmax(scale * Q K^T + bias + mask) V, however it is spelt, as one operation on merged
+/// rows. Every softmax is a candidate; AttentionMatch says which are attention, and why others are
+/// not.
 ///
 /// Before:
 ///   %qh = transformer.split_heads %q                    // [t, h, d]; the same for k and v
@@ -49,7 +50,8 @@ std::string summarise(const AttentionMatch &match) {
     sizes += " (values " + std::to_string(match.valueSize) + ")";
   }
   return std::to_string(match.heads) + " heads of " + sizes + ", scale " +
-         printNumber(match.scale) + ", " + stringifyVisibility(match.visibility).str();
+         printNumber(match.scale) + ", " + stringifyVisibility(match.visibility).str() +
+         (match.bias ? ", bias @" + match.bias.getValue().str() : "");
 }
 
 void fuse(const AttentionMatch &match) {
@@ -68,7 +70,7 @@ void fuse(const AttentionMatch &match) {
       AttentionOp::create(builder, location, value.getType(), query, key, value, segments[0],
                           segments[1], builder.getI64IntegerAttr(match.heads),
                           builder.getF32FloatAttr(static_cast<float>(match.scale)),
-                          VisibilityAttr::get(builder.getContext(), match.visibility));
+                          VisibilityAttr::get(builder.getContext(), match.visibility), match.bias);
   if (match.resultScale != 1.0) {
     result = ScaleOp::create(builder, location, result,
                              builder.getF32FloatAttr(static_cast<float>(match.resultScale)));

@@ -15,8 +15,10 @@
 ///   %n = transformer.embed [@word, @segment, @position] ids(%ids, %types) positions(%rows)
 ///            {norm_weight = @weight, norm_bias = @bias, epsilon = ..., position_offsets = [0]}
 ///
-/// Tables are summed left to right as written, those by position last. BERT writes them so; any
-/// other order or nesting changes the rounding, by a unit in the last place for each table.
+/// A look-up by ids may be multiplied by a number, as "Attention is all you need" does: it becomes
+/// one of `scales`. Tables are summed left to right as written, those by position last. BERT writes
+/// them so; any other order or nesting changes the rounding, by a unit in the last place for each
+/// table.
 /// Pinned by tests/compiler/Transforms/fuse-embedding.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
@@ -39,6 +41,23 @@ namespace {
 
 constexpr llvm::StringLiteral passName = "fuse-embedding";
 
+/// Rows of a table, multiplied by a number.
+struct LookUp {
+  GatherOp gather;
+  float scale = 1.0F;
+};
+
+/// The look-up that `value` is; without a gather if it is none.
+LookUp lookUpOf(Value value) {
+  if (auto scale = value.getDefiningOp<ScaleOp>()) {
+    // Zero would be a table nobody reads: that is not for this pass to say.
+    bool isFactor = scale.getInput().hasOneUse() && scale.getFactor().isNonZero();
+    return {isFactor ? scale.getInput().getDefiningOp<GatherOp>() : GatherOp(),
+            scale.getFactor().convertToFloat()};
+  }
+  return {value.getDefiningOp<GatherOp>()};
+}
+
 /// Whether `value` is a look-up or a sum of nothing but look-ups, used once.
 bool isLookUps(Value value) {
   if (!value.hasOneUse()) {
@@ -47,42 +66,49 @@ bool isLookUps(Value value) {
   if (auto add = value.getDefiningOp<AddOp>()) {
     return isLookUps(add.getLhs()) && isLookUps(add.getRhs());
   }
-  return value.getDefiningOp<GatherOp>() != nullptr;
+  return lookUpOf(value).gather != nullptr;
 }
 
 /// The look-ups of a sum, left to right.
-void collectLookUps(Value value, SmallVectorImpl<GatherOp> &lookUps) {
+void collectLookUps(Value value, SmallVectorImpl<LookUp> &lookUps) {
   if (auto add = value.getDefiningOp<AddOp>()) {
     collectLookUps(add.getLhs(), lookUps);
     collectLookUps(add.getRhs(), lookUps);
     return;
   }
-  lookUps.push_back(value.getDefiningOp<GatherOp>());
+  lookUps.push_back(lookUpOf(value));
 }
 
 /// The operands of an embed operation.
 struct Tables {
   SmallVector<Attribute> tables;
   SmallVector<Value> ids;
+  /// One factor for each of the ids; empty if all are 1.
+  SmallVector<float> scales;
   /// The segments whose rows are numbered, and the number of the first row for each table.
   Value rows;
   SmallVector<int64_t> offsets;
 };
 
-Tables arrange(ArrayRef<GatherOp> lookUps) {
+Tables arrange(ArrayRef<LookUp> lookUps) {
   Tables result;
   SmallVector<Attribute> byPosition;
-  for (GatherOp lookUp : lookUps) {
+  for (auto [lookUp, scale] : lookUps) {
     auto positions = lookUp.getIds().getDefiningOp<PositionsOp>();
-    // One operation numbers the rows of one value: positions of others are ids like any.
-    if (positions && (!result.rows || result.rows == positions.getRows())) {
+    // One operation numbers the rows of one value: positions of others are ids like any, and so are
+    // those whose rows have a factor.
+    if (positions && scale == 1.0F && (!result.rows || result.rows == positions.getRows())) {
       result.rows = positions.getRows();
       result.offsets.push_back(positions.getOffset());
       byPosition.push_back(lookUp.getTableAttr());
     } else {
       result.ids.push_back(lookUp.getIds());
+      result.scales.push_back(scale);
       result.tables.push_back(lookUp.getTableAttr());
     }
+  }
+  if (llvm::all_of(result.scales, [](float scale) { return scale == 1.0F; })) {
+    result.scales.clear();
   }
   result.tables.append(byPosition);
   return result;
@@ -90,20 +116,22 @@ Tables arrange(ArrayRef<GatherOp> lookUps) {
 
 /// `sum` is an addition of look-ups, or the look-up before `norm`; `norm` may be null.
 void fuse(Operation *sum, LayerNormOp norm) {
-  SmallVector<GatherOp> lookUps;
+  SmallVector<LookUp> lookUps;
   collectLookUps(sum->getResult(0), lookUps);
   Tables tables = arrange(lookUps);
   Operation *root = norm ? norm.getOperation() : sum;
   OpBuilder builder(root);
   SmallVector<Location> locations;
-  for (GatherOp lookUp : lookUps) {
-    locations.push_back(lookUp.getLoc());
+  int64_t factors = 0;
+  for (auto [gather, scale] : lookUps) {
+    locations.push_back(gather.getLoc());
+    factors += scale == 1.0F ? 0 : 1;
   }
   locations.push_back(root->getLoc());
   Location location = FusedLoc::get(root->getContext(), locations);
   auto type = cast<RankedTensorType>(root->getResult(0).getType());
   // Every intermediate result was written once and read once.
-  int64_t intermediates = 2 * int64_t(lookUps.size()) - 1 + (norm ? 1 : 0) - 1;
+  int64_t intermediates = 2 * int64_t(lookUps.size()) - 1 + factors + (norm ? 1 : 0) - 1;
   reportTaken(
       location, passName,
       Twine(lookUps.size()) + " tables of " + Twine(type.getDimSize(1)) +
@@ -111,8 +139,9 @@ void fuse(Operation *sum, LayerNormOp norm) {
       {.activationBytesPerToken = intermediates * 2 * type.getDimSize(1) * int64_t(sizeof(float))});
   auto embed = EmbedOp::create(
       builder, location, type, builder.getArrayAttr(tables.tables), tables.ids, tables.rows,
-      builder.getDenseI64ArrayAttr(tables.offsets), norm ? norm.getWeightAttr() : nullptr,
-      norm ? norm.getBiasAttr() : nullptr, norm ? norm.getEpsilonAttr() : nullptr);
+      builder.getDenseI64ArrayAttr(tables.offsets), builder.getDenseF32ArrayAttr(tables.scales),
+      norm ? norm.getWeightAttr() : nullptr, norm ? norm.getBiasAttr() : nullptr,
+      norm ? norm.getEpsilonAttr() : nullptr);
   root->getResult(0).replaceAllUsesWith(embed);
   eraseUnused(root);
 }
@@ -128,7 +157,7 @@ std::string describeObstacle(AddOp sum, Value summand) {
   if (!producer) {
     return "a summand is an argument of the function";
   }
-  if (isa<GatherOp>(producer)) {
+  if (lookUpOf(summand).gather) {
     for (Operation *user : summand.getUsers()) {
       if (user != sum) {
         return "a look-up has a second user (" + describe(user) + ")";
@@ -155,7 +184,7 @@ void classify(AddOp add, SmallVectorImpl<Root> &roots) {
   // What is added to a sum of look-ups has nothing to do with it; a bare look-up is a candidate.
   Value other = left ? add.getRhs() : add.getLhs();
   Value lookUp = left ? add.getLhs() : add.getRhs();
-  if (lookUp.getDefiningOp<GatherOp>()) {
+  if (lookUpOf(lookUp).gather) {
     reportDeclined(add.getLoc(), passName, "not fused: " + describeObstacle(add, other));
   }
 }
@@ -169,9 +198,9 @@ struct FuseEmbeddingPass : impl::FuseEmbeddingPassBase<FuseEmbeddingPass> {
     getOperation().walk([&](Operation *op) {
       if (auto add = dyn_cast<AddOp>(op)) {
         classify(add, roots);
-      } else if (auto gather = dyn_cast<GatherOp>(op)) {
-        if (LayerNormOp norm = normOf(gather.getResult())) {
-          roots.emplace_back(gather, norm);
+      } else if (isa<GatherOp, ScaleOp>(op) && lookUpOf(op->getResult(0)).gather) {
+        if (LayerNormOp norm = normOf(op->getResult(0))) {
+          roots.emplace_back(op, norm);
         }
       }
     });

@@ -12,10 +12,11 @@
 ///   @key.bias) %qk = transformer.linear %x, @query_key.weight, @query_key.bias %q =
 ///   transformer.columns %qk from 0 %k = transformer.columns %qk from 384
 ///
-/// It pays when what follows reads columns of wider rows in place, which attention does: the rows
-/// are then read once, and one large product keeps more threads busy than several small ones. Any
-/// other user would have been the epilogue of its own map, or would need its columns copied out;
-/// such a map stays as it is. Pinned by tests/compiler/Transforms/fuse-projections.mlir.
+/// It pays when what follows reads columns of wider rows in place, which attention and appending to
+/// a cache do: the rows are then read once, and one large product keeps more threads busy than
+/// several small ones. Any other user would have been the epilogue of its own map, or would need
+/// its columns copied out; such a map stays as it is. Pinned by
+/// tests/compiler/Transforms/fuse-projections.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/DerivedParameters.h"
@@ -34,9 +35,11 @@ namespace heddle {
 namespace {
 
 constexpr llvm::StringLiteral passName = "fuse-projections";
+constexpr size_t mostNamesJoined = 4;
 
 /// `self.query.weight` and `self.key.weight` give `self.query_key.weight`: the common dotted
-/// beginning and end once, what differs between them joined. Always an identifier without quotes.
+/// beginning and end once, what differs between them joined, of many only the first and the last.
+/// Always an identifier without quotes.
 std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
   SmallVector<SmallVector<StringRef>> names;
   size_t shortest = SIZE_MAX;
@@ -61,6 +64,10 @@ std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
   for (ArrayRef<StringRef> name : names) {
     middle.push_back(llvm::join(name.drop_front(before).drop_back(after), "."));
   }
+  // Those of all layers of a decoder read the same rows: the first and the last say which.
+  if (middle.size() > mostNamesJoined) {
+    middle = {middle.front(), "to", middle.back()};
+  }
   SmallVector<std::string> parts;
   for (StringRef part : first.take_front(before)) {
     parts.push_back(part.str());
@@ -77,7 +84,7 @@ Operation *findCopyingUser(LinearOp linear) {
   Operation *found = nullptr;
   for (Operation *user : linear->getUsers()) {
     // Users are listed last first: the one that stays is the first of the program.
-    found = isa<AttentionOp>(user) ? found : user;
+    found = isa<AttentionOp, AppendOp>(user) ? found : user;
   }
   return found;
 }

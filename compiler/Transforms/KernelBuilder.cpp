@@ -30,8 +30,8 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
   auto kernel =
       KernelOp::create(kernelBuilder, location, parts.stem, type, parts.computes, parts.norm);
   // A nest maps the elements of its inputs; every other kernel the value it computed.
-  size_t arguments =
-      isa<NestAttr>(parts.computes) ? parts.inputs.size() : 1 + parts.elementwise.size();
+  auto nest = dyn_cast<NestAttr>(parts.computes);
+  size_t arguments = nest ? nest.getNumInputs() : 1 + parts.elementwise.size();
   SmallVector<Type> argumentTypes(arguments, builder.getF32Type());
   SmallVector<Location> argumentLocations(arguments, location);
   Block *block =
@@ -42,6 +42,17 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
   StringAttr symbol = symbols.insert(kernel, Block::iterator(graph));
   return DispatchOp::create(builder, location, parts.result, FlatSymbolRefAttr::get(symbol),
                             operands, SizeAttr());
+}
+
+/// The cache whose positions the keys of scores are: what gives them reads it. Null for rows.
+static Value keysOf(Value scores) {
+  auto dispatch = scores.getDefiningOp<DispatchOp>();
+  if (!dispatch) {
+    return {};
+  }
+  auto isCache = [](Value input) { return isa<CacheType>(input.getType()); };
+  auto found = llvm::find_if(dispatch.getInputs(), isCache);
+  return found == dispatch.getInputs().end() ? Value() : *found;
 }
 
 DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location location, Value source) {
@@ -55,21 +66,26 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
     parts.computes = RowsAttr::get(builder.getContext(), type.getWidth());
   } else {
     std::string axes = axesOf(type);
+    Value keys = type.hasSymbol(BufferType::kLongest) ? keysOf(source) : Value();
     parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes + "->" + axes),
-                                   ReductionKind::None, FloatAttr());
+                                   ReductionKind::None, FloatAttr(), /*relative=*/false,
+                                   /*keysFrom=*/static_cast<bool>(keys));
+    if (keys) {
+      parts.inputs.push_back(keys);
+    }
   }
   return createDispatch(builder, symbols, location, parts);
 }
 
 StringRef familyName(Attribute computes) {
   return llvm::TypeSwitch<Attribute, StringRef>(computes)
-      .Case<AttentionAttr, ContractAttr, GatherAttr, NestAttr, PoolAttr, RowsAttr>(
+      .Case<AppendAttr, AttentionAttr, ContractAttr, GatherAttr, NestAttr, PoolAttr, RowsAttr>(
           [](auto family) { return decltype(family)::getMnemonic(); });
 }
 
 std::string axesOf(BufferType type) {
-  // t, k and the letters before them in the alphabet that stay free of both.
-  constexpr llvm::StringLiteral constants = "hdefgijlmnopqrs";
+  // Neither t nor k, nor r, which is the axis of relative distances.
+  constexpr llvm::StringLiteral constants = "hdefgijlmnopqs";
   std::string axes;
   size_t used = 0;
   for (int64_t dimension : type.getShape()) {

@@ -25,9 +25,10 @@ struct KernelParts {
   llvm::SmallVector<mlir::Value> elementwise;
   /// Null: none.
   dataflow::NormAttr norm;
-  /// Weight and bias of a layer norm.
+  /// The weight of a norm, the bias of a layer norm.
   llvm::SmallVector<mlir::Value> normOperands;
-  dataflow::BufferType result;
+  /// A buffer; of append, the cache.
+  mlir::Type result;
 };
 
 /// Whether a buffer is rows of f32, [tokens or sequences, width]: what every fast kernel writes.
@@ -47,7 +48,7 @@ dataflow::DispatchOp createCopy(mlir::OpBuilder &builder, mlir::SymbolTable &sym
 llvm::StringRef familyName(mlir::Attribute computes);
 
 /// One letter for each dimension of a buffer, as loop nests name axes: `t` for rows, `k` for keys,
-/// h, d, e... for constants.
+/// h, d, e... for constants, never `r`.
 std::string axesOf(dataflow::BufferType type);
 
 } // namespace heddle

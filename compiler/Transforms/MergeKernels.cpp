@@ -41,6 +41,7 @@ std::string sizesOf(AttentionAttr attention) {
   if (attention.getValueSize() != attention.getKeySize()) {
     name += "x" + std::to_string(attention.getValueSize());
   }
+  name += attention.getBiasDistance() > 0 ? "_bias" : "";
   return attention.getCausal() ? name + "_causal" : name;
 }
 
@@ -59,12 +60,19 @@ std::string axesOf(NestAttr nest) {
   return nest.getCausal() ? name + "_causal" : name;
 }
 
-std::string sizesOf(Attribute computes) {
-  return llvm::TypeSwitch<Attribute, std::string>(computes)
+std::string sizesOf(KernelOp kernel) {
+  return llvm::TypeSwitch<Attribute, std::string>(kernel.getComputes())
+      .Case([&](AppendAttr) {
+        CacheType cache = kernel.getOperandCache(0);
+        return std::to_string(cache.getWidth()) + "_" +
+               stringifyCacheLayout(cache.getLayout()).str();
+      })
       .Case([](ContractAttr contract) {
         return llvm::formatv("{0}x{1}", contract.getN(), contract.getK()).str();
       })
-      .Case([](AttentionAttr attention) { return sizesOf(attention); })
+      .Case([&](AttentionAttr attention) {
+        return sizesOf(attention) + (kernel.getOperandCache(1) ? "_cached" : "");
+      })
       .Case([](NestAttr nest) { return axesOf(nest); })
       .Case([](PoolAttr pool) {
         return llvm::formatv("{0}_{1}", stringifyPoolKind(pool.getKind()), pool.getWidth()).str();
@@ -87,6 +95,28 @@ bool isRowElement(KernelOp kernel, Value value) {
 
 bool isConstant(Value value) { return value.getDefiningOp<arith::ConstantOp>() != nullptr; }
 
+/// Whether a product is x / (1 + exp(-x)).
+bool isSiluProduct(arith::MulFOp multiply) {
+  auto divide = multiply.getRhs().getDefiningOp<arith::DivFOp>();
+  auto sum = divide ? divide.getRhs().getDefiningOp<arith::AddFOp>() : arith::AddFOp();
+  auto exponential = sum ? sum.getRhs().getDefiningOp<math::ExpOp>() : math::ExpOp();
+  auto negated =
+      exponential ? exponential.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
+  return negated && negated.getOperand() == multiply.getLhs();
+}
+
+/// Whether an exponential is that of x / (1 + exp(-x)), rather than of the factor alone.
+bool isSilu(math::ExpOp exponential) {
+  return llvm::any_of(*exponential->getBlock(), [&](Operation &op) {
+    auto multiply = dyn_cast<arith::MulFOp>(op);
+    auto divide = multiply && isSiluProduct(multiply)
+                      ? multiply.getRhs().getDefiningOp<arith::DivFOp>()
+                      : arith::DivFOp();
+    return divide &&
+           divide.getRhs().getDefiningOp<arith::AddFOp>().getRhs() == exponential.getResult();
+  });
+}
+
 /// The word for one operation of an epilogue; empty if it is part of another word, or a bias.
 StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
   return llvm::TypeSwitch<Operation *, StringRef>(&op)
@@ -95,11 +125,15 @@ StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
         return tanh.getOperand().getDefiningOp<arith::MulFOp>() ? "gelu_new" : "tanh";
       })
       .Case([](arith::MaximumFOp) { return "relu"; })
+      .Case([](math::ExpOp exponential) { return isSilu(exponential) ? "silu" : "sigmoid"; })
       .Case([&](arith::AddFOp add) {
         return isRowElement(kernel, add.getLhs()) || isRowElement(kernel, add.getRhs()) ? "add"
                                                                                         : "";
       })
       .Case([&](arith::MulFOp multiply) {
+        if (isRowElement(kernel, multiply.getLhs()) || isRowElement(kernel, multiply.getRhs())) {
+          return isSiluProduct(multiply) ? "" : "multiply";
+        }
         return !hasGelu && (isConstant(multiply.getLhs()) || isConstant(multiply.getRhs()))
                    ? "scale"
                    : "";
@@ -109,7 +143,7 @@ StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
 
 /// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
 std::string describe(KernelOp kernel) {
-  std::string name = (familyName(kernel.getComputes()) + "_" + sizesOf(kernel.getComputes())).str();
+  std::string name = (familyName(kernel.getComputes()) + "_" + sizesOf(kernel)).str();
   Block &block = kernel.getEpilogue().front();
   bool hasGelu =
       llvm::any_of(block, [](Operation &op) { return isa<math::ErfOp, math::TanhOp>(op); });

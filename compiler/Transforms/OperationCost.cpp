@@ -29,7 +29,7 @@ int64_t flopsPerToken(Operation *operation) {
         return 2 * linear.getInput().getType().getDimSize(1) * width +
                (linear.getBias() ? width : 0);
       })
-      .Case<AddOp, ScaleOp, ActivateOp, LayerNormOp, NormalizeOp>(
+      .Case<AddOp, MultiplyOp, ScaleOp, ActivateOp, LayerNormOp, RmsNormOp, NormalizeOp>(
           [](Operation *elementWise) { return elementsPerRow(elementWise); })
       .Default([](Operation *) { return int64_t(0); });
 }

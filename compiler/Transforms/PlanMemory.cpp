@@ -17,8 +17,8 @@
 /// dataflow.graph @encode(...) attributes {arena = #dataflow.size<tokens = 9216>} {
 ///   %1 = dataflow.dispatch @contract_1152x384(%0, ...) at <tokens = 1536> : ...
 /// ```
-/// Results that the graph outputs lie in the caller's buffers. Tests:
-/// tests/compiler/Transforms/plan-memory.mlir
+/// Results that the graph outputs lie in the caller's buffers, caches in memory of their own.
+/// Tests: tests/compiler/Transforms/plan-memory.mlir
 #include "heddle/Abi.h"
 
 #include "compiler/Passes.h"
@@ -96,6 +96,9 @@ LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
   OpBuilder builder(output);
   for (OpOperand &operand : output->getOpOperands()) {
     Value value = operand.get();
+    if (isa<CacheType>(value.getType())) {
+      continue;
+    }
     auto dispatch = value.getDefiningOp<DispatchOp>();
     if (dispatch && written.insert(dispatch).second) {
       continue;
@@ -125,10 +128,10 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
         intervals[found->second].end = position;
       }
     }
-    if (llvm::is_contained(output->getOperands(), dispatch.getResult())) {
+    auto type = dyn_cast<BufferType>(dispatch.getResult().getType());
+    if (!type || llvm::is_contained(output->getOperands(), dispatch.getResult())) {
       continue;
     }
-    BufferType type = dispatch.getResult().getType();
     std::optional<Stretch> stretch = stretchOf(type);
     if (!stretch) {
       return dispatch.emitOpError("has a result ")

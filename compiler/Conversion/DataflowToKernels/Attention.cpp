@@ -8,7 +8,13 @@
 /// in blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,
 /// running sum, running product with V (Milakov & Gimelshein 2018). The blocks are fixed, so a
 /// row's bits depend on nothing but its own sequence.
+///
+/// Over a cache (heddle/Abi.h) the keys lie transposed already, in blocks of positions; all else is
+/// the same. A key that a row does not see has the weight zero and changes no bit of any number, so
+/// a row is the same computed alone, after a prefix in the cache, or with its prefix.
 #include "compiler/Conversion/DataflowToKernels/Emitters.h"
+
+#include "heddle/Abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,6 +40,8 @@ static constexpr int64_t kRowsTogether = 4;
 // the least lanes, so that numbers of its rows fit one vector.
 static constexpr int64_t kMostLanes = 16;
 static constexpr int64_t kMostRows = 8;
+// Queries of a small tile over a cache: the beams of a sentence.
+static constexpr int64_t kFewRows = 4;
 // Vectors of numbers of the rows in scratch.
 static constexpr int64_t kNumbers = 5;
 static constexpr float kLowest = std::numeric_limits<float>::lowest();
@@ -46,7 +54,12 @@ struct Attention {
   int64_t rows;         // queries of a tile
   int64_t valueVectors; // vectors of one row of V
   int64_t queryStride = 0, keyStride = 0, valueStride = 0, resultStride = 0;
+  // Keys and values are rows, or caches.
   Value result = {}, query = {}, key = {}, value = {};
+  CacheFields keyCache = {}, valueCache = {};
+  bool isCached = false;
+  Value bias = {};         // [heads][2 * biasDistance + 1], null: none
+  Value positions = {};    // [tokens], of a cache
   Value scores = {};       // [rows][kKeyBlock]
   Value accumulators = {}; // [rows][valueVectors * lanes]
   // Numbers of the rows, [kMostLanes] each: the running maximum and sum, what the block at hand
@@ -56,9 +69,28 @@ struct Attention {
   // Of the sequence and head at hand:
   Value firstRow = {}; // of the sequence
   Value keyCount = {};
-  Value pitch = {}; // keys rounded up to whole vectors
+  Value pitch = {};       // elements from one line of transposed keys to the next
+  Value keyBlocks = {};   // of a cache: the list of its blocks
+  Value valueBlocks = {}; // of a cache
+  Value head = {};
+
+  /// The position of a query in its sequence.
+  Value positionOf(Value row) const {
+    return isCached ? code.loadIndex(positions, row) : code.subtract(row, firstRow);
+  }
 };
 } // namespace
+
+// The transposed keys from number `position` of the sequence on, a multiple of the lanes.
+static Value keysFrom(Attention &a, Value position) {
+  VectorCode &code = a.code;
+  if (!a.isCached) {
+    return code.at(a.keysTransposed, position);
+  }
+  Value block = a.keyCache.blockAt(code, a.keyBlocks, position);
+  Value head = code.at(block, code.multiply(a.head, a.computes.getKeySize() * HEDDLE_BLOCK));
+  return code.at(head, code.remainder(position, HEDDLE_BLOCK));
+}
 
 // Whole vectors that cover the keys.
 static Value roundUpKeys(Attention &a, Value keys) {
@@ -92,10 +124,10 @@ static SmallVector<Value> transposeSquare(VectorCode &code, SmallVector<Value> r
 
 // keysTransposed[d][j] = K[firstRow + j][head * keySize + d]. Rows past the last repeat it: their
 // scores are masked.
-static void transposeKeys(Attention &a, Value head) {
+static void transposeKeys(Attention &a) {
   VectorCode &code = a.code;
   int64_t size = a.computes.getKeySize();
-  Value keys = code.at(a.key, code.multiply(head, size));
+  Value keys = code.at(a.key, code.multiply(a.head, size));
   Value lastRow = code.add(a.firstRow, code.subtract(a.keyCount, code.integer(1)));
   code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
     SmallVector<Value> rows;
@@ -118,34 +150,54 @@ static void transposeKeys(Attention &a, Value head) {
   });
 }
 
-// Products of one register tile: rows of queries times some vectors of keys from `keys` on.
-static SmallVector<Value> scoreTile(Attention &a, ArrayRef<Value> queries, Value keys,
-                                    int64_t vectors) {
+// Products of one register tile: rows of queries times vectors of keys, each of which begins where
+// `keys` says.
+static SmallVector<Value> scoreTile(Attention &a, ArrayRef<Value> queries, ArrayRef<Value> keys) {
   VectorCode &code = a.code;
+  auto vectors = static_cast<int64_t>(keys.size());
   int64_t size = a.computes.getKeySize(), unroll = size % 4 == 0 ? 4 : 1;
   SmallVector<Value> sums(a.rows * vectors, code.splat(0));
-  return code.loop(
-      code.integer(0), code.integer(size), unroll, sums, [&](Value first, ValueRange carried) {
-        SmallVector<Value> next(carried);
-        for (int64_t u = 0; u < unroll; ++u) {
-          Value d = code.add(first, u), line = code.at(keys, code.multiply(d, a.pitch));
-          SmallVector<Value> loaded;
-          for (int64_t v = 0; v < vectors; ++v) {
-            loaded.push_back(code.loadVector(code.at(line, v * code.lanes)));
-          }
-          for (int64_t r = 0; r < a.rows; ++r) {
-            Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
-            for (int64_t v = 0; v < vectors; ++v) {
-              Value &sum = next[r * vectors + v];
-              sum = code.fma(q, loaded[v], sum);
-            }
-          }
-        }
-        return next;
-      });
+  return code.loop(code.integer(0), code.integer(size), unroll, sums,
+                   [&](Value first, ValueRange carried) {
+                     SmallVector<Value> next(carried);
+                     for (int64_t u = 0; u < unroll; ++u) {
+                       Value d = code.add(first, u), line = code.multiply(d, a.pitch);
+                       SmallVector<Value> loaded;
+                       for (Value start : keys) {
+                         loaded.push_back(code.loadVector(code.at(start, line)));
+                       }
+                       for (int64_t r = 0; r < a.rows; ++r) {
+                         Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
+                         for (int64_t v = 0; v < vectors; ++v) {
+                           Value &sum = next[r * vectors + v];
+                           sum = code.fma(q, loaded[v], sum);
+                         }
+                       }
+                     }
+                     return next;
+                   });
 }
 
-// scores[r][j] = scale * log2(e) * (Q[r] . K[j]) for the `count` keys from firstKey on, lowest
+// scores[r][j] = log2(e) * bias[head][j - position of row r], for `count` keys from firstKey on.
+static void emitBias(Attention &a, ArrayRef<Value> rows, Value firstKey, Value count) {
+  VectorCode &code = a.code;
+  int64_t distance = a.computes.getBiasDistance(), width = 2 * distance + 1;
+  Value table = code.at(a.bias, code.multiply(a.head, width));
+  for (int64_t r = 0; r < a.rows; ++r) {
+    // Distances are shifted so that none is negative.
+    Value first = code.add(code.subtract(firstKey, a.positionOf(rows[r])), distance);
+    code.loop(code.integer(0), count, 1, [&](Value j) {
+      Value index = code.larger(code.add(first, j), code.integer(0));
+      index = code.smaller(index, code.integer(width - 1));
+      Value bias = code.loadScalar(code.at(table, index));
+      Value scaled = code.multiplyFloat(bias, code.number(static_cast<float>(M_LOG2E)));
+      code.storeScalar(scaled, code.at(a.scores, code.add(j, r * kKeyBlock)));
+    });
+  }
+}
+
+// scores[r][j] = scale * log2(e) * (Q[r] . K[j]), plus what is there if there is a bias, for the
+// `count` keys from firstKey on, lowest
 // where row r does not see key j: it sees `limits[r]` keys of this block. Returns the maximum of
 // each row, lane by lane.
 static SmallVector<Value> emitScores(Attention &a, ArrayRef<Value> queries, Value firstKey,
@@ -154,14 +206,20 @@ static SmallVector<Value> emitScores(Attention &a, ArrayRef<Value> queries, Valu
   float scale = a.computes.getScale().getValue().convertToFloat();
   Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
   auto tile = [&](Value j, ValueRange carried, int64_t vectors) {
-    Value keys = code.at(a.keysTransposed, code.add(firstKey, j));
-    SmallVector<Value> sums = scoreTile(a, queries, keys, vectors), next(carried);
+    SmallVector<Value> keys, next(carried);
+    for (int64_t v = 0; v < vectors; ++v) {
+      keys.push_back(keysFrom(a, code.add(code.add(firstKey, j), v * code.lanes)));
+    }
+    SmallVector<Value> sums = scoreTile(a, queries, keys);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value first = code.add(j, v * code.lanes);
-        Value score = code.multiplyFloat(sums[r * vectors + v], factor);
+        Value place = code.at(a.scores, code.add(first, r * kKeyBlock));
+        Value product = sums[r * vectors + v];
+        Value score = a.bias ? code.fma(product, factor, code.loadVector(place))
+                             : code.multiplyFloat(product, factor);
         score = code.keepBelow(score, first, limits[r], kLowest);
-        code.storeVector(score, code.at(a.scores, code.add(first, r * kKeyBlock)));
+        code.storeVector(score, place);
         next[r] = code.maximum(score, next[r]);
       }
     }
@@ -225,9 +283,39 @@ static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count) 
   code.storeVector(sums, a.sums);
 }
 
+// Calls `key(j, line, carried)` for the `count` keys from firstKey on, `line` being V[firstKey + j]
+// of the head at hand.
+static SmallVector<Value>
+overValues(Attention &a, Value firstKey, Value count, SmallVector<Value> carried,
+           function_ref<SmallVector<Value>(Value j, Value line, ValueRange carried)> key) {
+  VectorCode &code = a.code;
+  Value column = code.multiply(a.head, a.computes.getValueSize());
+  if (!a.isCached) {
+    Value values = code.at(code.at(a.value, column),
+                           code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
+    auto lineOf = [&](Value j) { return code.at(values, code.multiply(j, a.valueStride)); };
+    Value pairs = code.multiply(code.divide(count, 2), 2);
+    carried = code.loop(code.integer(0), pairs, 2, carried, [&](Value j, ValueRange sums) {
+      Value second = code.add(j, 1);
+      return key(second, lineOf(second), key(j, lineOf(j), sums));
+    });
+    return code.loop(pairs, count, 1, carried,
+                     [&](Value j, ValueRange sums) { return key(j, lineOf(j), sums); });
+  }
+  return code.loop(
+      code.integer(0), count, HEDDLE_BLOCK, carried, [&](Value first, ValueRange outer) {
+        Value block = a.valueCache.blockAt(code, a.valueBlocks, code.add(firstKey, first));
+        Value values = code.at(block, column);
+        Value inBlock = code.smaller(code.subtract(count, first), code.integer(HEDDLE_BLOCK));
+        return code.loop(code.integer(0), inBlock, 1, outer, [&](Value j, ValueRange sums) {
+          return key(code.add(first, j), code.at(values, code.multiply(j, a.valueStride)), sums);
+        });
+      });
+}
+
 // accumulators[r][:] = accumulators[r][:] * correction[r] + sum over j of weight[r][j] V[j][:], for
 // as many vectors of V as fit the registers at a time.
-static void emitValues(Attention &a, Value values, Value count) {
+static void emitValues(Attention &a, Value firstKey, Value count) {
   VectorCode &code = a.code;
   int64_t size = a.computes.getValueSize(), pitch = a.valueVectors * code.lanes;
   int64_t group = std::min(a.valueVectors, kScoreVectors);
@@ -241,8 +329,7 @@ static void emitValues(Attention &a, Value values, Value count) {
         sums.push_back(code.multiplyFloat(code.loadVector(place), correction));
       }
     }
-    auto key = [&](Value j, ValueRange carried) {
-      Value line = code.at(values, code.multiply(j, a.valueStride));
+    auto key = [&](Value j, Value line, ValueRange carried) {
       Value weights = code.at(a.scores, j);
       SmallVector<Value> next(carried), loaded;
       for (int64_t v = 0; v < vectors; ++v) {
@@ -257,11 +344,7 @@ static void emitValues(Attention &a, Value values, Value count) {
       }
       return next;
     };
-    Value pairs = code.multiply(code.divide(count, 2), 2);
-    sums = code.loop(code.integer(0), pairs, 2, sums, [&](Value j, ValueRange carried) {
-      return key(code.add(j, 1), key(j, carried));
-    });
-    sums = code.loop(pairs, count, 1, sums, key);
+    sums = overValues(a, firstKey, count, sums, key);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value place = code.at(a.accumulators, r * pitch + (v0 + v) * code.lanes);
@@ -284,10 +367,10 @@ static void resetTile(Attention &a) {
 }
 
 // result[row][head] = accumulators / sum.
-static void storeTile(Attention &a, Value row, Value count, Value head) {
+static void storeTile(Attention &a, Value row, Value count) {
   VectorCode &code = a.code;
   int64_t size = a.computes.getValueSize();
-  Value result = code.at(a.result, code.multiply(head, size));
+  Value result = code.at(a.result, code.multiply(a.head, size));
   code.loop(code.integer(0), count, 1, [&](Value r) {
     Value sum = code.loadScalar(code.at(a.sums, r));
     Value factor = code.broadcast(code.divideFloat(code.number(1.0f), sum));
@@ -302,35 +385,79 @@ static void storeTile(Attention &a, Value row, Value count, Value head) {
 
 // One tile of queries from `row` on, `last` being past the last query wanted. Rows of the tile past
 // it repeat the last one and are not stored.
-static void emitTile(Attention &a, Value row, Value last, Value head) {
+static void emitTile(Attention &a, Value row, Value last) {
   VectorCode &code = a.code;
   Value lastRow = code.subtract(last, code.integer(1));
-  Value queryHead = code.at(a.query, code.multiply(head, a.computes.getKeySize()));
-  SmallVector<Value> queries;
+  Value queryHead = code.at(a.query, code.multiply(a.head, a.computes.getKeySize()));
+  SmallVector<Value> rows, queries;
   for (int64_t r = 0; r < a.rows; ++r) {
-    Value from = code.smaller(code.add(row, r), lastRow);
-    queries.push_back(code.at(queryHead, code.multiply(from, a.queryStride)));
+    rows.push_back(code.smaller(code.add(row, r), lastRow));
+    queries.push_back(code.at(queryHead, code.multiply(rows[r], a.queryStride)));
   }
   resetTile(a);
   Value seen = a.keyCount; // keys that any query of the tile sees
-  if (a.computes.getCausal()) {
-    Value tileEnd = code.smaller(code.add(row, a.rows), last);
-    seen = code.subtract(tileEnd, a.firstRow);
+  SmallVector<Value> visible;
+  for (int64_t r = 0; a.computes.getCausal() && r < a.rows; ++r) {
+    visible.push_back(code.add(a.positionOf(rows[r]), 1));
+    seen = visible.back();
   }
-  Value valueHead = code.at(a.value, code.multiply(head, a.computes.getValueSize()));
   code.loop(code.integer(0), seen, kKeyBlock, [&](Value firstKey) {
     Value count = code.smaller(code.subtract(seen, firstKey), code.integer(kKeyBlock));
     SmallVector<Value> limits(a.rows, count);
     for (int64_t r = 0; a.computes.getCausal() && r < a.rows; ++r) {
-      Value query = code.smaller(code.add(row, r), lastRow);
-      Value visible = code.add(code.subtract(query, a.firstRow), 1);
-      limits[r] = code.smaller(count, code.subtract(visible, firstKey));
+      limits[r] = code.smaller(count, code.subtract(visible[r], firstKey));
+    }
+    if (a.bias) {
+      emitBias(a, rows, firstKey, roundUpKeys(a, count));
     }
     emitSoftmax(a, emitScores(a, queries, firstKey, count, limits), count);
-    Value values = code.at(valueHead, code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
-    emitValues(a, values, count);
+    emitValues(a, firstKey, count);
   });
-  storeTile(a, row, code.smaller(code.subtract(last, row), code.integer(a.rows)), head);
+  storeTile(a, row, code.smaller(code.subtract(last, row), code.integer(a.rows)));
+}
+
+// The tiles of the queries [row, last) of one sequence and head. Over a cache, where a step has one
+// query of a hypothesis or a few of a sentence, a tile is no larger than they need.
+static void emitTiles(Attention &a, Value row, Value last) {
+  VectorCode &code = a.code;
+  int64_t most = a.rows;
+  auto tilesOf = [&](int64_t rows) {
+    a.rows = rows;
+    code.loop(row, last, rows, [&](Value first) { emitTile(a, first, last); });
+    a.rows = most;
+  };
+  if (!a.isCached) {
+    tilesOf(most);
+    return;
+  }
+  Value count = code.subtract(last, row);
+  code.when(
+      code.less(count, code.integer(2)), [&] { tilesOf(1); },
+      [&] {
+        code.when(
+            code.less(count, code.integer(kFewRows + 1)), [&] { tilesOf(kFewRows); },
+            [&] { tilesOf(most); });
+      });
+}
+
+// Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
+static Value enterSequence(Attention &a, const KernelArguments &arguments, Value row) {
+  VectorCode &code = a.code;
+  Value offsets = a.isCached ? a.keyCache.offsets : arguments.offsets(code);
+  Value sequenceOf = a.isCached ? a.keyCache.segmentOf : arguments.sequenceOf(code);
+  Value sequence = code.loadIndex(sequenceOf, row);
+  a.firstRow = code.loadIndex(offsets, sequence);
+  Value end = code.loadIndex(offsets, code.add(sequence, 1));
+  if (a.isCached) {
+    a.keyCount = code.loadIndex(a.keyCache.lengths, sequence);
+    a.pitch = code.integer(HEDDLE_BLOCK);
+    a.keyBlocks = a.keyCache.blocksOf(code, sequence);
+    a.valueBlocks = a.valueCache.blocksOf(code, sequence);
+  } else {
+    a.keyCount = code.subtract(end, a.firstRow);
+    a.pitch = roundUpKeys(a, a.keyCount);
+  }
+  return end;
 }
 
 static Attention prepare(VectorCode &code, const KernelBody &body,
@@ -346,13 +473,24 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   auto numbersAt = [&](int64_t index) { return code.at(scratch, numbers + index * kMostLanes); };
   Attention attention{code, computes, rows, valueVectors};
   attention.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
-  attention.keyStride = body.kernel.getOperandBuffer(1).getRowElements();
-  attention.valueStride = body.kernel.getOperandBuffer(2).getRowElements();
   attention.resultStride = body.kernel.getResultBuffer().getRowElements();
   attention.result = arguments.operand(code, 0);
   attention.query = arguments.operand(code, 1);
-  attention.key = arguments.operand(code, 2);
-  attention.value = arguments.operand(code, 3);
+  attention.isCached = isa<dataflow::CacheType>(body.kernel.getKernelType().getInput(1));
+  if (attention.isCached) {
+    attention.keyCache = CacheFields::load(code, arguments.operand(code, 2));
+    attention.valueCache = CacheFields::load(code, arguments.operand(code, 3));
+    attention.positions = arguments.positions(code);
+    attention.valueStride = computes.getHeads() * computes.getValueSize();
+  } else {
+    attention.key = arguments.operand(code, 2);
+    attention.value = arguments.operand(code, 3);
+    attention.keyStride = body.kernel.getOperandBuffer(1).getRowElements();
+    attention.valueStride = body.kernel.getOperandBuffer(2).getRowElements();
+  }
+  if (computes.getBiasDistance() > 0) {
+    attention.bias = arguments.operand(code, 4);
+  }
   attention.scores = scratch;
   attention.accumulators = code.at(scratch, accumulators);
   attention.maxima = numbersAt(0);
@@ -374,7 +512,6 @@ KernelScratch attentionScratch(dataflow::AttentionAttr computes) {
 void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
   const KernelArguments &arguments = body.arguments;
   Attention attention = prepare(code, body, computes);
-  Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
   // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
   auto walk = scf::WhileOp::create(code.builder, code.location, TypeRange{code.i64},
                                    ValueRange{arguments.rowBegin});
@@ -385,16 +522,13 @@ void emitAttention(VectorCode &code, const KernelBody &body, dataflow::Attention
                            before->getArguments());
   Block *after = code.builder.createBlock(&walk.getAfter(), {}, {code.i64}, {code.location});
   Value row = after->getArgument(0);
-  Value sequence = code.loadIndex(sequenceOf, row);
-  attention.firstRow = code.loadIndex(offsets, sequence);
-  Value sequenceEnd = code.loadIndex(offsets, code.add(sequence, 1));
-  attention.keyCount = code.subtract(sequenceEnd, attention.firstRow);
-  attention.pitch = roundUpKeys(attention, attention.keyCount);
-  Value last = code.smaller(sequenceEnd, arguments.rowEnd);
+  Value last = code.smaller(enterSequence(attention, arguments, row), arguments.rowEnd);
   code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value head) {
-    transposeKeys(attention, head);
-    code.loop(row, last, attention.rows,
-              [&](Value first) { emitTile(attention, first, last, head); });
+    attention.head = head;
+    if (!attention.isCached) {
+      transposeKeys(attention);
+    }
+    emitTiles(attention, row, last);
   });
   scf::YieldOp::create(code.builder, code.location, ValueRange{last});
 }

@@ -26,6 +26,9 @@ static constexpr int64_t kLineBytes = 64;
 static constexpr int64_t kPanelLines = HEDDLE_PANEL * 4 / kLineBytes;
 // Steps of k written out in the tile's loop.
 static constexpr int64_t kUnroll = 4;
+// Lines of a panel that kUnroll steps read, and those that they ask for.
+static constexpr int64_t kLinesRead = kUnroll * kPanelLines;
+static constexpr int64_t kLinesAsked = kLinesRead / 2;
 
 namespace {
 /// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,
@@ -62,7 +65,7 @@ static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, in
   sums = code.loop(code.integer(0), whole, kUnroll, sums, [&](Value i, ValueRange carried) {
     if (column == 0) {
       Value line = code.bytesAt(ahead, code.multiply(i, step));
-      for (int64_t p = 0; p < kPanelLines * kUnroll / 2; ++p) {
+      for (int64_t p = 0; p < kLinesAsked; ++p) {
         code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
       }
     }
@@ -199,15 +202,20 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   auto edge = [&](Value tile) {
     return code.add(first, code.divide(code.multiply(count, tile), tiles));
   };
+  // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
+  // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
+  // kLinesAsked lines; where fewer are new, the others are on their way or in the cache already.
+  Value everyTile = code.divide(code.add(tiles, kLinesRead - 1), tiles);
+  Value lines = code.smaller(everyTile, code.integer(kLinesAsked));
+  Value stride = code.multiply(lines, kLineBytes / kUnroll);
+  Value share = code.multiply(lines, k / kUnroll * kLineBytes);
   code.loop(code.integer(0), tiles, 1, [&](Value tile) {
     Value row = edge(tile), rowCount = code.subtract(edge(code.add(tile, 1)), row);
-    // The first two tiles each ask for half of the next panel; the others for one line again and
-    // again, which costs nothing.
-    Value asks = code.less(tile, code.integer(2));
-    Value half = code.integer(panelBytes / 2 / kLineBytes * kLineBytes);
-    Value ahead = code.bytesAt(code.select(asks, next, weights),
-                               code.select(asks, code.multiply(tile, half), code.integer(0)));
-    Value step = code.select(asks, code.integer(kLineBytes * kPanelLines / 2), code.integer(0));
+    // Tiles that come when all of it was asked for ask for one place again, which costs nothing.
+    Value begin = code.multiply(tile, share);
+    Value asks = code.less(begin, code.integer(panelBytes));
+    Value ahead = code.select(asks, code.bytesAt(next, begin), weights);
+    Value step = code.select(asks, stride, code.integer(0));
     Value from = code.at(rows, code.multiply(row, input.getRowElements()));
     callTile(
         code, body.function, rowCount,

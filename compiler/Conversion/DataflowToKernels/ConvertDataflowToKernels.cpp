@@ -56,6 +56,7 @@ static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, 
 
 static void emitBody(VectorCode &code, const KernelBody &body) {
   llvm::TypeSwitch<Attribute>(body.kernel.getComputes())
+      .Case([&](dataflow::AppendAttr) { emitAppend(code, body); })
       .Case([&](dataflow::ContractAttr computes) { emitContract(code, body, computes); })
       .Case([&](dataflow::AttentionAttr computes) { emitAttention(code, body, computes); })
       .Case([&](dataflow::RowsAttr computes) { emitRows(code, body, computes); })

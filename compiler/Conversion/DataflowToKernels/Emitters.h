@@ -46,7 +46,12 @@ mlir::Value cloneScalarMaths(VectorCode &code, mlir::Block &block, mlir::ValueRa
 /// Applies the kernel's norm, in place, to the finished row at `row` of `width` elements.
 void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int64_t width);
 
+/// The address of an element of a position of a cache, of a type and in the block that holds it.
+mlir::Value cacheElement(VectorCode &code, dataflow::CacheType type, mlir::Value block,
+                         mlir::Value position, mlir::Value element);
+
 // One emitter a family; `computes` of the kernel is the attribute named.
+void emitAppend(VectorCode &code, const KernelBody &body);
 void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
 void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
 void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);

@@ -116,6 +116,23 @@ static void emitLayerNorm(VectorCode &code, const KernelBody &body, Value row, i
   });
 }
 
+// x / sqrt(mean of x^2 + epsilon) * weight.
+static void emitRmsNorm(VectorCode &code, const KernelBody &body, Value row, int64_t width,
+                        float epsilon) {
+  Value weight = body.arguments.operand(code, body.kernel.getKernelType().getNumInputs());
+  Value squares =
+      sumOverRow(code, row, width, [&](Value x, int64_t) { return code.multiplyFloat(x, x); });
+  Value mean = code.multiplyFloat(squares, code.number(1.0f / static_cast<float>(width)));
+  Value deviation = code.squareRoot(code.addFloat(mean, code.number(epsilon)));
+  Value factor = code.broadcast(code.divideFloat(code.number(1.0f), deviation));
+  code.overRow(width, 4, [&](Value column, int64_t valid) {
+    Value x = code.loadVector(code.at(row, column), valid);
+    Value w = code.loadVector(code.at(weight, column), valid);
+    Value scaled = code.multiplyFloat(code.multiplyFloat(x, factor), w);
+    code.storeVector(scaled, code.at(row, column), valid);
+  });
+}
+
 static void emitNormalize(VectorCode &code, Value row, int64_t width, float epsilon) {
   Value squares =
       sumOverRow(code, row, width, [&](Value x, int64_t) { return code.multiplyFloat(x, x); });
@@ -133,6 +150,9 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, Value row, int64_t wi
   switch (norm.getKind()) {
   case dataflow::NormKind::LayerNorm:
     emitLayerNorm(code, body, row, width, epsilon);
+    return;
+  case dataflow::NormKind::RmsNorm:
+    emitRmsNorm(code, body, row, width, epsilon);
     return;
   case dataflow::NormKind::Normalize:
     emitNormalize(code, row, width, epsilon);

@@ -13,6 +13,7 @@
 
 using namespace mlir;
 using heddle::dataflow::BufferType;
+using heddle::dataflow::CacheType;
 
 namespace heddle {
 
@@ -24,8 +25,13 @@ struct Nest {
   dataflow::NestAttr computes;
   char rowAxis; // the axis that the grid divides: `t`, or `k` where there is no `t`
   Value tokens, sequences, longest;
-  Value row, firstRow, keyCount;
-  std::map<char, Value> axes; // `k` beside `t` counts from the sequence's first row
+  // By operand, those that are caches; `keys` is one whose positions axis k runs over.
+  std::map<unsigned, CacheFields> caches = {};
+  std::optional<unsigned> keys = {};
+  Value row = {}, firstRow = {}, keyCount = {};
+  Value position = {};                   // of the row among the keys
+  std::map<unsigned, Value> blocks = {}; // of the row's segment, by operand
+  std::map<char, Value> axes = {};       // `k` beside `t` counts from the sequence's first row
 };
 } // namespace
 
@@ -36,6 +42,18 @@ static StringRef axesOf(const Nest &nest, unsigned operand) {
 static BufferType bufferOf(const Nest &nest, unsigned operand) {
   return operand == 0 ? nest.body.kernel.getResultBuffer()
                       : nest.body.kernel.getOperandBuffer(operand - 1);
+}
+
+static CacheType cacheOf(const Nest &nest, unsigned operand) {
+  return operand == 0 ? CacheType() : nest.body.kernel.getOperandCache(operand - 1);
+}
+
+// The size of an axis of an operand.
+static int64_t dimension(const Nest &nest, unsigned operand, size_t axis) {
+  if (CacheType cache = cacheOf(nest, operand)) {
+    return axis == 0 ? int64_t{BufferType::kLongest} : cache.getShape()[axis - 1];
+  }
+  return bufferOf(nest, operand).getShape()[axis];
 }
 
 static Value extent(Nest &nest, int64_t dimension) {
@@ -63,8 +81,22 @@ static Value indexIn(Nest &nest, char axis, int64_t dimension) {
   return rows ? code.add(nest.firstRow, index) : index;
 }
 
+// Position k of a cache: its element in a block [width][HEDDLE_BLOCK] or [HEDDLE_BLOCK][width].
+static Value addressInCache(Nest &nest, unsigned operand, CacheType type) {
+  VectorCode &code = nest.code;
+  Value position = nest.axes.at('k'), element = code.integer(0);
+  for (auto [axis, size] : llvm::zip(axesOf(nest, operand).drop_front(), type.getShape())) {
+    element = code.add(code.multiply(element, size), nest.axes.at(axis));
+  }
+  Value block = nest.caches.at(operand).blockAt(code, nest.blocks.at(operand), position);
+  return cacheElement(code, type, block, position, element);
+}
+
 static Value addressOf(Nest &nest, unsigned operand) {
   VectorCode &code = nest.code;
+  if (CacheType cache = cacheOf(nest, operand)) {
+    return addressInCache(nest, operand, cache);
+  }
   BufferType type = bufferOf(nest, operand);
   StringRef axes = axesOf(nest, operand);
   Value element = code.integer(0);
@@ -81,10 +113,36 @@ static Value addressOf(Nest &nest, unsigned operand) {
   return code.at(nest.body.arguments.operand(code, operand), element);
 }
 
+static int64_t axisSize(Nest &nest, char axis) {
+  for (unsigned i = 0; i <= nest.computes.getNumInputs(); ++i) {
+    size_t at = axesOf(nest, i).find(axis);
+    if (at != StringRef::npos) {
+      return dimension(nest, i, at);
+    }
+  }
+  llvm_unreachable("the verifier knows every axis");
+}
+
+static Value axisCount(Nest &nest, char axis) {
+  return axis == 'k' ? nest.keyCount : nest.code.integer(axisSize(nest, axis));
+}
+
+// How far key k is after row t, as a column of a table: min(max(k - t, -D), D) + D.
+static Value relativeDistance(Nest &nest) {
+  VectorCode &code = nest.code;
+  int64_t most = axisSize(nest, 'r') / 2;
+  Value distance = code.subtract(nest.axes.at('k'), nest.position);
+  distance = code.larger(code.smaller(distance, code.integer(most)), code.integer(-most));
+  return code.add(distance, most);
+}
+
 // The term at the current axes: the region of the inputs' elements, or `hidden`.
 static Value term(Nest &nest) {
   VectorCode &code = nest.code;
   SmallVector<Value> elements;
+  if (nest.computes.getRelative()) {
+    nest.axes['r'] = relativeDistance(nest);
+  }
   for (unsigned i = 0; i < nest.computes.getNumInputs(); ++i) {
     elements.push_back(code.loadScalar(addressOf(nest, 1 + i)));
   }
@@ -93,22 +151,8 @@ static Value term(Nest &nest) {
   if (!nest.computes.getHidden()) {
     return value;
   }
-  Value position = code.subtract(nest.row, nest.firstRow);
   float hidden = nest.computes.getHidden().getValue().convertToFloat();
-  return code.select(code.less(position, nest.axes.at('k')), code.number(hidden), value);
-}
-
-static Value axisCount(Nest &nest, char axis) {
-  if (axis == 'k') {
-    return nest.keyCount;
-  }
-  for (unsigned i = 0; i <= nest.computes.getNumInputs(); ++i) {
-    size_t at = axesOf(nest, i).find(axis);
-    if (at != StringRef::npos) {
-      return nest.code.integer(bufferOf(nest, i).getShape()[at]);
-    }
-  }
-  llvm_unreachable("the verifier knows every axis");
+  return code.select(code.less(nest.position, nest.axes.at('k')), code.number(hidden), value);
 }
 
 // Loops over the axes in turn, then runs the body.
@@ -142,7 +186,8 @@ static std::string reducedAxes(Nest &nest) {
   std::string reduced;
   for (unsigned i = 0; i < nest.computes.getNumInputs(); ++i) {
     for (char axis : nest.computes.getInputAxes(i)) {
-      if (axis != nest.rowAxis && !nest.computes.getResultAxes().contains(axis) &&
+      bool isLoop = axis != nest.rowAxis && !(nest.computes.getRelative() && axis == 'r');
+      if (isLoop && !nest.computes.getResultAxes().contains(axis) &&
           reduced.find(axis) == std::string::npos) {
         reduced.push_back(axis);
       }
@@ -189,6 +234,35 @@ static void emitElements(Nest &nest) {
   });
 }
 
+// Loads the fields of the operands that are caches.
+static void loadCaches(Nest &nest) {
+  for (unsigned i = 1; i <= nest.body.kernel.getNumInputs(); ++i) {
+    if (cacheOf(nest, i)) {
+      nest.caches[i] = CacheFields::load(nest.code, nest.body.arguments.operand(nest.code, i));
+      nest.keys = i;
+    }
+  }
+}
+
+// Where the row stands: among the keys of a cache, or among the rows of its sequence.
+static void enterRow(Nest &nest, Value row, Value sequenceOf, Value offsets) {
+  VectorCode &code = nest.code;
+  Value sequence = code.loadIndex(sequenceOf, row);
+  nest.row = row;
+  nest.firstRow = code.loadIndex(offsets, sequence);
+  if (!nest.keys) {
+    nest.keyCount = code.subtract(code.loadIndex(offsets, code.add(sequence, 1)), nest.firstRow);
+    nest.position = code.subtract(row, nest.firstRow);
+    return;
+  }
+  for (const auto &[operand, fields] : nest.caches) {
+    nest.blocks[operand] = fields.blocksOf(code, code.loadIndex(fields.segmentOf, row));
+  }
+  const CacheFields &keys = nest.caches.at(*nest.keys);
+  nest.keyCount = code.loadIndex(keys.lengths, code.loadIndex(keys.segmentOf, row));
+  nest.position = code.loadIndex(nest.body.arguments.positions(code), row);
+}
+
 void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
   const KernelArguments &arguments = body.arguments;
   bool hasQueries = computes.getAxes().getValue().contains('t');
@@ -198,17 +272,11 @@ void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr compu
             hasQueries ? 't' : 'k',
             arguments.tokens(code),
             arguments.sequences(code),
-            arguments.longest(code),
-            {},
-            {},
-            {},
-            {}};
+            arguments.longest(code)};
+  loadCaches(nest);
   Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
-    Value sequence = code.loadIndex(sequenceOf, row);
-    nest.row = row;
-    nest.firstRow = code.loadIndex(offsets, sequence);
-    nest.keyCount = code.subtract(code.loadIndex(offsets, code.add(sequence, 1)), nest.firstRow);
+    enterRow(nest, row, sequenceOf, offsets);
     emitElements(nest);
   });
 }

@@ -50,7 +50,7 @@ void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr compu
 void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
   const KernelArguments &arguments = body.arguments;
   int64_t lookups = computes.getLookups(), width = computes.getWidth();
-  Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
+  Value positions = arguments.positions(code);
   SmallVector<Value> ids, tables;
   for (int64_t i = 0; i < lookups; ++i) {
     ids.push_back(arguments.operand(code, 1 + 2 * i));
@@ -65,14 +65,16 @@ void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr c
       rows.push_back(code.at(tables[i], code.multiply(code.loadIndex(ids[i], row), width)));
     }
     for (auto [i, offset] : llvm::enumerate(computes.getPositionOffsets())) {
-      Value first = code.loadIndex(offsets, code.loadIndex(sequenceOf, row));
-      Value position = code.add(code.subtract(row, first), offset);
+      Value position = code.add(code.loadIndex(positions, row), offset);
       rows.push_back(code.at(tables[lookups + i], code.multiply(position, width)));
     }
-    return [&code, rows](Value column, int64_t valid) {
-      Value sum = code.loadVector(code.at(rows.front(), column), valid);
-      for (Value next : ArrayRef(rows).drop_front()) {
-        sum = code.addFloat(sum, code.loadVector(code.at(next, column), valid));
+    return [&code, computes, rows](Value column, int64_t valid) {
+      Value sum;
+      for (auto [i, from] : llvm::enumerate(rows)) {
+        Value next = code.loadVector(code.at(from, column), valid);
+        float scale = static_cast<int64_t>(i) < computes.getLookups() ? computes.getScale(i) : 1.0f;
+        next = scale == 1.0f ? next : code.multiplyFloat(next, code.splat(scale));
+        sum = sum ? code.addFloat(sum, next) : next;
       }
       return sum;
     };

@@ -42,6 +42,12 @@ Value VectorCode::multiply(Value a, Value b) {
 Value VectorCode::divide(Value a, Value b) {
   return arith::DivUIOp::create(builder, location, a, b);
 }
+Value VectorCode::remainder(Value a, int64_t b) {
+  return arith::RemUIOp::create(builder, location, a, integer(b));
+}
+Value VectorCode::larger(Value a, Value b) {
+  return arith::MaxSIOp::create(builder, location, a, b);
+}
 Value VectorCode::smaller(Value a, Value b) {
   return arith::MinSIOp::create(builder, location, a, b);
 }
@@ -247,6 +253,29 @@ Value KernelArguments::sequences(VectorCode &code) const {
 }
 Value KernelArguments::longest(VectorCode &code) const {
   return code.loadInteger(field(code, context, offsetof(HeddleKernelContext, longest)));
+}
+
+Value KernelArguments::positions(VectorCode &code) const {
+  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, positions)));
+}
+
+// --- caches ----------------------------------------------------------------------------------
+
+CacheFields CacheFields::load(VectorCode &code, Value cache) {
+  auto pointer = [&](size_t offset) { return code.loadPointer(field(code, cache, offset)); };
+  auto integer = [&](size_t offset) { return code.loadInteger(field(code, cache, offset)); };
+  return {pointer(offsetof(HeddleCache, memory)),     integer(offsetof(HeddleCache, block_stride)),
+          pointer(offsetof(HeddleCache, offsets)),    pointer(offsetof(HeddleCache, segment_of)),
+          pointer(offsetof(HeddleCache, lengths)),    pointer(offsetof(HeddleCache, blocks)),
+          integer(offsetof(HeddleCache, blocks_pitch))};
+}
+Value CacheFields::blocksOf(VectorCode &code, Value segment) const {
+  // Elements of i32 are as wide as those of f32.
+  return code.at(blocks, code.multiply(segment, blocksPitch));
+}
+Value CacheFields::blockAt(VectorCode &code, Value list, Value position) const {
+  Value block = code.loadIndex(list, code.divide(position, HEDDLE_BLOCK));
+  return code.at(memory, code.multiply(block, blockStride));
 }
 
 } // namespace heddle

@@ -40,7 +40,10 @@ public:
   mlir::Value divide(mlir::Value a, mlir::Value b);
   mlir::Value divide(mlir::Value a, int64_t b) { return b == 1 ? a : divide(a, integer(b)); }
   mlir::Value divideUp(mlir::Value a, int64_t b) { return divide(add(a, b - 1), b); }
+  /// What is left of a non-negative integer.
+  mlir::Value remainder(mlir::Value a, int64_t b);
   mlir::Value smaller(mlir::Value a, mlir::Value b);
+  mlir::Value larger(mlir::Value a, mlir::Value b);
   mlir::Value less(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
 
@@ -113,6 +116,18 @@ struct KernelArguments {
   mlir::Value tokens(VectorCode &code) const;
   mlir::Value sequences(VectorCode &code) const;
   mlir::Value longest(VectorCode &code) const;
+  mlir::Value positions(VectorCode &code) const;
+};
+
+/// The fields of an operand that is a cache (HeddleCache).
+struct CacheFields {
+  mlir::Value memory, blockStride, offsets, segmentOf, lengths, blocks, blocksPitch;
+
+  static CacheFields load(VectorCode &code, mlir::Value cache);
+  /// The list of the blocks of a segment.
+  mlir::Value blocksOf(VectorCode &code, mlir::Value segment) const;
+  /// Where this cache's part of the block begins that holds a position; `list` is the segment's.
+  mlir::Value blockAt(VectorCode &code, mlir::Value list, mlir::Value position) const;
 };
 
 } // namespace heddle

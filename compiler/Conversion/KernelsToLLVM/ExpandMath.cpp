@@ -103,9 +103,11 @@ struct Rounded {
 };
 } // namespace
 
+// 1.5 * 2^23: adding it leaves the whole number in the low bits of the sum.
+static constexpr float kRoundingConstant = 12582912.0f;
+
 static Rounded roundToWhole(const Arithmetic &a, Value x) {
-  // 1.5 * 2^23: adding it leaves the whole number in the low bits of the sum.
-  Value magic = a.number(12582912.0f);
+  Value magic = a.number(kRoundingConstant);
   Value shifted = a.add(x, magic);
   Value whole = a.subtract(shifted, magic);
   return {whole, a.subtract(x, whole), a.bits(shifted)};
@@ -164,8 +166,8 @@ static Value scale(const Arithmetic &a, Value p, const Rounded &n) {
 }
 
 // p * 2^n where both and the result are normal: an addition to the exponent's bits.
-static Value scaleNormal(const Arithmetic &a, Value p, const Rounded &n) {
-  return a.fromBits(a.addBits(a.bits(p), a.shiftLeft(n.lowBits, 23)));
+static Value scaleNormal(const Arithmetic &a, Value p, Value lowBitsOfN) {
+  return a.fromBits(a.addBits(a.bits(p), a.shiftLeft(lowBitsOfN, 23)));
 }
 
 static Value emitExp2(const Arithmetic &a, Value x) {
@@ -207,7 +209,7 @@ static Value emitErf(const Arithmetic &a, Value x) {
   Value magnitude = a.absolute(x);
   Value q = a.polynomial(a.atMost(magnitude, 4.0f), large);
   Rounded n = roundToWhole(a, a.subtract(a.number(0), q));
-  Value tail = scaleNormal(a, exp2OfFraction(a, n.rest), n);
+  Value tail = scaleNormal(a, exp2OfFraction(a, n.rest), n.lowBits);
   Value outer = a.copySign(a.subtract(a.number(1.0f), tail), x);
   return a.select(a.less(magnitude, a.number(1.0f)), inner, outer);
 }
@@ -216,14 +218,20 @@ static Value emitErf(const Arithmetic &a, Value x) {
 // throws away what distinguishes small x, so one polynomial serves all x, and for negative x digits
 // are kept that the sum would lose. At most 1.5e-7 from the exact sum, whose f32 neighbours are up
 // to 1.2e-7 from it.
+//
+// -q(|x|) = |x| P(|x|) has no constant term, so that its last product is added to the rounding
+// constant and to the whole number that comes of it, each in one instruction and rounded once.
 static Value emitOnePlusErf(const Arithmetic &a, Value x) {
-  static const float coefficients[] = {
-      -2.1718140175153167e-08f, 1.6279093027114868f,      0.9184098243713379f,
-      0.14850665628910065f,     -0.028301894664764404f,   0.0008251757826656103f,
-      0.001460374565795064f,    -0.00043694183113984764f, 4.4352524128044024e-05f};
-  Value q = a.polynomial(a.atMost(a.absolute(x), 4.0f), coefficients);
-  Rounded n = roundToWhole(a, a.subtract(a.number(0), q));
-  Value tail = scaleNormal(a, exp2OfFraction(a, n.rest), n);
+  static const float coefficients[] = {-1.6279093027114868f,    -0.9184098243713379f,
+                                       -0.14850665628910065f,   0.028301894664764404f,
+                                       -0.0008251757826656103f, -0.001460374565795064f,
+                                       0.00043694183113984764f, -4.4352524128044024e-05f};
+  Value magnitude = a.atMost(a.absolute(x), 4.0f);
+  Value sum = a.polynomial(magnitude, coefficients);
+  Value magic = a.number(kRoundingConstant);
+  Value shifted = a.fma(sum, magnitude, magic);
+  Value rest = a.fma(sum, magnitude, a.subtract(magic, shifted));
+  Value tail = scaleNormal(a, exp2OfFraction(a, rest), a.bits(shifted));
   return a.select(a.less(x, a.number(0)), tail, a.subtract(a.number(2.0f), tail));
 }
 
@@ -237,7 +245,7 @@ static Value emitTanh(const Arithmetic &a, Value x) {
   Value magnitude = a.absolute(x);
   Value exponent = a.multiply(a.atMost(magnitude, 10.0f), a.number(2.8853900817779268f));
   Rounded n = roundToWhole(a, exponent);
-  Value power = scaleNormal(a, exp2OfFraction(a, n.rest), n);
+  Value power = scaleNormal(a, exp2OfFraction(a, n.rest), n.lowBits);
   Value fraction = a.divide(a.number(2.0f), a.add(power, a.number(1.0f)));
   Value outer = a.copySign(a.subtract(a.number(1.0f), fraction), x);
   return a.select(a.less(magnitude, a.number(0.625f)), inner, outer);

@@ -46,6 +46,10 @@ LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError)
   return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
 }
 
+/// Whether an operation is lowered where its result is first used: what is added to scores runs
+/// over the keys of a cache, whose rows of this run must be appended by then.
+bool isLate(Operation *op) { return isa<transformer::MaskBiasOp, transformer::RelativeBiasOp>(op); }
+
 } // namespace
 
 LogicalResult EntryLowering::run() {
@@ -60,7 +64,7 @@ LogicalResult EntryLowering::run() {
     return failure();
   }
   for (Operation &op : entry.getBody().front()) {
-    if (failed(lowerOperation(&op))) {
+    if (!isLate(&op) && failed(lowerOperation(&op))) {
       return failure();
     }
   }
@@ -71,18 +75,25 @@ LogicalResult EntryLowering::run() {
 }
 
 LogicalResult EntryLowering::lowerArguments() {
-  bool hasSegments = false;
   for (BlockArgument argument : entry.getArguments()) {
     if (isa<transformer::SegmentsType>(argument.getType())) {
-      if (hasSegments) {
-        return entry.emitError("entry '")
-               << entry.getSymName() << "' has several segments, expected one";
+      if (failed(lowerSegments(argument))) {
+        return failure();
       }
-      hasSegments = true;
       continue;
     }
     if (failed(checkType(argument.getType(), [&] { return entry.emitError(); }))) {
       return failure();
+    }
+    if (!entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
+      return entry.emitError("argument ") << argument.getArgNumber() << " of entry '"
+                                          << entry.getSymName() << "' has no transformer.name";
+    }
+    if (isa<transformer::CacheType>(argument.getType())) {
+      if (failed(lowerCache(argument))) {
+        return failure();
+      }
+      continue;
     }
     BufferType type = argumentBuffer(argument.getType());
     if (!type) {
@@ -90,35 +101,55 @@ LogicalResult EntryLowering::lowerArguments() {
              << argument.getArgNumber() << " of entry '" << entry.getSymName() << "' is "
              << argument.getType() << ", expected rows of tokens";
     }
-    if (!entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
-      return entry.emitError("argument ") << argument.getArgNumber() << " of entry '"
-                                          << entry.getSymName() << "' has no transformer.name";
-    }
     buffers[argument] = graph.getBody().front().addArgument(type, argument.getLoc());
   }
+  findSegmentCaches();
+  return success();
+}
+
+LogicalResult EntryLowering::lowerSegments(BlockArgument argument) {
+  // The first are those of the rows; others are of a memory, which has a name.
+  if (rows && !entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
+    return entry.emitError("entry '")
+           << entry.getSymName() << "' has several segments without a transformer.name, expected "
+           << "one";
+  }
+  rows = rows ? rows : argument;
   return success();
 }
 
 LogicalResult EntryLowering::lowerOperation(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    Operation *late = operand.getDefiningOp();
+    if (late && isLate(late) && !bufferOf(operand) && failed(lowerOperation(late))) {
+      return failure();
+    }
+  }
   for (Type type : op->getResultTypes()) {
     if (failed(checkType(type, [&] { return op->emitOpError(); }))) {
       return failure();
     }
   }
+  if (failed(checkCacheUse(op)) || failed(noteKeys(op))) {
+    return failure();
+  }
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<transformer::ActivateOp, transformer::AddOp, transformer::AttentionOp,
-            transformer::ColumnsOp, transformer::ContractOp, transformer::EmbedOp,
-            transformer::GatherOp, transformer::LayerNormOp, transformer::LinearOp,
-            transformer::MaskBiasOp, transformer::MergeHeadsOp, transformer::NormalizeOp,
-            transformer::PoolOp, transformer::ScaleOp, transformer::SelectOp,
-            transformer::SoftmaxOp, transformer::SplitHeadsOp, transformer::TransposeOp>(
+      .Case<transformer::ActivateOp, transformer::AddOp, transformer::AppendOp,
+            transformer::AttentionOp, transformer::CachedOp, transformer::ColumnsOp,
+            transformer::ContractOp, transformer::EmbedOp, transformer::GatherOp,
+            transformer::LayerNormOp, transformer::LinearOp, transformer::MaskBiasOp,
+            transformer::MergeHeadsOp, transformer::MultiplyOp, transformer::NormalizeOp,
+            transformer::PoolOp, transformer::RelativeBiasOp, transformer::RmsNormOp,
+            transformer::ScaleOp, transformer::SelectOp, transformer::SoftmaxOp,
+            transformer::SplitHeadsOp, transformer::TransposeOp>(
           [&](auto typed) { return lower(typed); })
       .Case([&](transformer::WeightOp weight) {
         return define(weight, parameter(weight.getParameterAttr()));
       })
       .Case([&](func::ReturnOp op) { return lowerReturn(op); })
       // What they say is read where they are used.
-      .Case<transformer::MaskOp, transformer::PositionsOp>([](Operation *) { return success(); })
+      .Case<transformer::HistoryOp, transformer::MaskOp, transformer::PositionsOp>(
+          [](Operation *) { return success(); })
       .Default([](Operation *other) {
         return other->emitOpError("has no kernel at the dataflow level");
       });
@@ -132,6 +163,10 @@ LogicalResult EntryLowering::lowerReturn(func::ReturnOp op) {
              << index << " of entry '" << entry.getSymName() << "' has no transformer.name";
     }
     Value buffer = bufferOf(operand);
+    if (isa<transformer::CacheType>(operand.getType())) {
+      results.push_back(buffer);
+      continue;
+    }
     auto type = buffer ? cast<BufferType>(buffer.getType()) : BufferType();
     if (!type || !type.getElementType().isF32() ||
         (type.getShape().front() != BufferType::kTokens &&
@@ -162,7 +197,8 @@ void EntryLowering::setSignature() {
     NamedAttrList attributes;
     unsigned index = argument.getArgNumber();
     attributes.append("dataflow.name", entry.getArgAttr(index, transformerName));
-    if (cast<BufferType>(buffer.getType()).getElementType().isInteger(32)) {
+    auto type = dyn_cast<BufferType>(buffer.getType());
+    if (type && type.getElementType().isInteger(32)) {
       auto limit = limits.find(buffer);
       attributes.append("dataflow.limit",
                         builder.getI64IntegerAttr(limit == limits.end() ? anyId : limit->second));
@@ -228,16 +264,30 @@ LogicalResult EntryLowering::dispatch(Operation *op, const KernelParts &parts,
 
 LogicalResult EntryLowering::nest(Operation *op, StringRef stem, const Twine &axes,
                                   ReductionKind reduction, ArrayRef<Value> inputs,
-                                  BufferType result, EpilogueBuilder term, FloatAttr hidden) {
+                                  BufferType result, EpilogueBuilder term, FloatAttr hidden,
+                                  bool relative) {
   if (!result.hasSymbol(BufferType::kTokens) && !result.hasSymbol(BufferType::kSequences)) {
     return op->emitOpError("has no rows: mathematics of weights alone has no kernel");
   }
+  StringAttr specification = builder.getStringAttr(axes);
   KernelParts parts;
   parts.stem = stem;
-  parts.computes =
-      NestAttr::get(builder.getContext(), builder.getStringAttr(axes), reduction, hidden);
   parts.inputs.assign(inputs.begin(), inputs.end());
   parts.result = result;
+  bool keysFrom = false;
+  if (specification.getValue().contains('k') && specification.getValue().contains('t')) {
+    FailureOr<Value> keys = keysOf(op);
+    if (failed(keys)) {
+      return failure();
+    }
+    keysFrom =
+        *keys && llvm::none_of(inputs, [](Value input) { return isa<CacheType>(input.getType()); });
+    if (keysFrom) {
+      parts.inputs.push_back(*keys);
+    }
+  }
+  parts.computes =
+      NestAttr::get(builder.getContext(), specification, reduction, hidden, relative, keysFrom);
   return dispatch(op, parts, term);
 }
 

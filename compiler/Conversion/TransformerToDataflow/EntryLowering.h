@@ -19,11 +19,17 @@ namespace heddle {
 /// The packed form of each weight of a module, by the weight's name.
 using PackedWeights = llvm::DenseMap<mlir::StringAttr, mlir::StringAttr>;
 
+/// How the blocks of each cache of a module lie, by the cache's name: `keys` if an attention of any
+/// entry has it as keys. Fails where one has it as keys and another as values.
+using CacheLayouts = llvm::DenseMap<mlir::StringAttr, dataflow::CacheLayout>;
+mlir::FailureOr<CacheLayouts> chooseCacheLayouts(mlir::ModuleOp module);
+
 /// Lowers one `func.func`. Failures are reported at the operation that cannot be lowered.
 class EntryLowering {
 public:
-  EntryLowering(mlir::func::FuncOp entry, mlir::SymbolTable &symbols, PackedWeights &packed)
-      : entry(entry), symbols(symbols), packed(packed), builder(entry) {}
+  EntryLowering(mlir::func::FuncOp entry, mlir::SymbolTable &symbols, PackedWeights &packed,
+                const CacheLayouts &layouts)
+      : entry(entry), symbols(symbols), packed(packed), layouts(layouts), builder(entry) {}
 
   /// Replaces the entry by a graph of the same name.
   mlir::LogicalResult run();
@@ -31,6 +37,8 @@ public:
 private:
   // --- The entry itself
   mlir::LogicalResult lowerArguments();
+  mlir::LogicalResult lowerSegments(mlir::BlockArgument argument);
+  mlir::LogicalResult lowerCache(mlir::BlockArgument argument);
   mlir::LogicalResult lowerOperation(mlir::Operation *op);
   mlir::LogicalResult lowerReturn(mlir::func::ReturnOp op);
   void setSignature();
@@ -43,8 +51,10 @@ private:
   mlir::LogicalResult lower(transformer::GatherOp op);
   mlir::LogicalResult lower(transformer::LayerNormOp op);
   mlir::LogicalResult lower(transformer::LinearOp op);
+  mlir::LogicalResult lower(transformer::MultiplyOp op);
   mlir::LogicalResult lower(transformer::NormalizeOp op);
   mlir::LogicalResult lower(transformer::PoolOp op);
+  mlir::LogicalResult lower(transformer::RmsNormOp op);
   mlir::LogicalResult lower(transformer::ScaleOp op);
 
   // --- Heads
@@ -52,10 +62,35 @@ private:
   mlir::LogicalResult lower(transformer::ContractOp op);
   mlir::LogicalResult lower(transformer::MaskBiasOp op);
   mlir::LogicalResult lower(transformer::MergeHeadsOp op);
+  mlir::LogicalResult lower(transformer::RelativeBiasOp op);
   mlir::LogicalResult lower(transformer::SelectOp op);
   mlir::LogicalResult lower(transformer::SoftmaxOp op);
   mlir::LogicalResult lower(transformer::SplitHeadsOp op);
   mlir::LogicalResult lower(transformer::TransposeOp op);
+
+  // --- Caches
+  mlir::LogicalResult lower(transformer::AppendOp op);
+  mlir::LogicalResult lower(transformer::CachedOp op);
+  /// The cache that is the buffer of a value; null if that is no cache.
+  dataflow::CacheType cacheOf(mlir::Value value) {
+    return llvm::dyn_cast_or_null<dataflow::CacheType>(bufferOf(value) ? bufferOf(value).getType()
+                                                                       : mlir::Type());
+  }
+  /// A cache with positions of another shape.
+  mlir::LogicalResult reshapeCache(mlir::Operation *op, llvm::ArrayRef<int64_t> shape);
+  /// Fails if the operation reads a cache as if it were rows of the batch.
+  mlir::LogicalResult checkCacheUse(mlir::Operation *op);
+  /// Notes for each of the segments of keys a cache that has as many positions.
+  void findSegmentCaches();
+  /// The cache argument that has the keys of segments; null for the entry's own rows, the segments
+  /// themselves where no cache has them.
+  mlir::Value keysOfSegments(mlir::Value segments);
+  /// Notes which keys `op` and the scores or the mask that it gives are about. Fails if its
+  /// operands are about different keys.
+  mlir::LogicalResult noteKeys(mlir::Operation *op);
+  /// The cache whose positions the keys of `op` are; null where they are rows of the entry. Fails
+  /// if no cache has them.
+  mlir::FailureOr<mlir::Value> keysOf(mlir::Operation *op);
 
   // --- What they share
   /// The buffer of a value, after its producer was lowered.
@@ -77,7 +112,7 @@ private:
   mlir::LogicalResult nest(mlir::Operation *op, llvm::StringRef stem, const llvm::Twine &axes,
                            dataflow::ReductionKind reduction, llvm::ArrayRef<mlir::Value> inputs,
                            dataflow::BufferType result, EpilogueBuilder term = nullptr,
-                           mlir::FloatAttr hidden = nullptr);
+                           mlir::FloatAttr hidden = nullptr, bool relative = false);
   /// An element-wise operation: a rows kernel where rows allow it, else a nest.
   mlir::LogicalResult elementwise(mlir::Operation *op, llvm::StringRef stem,
                                   llvm::ArrayRef<mlir::Value> operands, EpilogueBuilder epilogue);
@@ -95,12 +130,23 @@ private:
   mlir::func::FuncOp entry;
   mlir::SymbolTable &symbols;
   PackedWeights &packed;
+  const CacheLayouts &layouts;
   mlir::OpBuilder builder;
   dataflow::GraphOp graph;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<mlir::StringAttr, mlir::Value> parameters;
   /// The exclusive upper bound of each integer argument, by the argument's buffer.
   llvm::DenseMap<mlir::Value, int64_t> limits;
+  /// The segments of the entry's own rows.
+  mlir::Value rows;
+  /// A cache argument with the positions of each of the other segments.
+  llvm::DenseMap<mlir::Value, mlir::Value> segmentCaches;
+  /// What the keys of scores, masks and views of caches are, and those of operations, as
+  /// keysOfSegments() gives it; where they are rows there is no entry.
+  llvm::DenseMap<mlir::Value, mlir::Value> keysOfValue;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> keysOfOperation;
+  /// Axes of caches whose transposition no kernel has done: axis i is axis order[i] of the cache.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> cacheOrders;
   /// Rows of the longest sentence; 0: any.
   int64_t maxLength = 0;
 };

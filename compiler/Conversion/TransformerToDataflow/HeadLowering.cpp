@@ -23,21 +23,42 @@ std::string withRows(StringRef axes) {
   return renamed;
 }
 
+/// The dimensions of a buffer, or of the positions of a cache as keys.
+SmallVector<int64_t> shapeOf(Value buffer) {
+  auto cache = dyn_cast<CacheType>(buffer.getType());
+  if (!cache) {
+    return SmallVector<int64_t>(cast<BufferType>(buffer.getType()).getShape());
+  }
+  SmallVector<int64_t> shape = {BufferType::kLongest};
+  llvm::append_range(shape, cache.getShape());
+  return shape;
+}
+
 /// The dimension of an axis of a contraction's result, from the operand that has it.
 int64_t resultDimension(char axis, StringRef resultAxes, ArrayRef<StringRef> operandAxes,
-                        ArrayRef<BufferType> operands) {
+                        ArrayRef<Value> operands) {
   if (axis == 'k' && resultAxes.contains('t')) {
     return BufferType::kLongest;
   }
-  for (auto [axes, type] : llvm::zip_equal(operandAxes, operands)) {
+  for (auto [axes, operand] : llvm::zip_equal(operandAxes, operands)) {
     size_t position = axes.find(axis);
     if (position == StringRef::npos) {
       continue;
     }
-    int64_t dimension = type.getShape()[position];
+    int64_t dimension = shapeOf(operand)[position];
     return dimension == BufferType::kLongest ? BufferType::kTokens : dimension;
   }
   llvm_unreachable("an axis of the result is one of an operand");
+}
+
+/// The axes of an operand in the order in which its buffer has them: axis i of the value is axis
+/// order[i] of that.
+std::string reorderAxes(StringRef axes, ArrayRef<int64_t> order) {
+  std::string reordered = axes.str();
+  for (auto [axis, place] : llvm::zip(axes, order)) {
+    reordered[place] = axis;
+  }
+  return reordered;
 }
 
 /// The mask that `value` is, or null after an error.
@@ -52,38 +73,76 @@ transformer::MaskOp maskOf(Operation *user, Value value) {
 } // namespace
 
 LogicalResult EntryLowering::lower(transformer::AttentionOp op) {
-  BufferType query = typeOf(op.getQuery());
-  BufferType value = typeOf(op.getValue());
+  FailureOr<Value> keys = keysOf(op);
+  if (failed(keys)) {
+    return failure();
+  }
+  for (Value input : {op.getKey(), op.getValue()}) {
+    if (*keys && !cacheOf(input)) {
+      return op.emitOpError("has keys or values that are rows, expected those of a cache");
+    }
+  }
   int64_t heads = op.getHeads();
+  int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
+  int64_t width = op.getType().getDimSize(1);
   KernelParts parts;
   parts.stem = "attention";
-  parts.computes = AttentionAttr::get(builder.getContext(), heads, query.getWidth() / heads,
-                                      value.getWidth() / heads, op.getScaleAttr(),
-                                      op.getVisibility() == transformer::Visibility::Causal);
   parts.inputs = {bufferOf(op.getQuery()), bufferOf(op.getKey()), bufferOf(op.getValue())};
   for (Value input : parts.inputs) {
-    if (cast<BufferType>(input.getType()).getShape().front() != BufferType::kTokens) {
+    auto type = dyn_cast<BufferType>(input.getType());
+    if (type && type.getShape().front() != BufferType::kTokens) {
       return op.emitOpError("attends to rows of sequences, expected rows of tokens");
     }
   }
-  parts.result = denseBuffer({BufferType::kTokens, value.getWidth()});
+  int64_t distance = 0;
+  if (FlatSymbolRefAttr bias = op.getBiasAttr()) {
+    distance = parameterOp(bias).getTensorType().getDimSize(1) / 2;
+    // A table of one column is a number for each head: it changes no softmax.
+    if (distance > 0) {
+      parts.inputs.push_back(parameter(bias));
+    }
+  }
+  parts.computes =
+      AttentionAttr::get(builder.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
+                         op.getVisibility() == transformer::Visibility::Causal, distance);
+  parts.result = denseBuffer({BufferType::kTokens, width});
   return dispatch(op, parts);
 }
 
 LogicalResult EntryLowering::lower(transformer::ContractOp op) {
   std::string axes = withRows(op.getAxes());
   auto [inputAxes, resultAxes] = StringRef(axes).split("->");
-  auto [lhsAxes, rhsAxes] = inputAxes.split(',');
+  std::string lhsAxes = reorderAxes(inputAxes.split(',').first, cacheOrders.lookup(op.getLhs()));
+  std::string rhsAxes = reorderAxes(inputAxes.split(',').second, cacheOrders.lookup(op.getRhs()));
+  SmallVector<Value> operands = {bufferOf(op.getLhs()), bufferOf(op.getRhs())};
+  FailureOr<Value> keys = keysOf(op);
+  if (failed(keys)) {
+    return failure();
+  }
+  SmallVector<StringRef> operandAxes = {lhsAxes, rhsAxes};
+  for (auto [axes, operand] : llvm::zip_equal(operandAxes, operands)) {
+    size_t key = axes.find('k');
+    if (*keys && key != StringRef::npos && shapeOf(operand)[key] != BufferType::kLongest) {
+      return op.emitOpError("has keys that are rows, expected those of a cache");
+    }
+  }
   SmallVector<int64_t> shape;
   for (char axis : resultAxes) {
-    shape.push_back(resultDimension(axis, resultAxes, {lhsAxes, rhsAxes},
-                                    {typeOf(op.getLhs()), typeOf(op.getRhs())}));
+    shape.push_back(resultDimension(axis, resultAxes, operandAxes, operands));
   }
-  return nest(op, "contract_heads", axes, ReductionKind::Sum,
-              {bufferOf(op.getLhs()), bufferOf(op.getRhs())}, denseBuffer(shape),
+  return nest(op, "contract_heads", lhsAxes + "," + rhsAxes + "->" + resultAxes, ReductionKind::Sum,
+              operands, denseBuffer(shape),
               [](OpBuilder &region, Location location, ValueRange arguments) {
                 return createProduct(region, location, arguments[0], arguments[1]);
               });
+}
+
+LogicalResult EntryLowering::lower(transformer::RelativeBiasOp op) {
+  Value table = parameter(op.getTableAttr());
+  int64_t heads = cast<BufferType>(table.getType()).getShape().front();
+  return nest(op, "relative_bias", "hr->thk", ReductionKind::None, {table},
+              denseBuffer({BufferType::kTokens, heads, BufferType::kLongest}), nullptr, FloatAttr(),
+              /*relative=*/true);
 }
 
 LogicalResult EntryLowering::lower(transformer::MaskBiasOp op) {
@@ -128,6 +187,9 @@ LogicalResult EntryLowering::lower(transformer::SoftmaxOp op) {
 }
 
 LogicalResult EntryLowering::lower(transformer::SplitHeadsOp op) {
+  if (cacheOf(op.getInput())) {
+    return reshapeCache(op, op.getType().getShape().drop_front());
+  }
   BufferType source = typeOf(op.getInput());
   RankedTensorType tensor = cast<RankedTensorType>(op.getType());
   auto type = BufferType::get(
@@ -137,6 +199,9 @@ LogicalResult EntryLowering::lower(transformer::SplitHeadsOp op) {
 }
 
 LogicalResult EntryLowering::lower(transformer::MergeHeadsOp op) {
+  if (cacheOf(op.getInput())) {
+    return reshapeCache(op, op.getType().getShape().drop_front());
+  }
   BufferType source = typeOf(op.getInput());
   auto type = BufferType::get(builder.getContext(),
                               {source.getShape().front(), source.getConstantElements()},
@@ -145,6 +210,15 @@ LogicalResult EntryLowering::lower(transformer::MergeHeadsOp op) {
 }
 
 LogicalResult EntryLowering::lower(transformer::TransposeOp op) {
+  if (cacheOf(op.getInput())) {
+    // The contraction that reads it takes the axes as they lie.
+    SmallVector<int64_t> order = cacheOrders.lookup(op.getInput());
+    SmallVector<int64_t> &composed = cacheOrders[op.getResult()];
+    for (int64_t axis : op.getPermutation()) {
+      composed.push_back(order.empty() ? axis : order[axis]);
+    }
+    return define(op, bufferOf(op.getInput()));
+  }
   BufferType source = typeOf(op.getInput());
   std::string axes = axesOf(source);
   std::string permuted;

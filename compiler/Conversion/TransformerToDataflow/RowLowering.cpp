@@ -109,6 +109,13 @@ LogicalResult EntryLowering::lower(transformer::AddOp op) {
                      });
 }
 
+LogicalResult EntryLowering::lower(transformer::MultiplyOp op) {
+  return elementwise(op, "multiply", {bufferOf(op.getLhs()), bufferOf(op.getRhs())},
+                     [](OpBuilder &region, Location location, ValueRange arguments) {
+                       return createProduct(region, location, arguments[0], arguments[1]);
+                     });
+}
+
 LogicalResult EntryLowering::lower(transformer::ScaleOp op) {
   return elementwise(op, "scale", {bufferOf(op.getInput())},
                      [&](OpBuilder &region, Location location, ValueRange arguments) {
@@ -139,12 +146,12 @@ LogicalResult EntryLowering::lower(transformer::GatherOp op) {
     if (failed(limitPositions(op, op.getTableAttr(), offset))) {
       return failure();
     }
-    parts.computes = GatherAttr::get(builder.getContext(), width, 0, {offset});
+    parts.computes = GatherAttr::get(builder.getContext(), width, 0, {offset}, {});
   } else {
     if (failed(limitIds(op, op.getIds(), op.getTableAttr()))) {
       return failure();
     }
-    parts.computes = GatherAttr::get(builder.getContext(), width, 1, {});
+    parts.computes = GatherAttr::get(builder.getContext(), width, 1, {}, {});
     parts.inputs.push_back(bufferOf(op.getIds()));
   }
   parts.inputs.push_back(parameter(op.getTableAttr()));
@@ -170,8 +177,10 @@ LogicalResult EntryLowering::lower(transformer::EmbedOp op) {
     }
     parts.inputs.push_back(parameter(*table++));
   }
-  parts.computes =
-      GatherAttr::get(builder.getContext(), width, op.getIds().size(), op.getPositionOffsets());
+  DenseF32ArrayAttr scales =
+      op.getScales().empty() ? DenseF32ArrayAttr() : builder.getDenseF32ArrayAttr(op.getScales());
+  parts.computes = GatherAttr::get(builder.getContext(), width, op.getIds().size(),
+                                   op.getPositionOffsets(), scales);
   if (op.getEpsilonAttr()) {
     parts.norm = NormAttr::get(builder.getContext(), NormKind::LayerNorm, op.getEpsilonAttr());
     parts.normOperands = {parameter(op.getNormWeightAttr()), parameter(op.getNormBiasAttr())};
@@ -184,6 +193,11 @@ LogicalResult EntryLowering::lower(transformer::LayerNormOp op) {
   auto attribute = NormAttr::get(builder.getContext(), NormKind::LayerNorm, op.getEpsilonAttr());
   return norm(op, "layer_norm", bufferOf(op.getInput()), attribute,
               {parameter(op.getWeightAttr()), parameter(op.getBiasAttr())});
+}
+
+LogicalResult EntryLowering::lower(transformer::RmsNormOp op) {
+  auto attribute = NormAttr::get(builder.getContext(), NormKind::RmsNorm, op.getEpsilonAttr());
+  return norm(op, "rms_norm", bufferOf(op.getInput()), attribute, {parameter(op.getWeightAttr())});
 }
 
 LogicalResult EntryLowering::lower(transformer::NormalizeOp op) {

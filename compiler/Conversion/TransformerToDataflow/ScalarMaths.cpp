@@ -40,6 +40,15 @@ Value createGeluNew(OpBuilder &builder, Location location, Value x) {
   return createHalfOf(builder, location, x, tanh);
 }
 
+/// 1 / (1 + exp(-x))
+Value createSigmoid(OpBuilder &builder, Location location, Value x) {
+  Value one = createNumber(builder, location, 1.0);
+  Value negated = arith::NegFOp::create(builder, location, x);
+  Value exponential = math::ExpOp::create(builder, location, negated);
+  return arith::DivFOp::create(builder, location, one,
+                               createSum(builder, location, one, exponential));
+}
+
 } // namespace
 
 Value createNumber(OpBuilder &builder, Location location, FloatAttr number) {
@@ -70,6 +79,10 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
                                      createNumber(builder, location, 0.0));
   case transformer::Activation::Tanh:
     return math::TanhOp::create(builder, location, input);
+  case transformer::Activation::Silu:
+    return createProduct(builder, location, input, createSigmoid(builder, location, input));
+  case transformer::Activation::Sigmoid:
+    return createSigmoid(builder, location, input);
   }
   llvm_unreachable("every activation has its maths");
 }

@@ -58,8 +58,12 @@ struct ConvertTransformerToDataflow
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
     PackedWeights packed = packedWeights(module);
+    FailureOr<CacheLayouts> layouts = chooseCacheLayouts(module);
+    if (failed(layouts)) {
+      return signalPassFailure();
+    }
     for (auto entry : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      if (failed(EntryLowering(entry, symbols, packed).run())) {
+      if (failed(EntryLowering(entry, symbols, packed, *layouts).run())) {
         return signalPassFailure();
       }
     }

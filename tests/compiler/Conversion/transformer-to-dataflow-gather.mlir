@@ -71,3 +71,12 @@ func.func @pool(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !tr
 // CHECK-LABEL: dataflow.graph @pool(
 // CHECK-NOT: max_length
 // CHECK:      dataflow.output {{.*}} : !dataflow.buffer<[sequences, 64], f32>, !dataflow.buffer<[sequences, 32], f32>, !dataflow.buffer<[sequences, 64], f32>
+
+// What ids look up is scaled before anything is added; positions are not.
+func.func @scaled(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !transformer.segments) -> (tensor<?x64xf32> {transformer.name = "y"}) {
+  %0 = transformer.embed [@word, @position] ids(%ids) positions(%rows) {scales = array<f32: 8.0>, position_offsets = array<i64: 2>} : tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// CHECK: computes #dataflow.gather<width = 64, lookups = 1, positions = [2], scales = array<f32: 8.000000e+00>>
+// CHECK-LABEL: dataflow.graph @scaled(

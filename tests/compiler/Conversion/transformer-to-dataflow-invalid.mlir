@@ -6,7 +6,7 @@ func.func private @declared(tensor<?x4xf32>)
 
 // -----
 
-// expected-error@+1 {{entry 'segments' has several segments, expected one}}
+// expected-error@+1 {{entry 'segments' has several segments without a transformer.name, expected one}}
 func.func @segments(%a: !transformer.segments, %b: !transformer.segments) {
   return
 }

@@ -25,3 +25,17 @@ func.func @encode(%x: tensor<?x24xf32>) -> tensor<?x48xf32> {
   %c = transformer.activate tanh %b : tensor<?x24xf32>
   return %a : tensor<?x48xf32>
 }
+
+// A cache that was appended to is a result; one that is neither read nor appended to goes.
+// CHECK-LABEL: func.func @decode(
+// CHECK-SAME: %[[R:[a-z0-9]+]]: !transformer.segments, %[[K:[a-z0-9]+]]: !transformer.cache<24> {transformer.name = "key"}) ->
+// CHECK-NEXT: transformer.append %[[K]]
+// CHECK-NEXT: return
+// expected-remark @+3 {{a cache of @decode}}
+func.func @decode(%x: tensor<?x24xf32>, %rows: !transformer.segments,
+                  %key: !transformer.cache<24> {transformer.name = "key"},
+                  %value: !transformer.cache<24> {transformer.name = "value"})
+    -> !transformer.cache<24> {
+  %a = transformer.append %key, %x in(%rows) : !transformer.cache<24>
+  return %a : !transformer.cache<24>
+}

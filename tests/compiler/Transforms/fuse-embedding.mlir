@@ -86,11 +86,11 @@ func.func @look_up_used_twice(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> (te
   return %a, %w : tensor<?x24xf32>, tensor<?x24xf32>
 }
 
-// CHECK-LABEL: func.func @scaled(
+// CHECK-LABEL: func.func @zeroed(
 // CHECK-NOT: transformer.embed
-func.func @scaled(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> tensor<?x24xf32> {
+func.func @zeroed(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> tensor<?x24xf32> {
   %w = transformer.gather @word[%ids] : tensor<?x24xf32>
-  %z = transformer.scale %w, 4.9 : tensor<?x24xf32>
+  %z = transformer.scale %w, 0.0 : tensor<?x24xf32>
   %s = transformer.gather @segment[%types] : tensor<?x24xf32>
   // expected-remark @below {{not fused: a summand is not a table look-up (transformer.scale)}}
   %a = transformer.add %z, %s : tensor<?x24xf32>, tensor<?x24xf32>
@@ -103,5 +103,45 @@ func.func @argument(%ids: tensor<?xi32>, %x: tensor<?x24xf32>) -> tensor<?x24xf3
   %w = transformer.gather @word[%ids] : tensor<?x24xf32>
   // expected-remark @below {{not fused: a summand is an argument of the function}}
   %a = transformer.add %w, %x : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a : tensor<?x24xf32>
+}
+
+// As "Attention is all you need" writes it.
+// CHECK-LABEL: func.func @scaled(
+// CHECK: transformer.embed [@word, @position] ids(%{{.*}}) positions(%{{.*}}) {position_offsets = array<i64: 0>, scales = array<f32: 5.000000e+00>}
+func.func @scaled(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
+  // expected-remark @below {{2 tables of 24}}
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %z = transformer.scale %w, 5.0 : tensor<?x24xf32>
+  %i = transformer.positions %rows
+  %p = transformer.gather @position[%i] : tensor<?x24xf32>
+  %a = transformer.add %z, %p : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a : tensor<?x24xf32>
+}
+
+// A factor on one of two tables, before a norm.
+// CHECK-LABEL: func.func @scaled_norm(
+// CHECK: transformer.embed [@word, @segment] ids(%{{.*}}, %{{.*}}) {{.*}}scales = array<f32: 1.000000e+00, 2.000000e+00>}
+func.func @scaled_norm(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> tensor<?x24xf32> {
+  // expected-remark @below {{2 tables of 24, layer norm}}
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %s = transformer.gather @segment[%types] : tensor<?x24xf32>
+  %z = transformer.scale %s, 2.0 : tensor<?x24xf32>
+  %a = transformer.add %w, %z : tensor<?x24xf32>, tensor<?x24xf32>
+  %n = transformer.layer_norm %a, @norm.weight, @norm.bias {epsilon = 1.0e-12 : f32} : tensor<?x24xf32>
+  return %n : tensor<?x24xf32>
+}
+
+// Look-ups by position have no factors: positions are then ids.
+// CHECK-LABEL: func.func @scaled_positions(
+// CHECK: %[[P:.*]] = transformer.positions
+// CHECK: transformer.embed [@word, @position] ids(%{{.*}}, %[[P]]) {scales = array<f32: 1.000000e+00, 2.000000e+00>}
+func.func @scaled_positions(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
+  // expected-remark @below {{2 tables of 24}}
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %i = transformer.positions %rows
+  %p = transformer.gather @position[%i] : tensor<?x24xf32>
+  %z = transformer.scale %p, 2.0 : tensor<?x24xf32>
+  %a = transformer.add %w, %z : tensor<?x24xf32>, tensor<?x24xf32>
   return %a : tensor<?x24xf32>
 }

@@ -83,3 +83,23 @@ func.func @alone(%x: tensor<?x24xf32>, %rows: !transformer.segments) -> (tensor<
   %a = transformer.attention %q, %q, %q in(%rows, %rows) {heads = 3 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x24xf32>, tensor<?x24xf32>, tensor<?x24xf32> -> tensor<?x24xf32>
   return %a, %k : tensor<?x24xf32>, tensor<?x24xf32>
 }
+
+// Appending reads columns in place too. Of more than four names the first and the last remain.
+// CHECK-LABEL: func.func @caches(
+// CHECK: %[[L:.*]] = transformer.linear %{{.*}}, @layer.0.key_to_query.weight : tensor<?x24xf32> -> tensor<?x120xf32>
+// CHECK: transformer.columns %[[L]] from 96
+// CHECK: transformer.append
+func.func @caches(%x: tensor<?x24xf32>, %rows: !transformer.segments, %a0: !transformer.cache<24>, %b0: !transformer.cache<24>, %c0: !transformer.cache<24>, %d0: !transformer.cache<24>, %e0: !transformer.cache<24>) -> (!transformer.cache<24>, !transformer.cache<24>, !transformer.cache<24>, !transformer.cache<24>, !transformer.cache<24>) {
+  // expected-remark @below {{5 maps of the same rows, 24 to 120}}
+  %a = transformer.linear %x, @layer.0.key.weight : tensor<?x24xf32> -> tensor<?x24xf32>
+  %b = transformer.linear %x, @layer.0.query.weight : tensor<?x24xf32> -> tensor<?x24xf32>
+  %c = transformer.linear %x, @layer.0.key.weight : tensor<?x24xf32> -> tensor<?x24xf32>
+  %d = transformer.linear %x, @layer.0.key.weight : tensor<?x24xf32> -> tensor<?x24xf32>
+  %e = transformer.linear %x, @layer.0.query.weight : tensor<?x24xf32> -> tensor<?x24xf32>
+  %a1 = transformer.append %a0, %a in(%rows) : !transformer.cache<24>
+  %b1 = transformer.append %b0, %b in(%rows) : !transformer.cache<24>
+  %c1 = transformer.append %c0, %c in(%rows) : !transformer.cache<24>
+  %d1 = transformer.append %d0, %d in(%rows) : !transformer.cache<24>
+  %e1 = transformer.append %e0, %e in(%rows) : !transformer.cache<24>
+  return %a1, %b1, %c1, %d1, %e1 : !transformer.cache<24>, !transformer.cache<24>, !transformer.cache<24>, !transformer.cache<24>, !transformer.cache<24>
+}

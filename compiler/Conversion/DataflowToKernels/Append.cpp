@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Appending rows to a paged cache: every row goes to the place of its position.
+#include "compiler/Conversion/DataflowToKernels/Emitters.h"
+
+#include "heddle/Abi.h"
+
+using namespace mlir;
+using heddle::dataflow::CacheLayout;
+
+namespace heddle {
+
+// Elements written out in the loop that scatters a row of keys.
+static constexpr int64_t kUnroll = 8;
+
+Value cacheElement(VectorCode &code, dataflow::CacheType type, Value block, Value position,
+                   Value element) {
+  Value place = code.remainder(position, HEDDLE_BLOCK);
+  bool areKeys = type.getLayout() == CacheLayout::Keys;
+  return code.at(block, areKeys ? code.add(code.multiply(element, HEDDLE_BLOCK), place)
+                                : code.add(code.multiply(place, type.getWidth()), element));
+}
+
+// Keys lie [width][HEDDLE_BLOCK]: the elements of one position are that far apart.
+static void scatterRow(VectorCode &code, Value from, Value to, int64_t width) {
+  auto copy = [&](Value element) {
+    code.storeScalar(code.loadScalar(code.at(from, element)),
+                     code.at(to, code.multiply(element, HEDDLE_BLOCK)));
+  };
+  int64_t whole = width / kUnroll * kUnroll;
+  code.loop(code.integer(0), code.integer(whole), kUnroll, [&](Value first) {
+    for (int64_t i = 0; i < kUnroll; ++i) {
+      copy(code.add(first, i));
+    }
+  });
+  for (int64_t element = whole; element < width; ++element) {
+    copy(code.integer(element));
+  }
+}
+
+static void copyRow(VectorCode &code, Value from, Value to, int64_t width) {
+  code.overRow(width, 4, [&](Value column, int64_t valid) {
+    code.storeVector(code.loadVector(code.at(from, column), valid), code.at(to, column), valid);
+  });
+}
+
+void emitAppend(VectorCode &code, const KernelBody &body) {
+  const KernelArguments &arguments = body.arguments;
+  dataflow::CacheType type = body.kernel.getOperandCache(0);
+  // In the dispatch the cache is there once, as what it writes.
+  CacheFields cache = CacheFields::load(code, arguments.operand(code, 0));
+  Value rows = arguments.operand(code, 1), positions = arguments.positions(code);
+  int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    Value position = code.loadIndex(positions, row);
+    Value blocks = cache.blocksOf(code, code.loadIndex(cache.segmentOf, row));
+    Value block = cache.blockAt(code, blocks, position);
+    Value to = cacheElement(code, type, block, position, code.integer(0));
+    Value from = code.at(rows, code.multiply(row, stride));
+    if (type.getLayout() == CacheLayout::Keys) {
+      scatterRow(code, from, to, type.getWidth());
+    } else {
+      copyRow(code, from, to, type.getWidth());
+    }
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// How a model was made to generate: from the module's attribute to the manifest.
+#ifndef HEDDLE_COMPILER_LINK_GENERATIONTABLE_H
+#define HEDDLE_COMPILER_LINK_GENERATIONTABLE_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include "runtime/Artifact/Manifest_generated.h"
+
+namespace heddle {
+
+/// Writes the dictionary `transformer.generation` of a module; nothing if it has none. Fails with
+/// an error at the module if a value is absent or of another type than the manifest's.
+mlir::FailureOr<flatbuffers::Offset<manifest::Generation>>
+writeGeneration(mlir::ModuleOp module, flatbuffers::FlatBufferBuilder &builder);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_LINK_GENERATIONTABLE_H

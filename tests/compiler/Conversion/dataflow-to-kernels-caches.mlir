@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels over paged caches are made of.
+// RUN: heddle-opt %s -convert-dataflow-to-kernels="targets=x86-64-v3" | FileCheck %s
+
+!keys = !dataflow.cache<[2, 16], keys>
+!values = !dataflow.cache<[2, 16], rows>
+!rows = !dataflow.buffer<[tokens, 32], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+
+dataflow.kernel @append_keys : (!keys, !rows) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @append_rows : (!values, !dataflow.buffer<[tokens, 32] in 96, f32>) -> !values computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @scores : (!dataflow.buffer<[tokens, 2, 16], f32>, !keys) -> !scores computes #dataflow.nest<"thd,khd->thk", sum> {
+^bb0(%q: f32, %k: f32):
+  %0 = arith.mulf %q, %k fastmath<contract> : f32
+  dataflow.yield %0
+}
+dataflow.kernel @bias : (!dataflow.buffer<[2, 9], f32>, !keys) -> !scores computes #dataflow.nest<"hr->thk", none, relative, keys_from> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @hidden : (!scores, !keys) -> !scores computes #dataflow.nest<"thk->thk", none, hidden = 0xFF800000 : f32, keys_from> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 32], f32>, !dataflow.buffer<[64, 32], f32>, !dataflow.buffer<[32], f32>) -> !rows
+    computes #dataflow.gather<width = 32, lookups = 1, positions = [2], scales = array<f32: 4.0>> norm #dataflow.norm<rms_norm, 1.0e-06 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// A row's block is that of its position; a position of keys is scattered, one of values copied.
+// CHECK-LABEL: func.func @"append_keys.x86-64-v3"
+// CHECK: scf.for
+// CHECK: arith.divui
+// CHECK: arith.remui
+// CHECK: scf.for
+// CHECK-COUNT-8: llvm.store %{{.*}} : f32, !llvm.ptr
+// CHECK-LABEL: func.func @"append_rows.x86-64-v3"
+// CHECK: arith.remui
+// CHECK: llvm.store %{{.*}} : vector<8xf32>, !llvm.ptr
+
+// CHECK-LABEL: func.func @"scores.x86-64-v3"
+// CHECK: arith.remui
+// CHECK: arith.mulf %{{.*}}, %{{.*}} : f32
+// CHECK: arith.addf
+
+// The distance of a key is held within the table.
+// CHECK-LABEL: func.func @"bias.x86-64-v3"
+// CHECK: arith.subi
+// CHECK: arith.minsi
+// CHECK: arith.maxsi
+
+// CHECK-LABEL: func.func @"hidden.x86-64-v3"
+// CHECK: arith.cmpi slt
+// CHECK: arith.select
+
+// CHECK-LABEL: func.func @"embed.x86-64-v3"
+// CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<8xf32>
+// CHECK: arith.addf %{{.*}}, %{{.*}} : vector<8xf32>
+// CHECK: math.sqrt

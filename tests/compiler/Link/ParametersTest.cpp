@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Values of derived parameters.
+#include "compiler/Link/Parameters.h"
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace mlir;
+
+namespace heddle {
+namespace {
+
+/// The values of @p in a program of parameters; stored ones count up from 0.
+std::vector<float> valuesOf(const std::string &program) {
+  MLIRContext context;
+  context.loadDialect<transformer::TransformerDialect>();
+  auto module = parseSourceString<ModuleOp>(program, &context);
+  if (!module) {
+    ADD_FAILURE() << program;
+    return {};
+  }
+  const ParameterSource count = [](llvm::StringRef, std::span<float> values) {
+    std::iota(values.begin(), values.end(), 0.0f);
+    return Status();
+  };
+  auto parameter = module->lookupSymbol<transformer::ParameterOp>("p");
+  const Result<std::vector<float>> values = evaluateParameter(*module, parameter, count);
+  EXPECT_TRUE(values.ok());
+  return values.ok() ? *values : std::vector<float>();
+}
+
+TEST(ParametersTest, SinusoidsByTurnsAreThoseOfThePaper) {
+  const std::vector<float> table =
+      valuesOf("transformer.parameter @p : tensor<64x48xf32> = sinusoid_interleaved(0, 24)");
+  ASSERT_EQ(table.size(), size_t(64 * 48));
+  for (int position = 0; position < 64; ++position) {
+    for (int i = 0; i < 24; ++i) {
+      const double angle = position / std::pow(10000.0, 2.0 * i / 48.0);
+      EXPECT_FLOAT_EQ(table[position * 48 + 2 * i], float(std::sin(angle)));
+      EXPECT_FLOAT_EQ(table[position * 48 + 2 * i + 1], float(std::cos(angle)));
+    }
+  }
+}
+
+TEST(ParametersTest, SinusoidsInHalvesFromAnotherPosition) {
+  const std::vector<float> table =
+      valuesOf("transformer.parameter @p : tensor<5x8xf32> = sinusoid_split(1, 3)");
+  ASSERT_EQ(table.size(), size_t(40));
+  for (int position = 0; position < 5; ++position) {
+    for (int i = 0; i < 4; ++i) {
+      const double angle = (position + 1) * std::exp(-i * std::log(10000.0) / 3);
+      EXPECT_FLOAT_EQ(table[position * 8 + i], float(std::sin(angle)));
+      EXPECT_FLOAT_EQ(table[position * 8 + 4 + i], float(std::cos(angle)));
+    }
+  }
+}
+
+// A table of one head whose entries are the numbers of the buckets.
+TEST(ParametersTest, BucketsInBothDirections) {
+  const std::vector<float> expected = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
+                                       2, 2, 2, 2, 2, 1, 0, 5, 6, 6, 6, 6, 6, 7,
+                                       7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
+  EXPECT_EQ(valuesOf("transformer.parameter @t : tensor<8x1xf32> from \"t\"\n"
+                     "transformer.parameter @p : tensor<1x41xf32> = relative_buckets(@t, 1, 20)"),
+            expected);
+}
+
+TEST(ParametersTest, BucketsOfEarlierKeysOnly) {
+  const std::vector<float> expected = {7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 5, 5,
+                                       5, 4, 4, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0,
+                                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(valuesOf("transformer.parameter @t : tensor<8x1xf32> from \"t\"\n"
+                     "transformer.parameter @p : tensor<1x41xf32> = relative_buckets(@t, 0, 20)"),
+            expected);
+}
+
+TEST(ParametersTest, BucketsOfTheUsualSize) {
+  const std::vector<float> table =
+      valuesOf("transformer.parameter @t : tensor<32x2xf32> from \"t\"\n"
+               "transformer.parameter @p : tensor<2x257xf32> = relative_buckets(@t, 1, 128)");
+  ASSERT_EQ(table.size(), size_t(2 * 257));
+  const std::pair<int, int> buckets[] = {{-128, 15}, {-91, 15}, {-90, 14}, {-64, 14}, {-63, 13},
+                                         {-46, 13},  {-45, 12}, {-32, 12}, {-16, 10}, {-12, 9},
+                                         {-11, 8},   {-8, 8},   {-7, 7},   {0, 0},    {7, 23},
+                                         {8, 24},    {16, 26},  {64, 30},  {128, 31}};
+  for (const auto &[distance, bucket] : buckets) {
+    // Heads are the rows of the result.
+    EXPECT_EQ(table[distance + 128], float(2 * bucket)) << distance;
+    EXPECT_EQ(table[257 + distance + 128], float(2 * bucket + 1)) << distance;
+  }
+}
+
+TEST(ParametersTest, RowsFromTheFirst) {
+  const std::vector<float> expected = {4, 5, 6, 7};
+  EXPECT_EQ(valuesOf("transformer.parameter @t : tensor<5x2xf32> from \"t\"\n"
+                     "transformer.parameter @p : tensor<2x2xf32> = rows(@t, 2)"),
+            expected);
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -convert-transformer-to-dataflow -dataflow-fold-epilogues -dataflow-merge-kernels | FileCheck %s
+
+// Gated feed-forward layers: silu(x W) * (x V) is two products, the second of which multiplies.
+
+transformer.parameter @w : tensor<96x48xf32> from "w"
+transformer.parameter @v : tensor<96x48xf32> from "v"
+transformer.parameter @both : tensor<192x48xf32> = concat(@w, @v)
+transformer.parameter @norm : tensor<96xf32> from "norm"
+
+func.func @gated(%x: tensor<?x48xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x96xf32> {transformer.name = "y"}) {
+  %0 = transformer.linear %x, @w : tensor<?x48xf32> -> tensor<?x96xf32>
+  %1 = transformer.activate silu %0 : tensor<?x96xf32>
+  %2 = transformer.linear %x, @v : tensor<?x48xf32> -> tensor<?x96xf32>
+  %3 = transformer.multiply %1, %2 : tensor<?x96xf32>
+  return %3 : tensor<?x96xf32>
+}
+
+// CHECK: dataflow.kernel @contract_96x48_silu :
+// CHECK: ^bb0(%[[X:.*]]: f32):
+// CHECK: %[[NEGATED:.*]] = arith.negf %[[X]]
+// CHECK: %[[EXP:.*]] = math.exp %[[NEGATED]]
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[EXP]]
+// CHECK: %[[SIGMOID:.*]] = arith.divf %{{.*}}, %[[SUM]]
+// CHECK: arith.mulf %[[X]], %[[SIGMOID]]
+// CHECK: dataflow.kernel @contract_96x48_multiply :
+// CHECK: ^bb0(%[[X:.*]]: f32, %[[GATE:.*]]: f32):
+// CHECK-NEXT: arith.mulf %[[GATE]], %[[X]]
+// CHECK-LABEL: dataflow.graph @gated(
+// CHECK: %[[GATE:.*]] = dataflow.dispatch @contract_96x48_silu(
+// CHECK: dataflow.dispatch @contract_96x48_multiply(%arg0, %{{.*}}, %[[GATE]])
+
+// One product of both weights: what is left reads its columns once.
+func.func @fused(%x: tensor<?x48xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x96xf32> {transformer.name = "y"}) {
+  %xy = transformer.linear %x, @both : tensor<?x48xf32> -> tensor<?x192xf32>
+  %0 = transformer.columns %xy from 0 : tensor<?x192xf32> -> tensor<?x96xf32>
+  %1 = transformer.activate sigmoid %0 : tensor<?x96xf32>
+  %2 = transformer.columns %xy from 96 : tensor<?x192xf32> -> tensor<?x96xf32>
+  %3 = transformer.multiply %1, %2 : tensor<?x96xf32>
+  %4 = transformer.rms_norm %3, @norm {epsilon = 9.99999997E-7 : f32} : tensor<?x96xf32>
+  return %4 : tensor<?x96xf32>
+}
+
+// CHECK: dataflow.kernel @rows_96_sigmoid_multiply_rms_norm : (!dataflow.buffer<[tokens, 96] in 192, f32>, !dataflow.buffer<[tokens, 96] in 192, f32>, !dataflow.buffer<[96], f32>) -> {{.*}} norm <rms_norm, 9.99999997E-7 : f32>
+// CHECK-LABEL: dataflow.graph @fused(
+// CHECK-COUNT-2: dataflow.dispatch
+// CHECK-NOT: dataflow.dispatch
