@@ -62,89 +62,186 @@ Result<Checkpoint> Checkpoint::openIndex(const std::string &folder, const std::s
       }
       checkpoint.shards.push_back(*std::move(file));
     }
+    const std::vector<SafetensorsTensor> &tensors = checkpoint.shards[number].tensors();
     const auto found = contents[number].find(name);
     if (found == contents[number].end()) {
       return HEDDLE_ERROR(DataLoss, fmt::format("{}: tensor {}: not in its file {}", indexPath,
                                                 quote(name), quote(shard)));
     }
-    checkpoint.order.push_back(name);
-    checkpoint.locations.emplace(name, Location{number, found->second});
+    checkpoint.add({tensors[found->second], {}}, number);
+  }
+  return checkpoint;
+}
+
+Result<Checkpoint> Checkpoint::openSafetensors(const std::string &path, const std::string &file) {
+  Checkpoint checkpoint(path);
+  HEDDLE_ASSIGN(SafetensorsFile shard, SafetensorsFile::open(file));
+  for (const SafetensorsTensor &tensor : shard.tensors()) {
+    checkpoint.add({tensor, {}}, 0);
+  }
+  checkpoint.shards.push_back(std::move(shard));
+  return checkpoint;
+}
+
+Result<Checkpoint> Checkpoint::openCTranslate2(const std::string &path, const std::string &file) {
+  Checkpoint checkpoint(path);
+  HEDDLE_ASSIGN(checkpoint.binary, CTranslate2File::open(file));
+  for (const StoredTensor &variable : checkpoint.binary->variables()) {
+    checkpoint.add(variable, 0);
   }
   return checkpoint;
 }
 
 Result<Checkpoint> Checkpoint::open(const std::string &path) {
   std::error_code ignored;
-  std::string file = path;
-  if (fs::is_directory(path, ignored)) {
-    file = (fs::path(path) / "model.safetensors").string();
-    const std::string index = (fs::path(path) / "model.safetensors.index.json").string();
-    if (!fs::exists(file, ignored)) {
-      if (fs::exists(index, ignored)) {
-        return openIndex(path, index);
-      }
-      return HEDDLE_ERROR(NotFound, fmt::format("{}: holds neither model.safetensors nor "
-                                                "model.safetensors.index.json",
-                                                path));
+  if (!fs::is_directory(path, ignored)) {
+    return fs::path(path).extension() == ".bin" ? openCTranslate2(path, path)
+                                                : openSafetensors(path, path);
+  }
+  const std::string whole = (fs::path(path) / "model.safetensors").string();
+  const std::string index = (fs::path(path) / "model.safetensors.index.json").string();
+  const std::string binary = (fs::path(path) / "model.bin").string();
+  if (fs::exists(whole, ignored)) {
+    return openSafetensors(path, whole);
+  }
+  if (fs::exists(index, ignored)) {
+    return openIndex(path, index);
+  }
+  if (fs::exists(binary, ignored)) {
+    return openCTranslate2(path, binary);
+  }
+  return HEDDLE_ERROR(NotFound, fmt::format("{}: holds neither model.safetensors nor "
+                                            "model.safetensors.index.json",
+                                            path));
+}
+
+bool Checkpoint::add(StoredTensor tensor, size_t file) {
+  const auto [entry, isNew] = places.try_emplace(tensor.name, entries.size());
+  if (isNew) {
+    order.push_back(tensor.name);
+    entries.push_back({std::move(tensor), file});
+  }
+  return isNew;
+}
+
+/// Some rows of a stored tensor, under the name of the view.
+Result<StoredTensor> Checkpoint::view(const TensorView &view) const {
+  HEDDLE_ASSIGN(const StoredTensor *const source, tensor(view.source));
+  StoredTensor result = *source;
+  result.name = view.name;
+  if (source->shape.empty() && view.firstRow == 0 && !view.rows) {
+    return result;
+  }
+  const int64_t available = source->shape.empty() ? 0 : source->shape.front();
+  const bool begins = view.firstRow >= 0 && view.firstRow <= available;
+  const int64_t rest = begins ? available - view.firstRow : 0;
+  const int64_t rows = view.rows.value_or(rest);
+  if (!begins || rows < 0 || rows > rest || source->shape.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: tensor {}: is {} rows from row {} of {}, which has shape "
+                                    "{}",
+                                    place, quote(view.name), rows, view.firstRow,
+                                    quote(view.source), formatShape(source->shape)));
+  }
+  result.shape.front() = rows;
+  const auto select = [&](std::span<const std::byte> bytes) {
+    const size_t each = available == 0 ? 0 : bytes.size() / static_cast<size_t>(available);
+    return bytes.subspan(each * static_cast<size_t>(view.firstRow),
+                         each * static_cast<size_t>(rows));
+  };
+  result.bytes = select(source->bytes);
+  // A single scale is for all rows.
+  if (source->scales.size() > sizeof(float)) {
+    result.scales = select(source->scales);
+  }
+  return result;
+}
+
+Result<Checkpoint> Checkpoint::withViews(std::span<const TensorView> views) && {
+  Checkpoint result(place);
+  for (const TensorView &one : views) {
+    HEDDLE_ASSIGN(StoredTensor tensor, view(one));
+    if (!result.add(std::move(tensor), entries[places.find(one.source)->second].file)) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: two tensors are to be called {}", place,
+                                                       quote(one.name)));
     }
   }
-  Checkpoint checkpoint(path);
-  HEDDLE_ASSIGN(SafetensorsFile shard, SafetensorsFile::open(file));
-  for (size_t i = 0; i < shard.tensors().size(); ++i) {
-    const std::string &name = shard.tensors()[i].name;
-    checkpoint.order.push_back(name);
-    checkpoint.locations.emplace(name, Location{0, i});
+  // The bytes stay where they are.
+  result.shards = std::move(shards);
+  result.binary = std::move(binary);
+  return result;
+}
+
+std::vector<std::string> Checkpoint::filePaths() const {
+  std::vector<std::string> paths;
+  for (const SafetensorsFile &shard : shards) {
+    paths.push_back(shard.path());
   }
-  checkpoint.shards.push_back(std::move(shard));
-  return checkpoint;
+  if (binary) {
+    paths.push_back(binary->path());
+  }
+  return paths;
 }
 
-const SafetensorsTensor *Checkpoint::find(std::string_view name) const {
-  const auto found = locations.find(name);
-  return found == locations.end() ? nullptr : &at(found->second);
+const StoredTensor *Checkpoint::find(std::string_view name) const {
+  const auto found = places.find(name);
+  return found == places.end() ? nullptr : &entries[found->second].tensor;
 }
 
-Result<Checkpoint::Location> Checkpoint::locate(std::string_view name) const {
-  const auto found = locations.find(name);
-  if (found == locations.end()) {
+Result<const Checkpoint::Entry *> Checkpoint::locate(std::string_view name) const {
+  const auto found = places.find(name);
+  if (found == places.end()) {
     return HEDDLE_ERROR(
         NotFound, fmt::format("{}: no tensor {} among its {}", place, quote(name), order.size()));
   }
-  return found->second;
+  return &entries[found->second];
 }
 
-std::string Checkpoint::describe(Location location) const {
-  return fmt::format("{}: tensor {}", shards[location.shard].path(), quote(at(location).name));
+const std::string &Checkpoint::pathOf(const Entry &entry) const {
+  return binary ? binary->path() : shards[entry.file].path();
 }
 
-Result<const SafetensorsTensor *> Checkpoint::tensor(std::string_view name) const {
-  HEDDLE_ASSIGN(const Location location, locate(name));
-  return &at(location);
+std::string Checkpoint::describe(const Entry &entry) const {
+  return fmt::format("{}: tensor {}", pathOf(entry), quote(entry.tensor.name));
+}
+
+Result<const StoredTensor *> Checkpoint::tensor(std::string_view name) const {
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  return &entry->tensor;
 }
 
 Result<std::string> Checkpoint::fileOf(std::string_view name) const {
-  HEDDLE_ASSIGN(const Location location, locate(name));
-  return shards[location.shard].path();
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  return pathOf(*entry);
 }
 
 Status Checkpoint::readF32(std::string_view name, std::span<float> destination) const {
-  HEDDLE_ASSIGN(const Location location, locate(name));
-  const SafetensorsTensor &tensor = at(location);
-  HEDDLE_TRY_WITH(convertToF32(tensor.dtype, tensor.bytes, destination), describe(location));
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  const StoredTensor &tensor = entry->tensor;
+  HEDDLE_TRY_WITH(tensor.scales.empty()
+                      ? convertToF32(tensor.dtype, tensor.bytes, destination)
+                      : convertScaledToF32(tensor.dtype, tensor.bytes, tensor.scales, destination),
+                  describe(*entry));
   return {};
 }
 
 Status Checkpoint::readI32(std::string_view name, std::span<int32_t> destination) const {
-  HEDDLE_ASSIGN(const Location location, locate(name));
-  const SafetensorsTensor &tensor = at(location);
-  HEDDLE_TRY_WITH(convertToI32(tensor.dtype, tensor.bytes, destination), describe(location));
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  HEDDLE_TRY_WITH(convertToI32(entry->tensor.dtype, entry->tensor.bytes, destination),
+                  describe(*entry));
   return {};
 }
 
 void Checkpoint::releasePages(std::string_view name) const {
-  const auto found = locations.find(name);
-  if (found != locations.end()) {
-    shards[found->second.shard].releasePages(at(found->second));
+  const auto found = places.find(name);
+  if (found == places.end()) {
+    return;
+  }
+  const Entry &entry = entries[found->second];
+  if (binary) {
+    binary->releasePages(entry.tensor);
+  } else {
+    shards[entry.file].releasePages(entry.tensor);
   }
 }
 

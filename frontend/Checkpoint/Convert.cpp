@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
+static_assert(std::endian::native == std::endian::little, "files are little endian");
 
 /// Item `index` of type T, at whatever alignment.
 template <typename T> static T load(const std::byte *source, size_t index) {
@@ -51,6 +51,41 @@ Status convertToF32(Dtype dtype, std::span<const std::byte> source, std::span<fl
   default:
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("has type {}, expected F32, F16 or BF16", dtypeName(dtype)));
+  }
+}
+
+/// Runs of `each` items that share a scale.
+template <typename T>
+static void divide(const std::byte *from, std::span<const std::byte> scales, size_t each,
+                   float *to) {
+  for (size_t run = 0; run < scales.size() / sizeof(float); ++run) {
+    const auto scale = load<float>(scales.data(), run);
+    for (size_t i = run * each; i < (run + 1) * each; ++i) {
+      to[i] = static_cast<float>(load<T>(from, i)) / scale;
+    }
+  }
+}
+
+Status convertScaledToF32(Dtype dtype, std::span<const std::byte> source,
+                          std::span<const std::byte> scales, std::span<float> destination) {
+  HEDDLE_TRY(checkCount(dtype, source.size(), destination.size()));
+  const size_t runs = scales.size() / sizeof(float);
+  if (runs == 0 || destination.size() % runs != 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("has {} scales, expected a divisor of its {} "
+                                                     "values",
+                                                     runs, destination.size()));
+  }
+  const size_t each = destination.size() / runs;
+  switch (dtype) {
+  case Dtype::I8:
+    divide<int8_t>(source.data(), scales, each, destination.data());
+    return {};
+  case Dtype::I16:
+    divide<int16_t>(source.data(), scales, each, destination.data());
+    return {};
+  default:
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("has type {} and scales, expected I8 or I16", dtypeName(dtype)));
   }
 }
 

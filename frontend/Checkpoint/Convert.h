@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Stored items to the types the compiler and the command lines work with. Sources need no
-/// alignment: a safetensors file promises none.
+/// alignment: the files promise none.
 #ifndef HEDDLE_FRONTEND_CHECKPOINT_CONVERT_H
 #define HEDDLE_FRONTEND_CHECKPOINT_CONVERT_H
 
@@ -38,6 +38,12 @@ constexpr float bf16ToF32(uint16_t bits) {
 /// F32, F16 and BF16 items to f32, exact; other types are Unsupported. InvalidArgument where
 /// `source` and `destination` differ in their number of items.
 Status convertToF32(Dtype dtype, std::span<const std::byte> source, std::span<float> destination);
+
+/// I8 and I16 items, each divided by its scale, to f32; other types are Unsupported. `scales` are
+/// f32 at any alignment, each for as many items as the others; their number divides that of the
+/// items.
+Status convertScaledToF32(Dtype dtype, std::span<const std::byte> source,
+                          std::span<const std::byte> scales, std::span<float> destination);
 
 /// I32 and I64 items to i32; other types are Unsupported, a value that does not fit is OutOfRange.
 Status convertToI32(Dtype dtype, std::span<const std::byte> source, std::span<int32_t> destination);

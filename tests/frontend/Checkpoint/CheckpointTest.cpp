@@ -3,6 +3,7 @@
 /// Model folders: one file, several with an index, and what can be wrong with them.
 #include "frontend/Checkpoint/Checkpoint.h"
 
+#include "tests/frontend/Checkpoint/ModelBin.h"
 #include "tests/frontend/Config/TemporaryFolder.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ TEST(CheckpointTest, BertTiny) {
   EXPECT_EQ(model->names().size(), 55u);
   EXPECT_EQ(model->names().front(), "embeddings.LayerNorm.bias");
   EXPECT_EQ(model->files().front().metadata().at("format"), "pt");
-  const SafetensorsTensor *words = model->find("embeddings.word_embeddings.weight");
+  const StoredTensor *words = model->find("embeddings.word_embeddings.weight");
   ASSERT_NE(words, nullptr);
   EXPECT_EQ(words->dtype, Dtype::F32);
   EXPECT_EQ(words->shape, (std::vector<int64_t>{211, 72}));
@@ -146,6 +147,122 @@ TEST(CheckpointTest, BadReads) {
             path + ": tensor \"a\": holds 2 values, the destination 3");
   EXPECT_EQ(model->readI32("a", two).message(),
             path + ": tensor \"a\": has type F32, expected I32 or I64");
+}
+
+/// The values of a tensor, as many as its shape says.
+std::vector<float> valuesOf(const Checkpoint &model, const std::string &name) {
+  const StoredTensor *const tensor = model.find(name);
+  if (tensor == nullptr) {
+    return {};
+  }
+  std::vector<float> values(tensor->bytes.size() / dtypeSize(tensor->dtype));
+  const Status status = model.readF32(name, values);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return values;
+}
+
+/// Three rows of two, quantized by row and as a whole, and a bias.
+ModelBin quantized() {
+  ModelBin model;
+  model.add<int8_t>("rows/weight", {3, 2}, Dtype::I8, {1, 2, 3, 4, 5, 6});
+  model.addF32("rows/weight_scale", {3}, {1, 2, 4});
+  model.add<int16_t>("whole/weight", {3, 2}, Dtype::I16, {1, 2, 3, 4, 5, 6});
+  model.addF32("whole/weight_scale", {}, {2});
+  model.add<uint16_t>("half/bias", {3}, Dtype::F16, {0x3C00, 0x4000, 0x4200});
+  model.add<int8_t>("option", {}, Dtype::I8, {1});
+  return model;
+}
+
+TEST(CheckpointTest, CTranslate2) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("model.bin", quantized().file());
+  Result<Checkpoint> opened = Checkpoint::open(folder.path());
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  const Checkpoint model = *std::move(opened);
+  EXPECT_EQ(model.names().size(), 6u);
+  EXPECT_TRUE(model.files().empty());
+  ASSERT_NE(model.ctranslate2(), nullptr);
+  EXPECT_EQ(model.filePaths(), (std::vector<std::string>{path}));
+  EXPECT_EQ(*model.fileOf("option"), path);
+  EXPECT_EQ(valuesOf(model, "rows/weight"), (std::vector<float>{1, 2, 1.5, 2, 1.25, 1.5}));
+  EXPECT_EQ(valuesOf(model, "whole/weight"), (std::vector<float>{0.5, 1, 1.5, 2, 2.5, 3}));
+  EXPECT_EQ(valuesOf(model, "half/bias"), (std::vector<float>{1, 2, 3}));
+  model.releasePages("rows/weight");
+  EXPECT_EQ(valuesOf(model, "rows/weight").back(), 1.5F);
+  std::vector<float> one(1);
+  EXPECT_EQ(model.readF32("option", one).message(),
+            path + ": tensor \"option\": has type I8, expected F32, F16 or BF16");
+  // The file by its own name.
+  EXPECT_EQ(messageOf(path), "");
+  EXPECT_EQ(messageOf(folder.write("short.bin", "x")),
+            folder / "short.bin: version: the file ends at byte 1, expected 4 more from byte 0 on");
+  // Safetensors first.
+  writeShard(folder / "model.safetensors", {"a"}, 1);
+  EXPECT_EQ(Checkpoint::open(folder.path())->ctranslate2(), nullptr);
+  EXPECT_EQ(Checkpoint::open(folder.path())->filePaths(),
+            (std::vector<std::string>{folder / "model.safetensors"}));
+}
+
+TEST(CheckpointTest, Views) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("model.bin", quantized().file());
+  Result<Checkpoint> stored = Checkpoint::open(folder.path());
+  ASSERT_TRUE(stored.ok()) << stored.status().message();
+  Result<Checkpoint> opened =
+      (*std::move(stored))
+          .withViews(std::vector<TensorView>{{"last", "rows/weight", 1},
+                                             {"middle", "rows/weight", 1, 1},
+                                             {"all", "whole/weight"},
+                                             {"end", "whole/weight", 2, 1},
+                                             {"none", "whole/weight", 3},
+                                             {"biases", "half/bias", 0, 2},
+                                             {"scalar", "option"}});
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  const Checkpoint model = *std::move(opened);
+  EXPECT_EQ(model.path(), folder.path());
+  EXPECT_EQ(model.names(),
+            (std::vector<std::string>{"last", "middle", "all", "end", "none", "biases", "scalar"}));
+  EXPECT_EQ(model.find("rows/weight"), nullptr);
+  EXPECT_EQ(model.find("last")->shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(valuesOf(model, "last"), (std::vector<float>{1.5, 2, 1.25, 1.5}));
+  EXPECT_EQ(valuesOf(model, "middle"), (std::vector<float>{1.5, 2}));
+  EXPECT_EQ(valuesOf(model, "all"), (std::vector<float>{0.5, 1, 1.5, 2, 2.5, 3}));
+  EXPECT_EQ(valuesOf(model, "end"), (std::vector<float>{2.5, 3}));
+  EXPECT_EQ(model.find("none")->shape, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(valuesOf(model, "none"), std::vector<float>());
+  EXPECT_EQ(valuesOf(model, "biases"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(model.find("scalar")->shape, std::vector<int64_t>());
+  EXPECT_EQ(*model.fileOf("middle"), path);
+  model.releasePages("middle");
+  std::vector<float> three(3);
+  EXPECT_EQ(model.readF32("middle", three).message(),
+            path + ": tensor \"middle\": holds 2 values, the destination 3");
+}
+
+TEST(CheckpointTest, BadViews) {
+  const TemporaryFolder folder;
+  folder.write("model.bin", quantized().file());
+  const auto message = [&](const std::vector<TensorView> &views) {
+    Result<Checkpoint> model = Checkpoint::open(folder.path());
+    return std::string((*std::move(model)).withViews(views).status().message());
+  };
+  const std::string where = folder.path() + ": ";
+  EXPECT_EQ(message({{"a", "gone"}}), where + "no tensor \"gone\" among its 6");
+  EXPECT_EQ(message({{"a", "option"}, {"a", "half/bias"}}),
+            where + "two tensors are to be called \"a\"");
+  const std::string shape = " of \"rows/weight\", which has shape [3, 2]";
+  EXPECT_EQ(message({{"a", "rows/weight", 0, 4}}),
+            where + "tensor \"a\": is 4 rows from row 0" + shape);
+  EXPECT_EQ(message({{"a", "rows/weight", 4}}),
+            where + "tensor \"a\": is 0 rows from row 4" + shape);
+  EXPECT_EQ(message({{"a", "rows/weight", INT64_MIN, 1}}),
+            where + "tensor \"a\": is 1 rows from row -9223372036854775808" + shape);
+  EXPECT_EQ(message({{"a", "rows/weight", 1, INT64_MAX}}),
+            where + "tensor \"a\": is 9223372036854775807 rows from row 1" + shape);
+  EXPECT_EQ(message({{"a", "rows/weight", 0, -1}}),
+            where + "tensor \"a\": is -1 rows from row 0" + shape);
+  EXPECT_EQ(message({{"a", "option", 0, 1}}),
+            where + "tensor \"a\": is 1 rows from row 0 of \"option\", which has shape []");
 }
 
 /// Pages of mapped files this process has in memory.

@@ -82,6 +82,44 @@ TEST(ConvertTest, Integers) {
   EXPECT_TRUE(convertToI32(Dtype::I32, {}, {}).ok());
 }
 
+TEST(ConvertTest, Scaled) {
+  const std::vector<int8_t> bytes = {-128, 127, 3, -6, 0, 1};
+  const std::vector<float> three = {3, 7, 0.1F};
+  std::vector<float> result(6);
+  const auto scales = std::as_bytes(std::span(three));
+  ASSERT_TRUE(convertScaledToF32(Dtype::I8, std::as_bytes(std::span(bytes)), scales, result).ok());
+  EXPECT_EQ(result,
+            (std::vector<float>{-128 / 3.0F, 127 / 3.0F, 3 / 7.0F, -6 / 7.0F, 0, 1 / 0.1F}));
+  const std::vector<int16_t> words = {-32768, 32767, 1, 0, -1, 1000};
+  const auto source = std::as_bytes(std::span(words));
+  ASSERT_TRUE(convertScaledToF32(Dtype::I16, source, scales.first(4), result).ok());
+  EXPECT_EQ(result,
+            (std::vector<float>{-32768 / 3.0F, 32767 / 3.0F, 1 / 3.0F, 0, -1 / 3.0F, 1000 / 3.0F}));
+  // Neither needs an alignment.
+  std::vector<std::byte> shifted(sizeof(float) + 1);
+  std::memcpy(shifted.data() + 1, three.data(), sizeof(float));
+  ASSERT_TRUE(convertScaledToF32(Dtype::I16, source, std::span(shifted).subspan(1), result).ok());
+  EXPECT_EQ(result[2], 1 / 3.0F);
+  EXPECT_TRUE(convertScaledToF32(Dtype::I8, {}, scales, {}).ok());
+}
+
+TEST(ConvertTest, BadScales) {
+  const std::vector<int8_t> bytes = {1, 2, 3, 4};
+  const std::vector<float> three = {1, 2, 3};
+  std::vector<float> result(4);
+  const auto source = std::as_bytes(std::span(bytes));
+  const auto scales = std::as_bytes(std::span(three));
+  const auto message = [&](Dtype dtype, std::span<const std::byte> items,
+                           std::span<const std::byte> some) {
+    return std::string(convertScaledToF32(dtype, items, some, result).message());
+  };
+  EXPECT_EQ(message(Dtype::I8, source, scales), "has 3 scales, expected a divisor of its 4 values");
+  EXPECT_EQ(message(Dtype::I8, source, {}), "has 0 scales, expected a divisor of its 4 values");
+  EXPECT_EQ(message(Dtype::I8, source.first(3), scales), "holds 3 values, the destination 4");
+  EXPECT_EQ(message(Dtype::U8, source, scales.first(8)),
+            "has type U8 and scales, expected I8 or I16");
+}
+
 TEST(ConvertTest, BadInput) {
   std::vector<float> floats(2);
   std::vector<int32_t> integers(2);
