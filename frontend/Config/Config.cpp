@@ -59,13 +59,24 @@ Status Config::unexpected(std::string_view key, std::string_view expected) const
                       fmt::format("{}: {} is {}, expected {}", place, quote(key), seen, expected));
 }
 
+/// Whether a value is a whole number from `min` to `max`.
+static bool isInteger(const nlohmann::json &value, int64_t min, int64_t max) {
+  // The library keeps what is not negative as unsigned: above INT64_MAX it must not wrap.
+  const bool fits = value.is_number_integer() &&
+                    (!value.is_number_unsigned() ||
+                     value.get<uint64_t>() <= uint64_t(std::numeric_limits<int64_t>::max()));
+  return fits && value.get<int64_t>() >= min && value.get<int64_t>() <= max;
+}
+
+static bool isIntegers(const nlohmann::json &value, int64_t min, int64_t max) {
+  return value.is_array() &&
+         std::all_of(value.begin(), value.end(),
+                     [&](const nlohmann::json &item) { return isInteger(item, min, max); });
+}
+
 Result<int64_t> Config::integer(std::string_view key, int64_t min, int64_t max) const {
   const nlohmann::json *const value = find(key);
-  // The library keeps what is not negative as unsigned: above INT64_MAX it must not wrap.
-  const bool fits = value != nullptr && value->is_number_integer() &&
-                    (!value->is_number_unsigned() ||
-                     value->get<uint64_t>() <= uint64_t(std::numeric_limits<int64_t>::max()));
-  if (!fits || value->get<int64_t>() < min || value->get<int64_t>() > max) {
+  if (value == nullptr || !isInteger(*value, min, max)) {
     return unexpected(key, fmt::format("an integer from {} to {}", min, max));
   }
   return value->get<int64_t>();
@@ -74,6 +85,31 @@ Result<int64_t> Config::integer(std::string_view key, int64_t min, int64_t max) 
 Result<int64_t> Config::integerOr(std::string_view key, int64_t min, int64_t max,
                                   int64_t absent) const {
   return has(key) ? integer(key, min, max) : absent;
+}
+
+Result<std::vector<int64_t>> Config::integers(std::string_view key, int64_t min,
+                                              int64_t max) const {
+  const nlohmann::json *const value = find(key);
+  if (value != nullptr && isInteger(*value, min, max)) {
+    return std::vector<int64_t>{value->get<int64_t>()};
+  }
+  if (value == nullptr || !isIntegers(*value, min, max)) {
+    return unexpected(key, fmt::format("an integer from {} to {}, or a list of them", min, max));
+  }
+  return value->get<std::vector<int64_t>>();
+}
+
+Result<std::vector<std::vector<int64_t>>> Config::integerLists(std::string_view key, int64_t min,
+                                                               int64_t max) const {
+  const nlohmann::json *const value = find(key);
+  const bool isLists = value != nullptr && value->is_array() &&
+                       std::all_of(value->begin(), value->end(), [&](const nlohmann::json &item) {
+                         return isIntegers(item, min, max);
+                       });
+  if (!isLists) {
+    return unexpected(key, fmt::format("a list of lists of integers from {} to {}", min, max));
+  }
+  return value->get<std::vector<std::vector<int64_t>>>();
 }
 
 Result<double> Config::number(std::string_view key, double min, double max) const {

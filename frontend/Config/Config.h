@@ -59,6 +59,12 @@ public:
   Result<std::string> oneOfOr(std::string_view key, std::initializer_list<std::string_view> choices,
                               std::string_view absent) const;
 
+  /// A whole number, or a list of them, each from `min` to `max`.
+  Result<std::vector<int64_t>> integers(std::string_view key, int64_t min, int64_t max) const;
+  /// A list of lists of whole numbers from `min` to `max`.
+  Result<std::vector<std::vector<int64_t>>> integerLists(std::string_view key, int64_t min,
+                                                         int64_t max) const;
+
   /// A list of strings.
   Result<std::vector<std::string>> strings(std::string_view key) const;
 

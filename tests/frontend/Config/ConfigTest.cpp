@@ -119,5 +119,26 @@ TEST(ConfigTest, BadFiles) {
             folder / "c.json: is true, expected an object");
 }
 
+TEST(ConfigTest, IntegersAreOneOrAList) {
+  const Config config = *Config::parse(R"({"one": 3, "some": [1, 2], "none": [], "mixed": [1, "a"],
+                                           "lists": [[1], [2, 3]], "flat": [1]})",
+                                       "config.json");
+  EXPECT_EQ(*config.integers("one", 0, 3), std::vector<int64_t>({3}));
+  EXPECT_EQ(*config.integers("some", 0, 3), std::vector<int64_t>({1, 2}));
+  EXPECT_TRUE(config.integers("none", 0, 3)->empty());
+  EXPECT_EQ(messageOf(config.integers("one", 0, 2)),
+            "config.json: \"one\" is 3, expected an integer from 0 to 2, or a list of them");
+  EXPECT_EQ(messageOf(config.integers("mixed", 0, 2)),
+            "config.json: \"mixed\" is a list of 2, expected an integer from 0 to 2, or a list of "
+            "them");
+  EXPECT_EQ(
+      messageOf(config.integers("absent", 0, 2)),
+      "config.json: \"absent\" is missing, expected an integer from 0 to 2, or a list of them");
+  EXPECT_EQ(*config.integerLists("lists", 0, 3), std::vector<std::vector<int64_t>>({{1}, {2, 3}}));
+  EXPECT_EQ(
+      messageOf(config.integerLists("flat", 0, 3)),
+      "config.json: \"flat\" is a list of 1, expected a list of lists of integers from 0 to 3");
+}
+
 } // namespace
 } // namespace heddle
