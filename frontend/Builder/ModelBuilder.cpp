@@ -47,7 +47,7 @@ Entry ModelBuilder::entry(std::string_view name) {
   auto function = func::FuncOp::create(builder, location, name, builder.getFunctionType({}, {}));
   Block *block = builder.createBlock(&function.getBody());
   block->addArgument(transformer::SegmentsType::get(state->context), location);
-  state->entries.push_back({std::string(name), function, {}, {}});
+  state->entries.push_back({std::string(name), function, {}, {}, {}, {}});
   return Entry(state.get(), state->entries.size() - 1);
 }
 
@@ -78,7 +78,8 @@ Segments Entry::segments() const {
   if (!state->works()) {
     return {};
   }
-  return Segments(state, state->entries[index].body().getArguments().back());
+  EntryState &entry = state->entries[index];
+  return Segments(state, entry.body().getArgument(static_cast<unsigned>(entry.inputs.size())));
 }
 
 Tensor Entry::weight(const Parameter &parameter) const {
@@ -108,9 +109,13 @@ void Entry::output(std::string_view name, const Tensor &result) {
     return wrong("is no value of this entry");
   }
   const RankedTensorType type = typeOf(result);
-  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1)) {
-    return wrong(
-        fmt::format("has shape {}, expected rows [?, width]", printSizes(type.getShape())));
+  // [t, w], or [t, h, k].
+  const bool isRows = type.getRank() == 2 && type.isDynamicDim(0) && !type.isDynamicDim(1);
+  const bool isScores =
+      type.getRank() == 3 && type.isDynamicDim(0) && !type.isDynamicDim(1) && type.isDynamicDim(2);
+  if (!isRows && !isScores) {
+    return wrong(fmt::format("has shape {}, expected rows [?, width] or scores [?, heads, ?]",
+                             printSizes(type.getShape())));
   }
   for (const EntryState::Output &output : entry.outputs) {
     if (output.name == name) {
@@ -129,6 +134,17 @@ static void finishEntry(OpBuilder &builder, EntryState &entry) {
     results.push_back(output.value);
     types.push_back(output.value.getType());
   }
+  SmallVector<StringRef> resultNames;
+  for (const EntryState::Output &output : entry.outputs) {
+    resultNames.push_back(output.name);
+  }
+  for (const EntryState::Cache &cache : entry.caches) {
+    if (cache.appended) {
+      results.push_back(cache.value);
+      types.push_back(cache.value.getType());
+      resultNames.push_back(cache.name);
+    }
+  }
   builder.setInsertionPointToEnd(&entry.body());
   func::ReturnOp::create(builder, entry.function.getLoc(), results);
   entry.function.setType(builder.getFunctionType(entry.body().getArgumentTypes(), types));
@@ -138,8 +154,15 @@ static void finishEntry(OpBuilder &builder, EntryState &entry) {
       entry.function.setArgAttr(number, "transformer.optional", builder.getUnitAttr());
     }
   }
-  for (auto [number, output] : llvm::enumerate(entry.outputs)) {
-    entry.function.setResultAttr(number, nameKey, builder.getStringAttr(output.name));
+  auto argument = static_cast<unsigned>(entry.inputs.size()) + 1;
+  if (!entry.memory.empty()) {
+    entry.function.setArgAttr(argument++, nameKey, builder.getStringAttr(entry.memory));
+  }
+  for (const EntryState::Cache &cache : entry.caches) {
+    entry.function.setArgAttr(argument++, nameKey, builder.getStringAttr(cache.name));
+  }
+  for (auto [number, name] : llvm::enumerate(resultNames)) {
+    entry.function.setResultAttr(number, nameKey, builder.getStringAttr(name));
   }
 }
 

@@ -41,14 +41,16 @@ namespace heddle {
 // The enumerators are in dialects/Transformer/Transformer.h.
 namespace transformer {
 enum class Activation : uint32_t;
+enum class ExpressionKind : uint32_t;
 enum class Pooling : uint32_t;
 enum class Visibility : uint32_t;
 } // namespace transformer
 
+struct Generation;
 struct ModelState;
 class Tensor;
 
-/// What Tensor, Ids, Mask and Segments have in common: cheap to copy, valid until build().
+/// What Tensor, Ids, Mask, Segments and Cache have in common: cheap to copy, valid until build().
 class ModelValue {
 public:
   ModelValue() = default;
@@ -70,6 +72,23 @@ protected:
 class Segments : public ModelValue {
 public:
   using ModelValue::ModelValue;
+
+  /// All positions of each sequence up to and including its rows here: those of earlier runs of the
+  /// entry, then these.
+  Segments history() const;
+};
+
+/// What one tensor, keys or values, was at all positions so far of every sequence. It outlives a
+/// run of an entry.
+class Cache : public ModelValue {
+public:
+  using ModelValue::ModelValue;
+
+  /// The cache with the rows of each sequence, [t, w], after what is there. It becomes a result of
+  /// the entry; the cache before is no longer to be used.
+  Cache append(const Tensor &x, const Segments &rows) const;
+  /// The rows of the cache that the segments have, [k, w]: a history, or a memory.
+  Tensor rows(const Segments &segments) const;
 };
 
 /// One integer a row, [t].
@@ -121,18 +140,20 @@ public:
   /// Any shape: the element-wise sum. The right side has the shape of the left, or is a weight with
   /// its trailing axes, or a mask's bias [t, k] added to scores [t, h, k].
   Tensor operator+(const Tensor &right) const;
+  /// Any shape: the element-wise product of two tensors of one shape.
+  Tensor operator*(const Tensor &right) const;
   /// Any shape: every element times a number.
   Tensor operator*(double factor) const;
 };
 
-/// A weight: a tensor of the checkpoint, by name.
+/// A weight: a tensor of the checkpoint, by name, or derived from others.
 class Parameter {
 public:
   Parameter() = default;
   Parameter(ModelState *state, std::string name, std::vector<int64_t> shape)
       : state(state), name(std::move(name)), sizes(std::move(shape)) {}
 
-  /// The tensor's name in the checkpoint, which is the symbol's too; empty if not valid.
+  /// The symbol, for a tensor of the checkpoint its name there; empty if not valid.
   const std::string &symbol() const { return name; }
   const std::vector<int64_t> &shape() const { return sizes; }
   bool valid() const { return state != nullptr; }
@@ -148,6 +169,16 @@ private:
 struct NormNames {
   std::string_view weight = "weight";
   std::string_view bias = "bias";
+};
+
+/// A table of sines and cosines ("Attention is all you need", section 3.5): those of
+/// (first + position) * 10000^(-i / steps).
+struct Sinusoid {
+  /// Sines in the first half of the columns and cosines in the second, else by turns.
+  bool split = false;
+  int64_t first = 0;
+  /// 0 is half of the width, as in the paper.
+  int64_t steps = 0;
 };
 
 /// Whether a linear map has a bias.
@@ -176,6 +207,19 @@ public:
     return parameter(name, std::span(shape.begin(), shape.size()));
   }
 
+  /// A table [positions, width] of sinusoids.
+  Parameter sinusoid(std::string_view name, int64_t positions, int64_t width,
+                     const Sinusoid &options = {}) const;
+  /// T5's table [buckets, heads] spread to [heads, 2 * distance + 1], for relativeBias().
+  Parameter relativeBuckets(std::string_view name, const Parameter &table, bool bidirectional,
+                            int64_t distance) const;
+  /// The same elements in another shape.
+  Parameter reshape(std::string_view name, const Parameter &parameter,
+                    std::initializer_list<int64_t> shape) const;
+  /// `count` of the first axis from `first` on.
+  Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
+                 int64_t count) const;
+
   /// The row of the table `name`.weight [size, width] for each id: [t] to [t, width].
   Tensor gather(std::string_view name, const Ids &ids, int64_t size, int64_t width) const;
   Tensor gather(const Parameter &table, const Ids &ids) const;
@@ -189,6 +233,14 @@ public:
   /// and `name`.bias [w]: [t, w] to the same.
   Tensor layerNorm(std::string_view name, const Tensor &x, double epsilon,
                    NormNames names = {}) const;
+
+  /// x / sqrt(mean of x^2 + epsilon) * weight over each row, with `name`.weight [w]: [t, w] to the
+  /// same.
+  Tensor rmsNorm(std::string_view name, const Tensor &x, double epsilon) const;
+
+  /// A number for each head and distance of a key from its query, from a table
+  /// [heads, 2 * distance + 1], to be added to scores: [t, heads, k].
+  Tensor relativeBias(const Parameter &table, const Segments &queries, const Segments &keys) const;
 
   /// The sum of products over the axes that the result does not have, one letter an axis as in an
   /// Einstein summation. `t` are rows of queries and `k` the keys of the row's own sequence; all
@@ -205,7 +257,8 @@ public:
     return contract(axes, left, right, Segments(), Segments());
   }
 
-  /// The position of each row in its sequence, counted from `offset`: [t].
+  /// The position of each row in its sequence, those of earlier runs included, counted from
+  /// `offset`: [t].
   Ids positions(const Segments &rows, int64_t offset = 0) const;
   /// Which keys of its own sequence each query sees: [t, k].
   Mask mask(transformer::Visibility visibility, const Segments &queries,
@@ -213,6 +266,9 @@ public:
 
 private:
   std::string join(std::string_view name) const;
+  Parameter derive(std::string_view name, transformer::ExpressionKind kind,
+                   std::initializer_list<const Parameter *> operands,
+                   std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const;
 
   ModelState *state;
   std::string prefix;
@@ -230,9 +286,14 @@ public:
   Ids optionalInput(std::string_view name);
   /// Which rows of the inputs form one sequence.
   Segments segments() const;
+  /// The rows of what another entry has left in caches, a memory: of one run of that entry, not of
+  /// this one.
+  Segments memory(std::string_view name);
+  /// The cache of that name, rows of `width`; entries that name it share it.
+  Cache cache(std::string_view name, int64_t width);
   /// The value of a parameter, for mathematics other than linear() and gather().
   Tensor weight(const Parameter &parameter) const;
-  /// Names a result: [t, w], or [s, w] if it was pooled.
+  /// Names a result: [t, w], [s, w] if it was pooled, or [t, h, k].
   void output(std::string_view name, const Tensor &result);
 
 private:
@@ -256,6 +317,9 @@ public:
   Scope scope(std::string_view name = {});
   /// Starts an entry; several may be written in turns, but a value belongs to one of them.
   Entry entry(std::string_view name);
+
+  /// Says how text is generated unless a caller says otherwise.
+  void generation(const Generation &settings);
 
   /// The first error so far.
   Status status() const;

@@ -19,8 +19,9 @@
 
 namespace heddle {
 
-/// One entry while it is written. Its function has one block, whose last argument is the segments;
-/// the function's type is set when the model ends.
+/// One entry while it is written. Its function has one block, whose arguments are the inputs, the
+/// segments, the memory's segments if there is one, and the caches; the function's type is set when
+/// the model ends.
 struct EntryState {
   struct Input {
     std::string name;
@@ -31,10 +32,20 @@ struct EntryState {
     mlir::Value value;
   };
 
+  struct Cache {
+    std::string name;
+    /// The newest: what appending gave, or the argument.
+    mlir::Value value;
+    bool appended = false;
+  };
+
   std::string name;
   mlir::func::FuncOp function;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
+  /// Empty for an entry without.
+  std::string memory;
+  std::vector<Cache> caches;
 
   mlir::Block &body() { return function.getBody().front(); }
 };
@@ -44,7 +55,12 @@ struct ModelState {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Where the next parameter goes: before the entries, in the order of declaration.
   mlir::Operation *lastParameter = nullptr;
-  std::map<std::string, std::vector<int64_t>, std::less<>> parameters;
+  struct Parameter {
+    std::vector<int64_t> shape;
+    /// Null for a tensor of the checkpoint.
+    mlir::Attribute expression;
+  };
+  std::map<std::string, Parameter, std::less<>> parameters;
   std::vector<EntryState> entries;
   Status error;
   /// After build() the values are no longer this object's to touch.
@@ -52,6 +68,11 @@ struct ModelState {
 
   /// Keeps the first error.
   void fail(std::string_view name, std::string_view message);
+  /// The entry that a block is the body of.
+  EntryState *entryOf(mlir::Block *block);
+  /// Declares a parameter; nothing and an error if one of that name is another.
+  bool declare(const std::string &name, llvm::ArrayRef<int64_t> shape,
+               transformer::ParameterExpressionAttr expression);
   bool works() const { return error.ok() && !finished; }
   mlir::Location nameLocation(std::string_view name) const;
 };
@@ -81,6 +102,8 @@ public:
   mlir::FloatAttr f32(double value) const;
   mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape) const;
   ModelState *model() const { return state; }
+  /// The entry that the operands belong to.
+  EntryState &entry() const { return *state->entryOf(block); }
 
 private:
   void check(std::initializer_list<const ModelValue *> operands);

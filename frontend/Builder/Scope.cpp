@@ -5,7 +5,6 @@
 
 #include "runtime/Base/Utf8.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -23,42 +22,6 @@ Scope Scope::scope(std::string_view name) const { return Scope(state, join(name)
 
 Scope Scope::scope(std::string_view name, int64_t index) const {
   return Scope(state, join(fmt::format("{}.{}", name, index)));
-}
-
-Parameter Scope::parameter(std::string_view name, std::span<const int64_t> shape) const {
-  if (state == nullptr || !state->works()) {
-    return {};
-  }
-  const std::string full = join(name);
-  const ArrayRef<int64_t> sizes(shape.data(), shape.size());
-  const bool inRange =
-      !sizes.empty() && sizes.size() <= 4 &&
-      std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size > 0; });
-  if (full.empty() || !inRange) {
-    state->fail(full, fmt::format("a parameter of shape {}, expected a name and one to four "
-                                  "positive sizes",
-                                  printSizes(sizes)));
-    return {};
-  }
-  const auto [known, isNew] = state->parameters.try_emplace(full, sizes.vec());
-  if (!isNew && ArrayRef<int64_t>(known->second) != sizes) {
-    state->fail(full, fmt::format("used with shape {}, but before with {}", printSizes(sizes),
-                                  printSizes(known->second)));
-    return {};
-  }
-  if (isNew) {
-    OpBuilder builder(state->context);
-    if (state->lastParameter != nullptr) {
-      builder.setInsertionPointAfter(state->lastParameter);
-    } else {
-      builder.setInsertionPointToStart(state->module->getBody());
-    }
-    const auto type = RankedTensorType::get(sizes, builder.getF32Type());
-    state->lastParameter = transformer::ParameterOp::create(
-        builder, state->nameLocation(full), builder.getStringAttr(full), TypeAttr::get(type),
-        builder.getStringAttr(full), transformer::ParameterExpressionAttr());
-  }
-  return Parameter(state, full, sizes.vec());
 }
 
 /// Checks that a parameter is one of this model; its shape is the verifiers' business except for
@@ -144,6 +107,32 @@ Tensor Scope::layerNorm(std::string_view name, const Tensor &x, double epsilon,
   return site.make<Tensor, transformer::LayerNormOp>(
       typeOf(x), x.value(), FlatSymbolRefAttr::get(state->context, weight.symbol()),
       FlatSymbolRefAttr::get(state->context, bias.symbol()), site.f32(epsilon));
+}
+
+Tensor Scope::rmsNorm(std::string_view name, const Tensor &x, double epsilon) const {
+  const Scope inner = scope(name);
+  OperationSite site(state, inner.name(), {&x});
+  if (!site.ok()) {
+    return {};
+  }
+  const Parameter weight = inner.parameter("weight", {x.width()});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::RmsNormOp>(
+      typeOf(x), x.value(), FlatSymbolRefAttr::get(state->context, weight.symbol()),
+      site.f32(epsilon));
+}
+
+Tensor Scope::relativeBias(const Parameter &table, const Segments &queries,
+                           const Segments &keys) const {
+  OperationSite site(state, ownerOf(table), {&queries, &keys});
+  if (!expectParameter(site, table, "table", 2)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::RelativeBiasOp>(
+      site.tensorType({ShapedType::kDynamic, table.shape()[0], ShapedType::kDynamic}),
+      FlatSymbolRefAttr::get(state->context, table.symbol()), queries.value(), keys.value());
 }
 
 /// The sizes of the result's axes, looked up among those of the operands; nothing and an error if

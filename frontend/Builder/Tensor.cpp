@@ -152,6 +152,20 @@ Tensor Tensor::operator+(const Tensor &right) const {
   return site.make<Tensor, transformer::AddOp>(content, right.value());
 }
 
+Tensor Tensor::operator*(const Tensor &right) const {
+  OperationSite site({this, &right});
+  if (!site.ok()) {
+    return {};
+  }
+  if (typeOf(*this) != typeOf(right)) {
+    site.fail(fmt::format("a product of shapes {} and {}, expected the same",
+                          printSizes(typeOf(*this).getShape()),
+                          printSizes(typeOf(right).getShape())));
+    return {};
+  }
+  return site.make<Tensor, transformer::MultiplyOp>(content, right.value());
+}
+
 Tensor Tensor::operator*(double factor) const {
   OperationSite site({this});
   if (!site.ok()) {

@@ -10,6 +10,7 @@
 #include "frontend/Builder/ModelBuilder.h"
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "frontend/Config/Config.h"
+#include "frontend/Families/FamilyConfig.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -166,32 +167,6 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   return FamilyModel{std::move(module), std::move(unused)};
 }
 
-/// Sizes beyond these are no model but a damaged file.
-static constexpr int64_t widthLimit = 1 << 16;
-static constexpr int64_t layerLimit = 1 << 10;
-static constexpr int64_t tableLimit = 1 << 24;
-
-/// The function that Hugging Face calls by this name.
-static Result<Activation> readActivation(const Config &config, std::string_view key) {
-  HEDDLE_ASSIGN(const std::string name,
-                config.oneOfOr(key, {"gelu", "gelu_new", "gelu_pytorch_tanh", "relu"}, "gelu"));
-  if (name == "relu") {
-    return Activation::Relu;
-  }
-  return name == "gelu" ? Activation::Gelu : Activation::GeluNew;
-}
-
-/// Heads divide the width: each has the same share of it.
-static Status checkHeads(const Config &config, std::string_view headsKey, int64_t heads,
-                         std::string_view widthKey, int64_t width) {
-  if (width % heads != 0) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"{}\" is {}, expected a divisor of \"{}\", {}",
-                                    config.where(), headsKey, heads, widthKey, width));
-  }
-  return {};
-}
-
 /// Finds how the checkpoint spells what all members of the family have: with or without the prefix
 /// that the model has inside a model with a head, and the norms' parameters after TensorFlow
 /// (gamma, beta) or not.
@@ -219,7 +194,7 @@ static Result<Bert> readBert(const Config &config) {
   HEDDLE_ASSIGN(bert.heads, config.integer("num_attention_heads", 1, widthLimit));
   HEDDLE_TRY(checkHeads(config, "num_attention_heads", bert.heads, "hidden_size", bert.width));
   HEDDLE_ASSIGN(bert.inner, config.integer("intermediate_size", 1, 4 * widthLimit));
-  HEDDLE_ASSIGN(bert.activation, readActivation(config, "hidden_act"));
+  HEDDLE_ASSIGN(bert.activation, readActivation(config, "hidden_act", "gelu"));
   HEDDLE_ASSIGN(bert.positions, config.integer("max_position_embeddings", 1, tableLimit));
   HEDDLE_ASSIGN(bert.tokenTypes, config.integerOr("type_vocab_size", 1, tableLimit, 2));
   HEDDLE_ASSIGN(bert.epsilon, config.numberOr("layer_norm_eps", 0, 1, 1e-12));
@@ -268,7 +243,7 @@ Result<FamilyModel> buildDistilBert(mlir::MLIRContext &context, const ModelSourc
   HEDDLE_ASSIGN(bert.heads, config.integer("n_heads", 1, widthLimit));
   HEDDLE_TRY(checkHeads(config, "n_heads", bert.heads, "dim", bert.width));
   HEDDLE_ASSIGN(bert.inner, config.integer("hidden_dim", 1, 4 * widthLimit));
-  HEDDLE_ASSIGN(bert.activation, readActivation(config, "activation"));
+  HEDDLE_ASSIGN(bert.activation, readActivation(config, "activation", "gelu"));
   HEDDLE_ASSIGN(bert.positions, config.integer("max_position_embeddings", 1, tableLimit));
   readSpelling(bert, source.checkpoint, "distilbert");
   bert.hasPooler = false;

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 #define HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 
+#include "frontend/Config/Config.h"
 #include "frontend/Config/SentenceTransformers.h"
 #include "heddle/Status.h"
 
@@ -18,7 +19,6 @@
 namespace heddle {
 
 class Checkpoint;
-class Config;
 
 /// What a family writes a model from.
 struct ModelSource {
@@ -27,6 +27,8 @@ struct ModelSource {
   const Checkpoint &checkpoint;
   /// What follows the encoder; nothing for a folder without modules.json.
   std::optional<SentenceTransformers> sentence;
+  /// generation_config.json; nothing for a folder without.
+  std::optional<Config> generation;
 };
 
 /// A model as primitive mathematics.

@@ -46,8 +46,8 @@ static void describeProgram(ImportedModel &model) {
 }
 
 static Status addFiles(SourceHash &hash, const Checkpoint &checkpoint) {
-  for (const SafetensorsFile &file : checkpoint.files()) {
-    HEDDLE_TRY(hash.add("weights", file.path()));
+  for (const std::string &path : checkpoint.filePaths()) {
+    HEDDLE_TRY(hash.add("weights", path));
   }
   return {};
 }
@@ -94,37 +94,87 @@ static Status readTokenizer(ImportedModel &model, const std::string &path,
   return {};
 }
 
-static Result<ImportedModel> importFolder(MLIRContext &context, const std::string &path) {
-  HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
-  const std::string folder = sentence ? sentence->encoderFolder : path;
-  const std::string configPath = inFolder(folder, "config.json");
-  const std::string tokenizerPath = inFolder(folder, "tokenizer.json");
-  HEDDLE_ASSIGN(const Config config, Config::open(configPath));
-  // Before the weights: a folder of an unknown family may well have them in another format.
-  HEDDLE_TRY(checkFamily(config));
-  HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(folder));
-  HEDDLE_ASSIGN(FamilyModel family, buildFamily(context, {config, checkpoint, sentence}));
-
-  ImportedModel model;
+/// Builds the family's program and checks that the checkpoint fits.
+static Status buildProgram(MLIRContext &context, const ModelSource &source, ImportedModel &model) {
+  HEDDLE_ASSIGN(FamilyModel family, buildFamily(context, source));
   model.module = std::move(family.module);
-  HEDDLE_TRY(checkParameters(*model.module, checkpoint));
-  HEDDLE_TRY(checkSurplus(*model.module, checkpoint, family.unused, model.notes));
+  HEDDLE_TRY(checkParameters(*model.module, source.checkpoint));
+  HEDDLE_TRY(checkSurplus(*model.module, source.checkpoint, family.unused, model.notes));
   describeProgram(model);
-  if (!sentence) {
-    model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
-  }
-  HEDDLE_TRY(readTokenizer(model, tokenizerPath, sentence.value_or(SentenceTransformers())));
+  return {};
+}
 
-  SourceHash hash;
-  HEDDLE_TRY(hash.add("config.json", configPath));
-  HEDDLE_TRY(addIfThere(hash, "tokenizer.json", tokenizerPath));
+/// generation_config.json, if there is one.
+static Result<std::optional<Config>> readGenerationFile(const std::string &path) {
+  if (!exists(path)) {
+    return std::optional<Config>();
+  }
+  HEDDLE_ASSIGN(Config config, Config::open(path));
+  return std::optional<Config>(std::move(config));
+}
+
+/// Hashes what a folder's program was made from.
+static Status hashFolder(SourceHash &hash, const std::string &folder,
+                         const std::optional<SentenceTransformers> &sentence) {
+  HEDDLE_TRY(hash.add("config.json", inFolder(folder, "config.json")));
+  for (std::string_view name : {"generation_config.json", "tokenizer.json"}) {
+    HEDDLE_TRY(addIfThere(hash, name, inFolder(folder, name)));
+  }
   if (sentence) {
     hash.addText("sentence",
                  fmt::format("{} {} {}", static_cast<int>(sentence->pooling), sentence->normalize,
                              sentence->maxSequenceLength.value_or(0)));
   }
+  return {};
+}
+
+static Result<ImportedModel> importFolder(MLIRContext &context, const std::string &path) {
+  HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
+  const std::string folder = sentence ? sentence->encoderFolder : path;
+  HEDDLE_ASSIGN(const Config config, Config::open(inFolder(folder, "config.json")));
+  // Before the weights: a folder of an unknown family may well have them in another format.
+  HEDDLE_TRY(checkFamily(config));
+  HEDDLE_ASSIGN(const std::optional<Config> generation,
+                readGenerationFile(inFolder(folder, "generation_config.json")));
+  HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(folder));
+
+  ImportedModel model;
+  HEDDLE_TRY(buildProgram(context, {config, checkpoint, sentence, generation}, model));
+  if (!sentence && model.module->lookupSymbol("embed") != nullptr) {
+    model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
+  }
+  HEDDLE_TRY(readTokenizer(model, inFolder(folder, "tokenizer.json"),
+                           sentence.value_or(SentenceTransformers())));
+  SourceHash hash;
+  HEDDLE_TRY(hashFolder(hash, folder, sentence));
   HEDDLE_TRY(addFiles(hash, checkpoint));
   model.sourceHash = hash.digits();
+  model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  return model;
+}
+
+/// Whether a folder is one of CTranslate2: weights of that name and none by those of other formats.
+static bool isCTranslate2Folder(const std::string &folder) {
+  return exists(inFolder(folder, "model.bin")) && !exists(inFolder(folder, "model.safetensors")) &&
+         !exists(inFolder(folder, "model.safetensors.index.json"));
+}
+
+static Result<ImportedModel> importCTranslate2(MLIRContext &context, const std::string &folder) {
+  HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(inFolder(folder, "model.bin")));
+  HEDDLE_ASSIGN(CTranslate2Model description, readCTranslate2Model(folder, *stored.ctranslate2()));
+  HEDDLE_ASSIGN(Checkpoint checkpoint, std::move(stored).withViews(description.tensors));
+
+  ImportedModel model;
+  HEDDLE_TRY(
+      buildProgram(context, {description.config, checkpoint, std::nullopt, std::nullopt}, model));
+  model.notes.insert(model.notes.end(), description.notes.begin(), description.notes.end());
+  SourceHash hash;
+  for (const std::string &file : description.files) {
+    HEDDLE_TRY(hash.add(fs::path(file).filename().string(), file));
+  }
+  HEDDLE_TRY(addFiles(hash, checkpoint));
+  model.sourceHash = hash.digits();
+  model.ctranslate2 = std::move(description);
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   return model;
 }
@@ -182,7 +232,8 @@ Result<ImportedModel> importModel(MLIRContext &context, const std::string &path)
     return HEDDLE_ERROR(NotFound, fmt::format("{}: no such file or folder", path));
   }
   if (fs::is_directory(status)) {
-    return importFolder(context, path);
+    return isCTranslate2Folder(path) ? importCTranslate2(context, path)
+                                     : importFolder(context, path);
   }
   if (fs::path(path).extension() == ".mlir") {
     return importProgram(context, path);

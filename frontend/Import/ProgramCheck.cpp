@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
@@ -19,6 +20,12 @@ namespace heddle {
 
 using namespace transformer;
 
+/// Whether frontends derive parameters so; passes do it in other ways, and by reshaping.
+static bool isOfFrontend(ExpressionKind kind) {
+  return kind == ExpressionKind::Rows || kind == ExpressionKind::SinusoidInterleaved ||
+         kind == ExpressionKind::SinusoidSplit || kind == ExpressionKind::RelativeBuckets;
+}
+
 bool isFirstPhase(ModuleOp module) {
   const WalkResult result = module.walk([](Operation *op) {
     if (op->getName().getDialectNamespace() == "dataflow" ||
@@ -26,7 +33,9 @@ bool isFirstPhase(ModuleOp module) {
       return WalkResult::interrupt();
     }
     auto parameter = dyn_cast<ParameterOp>(op);
-    return parameter && parameter.getExpression() ? WalkResult::interrupt() : WalkResult::advance();
+    const bool isDerived = parameter && parameter.getExpression() &&
+                           !isOfFrontend(parameter.getExpression()->getKind());
+    return isDerived ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !result.wasInterrupted();
 }
@@ -122,40 +131,116 @@ static LogicalResult verifyName(func::FuncOp entry, const Twine &what, Attribute
   return success();
 }
 
+/// Ids, then the segments of the rows, then a memory's segments by name, then caches.
+static LogicalResult verifyArguments(func::FuncOp entry) {
+  const llvm::ArrayRef<Type> types = entry.getFunctionType().getInputs();
+  const auto isSegments = [](Type type) { return isa<SegmentsType>(type); };
+  const auto segments = llvm::find_if(types, isSegments);
+  if (segments == types.end()) {
+    return entry.emitOpError("expects segments after its ids");
+  }
+  const auto rows = static_cast<unsigned>(segments - types.begin());
+  llvm::StringSet<> inputs, caches;
+  for (auto [number, type] : llvm::enumerate(types)) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    const bool isIds = tensor && tensor.getRank() == 1 && tensor.isDynamicDim(0) &&
+                       tensor.getElementType().isInteger(32);
+    if (number < rows && !isIds) {
+      return entry.emitOpError() << "expects argument " << number << " to be ids, tensor<?xi32>, "
+                                 << "got " << type;
+    }
+    const bool isMemory = number == rows + 1 && isSegments(type);
+    if (number > rows && !isMemory && !isa<CacheType>(type)) {
+      return entry.emitOpError() << "expects argument " << number
+                                 << ", after its segments, to be a cache, got " << type;
+    }
+    if (number != rows && failed(verifyName(entry, "argument " + Twine(number),
+                                            entry.getArgAttr(number, "transformer.name"),
+                                            isa<CacheType>(type) ? caches : inputs))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// The argument that a cache was before anything was appended to it; null if it is none.
+static BlockArgument originOf(Value cache) {
+  while (auto append = cache.getDefiningOp<AppendOp>()) {
+    cache = append.getCache();
+  }
+  return dyn_cast<BlockArgument>(cache);
+}
+
+/// A cache among the results is the argument of that name, appended to.
+static LogicalResult verifyCacheResult(func::FuncOp entry, unsigned number) {
+  auto end = dyn_cast<func::ReturnOp>(entry.getBody().back().getTerminator());
+  const Value value = end ? end.getOperand(number) : Value();
+  const BlockArgument origin = value ? originOf(value) : BlockArgument();
+  if (!origin || origin == value || origin.getOwner() != &entry.getBody().front() ||
+      entry.getArgAttr(origin.getArgNumber(), "transformer.name") !=
+          entry.getResultAttr(number, "transformer.name")) {
+    return entry.emitOpError() << "expects result " << number
+                               << ", a cache, to be the argument of its name, appended to";
+  }
+  return success();
+}
+
+/// Rows [t, w], or scores [t, h, k].
+static bool isOutput(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.getElementType().isF32() || tensor.getRank() < 2 ||
+      !tensor.isDynamicDim(0) || tensor.isDynamicDim(1)) {
+    return false;
+  }
+  return tensor.getRank() == 2 || (tensor.getRank() == 3 && tensor.isDynamicDim(2));
+}
+
+static LogicalResult verifyResults(func::FuncOp entry) {
+  llvm::StringSet<> outputs, caches;
+  for (auto [number, type] : llvm::enumerate(entry.getFunctionType().getResults())) {
+    const bool isCache = isa<CacheType>(type);
+    if (!isCache && !isOutput(type)) {
+      return entry.emitOpError() << "expects result " << number
+                                 << " to be rows, tensor<?xWxf32>, scores, tensor<?xHx?xf32>, or a "
+                                 << "cache, got " << type;
+    }
+    if (failed(verifyName(entry, "result " + Twine(number),
+                          entry.getResultAttr(number, "transformer.name"),
+                          isCache ? caches : outputs)) ||
+        (isCache && failed(verifyCacheResult(entry, number)))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
 static LogicalResult verifyEntry(func::FuncOp entry) {
-  const FunctionType type = entry.getFunctionType();
   if (entry.isExternal()) {
     return entry.emitOpError("expects a body");
   }
-  if (type.getNumInputs() == 0 || !isa<SegmentsType>(type.getInputs().back())) {
-    return entry.emitOpError("expects segments as its last argument");
+  if (failed(verifyArguments(entry))) {
+    return failure();
   }
-  if (type.getNumResults() == 0) {
+  if (entry.getFunctionType().getNumResults() == 0) {
     return entry.emitOpError("expects at least one result");
   }
-  llvm::StringSet<> inputs, outputs;
-  for (unsigned number = 0; number + 1 < type.getNumInputs(); ++number) {
-    auto tensor = dyn_cast<RankedTensorType>(type.getInput(number));
-    if (!tensor || tensor.getRank() != 1 || !tensor.isDynamicDim(0) ||
-        !tensor.getElementType().isInteger(32)) {
-      return entry.emitOpError() << "expects argument " << number << " to be ids, tensor<?xi32>, "
-                                 << "got " << type.getInput(number);
-    }
-    if (failed(verifyName(entry, "argument " + Twine(number),
-                          entry.getArgAttr(number, "transformer.name"), inputs))) {
-      return failure();
-    }
-  }
-  for (unsigned number = 0; number < type.getNumResults(); ++number) {
-    auto tensor = dyn_cast<RankedTensorType>(type.getResult(number));
-    if (!tensor || tensor.getRank() != 2 || !tensor.isDynamicDim(0) || tensor.isDynamicDim(1) ||
-        !tensor.getElementType().isF32()) {
-      return entry.emitOpError() << "expects result " << number
-                                 << " to be rows, tensor<?xWxf32>, got " << type.getResult(number);
-    }
-    if (failed(verifyName(entry, "result " + Twine(number),
-                          entry.getResultAttr(number, "transformer.name"), outputs))) {
-      return failure();
+  return verifyResults(entry);
+}
+
+/// Entries that name a cache share it: it has one width.
+static LogicalResult verifyCaches(ModuleOp module) {
+  llvm::StringMap<Type> caches;
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    for (auto [number, type] : llvm::enumerate(entry.getFunctionType().getInputs())) {
+      if (!isa<CacheType>(type)) {
+        continue;
+      }
+      const auto name = cast<StringAttr>(entry.getArgAttr(number, "transformer.name"));
+      const auto [known, isNew] = caches.try_emplace(name.getValue(), type);
+      if (!isNew && known->second != type) {
+        return entry.emitOpError() << "expects cache " << name << " of type " << known->second
+                                   << ", as in another entry, got " << type;
+      }
     }
   }
   return success();
@@ -166,8 +251,8 @@ LogicalResult verifyEntries(ModuleOp module) {
   if (entries.empty()) {
     return module.emitError("the program has no func.func, expected an entry");
   }
-  return success(
-      llvm::all_of(entries, [](func::FuncOp entry) { return succeeded(verifyEntry(entry)); }));
+  const auto isValid = [](func::FuncOp entry) { return succeeded(verifyEntry(entry)); };
+  return success(llvm::all_of(entries, isValid) && succeeded(verifyCaches(module)));
 }
 
 /// The rows of a parameter that is a table.

@@ -12,8 +12,8 @@
 
 namespace heddle {
 
-/// Whether a program is primitive mathematics only: no fused operation, no derived parameter,
-/// nothing of a lower level.
+/// Whether a program is primitive mathematics only: no fused operation, no parameter
+/// derived by a pass, nothing of a lower level.
 bool isFirstPhase(mlir::ModuleOp module);
 
 /// Checks that modules inside the program, if there are any, hold code of kernels only: passes and
@@ -27,8 +27,9 @@ bool hasFunctionEntries(mlir::ModuleOp module);
 /// any phase. Emits what is wrong.
 llvm::LogicalResult verifyNames(mlir::ModuleOp module);
 
-/// Checks that there is an entry, and that each has inputs and outputs by distinct names and
-/// segments as its last argument. Emits what is wrong.
+/// Checks that there is an entry, and that each has inputs and outputs by distinct names, the
+/// segments of its rows after the inputs, then perhaps those of a memory, then caches, whose
+/// results are what was appended to them. Emits what is wrong.
 llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
 
 /// The longest sequence that has a position in every table: the least number of rows, from the

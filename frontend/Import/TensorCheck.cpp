@@ -17,12 +17,15 @@ namespace heddle {
 
 /// The file a tensor should have been in: the only one, or all of them by their folder.
 static const std::string &placeOf(const Checkpoint &checkpoint) {
+  if (checkpoint.ctranslate2() != nullptr) {
+    return checkpoint.ctranslate2()->path();
+  }
   return checkpoint.files().size() == 1 ? checkpoint.files().front().path() : checkpoint.path();
 }
 
 static Status checkParameter(llvm::StringRef source, llvm::ArrayRef<int64_t> shape,
                              const Checkpoint &checkpoint) {
-  const SafetensorsTensor *tensor = checkpoint.find(source);
+  const StoredTensor *tensor = checkpoint.find(source);
   if (tensor == nullptr) {
     return HEDDLE_ERROR(NotFound,
                         fmt::format("{}: tensor {} is missing, expected one of shape {}",
@@ -34,7 +37,7 @@ static Status checkParameter(llvm::StringRef source, llvm::ArrayRef<int64_t> sha
                         fmt::format("{}: tensor {} has shape {}, expected {}", file, quote(source),
                                     formatShape(tensor->shape), formatShape(shape)));
   }
-  if (tensor->dtype != Dtype::F32 && tensor->dtype != Dtype::F16 && tensor->dtype != Dtype::BF16) {
+  if (!tensor->isReal()) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{}: tensor {} has type {}, expected F32, F16 or BF16", file,
                                     quote(source), dtypeName(tensor->dtype)));

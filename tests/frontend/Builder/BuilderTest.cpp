@@ -164,4 +164,57 @@ TEST_F(BuilderTest, ShapesCanBeAsked) {
   EXPECT_TRUE(model.status().ok());
 }
 
+TEST_F(BuilderTest, WritesCachesAndMemories) {
+  Entry entry = model.entry("decode");
+  const Ids ids = entry.input("ids");
+  const Segments rows = entry.segments();
+  const Segments memory = entry.memory("memory");
+  const Tensor x = model.scope().gather("words", ids, 50, 24);
+  const Cache appended = entry.cache("key", 24).append(x, rows);
+  const Tensor seen = appended.rows(rows.history());
+  const Tensor source = entry.cache("source", 24).rows(memory);
+  entry.output("seen", seen);
+  entry.output("product", source * seen);
+  // Inputs may follow: arguments keep their order.
+  entry.optionalInput("more");
+  EXPECT_EQ(text(model), R"(module attributes {transformer.model_type = "test"} {
+  transformer.parameter @words.weight : tensor<50x24xf32> from "words.weight"
+  func.func @decode(%arg0: tensor<?xi32> {transformer.name = "ids"}, %arg1: tensor<?xi32> {transformer.name = "more", transformer.optional}, %arg2: !transformer.segments, %arg3: !transformer.segments {transformer.name = "memory"}, %arg4: !transformer.cache<24> {transformer.name = "key"}, %arg5: !transformer.cache<24> {transformer.name = "source"}) -> (tensor<?x24xf32> {transformer.name = "seen"}, tensor<?x24xf32> {transformer.name = "product"}, !transformer.cache<24> {transformer.name = "key"}) {
+    %0 = transformer.gather @words.weight[%arg0] : tensor<?x24xf32>
+    %1 = transformer.append %arg4, %0 in(%arg2) : !transformer.cache<24>
+    %2 = transformer.history %arg2
+    %3 = transformer.cached %1 in(%2) : !transformer.cache<24> -> tensor<?x24xf32>
+    %4 = transformer.cached %arg5 in(%arg3) : !transformer.cache<24> -> tensor<?x24xf32>
+    %5 = transformer.multiply %4, %3 : tensor<?x24xf32>
+    return %3, %5, %1 : tensor<?x24xf32>, tensor<?x24xf32>, !transformer.cache<24>
+  }
+}
+)");
+}
+
+TEST_F(BuilderTest, DerivesParameters) {
+  Entry entry = model.entry("encode");
+  const Ids ids = entry.input("ids");
+  const Segments rows = entry.segments();
+  const Scope scope = model.scope("layer");
+  const Parameter table = scope.parameter("words", {50, 24});
+  const Tensor x = scope.gather(scope.rows("later", table, 2, 48), ids) +
+                   scope.gather(scope.sinusoid("sines", 64, 24), scope.positions(rows)) +
+                   scope.gather(scope.reshape("flat", table, {50, 24}), ids);
+  entry.output("normed", scope.rmsNorm("norm", x, 1e-6));
+  const Parameter distances =
+      scope.relativeBuckets("distances", scope.parameter("buckets", {8, 4}), true, 20);
+  entry.output("bias", scope.relativeBias(distances, rows, rows));
+  const std::string program = text(model);
+  for (const char *part :
+       {"@layer.later : tensor<48x24xf32> = rows(@layer.words, 2)",
+        "@layer.sines : tensor<64x24xf32> = sinusoid_interleaved(0, 12)",
+        "@layer.flat : tensor<50x24xf32> = reshape(@layer.words)",
+        "@layer.distances : tensor<4x41xf32> = relative_buckets(@layer.buckets, 1, 20)",
+        ", @layer.norm.weight {epsilon = 9.99999997E-7 : f32}",
+        "transformer.relative_bias @layer.distances in(%arg1, %arg1) : tensor<?x4x?xf32>"}) {
+    EXPECT_TRUE(contains(program, part));
+  }
+}
+
 } // namespace heddle

@@ -52,6 +52,42 @@ TEST_P(MisuseTest, IsTheFirstErrorOfBuild) {
 }
 
 static const MisuseCase misuseCases[] = {
+    {"ProductOfOtherShapes",
+     "\"layer.words\": a product of shapes [?, 24] and [?, 4, 6], expected the same",
+     [](Draft &d) { d.x *d.heads; }},
+    {"CacheWithoutName", "\"encode\": cache \"\" has no name",
+     [](Draft &d) { d.entry.cache("", 24); }},
+    {"CacheOfNoWidth", "\"encode\": cache \"c\" has width 0, expected 1 or more",
+     [](Draft &d) { d.entry.cache("c", 0); }},
+    {"CacheTwice", "\"encode\": cache \"c\" is there twice",
+     [](Draft &d) {
+       d.entry.cache("c", 24);
+       d.entry.cache("c", 24);
+     }},
+    {"CacheOfOtherRows", "\"c\": rows of shape [?, 24] for the cache, expected [?, 25]",
+     [](Draft &d) { d.entry.cache("c", 25).append(d.x, d.rows); }},
+    {"AppendedTwice", "\"c\": the cache was appended to before, expected what that gave",
+     [](Draft &d) {
+       const Cache cache = d.entry.cache("c", 24);
+       cache.append(d.x, d.rows);
+       cache.append(d.x, d.rows);
+     }},
+    {"MemoryWithoutName", "\"encode\": memory \"\" has no name",
+     [](Draft &d) { d.entry.memory(""); }},
+    {"TwoMemories", "\"encode\": memory \"b\" is the second of the entry",
+     [](Draft &d) {
+       d.entry.memory("a");
+       d.entry.memory("b");
+     }},
+    {"DerivedFromNothing", "\"layer.a\": derived from what is no parameter of this model",
+     [](Draft &d) { d.scope.reshape("a", Parameter(), {3}); }},
+    {"DerivedInTwoWays", "\"layer.a\": the parameter is derived in two ways, expected one",
+     [](Draft &d) {
+       d.scope.sinusoid("a", 4, 8);
+       d.scope.sinusoid("a", 4, 8, {.split = true});
+     }},
+    {"DistancesOfRankOne", "\"layer\": the table has shape [3], expected rank 2",
+     [](Draft &d) { d.scope.relativeBias(d.scope.parameter("a", {3}), d.rows, d.rows); }},
     {"HeadsThatDoNotDivide",
      "\"layer.words\": 5 heads of rows of width 24, expected heads that divide the width",
      [](Draft &d) { d.x.splitHeads(5); }},
@@ -108,7 +144,9 @@ static const MisuseCase misuseCases[] = {
      [](Draft &d) { d.entry.optionalInput("ids"); }},
     {"OutputTwice", "\"encode\": output \"y\" is there twice",
      [](Draft &d) { d.entry.output("y", d.x); }},
-    {"OutputOfHeads", "\"encode\": output \"h\" has shape [?, 4, 6], expected rows [?, width]",
+    {"OutputOfHeads",
+     "\"encode\": output \"h\" has shape [?, 4, 6], expected rows [?, width] or "
+     "scores [?, heads, ?]",
      [](Draft &d) { d.entry.output("h", d.heads); }},
     {"EmptyOutput", "\"encode\": output \"e\" is no value of this entry",
      [](Draft &d) { d.entry.output("e", Tensor()); }},

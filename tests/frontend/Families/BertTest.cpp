@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The programs of the BERT family, from the committed tiny checkpoints.
-#include "frontend/Families/Family.h"
-
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Config/Config.h"
-#include "tests/frontend/Builder/PrintedModule.h"
-
-#include "mlir/IR/MLIRContext.h"
+#include "tests/frontend/Families/FamilyProgram.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
-#include <optional>
 #include <string>
 
 namespace heddle {
-
-/// The program of a folder under tests/oracles, as text.
-static std::string program(const std::string &name, bool locations = false,
-                           std::optional<SentenceTransformers> sentence = std::nullopt) {
-  const std::string folder = HEDDLE_TEST_DATA "/oracles/" + name;
-  const Result<Config> config = Config::open(folder + "/config.json");
-  const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
-  if (!config.ok() || !checkpoint.ok()) {
-    ADD_FAILURE() << folder;
-    return "";
-  }
-  mlir::MLIRContext context;
-  const Result<FamilyModel> model = buildFamily(context, {*config, *checkpoint, sentence});
-  if (!model.ok()) {
-    ADD_FAILURE() << model.status().message();
-    return "";
-  }
-  // The module belongs to the context of this function.
-  return printed(*model->module, locations);
-}
 
 static size_t count(const std::string &text, const std::string &part) {
   size_t found = 0;

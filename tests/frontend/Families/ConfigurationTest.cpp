@@ -35,12 +35,15 @@ static Result<std::string> programOf(const ConfigurationCase &item) {
       values[key] = *stored.integer(key, 0, 1 << 20);
     } else if (stored.string(key).ok()) {
       values[key] = *stored.string(key);
+    } else if (stored.boolean(key).ok()) {
+      values[key] = *stored.boolean(key);
     }
   }
   values.merge_patch(nlohmann::json::parse(item.change, nullptr, false));
   HEDDLE_ASSIGN(const Config config, Config::fromJson(values, "config.json"));
   mlir::MLIRContext context;
-  HEDDLE_ASSIGN(const FamilyModel model, buildFamily(context, {config, checkpoint, std::nullopt}));
+  HEDDLE_ASSIGN(const FamilyModel model,
+                buildFamily(context, {config, checkpoint, std::nullopt, std::nullopt}));
   return printed(*model.module);
 }
 
@@ -53,8 +56,55 @@ TEST_P(RefusedConfiguration, GivesItsMessage) {
 }
 
 static const ConfigurationCase refused[] = {
+    {"Branches", "transformer-post", R"({"branches": {"count": 4}})",
+     "config.json: \"branches\" is there, expected a model without"},
+    {"SelfAttentionSharing", "transformer-post", R"({"self_attention_sharing": [3]})",
+     "config.json: \"self_attention_sharing\" is there, expected a model without"},
+    {"CrossAttentionSharing", "transformer-post", R"({"cross_attention_sharing": [3]})",
+     "config.json: \"cross_attention_sharing\" is there, expected a model without"},
+    {"AverageAttention", "transformer-post", R"({"decoder_self_attention": "average"})",
+     "config.json: \"decoder_self_attention\" is there, expected a model without"},
+    {"ZeroEmbedding", "transformer-post", R"({"start_from_zero_embedding": true})",
+     "config.json: \"start_from_zero_embedding\" is there, expected a model without"},
+    {"HeadsOfTransformer", "transformer-post", R"({"heads": 5})",
+     "config.json: \"heads\" is 5, expected a divisor of \"d_model\", 48"},
+    {"OddWidth", "transformer-post", R"({"d_model": 49, "heads": 7})",
+     "config.json: \"d_model\" is 49, expected an even number from 4 on for sinusoids"},
+    {"TwoVocabulariesTied", "transformer-post", R"({"target_vocab_size": 60})",
+     "config.json: \"target_vocab_size\" is 60, expected 61, \"vocab_size\", with "
+     "\"tie_embeddings\""},
+    {"StartOutsideOfTheVocabulary", "transformer-post", R"({"bos_token_id": 61})",
+     "config.json: \"bos_token_id\" is 61, expected an integer from 0 to 60"},
+    {"Rules", "transformer-post", R"({"rules": "mine"})",
+     "config.json: \"rules\" is \"mine\", expected one of paper, transformers, ctranslate2"},
+    {"AlignmentLayer", "transformer-post", R"({"alignment_layer": 3})",
+     "config.json: \"alignment_layer\" is 3, expected an integer from 0 to 2"},
+    {"Norm", "transformer-post", R"({"norm": "none"})",
+     "config.json: \"norm\" is \"none\", expected one of pre, post"},
+    {"Positions", "transformer-post", R"({"positions": "rotary"})",
+     "config.json: \"positions\" is \"rotary\", expected one of sinusoidal, sinusoidal-split, "
+     "learned"},
+    {"HeadsOfMarian", "marian-tiny", R"({"decoder_attention_heads": 5})",
+     "config.json: \"decoder_attention_heads\" is 5, expected a divisor of \"d_model\", 48"},
+    {"OddMarian", "marian-tiny",
+     R"({"d_model": 49, "encoder_attention_heads": 7, "decoder_attention_heads": 7})",
+     "config.json: \"d_model\" is 49, expected an even number for sinusoids"},
+    {"TwoVocabulariesShared", "marian-tiny", R"({"decoder_vocab_size": 90})",
+     "config.json: \"decoder_vocab_size\" is 90, expected 97, \"vocab_size\", with "
+     "\"share_encoder_decoder_embeddings\""},
+    {"NoStart", "bart-tiny", R"({"decoder_start_token_id": null, "bos_token_id": null})",
+     "config.json: \"decoder_start_token_id\" and \"bos_token_id\" are missing, expected one of "
+     "them"},
+    {"OddBuckets", "t5-tiny", R"({"relative_attention_num_buckets": 9})",
+     "config.json: \"relative_attention_num_buckets\" is 9, expected an even number"},
+    {"DistanceInsideOfTheBuckets", "t5-tiny", R"({"relative_attention_max_distance": 4})",
+     "config.json: \"relative_attention_max_distance\" is 4, expected an integer from 5 to 65536"},
+    {"FeedForward", "t5-tiny", R"({"feed_forward_proj": "gated-swish"})",
+     "config.json: \"feed_forward_proj\" is \"gated-swish\", expected one of relu, gelu, gelu_new, "
+     "silu, gated-relu, gated-gelu, gated-silu"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
-     "config.json: \"model_type\" is \"llama\", known are bert, distilbert, roberta"},
+     "config.json: \"model_type\" is \"llama\", known are "
+     "bart, bert, distilbert, marian, mbart, roberta, t5, transformer"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},
     {"HeadsOfDistilBert", "distilbert-tiny", R"({"n_heads": 4})",
@@ -84,7 +134,7 @@ TEST(RefusedValues, NameTheirKey) {
       {"intermediate_size", R"({"intermediate_size": 2.5})"},
       {"max_position_embeddings", R"({"max_position_embeddings": []})"},
       {"type_vocab_size", R"({"type_vocab_size": 0})"},
-      {"hidden_act", R"({"hidden_act": "swish"})"},
+      {"hidden_act", R"({"hidden_act": "mish"})"},
       {"layer_norm_eps", R"({"layer_norm_eps": -1})"},
       {"layer_norm_eps", R"({"layer_norm_eps": "small"})"},
       {"position_embedding_type", R"({"position_embedding_type": "relative_key"})"},
@@ -100,6 +150,35 @@ TEST(RefusedValues, NameTheirKey) {
 
 TEST(AcceptedValues, ReachTheProgram) {
   const ConfigurationCase cases[] = {
+      {"", "transformer-post", R"({"activation": "swish"})", "transformer.activate silu"},
+      {"", "transformer-post", R"({"activation": "sigmoid"})", "transformer.activate sigmoid"},
+      {"", "transformer-post", R"({"positions": "sinusoidal-split", "positions_offset": 1})",
+       "@positions : tensor<64x48xf32> = sinusoid_split(1, 23)"},
+      {"", "transformer-post", R"({"output_bias": true})",
+       "@shared.weight, @output.bias : tensor<?x48xf32> -> tensor<?x61xf32>"},
+      {"", "transformer-post", R"({"scale_embeddings": false})",
+       "%1 = transformer.positions %arg1"},
+      {"", "transformer-pre", R"({"target_vocab_size": 40})",
+       "@decoder.embed.weight : tensor<40x48xf32>"},
+      {"", "transformer-post", R"({"embedding_norm": true})",
+       "@encoder.embedding_norm.weight, @encoder.embedding_norm.bias"},
+      {"", "transformer-post", R"({"final_norm": true})",
+       "@decoder.norm.weight, @decoder.norm.bias"},
+      {"", "transformer-post", R"({"rules": "ctranslate2"})", "rules = \"ctranslate2\""},
+      {"", "marian-tiny",
+       R"({"share_encoder_decoder_embeddings": false, "decoder_vocab_size": 90})",
+       "@model.decoder.embed_tokens.weight : tensor<90x48xf32>"},
+      {"", "bart-tiny", R"({"tie_word_embeddings": false})",
+       "@lm_head.weight, @final_logits_bias.vector"},
+      {"", "bart-tiny", R"({"scale_embedding": true})", "transformer.scale %0, 6.000000e+00"},
+      {"", "bart-tiny", R"({"model_type": "mbart"})",
+       "@model.encoder.layer_norm.weight, @model.encoder.layer_norm.bias"},
+      {"", "t5-tiny", R"({"feed_forward_proj": "relu"})",
+       "@encoder.block.0.layer.1.DenseReluDense.wi.weight"},
+      {"", "t5-tiny", R"({"feed_forward_proj": "gated-silu"})", "transformer.activate silu"},
+      {"", "t5-tiny", R"({"feed_forward_proj": "gelu"})", "transformer.activate gelu %"},
+      {"", "t5-tiny", R"({"tie_word_embeddings": false, "scale_decoder_outputs": false})",
+       "@lm_head.weight : tensor<?x40xf32> -> tensor<?x101xf32>"},
       {"", "bert-tiny", R"({"hidden_act": "gelu_new"})", "transformer.activate gelu_new"},
       {"", "bert-tiny", R"({"hidden_act": "gelu_pytorch_tanh"})", "transformer.activate gelu_new"},
       {"", "bert-tiny", R"({"hidden_act": "relu"})", "transformer.activate relu"},

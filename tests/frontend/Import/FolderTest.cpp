@@ -43,6 +43,38 @@ TEST(FolderTest, TinyModelsAreImported) {
   }
 }
 
+TEST(FolderTest, EncoderDecodersAreImported) {
+  const std::pair<const char *, std::optional<int64_t>> models[] = {{"transformer-post", 64},
+                                                                    {"transformer-pre", 64},
+                                                                    {"marian-tiny", 64},
+                                                                    {"bart-tiny", 48},
+                                                                    {"t5-tiny", std::nullopt}};
+  for (const auto &[name, positions] : models) {
+    mlir::MLIRContext context;
+    const Result<ImportedModel> model =
+        importModel(context, fmt::format("{}/oracles/{}", HEDDLE_TEST_DATA, name));
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_EQ(model->positions, positions);
+    // That there is no tokenizer; there is no "embed" either.
+    EXPECT_EQ(model->notes.size(), 1u);
+  }
+}
+
+TEST(FolderTest, GenerationFilesAreReadAndHashed) {
+  ModelFolder folder("marian-tiny");
+  const std::string before = hashOf(folder.path());
+  folder.files().write("generation_config.json", "{\"num_beams\": 6}");
+  EXPECT_NE(hashOf(folder.path()), before);
+  mlir::MLIRContext context;
+  const Result<ImportedModel> model = importModel(context, folder.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(contains(printed(*model->module), "num_beams = 6 : i32"));
+  folder.files().write("generation_config.json", "{\"num_beams\": 0}");
+  EXPECT_EQ(importStatus(folder.path()).message(),
+            folder / "generation_config.json" +
+                ": \"num_beams\" is 0, expected an integer from 1 to 16777216");
+}
+
 TEST(FolderTest, PrefixesAndHeadsOfTasksAreUnderstood) {
   ModelFolder folder;
   folder.editTensors([&](std::vector<SafetensorsTensor> &tensors) {
@@ -261,13 +293,16 @@ static const FolderCase folderCases[] = {
      "{}/model.safetensors: tensor \"pooler.dense.bias\" has type F64, expected F32, F16 or BF16",
      with("pooler.dense.bias", Dtype::F64, {72})},
     {"UnknownModelType",
-     "{}/config.json: \"model_type\" is \"gpt_neo\", known are bert, distilbert, roberta",
+     "{}/config.json: \"model_type\" is \"gpt_neo\", known are bart, bert, distilbert, marian, "
+     "mbart, "
+     "roberta, t5, transformer",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
     {"UnknownModelTypeWithoutWeights",
-     "{}/config.json: \"model_type\" is \"t5\", known are bert, distilbert, roberta",
+     "{}/config.json: \"model_type\" is \"gpt2\", known are bart, bert, distilbert, marian, mbart, "
+     "roberta, t5, transformer",
      [](ModelFolder &folder) {
        std::filesystem::remove(folder / "model.safetensors");
-       folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"t5\"");
+       folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"gpt2\"");
      }},
     {"OtherFamily", "{}/config.json: \"dim\" is missing, expected an integer from 1 to 65536",
      config("\"model_type\": \"bert\"", "\"model_type\": \"distilbert\"")},

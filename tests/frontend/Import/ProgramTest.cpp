@@ -138,7 +138,8 @@ TEST_F(ProgramTest, EntriesNeedNames) {
       {" {transformer.name = \"y\"}", "",
        "'func.func' op expects \"transformer.name\" on result 0, a string"},
       {"%rows: !transformer.segments)", "%rows: !transformer.segments, %last: tensor<?xi32>)",
-       "'func.func' op expects segments as its last argument"},
+       "'func.func' op expects argument 2, after its segments, to be a cache, got '"
+       "tensor<?xi32>'"},
       {", %rows", ", %more: tensor<?xi64>, %rows",
        "'func.func' op expects argument 1 to be ids, tensor<?xi32>, got 'tensor<?xi64>'"},
       {", %rows", ", %more: tensor<?xi32> {transformer.name = \"ids\"}, %rows",
@@ -157,14 +158,51 @@ TEST_F(ProgramTest, EntriesNeedNames) {
   folder.write("m.mlir", "module {\n  func.func @f(%x: tensor<?x2xf32> {transformer.name = \"x\"}) "
                          "-> (tensor<?x2xf32> {transformer.name = \"y\"}) {\n"
                          "    return %x : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects segments as its last argument");
+  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects segments after its ids");
   folder.write("m.mlir",
                "module {\n  func.func @f(%a: !transformer.segments) -> !transformer.segments {\n"
                "    return %a : !transformer.segments\n  }\n}\n");
   EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects result 0 to be rows, tensor<?xWxf32>, "
-                              "got '!transformer.segments'");
+                              "scores, tensor<?xHx?xf32>, or a cache, got '!transformer.segments'");
   folder.write("m.mlir", "module {\n}\n");
   EXPECT_EQ(message(), path + ":1:1: the program has no func.func, expected an entry");
+}
+
+TEST_F(ProgramTest, CachesAreResultsWhenAppendedTo) {
+  const std::string head = "module {\n  func.func @f(%x: tensor<?xi32> {transformer.name = \"x\"}, "
+                           "%rows: !transformer.segments, ";
+  const std::string cache = "!transformer.cache<2> {transformer.name = \"c\"}";
+  const struct {
+    std::string text, expected;
+  } cases[] = {
+      {head + "%c: " + cache + ") -> (" + cache +
+           ") {\n    return %c : !transformer.cache<2>\n  }\n}\n",
+       "'func.func' op expects result 0, a cache, to be the argument of its name, appended to"},
+      {head + "%c: !transformer.cache<2>) -> (" + cache +
+           ") {\n    return %c : !transformer.cache<2>\n  }\n}\n",
+       "'func.func' op expects \"transformer.name\" on argument 2, a string"},
+      {head + "%y: tensor<?xi32> {transformer.name = \"y\"}) {\n    return\n  }\n}\n",
+       "'func.func' op expects argument 2, after its segments, to be a cache, got 'tensor<?xi32>'"},
+  };
+  for (const auto &item : cases) {
+    folder.write("m.mlir", item.text);
+    EXPECT_EQ(message(), path + ":2:3: " + item.expected);
+  }
+  folder.write(
+      "m.mlir",
+      "module {\n"
+      "  func.func private @g(%rows: !transformer.segments, %c: !transformer.cache<3> "
+      "{transformer.name = \"c\"}) -> (tensor<?x3xf32> {transformer.name = \"y\"}) {\n"
+      "    %y = transformer.cached %c in(%rows) : !transformer.cache<3> -> tensor<?x3xf32>\n"
+      "    return %y : tensor<?x3xf32>\n  }\n"
+      "  func.func @f(%rows: !transformer.segments, %c: " +
+          cache +
+          ") -> (tensor<?x2xf32> {transformer.name = \"y\"}) {\n"
+          "    %y = transformer.cached %c in(%rows) : !transformer.cache<2> -> "
+          "tensor<?x2xf32>\n    return %y : tensor<?x2xf32>\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":6:3: 'func.func' op expects cache \"c\" of type "
+                              "'!transformer.cache<3>', as in another entry, got "
+                              "'!transformer.cache<2>'");
 }
 
 TEST_F(ProgramTest, LaterPhasesMayHaveLostParameters) {

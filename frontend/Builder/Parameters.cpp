@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Declaring parameters: tensors of the checkpoint, and what is derived from them.
+#include "frontend/Builder/ModelState.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle {
+
+using transformer::ExpressionKind;
+
+bool ModelState::declare(const std::string &name, ArrayRef<int64_t> shape,
+                         transformer::ParameterExpressionAttr expression) {
+  const bool inRange =
+      !shape.empty() && shape.size() <= 4 &&
+      std::all_of(shape.begin(), shape.end(), [](int64_t size) { return size > 0; });
+  if (name.empty() || !inRange) {
+    fail(name,
+         fmt::format("a parameter of shape {}, expected a name and one to four positive sizes",
+                     printSizes(shape)));
+    return false;
+  }
+  const auto [known, isNew] = parameters.try_emplace(name, Parameter{shape.vec(), expression});
+  if (!isNew && ArrayRef<int64_t>(known->second.shape) != shape) {
+    fail(name, fmt::format("used with shape {}, but before with {}", printSizes(shape),
+                           printSizes(known->second.shape)));
+    return false;
+  }
+  if (!isNew && known->second.expression != expression) {
+    fail(name, "the parameter is derived in two ways, expected one");
+    return false;
+  }
+  if (isNew) {
+    OpBuilder builder(context);
+    if (lastParameter != nullptr) {
+      builder.setInsertionPointAfter(lastParameter);
+    } else {
+      builder.setInsertionPointToStart(module->getBody());
+    }
+    const auto type = RankedTensorType::get(shape, builder.getF32Type());
+    lastParameter = transformer::ParameterOp::create(
+        builder, nameLocation(name), builder.getStringAttr(name), TypeAttr::get(type),
+        expression ? StringAttr() : builder.getStringAttr(name), expression);
+  }
+  return true;
+}
+
+Parameter Scope::parameter(std::string_view name, std::span<const int64_t> shape) const {
+  if (state == nullptr || !state->works()) {
+    return {};
+  }
+  const std::string full = join(name);
+  if (!state->declare(full, {shape.data(), shape.size()}, {})) {
+    return {};
+  }
+  return Parameter(state, full, {shape.begin(), shape.end()});
+}
+
+Parameter Scope::derive(std::string_view name, ExpressionKind kind,
+                        std::initializer_list<const Parameter *> operands,
+                        std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const {
+  if (state == nullptr || !state->works()) {
+    return {};
+  }
+  const std::string full = join(name);
+  SmallVector<FlatSymbolRefAttr> symbols;
+  for (const Parameter *operand : operands) {
+    if (operand->model() != state) {
+      state->fail(full, "derived from what is no parameter of this model");
+      return {};
+    }
+    symbols.push_back(FlatSymbolRefAttr::get(state->context, operand->symbol()));
+  }
+  const auto expression = transformer::ParameterExpressionAttr::get(
+      state->context, kind, symbols, ArrayRef<int64_t>(numbers.begin(), numbers.size()));
+  if (!state->declare(full, shape, expression)) {
+    return {};
+  }
+  return Parameter(state, full, std::move(shape));
+}
+
+Parameter Scope::sinusoid(std::string_view name, int64_t positions, int64_t width,
+                          const Sinusoid &options) const {
+  const auto kind =
+      options.split ? ExpressionKind::SinusoidSplit : ExpressionKind::SinusoidInterleaved;
+  const int64_t steps = options.steps == 0 ? width / 2 : options.steps;
+  return derive(name, kind, {}, {options.first, steps}, {positions, width});
+}
+
+Parameter Scope::relativeBuckets(std::string_view name, const Parameter &table, bool bidirectional,
+                                 int64_t distance) const {
+  // The verifier says what is wrong with a table of another rank.
+  const int64_t heads = table.shape().empty() ? 0 : table.shape().back();
+  return derive(name, ExpressionKind::RelativeBuckets, {&table}, {bidirectional ? 1 : 0, distance},
+                {heads, 2 * distance + 1});
+}
+
+Parameter Scope::reshape(std::string_view name, const Parameter &parameter,
+                         std::initializer_list<int64_t> shape) const {
+  return derive(name, ExpressionKind::Reshape, {&parameter}, {}, shape);
+}
+
+Parameter Scope::rows(std::string_view name, const Parameter &parameter, int64_t first,
+                      int64_t count) const {
+  std::vector<int64_t> shape = parameter.shape();
+  if (!shape.empty()) {
+    shape.front() = count;
+  }
+  return derive(name, ExpressionKind::Rows, {&parameter}, {first}, std::move(shape));
+}
+
+} // namespace heddle

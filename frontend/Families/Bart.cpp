@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// BART: Lewis et al., "BART: denoising sequence-to-sequence pre-training", the Transformer with
+/// learned positions that begin at 2 and a norm after the embeddings. mBART (Liu et al.) has its
+/// norms before sub-layers and one after each stack. Marian (Junczys-Dowmunt et al.) has sinusoidal
+/// positions and neither of these norms.
+#include "frontend/Families/Family.h"
+
+#include "dialects/Transformer/Transformer.h"
+#include "frontend/Builder/ModelBuilder.h"
+#include "frontend/Config/Config.h"
+#include "frontend/Config/Generation.h"
+#include "frontend/Families/FamilyConfig.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+using transformer::Activation;
+using transformer::Visibility;
+
+namespace {
+
+/// Rows of BART's tables of positions before that of the first token.
+constexpr int64_t reservedPositions = 2;
+/// That of torch.nn.LayerNorm, which no configuration changes.
+constexpr double epsilon = 1e-5;
+
+/// The numbers of encoder or decoder.
+struct Stack {
+  std::string name;
+  int64_t vocabulary = 0;
+  int64_t layers = 0;
+  int64_t heads = 0;
+  int64_t inner = 0;
+};
+
+struct Attended {
+  Tensor result;
+  Tensor probabilities;
+};
+
+/// Keys and values as attention reads them, and which rows of them belong to a query.
+struct Memory {
+  Tensor key;
+  Tensor value;
+  Segments rows;
+};
+
+/// A model of the family: its numbers and its mathematics.
+struct Bart {
+  Stack encoder = {"encoder"};
+  Stack decoder = {"decoder"};
+  int64_t width = 0;
+  int64_t positions = 0;
+  Activation activation = Activation::Gelu;
+  bool sinusoidal = false;
+  bool preNorm = false;
+  bool embeddingNorm = true;
+  bool scaleEmbeddings = false;
+  /// One table for both embeddings.
+  bool sharedEmbeddings = true;
+  /// The decoder's table is that of the output.
+  bool tied = true;
+
+  Parameter table(const Scope &model, const Stack &stack) const;
+  Tensor embed(const Scope &model, const Stack &stack, const Ids &tokens,
+               const Segments &rows) const;
+  template <typename Function>
+  Tensor subLayer(const Scope &layer, std::string_view norm, const Tensor &x, Function f) const;
+  Attended attention(const Scope &scope, const Stack &stack, const Tensor &x, const Segments &rows,
+                     const Memory &memory, Visibility visibility) const;
+  Tensor feedForward(const Scope &layer, const Stack &stack, const Tensor &x) const;
+  Tensor endStack(const Scope &scope, const Tensor &x) const;
+  void encode(const Scope &model, Entry entry) const;
+  Tensor decodeLayer(const Scope &layer, const Tensor &x, Entry &entry, const Segments &source,
+                     Tensor &probabilities) const;
+  void decode(const Scope &root, Entry entry) const;
+};
+
+} // namespace
+
+Parameter Bart::table(const Scope &model, const Stack &stack) const {
+  const Scope scope =
+      sharedEmbeddings ? model.scope("shared") : model.scope(stack.name).scope("embed_tokens");
+  return scope.parameter("weight", {stack.vocabulary, width});
+}
+
+Tensor Bart::embed(const Scope &model, const Stack &stack, const Ids &tokens,
+                   const Segments &rows) const {
+  const Scope scope = model.scope(stack.name);
+  Tensor x = scope.gather(table(model, stack), tokens);
+  if (scaleEmbeddings) {
+    x = x * std::sqrt(static_cast<double>(width));
+  }
+  if (sinusoidal) {
+    // Both stacks have the same table: sines, then cosines, at the paper's rates.
+    const Parameter places = model.sinusoid("positions", positions, width, {.split = true});
+    x = x + scope.gather(places, scope.positions(rows));
+  } else {
+    x = x + scope.gather("embed_positions", scope.positions(rows, reservedPositions),
+                         positions + reservedPositions, width);
+  }
+  return embeddingNorm ? scope.layerNorm("layernorm_embedding", x, epsilon) : x;
+}
+
+template <typename Function>
+Tensor Bart::subLayer(const Scope &layer, std::string_view norm, const Tensor &x,
+                      Function f) const {
+  if (preNorm) {
+    return f(layer.layerNorm(norm, x, epsilon)) + x;
+  }
+  return layer.layerNorm(norm, f(x) + x, epsilon);
+}
+
+/// "Attention is all you need", section 3.2.
+Attended Bart::attention(const Scope &scope, const Stack &stack, const Tensor &x,
+                         const Segments &rows, const Memory &memory, Visibility visibility) const {
+  const double scale = 1 / std::sqrt(static_cast<double>(width / stack.heads));
+  const Tensor query = (scope.linear("q_proj", x, width) * scale).splitHeads(stack.heads);
+  const Tensor key = memory.key.splitHeads(stack.heads);
+  const Tensor value = memory.value.splitHeads(stack.heads);
+  Tensor scores = scope.contract("thd,khd->thk", query, key, rows, memory.rows);
+  if (visibility == Visibility::Causal) {
+    scores = scores.select(scope.mask(visibility, rows, memory.rows),
+                           -std::numeric_limits<double>::infinity());
+  }
+  const Tensor probabilities = scores.softmax(memory.rows);
+  const Tensor mixed = scope.contract("thk,khd->thd", probabilities, value, rows, memory.rows);
+  return {scope.linear("out_proj", mixed.mergeHeads(), width), probabilities};
+}
+
+Tensor Bart::feedForward(const Scope &layer, const Stack &stack, const Tensor &x) const {
+  return subLayer(layer, "final_layer_norm", x, [&](const Tensor &y) {
+    return layer.linear("fc2", layer.linear("fc1", y, stack.inner).activate(activation), width);
+  });
+}
+
+Tensor Bart::endStack(const Scope &scope, const Tensor &x) const {
+  return preNorm ? scope.layerNorm("layer_norm", x, epsilon) : x;
+}
+
+void Bart::encode(const Scope &model, Entry entry) const {
+  const Ids tokens = entry.input("input_ids");
+  const Segments rows = entry.segments();
+  Tensor x = embed(model, encoder, tokens, rows);
+  for (int64_t index = 0; index < encoder.layers; ++index) {
+    const Scope layer = model.scope("encoder.layers", index);
+    x = subLayer(layer, "self_attn_layer_norm", x, [&](const Tensor &y) {
+      const Scope self = layer.scope("self_attn");
+      const Memory all = {self.linear("k_proj", y, width), self.linear("v_proj", y, width), rows};
+      return attention(self, encoder, y, rows, all, Visibility::All).result;
+    });
+    x = feedForward(layer, encoder, x);
+  }
+  x = endStack(model.scope("encoder"), x);
+  entry.output("encoder_last_hidden_state", x);
+  // What decoder layers attend to is computed here, once for a sentence.
+  for (int64_t index = 0; index < decoder.layers; ++index) {
+    const Scope cross = model.scope("decoder.layers", index).scope("encoder_attn");
+    for (std::string_view name : {"k_proj", "v_proj"}) {
+      entry.cache(cross.scope(name).name(), width).append(cross.linear(name, x, width), rows);
+    }
+  }
+}
+
+/// `probabilities` becomes what the layer's attention gives to the source.
+Tensor Bart::decodeLayer(const Scope &layer, const Tensor &x, Entry &entry, const Segments &source,
+                         Tensor &probabilities) const {
+  const Segments rows = entry.segments();
+  const Segments seen = rows.history();
+  const Tensor attended = subLayer(layer, "self_attn_layer_norm", x, [&](const Tensor &y) {
+    const Scope self = layer.scope("self_attn");
+    const auto keep = [&](std::string_view name) {
+      return entry.cache(self.scope(name).name(), width)
+          .append(self.linear(name, y, width), rows)
+          .rows(seen);
+    };
+    const Tensor key = keep("k_proj");
+    const Tensor value = keep("v_proj");
+    return attention(self, decoder, y, rows, {key, value, seen}, Visibility::Causal).result;
+  });
+  const Tensor crossed = subLayer(layer, "encoder_attn_layer_norm", attended, [&](const Tensor &y) {
+    const Scope cross = layer.scope("encoder_attn");
+    const Tensor key = entry.cache(cross.scope("k_proj").name(), width).rows(source);
+    const Tensor value = entry.cache(cross.scope("v_proj").name(), width).rows(source);
+    const Attended mixed =
+        attention(cross, decoder, y, rows, {key, value, source}, Visibility::All);
+    probabilities = mixed.probabilities;
+    return mixed.result;
+  });
+  return feedForward(layer, decoder, crossed);
+}
+
+void Bart::decode(const Scope &root, Entry entry) const {
+  const Scope model = root.scope("model");
+  const Ids tokens = entry.input("decoder_input_ids");
+  const Segments source = entry.memory("memory");
+  Tensor x = embed(model, decoder, tokens, entry.segments());
+  Tensor probabilities;
+  for (int64_t index = 0; index < decoder.layers; ++index) {
+    x = decodeLayer(model.scope("decoder.layers", index), x, entry, source, probabilities);
+  }
+  x = endStack(model.scope("decoder"), x);
+  const Parameter output =
+      tied ? table(model, decoder) : root.parameter("lm_head.weight", {decoder.vocabulary, width});
+  // Stored as a matrix of one row.
+  const Parameter bias = root.reshape("final_logits_bias.vector",
+                                      root.parameter("final_logits_bias", {1, decoder.vocabulary}),
+                                      {decoder.vocabulary});
+  entry.output("logits", model.linear(x, output, bias));
+  entry.output("attention", probabilities);
+}
+
+static Status readStack(Stack &stack, const Config &config, int64_t width) {
+  const std::string heads = stack.name + "_attention_heads";
+  HEDDLE_ASSIGN(stack.layers, config.integer(stack.name + "_layers", 1, layerLimit));
+  HEDDLE_ASSIGN(stack.heads, config.integer(heads, 1, widthLimit));
+  HEDDLE_TRY(checkHeads(config, heads, stack.heads, "d_model", width));
+  HEDDLE_ASSIGN(stack.inner, config.integer(stack.name + "_ffn_dim", 1, 4 * widthLimit));
+  return {};
+}
+
+/// What the configurations of the family have in common.
+static Result<Bart> readBart(const Config &config, std::string_view activation) {
+  Bart bart;
+  HEDDLE_ASSIGN(bart.encoder.vocabulary, config.integer("vocab_size", 1, tableLimit));
+  bart.decoder.vocabulary = bart.encoder.vocabulary;
+  HEDDLE_ASSIGN(bart.width, config.integer("d_model", 1, widthLimit));
+  HEDDLE_TRY(readStack(bart.encoder, config, bart.width));
+  HEDDLE_TRY(readStack(bart.decoder, config, bart.width));
+  HEDDLE_ASSIGN(bart.positions, config.integer("max_position_embeddings", 1, tableLimit));
+  HEDDLE_ASSIGN(bart.activation, readActivation(config, "activation_function", activation));
+  HEDDLE_ASSIGN(bart.scaleEmbeddings, config.booleanOr("scale_embedding", false));
+  HEDDLE_ASSIGN(bart.tied, config.booleanOr("tie_word_embeddings", true));
+  return bart;
+}
+
+static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
+                                 const Bart &bart, const ModelSource &source) {
+  HEDDLE_ASSIGN(const Generation generation,
+                readGeneration(source.config, source.generation, bart.decoder.vocabulary));
+  ModelBuilder builder(context, modelType);
+  builder.generation(generation);
+  bart.encode(builder.scope("model"), builder.entry("encode"));
+  bart.decode(builder.scope(), builder.entry("decode"));
+  HEDDLE_ASSIGN(auto module, builder.build());
+  std::vector<std::string> unused;
+  // Some folders store tied tables once for each name, and the sinusoids.
+  if (bart.sharedEmbeddings) {
+    unused.insert(unused.end(),
+                  {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"});
+  }
+  if (bart.tied) {
+    unused.emplace_back("lm_head.weight");
+  }
+  if (bart.sinusoidal) {
+    unused.insert(unused.end(),
+                  {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"});
+  }
+  return FamilyModel{std::move(module), std::move(unused)};
+}
+
+Result<FamilyModel> buildBart(mlir::MLIRContext &context, const ModelSource &source) {
+  HEDDLE_ASSIGN(const Bart bart, readBart(source.config, "gelu"));
+  return build(context, "bart", bart, source);
+}
+
+Result<FamilyModel> buildMBart(mlir::MLIRContext &context, const ModelSource &source) {
+  HEDDLE_ASSIGN(Bart bart, readBart(source.config, "gelu"));
+  bart.preNorm = true;
+  return build(context, "mbart", bart, source);
+}
+
+Result<FamilyModel> buildMarian(mlir::MLIRContext &context, const ModelSource &source) {
+  const Config &config = source.config;
+  HEDDLE_ASSIGN(Bart bart, readBart(config, "gelu"));
+  if (bart.width % 2 != 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"d_model\" is {}, expected an even number for sinusoids",
+                                    config.where(), bart.width));
+  }
+  bart.sinusoidal = true;
+  bart.embeddingNorm = false;
+  HEDDLE_ASSIGN(bart.sharedEmbeddings, config.booleanOr("share_encoder_decoder_embeddings", true));
+  HEDDLE_ASSIGN(bart.decoder.vocabulary,
+                config.integerOr("decoder_vocab_size", 1, tableLimit, bart.encoder.vocabulary));
+  if (bart.sharedEmbeddings && bart.decoder.vocabulary != bart.encoder.vocabulary) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"decoder_vocab_size\" is {}, expected {}, "
+                                    "\"vocab_size\", with \"share_encoder_decoder_embeddings\"",
+                                    config.where(), bart.decoder.vocabulary,
+                                    bart.encoder.vocabulary));
+  }
+  return build(context, "marian", bart, source);
+}
+
+} // namespace heddle

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// T5: Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
+/// Transformer", section 2.1: RMS norms before sub-layers, no biases, no positions but a bias of
+/// the scores by distance, which all layers of a stack share. Version 1.1 has gated feed-forward
+/// layers (Shazeer, "GLU variants improve Transformer").
+#include "frontend/Families/Family.h"
+
+#include "dialects/Transformer/Transformer.h"
+#include "frontend/Builder/ModelBuilder.h"
+#include "frontend/Config/Config.h"
+#include "frontend/Config/Generation.h"
+#include "frontend/Families/FamilyConfig.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+using transformer::Activation;
+using transformer::Visibility;
+
+namespace {
+
+struct Attended {
+  Tensor result;
+  Tensor probabilities;
+};
+
+/// Keys and values as attention reads them, and which rows of them belong to a query.
+struct Memory {
+  Tensor key;
+  Tensor value;
+  Segments rows;
+};
+
+/// A model of the family: its numbers and its mathematics.
+struct T5 {
+  int64_t vocabulary = 0;
+  int64_t width = 0;
+  int64_t encoderLayers = 0;
+  int64_t decoderLayers = 0;
+  int64_t heads = 0;
+  /// Of one head; heads of them are not always the width.
+  int64_t keySize = 0;
+  int64_t inner = 0;
+  int64_t buckets = 0;
+  int64_t distance = 0;
+  double epsilon = 1e-6;
+  Activation activation = Activation::Relu;
+  bool gated = false;
+  /// The output's table is that of the embeddings.
+  bool tied = true;
+  bool scaleOutputs = true;
+
+  int64_t keyWidth() const { return heads * keySize; }
+  Tensor linear(const Scope &scope, std::string_view name, const Tensor &x, int64_t outputs) const {
+    return scope.linear(name, x, outputs, Bias::No);
+  }
+  Tensor embed(const Scope &model, const Ids &tokens) const;
+  Tensor distances(const Scope &stack, bool bidirectional, const Segments &queries,
+                   const Segments &keys) const;
+  Attended attention(const Scope &scope, const Tensor &x, const Segments &rows,
+                     const Memory &memory, const Tensor &bias, Visibility visibility) const;
+  Tensor feedForward(const Scope &scope, const Tensor &x) const;
+  void encode(const Scope &model, Entry entry) const;
+  Tensor decodeLayer(const Scope &block, const Tensor &x, Entry &entry, const Segments &source,
+                     const Tensor &bias, Tensor &probabilities) const;
+  void decode(const Scope &model, Entry entry) const;
+};
+
+} // namespace
+
+Tensor T5::embed(const Scope &model, const Ids &tokens) const {
+  return model.gather("shared", tokens, vocabulary, width);
+}
+
+/// The bias of the scores by distance: a table of the first layer, for all layers.
+Tensor T5::distances(const Scope &stack, bool bidirectional, const Segments &queries,
+                     const Segments &keys) const {
+  const Scope self = stack.scope("block.0.layer.0.SelfAttention.relative_attention_bias");
+  const Parameter table = self.parameter("weight", {buckets, heads});
+  return self.relativeBias(self.relativeBuckets("distances", table, bidirectional, distance),
+                           queries, keys);
+}
+
+/// Attention without a scale; `bias` is not valid where there is none.
+Attended T5::attention(const Scope &scope, const Tensor &x, const Segments &rows,
+                       const Memory &memory, const Tensor &bias, Visibility visibility) const {
+  const Tensor query = linear(scope, "q", x, keyWidth()).splitHeads(heads);
+  const Tensor key = memory.key.splitHeads(heads);
+  const Tensor value = memory.value.splitHeads(heads);
+  Tensor scores = scope.contract("thd,khd->thk", query, key, rows, memory.rows);
+  if (bias.valid()) {
+    scores = scores + bias;
+  }
+  if (visibility == Visibility::Causal) {
+    scores = scores.select(scope.mask(visibility, rows, memory.rows),
+                           -std::numeric_limits<double>::infinity());
+  }
+  const Tensor probabilities = scores.softmax(memory.rows);
+  const Tensor mixed = scope.contract("thk,khd->thd", probabilities, value, rows, memory.rows);
+  return {linear(scope, "o", mixed.mergeHeads(), width), probabilities};
+}
+
+Tensor T5::feedForward(const Scope &scope, const Tensor &x) const {
+  const Scope dense = scope.scope("DenseReluDense");
+  const Tensor y = scope.rmsNorm("layer_norm", x, epsilon);
+  const Tensor hidden =
+      gated ? linear(dense, "wi_0", y, inner).activate(activation) * linear(dense, "wi_1", y, inner)
+            : linear(dense, "wi", y, inner).activate(activation);
+  return linear(dense, "wo", hidden, width) + x;
+}
+
+void T5::encode(const Scope &model, Entry entry) const {
+  const Ids tokens = entry.input("input_ids");
+  const Segments rows = entry.segments();
+  const Scope stack = model.scope("encoder");
+  Tensor x = embed(model, tokens);
+  const Tensor bias = distances(stack, true, rows, rows);
+  for (int64_t index = 0; index < encoderLayers; ++index) {
+    const Scope block = stack.scope("block", index);
+    const Scope self = block.scope("layer.0.SelfAttention");
+    const Tensor y = block.scope("layer.0").rmsNorm("layer_norm", x, epsilon);
+    const Memory all = {linear(self, "k", y, keyWidth()), linear(self, "v", y, keyWidth()), rows};
+    x = attention(self, y, rows, all, bias, Visibility::All).result + x;
+    x = feedForward(block.scope("layer.1"), x);
+  }
+  x = stack.rmsNorm("final_layer_norm", x, epsilon);
+  entry.output("encoder_last_hidden_state", x);
+  // What decoder layers attend to is computed here, once for a sentence.
+  for (int64_t index = 0; index < decoderLayers; ++index) {
+    const Scope cross = model.scope("decoder.block", index).scope("layer.1.EncDecAttention");
+    for (std::string_view name : {"k", "v"}) {
+      entry.cache(cross.scope(name).name(), keyWidth())
+          .append(linear(cross, name, x, keyWidth()), rows);
+    }
+  }
+}
+
+/// `probabilities` becomes what the layer's attention gives to the source.
+Tensor T5::decodeLayer(const Scope &block, const Tensor &x, Entry &entry, const Segments &source,
+                       const Tensor &bias, Tensor &probabilities) const {
+  const Segments rows = entry.segments();
+  const Segments seen = rows.history();
+  const Scope self = block.scope("layer.0.SelfAttention");
+  const Tensor y = block.scope("layer.0").rmsNorm("layer_norm", x, epsilon);
+  const auto keep = [&](std::string_view name) {
+    return entry.cache(self.scope(name).name(), keyWidth())
+        .append(linear(self, name, y, keyWidth()), rows)
+        .rows(seen);
+  };
+  const Tensor key = keep("k");
+  const Tensor value = keep("v");
+  const Tensor attended =
+      attention(self, y, rows, {key, value, seen}, bias, Visibility::Causal).result + x;
+
+  const Scope cross = block.scope("layer.1.EncDecAttention");
+  const Memory memory = {entry.cache(cross.scope("k").name(), keyWidth()).rows(source),
+                         entry.cache(cross.scope("v").name(), keyWidth()).rows(source), source};
+  const Attended mixed =
+      attention(cross, block.scope("layer.1").rmsNorm("layer_norm", attended, epsilon), rows,
+                memory, Tensor(), Visibility::All);
+  probabilities = mixed.probabilities;
+  return feedForward(block.scope("layer.2"), mixed.result + attended);
+}
+
+void T5::decode(const Scope &model, Entry entry) const {
+  const Ids tokens = entry.input("decoder_input_ids");
+  const Segments rows = entry.segments();
+  const Segments source = entry.memory("memory");
+  const Scope stack = model.scope("decoder");
+  Tensor x = embed(model, tokens);
+  const Tensor bias = distances(stack, false, rows, rows.history());
+  Tensor probabilities;
+  for (int64_t index = 0; index < decoderLayers; ++index) {
+    x = decodeLayer(stack.scope("block", index), x, entry, source, bias, probabilities);
+  }
+  x = stack.rmsNorm("final_layer_norm", x, epsilon);
+  if (scaleOutputs) {
+    x = x * (1 / std::sqrt(static_cast<double>(width)));
+  }
+  const Parameter table =
+      model.parameter(tied ? "shared.weight" : "lm_head.weight", {vocabulary, width});
+  entry.output("logits", model.linear(x, table));
+  entry.output("attention", probabilities);
+}
+
+/// "gated-gelu" is a gate and the activation of version 1.1, which is the one by tanh.
+static Status readFeedForward(T5 &model, const Config &config) {
+  HEDDLE_ASSIGN(const std::string name, config.oneOfOr("feed_forward_proj",
+                                                       {"relu", "gelu", "gelu_new", "silu",
+                                                        "gated-relu", "gated-gelu", "gated-silu"},
+                                                       "relu"));
+  model.gated = name.starts_with("gated-");
+  if (name.ends_with("relu")) {
+    model.activation = Activation::Relu;
+  } else if (name.ends_with("silu")) {
+    model.activation = Activation::Silu;
+  } else {
+    model.activation = name == "gelu" ? Activation::Gelu : Activation::GeluNew;
+  }
+  return {};
+}
+
+static Result<T5> readT5(const Config &config) {
+  T5 model;
+  HEDDLE_ASSIGN(model.vocabulary, config.integer("vocab_size", 1, tableLimit));
+  HEDDLE_ASSIGN(model.width, config.integer("d_model", 1, widthLimit));
+  HEDDLE_ASSIGN(model.encoderLayers, config.integer("num_layers", 1, layerLimit));
+  HEDDLE_ASSIGN(model.decoderLayers,
+                config.integerOr("num_decoder_layers", 1, layerLimit, model.encoderLayers));
+  HEDDLE_ASSIGN(model.heads, config.integer("num_heads", 1, widthLimit));
+  HEDDLE_ASSIGN(model.keySize, config.integer("d_kv", 1, widthLimit));
+  HEDDLE_ASSIGN(model.inner, config.integer("d_ff", 1, 4 * widthLimit));
+  HEDDLE_ASSIGN(model.epsilon, config.numberOr("layer_norm_epsilon", 0, 1, 1e-6));
+  HEDDLE_TRY(readFeedForward(model, config));
+  HEDDLE_ASSIGN(model.buckets, config.integerOr("relative_attention_num_buckets", 4, 1 << 16, 32));
+  // Half of the buckets, in one direction a quarter, are for one distance each.
+  HEDDLE_ASSIGN(model.distance, config.integerOr("relative_attention_max_distance",
+                                                 model.buckets / 2 + 1, 1 << 16, 128));
+  if (model.buckets % 2 != 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: \"relative_attention_num_buckets\" is "
+                                                     "{}, expected an even number",
+                                                     config.where(), model.buckets));
+  }
+  HEDDLE_ASSIGN(model.tied, config.booleanOr("tie_word_embeddings", true));
+  HEDDLE_ASSIGN(model.scaleOutputs, config.booleanOr("scale_decoder_outputs", model.tied));
+  return model;
+}
+
+Result<FamilyModel> buildT5(mlir::MLIRContext &context, const ModelSource &source) {
+  HEDDLE_ASSIGN(const T5 model, readT5(source.config));
+  HEDDLE_ASSIGN(const Generation generation,
+                readGeneration(source.config, source.generation, model.vocabulary));
+  ModelBuilder builder(context, "t5");
+  builder.generation(generation);
+  model.encode(builder.scope(), builder.entry("encode"));
+  model.decode(builder.scope(), builder.entry("decode"));
+  HEDDLE_ASSIGN(auto module, builder.build());
+  // Some folders store tied tables once for each name; the first ones have a bias no model uses.
+  std::vector<std::string> unused = {
+      "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+      "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
+  if (model.tied) {
+    unused.emplace_back("lm_head.weight");
+  }
+  return FamilyModel{std::move(module), std::move(unused)};
+}
+
+} // namespace heddle

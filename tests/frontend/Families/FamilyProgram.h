@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The programs of committed tiny models, as text.
+#ifndef HEDDLE_TESTS_FRONTEND_FAMILIES_FAMILYPROGRAM_H
+#define HEDDLE_TESTS_FRONTEND_FAMILIES_FAMILYPROGRAM_H
+
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "frontend/Config/Config.h"
+#include "frontend/Families/Family.h"
+#include "tests/frontend/Builder/PrintedModule.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+
+namespace heddle {
+
+/// The program of a folder under tests/oracles.
+inline std::string program(const std::string &name, bool locations = false,
+                           std::optional<SentenceTransformers> sentence = std::nullopt) {
+  const std::string folder = HEDDLE_TEST_DATA "/oracles/" + name;
+  const Result<Config> config = Config::open(folder + "/config.json");
+  const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
+  if (!config.ok() || !checkpoint.ok()) {
+    ADD_FAILURE() << folder;
+    return "";
+  }
+  mlir::MLIRContext context;
+  const Result<FamilyModel> model =
+      buildFamily(context, {*config, *checkpoint, sentence, std::nullopt});
+  if (!model.ok()) {
+    ADD_FAILURE() << model.status().message();
+    return "";
+  }
+  // The module belongs to the context of this function.
+  return printed(*model->module, locations);
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_FRONTEND_FAMILIES_FAMILYPROGRAM_H

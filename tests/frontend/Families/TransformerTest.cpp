@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The programs of the project's own format, from the committed seed models.
+#include "tests/frontend/Families/FamilyProgram.h"
+
+namespace heddle {
+
+TEST(TransformerTest, EmbeddingsAreMultipliedBeforePositionsAreAdded) {
+  EXPECT_TRUE(contains(program("transformer-post"),
+                       R"(    %0 = transformer.gather @shared.weight[%arg0] : tensor<?x48xf32>
+    %1 = transformer.scale %0, 6.92820311 : tensor<?x48xf32>
+    %2 = transformer.positions %arg1
+    %3 = transformer.gather @positions[%2] : tensor<?x48xf32>
+    %4 = transformer.add %1, %3 : tensor<?x48xf32>, tensor<?x48xf32>
+)"));
+}
+
+TEST(TransformerTest, KeysAndValuesOfCrossAttentionAreComputedByTheEncoder) {
+  const std::string text = program("transformer-post");
+  EXPECT_TRUE(contains(
+      text,
+      R"(    %72 = transformer.linear %61, @decoder.layers.2.cross_attention.value.weight, @decoder.layers.2.cross_attention.value.bias : tensor<?x48xf32> -> tensor<?x48xf32>
+    %73 = transformer.append %arg7, %72 in(%arg1) : !transformer.cache<48>
+    return %61, %63, %65, %67, %69, %71, %73 : tensor<?x48xf32>, !transformer.cache<48>, !transformer.cache<48>, !transformer.cache<48>, !transformer.cache<48>, !transformer.cache<48>, !transformer.cache<48>
+)"));
+}
+
+TEST(TransformerTest, TheDecoderKeepsKeysAndValues) {
+  EXPECT_TRUE(contains(program("transformer-post"), R"(    %0 = transformer.history %arg1
+    %1 = transformer.gather @shared.weight[%arg0] : tensor<?x48xf32>
+    %2 = transformer.scale %1, 6.92820311 : tensor<?x48xf32>
+    %3 = transformer.positions %arg1
+    %4 = transformer.gather @positions[%3] : tensor<?x48xf32>
+    %5 = transformer.add %2, %4 : tensor<?x48xf32>, tensor<?x48xf32>
+    %6 = transformer.linear %5, @decoder.layers.0.self_attention.key.weight, @decoder.layers.0.self_attention.key.bias : tensor<?x48xf32> -> tensor<?x48xf32>
+    %7 = transformer.append %arg3, %6 in(%arg1) : !transformer.cache<48>
+    %8 = transformer.cached %7 in(%0) : !transformer.cache<48> -> tensor<?x48xf32>
+    %9 = transformer.linear %5, @decoder.layers.0.self_attention.value.weight, @decoder.layers.0.self_attention.value.bias : tensor<?x48xf32> -> tensor<?x48xf32>
+    %10 = transformer.append %arg4, %9 in(%arg1) : !transformer.cache<48>
+    %11 = transformer.cached %10 in(%0) : !transformer.cache<48> -> tensor<?x48xf32>
+    %12 = transformer.linear %5, @decoder.layers.0.self_attention.query.weight, @decoder.layers.0.self_attention.query.bias : tensor<?x48xf32> -> tensor<?x48xf32>
+    %13 = transformer.split_heads %12 : tensor<?x48xf32> -> tensor<?x4x12xf32>
+    %14 = transformer.split_heads %8 : tensor<?x48xf32> -> tensor<?x4x12xf32>
+    %15 = transformer.split_heads %11 : tensor<?x48xf32> -> tensor<?x4x12xf32>
+    %16 = transformer.contract "thd,khd->thk" %13, %14 in(%arg1, %0) : tensor<?x4x12xf32>, tensor<?x4x12xf32> -> tensor<?x4x?xf32>
+    %17 = transformer.scale %16, 0.288675129 : tensor<?x4x?xf32>
+    %18 = transformer.mask causal in(%arg1, %0)
+    %19 = transformer.select %18, %17 {hidden = 0xFF800000 : f32} : tensor<?x4x?xf32>
+    %20 = transformer.softmax %19 in(%0) : tensor<?x4x?xf32>
+    %21 = transformer.contract "thk,khd->thd" %20, %15 in(%arg1, %0) : tensor<?x4x?xf32>, tensor<?x4x12xf32> -> tensor<?x4x12xf32>
+    %22 = transformer.merge_heads %21 : tensor<?x4x12xf32> -> tensor<?x48xf32>
+    %23 = transformer.linear %22, @decoder.layers.0.self_attention.output.weight, @decoder.layers.0.self_attention.output.bias : tensor<?x48xf32> -> tensor<?x48xf32>
+    %24 = transformer.add %23, %5 : tensor<?x48xf32>, tensor<?x48xf32>
+    %25 = transformer.layer_norm %24, @decoder.layers.0.self_attention_norm.weight, @decoder.layers.0.self_attention_norm.bias {epsilon = 9.99999997E-7 : f32} : tensor<?x48xf32>
+    %26 = transformer.cached %arg5 in(%arg2) : !transformer.cache<48> -> tensor<?x48xf32>
+    %27 = transformer.cached %arg6 in(%arg2) : !transformer.cache<48> -> tensor<?x48xf32>
+)"));
+}
+
+TEST(TransformerTest, NormsBeforeSubLayersAndAfterStacks) {
+  const std::string text = program("transformer-pre");
+  EXPECT_TRUE(contains(text, "transformer.layer_norm %4, "
+                             "@encoder.layers.0.self_attention_norm.weight"));
+  EXPECT_TRUE(contains(text, "@encoder.positions.weight : tensor<64x48xf32> from"));
+  EXPECT_TRUE(contains(text, "@encoder.norm.weight, @encoder.norm.bias"));
+  EXPECT_TRUE(contains(text, "@decoder.norm.weight, @decoder.norm.bias"));
+  EXPECT_TRUE(contains(text, ", @output.weight : tensor<?x48xf32> -> tensor<?x61xf32>"));
+}
+
+TEST(TransformerTest, GenerationFollowsThePaper) {
+  EXPECT_TRUE(contains(
+      program("transformer-post"),
+      "transformer.generation = {early_stopping = false, end = array<i32: 2>, forced_first = -1 : "
+      "i32, forced_last = -1 : i32, length_penalty = 1.000000e+00 : f32, max_length = 0 : i32, "
+      "no_repeat_ngram = 0 : i32, num_beams = 1 : i32, pad = 0 : i32, repetition_penalty = "
+      "1.000000e+00 : f32, rules = \"paper\", start = array<i32: 1>, suppressed = array<i32>}"));
+}
+
+TEST(TransformerTest, EntriesHaveTheirNames) {
+  const std::string text = program("transformer-post");
+  EXPECT_TRUE(contains(text, "func.func @encode(%arg0: tensor<?xi32> {transformer.name = "
+                             "\"source\"}, %arg1: !transformer.segments, %arg2: "
+                             "!transformer.cache<48> {transformer.name = "
+                             "\"decoder.layers.0.cross_attention.key\"}"));
+  EXPECT_TRUE(contains(text, "-> (tensor<?x48xf32> {transformer.name = \"encoder\"}, "
+                             "!transformer.cache<48> {transformer.name = "
+                             "\"decoder.layers.0.cross_attention.key\"}"));
+  EXPECT_TRUE(contains(text, "func.func @decode(%arg0: tensor<?xi32> {transformer.name = "
+                             "\"target\"}, %arg1: !transformer.segments, %arg2: "
+                             "!transformer.segments {transformer.name = \"memory\"}, %arg3: "
+                             "!transformer.cache<48> {transformer.name = "
+                             "\"decoder.layers.0.self_attention.key\"}"));
+  EXPECT_TRUE(contains(text, "-> (tensor<?x61xf32> {transformer.name = \"logits\"}, "
+                             "tensor<?x4x?xf32> {transformer.name = \"attention\"}, "
+                             "!transformer.cache<48> {transformer.name = "
+                             "\"decoder.layers.0.self_attention.key\"}"));
+}
+
+} // namespace heddle
