@@ -13,6 +13,7 @@
 #include <vector>
 
 namespace heddle {
+using manifest::CacheLayout;
 using manifest::Location;
 using manifest::Symbol;
 
@@ -23,6 +24,8 @@ static constexpr uint32_t largestGrid = 1u << 24;
 
 /// More than any entry has; sums over ports stay far from overflow.
 static constexpr size_t mostPorts = 1024;
+/// Elements of one position of a cache, more than any model has.
+static constexpr uint64_t widestCache = 1u << 20;
 
 /// One entry being checked.
 class EntryChecker {
@@ -40,9 +43,14 @@ private:
   Status checkBuffer(const manifest::Buffer &buffer) const;
   Status checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const;
   Status checkBoundParameter(const manifest::Buffer &buffer, uint64_t size) const;
+  Status checkBoundPort(const manifest::Buffer &buffer) const;
+  Status checkBoundCache(const manifest::Buffer &buffer, uint64_t size) const;
   Status checkPorts(const Ports &ports, Location location) const;
   Status checkPort(const manifest::Port &port, uint32_t index, Location location) const;
   Status checkPortType(const manifest::Port &port, Location location) const;
+  Status checkOutputType(const manifest::Port &port) const;
+  Status checkCaches() const;
+  Status checkCache(const manifest::CachePort &cache, uint32_t index) const;
   Status checkDispatch(const manifest::Dispatch &dispatch);
   Status checkGrid(const manifest::Grid &grid) const;
   Status checkOperand(const manifest::Operand &operand, bool isWritten) const;
@@ -51,6 +59,8 @@ private:
   const manifest::Entry &entry;
   const manifest::Manifest &model;
   const SymbolicSize arena;
+  size_t cacheCount() const { return entry.caches() == nullptr ? 0 : entry.caches()->size(); }
+
   std::vector<bool> written;
 };
 
@@ -121,6 +131,40 @@ Status EntryChecker::checkBoundParameter(const manifest::Buffer &buffer, uint64_
   return {};
 }
 
+Status EntryChecker::checkBoundPort(const manifest::Buffer &buffer) const {
+  const auto &ports = buffer.location() == Location::Input ? *entry.inputs() : *entry.outputs();
+  if (buffer.index() >= ports.size()) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("port {}, there are {}", buffer.index(), ports.size()));
+  }
+  const uint32_t its = ports.Get(buffer.index())->buffer();
+  if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("port {}, whose buffer is {}", buffer.index(), its));
+  }
+  return {};
+}
+
+Status EntryChecker::checkBoundCache(const manifest::Buffer &buffer, uint64_t size) const {
+  if (buffer.index() >= cacheCount()) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("cache {}, there are {}", buffer.index(), cacheCount()));
+  }
+  const manifest::CachePort &cache = *entry.caches()->Get(buffer.index());
+  // The product cannot overflow in 128 bits, and widths beyond the limit are refused later.
+  if (buffer.element() != manifest::ElementType::F32 ||
+      static_cast<unsigned __int128>(cache.width()) * 4 != size) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("element type {} and {} bytes a position, cache {} "
+                                              "has {} floats",
+                                              unsigned(buffer.element()), size,
+                                              quote(cache.name()->string_view()), cache.width()));
+  }
+  const uint32_t its = cache.buffer();
+  if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("cache {}, whose buffer is {}", buffer.index(), its));
+  }
+  return {};
+}
+
 Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
   if (buffer.location() > Location::MAX || buffer.element() > manifest::ElementType::MAX) {
     return HEDDLE_ERROR(DataLoss,
@@ -131,10 +175,13 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
   }
   HEDDLE_TRY(checkShape(buffer.shape()));
   const std::optional<BufferSize> size = bufferSize(buffer);
-  if (!size || (size->constant != 0) != (buffer.location() == Location::Parameter)) {
-    return HEDDLE_ERROR(DataLoss, "a shape that is too large or of the wrong kind: expected "
-                                  "constants for a parameter; else one dimension of tokens or "
-                                  "sequences, or one of tokens and one of longest");
+  const bool ofConstants =
+      buffer.location() == Location::Parameter || buffer.location() == Location::Cache;
+  if (!size || (size->constant != 0) != ofConstants) {
+    return HEDDLE_ERROR(DataLoss,
+                        "a shape that is too large or of the wrong kind: expected "
+                        "constants for a parameter or cache; else one dimension of tokens or "
+                        "sequences, or one of tokens and one of longest");
   }
   switch (buffer.location()) {
   case Location::Arena:
@@ -142,19 +189,28 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
   case Location::Parameter:
     return checkBoundParameter(buffer, size->constant);
   case Location::Input:
-  case Location::Output: {
-    const auto &ports = buffer.location() == Location::Input ? *entry.inputs() : *entry.outputs();
-    if (buffer.index() >= ports.size()) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("port {}, there are {}", buffer.index(), ports.size()));
-    }
-    const uint32_t its = ports.Get(buffer.index())->buffer();
-    if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("port {}, whose buffer is {}", buffer.index(), its));
-    }
-    return {};
+  case Location::Output:
+    return checkBoundPort(buffer);
+  case Location::Cache:
+    return checkBoundCache(buffer, size->constant);
   }
+  return {};
+}
+
+Status EntryChecker::checkOutputType(const manifest::Port &port) const {
+  const manifest::Dimension &rows = *port.shape()->Get(0);
+  const bool ofTokens = rows.constant() == 0 && rows.symbol() == Symbol::Tokens;
+  const bool ofSequences = rows.constant() == 0 && rows.symbol() == Symbol::Sequences;
+  const uint32_t rank = port.shape()->size();
+  const manifest::Dimension &last = *port.shape()->Get(rank - 1);
+  // Attention weights, of an entry that only a decoder runs: [tokens, heads, longest].
+  const bool ofKeys = cacheCount() != 0 && ofTokens && rank == 3 && last.constant() == 0 &&
+                      last.symbol() == Symbol::Longest;
+  const bool constantRows = rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
+  if (port.element() != manifest::ElementType::F32 || (!ofTokens && !ofSequences) ||
+      (!constantRows && !ofKeys)) {
+    return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width, one "
+                                  "for each token or sequence");
   }
   return {};
 }
@@ -162,7 +218,6 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
 Status EntryChecker::checkPortType(const manifest::Port &port, Location location) const {
   const manifest::Dimension &rows = *port.shape()->Get(0);
   const bool ofTokens = rows.constant() == 0 && rows.symbol() == Symbol::Tokens;
-  const bool ofSequences = rows.constant() == 0 && rows.symbol() == Symbol::Sequences;
   if (location == Location::Input) {
     constexpr uint64_t largestLimit = uint64_t(std::numeric_limits<int32_t>::max()) + 1;
     if (port.element() != manifest::ElementType::I32 || port.shape()->size() != 1 || !ofTokens) {
@@ -174,13 +229,7 @@ Status EntryChecker::checkPortType(const manifest::Port &port, Location location
     }
     return {};
   }
-  const manifest::Buffer &buffer = *entry.buffers()->Get(port.buffer());
-  if (port.element() != manifest::ElementType::F32 || (!ofTokens && !ofSequences) ||
-      !rowBytes(buffer)) {
-    return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width, one "
-                                  "for each token or sequence");
-  }
-  return {};
+  return checkOutputType(port);
 }
 
 Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
@@ -248,18 +297,27 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
                                               entry.buffers()->size()));
   }
   const manifest::Buffer &buffer = *entry.buffers()->Get(operand.buffer());
-  const bool writable =
-      buffer.location() == Location::Arena || buffer.location() == Location::Output;
+  const bool isCache = buffer.location() == Location::Cache;
+  const bool writable = buffer.location() == Location::Arena ||
+                        buffer.location() == Location::Output ||
+                        (isCache && entry.caches()->Get(buffer.index())->written());
   if (isWritten && !writable) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("writes buffer {}, which is an input or a parameter",
+    return HEDDLE_ERROR(DataLoss, fmt::format("writes buffer {}, which is an input, a parameter or "
+                                              "a cache that is only read",
+                                              operand.buffer()));
+  }
+  if (isWritten && isCache && written[operand.buffer()]) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("appends to the cache of buffer {}, which a dispatch "
+                                              "before it has done",
                                               operand.buffer()));
   }
   if (!isWritten && writable && !written[operand.buffer()]) {
     return HEDDLE_ERROR(DataLoss, fmt::format("reads buffer {}, which no dispatch before it writes",
                                               operand.buffer()));
   }
-  // A row of a shape with more than one symbol has no first column that is constant.
-  const uint64_t row = rowBytes(buffer).value_or(1);
+  // A row of a shape with more than one symbol has no first column that is constant, and a cache
+  // no rows.
+  const uint64_t row = isCache ? 1 : rowBytes(buffer).value_or(1);
   if (operand.byte_offset() >= row || operand.byte_offset() % 4 != 0) {
     return HEDDLE_ERROR(DataLoss, fmt::format("begins at byte {} of a row of buffer {}, expected a "
                                               "multiple of 4 less than {}",
@@ -287,6 +345,41 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
   return {};
 }
 
+Status EntryChecker::checkCache(const manifest::CachePort &cache, uint32_t index) const {
+  if (cache.width() == 0 || cache.width() > widestCache || cache.layout() > CacheLayout::MAX) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("width {} and layout {}, expected 1 to {} and at "
+                                              "most {}",
+                                              cache.width(), unsigned(cache.layout()), widestCache,
+                                              unsigned(CacheLayout::MAX)));
+  }
+  if (cache.buffer() >= entry.buffers()->size()) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("buffer {}, there are {}", cache.buffer(), entry.buffers()->size()));
+  }
+  const manifest::Buffer &buffer = *entry.buffers()->Get(cache.buffer());
+  if (buffer.location() != Location::Cache || buffer.index() != index) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("buffer {} belongs to something else", cache.buffer()));
+  }
+  if (cache.written() && !written[cache.buffer()]) {
+    return HEDDLE_ERROR(DataLoss, "no dispatch appends to it");
+  }
+  return {};
+}
+
+Status EntryChecker::checkCaches() const {
+  for (uint32_t i = 0; i < cacheCount(); ++i) {
+    const std::string_view name = entry.caches()->Get(i)->name()->string_view();
+    HEDDLE_TRY_WITH(checkCache(*entry.caches()->Get(i), i), fmt::format("cache {}", quote(name)));
+    for (uint32_t j = 0; j < i; ++j) {
+      if (entry.caches()->Get(j)->name()->string_view() == name) {
+        return HEDDLE_ERROR(DataLoss, fmt::format("cache {} is there twice", quote(name)));
+      }
+    }
+  }
+  return {};
+}
+
 Status EntryChecker::run() {
   if (entry.max_length() > uint64_t(std::numeric_limits<int32_t>::max())) {
     return HEDDLE_ERROR(DataLoss,
@@ -298,6 +391,10 @@ Status EntryChecker::run() {
                         fmt::format("{} inputs and {} outputs, expected at most {}",
                                     entry.inputs()->size(), entry.outputs()->size(), mostPorts));
   }
+  if (cacheCount() > mostPorts) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} caches, expected at most {}", cacheCount(), mostPorts));
+  }
   HEDDLE_TRY(checkAligned(arena, "arena"));
   for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {
     HEDDLE_TRY_WITH(checkBuffer(*entry.buffers()->Get(i)), fmt::format("buffer {}", i));
@@ -307,6 +404,7 @@ Status EntryChecker::run() {
     HEDDLE_TRY_WITH(checkDispatch(dispatch),
                     fmt::format("dispatch {} ({})", i, quote(dispatch.name()->string_view())));
   }
+  HEDDLE_TRY(checkCaches());
   HEDDLE_TRY(checkPorts(*entry.inputs(), Location::Input));
   return checkPorts(*entry.outputs(), Location::Output);
 }

@@ -5,6 +5,7 @@
 
 #include "heddle/Abi.h"
 #include "runtime/Artifact/EntryCheck.h"
+#include "runtime/Artifact/GenerationCheck.h"
 #include "runtime/Artifact/Manifest_generated.h"
 #include "runtime/Artifact/SymbolicSize.h"
 #include "runtime/Base/Utf8.h"
@@ -114,8 +115,11 @@ static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize)
   HEDDLE_TRY(checkNamed(*model.parameters(), "parameter", [&](const manifest::Parameter &each) {
     return checkParameter(each, weightsSize);
   }));
-  return checkNamed(*model.entries(), "entry",
-                    [&](const manifest::Entry &entry) { return checkEntry(entry, model); });
+  HEDDLE_TRY(checkNamed(*model.entries(), "entry",
+                        [&](const manifest::Entry &entry) { return checkEntry(entry, model); }));
+  HEDDLE_TRY(checkSharedCaches(model));
+  HEDDLE_TRY_WITH(checkGeneration(model), "generation");
+  return {};
 }
 
 Status checkManifest(std::span<const std::byte> bytes, uint64_t weightsSize) {

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// heddle.h on top of Session.h.
-#include "heddle/heddle.h"
-
-#include "heddle/Session.h"
+#include "runtime/Session/CInterface.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <vector>
-
-struct heddle_error {
-  heddle::Status status;
-  std::string message;
-};
-
-struct heddle_model {
-  heddle::Model model;
-};
-
-struct heddle_session {
-  heddle::Session session;
-};
 
 namespace heddle {
 
@@ -33,23 +16,9 @@ static heddle_error outOfMemory{
     Status(StatusCode::ResourceExhausted, "out of memory", __FILE_NAME__, __LINE__),
     "out of memory"};
 
-static heddle_error *errorOf(const Status &status) {
-  return new heddle_error{status, std::string(status.message())};
-}
+heddle_error *outOfMemoryError() { return &outOfMemory; }
 
-/// Runs `function`, which answers a Status, and makes it the caller's error.
-template <typename Function> static heddle_error *guarded(const Function &function) {
-  try {
-    const Status status = function();
-    return status.ok() ? nullptr : errorOf(status);
-  } catch (const std::bad_alloc &) {
-    return &outOfMemory;
-  } catch (const std::length_error &) {
-    return &outOfMemory;
-  }
-}
-
-static Status missing(const char *name) {
+Status missingPointer(const char *name) {
   return HEDDLE_ERROR(InvalidArgument, fmt::format("{} is NULL", name));
 }
 
@@ -57,24 +26,14 @@ static Status negative(const char *name, int64_t value) {
   return HEDDLE_ERROR(InvalidArgument, fmt::format("{} is {}, expected at least 0", name, value));
 }
 
-/// An array of the caller's: may be null only when it is empty.
-static Status checkArray(const char *name, const void *values, const char *countName,
-                         int64_t count) {
+Status checkArray(const char *name, const void *values, const char *countName, int64_t count) {
   if (count < 0) {
     return negative(countName, count);
   }
   if (values == nullptr && count > 0) {
-    return missing(name);
+    return missingPointer(name);
   }
   return {};
-}
-
-/// Copies the caller's options, which may be older and shorter than ours, over the defaults.
-template <typename Options> static Options optionsOr(const Options *given, Options defaults) {
-  if (given != nullptr) {
-    std::memcpy(&defaults, given, std::min(given->struct_size, sizeof defaults));
-  }
-  return defaults;
 }
 
 static const EntryInfo *entryAt(const heddle_model *model, int64_t index) {
@@ -95,7 +54,7 @@ static Status runSession(heddle_session *session, const char *entry,
   std::vector<Input> inputList;
   for (const heddle_input &input : inputs) {
     if (input.name == nullptr) {
-      return missing("the name of an input");
+      return missingPointer("the name of an input");
     }
     HEDDLE_TRY_WITH(checkArray("values", input.values, "count", input.count),
                     fmt::format("input \"{}\"", input.name));
@@ -104,7 +63,7 @@ static Status runSession(heddle_session *session, const char *entry,
   std::vector<Output> outputList;
   for (const heddle_output &output : outputs) {
     if (output.name == nullptr) {
-      return missing("the name of an output");
+      return missingPointer("the name of an output");
     }
     HEDDLE_TRY_WITH(checkArray("values", output.values, "count", output.count),
                     fmt::format("output \"{}\"", output.name));
@@ -126,7 +85,7 @@ const char *heddle_error_message(const heddle_error *error) {
 }
 
 void heddle_error_free(heddle_error *error) {
-  if (error != &outOfMemory) {
+  if (error != outOfMemoryError()) {
     delete error;
   }
 }
@@ -135,7 +94,7 @@ heddle_error *heddle_model_load(const char *path, const heddle_model_options *op
                                 heddle_model **model) {
   return guarded([&]() -> Status {
     if (path == nullptr || model == nullptr) {
-      return missing(path == nullptr ? "path" : "model");
+      return missingPointer(path == nullptr ? "path" : "model");
     }
     const heddle_model_options given = optionsOr(options, HEDDLE_MODEL_OPTIONS_INIT);
     ModelOptions wanted;
@@ -181,7 +140,7 @@ heddle_error *heddle_model_port(const heddle_model *model, int64_t entry, int32_
                                 int64_t index, heddle_port *port) {
   return guarded([&]() -> Status {
     if (model == nullptr || port == nullptr) {
-      return missing(model == nullptr ? "model" : "port");
+      return missingPointer(model == nullptr ? "model" : "port");
     }
     const int64_t count = heddle_model_port_count(model, entry, direction);
     if (index < 0 || index >= count) {
@@ -204,10 +163,10 @@ heddle_error *heddle_model_tokenize(const heddle_model *model, const char *text,
                                     int32_t *ids, int64_t capacity, int64_t *count) {
   return guarded([&]() -> Status {
     if (model == nullptr || count == nullptr) {
-      return missing(model == nullptr ? "model" : "count");
+      return missingPointer(model == nullptr ? "model" : "count");
     }
     if (text == nullptr && length > 0) {
-      return missing("text");
+      return missingPointer("text");
     }
     HEDDLE_TRY(checkArray("ids", ids, "capacity", capacity));
     HEDDLE_ASSIGN(const std::vector<int32_t> tokens, model->model.tokenize({text, length}));
@@ -226,7 +185,7 @@ heddle_error *heddle_session_create(const heddle_model *model,
                                     heddle_session **session) {
   return guarded([&]() -> Status {
     if (model == nullptr || session == nullptr) {
-      return missing(model == nullptr ? "model" : "session");
+      return missingPointer(model == nullptr ? "model" : "session");
     }
     const heddle_session_options given = optionsOr(options, HEDDLE_SESSION_OPTIONS_INIT);
     SessionOptions wanted;
@@ -244,7 +203,7 @@ heddle_error *heddle_session_run(heddle_session *session, const char *entry, con
                                  const heddle_output *outputs, int64_t output_count) {
   return guarded([&]() -> Status {
     if (session == nullptr || entry == nullptr) {
-      return missing(session == nullptr ? "session" : "entry");
+      return missingPointer(session == nullptr ? "session" : "entry");
     }
     HEDDLE_TRY(checkArray("lengths", lengths, "sequences", sequences));
     HEDDLE_TRY(checkArray("inputs", inputs, "input_count", input_count));
@@ -258,7 +217,7 @@ heddle_error *heddle_session_run(heddle_session *session, const char *entry, con
 heddle_error *heddle_session_embedding_width(const heddle_session *session, int64_t *width) {
   return guarded([&]() -> Status {
     if (session == nullptr || width == nullptr) {
-      return missing(session == nullptr ? "session" : "width");
+      return missingPointer(session == nullptr ? "session" : "width");
     }
     HEDDLE_ASSIGN(*width, session->session.embeddingWidth());
     return {};
@@ -270,7 +229,7 @@ heddle_error *heddle_session_embed(heddle_session *session, const char *const *t
                                    int64_t capacity) {
   return guarded([&]() -> Status {
     if (session == nullptr) {
-      return missing("session");
+      return missingPointer("session");
     }
     HEDDLE_TRY(checkArray("texts", texts, "count", count));
     HEDDLE_TRY(checkArray("embeddings", embeddings, "capacity", capacity));

@@ -10,8 +10,12 @@
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
+#include <numeric>
 
 namespace heddle {
+
+/// More threads than a machine has use for.
+static constexpr int mostThreads = 1024;
 
 /// A part of a division of work.
 struct Range {
@@ -32,12 +36,47 @@ static double evenness(int64_t pieces, int threads) {
   return static_cast<double>(pieces) / static_cast<double>(rounds * threads);
 }
 
+/// More rows than these use each weight often enough that reading it is not what takes the time;
+/// and what is lost to uneven columns must not exceed what is won.
+static constexpr int64_t mostStreamedRows = 64;
+static constexpr double evenEnoughColumns = 0.8;
+
 /// Whether a dispatch is better divided by columns: rows are the first choice, as a thread then
-/// reads on what it wrote, but too few of them leave threads idle.
-static bool dividesColumns(const PlannedDispatch &dispatch, int64_t rows, int threads) {
+/// reads on what it wrote, but too few of them leave threads idle. Where weights `stream` from
+/// memory for every run, as in a step of decoding, each thread had better read a part of its own.
+static bool dividesColumns(const PlannedDispatch &dispatch, int64_t rows, int threads,
+                           bool streams) {
+  if (streams && rows <= mostStreamedRows && dispatch.columns > 1 &&
+      evenness(dispatch.columns, threads) >= evenEnoughColumns) {
+    return true;
+  }
   const int64_t tiles = (rows + dispatch.rowTile - 1) / dispatch.rowTile;
   return tiles < int64_t(threads) * 2 && dispatch.columns > 1 &&
          evenness(dispatch.columns, threads) > evenness(tiles, threads);
+}
+
+Result<std::shared_ptr<Executor>> Executor::create(const Model &model,
+                                                   const SessionOptions &options) {
+  if (options.threads < 1 || options.threads > mostThreads) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} threads, expected 1 to {}", options.threads, mostThreads));
+  }
+  if (options.chunkTokens < 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("chunks of {} tokens, expected at least 1, or 0 for the usual",
+                                    options.chunkTokens));
+  }
+  if (model.isa().empty()) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: loaded with describeOnly, expected a model with code", model.path()));
+  }
+  size_t costs = 0;
+  for (const EntryInfo &entry : model.entries()) {
+    costs += static_cast<size_t>(entry.dispatches);
+  }
+  HEDDLE_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(options.threads));
+  return std::make_shared<Executor>(std::move(pool), options, costs);
 }
 
 Executor::Executor(std::unique_ptr<ThreadPool> threads, const SessionOptions &options, size_t costs)
@@ -47,8 +86,8 @@ Executor::Executor(std::unique_ptr<ThreadPool> threads, const SessionOptions &op
   }
 }
 
-/// The parts are in the order arena, outputs, inputs, offsets, sequence numbers, scratch; each
-/// begins aligned, and after each there is room to read on.
+/// The parts are in the order arena, outputs, inputs, offsets, sequence numbers, positions,
+/// scratch; each begins aligned, and after each there is room to read on.
 Result<Executor::Layout> Executor::layoutOf(const Plan &plan, const Chunk &chunk, int threads) {
   const WorkSize work{chunk.tokens, chunk.sequences, chunk.longest};
   const std::optional<uint64_t> memory = plan.memory.evaluate(work);
@@ -66,7 +105,8 @@ Result<Executor::Layout> Executor::layoutOf(const Plan &plan, const Chunk &chunk
   layout.inputStride = padded(tokens * sizeof(int32_t));
   layout.offsets = layout.inputs + layout.inputStride * plan.inputsUsed.size();
   layout.sequenceOf = layout.offsets + padded((sequences + 1) * sizeof(int32_t));
-  layout.scratch = layout.sequenceOf + padded(tokens * sizeof(int32_t));
+  layout.positions = layout.sequenceOf + padded(tokens * sizeof(int32_t));
+  layout.scratch = layout.positions + padded(tokens * sizeof(int32_t));
   layout.scratchStride =
       padded(plan.scratch + plan.scratchPerLongest * static_cast<uint64_t>(chunk.longest));
   layout.total = layout.scratch + layout.scratchStride * static_cast<uint64_t>(threads);
@@ -81,7 +121,8 @@ static Range rowsOf(const Chunk &chunk, bool overTokens) {
 
 /// Where a chunk's rows of an output are in the caller's memory, if they can be computed there.
 static std::byte *directAddress(const PlannedOutput &output, float *values, const Chunk &chunk) {
-  if (!output.requested || output.readBack) {
+  // A decoder leaves outputs that it reads itself without a place of their own.
+  if (!output.requested || output.readBack || values == nullptr) {
     return nullptr;
   }
   std::byte *const address =
@@ -90,42 +131,20 @@ static std::byte *directAddress(const PlannedOutput &output, float *values, cons
   return reinterpret_cast<uintptr_t>(address) % HEDDLE_ALIGNMENT == 0 ? address : nullptr;
 }
 
-void *Executor::outputAddress(const Job &job, const Chunk &chunk, uint32_t port,
+void *Executor::outputAddress(const Run &run, const Chunk &chunk, uint32_t port,
                               Worker &worker) const {
-  const PlannedOutput &output = job.plan.outputs[port];
-  std::byte *const direct = directAddress(output, job.batch.outputs()[port], chunk);
+  const PlannedOutput &output = run.plan.outputs[port];
+  std::byte *const direct = directAddress(output, run.batch.outputs()[port], chunk);
   const WorkSize work{chunk.tokens, chunk.sequences, chunk.longest};
   return direct != nullptr ? direct : worker.memory.data() + *output.offset.evaluate(work);
 }
 
-/// Fills in what does not depend on the dispatch; `scratch` and `operands` are the caller's to set.
-HeddleKernelContext Executor::prepare(const Job &job, const Chunk &chunk, const Layout &layout,
-                                      Worker &worker) const {
+void Executor::prepareOperands(const Run &run, const Chunk &chunk, const Layout &layout,
+                               Worker &worker) const {
   std::byte *const memory = worker.memory.data();
-  const auto tokens = static_cast<size_t>(chunk.tokens);
-  for (size_t i = 0; i < job.plan.inputsUsed.size(); ++i) {
-    // Copied, because kernels may count on alignment and read past the end.
-    std::byte *const copy = memory + layout.inputs + layout.inputStride * i;
-    if (!job.plan.inputsUsed[i]) {
-      continue;
-    }
-    if (const int32_t *const values = job.batch.inputs()[i]) {
-      std::memcpy(copy, values + chunk.firstToken, tokens * sizeof(int32_t));
-    } else {
-      std::memset(copy, 0, tokens * sizeof(int32_t));
-    }
-  }
-  auto *const offsets = reinterpret_cast<int32_t *>(memory + layout.offsets);
-  auto *const sequenceOf = reinterpret_cast<int32_t *>(memory + layout.sequenceOf);
-  offsets[0] = 0;
-  for (int64_t i = 0; i < chunk.sequences; ++i) {
-    const int32_t length = job.batch.lengths()[static_cast<size_t>(chunk.firstSequence + i)];
-    offsets[i + 1] = offsets[i] + length;
-    std::fill_n(sequenceOf + offsets[i], length, static_cast<int32_t>(i));
-  }
   const WorkSize work{chunk.tokens, chunk.sequences, chunk.longest};
-  for (size_t i = 0; i < job.plan.buffers.size(); ++i) {
-    const BufferPlace &place = job.plan.buffers[i];
+  for (size_t i = 0; i < run.plan.buffers.size(); ++i) {
+    const BufferPlace &place = run.plan.buffers[i];
     switch (place.kind) {
     case BufferPlace::Kind::Unused:
       worker.bases[i] = nullptr;
@@ -140,30 +159,94 @@ HeddleKernelContext Executor::prepare(const Job &job, const Chunk &chunk, const 
       worker.bases[i] = memory + layout.inputs + layout.inputStride * place.port;
       break;
     case BufferPlace::Kind::Output:
-      worker.bases[i] = outputAddress(job, chunk, place.port, worker);
+      worker.bases[i] = outputAddress(run, chunk, place.port, worker);
+      break;
+    case BufferPlace::Kind::Cache:
+      worker.bases[i] = &worker.caches[place.port];
       break;
     }
   }
-  for (size_t i = 0; i < job.plan.operands.size(); ++i) {
-    const PlannedOperand &operand = job.plan.operands[i];
+  for (size_t i = 0; i < run.plan.operands.size(); ++i) {
+    const PlannedOperand &operand = run.plan.operands[i];
+    void *const base = worker.bases[operand.buffer];
     worker.operands[i] =
-        static_cast<std::byte *>(worker.bases[operand.buffer]) + operand.byteOffset;
+        base == nullptr ? nullptr : static_cast<std::byte *>(base) + operand.byteOffset;
   }
-  return {nullptr,      offsets,         sequenceOf,   memory + layout.scratch,
-          chunk.tokens, chunk.sequences, chunk.longest};
 }
 
-void Executor::copyOutputs(const Job &job, const Chunk &chunk, Worker &worker) const {
-  for (uint32_t port = 0; port < job.plan.outputs.size(); ++port) {
-    const PlannedOutput &output = job.plan.outputs[port];
-    float *const values = job.batch.outputs()[port];
-    if (!output.requested || directAddress(output, values, chunk) != nullptr) {
+void Executor::prepareCaches(const Run &run, const Chunk &chunk, const HeddleKernelContext &context,
+                             Worker &worker) const {
+  for (size_t i = 0; i < run.caches.size(); ++i) {
+    const CacheOperand &cache = run.caches[i];
+    const CacheRows &rows = *cache.rows;
+    HeddleCache &operand = worker.caches[i];
+    operand.memory = cache.memory;
+    operand.block_stride = cache.blockStride;
+    operand.blocks_pitch = rows.blocksPitch;
+    const bool ofSequences = rows.offsets == nullptr;
+    const int64_t first = ofSequences ? chunk.firstSequence : 0;
+    operand.offsets = ofSequences ? context.offsets : rows.offsets;
+    operand.segment_of = ofSequences ? context.sequence_of : rows.segmentOf;
+    operand.segments = ofSequences ? chunk.sequences : rows.segments;
+    operand.lengths = rows.lengths + first;
+    operand.blocks = rows.blocks + first * rows.blocksPitch;
+  }
+}
+
+/// Fills in what does not depend on the dispatch; `scratch` and `operands` are the caller's to set.
+HeddleKernelContext Executor::prepare(const Run &run, const Chunk &chunk, const Layout &layout,
+                                      Worker &worker) const {
+  std::byte *const memory = worker.memory.data();
+  const auto tokens = static_cast<size_t>(chunk.tokens);
+  for (size_t i = 0; i < run.plan.inputsUsed.size(); ++i) {
+    // Copied, because kernels may count on alignment and read past the end.
+    std::byte *const copy = memory + layout.inputs + layout.inputStride * i;
+    if (!run.plan.inputsUsed[i]) {
+      continue;
+    }
+    if (const int32_t *const values = run.batch.inputs()[i]) {
+      std::memcpy(copy, values + chunk.firstToken, tokens * sizeof(int32_t));
+    } else {
+      std::memset(copy, 0, tokens * sizeof(int32_t));
+    }
+  }
+  auto *const offsets = reinterpret_cast<int32_t *>(memory + layout.offsets);
+  auto *const sequenceOf = reinterpret_cast<int32_t *>(memory + layout.sequenceOf);
+  auto *const positions = reinterpret_cast<int32_t *>(memory + layout.positions);
+  offsets[0] = 0;
+  for (int64_t i = 0; i < chunk.sequences; ++i) {
+    const auto sequence = static_cast<size_t>(chunk.firstSequence + i);
+    const int32_t length = run.batch.lengths()[sequence];
+    offsets[i + 1] = offsets[i] + length;
+    std::fill_n(sequenceOf + offsets[i], length, static_cast<int32_t>(i));
+    std::iota(positions + offsets[i], positions + offsets[i + 1],
+              run.starts.empty() ? 0 : run.starts[sequence]);
+  }
+  const HeddleKernelContext context{
+      nullptr,      offsets,         sequenceOf,    memory + layout.scratch,
+      chunk.tokens, chunk.sequences, chunk.longest, positions};
+  prepareCaches(run, chunk, context, worker);
+  prepareOperands(run, chunk, layout, worker);
+  return context;
+}
+
+void Executor::resizeFor(const Run &run, Worker &worker) {
+  worker.bases.resize(run.plan.buffers.size());
+  worker.operands.resize(run.plan.operands.size());
+  worker.caches.resize(run.caches.size());
+}
+
+void Executor::copyOutputs(const Run &run, const Chunk &chunk, Worker &worker) const {
+  for (uint32_t port = 0; port < run.plan.outputs.size(); ++port) {
+    const PlannedOutput &output = run.plan.outputs[port];
+    float *const values = run.batch.outputs()[port];
+    if (!output.requested || values == nullptr || directAddress(output, values, chunk) != nullptr) {
       continue;
     }
     const Range rows = rowsOf(chunk, output.overTokens);
     std::memcpy(reinterpret_cast<std::byte *>(values) +
                     static_cast<uint64_t>(rows.begin) * output.rowBytes,
-                outputAddress(job, chunk, port, worker),
+                outputAddress(run, chunk, port, worker),
                 static_cast<uint64_t>(rows.end - rows.begin) * output.rowBytes);
   }
 }
@@ -171,7 +254,7 @@ void Executor::copyOutputs(const Job &job, const Chunk &chunk, Worker &worker) c
 /// Runs `call`, and with SessionOptions::profile writes down how long it took; `counts` on the one
 /// worker that counts the call.
 template <typename Call>
-void Executor::timed(const Job &job, const PlannedDispatch &dispatch, const Chunk &chunk,
+void Executor::timed(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                      Worker &worker, bool counts, const Call &call) {
   if (!options.profile) {
     call();
@@ -180,7 +263,7 @@ void Executor::timed(const Job &job, const PlannedDispatch &dispatch, const Chun
   const auto begin = std::chrono::steady_clock::now();
   call();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  DispatchCost &cost = worker.costs[job.firstCost + dispatch.index];
+  DispatchCost &cost = worker.costs[run.firstCost + dispatch.index];
   cost.seconds += time.count();
   if (counts) {
     cost.calls += 1;
@@ -189,34 +272,50 @@ void Executor::timed(const Job &job, const PlannedDispatch &dispatch, const Chun
   }
 }
 
-void Executor::runChunk(const Job &job, const Chunk &chunk, Worker &worker) {
+void Executor::runChunk(const Run &run, const Chunk &chunk, Worker &worker) {
   // Memory for the largest chunk was reserved, so this cannot fail.
-  const Result<Layout> layout = layoutOf(job.plan, chunk, 1);
-  HeddleKernelContext context = prepare(job, chunk, *layout, worker);
-  for (const PlannedDispatch &dispatch : job.plan.dispatches) {
+  const Result<Layout> layout = layoutOf(run.plan, chunk, 1);
+  HeddleKernelContext context = prepare(run, chunk, *layout, worker);
+  for (const PlannedDispatch &dispatch : run.plan.dispatches) {
     context.operands = worker.operands.data() + dispatch.firstOperand;
     const int64_t rows = dispatch.overTokens ? chunk.tokens : chunk.sequences;
-    timed(job, dispatch, chunk, worker, true, [&] {
+    timed(run, dispatch, chunk, worker, true, [&] {
       dispatch.kernel(&context, 0, rows, 0, dispatch.columns);
       if (dispatch.finish != nullptr) {
         dispatch.finish(&context, 0, rows, 0, dispatch.columns);
       }
     });
   }
-  copyOutputs(job, chunk, worker);
+  copyOutputs(run, chunk, worker);
+  runTail(run, chunk, context, 0);
 }
 
-Status Executor::runChunked(const Job &job) {
+/// `context` is that of the dispatches; a tail is of whole runs, whose buffers are worker 0's.
+void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context,
+                       int worker) {
+  if (run.tail == nullptr) {
+    return;
+  }
+  const std::optional<PlannedDispatch> &deferred = run.plan.deferred;
+  context.operands = deferred ? workers[0].operands.data() + deferred->firstOperand : nullptr;
+  const auto call = [&] { run.tail->run(worker, {context, workers[0].bases}); };
+  if (deferred) {
+    timed(run, *deferred, chunk, workers[static_cast<size_t>(worker)], worker == 0, call);
+  } else {
+    call();
+  }
+}
+
+Status Executor::runChunked(const Run &run) {
   uint64_t largest = 0;
   for (const Chunk &chunk : scheduler.chunks()) {
-    HEDDLE_ASSIGN(const Layout layout, layoutOf(job.plan, chunk, 1));
+    HEDDLE_ASSIGN(const Layout layout, layoutOf(run.plan, chunk, 1));
     largest = std::max(largest, layout.total);
   }
   const size_t used = std::min(workers.size(), scheduler.chunks().size());
   for (size_t i = 0; i < used; ++i) {
     HEDDLE_TRY(workers[i].memory.reserve(largest));
-    workers[i].bases.resize(job.plan.buffers.size());
-    workers[i].operands.resize(job.plan.operands.size());
+    resizeFor(run, workers[i]);
   }
   std::atomic<size_t> next = 0;
   auto task = [&](int index) {
@@ -226,7 +325,7 @@ Status Executor::runChunked(const Job &job) {
     const DefaultFloatingPoint control;
     for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < scheduler.chunks().size();
          i = next.fetch_add(1, std::memory_order_relaxed)) {
-      runChunk(job, scheduler.chunks()[i], workers[static_cast<size_t>(index)]);
+      runChunk(run, scheduler.chunks()[i], workers[static_cast<size_t>(index)]);
     }
   };
   if (used == 1) {
@@ -239,11 +338,11 @@ Status Executor::runChunked(const Job &job) {
 
 /// The part of one worker in a dispatch that all share.
 void Executor::shareDispatch(const PlannedDispatch &dispatch, const HeddleKernelContext &context,
-                             int worker) {
+                             int worker, bool streams) {
   const int threads = pool->threads();
   const int64_t rows = dispatch.overTokens ? context.tokens : context.sequences;
   const Range ownRows = partOf(rows, dispatch.rowTile, worker, threads);
-  const bool byColumns = dividesColumns(dispatch, rows, threads);
+  const bool byColumns = dividesColumns(dispatch, rows, threads, streams);
   const Range columns =
       byColumns ? partOf(dispatch.columns, 1, worker, threads) : Range{0, dispatch.columns};
   const Range kernelRows = byColumns ? Range{0, rows} : ownRows;
@@ -262,42 +361,70 @@ void Executor::shareDispatch(const PlannedDispatch &dispatch, const HeddleKernel
   }
 }
 
-Status Executor::runCooperative(const Job &job) {
-  const Chunk &chunk = scheduler.chunks()[0];
-  HEDDLE_ASSIGN(const Layout layout, layoutOf(job.plan, chunk, pool->threads()));
+Status Executor::runCooperative(const Run &run, const Chunk &chunk) {
+  HEDDLE_ASSIGN(const Layout layout, layoutOf(run.plan, chunk, pool->threads()));
   Worker &first = workers[0];
   HEDDLE_TRY(first.memory.reserve(layout.total));
-  first.bases.resize(job.plan.buffers.size());
-  first.operands.resize(job.plan.operands.size());
-  const HeddleKernelContext shared = prepare(job, chunk, layout, first);
+  resizeFor(run, first);
+  const HeddleKernelContext shared = prepare(run, chunk, layout, first);
   auto task = [&](int index) {
     const DefaultFloatingPoint control;
     HeddleKernelContext context = shared;
     context.scratch =
         first.memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(index);
-    for (const PlannedDispatch &dispatch : job.plan.dispatches) {
+    for (const PlannedDispatch &dispatch : run.plan.dispatches) {
       context.operands = first.operands.data() + dispatch.firstOperand;
-      timed(job, dispatch, chunk, workers[static_cast<size_t>(index)], index == 0,
-            [&] { shareDispatch(dispatch, context, index); });
+      timed(run, dispatch, chunk, workers[static_cast<size_t>(index)], index == 0,
+            [&] { shareDispatch(dispatch, context, index, run.whole); });
       pool->barrier();
     }
+    runTail(run, chunk, context, index);
   };
   pool->run(task);
-  copyOutputs(job, chunk, first);
+  copyOutputs(run, chunk, first);
   return {};
 }
 
-Status Executor::run(const Plan &plan, const Batch &batch, size_t firstCost) {
-  const Job job{plan, batch, firstCost};
-  SequenceCost cost{plan.flopsPerToken, plan.flopsPerTokenKey};
+/// All of a run as one chunk.
+Chunk Executor::wholeOf(const Run &run) {
+  Chunk chunk;
+  chunk.sequences = static_cast<int64_t>(run.batch.lengths().size());
+  chunk.tokens = run.batch.tokens();
+  chunk.longest = run.longestCached;
+  for (size_t i = 0; i < run.batch.lengths().size(); ++i) {
+    const int64_t rows = run.batch.lengths()[i];
+    const int64_t start = run.starts.empty() ? 0 : run.starts[i];
+    chunk.longest = std::max(chunk.longest, rows);
+    chunk.pairs += static_cast<double>(rows * (start + rows));
+  }
+  return chunk;
+}
+
+Status Executor::reserve(const Run &run) {
+  HEDDLE_ASSIGN(const Layout layout, layoutOf(run.plan, wholeOf(run), pool->threads()));
+  resizeFor(run, workers[0]);
+  return workers[0].memory.reserve(layout.total);
+}
+
+Status Executor::run(const Run &run) {
+  if (run.whole) {
+    HEDDLE_TRY(reserve(run));
+    if (pool->threads() > 1) {
+      return runCooperative(run, wholeOf(run));
+    }
+    const DefaultFloatingPoint control;
+    runChunk(run, wholeOf(run), workers[0]);
+    return {};
+  }
+  SequenceCost cost{run.plan.flopsPerToken, run.plan.flopsPerTokenKey};
   if (cost.perToken <= 0) {
     cost.perToken = 1;
   }
   const int64_t chunkTokens =
       options.chunkTokens > 0 ? options.chunkTokens : Scheduler::defaultChunkTokens;
   const bool chunked =
-      scheduler.cut(batch.lengths(), cost, pool->threads(), chunkTokens, options.schedule);
-  return chunked ? runChunked(job) : runCooperative(job);
+      scheduler.cut(run.batch.lengths(), cost, pool->threads(), chunkTokens, options.schedule);
+  return chunked ? runChunked(run) : runCooperative(run, scheduler.chunks()[0]);
 }
 
 std::vector<DispatchCost> Executor::costs() const {

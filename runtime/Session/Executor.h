@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace heddle {
@@ -26,14 +27,79 @@ struct DispatchCost {
   double flops = 0;
 };
 
+/// Which blocks the rows of a run see in the caches of one group.
+struct CacheRows {
+  /// The segments, as in HeddleCache; null: they are the sequences of the run, as they must be when
+  /// it may be cut.
+  const int32_t *offsets = nullptr;
+  const int32_t *segmentOf = nullptr;
+  int64_t segments = 0;
+  /// Of each segment.
+  const int32_t *lengths = nullptr;
+  const int32_t *blocks = nullptr;
+  int64_t blocksPitch = 0;
+};
+
+/// One cache of the entry in a run.
+struct CacheOperand {
+  float *memory = nullptr;
+  int64_t blockStride = 0;
+  const CacheRows *rows = nullptr;
+};
+
+/// Where a run's buffers are, for RunTail.
+struct RunView {
+  /// With the operands of Plan::deferred, the first of which is null; else none.
+  HeddleKernelContext context;
+  /// Of every buffer.
+  std::span<void *const> bases;
+};
+
+/// Work that every thread of a run that is not cut does after all dispatches are done.
+class RunTail {
+public:
+  virtual ~RunTail() = default;
+  virtual void run(int worker, const RunView &view) = 0;
+};
+
+/// One run of at least one sequence.
+struct Run {
+  const Plan &plan;
+  const Batch &batch;
+  /// Where the costs of the entry's dispatches are.
+  size_t firstCost = 0;
+  /// By the number of the cache in the entry.
+  std::span<const CacheOperand> caches = {};
+  /// Of each sequence: positions in its history before this run; empty: none anywhere.
+  std::span<const int32_t> starts = {};
+  /// The most positions of any segment of a cache.
+  int64_t longestCached = 0;
+  /// Not cut into chunks: all threads work on all of it together.
+  bool whole = false;
+  RunTail *tail = nullptr;
+};
+
 /// Executes on a pool of threads; keeps working memory for each.
 class Executor {
 public:
+  /// With costs for the dispatches of all entries of the model, in their order.
+  static Result<std::shared_ptr<Executor>> create(const Model &model,
+                                                  const SessionOptions &options);
   Executor(std::unique_ptr<ThreadPool> pool, const SessionOptions &options, size_t costs);
 
-  /// Runs a batch of at least one sequence. `firstCost` is where the costs of the entry's
-  /// dispatches are. Fails only for want of memory, before anything has run.
-  Status run(const Plan &plan, const Batch &batch, size_t firstCost);
+  int threads() const { return pool->threads(); }
+
+  /// Fails only for want of memory, before anything has run.
+  Status run(const Run &run);
+
+  /// Makes a whole run possible: it cannot fail afterwards.
+  Status reserve(const Run &run);
+
+  /// After a whole run and until the next: the values of an output that the plan has and the batch
+  /// did not ask for.
+  const float *kept(const PlannedOutput &output) const {
+    return static_cast<const float *>(workers[0].bases[output.buffer]);
+  }
 
   /// The costs of all workers together, `costs` of them; zeros unless SessionOptions::profile.
   std::vector<DispatchCost> costs() const;
@@ -44,6 +110,7 @@ private:
     WorkMemory memory;
     std::vector<void *> bases;
     std::vector<void *> operands;
+    std::vector<HeddleCache> caches;
     std::vector<DispatchCost> costs;
   };
 
@@ -53,30 +120,31 @@ private:
     uint64_t inputStride;
     uint64_t offsets;
     uint64_t sequenceOf;
+    uint64_t positions;
     uint64_t scratch;
     uint64_t scratchStride;
     uint64_t total;
   };
 
-  /// One run.
-  struct Job {
-    const Plan &plan;
-    const Batch &batch;
-    size_t firstCost;
-  };
-
   static Result<Layout> layoutOf(const Plan &plan, const Chunk &chunk, int threads);
-  HeddleKernelContext prepare(const Job &job, const Chunk &chunk, const Layout &layout,
+  HeddleKernelContext prepare(const Run &run, const Chunk &chunk, const Layout &layout,
                               Worker &worker) const;
-  void *outputAddress(const Job &job, const Chunk &chunk, uint32_t port, Worker &worker) const;
-  void copyOutputs(const Job &job, const Chunk &chunk, Worker &worker) const;
-  Status runChunked(const Job &job);
-  Status runCooperative(const Job &job);
-  void runChunk(const Job &job, const Chunk &chunk, Worker &worker);
+  void prepareCaches(const Run &run, const Chunk &chunk, const HeddleKernelContext &context,
+                     Worker &worker) const;
+  void prepareOperands(const Run &run, const Chunk &chunk, const Layout &layout,
+                       Worker &worker) const;
+  static void resizeFor(const Run &run, Worker &worker);
+  static Chunk wholeOf(const Run &run);
+  void *outputAddress(const Run &run, const Chunk &chunk, uint32_t port, Worker &worker) const;
+  void copyOutputs(const Run &run, const Chunk &chunk, Worker &worker) const;
+  Status runChunked(const Run &run);
+  Status runCooperative(const Run &run, const Chunk &chunk);
+  void runChunk(const Run &run, const Chunk &chunk, Worker &worker);
+  void runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int worker);
   void shareDispatch(const PlannedDispatch &dispatch, const HeddleKernelContext &context,
-                     int worker);
+                     int worker, bool streams);
   template <typename Call>
-  void timed(const Job &job, const PlannedDispatch &dispatch, const Chunk &chunk, Worker &worker,
+  void timed(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk, Worker &worker,
              bool counts, const Call &call);
 
   std::unique_ptr<ThreadPool> pool;

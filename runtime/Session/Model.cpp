@@ -5,6 +5,7 @@
 
 #include "runtime/Device/Cpu/Targets.h"
 #include "runtime/Session/ModelState.h"
+#include "runtime/Tokenizer/Tokenizer.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -47,11 +48,22 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
   return list;
 }
 
+static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
+  std::vector<CacheInfo> list;
+  for (uint32_t i = 0; entry.caches() != nullptr && i < entry.caches()->size(); ++i) {
+    const manifest::CachePort &cache = *entry.caches()->Get(i);
+    list.push_back({cache.name()->str(), static_cast<int64_t>(cache.width()), cache.written(),
+                    cache.layout() == manifest::CacheLayout::Keys});
+  }
+  return list;
+}
+
 static EntryInfo describeEntry(const manifest::Entry &entry) {
   EntryInfo info;
   info.name = entry.name()->str();
   info.inputs = describePorts(*entry.inputs(), true);
   info.outputs = describePorts(*entry.outputs(), false);
+  info.caches = describeCaches(entry);
   info.maxLength = static_cast<int64_t>(entry.max_length());
   if (const manifest::SizeExpression *const arena = entry.arena()) {
     info.arenaBytesPerToken = arena->tokens();
@@ -97,7 +109,13 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
     if (const manifest::Tokenizer *const table = model.tokenizer()) {
       Result<Tokenizer> tokenizer = Tokenizer::load(table);
       HEDDLE_TRY_WITH(tokenizer.status(), fmt::format("{}: tokenizer", path));
-      state->tokenizer = *std::move(tokenizer);
+      state->tokenizer = std::make_shared<const Tokenizer>(*std::move(tokenizer));
+      state->targetTokenizer = state->tokenizer;
+    }
+    if (const manifest::Tokenizer *const table = model.target_tokenizer()) {
+      Result<Tokenizer> tokenizer = Tokenizer::load(table);
+      HEDDLE_TRY_WITH(tokenizer.status(), fmt::format("{}: tokenizer of targets", path));
+      state->targetTokenizer = std::make_shared<const Tokenizer>(*std::move(tokenizer));
     }
     for (const manifest::Entry *const entry : *model.entries()) {
       state->entries.push_back(describeEntry(*entry));
@@ -161,7 +179,7 @@ Status Model::verifyWeights() const {
   return withoutExceptions([&] { return state->artifact->verifyWeights(); });
 }
 
-bool Model::hasTokenizer() const { return state->tokenizer.has_value(); }
+bool Model::hasTokenizer() const { return state->tokenizer != nullptr; }
 
 Result<std::vector<int32_t>> Model::tokenize(std::string_view text) const {
   return withoutExceptions([&]() -> Result<std::vector<int32_t>> {

@@ -6,21 +6,24 @@
 
 #include "heddle/Session.h"
 #include "runtime/Artifact/Artifact.h"
-#include "runtime/Tokenizer/Tokenizer.h"
 
 #include <memory>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace heddle {
 
+class Tokenizer;
+
 /// Immutable once loaded.
 struct Model::State {
   std::shared_ptr<const Artifact> artifact;
-  std::optional<Tokenizer> tokenizer;
+  /// Null: none.
+  std::shared_ptr<const Tokenizer> tokenizer;
+  /// Of what the model generates; without one of its own, the same as `tokenizer`.
+  std::shared_ptr<const Tokenizer> targetTokenizer;
   std::vector<EntryInfo> entries;
   std::vector<ParameterInfo> parameters;
   std::vector<std::string> targets;

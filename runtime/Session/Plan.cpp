@@ -72,23 +72,27 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const Artifact &artif
     place.address =
         artifact.weights().data() + artifact.manifest().parameters()->Get(buffer.index())->offset();
     break;
+  case Location::Cache:
+    place.kind = BufferPlace::Kind::Cache;
+    break;
   }
   return place;
 }
 
 /// Gives every output that is computed a place after the arena.
-static void placeOutputs(Plan &plan, const manifest::Entry &entry,
-                         const std::vector<bool> &requested, const std::vector<bool> &read) {
+static void placeOutputs(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
+                         const std::vector<bool> &read) {
   plan.outputs.resize(entry.outputs()->size());
   for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
     const uint32_t index = entry.outputs()->Get(i)->buffer();
     const manifest::Buffer &buffer = *entry.buffers()->Get(index);
     PlannedOutput &output = plan.outputs[i];
-    output.requested = requested[i];
+    output.requested = request.outputs[i];
+    output.buffer = index;
     output.readBack = read[index];
     output.live = plan.buffers[index].kind != BufferPlace::Kind::Unused;
     output.overTokens = buffer.shape()->Get(0)->symbol() == manifest::Symbol::Tokens;
-    output.rowBytes = *rowBytes(buffer);
+    output.rowBytes = rowBytes(buffer).value_or(0);
     if (output.live) {
       output.offset = plan.memory;
       plan.memory = plan.memory + bufferSize(buffer)->symbolic.alignedUp(HEDDLE_ALIGNMENT);
@@ -96,15 +100,48 @@ static void placeOutputs(Plan &plan, const manifest::Entry &entry,
   }
 }
 
-Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
-                const std::vector<bool> &requested) {
-  Plan plan;
+/// Leaves out the last dispatch if it is what PlanRequest::deferred means.
+static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
+                      const std::vector<bool> &read) {
+  if (request.deferred < 0 || plan.dispatches.empty()) {
+    return;
+  }
+  const uint32_t buffer = entry.outputs()->Get(static_cast<uint32_t>(request.deferred))->buffer();
+  const PlannedDispatch &last = plan.dispatches.back();
+  const auto writes = [&](const PlannedDispatch &dispatch) {
+    return plan.operands[dispatch.firstOperand].buffer == buffer;
+  };
+  if (!writes(last) || plan.operands[last.firstOperand].byteOffset != 0 || read[buffer] ||
+      last.finish != nullptr || !last.overTokens ||
+      std::count_if(plan.dispatches.begin(), plan.dispatches.end(), writes) != 1) {
+    return;
+  }
+  plan.deferred = last;
+  plan.dispatches.pop_back();
+  plan.buffers[buffer] = {};
+}
+
+/// What the caller asks for, by buffer.
+static std::vector<bool> buffersAskedFor(const manifest::Entry &entry, const PlanRequest &request) {
   std::vector<bool> needed(entry.buffers()->size(), false);
   for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
-    if (requested[i]) {
+    if (request.outputs[i]) {
       needed[entry.outputs()->Get(i)->buffer()] = true;
     }
   }
+  for (uint32_t i = 0; request.caches && entry.caches() != nullptr && i < entry.caches()->size();
+       ++i) {
+    if (entry.caches()->Get(i)->written()) {
+      needed[entry.caches()->Get(i)->buffer()] = true;
+    }
+  }
+  return needed;
+}
+
+Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
+                const PlanRequest &request) {
+  Plan plan;
+  std::vector<bool> needed = buffersAskedFor(entry, request);
   const std::vector<bool> live = liveDispatches(entry, needed);
   std::vector<bool> read(needed.size(), false);
   plan.buffers.resize(needed.size());
@@ -122,10 +159,12 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
       if (plan.buffers[index].kind == BufferPlace::Kind::Input) {
         plan.inputsUsed[plan.buffers[index].port] = true;
       }
+      plan.usesCaches = plan.usesCaches || plan.buffers[index].kind == BufferPlace::Kind::Cache;
     }
   }
   plan.memory = entry.arena() == nullptr ? SymbolicSize{} : SymbolicSize::of(*entry.arena());
-  placeOutputs(plan, entry, requested, read);
+  deferLast(plan, entry, request, read);
+  placeOutputs(plan, entry, request, read);
   return plan;
 }
 

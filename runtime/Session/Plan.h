@@ -10,6 +10,7 @@
 #include "runtime/Artifact/SymbolicSize.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace heddle {
@@ -41,9 +42,10 @@ struct BufferPlace {
     Memory,
     /// `address`, in the weights.
     Weights,
-    /// The input or output number `port`.
+    /// The input, output or cache number `port`.
     Input,
-    Output
+    Output,
+    Cache
   };
   Kind kind = Kind::Unused;
   uint32_t port = 0;
@@ -61,6 +63,8 @@ struct PlannedOutput {
   /// A dispatch of the plan writes it.
   bool live = false;
   bool overTokens = false;
+  uint32_t buffer = 0;
+  /// 0 when rows are as long as the longest sequence: only a decoder reads those.
   uint64_t rowBytes = 0;
   /// Its place in the working memory when it is not computed where the caller wants it.
   SymbolicSize offset;
@@ -72,18 +76,32 @@ struct PlannedOperand {
   uint32_t byteOffset;
 };
 
+/// What a plan is for.
+struct PlanRequest {
+  /// One element per output of the entry.
+  std::vector<bool> outputs;
+  /// Whether what the entry appends to caches is wanted.
+  bool caches = false;
+  /// The output whose computation, if it comes last, is left to the caller; -1: none.
+  int32_t deferred = -1;
+};
+
 /// What to run; immutable once made.
 struct Plan {
-  /// `requested` has one element per output of the entry.
   static Plan make(const Artifact &artifact, const manifest::Entry &entry,
-                   const std::vector<bool> &requested);
+                   const PlanRequest &request);
 
   std::vector<PlannedDispatch> dispatches;
+  /// What PlanRequest::deferred left out: it writes nothing else, nothing reads what it writes, and
+  /// it has no finish. Its output has no place in the memory.
+  std::optional<PlannedDispatch> deferred;
   std::vector<PlannedOperand> operands;
   std::vector<BufferPlace> buffers;
   std::vector<PlannedOutput> outputs;
   /// Whether an input is read, by its number.
   std::vector<bool> inputsUsed;
+  /// Whether any dispatch reads or appends to a cache.
+  bool usesCaches = false;
   /// The arena, and the outputs that are kept beside it.
   SymbolicSize memory;
   uint64_t scratch = 0;

@@ -4,43 +4,17 @@
 #include "heddle/Session.h"
 
 #include "runtime/Base/Utf8.h"
-#include "runtime/Session/Executor.h"
 #include "runtime/Session/ModelState.h"
+#include "runtime/Session/SessionState.h"
 
 #include <fmt/format.h>
 #include <numeric>
 
 namespace heddle {
 
-/// More threads than a machine has use for.
-static constexpr int mostThreads = 1024;
 static constexpr std::string_view embedEntry = "embed";
 static constexpr std::string_view embedInput = "input_ids";
 static constexpr std::string_view embedOutput = "embedding";
-
-struct Session::State {
-  /// A plan, and what it is for.
-  struct Prepared {
-    size_t entry;
-    std::vector<bool> requested;
-    Plan plan;
-  };
-
-  State(const Model &model, const SessionOptions &options, std::unique_ptr<ThreadPool> pool);
-  const Plan &planFor(size_t entry);
-
-  Model model;
-  bool profiles;
-  /// Where the dispatches of each entry begin in the list of costs, and after the last their
-  /// number.
-  std::vector<size_t> firstCosts;
-  Executor executor;
-  std::vector<std::unique_ptr<Prepared>> prepared;
-  Batch batch;
-  // Of embed(), kept for their memory.
-  std::vector<int32_t> lengths;
-  std::vector<int32_t> ids;
-};
 
 /// The running sum of the dispatches of all entries, from 0.
 static std::vector<size_t> countDispatches(const Model &model) {
@@ -52,9 +26,16 @@ static std::vector<size_t> countDispatches(const Model &model) {
 }
 
 Session::State::State(const Model &model, const SessionOptions &options,
-                      std::unique_ptr<ThreadPool> pool)
-    : model(model), profiles(options.profile), firstCosts(countDispatches(model)),
-      executor(std::move(pool), options, firstCosts.back()) {}
+                      std::shared_ptr<Executor> executor)
+    : model(model), options(options), firstCosts(countDispatches(model)),
+      executor(std::move(executor)) {}
+
+Result<PagedDecoder *> Session::State::decoder() {
+  if (ownDecoder == nullptr) {
+    HEDDLE_ASSIGN(ownDecoder, PagedDecoder::create(model, options, executor));
+  }
+  return ownDecoder.get();
+}
 
 const Plan &Session::State::planFor(size_t entry) {
   for (const std::unique_ptr<Prepared> &each : prepared) {
@@ -64,30 +45,15 @@ const Plan &Session::State::planFor(size_t entry) {
   }
   const Artifact &artifact = *model.state->artifact;
   const manifest::Entry &table = *artifact.manifest().entries()->Get(static_cast<uint32_t>(entry));
-  prepared.push_back(std::make_unique<Prepared>(
-      Prepared{entry, batch.requested(), Plan::make(artifact, table, batch.requested())}));
+  prepared.push_back(std::make_unique<Prepared>(Prepared{
+      entry, batch.requested(), Plan::make(artifact, table, {batch.requested(), false, -1})}));
   return prepared.back()->plan;
 }
 
 Result<Session> Session::create(const Model &model, const SessionOptions &options) {
   return withoutExceptions([&]() -> Result<Session> {
-    if (options.threads < 1 || options.threads > mostThreads) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{} threads, expected 1 to {}",
-                                                       options.threads, mostThreads));
-    }
-    if (options.chunkTokens < 0) {
-      return HEDDLE_ERROR(
-          InvalidArgument,
-          fmt::format("chunks of {} tokens, expected at least 1, or 0 for the usual",
-                      options.chunkTokens));
-    }
-    if (model.isa().empty()) {
-      return HEDDLE_ERROR(
-          InvalidArgument,
-          fmt::format("{}: loaded with describeOnly, expected a model with code", model.path()));
-    }
-    HEDDLE_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(options.threads));
-    return Session(std::make_unique<State>(model, options, std::move(pool)));
+    HEDDLE_ASSIGN(std::shared_ptr<Executor> executor, Executor::create(model, options));
+    return Session(std::make_unique<State>(model, options, std::move(executor)));
   });
 }
 
@@ -126,7 +92,15 @@ Status Session::run(std::string_view entry, std::span<const int32_t> lengths,
     if (plan.dispatches.empty()) {
       return {};
     }
-    return state->executor.run(plan, state->batch, state->firstCosts[index]);
+    if (plan.usesCaches) {
+      return HEDDLE_ERROR(Unsupported,
+                          fmt::format("{}: entry {} reads caches that the run of one entry does "
+                                      "not have: run encode and decode together, with heddle run "
+                                      "without --entry, or generate",
+                                      state->model.path(), quote(name)));
+    }
+    return state->executor->run(
+        {.plan = plan, .batch = state->batch, .firstCost = state->firstCosts[index]});
   });
 }
 
@@ -174,10 +148,10 @@ Status Session::embed(std::span<const std::string_view> texts, std::span<float> 
 
 std::vector<DispatchProfile> Session::profile() const {
   std::vector<DispatchProfile> list;
-  if (!state->profiles) {
+  if (!state->options.profile) {
     return list;
   }
-  const std::vector<DispatchCost> costs = state->executor.costs();
+  const std::vector<DispatchCost> costs = state->executor->costs();
   const manifest::Manifest &model = state->model.state->artifact->manifest();
   size_t next = 0;
   for (const manifest::Entry *const entry : *model.entries()) {
@@ -193,6 +167,6 @@ std::vector<DispatchProfile> Session::profile() const {
   return list;
 }
 
-void Session::resetProfile() { state->executor.resetCosts(); }
+void Session::resetProfile() { state->executor->resetCosts(); }
 
 } // namespace heddle

@@ -57,8 +57,22 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   const auto outputs = builder.CreateVector(ports(builder, spec.outputs));
   const auto bufferList = builder.CreateVector(buffers(builder, spec.buffers));
   const auto dispatchList = builder.CreateVector(dispatches(builder, spec.dispatches));
+  std::vector<Offset<manifest::CachePort>> caches;
+  for (const CacheSpec &cache : spec.caches) {
+    caches.push_back(manifest::CreateCachePortDirect(builder, cache.name.c_str(), cache.width,
+                                                     cache.layout, cache.written, cache.buffer));
+  }
+  const auto cacheList = caches.empty() ? 0 : builder.CreateVector(caches);
   return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList,
-                               &spec.arena, spec.maxLength);
+                               &spec.arena, spec.maxLength, cacheList);
+}
+
+static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,
+                                               const GenerationSpec &spec) {
+  return manifest::CreateGenerationDirect(
+      builder, &spec.start, &spec.end, spec.pad, spec.forcedFirst, spec.forcedLast,
+      &spec.suppressed, spec.rules.c_str(), spec.maxLength, spec.beams, spec.lengthPenalty, false,
+      spec.noRepeatNgram, spec.repetitionPenalty);
 }
 
 static Offset<manifest::Parameter> parameter(FlatBufferBuilder &builder,
@@ -134,10 +148,14 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
   const auto precision = builder.CreateString("f32");
   const auto report = builder.CreateVectorOfStrings({std::string("nothing to optimise")});
   const Offset<manifest::Tokenizer> tokens = spec.tokenizer ? tokenizer(builder) : 0;
+  const Offset<manifest::Tokenizer> targetTokens = spec.targetTokenizer ? tokenizer(builder) : 0;
+  const Offset<manifest::Generation> defaults =
+      spec.generation ? generation(builder, *spec.generation) : 0;
   builder.Finish(manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision,
                                           targets, entryList, kernelList, parameterList,
                                           spec.weightsSize,
-                                          spec.codeChecksum.value_or(codeChecksum), tokens, report),
+                                          spec.codeChecksum.value_or(codeChecksum), tokens,
+                                          targetTokens, defaults, report),
                  manifest::ManifestIdentifier());
   return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
 }

@@ -35,7 +35,7 @@ static std::vector<float> values(size_t count, uint32_t seed) {
   return list;
 }
 
-static void addParameter(ModelSpec &spec, const std::string &name, std::vector<uint64_t> shape) {
+void addParameter(ModelSpec &spec, const std::string &name, std::vector<uint64_t> shape) {
   size_t count = 1;
   for (const uint64_t dimension : shape) {
     count *= dimension;
@@ -47,7 +47,7 @@ static void addParameter(ModelSpec &spec, const std::string &name, std::vector<u
   spec.weightsSize = offset + count * sizeof(float);
 }
 
-static void addKernel(ModelSpec &spec, const std::string &name, uint64_t scratchPerLongest) {
+void addKernel(ModelSpec &spec, const std::string &name, uint64_t scratchPerLongest) {
   spec.kernels.push_back({name, {name + "_v3", name + "_v4"}, 0, scratchPerLongest});
 }
 

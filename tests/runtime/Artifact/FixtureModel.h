@@ -43,6 +43,14 @@ struct BufferSpec {
   uint32_t index;
 };
 
+struct CacheSpec {
+  std::string name;
+  uint64_t width;
+  manifest::CacheLayout layout;
+  bool written;
+  uint32_t buffer;
+};
+
 struct DispatchSpec {
   std::string name;
   uint32_t kernel;
@@ -63,6 +71,22 @@ struct EntrySpec {
   std::vector<DispatchSpec> dispatches;
   manifest::SizeExpression arena;
   uint64_t maxLength;
+  std::vector<CacheSpec> caches = {};
+};
+
+struct GenerationSpec {
+  std::vector<int32_t> start;
+  std::vector<int32_t> end;
+  std::vector<int32_t> suppressed;
+  int32_t pad;
+  int32_t forcedFirst;
+  int32_t forcedLast;
+  std::string rules;
+  int32_t maxLength;
+  int32_t beams;
+  float lengthPenalty;
+  int32_t noRepeatNgram;
+  float repetitionPenalty;
 };
 
 struct KernelSpec {
@@ -92,10 +116,28 @@ struct ModelSpec {
   uint64_t actualWeightsSize = 0;
   std::optional<uint64_t> codeChecksum;
   bool tokenizer = true;
+  bool targetTokenizer = false;
+  std::optional<GenerationSpec> generation;
 };
+
+/// Adds a parameter of values that look random and are the same everywhere; a kernel of two
+/// targets.
+void addParameter(ModelSpec &spec, const std::string &name, std::vector<uint64_t> shape);
+void addKernel(ModelSpec &spec, const std::string &name, uint64_t scratchPerLongest);
 
 /// The model as it should be. Entries "encode" and "embed"; parameters words, types, weight, bias.
 ModelSpec model();
+
+/// Tokens of the vocabulary that the generating model reads and writes, its heads, and the longest
+/// source and target allowed.
+inline constexpr int vocabulary = 1600;
+inline constexpr int heads = 2;
+inline constexpr int longestSource = 200;
+inline constexpr int longestTarget = 250;
+
+/// A model that generates. Entries "encode" and "decode"; caches of keys and of rows, history and
+/// memory of each; parameters sources, targets, projection.
+ModelSpec generatingModel();
 
 /// Its manifest.
 std::string serialize(const ModelSpec &spec, uint64_t codeChecksum);

@@ -58,7 +58,7 @@ static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
 
 static const Case tableCases[] = {
     {"abi", [](auto &m) { m.abi = 7; },
-     "compiled for binary interface 7 by \"fixture\", this runtime has 1"},
+     "compiled for binary interface 7 by \"fixture\", this runtime has 2"},
     {"weightsSize", [](auto &m) { m.weightsSize += 64; }, "bytes of weights, the section has"},
     {"noTarget", [](auto &m) { m.targets.clear(); }, "no target, expected at least one"},
     {"targetTwice", [](auto &m) { m.targets[1] = m.targets[0]; },
@@ -97,8 +97,8 @@ static const Case tableCases[] = {
 INSTANTIATE_TEST_SUITE_P(Tables, HostileManifest, testing::ValuesIn(tableCases), nameOf);
 
 static const Case bufferCases[] = {
-    {"location", [](auto &m) { encode(m).buffers[6].location = Location(4); },
-     "buffer 6: location 4 and element type 0"},
+    {"location", [](auto &m) { encode(m).buffers[6].location = Location(5); },
+     "buffer 6: location 5 and element type 0"},
     {"element", [](auto &m) { encode(m).buffers[6].element = ElementType(2); }, "element type 2"},
     {"noShape", [](auto &m) { encode(m).buffers[6].shape.clear(); },
      "0 dimensions, expected 1 to 8"},
@@ -137,7 +137,7 @@ static const Case bufferCases[] = {
      "element type 1 and 6400 bytes, parameter \"words\""},
     {"parameterSymbolic",
      [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(0, Symbol::Tokens); },
-     "expected constants for a parameter"},
+     "expected constants for a parameter or cache"},
     {"inputIndex", [](auto &m) { encode(m).buffers[1].index = 2; }, "port 2, there are 2"},
     {"outputIndex", [](auto &m) { encode(m).buffers[9].index = 1u << 31; },
      "port 2147483648, there are 2"},
@@ -208,7 +208,7 @@ static const Case dispatchCases[] = {
      [](auto &m) { encode(m).dispatches[0].operands[3] = manifest::Operand(10, 0); },
      "operand 3: buffer 10, there are 10"},
     {"writesInput", [](auto &m) { encode(m).dispatches[0].operands[0] = manifest::Operand(0, 0); },
-     "operand 0: writes buffer 0, which is an input or a parameter"},
+     "operand 0: writes buffer 0, which is an input, a parameter"},
     {"writesParameter",
      [](auto &m) { encode(m).dispatches[0].operands[0] = manifest::Operand(4, 0); },
      "writes buffer 4"},

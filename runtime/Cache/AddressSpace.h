@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A range of addresses of which only the pages that are touched cost memory, so that what grows
+/// never moves.
+#ifndef HEDDLE_RUNTIME_CACHE_ADDRESSSPACE_H
+#define HEDDLE_RUNTIME_CACHE_ADDRESSSPACE_H
+
+#include "heddle/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace heddle {
+
+/// A range; move-only.
+class AddressSpace {
+public:
+  AddressSpace() = default;
+  /// ResourceExhausted, with `what` it was for, when the system has no such range.
+  static Result<AddressSpace> reserve(uint64_t bytes, std::string_view what);
+  AddressSpace(AddressSpace &&other) noexcept;
+  AddressSpace &operator=(AddressSpace &&other) noexcept;
+  ~AddressSpace();
+
+  /// A multiple of 4096; zeros until they are written.
+  std::byte *data() const { return start; }
+  uint64_t size() const { return bytes; }
+  /// Gives the whole pages of a part back: they read as zeros again.
+  void discard(uint64_t begin, uint64_t end);
+
+private:
+  std::byte *start = nullptr;
+  uint64_t bytes = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_CACHE_ADDRESSSPACE_H

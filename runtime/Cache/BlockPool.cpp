@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Blocks: taking, sharing and giving back.
+#include "runtime/Cache/BlockPool.h"
+
+#include "heddle/Abi.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape> caches,
+                                    CacheBudget &budget) {
+  BlockPool pool;
+  pool.name = std::move(name);
+  pool.shapes.assign(caches.begin(), caches.end());
+  pool.budget = &budget;
+  for (const CacheShape &shape : caches) {
+    pool.stride += shape.width * HEDDLE_BLOCK;
+  }
+  if (pool.stride != 0) {
+    const uint64_t most =
+        std::min<uint64_t>(budget.bound / pool.blockBytes(), std::numeric_limits<int32_t>::max());
+    HEDDLE_ASSIGN(pool.space,
+                  AddressSpace::reserve(most * pool.blockBytes(), "the cache of the " + pool.name));
+  }
+  return pool;
+}
+
+float *BlockPool::memory(size_t cache) const {
+  int64_t before = 0;
+  for (size_t i = 0; i < cache; ++i) {
+    before += shapes[i].width * HEDDLE_BLOCK;
+  }
+  return reinterpret_cast<float *>(space.data()) + before;
+}
+
+Status BlockPool::checkRoom(int64_t blocks) const {
+  // A group without caches has blocks of no bytes: as many as there are numbers.
+  const uint64_t wanted = static_cast<uint64_t>(blocks) * blockBytes();
+  const uint64_t mine = static_cast<uint64_t>(used + blocks) * blockBytes();
+  if (wanted > budget->bound - budget->used || (stride != 0 && mine > space.size())) {
+    return HEDDLE_ERROR(ResourceExhausted,
+                        fmt::format("the cache is full: the {} needs {} more blocks of {} bytes, "
+                                    "and {} of {} bytes are in use",
+                                    name, blocks, blockBytes(), budget->used, budget->bound));
+  }
+  return {};
+}
+
+void BlockPool::prepare(int64_t blocks) {
+  const size_t most = references.size() + static_cast<size_t>(blocks);
+  if (references.capacity() < most) {
+    references.reserve(std::max(most, 2 * references.capacity()));
+  }
+  // Releasing must not allocate either.
+  if (released.capacity() < references.capacity()) {
+    released.reserve(references.capacity());
+  }
+}
+
+int32_t BlockPool::take() {
+  prepare(1);
+  int32_t block = 0;
+  if (released.empty()) {
+    block = static_cast<int32_t>(references.size());
+    references.push_back(1);
+  } else {
+    block = released.back();
+    released.pop_back();
+    references[static_cast<size_t>(block)] = 1;
+    // Nothing of an earlier sequence stays, not even where no position is.
+    if (stride != 0) {
+      std::memset(memory(0) + block * stride, 0, blockBytes());
+    }
+  }
+  ++used;
+  budget->used += blockBytes();
+  return block;
+}
+
+void BlockPool::release(int32_t block) {
+  if (--references[static_cast<size_t>(block)] == 0) {
+    released.push_back(block);
+    --used;
+    budget->used -= blockBytes();
+  }
+}
+
+void BlockPool::copy(int32_t to, int32_t from, int64_t positions) {
+  float *target = reinterpret_cast<float *>(space.data()) + to * stride;
+  const float *source = reinterpret_cast<const float *>(space.data()) + from * stride;
+  for (const CacheShape &shape : shapes) {
+    if (shape.transposed) {
+      for (int64_t row = 0; row < shape.width; ++row) {
+        std::memcpy(target + row * HEDDLE_BLOCK, source + row * HEDDLE_BLOCK,
+                    static_cast<size_t>(positions) * sizeof(float));
+      }
+    } else {
+      std::memcpy(target, source, static_cast<size_t>(positions * shape.width) * sizeof(float));
+    }
+    target += shape.width * HEDDLE_BLOCK;
+    source += shape.width * HEDDLE_BLOCK;
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The memory of caches, in blocks of HEDDLE_BLOCK positions. A block holds those positions of all
+/// caches of a group, one cache after the other, so that one number addresses every layer, and a
+/// sequence has one table of blocks however many layers there are.
+#ifndef HEDDLE_RUNTIME_CACHE_BLOCKPOOL_H
+#define HEDDLE_RUNTIME_CACHE_BLOCKPOOL_H
+
+#include "heddle/Status.h"
+#include "runtime/Cache/AddressSpace.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// One cache of a group.
+struct CacheShape {
+  /// Elements of a position.
+  int64_t width;
+  /// A block lies [width][HEDDLE_BLOCK], else [HEDDLE_BLOCK][width].
+  bool transposed;
+};
+
+/// The bytes that the pools of a session may use together. One thread at a time.
+struct CacheBudget {
+  uint64_t bound = 0;
+  /// Of blocks in use.
+  uint64_t used = 0;
+};
+
+/// Blocks with reference counts. The same calls give the same numbers. One thread at a time; the
+/// contents may be written by any.
+class BlockPool {
+public:
+  BlockPool() = default;
+  /// `name` is what messages call it. The budget must outlive the pool. Addresses for all of the
+  /// budget are reserved at once, so `memory` never moves; pages cost memory as they are used.
+  static Result<BlockPool> create(std::string name, std::span<const CacheShape> caches,
+                                  CacheBudget &budget);
+
+  /// Where a cache's part of block 0 begins, and floats from a block to the next.
+  float *memory(size_t cache) const;
+  int64_t blockStride() const { return stride; }
+  uint64_t blockBytes() const { return static_cast<uint64_t>(stride) * sizeof(float); }
+
+  /// Whether `blocks` more can be taken: ResourceExhausted if not.
+  Status checkRoom(int64_t blocks) const;
+  /// Room for the books of `blocks` more, so that taking them allocates nothing.
+  void prepare(int64_t blocks);
+  /// A block of zeros with one reference; there must be room.
+  int32_t take();
+  void share(int32_t block) { ++references[static_cast<size_t>(block)]; }
+  void release(int32_t block);
+  int32_t referencesOf(int32_t block) const { return references[static_cast<size_t>(block)]; }
+  /// Copies the first `positions` of every cache.
+  void copy(int32_t to, int32_t from, int64_t positions);
+
+  int64_t inUse() const { return used; }
+
+private:
+  std::string name;
+  std::vector<CacheShape> shapes;
+  CacheBudget *budget = nullptr;
+  AddressSpace space;
+  int64_t stride = 0;
+  int64_t used = 0;
+  /// Of every block that was ever taken.
+  std::vector<int32_t> references;
+  /// The last one released is the first to be used again: its memory is warm.
+  std::vector<int32_t> released;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_CACHE_BLOCKPOOL_H

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Tables of blocks.
+#include "runtime/Cache/BlockTable.h"
+
+#include "heddle/Abi.h"
+
+#include <algorithm>
+
+namespace heddle {
+
+static int64_t blocksOf(int64_t positions) { return (positions + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK; }
+
+int64_t BlockTable::blocksFor(int64_t count) const {
+  return blocksOf(positions + count) - blocksOf(positions);
+}
+
+int32_t BlockTable::partialBlock() const {
+  return positions % HEDDLE_BLOCK == 0 ? -1 : list.back();
+}
+
+void BlockTable::prepare(int64_t count) {
+  const auto most = static_cast<size_t>(blocksOf(positions + count));
+  if (list.capacity() < most) {
+    list.reserve(std::max(most, 2 * list.capacity()));
+  }
+}
+
+void BlockTable::extend(BlockPool &pool, int64_t count) {
+  const int32_t last = count == 0 ? -1 : partialBlock();
+  if (last >= 0 && pool.referencesOf(last) > 1) {
+    const int32_t own = pool.take();
+    pool.copy(own, last, positions % HEDDLE_BLOCK);
+    pool.release(last);
+    list.back() = own;
+  }
+  for (int64_t more = blocksFor(count); more > 0; --more) {
+    list.push_back(pool.take());
+  }
+  positions += count;
+}
+
+void BlockTable::shareWith(BlockPool &pool, const BlockTable &other) {
+  list.assign(other.list.begin(), other.list.end());
+  positions = other.positions;
+  for (const int32_t block : list) {
+    pool.share(block);
+  }
+}
+
+void BlockTable::clear(BlockPool &pool) {
+  for (const int32_t block : list) {
+    pool.release(block);
+  }
+  list.clear();
+  positions = 0;
+}
+
+} // namespace heddle

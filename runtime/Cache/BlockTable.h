@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Where the positions of one sequence are: its blocks, in order. Tables that begin with the same
+/// positions share blocks; the last one, while it is not full, is copied by whoever extends it
+/// while another table has it too.
+#ifndef HEDDLE_RUNTIME_CACHE_BLOCKTABLE_H
+#define HEDDLE_RUNTIME_CACHE_BLOCKTABLE_H
+
+#include "runtime/Cache/BlockPool.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+/// The blocks of one sequence. All calls of a table are made with the same pool.
+class BlockTable {
+public:
+  int64_t length() const { return positions; }
+  std::span<const int32_t> blocks() const { return list; }
+
+  /// Blocks that extending by `count` adds, beside the copy of the last one.
+  int64_t blocksFor(int64_t count) const;
+  /// The block that extending writes to first, which must be copied while others have it; -1 when
+  /// it begins a new one.
+  int32_t partialBlock() const;
+  /// Room in the list for `count` more positions.
+  void prepare(int64_t count);
+  /// There must be room in the pool; allocates nothing after prepare() of both.
+  void extend(BlockPool &pool, int64_t count);
+  /// Takes over what `other` has, sharing its blocks; this table must be empty.
+  void shareWith(BlockPool &pool, const BlockTable &other);
+  /// Gives all blocks back; keeps the list's memory.
+  void clear(BlockPool &pool);
+
+private:
+  std::vector<int32_t> list;
+  int64_t positions = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_CACHE_BLOCKTABLE_H

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Decoding, one step at a time: sources are encoded once, hypotheses of them share what they have
+/// in common, and every step appends tokens to any set of hypotheses. What generation, scoring and
+/// teacher forcing are written against; the search knows nothing of caches or kernels.
+#ifndef HEDDLE_RUNTIME_SESSION_DECODER_H
+#define HEDDLE_RUNTIME_SESSION_DECODER_H
+
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+/// A source sentence that was encoded; a hypothesis of one. Numbers are used again once released.
+enum class SourceId : int32_t {};
+enum class HypothesisId : int32_t {};
+
+/// Tokens to append to a hypothesis.
+struct Extension {
+  HypothesisId hypothesis;
+  std::span<const int32_t> tokens;
+};
+
+/// Takes the logits of a step, piece by piece: rows in the order of the extensions' tokens, tokens
+/// of the vocabulary in chunks of `logitsChunk`, which do not depend on batch or threads. A whole
+/// batch of logits never exists.
+class LogitsSink {
+public:
+  virtual ~LogitsSink() = default;
+  /// Before the first chunk: `workers` threads will deliver `rows` rows.
+  virtual void begin(int64_t rows, int64_t vocabulary, int workers) = 0;
+  /// Whether a chunk is wanted at all; those that are not are not computed.
+  virtual bool wants(int64_t /*chunk*/) const { return true; }
+  /// Logit of token `chunk` * logitsChunk + j for row r is values[r * stride + j], j < count.
+  /// Called by several threads at once, each with chunks of its own.
+  virtual void deliver(int worker, int64_t chunk, int64_t count, const float *values,
+                       int64_t stride) = 0;
+};
+
+/// Tokens of a chunk of logits: 16 panels of packed weights.
+inline constexpr int64_t logitsChunk = 768;
+
+/// Where the attention of a step goes, when asked for: over the source, of the last layer.
+struct AttentionWeights {
+  /// [rows][heads][sources' longest], resized by the call.
+  std::vector<float> values;
+  int64_t heads = 0;
+  int64_t pitch = 0;
+};
+
+/// The model behind a search. One thread at a time.
+class Decoder {
+public:
+  virtual ~Decoder() = default;
+
+  /// Tokens of the vocabulary that is generated.
+  virtual int64_t vocabulary() const = 0;
+  /// The most tokens of a source and of a hypothesis (its start included); 0: any.
+  virtual int64_t longestSource() const = 0;
+  virtual int64_t longestTarget() const = 0;
+
+  /// Encodes sources of at least one token each. ResourceExhausted when the cache has no room for
+  /// all of them: then none was encoded.
+  virtual Status encode(std::span<const std::span<const int32_t>> sources,
+                        std::span<SourceId> ids) = 0;
+  /// Hypotheses of it must have been released before.
+  virtual void release(SourceId source) = 0;
+
+  /// A hypothesis without tokens.
+  virtual Result<HypothesisId> start(SourceId source) = 0;
+  /// A second hypothesis with the same tokens. Shares all blocks of the cache; the last one, when
+  /// it is not full, is copied by whichever is extended first.
+  virtual Result<HypothesisId> fork(HypothesisId hypothesis) = 0;
+  virtual void release(HypothesisId hypothesis) = 0;
+  /// Tokens appended so far.
+  virtual int64_t length(HypothesisId hypothesis) const = 0;
+
+  /// Appends the tokens of every extension, at least one each, and delivers the logits that follow
+  /// each of them. Hypotheses of one source should be neighbours: they then read its keys together.
+  /// ResourceExhausted when the cache is full: then nothing has changed.
+  virtual Status decode(std::span<const Extension> extensions, LogitsSink &sink,
+                        AttentionWeights *attention = nullptr) = 0;
+
+  /// Blocks of the cache in use, for tests and reports: none when all was released.
+  virtual int64_t blocksInUse() const = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_DECODER_H

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Whether a model can be decoded, and which of its ports and caches are what.
+#include "runtime/Session/PagedDecoder.h"
+
+#include "runtime/Artifact/GenerationCheck.h"
+#include "runtime/Base/Utf8.h"
+#include "runtime/Session/ModelState.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+
+/// The failure when a model lacks what generation needs.
+static Status doesNotGenerate(const Model &model, const std::string &what) {
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("{}: the model does not generate: {}", model.path(), what));
+}
+
+bool PagedDecoder::supports(const Model &model) {
+  const EntryInfo *const decode = model.findEntry(decodeEntry);
+  return model.findEntry(encodeEntry) != nullptr && decode != nullptr && !decode->caches.empty();
+}
+
+PagedDecoder::PagedDecoder(const Model &model, const SessionOptions &options)
+    : loaded(model), options(options) {
+  budget.bound = options.cacheBytes;
+}
+
+Result<std::unique_ptr<PagedDecoder>> PagedDecoder::create(const Model &model,
+                                                           const SessionOptions &options,
+                                                           std::shared_ptr<Executor> executor) {
+  return withoutExceptions([&]() -> Result<std::unique_ptr<PagedDecoder>> {
+    std::unique_ptr<PagedDecoder> decoder(new PagedDecoder(model, options));
+    HEDDLE_TRY(decoder->bindEntries());
+    HEDDLE_TRY(decoder->createPools());
+    HEDDLE_TRY(decoder->bindCaches());
+    if (executor == nullptr) {
+      HEDDLE_ASSIGN(executor, Executor::create(model, options));
+    }
+    decoder->executor = std::move(executor);
+    return decoder;
+  });
+}
+
+Status PagedDecoder::bindEntries() {
+  const manifest::Manifest &model = loaded.state->artifact->manifest();
+  size_t firstCost = 0;
+  for (uint32_t i = 0; i < model.entries()->size(); ++i) {
+    const manifest::Entry &table = *model.entries()->Get(i);
+    const std::string_view name = table.name()->string_view();
+    if (name == encodeEntry || name == decodeEntry) {
+      Entry &entry = name == encodeEntry ? encoder : decoder;
+      entry = {&table, &loaded.entries()[i], {}, firstCost, {}};
+    }
+    firstCost += table.dispatches()->size();
+  }
+  for (Entry *const entry : {&encoder, &decoder}) {
+    const std::string_view name = entry == &encoder ? encodeEntry : decodeEntry;
+    if (entry->table == nullptr) {
+      return doesNotGenerate(loaded, fmt::format("it has no entry {}", quote(name)));
+    }
+    for (const PortInfo &input : entry->info->inputs) {
+      if (input.optional) {
+        continue;
+      }
+      if (!entry->input.empty()) {
+        return doesNotGenerate(loaded,
+                               fmt::format("entry {} needs the inputs {} and {}, expected "
+                                           "one",
+                                           quote(name), quote(entry->input), quote(input.name)));
+      }
+      entry->input = input.name;
+    }
+    if (entry->input.empty()) {
+      return doesNotGenerate(loaded, fmt::format("entry {} needs no input", quote(name)));
+    }
+  }
+  logitsPort = findOutput(*decoder.table, logitsOutput);
+  attentionPort = findOutput(*decoder.table, attentionOutput);
+  const auto shapeOf = [&](int32_t port) -> const std::vector<int64_t> & {
+    return decoder.info->outputs[static_cast<size_t>(port)].shape;
+  };
+  if (logitsPort < 0 || shapeOf(logitsPort).size() != 2 ||
+      shapeOf(logitsPort)[0] != tokensDimension) {
+    return doesNotGenerate(loaded, "entry \"decode\" has no output \"logits\" with a row for each "
+                                   "token");
+  }
+  if (attentionPort >= 0 && shapeOf(attentionPort).back() != longestDimension) {
+    return doesNotGenerate(loaded, "output \"attention\" of entry \"decode\" has no dimension "
+                                   "\"longest\" at its end");
+  }
+  vocabularySize = shapeOf(logitsPort)[1];
+  return {};
+}
+
+/// The caches an entry appends to.
+static std::vector<CacheShape> writtenShapes(const EntryInfo &entry) {
+  std::vector<CacheShape> shapes;
+  for (const CacheInfo &cache : entry.caches) {
+    if (cache.written) {
+      shapes.push_back({cache.width, cache.transposed});
+    }
+  }
+  return shapes;
+}
+
+Status PagedDecoder::createPools() {
+  HEDDLE_ASSIGN(history,
+                BlockPool::create("history of hypotheses", writtenShapes(*decoder.info), budget));
+  HEDDLE_ASSIGN(memory,
+                BlockPool::create("memory of sources", writtenShapes(*encoder.info), budget));
+  return {};
+}
+
+/// The place of a cache among those an entry appends to, or -1.
+static int64_t writtenIndex(const EntryInfo &entry, std::string_view name) {
+  int64_t index = 0;
+  for (const CacheInfo &cache : entry.caches) {
+    if (cache.written && cache.name == name) {
+      return index;
+    }
+    index += cache.written ? 1 : 0;
+  }
+  return -1;
+}
+
+Status PagedDecoder::bindCaches() {
+  for (Entry *const entry : {&encoder, &decoder}) {
+    const bool decodes = entry == &decoder;
+    for (const CacheInfo &cache : entry->info->caches) {
+      const int64_t own = writtenIndex(*entry->info, cache.name);
+      const int64_t its = decodes ? writtenIndex(*encoder.info, cache.name) : -1;
+      if (own < 0 && its < 0) {
+        return doesNotGenerate(loaded, fmt::format("entry {} reads the cache {}, which nothing "
+                                                   "before it fills",
+                                                   quote(entry->info->name), quote(cache.name)));
+      }
+      const bool isHistory = decodes && own >= 0;
+      const BlockPool &pool = isHistory ? history : memory;
+      entry->caches.push_back({pool.memory(static_cast<size_t>(own >= 0 ? own : its)),
+                               pool.blockStride(), &(isHistory ? historyRows : memoryRows).view});
+    }
+  }
+  return {};
+}
+
+} // namespace heddle

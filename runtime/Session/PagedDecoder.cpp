@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Decoding with paged caches. Every call checks and reserves all it needs first, so that a call
+/// that fails has changed nothing.
+#include "runtime/Session/PagedDecoder.h"
+
+#include "runtime/Session/ModelState.h"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+
+namespace heddle {
+
+void PagedDecoder::Rows::clear() {
+  offsets.clear();
+  segmentOf.clear();
+  lengths.clear();
+  blocks.clear();
+  longest = 0;
+}
+
+void PagedDecoder::Rows::prepare(int64_t segments, int64_t positions) {
+  view.blocksPitch = (positions + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
+  const auto most = static_cast<size_t>(segments * view.blocksPitch);
+  if (blocks.capacity() < most) {
+    blocks.reserve(std::max(most, 2 * blocks.capacity()));
+  }
+  lengths.reserve(static_cast<size_t>(segments));
+}
+
+void PagedDecoder::Rows::addSegment(const BlockTable &table) {
+  const std::span<const int32_t> list = table.blocks();
+  blocks.insert(blocks.end(), list.begin(), list.end());
+  // No kernel looks beyond the length, but every number is a block's.
+  blocks.resize(blocks.size() + static_cast<size_t>(view.blocksPitch) - list.size(), 0);
+  lengths.push_back(static_cast<int32_t>(table.length()));
+  longest = std::max(longest, table.length());
+  view.segments = static_cast<int64_t>(lengths.size());
+  view.lengths = lengths.data();
+  view.blocks = blocks.data();
+}
+
+uint64_t PagedDecoder::historyBytesPerPosition() const {
+  return history.blockBytes() / HEDDLE_BLOCK;
+}
+
+uint64_t PagedDecoder::memoryBytesPerPosition() const { return memory.blockBytes() / HEDDLE_BLOCK; }
+
+PagedDecoder::Source *PagedDecoder::find(SourceId id) {
+  const auto index = static_cast<size_t>(id);
+  return static_cast<int32_t>(id) >= 0 && index < sources.size() && sources[index].live
+             ? &sources[index]
+             : nullptr;
+}
+
+const PagedDecoder::Hypothesis *PagedDecoder::find(HypothesisId id) const {
+  const auto index = static_cast<size_t>(id);
+  return static_cast<int32_t>(id) >= 0 && index < hypotheses.size() && hypotheses[index].live
+             ? &hypotheses[index]
+             : nullptr;
+}
+
+PagedDecoder::Hypothesis *PagedDecoder::find(HypothesisId id) {
+  return const_cast<Hypothesis *>(static_cast<const PagedDecoder *>(this)->find(id));
+}
+
+// --- Sources -----------------------------------------------------------------------------------
+
+Status PagedDecoder::encode(std::span<const std::span<const int32_t>> list,
+                            std::span<SourceId> found) {
+  return encode(list, found, {});
+}
+
+Status PagedDecoder::encode(std::span<const std::span<const int32_t>> list,
+                            std::span<SourceId> found, std::span<const Output> outputs) {
+  return withoutExceptions([&] { return encodeUnguarded(list, found, outputs); });
+}
+
+Status PagedDecoder::encodeUnguarded(std::span<const std::span<const int32_t>> list,
+                                     std::span<SourceId> found, std::span<const Output> outputs) {
+  if (list.size() != found.size()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{} sources and room for {} numbers of them",
+                                                     list.size(), found.size()));
+  }
+  lengths.clear();
+  ids.clear();
+  int64_t blocks = 0;
+  for (const std::span<const int32_t> source : list) {
+    lengths.push_back(static_cast<int32_t>(source.size()));
+    ids.insert(ids.end(), source.begin(), source.end());
+    blocks += (static_cast<int64_t>(source.size()) + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
+  }
+  const Input input{encoder.input, ids};
+  HEDDLE_TRY_WITH(batch.bind(*encoder.info, lengths, {&input, 1}, outputs), "entry \"encode\"");
+  HEDDLE_TRY(memory.checkRoom(blocks));
+  // Nothing from here to the run can fail but for want of memory, and then it is in bounds to lose
+  // nothing but numbers.
+  memory.prepare(blocks);
+  sources.reserve(sources.size() + list.size());
+  freeSources.reserve(sources.capacity());
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (freeSources.empty()) {
+      freeSources.push_back(static_cast<int32_t>(sources.size()));
+      sources.emplace_back();
+    }
+    const int32_t id = freeSources.back();
+    Source &source = sources[static_cast<size_t>(id)];
+    source.table.prepare(lengths[i]);
+    freeSources.pop_back();
+    source.live = true;
+    source.table.extend(memory, lengths[i]);
+    found[i] = SourceId(id);
+  }
+  const Status status = list.empty() ? Status() : runEncode(found);
+  for (size_t i = found.size(); !status.ok() && i-- > 0;) {
+    release(found[i]);
+  }
+  return status;
+}
+
+Status PagedDecoder::runEncode(std::span<const SourceId> found) {
+  const auto same = [&](const auto &each) { return each.first == batch.requested(); };
+  auto plan = std::find_if(encodePlans.begin(), encodePlans.end(), same);
+  if (plan == encodePlans.end()) {
+    encodePlans.emplace_back(batch.requested(), std::make_unique<Plan>(Plan::make(
+                                                    *loaded.state->artifact, *encoder.table,
+                                                    {batch.requested(), true, -1})));
+    plan = encodePlans.end() - 1;
+  }
+  memoryRows.clear();
+  memoryRows.prepare(static_cast<int64_t>(found.size()),
+                     *std::max_element(lengths.begin(), lengths.end()));
+  for (const SourceId id : found) {
+    memoryRows.addSegment(find(id)->table);
+  }
+  memoryRows.view.offsets = nullptr;
+  memoryRows.view.segmentOf = nullptr;
+  return executor->run({.plan = *plan->second,
+                        .batch = batch,
+                        .firstCost = encoder.firstCost,
+                        .caches = encoder.caches});
+}
+
+void PagedDecoder::release(SourceId id) {
+  Source *const source = find(id);
+  assert(source != nullptr && source->hypotheses == 0);
+  if (source != nullptr) {
+    source->table.clear(memory);
+    source->live = false;
+    freeSources.push_back(static_cast<int32_t>(id));
+  }
+}
+
+// --- Hypotheses --------------------------------------------------------------------------------
+
+int32_t PagedDecoder::newHypothesis() {
+  if (freeHypotheses.empty()) {
+    hypotheses.emplace_back();
+    freeHypotheses.reserve(hypotheses.capacity());
+    freeHypotheses.push_back(static_cast<int32_t>(hypotheses.size()) - 1);
+  }
+  return freeHypotheses.back();
+}
+
+Result<HypothesisId> PagedDecoder::start(SourceId id) {
+  return withoutExceptions([&]() -> Result<HypothesisId> {
+    Source *const source = find(id);
+    if (source == nullptr) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("no source {}", static_cast<int32_t>(id)));
+    }
+    const int32_t number = newHypothesis();
+    Hypothesis &hypothesis = hypotheses[static_cast<size_t>(number)];
+    hypothesis.live = true;
+    hypothesis.source = static_cast<int32_t>(id);
+    source->hypotheses += 1;
+    freeHypotheses.pop_back();
+    return HypothesisId(number);
+  });
+}
+
+Result<HypothesisId> PagedDecoder::fork(HypothesisId id) {
+  return withoutExceptions([&]() -> Result<HypothesisId> {
+    if (find(id) == nullptr) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("no hypothesis {}", static_cast<int32_t>(id)));
+    }
+    const int32_t number = newHypothesis();
+    const Hypothesis &original = *find(id);
+    Hypothesis &hypothesis = hypotheses[static_cast<size_t>(number)];
+    hypothesis.table.prepare(original.table.length());
+    hypothesis.table.shareWith(history, original.table);
+    hypothesis.live = true;
+    hypothesis.source = original.source;
+    sources[static_cast<size_t>(original.source)].hypotheses += 1;
+    freeHypotheses.pop_back();
+    return HypothesisId(number);
+  });
+}
+
+void PagedDecoder::release(HypothesisId id) {
+  Hypothesis *const hypothesis = find(id);
+  assert(hypothesis != nullptr);
+  if (hypothesis != nullptr) {
+    hypothesis->table.clear(history);
+    hypothesis->live = false;
+    sources[static_cast<size_t>(hypothesis->source)].hypotheses -= 1;
+    freeHypotheses.push_back(static_cast<int32_t>(id));
+  }
+}
+
+int64_t PagedDecoder::length(HypothesisId id) const {
+  const Hypothesis *const hypothesis = find(id);
+  return hypothesis == nullptr ? 0 : hypothesis->table.length();
+}
+
+// --- Steps -------------------------------------------------------------------------------------
+
+Result<PagedDecoder::Step *> PagedDecoder::stepFor(bool attention) {
+  std::unique_ptr<Step> &step = steps[attention ? 1 : 0];
+  if (step != nullptr) {
+    return step.get();
+  }
+  PlanRequest request;
+  request.outputs.assign(decoder.info->outputs.size(), false);
+  request.outputs[static_cast<size_t>(logitsPort)] = true;
+  if (attention) {
+    request.outputs[static_cast<size_t>(attentionPort)] = true;
+  }
+  request.caches = true;
+  request.deferred = logitsPort;
+  const Artifact &artifact = *loaded.state->artifact;
+  auto made = std::make_unique<Step>();
+  made->plan = Plan::make(artifact, *decoder.table, request);
+  const int64_t panels = (vocabularySize + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
+  if (made->plan.deferred && made->plan.deferred->columns != panels) {
+    // Its columns are not panels of the vocabulary: it has to run as a whole.
+    request.deferred = -1;
+    made->plan = Plan::make(artifact, *decoder.table, request);
+  }
+  HEDDLE_ASSIGN(made->projection,
+                Projection::create(made->plan, made->plan.outputs[static_cast<size_t>(logitsPort)],
+                                   vocabularySize, executor->threads()));
+  step = std::move(made);
+  return step.get();
+}
+
+Status PagedDecoder::checkExtension(const Extension &extension) const {
+  const int32_t number = static_cast<int32_t>(extension.hypothesis);
+  const Hypothesis *const hypothesis = find(extension.hypothesis);
+  if (hypothesis == nullptr) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("no hypothesis {}", number));
+  }
+  if (hypothesis->step == stepNumber) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("hypothesis {} is extended twice", number));
+  }
+  if (!sources[static_cast<size_t>(hypothesis->source)].live) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("hypothesis {} is of source {}, which was "
+                                                     "released",
+                                                     number, hypothesis->source));
+  }
+  const int64_t length = hypothesis->table.length() + static_cast<int64_t>(extension.tokens.size());
+  if (longestTarget() != 0 && length > longestTarget()) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("hypothesis {} would have {} tokens, the model "
+                                                "allows at most {}",
+                                                number, length, longestTarget()));
+  }
+  return {};
+}
+
+/// Checks all that the caller says, and lays the tokens end to end.
+Status PagedDecoder::gather(std::span<const Extension> extensions) {
+  ++stepNumber;
+  lengths.clear();
+  ids.clear();
+  starts.clear();
+  for (const Extension &extension : extensions) {
+    HEDDLE_TRY(checkExtension(extension));
+    Hypothesis &hypothesis = *find(extension.hypothesis);
+    hypothesis.step = stepNumber;
+    lengths.push_back(static_cast<int32_t>(extension.tokens.size()));
+    starts.push_back(static_cast<int32_t>(hypothesis.table.length()));
+    ids.insert(ids.end(), extension.tokens.begin(), extension.tokens.end());
+  }
+  const Input input{decoder.input, ids};
+  HEDDLE_TRY_WITH(batch.bind(*decoder.info, lengths, {&input, 1}, {}), "entry \"decode\"");
+  return {};
+}
+
+/// Counts the blocks that all extensions together take: exactly, as a block that all its owners
+/// extend is copied by all but the last of them.
+Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
+  int64_t blocks = 0;
+  partial.clear();
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    BlockTable &table = find(extensions[i].hypothesis)->table;
+    blocks += table.blocksFor(lengths[i]);
+    table.prepare(lengths[i]);
+    if (const int32_t last = table.partialBlock(); last >= 0 && history.referencesOf(last) > 1) {
+      partial.push_back(last);
+    }
+  }
+  std::sort(partial.begin(), partial.end());
+  for (size_t begin = 0; begin < partial.size();) {
+    size_t end = begin;
+    while (end < partial.size() && partial[end] == partial[begin]) {
+      ++end;
+    }
+    blocks += std::min(static_cast<int64_t>(end - begin),
+                       int64_t(history.referencesOf(partial[begin])) - 1);
+    begin = end;
+  }
+  HEDDLE_TRY(history.checkRoom(blocks));
+  history.prepare(blocks);
+  return {};
+}
+
+/// Rows of neighbours of one source form one segment: they read its keys together.
+void PagedDecoder::describeMemory(std::span<const Extension> extensions) {
+  memoryRows.clear();
+  int64_t longest = 0;
+  for (const Extension &extension : extensions) {
+    const int32_t source = find(extension.hypothesis)->source;
+    longest = std::max(longest, sources[static_cast<size_t>(source)].table.length());
+  }
+  memoryRows.prepare(static_cast<int64_t>(extensions.size()), longest);
+  int32_t previous = -1;
+  int32_t row = 0;
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    const int32_t source = find(extensions[i].hypothesis)->source;
+    if (source != previous) {
+      memoryRows.offsets.push_back(row);
+      memoryRows.addSegment(sources[static_cast<size_t>(source)].table);
+      previous = source;
+    }
+    memoryRows.segmentOf.insert(memoryRows.segmentOf.end(), static_cast<size_t>(lengths[i]),
+                                static_cast<int32_t>(memoryRows.lengths.size()) - 1);
+    row += lengths[i];
+  }
+  memoryRows.offsets.push_back(row);
+  memoryRows.view.offsets = memoryRows.offsets.data();
+  memoryRows.view.segmentOf = memoryRows.segmentOf.data();
+}
+
+/// After the hypotheses were extended.
+void PagedDecoder::describeHistory(std::span<const Extension> extensions) {
+  for (const Extension &extension : extensions) {
+    historyRows.addSegment(find(extension.hypothesis)->table);
+  }
+}
+
+/// Each row is cut to the positions of its source, and the rest is zero.
+void PagedDecoder::readAttention(const Step &step, const Run &run,
+                                 AttentionWeights &attention) const {
+  const PlannedOutput &output = step.plan.outputs[static_cast<size_t>(attentionPort)];
+  const std::vector<int64_t> &shape =
+      decoder.info->outputs[static_cast<size_t>(attentionPort)].shape;
+  attention.heads = shape.size() == 3 ? shape[1] : 1;
+  attention.pitch = memoryRows.longest;
+  const auto rows = static_cast<size_t>(batch.tokens());
+  const auto heads = static_cast<size_t>(attention.heads);
+  const auto pitch = static_cast<size_t>(attention.pitch);
+  attention.values.assign(rows * heads * pitch, 0.0f);
+  const float *values = executor->kept(output);
+  for (size_t row = 0; row < rows; ++row) {
+    const auto segment = static_cast<size_t>(memoryRows.segmentOf[row]);
+    for (size_t head = 0; head < heads; ++head) {
+      std::copy_n(values, memoryRows.lengths[segment],
+                  attention.values.data() + (row * heads + head) * pitch);
+      values += run.longestCached;
+    }
+  }
+}
+
+Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
+                            AttentionWeights *attention) {
+  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, attention); });
+}
+
+Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
+                                     AttentionWeights *attention) {
+  if (extensions.empty()) {
+    return {};
+  }
+  if (attention != nullptr && attentionPort < 0) {
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: attention weights are asked for, and entry "
+                                                 "\"decode\" has no output \"attention\"",
+                                                 loaded.path()));
+  }
+  HEDDLE_TRY(gather(extensions));
+  HEDDLE_ASSIGN(Step *const step, stepFor(attention != nullptr));
+  HEDDLE_TRY(checkHistoryRoom(extensions));
+  describeMemory(extensions);
+  int64_t longest = 0;
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    longest = std::max<int64_t>(longest, int64_t(starts[i]) + lengths[i]);
+  }
+  historyRows.clear();
+  historyRows.prepare(static_cast<int64_t>(extensions.size()), longest);
+  Run run{.plan = step->plan, .batch = batch, .firstCost = decoder.firstCost};
+  run.caches = decoder.caches;
+  run.starts = starts;
+  run.longestCached = std::max(longest, memoryRows.longest);
+  run.whole = true;
+  run.tail = &step->projection;
+  HEDDLE_TRY(executor->reserve(run));
+  step->projection.begin(sink, batch.tokens());
+  // From here on nothing fails.
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    find(extensions[i].hypothesis)->table.extend(history, lengths[i]);
+  }
+  describeHistory(extensions);
+  HEDDLE_TRY(executor->run(run));
+  if (attention != nullptr) {
+    readAttention(*step, run, *attention);
+  }
+  return {};
+}
+
+} // namespace heddle

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The decoder of compiled models: entries "encode" and "decode" over paged caches. Caches that
+/// "decode" appends to are the history of each hypothesis; those that "encode" appends to are the
+/// memory of a source, which all its hypotheses read.
+#ifndef HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
+#define HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
+
+#include "heddle/Session.h"
+#include "runtime/Cache/BlockTable.h"
+#include "runtime/Session/Decoder.h"
+#include "runtime/Session/Executor.h"
+#include "runtime/Session/Projection.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace heddle {
+
+/// Keeps its working memory: a step no larger than one before it allocates nothing.
+class PagedDecoder final : public Decoder {
+public:
+  /// Unsupported when the model does not generate. An executor that is given is shared with whoever
+  /// else has it, but not at the same time; it must have costs for all dispatches of the model.
+  static Result<std::unique_ptr<PagedDecoder>> create(const Model &model,
+                                                      const SessionOptions &options,
+                                                      std::shared_ptr<Executor> executor = nullptr);
+  /// Whether a model has both entries.
+  static bool supports(const Model &model);
+
+  int64_t vocabulary() const override { return vocabularySize; }
+  int64_t longestSource() const override { return encoder.info->maxLength; }
+  int64_t longestTarget() const override { return decoder.info->maxLength; }
+  Status encode(std::span<const std::span<const int32_t>> sources,
+                std::span<SourceId> ids) override;
+  /// Also writes outputs of the entry, by their names.
+  Status encode(std::span<const std::span<const int32_t>> sources, std::span<SourceId> ids,
+                std::span<const Output> outputs);
+  void release(SourceId source) override;
+  Result<HypothesisId> start(SourceId source) override;
+  Result<HypothesisId> fork(HypothesisId hypothesis) override;
+  void release(HypothesisId hypothesis) override;
+  int64_t length(HypothesisId hypothesis) const override;
+  Status decode(std::span<const Extension> extensions, LogitsSink &sink,
+                AttentionWeights *attention = nullptr) override;
+  int64_t blocksInUse() const override { return history.inUse() + memory.inUse(); }
+
+  const Model &model() const { return loaded; }
+  /// Bytes of cache that one position takes: of a hypothesis, and of a source.
+  uint64_t historyBytesPerPosition() const;
+  uint64_t memoryBytesPerPosition() const;
+
+private:
+  /// One entry.
+  struct Entry {
+    const manifest::Entry *table = nullptr;
+    const EntryInfo *info = nullptr;
+    /// Its ids.
+    std::string_view input;
+    size_t firstCost = 0;
+    std::vector<CacheOperand> caches;
+  };
+  struct Source {
+    bool live = false;
+    int64_t hypotheses = 0;
+    BlockTable table;
+  };
+  struct Hypothesis {
+    bool live = false;
+    int32_t source = 0;
+    /// The number of the last decode() that extends it.
+    uint64_t step = 0;
+    BlockTable table;
+  };
+  /// A CacheRows, and what it points to.
+  struct Rows {
+    CacheRows view;
+    std::vector<int32_t> offsets;
+    std::vector<int32_t> segmentOf;
+    std::vector<int32_t> lengths;
+    std::vector<int32_t> blocks;
+    int64_t longest = 0;
+
+    void clear();
+    /// Room for the blocks of `segments` segments of at most `positions`.
+    void prepare(int64_t segments, int64_t positions);
+    void addSegment(const BlockTable &table);
+  };
+  /// A plan of "decode", with attention weights or without.
+  struct Step {
+    Plan plan;
+    Projection projection;
+  };
+
+  PagedDecoder(const Model &model, const SessionOptions &options);
+  Status bindEntries();
+  Status bindCaches();
+  Status createPools();
+  Result<Step *> stepFor(bool attention);
+  Status checkExtension(const Extension &extension) const;
+  Status gather(std::span<const Extension> extensions);
+  Status checkHistoryRoom(std::span<const Extension> extensions);
+  void describeMemory(std::span<const Extension> extensions);
+  void describeHistory(std::span<const Extension> extensions);
+  void readAttention(const Step &step, const Run &run, AttentionWeights &attention) const;
+  Status decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
+                         AttentionWeights *attention);
+  Status encodeUnguarded(std::span<const std::span<const int32_t>> sources, std::span<SourceId> ids,
+                         std::span<const Output> outputs);
+  Status runEncode(std::span<const SourceId> ids);
+  Source *find(SourceId id);
+  const Hypothesis *find(HypothesisId id) const;
+  Hypothesis *find(HypothesisId id);
+  int32_t newHypothesis();
+
+  Model loaded;
+  const SessionOptions options;
+  std::shared_ptr<Executor> executor;
+  Entry encoder;
+  Entry decoder;
+  int64_t vocabularySize = 0;
+  int32_t logitsPort = -1;
+  int32_t attentionPort = -1;
+  CacheBudget budget;
+  BlockPool history;
+  BlockPool memory;
+  std::vector<Source> sources;
+  std::vector<int32_t> freeSources;
+  std::vector<Hypothesis> hypotheses;
+  std::vector<int32_t> freeHypotheses;
+  std::array<std::unique_ptr<Step>, 2> steps;
+  /// Of "encode", by the outputs asked for.
+  std::vector<std::pair<std::vector<bool>, std::unique_ptr<Plan>>> encodePlans;
+  uint64_t stepNumber = 0;
+  // Of one call, kept for their memory.
+  Batch batch;
+  std::vector<int32_t> lengths;
+  std::vector<int32_t> ids;
+  std::vector<int32_t> starts;
+  std::vector<int32_t> partial;
+  Rows historyRows;
+  Rows memoryRows;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H

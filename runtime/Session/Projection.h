@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The logits of a run, which never exist as a whole: a chunk of the vocabulary is computed for all
+/// rows into memory that stays in a cache, handed to the sink, and overwritten by the next.
+#ifndef HEDDLE_RUNTIME_SESSION_PROJECTION_H
+#define HEDDLE_RUNTIME_SESSION_PROJECTION_H
+
+#include "runtime/Cache/AddressSpace.h"
+#include "runtime/Session/Decoder.h"
+#include "runtime/Session/Executor.h"
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace heddle {
+
+/// Runs Plan::deferred chunk by chunk on all threads. Where the plan has no such dispatch, the
+/// logits were computed as a whole, and are handed out in the same chunks.
+class Projection : public RunTail {
+public:
+  /// `output` is the logits, [tokens, vocabulary]; the plan must outlive this.
+  static Result<Projection> create(const Plan &plan, const PlannedOutput &output,
+                                   int64_t vocabulary, int threads);
+  Projection() = default;
+  Projection(Projection &&other) noexcept;
+  Projection &operator=(Projection &&other) noexcept;
+
+  /// Before a run of `rows` rows.
+  void begin(LogitsSink &sink, int64_t rows);
+  void run(int worker, const RunView &view) override;
+
+private:
+  /// Of one thread.
+  struct alignas(64) Worker {
+    /// Rows as the kernel writes them, a vocabulary apart.
+    AddressSpace spread;
+    /// Rows close together, for the sink.
+    std::vector<float> packed;
+    std::vector<void *> operands;
+  };
+
+  void computeChunk(int worker, int64_t chunk, const RunView &view);
+  void handOut(int worker, int64_t chunk, const RunView &view);
+
+  const Plan *plan = nullptr;
+  uint32_t buffer = 0;
+  int64_t vocabulary = 0;
+  int64_t chunks = 0;
+  /// Rows and grid columns of one kernel call.
+  int64_t callRows = 0;
+  int64_t callColumns = 0;
+  std::vector<Worker> workers;
+  LogitsSink *sink = nullptr;
+  int64_t rows = 0;
+  std::atomic<int64_t> next = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_PROJECTION_H

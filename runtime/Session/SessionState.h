@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a session keeps between calls.
+#ifndef HEDDLE_RUNTIME_SESSION_SESSIONSTATE_H
+#define HEDDLE_RUNTIME_SESSION_SESSIONSTATE_H
+
+#include "heddle/Session.h"
+#include "runtime/Session/Executor.h"
+#include "runtime/Session/PagedDecoder.h"
+
+#include <memory>
+#include <vector>
+
+namespace heddle {
+
+struct Session::State {
+  /// A plan, and what it is for.
+  struct Prepared {
+    size_t entry;
+    std::vector<bool> requested;
+    Plan plan;
+  };
+
+  State(const Model &model, const SessionOptions &options, std::shared_ptr<Executor> executor);
+  const Plan &planFor(size_t entry);
+  /// Made when it is first asked for; it works with the session's threads.
+  Result<PagedDecoder *> decoder();
+
+  Model model;
+  SessionOptions options;
+  /// Where the dispatches of each entry begin in the list of costs, and after the last their
+  /// number.
+  std::vector<size_t> firstCosts;
+  std::shared_ptr<Executor> executor;
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  std::unique_ptr<PagedDecoder> ownDecoder;
+  Batch batch;
+  // Of embed(), kept for their memory.
+  std::vector<int32_t> lengths;
+  std::vector<int32_t> ids;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_SESSIONSTATE_H

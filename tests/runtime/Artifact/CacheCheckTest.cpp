@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Manifests of generating models that are wrong: every cache, token and default is checked.
+#include "runtime/Artifact/ManifestCheck.h"
+#include "tests/runtime/Artifact/FixtureModel.h"
+
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+
+using namespace heddle;
+using namespace heddle::fixture;
+using manifest::CacheLayout;
+using manifest::Dimension;
+using manifest::ElementType;
+using manifest::Location;
+using manifest::Operand;
+using manifest::SizeExpression;
+using manifest::Symbol;
+
+namespace {
+/// A change, and part of the message that refuses it.
+struct Case {
+  const char *name;
+  std::function<void(ModelSpec &)> change;
+  const char *message;
+};
+} // namespace
+
+static Status check(const ModelSpec &spec) {
+  const std::string bytes = serialize(spec, 0);
+  // Aligned as the section of a file is.
+  std::vector<std::max_align_t> copy(bytes.size() / sizeof(std::max_align_t) + 1);
+  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return checkManifest(std::as_bytes(std::span(copy)).first(bytes.size()), spec.actualWeightsSize);
+}
+
+static std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
+
+static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
+static EntrySpec &decode(ModelSpec &spec) { return spec.entries[1]; }
+
+class HostileCaches : public testing::TestWithParam<Case> {};
+
+TEST_P(HostileCaches, AreRefused) {
+  ModelSpec spec = generatingModel();
+  ASSERT_EQ(check(spec).message(), "");
+  GetParam().change(spec);
+  const Status status = check(spec);
+  EXPECT_EQ(status.code(), StatusCode::DataLoss);
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+}
+
+static const Case cacheCases[] = {
+    {"index", [](auto &m) { decode(m).buffers[3].index = 4; }, "buffer 3: cache 4, there are 4"},
+    {"noCaches", [](auto &m) { decode(m).caches.clear(); }, "cache 0, there are 0"},
+    {"indexShared", [](auto &m) { decode(m).buffers[4].index = 0; }, "cache 0, whose buffer is 3"},
+    {"width", [](auto &m) { decode(m).caches[0].width = 33; },
+     "element type 0 and 128 bytes a position, cache \"self.key\" has 33 floats"},
+    {"widthOverflow", [](auto &m) { decode(m).caches[0].width = (1ull << 62) + 32; },
+     "has 4611686018427387936 floats"},
+    {"widthZero", [](auto &m) { decode(m).caches[0].width = 0; }, "has 0 floats"},
+    {"widthHuge",
+     [](auto &m) {
+       decode(m).caches[0].width = 1 << 21;
+       decode(m).buffers[3].shape[0] = Dimension(1 << 21, Symbol::Tokens);
+     },
+     "cache \"self.key\": width 2097152 and layout 0, expected 1 to 1048576 and at most 1"},
+    {"layout", [](auto &m) { decode(m).caches[0].layout = CacheLayout(2); },
+     "width 32 and layout 2"},
+    {"element", [](auto &m) { decode(m).buffers[3].element = ElementType::I32; },
+     "element type 1 and 128 bytes a position"},
+    {"symbolic", [](auto &m) { decode(m).buffers[3].shape[0] = Dimension(0, Symbol::Tokens); },
+     "expected constants for a parameter or cache"},
+    {"bufferBeyond",
+     [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 99}); },
+     "cache \"more\": buffer 99, there are 12"},
+    {"bufferOfAnother",
+     [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 4}); },
+     "cache \"more\": buffer 4 belongs to something else"},
+    {"bufferNoCache",
+     [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 7}); },
+     "cache \"more\": buffer 7 belongs to something else"},
+    {"nameTwice", [](auto &m) { decode(m).caches[1].name = "self.key"; },
+     "cache \"self.key\" is there twice"},
+    {"tooMany", [](auto &m) { decode(m).caches.resize(1025, decode(m).caches[0]); },
+     "1025 caches, expected at most 1024"},
+    {"notAppended", [](auto &m) { decode(m).dispatches[1].operands[0] = Operand(9, 0); },
+     "dispatch 3 (\"self\"): operand 2: reads buffer 3, which no dispatch before it writes"},
+    {"neverAppended", [](auto &m) { encode(m).dispatches.pop_back(); },
+     "cache \"cross.value\": no dispatch appends to it"},
+    {"appendedTwice", [](auto &m) { decode(m).dispatches[2].operands[0] = Operand(3, 0); },
+     "appends to the cache of buffer 3, which a dispatch before it has done"},
+    {"appendedToReadOnly", [](auto &m) { decode(m).dispatches[1].operands[0] = Operand(5, 0); },
+     "writes buffer 5, which is an input, a parameter or a cache that is only read"},
+    {"byteOffset", [](auto &m) { decode(m).dispatches[3].operands[2] = Operand(3, 4); },
+     "begins at byte 4 of a row of buffer 3, expected a multiple of 4 less than 1"},
+    {"widthsDiffer",
+     [](auto &m) {
+       encode(m).caches[0].width = 16;
+       encode(m).buffers[3].shape[0] = Dimension(16, Symbol::Tokens);
+     },
+     "cache \"cross.key\" has width 32 and layout 0 in entry \"decode\", and 16 and 0 before it"},
+    {"layoutsDiffer", [](auto &m) { encode(m).caches[0].layout = CacheLayout::Rows; },
+     "has width 32 and layout 0 in entry \"decode\", and 32 and 1 before it"},
+    {"nobodyAppends", [](auto &m) { encode(m).caches[0].name = "else"; },
+     "0 entries append to cache \"cross.key\", expected one"},
+    {"bothAppend", [](auto &m) { m.entries.push_back(encode(m)), m.entries[2].name = "again"; },
+     "2 entries append to cache \"cross.key\", expected one"},
+    {"attentionRows",
+     [](auto &m) {
+       decode(m).outputs[0].shape.push_back(Dimension(2, Symbol::Tokens));
+       decode(m).buffers[10].shape = decode(m).outputs[0].shape;
+     },
+     "expected an output of floats with rows of constant width"},
+};
+INSTANTIATE_TEST_SUITE_P(Caches, HostileCaches, testing::ValuesIn(cacheCases), nameOf);
+
+static const Case generationCases[] = {
+    {"noDecode", [](auto &m) { m.entries[1].name = "step"; },
+     "generation: no entry \"decode\" with an input and an output \"logits\""},
+    {"noLogits", [](auto &m) { decode(m).outputs[1].name = "scores"; }, "an output \"logits\""},
+    {"noStart", [](auto &m) { m.generation->start.clear(); },
+     "0 start tokens and 1 end tokens, expected at least one of each"},
+    {"noEnd", [](auto &m) { m.generation->end.clear(); }, "1 start tokens and 0 end tokens"},
+    {"start", [](auto &m) { m.generation->start[0] = vocabulary; },
+     "start token 1600, expected 0 to 1599"},
+    {"end", [](auto &m) { m.generation->end[0] = -1; }, "end token -1, expected 0 to 1599"},
+    {"suppressed", [](auto &m) { m.generation->suppressed[0] = 1 << 30; },
+     "suppressed token 1073741824, expected 0 to 1599"},
+    {"pad", [](auto &m) { m.generation->pad = -2; }, "pad token -2, expected -1 to 1599"},
+    {"forcedFirst", [](auto &m) { m.generation->forcedFirst = vocabulary; },
+     "forced first token 1600, expected -1 to 1599"},
+    {"forcedLast", [](auto &m) { m.generation->forcedLast = vocabulary; },
+     "forced last token 1600, expected -1 to 1599"},
+    {"rules", [](auto &m) { m.generation->rules = "mine"; },
+     "rules \"mine\", expected paper, transformers or ctranslate2"},
+    {"maxLength", [](auto &m) { m.generation->maxLength = -1; },
+     "max_length -1, no_repeat_ngram 0 and beams 4, expected at least 0, 0 and 1 to 65536"},
+    {"ngram", [](auto &m) { m.generation->noRepeatNgram = -1; }, "no_repeat_ngram -1"},
+    {"beamsNone", [](auto &m) { m.generation->beams = 0; }, "beams 0"},
+    {"beamsHuge", [](auto &m) { m.generation->beams = 1 << 20; }, "beams 1048576"},
+    {"lengthPenalty", [](auto &m) { m.generation->lengthPenalty = NAN; },
+     "length_penalty nan and repetition_penalty 1, expected a number and one above 0"},
+    {"repetitionPenalty", [](auto &m) { m.generation->repetitionPenalty = 0; },
+     "repetition_penalty 0"},
+};
+INSTANTIATE_TEST_SUITE_P(Generation, HostileCaches, testing::ValuesIn(generationCases), nameOf);
+
+TEST(CacheCheck, AcceptsTheGeneratingModel) {
+  ModelSpec spec = generatingModel();
+  spec.targetTokenizer = true;
+  EXPECT_EQ(check(spec).message(), "");
+}
+
+TEST(CacheCheck, AttentionIsOnlyForEntriesWithCaches) {
+  ModelSpec spec = model();
+  spec.entries[0].outputs[0].shape = {Dimension(0, Symbol::Tokens), Dimension(2, Symbol::Tokens),
+                                      Dimension(0, Symbol::Longest)};
+  spec.entries[0].buffers[8].shape = spec.entries[0].outputs[0].shape;
+  EXPECT_NE(check(spec).message().find("with rows of constant width"), std::string_view::npos);
+}

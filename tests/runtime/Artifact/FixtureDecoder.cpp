@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The description of the test model that generates.
+#include "tests/runtime/Artifact/FixtureModel.h"
+
+namespace heddle::fixture {
+using manifest::CacheLayout;
+using manifest::Dimension;
+using manifest::ElementType;
+using manifest::Location;
+using manifest::Operand;
+using manifest::SizeExpression;
+using manifest::Symbol;
+
+static constexpr uint64_t rowBytes = width * sizeof(float);
+static const Dimension tokens(0, Symbol::Tokens);
+static const Dimension keys(0, Symbol::Longest);
+static const Dimension columns(width, Symbol::Tokens);
+static const Dimension pieces(vocabulary, Symbol::Tokens);
+
+enum KernelNumber : uint32_t {
+  Embed,
+  AppendKeys,
+  AppendRows,
+  AttendHistory,
+  AttendMemory,
+  Weights,
+  Project
+};
+
+static DispatchSpec dispatch(const std::string &name, uint32_t kernel,
+                             std::vector<Operand> operands, uint32_t gridColumns) {
+  return {name, kernel, -1, std::move(operands), Symbol::Tokens, 4, gridColumns, 2 * width, 0};
+}
+
+static BufferSpec arena(uint64_t place) {
+  return {Location::Arena,
+          ElementType::F32,
+          {tokens, columns},
+          SizeExpression(place * rowBytes, 0, 0),
+          0};
+}
+
+static BufferSpec buffer(Location location, Shape shape, uint32_t index) {
+  const bool isInput = location == Location::Input;
+  return {location, isInput ? ElementType::I32 : ElementType::F32, std::move(shape), std::nullopt,
+          index};
+}
+
+static EntrySpec encodeEntry() {
+  EntrySpec entry;
+  entry.name = "encode";
+  entry.maxLength = longestSource;
+  entry.inputs = {{"source", ElementType::I32, {tokens}, words, false, 0}};
+  entry.outputs = {{"encoder", ElementType::F32, {tokens, columns}, 0, false, 2}};
+  entry.buffers = {buffer(Location::Input, {tokens}, 0),
+                   buffer(Location::Parameter, {Dimension(words, Symbol::Tokens), columns}, 0),
+                   buffer(Location::Output, {tokens, columns}, 0),
+                   buffer(Location::Cache, {columns}, 0), buffer(Location::Cache, {columns}, 1)};
+  entry.caches = {{"cross.key", width, CacheLayout::Keys, true, 3},
+                  {"cross.value", width, CacheLayout::Rows, true, 4}};
+  entry.dispatches = {dispatch("embeddings", Embed, {{2, 0}, {0, 0}, {1, 0}}, 1),
+                      dispatch("cross.key", AppendKeys, {{3, 0}, {2, 0}}, 1),
+                      dispatch("cross.value", AppendRows, {{4, 0}, {2, 0}}, 1)};
+  return entry;
+}
+
+/// Buffers 3 to 6 are the caches, 7 to 9 rows in the arena, 10 the attention, 11 the logits.
+static EntrySpec decodeEntry() {
+  EntrySpec entry;
+  entry.name = "decode";
+  entry.maxLength = longestTarget;
+  entry.inputs = {{"target", ElementType::I32, {tokens}, vocabulary, false, 0}};
+  entry.outputs = {{"attention",
+                    ElementType::F32,
+                    {tokens, Dimension(heads, Symbol::Tokens), keys},
+                    0,
+                    false,
+                    10},
+                   {"logits", ElementType::F32, {tokens, pieces}, 0, false, 11}};
+  entry.buffers = {buffer(Location::Input, {tokens}, 0),
+                   buffer(Location::Parameter, {pieces, columns}, 1),
+                   buffer(Location::Parameter, {columns, pieces}, 2),
+                   buffer(Location::Cache, {columns}, 0),
+                   buffer(Location::Cache, {columns}, 1),
+                   buffer(Location::Cache, {columns}, 2),
+                   buffer(Location::Cache, {columns}, 3),
+                   arena(0),
+                   arena(1),
+                   arena(0),
+                   buffer(Location::Output, entry.outputs[0].shape, 0),
+                   buffer(Location::Output, {tokens, pieces}, 1)};
+  entry.arena = SizeExpression(2 * rowBytes, 0, 0);
+  entry.caches = {{"self.key", width, CacheLayout::Keys, true, 3},
+                  {"self.value", width, CacheLayout::Rows, true, 4},
+                  {"cross.value", width, CacheLayout::Rows, false, 5},
+                  {"cross.key", width, CacheLayout::Keys, false, 6}};
+  const uint32_t panels = (vocabulary + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
+  entry.dispatches = {dispatch("embeddings", Embed, {{7, 0}, {0, 0}, {1, 0}}, 1),
+                      dispatch("self.key", AppendKeys, {{3, 0}, {7, 0}}, 1),
+                      dispatch("self.value", AppendRows, {{4, 0}, {7, 0}}, 1),
+                      dispatch("self", AttendHistory, {{8, 0}, {7, 0}, {3, 0}, {4, 0}}, heads),
+                      dispatch("cross.weights", Weights, {{10, 0}, {8, 0}, {6, 0}}, heads),
+                      dispatch("cross", AttendMemory, {{9, 0}, {8, 0}, {6, 0}, {5, 0}}, heads),
+                      dispatch("projection", Project, {{11, 0}, {9, 0}, {2, 0}}, panels)};
+  return entry;
+}
+
+ModelSpec generatingModel() {
+  ModelSpec spec;
+  spec.targets = {"x86-64-v3", "x86-64-v4"};
+  for (const char *const name : {"embed", "append_keys", "append_rows", "attend_history",
+                                 "attend_memory", "weights", "project"}) {
+    addKernel(spec, name, 0);
+  }
+  addParameter(spec, "sources", {words, width});
+  addParameter(spec, "targets", {vocabulary, width});
+  addParameter(spec, "projection", {width, vocabulary});
+  spec.actualWeightsSize = spec.weightsSize;
+  spec.entries = {encodeEntry(), decodeEntry()};
+  spec.generation = GenerationSpec{{1}, {2}, {3}, 0, -1, -1, "paper", 0, 4, 0.6f, 0, 1};
+  return spec;
+}
+
+} // namespace heddle::fixture

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels of the test model that generates, by hand: rows of 32 floats, paged caches of 32, two
+ * heads, and a projection to a vocabulary in panels. Compiled once for each target.
+ */
+#include "heddle/Abi.h"
+
+#define PASTE(name, level) name##_##level
+#define NAMED(name, level) PASTE(name, level)
+#define TARGET(name) NAMED(name, LEVEL)
+#define WIDTH 32
+#define HEADS 2
+#define VOCABULARY 1600
+#define ROW_RANGE                                                                                  \
+  const HeddleKernelContext *context, int64_t row_begin, int64_t row_end, int64_t column_begin,    \
+      int64_t column_end
+
+/* output[r] = words[ids[r]] * (1 + position / 100) */
+void TARGET(embed)(ROW_RANGE) {
+  float *output = context->operands[0];
+  const int32_t *ids = context->operands[1];
+  const float *words = context->operands[2];
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    const float scale = 1.0f + (float)context->positions[r] / 100.0f;
+    for (int64_t c = 0; c < WIDTH; ++c) {
+      output[r * WIDTH + c] = words[ids[r] * WIDTH + c] * scale;
+    }
+  }
+}
+
+/* The block that position `p` of row r's segment is in. */
+static float *block(const HeddleCache *cache, int64_t r, int64_t p) {
+  const int64_t segment = cache->segment_of[r];
+  return cache->memory +
+         cache->block_stride * cache->blocks[segment * cache->blocks_pitch + p / HEDDLE_BLOCK];
+}
+
+void TARGET(append_keys)(ROW_RANGE) {
+  const HeddleCache *cache = context->operands[0];
+  const float *input = context->operands[1];
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    const int64_t p = context->positions[r];
+    for (int64_t c = 0; c < WIDTH; ++c) {
+      block(cache, r, p)[c * HEDDLE_BLOCK + p % HEDDLE_BLOCK] = input[r * WIDTH + c];
+    }
+  }
+}
+
+void TARGET(append_rows)(ROW_RANGE) {
+  const HeddleCache *cache = context->operands[0];
+  const float *input = context->operands[1];
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    const int64_t p = context->positions[r];
+    for (int64_t c = 0; c < WIDTH; ++c) {
+      block(cache, r, p)[p % HEDDLE_BLOCK * WIDTH + c] = input[r * WIDTH + c];
+    }
+  }
+}
+
+/* The weight of position p for a row: 1 / (1 + (query . key)^2), over the columns of a head. */
+static float weight(const float *query, const HeddleCache *keys, int64_t r, int64_t p,
+                    int64_t head) {
+  float sum = 0;
+  for (int64_t c = head * WIDTH / HEADS; c < (head + 1) * WIDTH / HEADS; ++c) {
+    sum += query[r * WIDTH + c] * block(keys, r, p)[c * HEDDLE_BLOCK + p % HEDDLE_BLOCK];
+  }
+  return 1.0f / (1.0f + sum * sum);
+}
+
+static void attend(ROW_RANGE, int causal) {
+  float *output = context->operands[0];
+  const float *query = context->operands[1];
+  const HeddleCache *keys = context->operands[2];
+  const HeddleCache *values = context->operands[3];
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    const int64_t seen = causal ? context->positions[r] + 1 : keys->lengths[keys->segment_of[r]];
+    for (int64_t head = column_begin; head < column_end; ++head) {
+      float total = 0;
+      for (int64_t p = 0; p < seen; ++p) {
+        total += weight(query, keys, r, p, head);
+      }
+      for (int64_t c = head * WIDTH / HEADS; c < (head + 1) * WIDTH / HEADS; ++c) {
+        float sum = 0;
+        for (int64_t p = 0; p < seen; ++p) {
+          sum +=
+              weight(query, keys, r, p, head) * block(values, r, p)[p % HEDDLE_BLOCK * WIDTH + c];
+        }
+        output[r * WIDTH + c] = sum / total;
+      }
+    }
+  }
+}
+
+void TARGET(attend_history)(ROW_RANGE) {
+  attend(context, row_begin, row_end, column_begin, column_end, 1);
+}
+
+void TARGET(attend_memory)(ROW_RANGE) {
+  attend(context, row_begin, row_end, column_begin, column_end, 0);
+}
+
+/* output[r][head][p]: the weights themselves, not normalised; nothing beyond the keys there are */
+void TARGET(weights)(ROW_RANGE) {
+  float *output = context->operands[0];
+  const float *query = context->operands[1];
+  const HeddleCache *keys = context->operands[2];
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    for (int64_t head = column_begin; head < column_end; ++head) {
+      for (int64_t p = 0; p < keys->lengths[keys->segment_of[r]]; ++p) {
+        output[(r * HEADS + head) * context->longest + p] = weight(query, keys, r, p, head);
+      }
+    }
+  }
+}
+
+/* output[r] = input[r] W, W [32, VOCABULARY], in panels of HEDDLE_PANEL columns */
+void TARGET(project)(ROW_RANGE) {
+  float *output = context->operands[0];
+  const float *input = context->operands[1];
+  const float *matrix = context->operands[2];
+  int64_t end = column_end * HEDDLE_PANEL;
+  end = end < VOCABULARY ? end : VOCABULARY;
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    for (int64_t c = column_begin * HEDDLE_PANEL; c < end; ++c) {
+      float sum = 0;
+      for (int64_t k = 0; k < WIDTH; ++k) {
+        sum += input[r * WIDTH + k] * matrix[k * VOCABULARY + c];
+      }
+      output[r * VOCABULARY + c] = sum;
+    }
+  }
+}

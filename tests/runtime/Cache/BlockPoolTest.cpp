@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Blocks: numbers, counts, contents and the bound.
+#include "runtime/Cache/BlockPool.h"
+
+#include "heddle/Abi.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+using namespace heddle;
+
+static constexpr CacheShape shapes[] = {{8, true}, {4, false}};
+static constexpr uint64_t blockBytes = 12 * HEDDLE_BLOCK * sizeof(float);
+
+static BlockPool makePool(CacheBudget &budget) {
+  Result<BlockPool> pool = BlockPool::create("history", shapes, budget);
+  EXPECT_EQ(pool.status().message(), "");
+  return *std::move(pool);
+}
+
+TEST(BlockPool, LaysTheCachesOfAGroupSideBySide) {
+  CacheBudget budget{10 * blockBytes};
+  const BlockPool pool = makePool(budget);
+  EXPECT_EQ(pool.blockBytes(), blockBytes);
+  EXPECT_EQ(pool.blockStride(), 12 * HEDDLE_BLOCK);
+  EXPECT_EQ(pool.memory(1) - pool.memory(0), 8 * HEDDLE_BLOCK);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(pool.memory(0)) % HEDDLE_ALIGNMENT, 0u);
+}
+
+TEST(BlockPool, GivesTheSameNumbersForTheSameCalls) {
+  CacheBudget budget{10 * blockBytes};
+  BlockPool pool = makePool(budget);
+  EXPECT_EQ(pool.take(), 0);
+  EXPECT_EQ(pool.take(), 1);
+  EXPECT_EQ(pool.take(), 2);
+  pool.release(0);
+  pool.release(2);
+  EXPECT_EQ(pool.take(), 2);
+  EXPECT_EQ(pool.take(), 0);
+  EXPECT_EQ(pool.take(), 3);
+  EXPECT_EQ(pool.inUse(), 4);
+}
+
+TEST(BlockPool, CountsReferences) {
+  CacheBudget budget{10 * blockBytes};
+  BlockPool pool = makePool(budget);
+  const int32_t block = pool.take();
+  pool.share(block);
+  EXPECT_EQ(pool.referencesOf(block), 2);
+  pool.release(block);
+  EXPECT_EQ(pool.inUse(), 1);
+  EXPECT_EQ(budget.used, blockBytes);
+  pool.release(block);
+  EXPECT_EQ(pool.inUse(), 0);
+  EXPECT_EQ(budget.used, 0u);
+}
+
+TEST(BlockPool, BlocksThatAreUsedAgainAreZero) {
+  CacheBudget budget{10 * blockBytes};
+  BlockPool pool = makePool(budget);
+  const int32_t block = pool.take();
+  std::fill_n(pool.memory(0), pool.blockStride(), 7.0f);
+  pool.release(block);
+  ASSERT_EQ(pool.take(), block);
+  EXPECT_EQ(std::count(pool.memory(0), pool.memory(0) + pool.blockStride(), 0.0f),
+            pool.blockStride());
+}
+
+TEST(BlockPool, CopiesFilledPositionsOfBothLayouts) {
+  CacheBudget budget{10 * blockBytes};
+  BlockPool pool = makePool(budget);
+  const int32_t from = pool.take();
+  const int32_t to = pool.take();
+  for (int64_t i = 0; i < pool.blockStride(); ++i) {
+    pool.memory(0)[i] = static_cast<float>(i + 1);
+  }
+  pool.copy(to, from, 3);
+  const float *source = pool.memory(0);
+  const float *target = source + pool.blockStride();
+  for (int64_t i = 0; i < 8 * HEDDLE_BLOCK; ++i) {
+    EXPECT_EQ(target[i], i % HEDDLE_BLOCK < 3 ? source[i] : 0.0f) << i;
+  }
+  for (int64_t i = 8 * HEDDLE_BLOCK; i < 12 * HEDDLE_BLOCK; ++i) {
+    EXPECT_EQ(target[i], i < 8 * HEDDLE_BLOCK + 3 * 4 ? source[i] : 0.0f) << i;
+  }
+}
+
+TEST(BlockPool, SaysWhenItIsFull) {
+  CacheBudget budget{3 * blockBytes + 5};
+  BlockPool pool = makePool(budget);
+  BlockPool other = makePool(budget);
+  pool.take();
+  other.take();
+  EXPECT_TRUE(pool.checkRoom(1).ok());
+  const Status status = pool.checkRoom(2);
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(status.message(), "the cache is full: the history needs 2 more blocks of 768 bytes, "
+                              "and 1536 of 2309 bytes are in use");
+  pool.take();
+  EXPECT_FALSE(other.checkRoom(1).ok());
+  pool.release(0);
+  EXPECT_TRUE(other.checkRoom(1).ok());
+}
+
+TEST(BlockPool, AGroupWithoutCachesTakesNothing) {
+  CacheBudget budget{0};
+  Result<BlockPool> pool = BlockPool::create("memory", {}, budget);
+  ASSERT_TRUE(pool.ok());
+  EXPECT_TRUE(pool->checkRoom(1000).ok());
+  EXPECT_EQ(pool->take(), 0);
+  EXPECT_EQ(budget.used, 0u);
+  pool->release(0);
+  EXPECT_EQ(pool->inUse(), 0);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Tables that share blocks, against plain lists.
+#include "runtime/Cache/BlockTable.h"
+
+#include "heddle/Abi.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+
+using namespace heddle;
+
+static constexpr CacheShape shapes[] = {{1, true}, {2, false}};
+static constexpr uint64_t blockBytes = 3 * HEDDLE_BLOCK * sizeof(float);
+
+static BlockPool makePool(CacheBudget &budget) {
+  Result<BlockPool> pool = BlockPool::create("history", shapes, budget);
+  EXPECT_EQ(pool.status().message(), "");
+  return *std::move(pool);
+}
+
+/// What is written for one position of a table, and what is there.
+static void write(BlockPool &pool, const BlockTable &table, int64_t position, float value) {
+  const int64_t block = table.blocks()[static_cast<size_t>(position / HEDDLE_BLOCK)];
+  pool.memory(0)[block * pool.blockStride() + position % HEDDLE_BLOCK] = value;
+  pool.memory(1)[block * pool.blockStride() + position % HEDDLE_BLOCK * 2 + 1] = -value;
+}
+
+static float read(const BlockPool &pool, const BlockTable &table, int64_t position) {
+  const int64_t block = table.blocks()[static_cast<size_t>(position / HEDDLE_BLOCK)];
+  const float value = pool.memory(0)[block * pool.blockStride() + position % HEDDLE_BLOCK];
+  EXPECT_EQ(pool.memory(1)[block * pool.blockStride() + position % HEDDLE_BLOCK * 2 + 1], -value);
+  return value;
+}
+
+TEST(BlockTable, CopiesAtMostTheLastBlockOfAFork) {
+  CacheBudget budget{100 * blockBytes};
+  BlockPool pool = makePool(budget);
+  BlockTable first;
+  first.extend(pool, 2 * HEDDLE_BLOCK + 3);
+  write(pool, first, 2 * HEDDLE_BLOCK + 2, 5);
+  BlockTable second;
+  second.shareWith(pool, first);
+  EXPECT_EQ(pool.inUse(), 3);
+  EXPECT_EQ(second.partialBlock(), 2);
+  second.extend(pool, 1);
+  EXPECT_EQ(pool.inUse(), 4);
+  EXPECT_EQ(second.blocks()[1], first.blocks()[1]);
+  EXPECT_NE(second.blocks()[2], first.blocks()[2]);
+  EXPECT_EQ(read(pool, second, 2 * HEDDLE_BLOCK + 2), 5);
+  // The other owner has it for itself now.
+  first.extend(pool, 1);
+  EXPECT_EQ(pool.inUse(), 4);
+  first.clear(pool);
+  second.clear(pool);
+  EXPECT_EQ(pool.inUse(), 0);
+}
+
+TEST(BlockTable, AForkAtTheEndOfABlockCopiesNothing) {
+  CacheBudget budget{100 * blockBytes};
+  BlockPool pool = makePool(budget);
+  BlockTable first;
+  first.extend(pool, HEDDLE_BLOCK);
+  BlockTable second;
+  second.shareWith(pool, first);
+  EXPECT_EQ(second.partialBlock(), -1);
+  EXPECT_EQ(second.blocksFor(1), 1);
+  second.extend(pool, 1);
+  EXPECT_EQ(pool.inUse(), 2);
+  EXPECT_EQ(second.blocks()[0], first.blocks()[0]);
+}
+
+TEST(BlockTable, BehavesAsAList) {
+  CacheBudget budget{100000 * blockBytes};
+  BlockPool pool = makePool(budget);
+  std::mt19937 random(3);
+  std::vector<BlockTable> tables(20);
+  std::vector<std::vector<float>> lists(20);
+  for (int i = 0; i < 20000; ++i) {
+    const size_t at = random() % tables.size();
+    const size_t other = random() % tables.size();
+    switch (random() % 4) {
+    case 0:
+      tables[at].clear(pool);
+      lists[at].clear();
+      if (at != other) {
+        tables[at].shareWith(pool, tables[other]);
+        lists[at] = lists[other];
+      }
+      break;
+    case 1:
+      if (random() % 8 == 0) {
+        tables[at].clear(pool);
+        lists[at].clear();
+      }
+      break;
+    default:
+      const int64_t count = random() % 5 == 0 ? random() % 40 : 1;
+      tables[at].extend(pool, count);
+      for (int64_t more = 0; more < count; ++more) {
+        lists[at].push_back(static_cast<float>(random() % 1000));
+        write(pool, tables[at], static_cast<int64_t>(lists[at].size()) - 1, lists[at].back());
+      }
+    }
+    ASSERT_EQ(tables[at].length(), static_cast<int64_t>(lists[at].size()));
+    for (size_t position = 0; position < lists[at].size(); ++position) {
+      ASSERT_EQ(read(pool, tables[at], static_cast<int64_t>(position)), lists[at][position]);
+    }
+  }
+  // Every block in use is in a table, as often as its count says.
+  std::map<int32_t, int32_t> owners;
+  for (const BlockTable &table : tables) {
+    for (const int32_t block : table.blocks()) {
+      ++owners[block];
+    }
+  }
+  EXPECT_EQ(pool.inUse(), static_cast<int64_t>(owners.size()));
+  for (const auto &[block, count] : owners) {
+    EXPECT_EQ(pool.referencesOf(block), count);
+  }
+  for (BlockTable &table : tables) {
+    table.clear(pool);
+  }
+  EXPECT_EQ(pool.inUse(), 0);
+  EXPECT_EQ(budget.used, 0u);
+}

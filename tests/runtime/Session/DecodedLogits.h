@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What tests of decoding share: random tokens, and logits written down.
+#ifndef HEDDLE_TESTS_RUNTIME_SESSION_DECODEDLOGITS_H
+#define HEDDLE_TESTS_RUNTIME_SESSION_DECODEDLOGITS_H
+
+#include "runtime/Session/PagedDecoder.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+using Tokens = std::vector<int32_t>;
+
+inline Tokens randomTokens(std::mt19937 &random, size_t count, int limit) {
+  Tokens tokens(count);
+  for (int32_t &token : tokens) {
+    token = static_cast<int32_t>(random() % static_cast<unsigned>(limit));
+  }
+  return tokens;
+}
+
+/// Writes logits down, [rows][vocabulary].
+class Recorder : public LogitsSink {
+public:
+  void begin(int64_t rows, int64_t vocabulary, int workers) override {
+    width = vocabulary;
+    threads = workers;
+    logits.assign(static_cast<size_t>(rows * vocabulary), -1.0f);
+  }
+  bool wants(int64_t chunk) const override { return chunk != unwanted; }
+  void deliver(int worker, int64_t chunk, int64_t count, const float *values,
+               int64_t stride) override {
+    EXPECT_LT(worker, threads);
+    const int64_t first = chunk * logitsChunk;
+    EXPECT_EQ(count, std::min(logitsChunk, width - first));
+    for (int64_t row = 0; row < static_cast<int64_t>(logits.size()) / width; ++row) {
+      std::copy_n(values + row * stride, count, logits.begin() + row * width + first);
+    }
+  }
+
+  /// The logits of some rows.
+  std::vector<float> rows(int64_t begin, int64_t count) const {
+    return {logits.begin() + begin * width, logits.begin() + (begin + count) * width};
+  }
+
+  std::vector<float> logits;
+  int64_t width = 0;
+  int threads = 0;
+  int64_t unwanted = -1;
+};
+
+inline SourceId encodeOne(PagedDecoder &decoder, const Tokens &source) {
+  const std::span<const int32_t> tokens = source;
+  SourceId id{};
+  EXPECT_EQ(decoder.encode({&tokens, 1}, {&id, 1}).message(), "");
+  return id;
+}
+
+/// The logits of one target, given in pieces of these lengths.
+inline std::vector<float> logitsOf(PagedDecoder &decoder, const Tokens &source,
+                                   const Tokens &target, const std::vector<size_t> &pieces) {
+  const SourceId id = encodeOne(decoder, source);
+  const HypothesisId hypothesis = *decoder.start(id);
+  std::vector<float> logits;
+  size_t done = 0;
+  for (const size_t piece : pieces) {
+    const Extension extension{hypothesis, std::span(target).subspan(done, piece)};
+    Recorder recorder;
+    EXPECT_EQ(decoder.decode({&extension, 1}, recorder).message(), "");
+    logits.insert(logits.end(), recorder.logits.begin(), recorder.logits.end());
+    done += piece;
+    EXPECT_EQ(decoder.length(hypothesis), static_cast<int64_t>(done));
+  }
+  EXPECT_EQ(done, target.size());
+  decoder.release(hypothesis);
+  decoder.release(id);
+  return logits;
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_RUNTIME_SESSION_DECODEDLOGITS_H

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Decoding at its limits: a full cache, misuse, models that do not generate, and a long random
+/// run that gives every block back.
+#include "tests/runtime/Session/DecoderModel.h"
+
+#include <deque>
+
+using namespace heddle;
+using fixture::vocabulary;
+using fixture::width;
+
+/// Bytes of one block: of the memory and of the history alike.
+static constexpr uint64_t blockBytes = 2 * width * HEDDLE_BLOCK * sizeof(float);
+
+TEST(DecoderLimits, AFullCacheRefusesSourcesAndChangesNothing) {
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.cacheBytes = 5 * blockBytes});
+  const Tokens source(33, 1);
+  const std::span<const int32_t> views[] = {source, source};
+  SourceId ids[2];
+  const Status status = decoder->encode(views, ids);
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(status.message(), "the cache is full: the memory of sources needs 6 more blocks of "
+                              "4096 bytes, and 0 of 20480 bytes are in use");
+  EXPECT_EQ(decoder->blocksInUse(), 0);
+  EXPECT_TRUE(decoder->encode({views, 1}, {ids, 1}).ok());
+}
+
+TEST(DecoderLimits, AFullCacheRefusesAStepAndChangesNothing) {
+  std::mt19937 random(1);
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.cacheBytes = 4 * blockBytes});
+  const Tokens source = randomTokens(random, 3, fixture::words);
+  const Tokens target = randomTokens(random, 20, vocabulary);
+  const SourceId id = encodeOne(*decoder, source);
+  const HypothesisId first = *decoder->start(id);
+  Recorder recorder;
+  const Extension begin{first, std::span(target).first(18)};
+  ASSERT_EQ(decoder->decode({&begin, 1}, recorder).message(), "");
+  const HypothesisId second = *decoder->fork(first);
+  const HypothesisId third = *decoder->fork(first);
+  // Two of the three would copy the last block, and one is free.
+  const Extension all[] = {
+      {first, {&target[18], 1}}, {second, {&target[18], 1}}, {third, {&target[18], 1}}};
+  const Status status = decoder->decode(all, recorder);
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(status.message(), "the cache is full: the history of hypotheses needs 2 more blocks of "
+                              "4096 bytes, and 12288 of 16384 bytes are in use");
+  EXPECT_EQ(decoder->length(first), 18);
+  EXPECT_EQ(decoder->blocksInUse(), 3);
+  decoder->release(third);
+  // The two that are left take exactly the last block.
+  ASSERT_EQ(decoder->decode({all, 2}, recorder).message(), "");
+  EXPECT_EQ(decoder->blocksInUse(), 4);
+  const std::unique_ptr<PagedDecoder> other = makeDecoder();
+  const std::vector<float> alone =
+      logitsOf(*other, source, {target.begin(), target.begin() + 19}, {19});
+  EXPECT_EQ(recorder.rows(1, 1), std::vector<float>(alone.end() - vocabulary, alone.end()));
+}
+
+TEST(DecoderLimits, RefusesMisuse) {
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
+  Recorder recorder;
+  const Tokens source(3, 1);
+  const SourceId id = encodeOne(*decoder, source);
+  const HypothesisId hypothesis = *decoder->start(id);
+  const auto messageOf = [&](std::vector<Extension> extensions) {
+    return std::string(decoder->decode(extensions, recorder).message());
+  };
+  const Tokens one{1};
+  const Tokens none;
+  const Tokens large{1, 1600};
+  const Tokens negative{-1};
+  const Tokens many(251, 1);
+  EXPECT_EQ(messageOf({{HypothesisId(7), one}}), "no hypothesis 7");
+  EXPECT_EQ(messageOf({{HypothesisId(-1), one}}), "no hypothesis -1");
+  EXPECT_EQ(messageOf({{hypothesis, one}, {hypothesis, one}}), "hypothesis 0 is extended twice");
+  EXPECT_EQ(messageOf({{hypothesis, many}}),
+            "hypothesis 0 would have 251 tokens, the model allows at most 250");
+  EXPECT_EQ(messageOf({{hypothesis, none}}),
+            "entry \"decode\": sequence 0 has 0 tokens, expected at least 1");
+  EXPECT_EQ(
+      messageOf({{hypothesis, large}}),
+      "entry \"decode\": input \"target\" has the value 1600 at position 1 (sequence 0, token "
+      "1), expected 0 to 1599");
+  EXPECT_EQ(messageOf({{hypothesis, negative}}),
+            "entry \"decode\": input \"target\" has the value -1 at position 0 (sequence 0, token "
+            "0), expected 0 to 1599");
+  EXPECT_EQ(messageOf({}), "");
+  EXPECT_EQ(decoder->length(hypothesis), 0);
+  EXPECT_EQ(decoder->length(HypothesisId(9)), 0);
+  EXPECT_EQ(decoder->start(SourceId(4)).status().message(), "no source 4");
+  EXPECT_EQ(decoder->fork(HypothesisId(4)).status().message(), "no hypothesis 4");
+  std::span<const int32_t> view = many;
+  SourceId ids[2];
+  EXPECT_EQ(decoder->encode({&view, 1}, ids).message(), "1 sources and room for 2 numbers of them");
+  EXPECT_EQ(decoder->encode({&view, 1}, {ids, 1}).message(),
+            "entry \"encode\": sequence 0 has 251 tokens, the model allows at most 200");
+  EXPECT_TRUE(decoder->encode({}, {}).ok());
+  EXPECT_EQ(messageOf({{hypothesis, one}}), "");
+}
+
+TEST(DecoderLimits, RefusesModelsThatDoNotGenerate) {
+  const auto messageFor = [](const fixture::ModelSpec &spec) {
+    const Model model = loadModel(spec, "refused.so");
+    const Result<std::unique_ptr<PagedDecoder>> decoder = PagedDecoder::create(model, {});
+    EXPECT_EQ(decoder.status().code(), StatusCode::Unsupported);
+    const std::string message(decoder.status().message());
+    return message.substr(message.find(": ") + 2);
+  };
+  fixture::ModelSpec spec = fixture::model();
+  EXPECT_EQ(messageFor(spec), "the model does not generate: it has no entry \"decode\"");
+  spec = fixture::generatingModel();
+  spec.generation.reset();
+  spec.entries[1].outputs[1].name = "scores";
+  EXPECT_EQ(messageFor(spec), "the model does not generate: entry \"decode\" has no output "
+                              "\"logits\" with a row for each token");
+  spec.entries[1].outputs[1].name = "attention";
+  spec.entries[1].outputs[0].name = "logits";
+  EXPECT_EQ(messageFor(spec), "the model does not generate: entry \"decode\" has no output "
+                              "\"logits\" with a row for each token");
+  spec = fixture::generatingModel();
+  spec.generation.reset();
+  spec.entries[1].outputs.erase(spec.entries[1].outputs.begin());
+  spec.entries[1].buffers[10] = spec.entries[1].buffers[8];
+  spec.entries[1].buffers[11].index = 0;
+  const Model quiet = loadModel(spec, "no-attention.so");
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({}, quiet);
+  const SourceId id = encodeOne(*decoder, {1, 2});
+  const Tokens one{1};
+  const Extension extension{*decoder->start(id), one};
+  Recorder recorder;
+  AttentionWeights weights;
+  const Status status = decoder->decode({&extension, 1}, recorder, &weights);
+  EXPECT_NE(status.message().find("attention weights are asked for, and entry \"decode\" has no "
+                                  "output \"attention\""),
+            std::string::npos)
+      << status.message();
+}
+
+TEST(DecoderLimits, RefusesInputsItCannotFill) {
+  fixture::ModelSpec spec = fixture::generatingModel();
+  spec.entries[0].inputs[0].optional = true;
+  const Model none = loadModel(spec, "no-input.so");
+  EXPECT_NE(
+      PagedDecoder::create(none, {}).status().message().find("entry \"encode\" needs no input"),
+      std::string::npos);
+  spec = fixture::generatingModel();
+  fixture::EntrySpec &encode = spec.entries[0];
+  encode.inputs.push_back(encode.inputs[0]);
+  encode.inputs[1].name = "types";
+  encode.inputs[1].buffer = static_cast<uint32_t>(encode.buffers.size());
+  encode.buffers.push_back(encode.buffers[0]);
+  encode.buffers.back().index = 1;
+  const Model two = loadModel(spec, "two-inputs.so");
+  EXPECT_NE(PagedDecoder::create(two, {}).status().message().find(
+                "entry \"encode\" needs the inputs \"source\" and \"types\", expected one"),
+            std::string::npos);
+}
+
+TEST(DecoderLimits, RefusesCachesThatNothingFills) {
+  fixture::ModelSpec spec = fixture::generatingModel();
+  // Another entry appends to what "decode" reads.
+  spec.entries.push_back(spec.entries[0]);
+  spec.entries[2].name = "other";
+  spec.entries[0].caches[0].name = "some";
+  spec.entries[0].caches[1].name = "more";
+  const Model model = loadModel(spec, "unfilled.so");
+  const Status status = PagedDecoder::create(model, {}).status();
+  EXPECT_NE(status.message().find("entry \"decode\" reads the cache \"cross.value\", which nothing "
+                                  "before it fills"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST(DecoderLimits, AnEntryWithCachesIsNotRunAlone) {
+  Result<Session> session = Session::create(generatingModel(), {});
+  ASSERT_TRUE(session.ok());
+  const Tokens ids{1, 2, 3};
+  const int32_t length = 3;
+  std::vector<float> values(3 * vocabulary);
+  const Input target{"target", ids};
+  const Output logits{"logits", values};
+  const Status status = session->run("decode", {&length, 1}, {&target, 1}, {&logits, 1});
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_NE(status.message().find("entry \"decode\" reads caches that the run of one entry does "
+                                  "not have: run encode and decode together, with heddle run "
+                                  "without --entry, or generate"),
+            std::string::npos)
+      << status.message();
+  // An entry that only appends is fine without.
+  const Input source{"source", ids};
+  values.resize(3 * width);
+  const Output states{"encoder", values};
+  EXPECT_EQ(session->run("encode", {&length, 1}, {&source, 1}, {&states, 1}).message(), "");
+}
+
+namespace {
+/// A hypothesis as the soak knows it.
+struct Known {
+  HypothesisId id;
+  size_t source;
+  Tokens tokens;
+};
+} // namespace
+
+TEST(DecoderLimits, ALongRandomRunGivesEveryBlockBack) {
+  std::mt19937 random(9);
+  const std::unique_ptr<PagedDecoder> decoder =
+      makeDecoder({.threads = 2, .cacheBytes = 60 * blockBytes});
+  const std::unique_ptr<PagedDecoder> oracle = makeDecoder();
+  std::vector<std::pair<SourceId, Tokens>> sources;
+  std::vector<Known> known;
+  size_t refused = 0;
+  Recorder recorder;
+  for (int call = 0; call < 3000; ++call) {
+    const uint32_t kind = random() % 8;
+    if (kind == 0 && sources.size() < 12) {
+      const Tokens source = randomTokens(random, random() % 60 + 1, fixture::words);
+      const std::span<const int32_t> view = source;
+      SourceId id{};
+      const Status status = decoder->encode({&view, 1}, {&id, 1});
+      refused += status.ok() ? 0 : 1;
+      if (status.ok()) {
+        sources.emplace_back(id, source);
+      }
+    } else if (kind == 1 && !sources.empty()) {
+      const size_t source = random() % sources.size();
+      known.push_back({*decoder->start(sources[source].first), source, {}});
+    } else if (kind == 2 && !known.empty()) {
+      const Known original = known[random() % known.size()];
+      known.push_back({*decoder->fork(original.id), original.source, original.tokens});
+    } else if (kind == 3 && !known.empty()) {
+      const size_t at = random() % known.size();
+      decoder->release(known[at].id);
+      known.erase(known.begin() + static_cast<std::ptrdiff_t>(at));
+    } else if (kind == 4 && random() % 8 == 0 && !sources.empty()) {
+      const size_t last = sources.size() - 1;
+      for (size_t i = known.size(); i-- > 0;) {
+        if (known[i].source == last) {
+          decoder->release(known[i].id);
+          known.erase(known.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+      }
+      decoder->release(sources[last].first);
+      sources.pop_back();
+    } else {
+      std::deque<Tokens> added;
+      std::vector<Extension> extensions;
+      std::vector<size_t> chosen;
+      for (size_t i = 0; i < known.size(); ++i) {
+        const size_t count = random() % 10 == 0 ? random() % 20 + 1 : 1;
+        if (random() % 3 != 0 && known[i].tokens.size() + count <= fixture::longestTarget) {
+          added.push_back(randomTokens(random, count, vocabulary));
+          extensions.push_back({known[i].id, added.back()});
+          chosen.push_back(i);
+        }
+      }
+      const Status status = decoder->decode(extensions, recorder);
+      refused += status.ok() ? 0 : 1;
+      ASSERT_TRUE(status.ok() || status.code() == StatusCode::ResourceExhausted);
+      for (size_t i = 0; status.ok() && i < chosen.size(); ++i) {
+        Tokens &tokens = known[chosen[i]].tokens;
+        tokens.insert(tokens.end(), added[i].begin(), added[i].end());
+      }
+      if (status.ok() && !chosen.empty() && call % 20 == 0) {
+        const Known &last = known[chosen.back()];
+        const std::vector<float> alone =
+            logitsOf(*oracle, sources[last.source].second, last.tokens, {last.tokens.size()});
+        ASSERT_EQ(std::vector<float>(recorder.logits.end() - vocabulary, recorder.logits.end()),
+                  std::vector<float>(alone.end() - vocabulary, alone.end()));
+      }
+    }
+    for (const Known &each : known) {
+      ASSERT_EQ(decoder->length(each.id), static_cast<int64_t>(each.tokens.size()));
+    }
+    // Room again, so that the run goes on.
+    while (known.size() > 24) {
+      decoder->release(known.back().id);
+      known.pop_back();
+    }
+  }
+  EXPECT_GT(refused, 0u);
+  for (const Known &each : known) {
+    decoder->release(each.id);
+  }
+  for (const auto &[id, tokens] : sources) {
+    decoder->release(id);
+  }
+  EXPECT_EQ(decoder->blocksInUse(), 0);
+}

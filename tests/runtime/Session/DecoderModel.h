@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The generating test model, loaded.
+#ifndef HEDDLE_TESTS_RUNTIME_SESSION_DECODERMODEL_H
+#define HEDDLE_TESTS_RUNTIME_SESSION_DECODERMODEL_H
+
+#include "tests/runtime/Artifact/FixtureModel.h"
+#include "tests/runtime/Session/DecodedLogits.h"
+
+#include <memory>
+#include <string>
+
+namespace heddle {
+
+/// Writes a model and loads it.
+inline Model loadModel(const fixture::ModelSpec &spec, const std::string &name) {
+  const std::string path = fixture::temporaryPath(name);
+  EXPECT_EQ(fixture::write(spec, path).message(), "");
+  Result<Model> model = Model::load(path);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return *std::move(model);
+}
+
+inline Model generatingModel() {
+  static const Model model = loadModel(fixture::generatingModel(), "generating.so");
+  return model;
+}
+
+inline std::unique_ptr<PagedDecoder> makeDecoder(const SessionOptions &options = {},
+                                                 const Model &model = generatingModel()) {
+  Result<std::unique_ptr<PagedDecoder>> decoder = PagedDecoder::create(model, options);
+  EXPECT_EQ(decoder.status().message(), "");
+  return *std::move(decoder);
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_RUNTIME_SESSION_DECODERMODEL_H

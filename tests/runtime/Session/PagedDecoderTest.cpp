@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Decoding of the test model against a plain computation, and the same bits for every division of
+/// the work.
+#include "tests/runtime/Session/DecoderModel.h"
+
+#include <cmath>
+
+using namespace heddle;
+using fixture::vocabulary;
+using fixture::width;
+
+namespace {
+using Row = std::vector<double>;
+} // namespace
+
+/// Row `index` of a parameter of the model.
+static Row parameterRow(size_t parameter, int64_t index, int64_t columns) {
+  static const fixture::ModelSpec spec = fixture::generatingModel();
+  const std::vector<float> &values = spec.parameters[parameter].values;
+  return {values.begin() + index * columns, values.begin() + (index + 1) * columns};
+}
+
+static std::vector<Row> embed(size_t parameter, const Tokens &tokens) {
+  std::vector<Row> rows;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    rows.push_back(parameterRow(parameter, tokens[i], width));
+    for (double &value : rows.back()) {
+      value *= 1 + static_cast<double>(i) / 100;
+    }
+  }
+  return rows;
+}
+
+/// The row that a query sees in the first `seen` of these rows.
+static Row attend(const Row &query, const std::vector<Row> &rows, size_t seen) {
+  Row result(width);
+  constexpr int head = width / fixture::heads;
+  for (int first = 0; first < width; first += head) {
+    double total = 0;
+    for (size_t p = 0; p < seen; ++p) {
+      double sum = 0;
+      for (int c = first; c < first + head; ++c) {
+        sum += query[c] * rows[p][c];
+      }
+      const double weight = 1 / (1 + sum * sum);
+      total += weight;
+      for (int c = first; c < first + head; ++c) {
+        result[c] += weight * rows[p][c];
+      }
+    }
+    for (int c = first; c < first + head; ++c) {
+      result[c] /= total;
+    }
+  }
+  return result;
+}
+
+TEST(PagedDecoder, AgreesWithAPlainComputation) {
+  std::mt19937 random(1);
+  const Tokens source = randomTokens(random, 37, fixture::words);
+  const Tokens target = randomTokens(random, 35, vocabulary);
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
+  const std::vector<float> logits = logitsOf(*decoder, source, target, {35});
+  const std::vector<Row> memory = embed(0, source);
+  const std::vector<Row> rows = embed(1, target);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const Row state = attend(attend(rows[r], rows, r + 1), memory, memory.size());
+    Row expected(vocabulary);
+    for (int64_t k = 0; k < width; ++k) {
+      const Row weights = parameterRow(2, k, vocabulary);
+      for (size_t c = 0; c < vocabulary; ++c) {
+        expected[c] += state[static_cast<size_t>(k)] * weights[c];
+      }
+    }
+    for (size_t c = 0; c < vocabulary; ++c) {
+      ASSERT_NEAR(logits[r * vocabulary + c], expected[c], 1e-5) << r << ' ' << c;
+    }
+  }
+  EXPECT_EQ(decoder->vocabulary(), vocabulary);
+  EXPECT_EQ(decoder->longestSource(), fixture::longestSource);
+  EXPECT_EQ(decoder->longestTarget(), fixture::longestTarget);
+  EXPECT_EQ(decoder->historyBytesPerPosition(), 2u * width * sizeof(float));
+  EXPECT_EQ(decoder->memoryBytesPerPosition(), 2u * width * sizeof(float));
+}
+
+TEST(PagedDecoder, StepsPrefillAndAnyChunkingGiveTheSameBits) {
+  std::mt19937 random(2);
+  const Tokens source = randomTokens(random, 50, fixture::words);
+  const Tokens target = randomTokens(random, 70, vocabulary);
+  const std::unique_ptr<PagedDecoder> one = makeDecoder();
+  const std::vector<float> whole = logitsOf(*one, source, target, {70});
+  for (const int threads : {1, 2, 3}) {
+    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads});
+    EXPECT_EQ(logitsOf(*decoder, source, target, {70}), whole) << threads;
+    EXPECT_EQ(logitsOf(*decoder, source, target, std::vector<size_t>(70, 1)), whole) << threads;
+    for (int trial = 0; trial < 5; ++trial) {
+      std::vector<size_t> pieces;
+      for (size_t left = 70; left > 0; left -= pieces.back()) {
+        pieces.push_back(random() % std::min<size_t>(left, 33) + 1);
+      }
+      EXPECT_EQ(logitsOf(*decoder, source, target, pieces), whole) << threads;
+    }
+    EXPECT_EQ(decoder->blocksInUse(), 0);
+  }
+}
+
+TEST(PagedDecoder, ABatchGivesTheSameBitsAsEachAlone) {
+  std::mt19937 random(3);
+  for (const int threads : {1, 2}) {
+    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads});
+    std::vector<Tokens> sources;
+    std::vector<Tokens> targets;
+    std::vector<std::span<const int32_t>> views;
+    for (int i = 0; i < 60; ++i) {
+      sources.push_back(randomTokens(random, random() % 40 + 1, fixture::words));
+      targets.push_back(randomTokens(random, random() % 20 + 1, vocabulary));
+    }
+    views.assign(sources.begin(), sources.end());
+    std::vector<SourceId> ids(views.size());
+    ASSERT_EQ(decoder->encode(views, ids).message(), "");
+    std::vector<Extension> extensions;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      extensions.push_back({*decoder->start(ids[i]), targets[i]});
+    }
+    Recorder together;
+    ASSERT_EQ(decoder->decode(extensions, together).message(), "");
+    EXPECT_EQ(together.threads, threads);
+    int64_t row = 0;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto count = static_cast<int64_t>(targets[i].size());
+      EXPECT_EQ(together.rows(row, count),
+                logitsOf(*decoder, sources[i], targets[i], {targets[i].size()}));
+      row += count;
+      decoder->release(extensions[i].hypothesis);
+      decoder->release(ids[i]);
+    }
+    EXPECT_EQ(decoder->blocksInUse(), 0);
+  }
+}
+
+TEST(PagedDecoder, ForksShareBlocksAndGoTheirOwnWays) {
+  std::mt19937 random(4);
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
+  const Tokens source = randomTokens(random, 20, fixture::words);
+  const Tokens prefix = randomTokens(random, 18, vocabulary);
+  const SourceId id = encodeOne(*decoder, source);
+  const HypothesisId first = *decoder->start(id);
+  Recorder recorder;
+  const Extension begin{first, prefix};
+  ASSERT_EQ(decoder->decode({&begin, 1}, recorder).message(), "");
+  EXPECT_EQ(decoder->blocksInUse(), 2 + 2);
+  std::vector<HypothesisId> beam{first, *decoder->fork(first), *decoder->fork(first)};
+  EXPECT_EQ(decoder->blocksInUse(), 2 + 2);
+  const Tokens next{5, 6, 7};
+  std::vector<Extension> extensions;
+  for (size_t i = 0; i < beam.size(); ++i) {
+    EXPECT_EQ(decoder->length(beam[i]), 18);
+    extensions.push_back({beam[i], {&next[i], 1}});
+  }
+  ASSERT_EQ(decoder->decode(extensions, recorder).message(), "");
+  // The two forks have copied the last block; the last of the three kept it.
+  EXPECT_EQ(decoder->blocksInUse(), 2 + 2 + 2);
+  for (size_t i = 0; i < beam.size(); ++i) {
+    Tokens target = prefix;
+    target.push_back(next[i]);
+    const std::vector<float> alone = logitsOf(*decoder, source, target, {19});
+    EXPECT_EQ(recorder.rows(static_cast<int64_t>(i), 1),
+              std::vector<float>(alone.end() - vocabulary, alone.end()));
+    decoder->release(beam[i]);
+  }
+  decoder->release(id);
+  EXPECT_EQ(decoder->blocksInUse(), 0);
+}
+
+/// The weight a row gives to a position, by the second head's columns too.
+static std::vector<float> attentionOf(PagedDecoder &decoder, const Tokens &source,
+                                      const Tokens &target, AttentionWeights &weights,
+                                      Recorder &recorder) {
+  const SourceId id = encodeOne(decoder, source);
+  const HypothesisId hypothesis = *decoder.start(id);
+  const Extension extension{hypothesis, target};
+  EXPECT_EQ(decoder.decode({&extension, 1}, recorder, &weights).message(), "");
+  decoder.release(hypothesis);
+  decoder.release(id);
+  return weights.values;
+}
+
+TEST(PagedDecoder, GivesAttentionWeights) {
+  std::mt19937 random(5);
+  const Tokens longer = randomTokens(random, 21, fixture::words);
+  const Tokens shorter = randomTokens(random, 4, fixture::words);
+  const Tokens target = randomTokens(random, 30, vocabulary);
+  for (const int threads : {1, 2}) {
+    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads});
+    AttentionWeights alone;
+    Recorder recorder;
+    const std::vector<float> values = attentionOf(*decoder, longer, target, alone, recorder);
+    EXPECT_EQ(alone.heads, fixture::heads);
+    EXPECT_EQ(alone.pitch, 21);
+    ASSERT_EQ(values.size(), 30u * 2 * 21);
+    EXPECT_EQ(recorder.logits, logitsOf(*decoder, longer, target, {30}));
+    const std::vector<float> other = attentionOf(*decoder, shorter, target, alone, recorder);
+    EXPECT_EQ(alone.pitch, 4);
+    // Together, rows of the shorter source end in zeros.
+    const std::vector<SourceId> ids{encodeOne(*decoder, shorter), encodeOne(*decoder, longer)};
+    const Extension extensions[] = {{*decoder->start(ids[0]), target},
+                                    {*decoder->start(ids[1]), target}};
+    AttentionWeights both;
+    ASSERT_EQ(decoder->decode(extensions, recorder, &both).message(), "");
+    ASSERT_EQ(both.values.size(), 60u * 2 * 21);
+    for (size_t r = 0; r < 60; ++r) {
+      for (size_t p = 0; p < 21; ++p) {
+        const float found = both.values[r * 21 + p];
+        EXPECT_EQ(found, p < 4 ? other[r * 4 + p] : 0.0f);
+        EXPECT_EQ(both.values[(r + 60) * 21 + p], values[r * 21 + p]);
+      }
+    }
+  }
+}
+
+TEST(PagedDecoder, HandsOutLogitsThatAreNotComputedLast) {
+  fixture::ModelSpec spec = fixture::generatingModel();
+  std::swap(spec.entries[1].dispatches[4], spec.entries[1].dispatches[5]);
+  std::swap(spec.entries[1].dispatches[5], spec.entries[1].dispatches[6]);
+  ASSERT_EQ(spec.entries[1].dispatches[5].name, "projection");
+  const Model model = loadModel(spec, "attention-last.so");
+  std::mt19937 random(6);
+  const Tokens source = randomTokens(random, 9, fixture::words);
+  const Tokens target = randomTokens(random, 40, vocabulary);
+  for (const int threads : {1, 2}) {
+    const std::unique_ptr<PagedDecoder> usual = makeDecoder();
+    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads}, model);
+    AttentionWeights weights;
+    AttentionWeights expected;
+    Recorder recorder;
+    Recorder expectedLogits;
+    EXPECT_EQ(attentionOf(*decoder, source, target, weights, recorder),
+              attentionOf(*usual, source, target, expected, expectedLogits));
+    EXPECT_EQ(recorder.logits, expectedLogits.logits);
+  }
+}
+
+TEST(PagedDecoder, DoesNotComputeChunksThatAreNotWanted) {
+  std::mt19937 random(7);
+  const Tokens source = randomTokens(random, 9, fixture::words);
+  const Tokens target = randomTokens(random, 20, vocabulary);
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
+  const SourceId id = encodeOne(*decoder, source);
+  const Extension extension{*decoder->start(id), target};
+  Recorder recorder;
+  recorder.unwanted = 1;
+  ASSERT_EQ(decoder->decode({&extension, 1}, recorder).message(), "");
+  const std::vector<float> all = logitsOf(*decoder, source, target, {20});
+  for (size_t i = 0; i < all.size(); ++i) {
+    const size_t token = i % vocabulary;
+    const bool wanted = token / logitsChunk != 1;
+    ASSERT_EQ(recorder.logits[i], wanted ? all[i] : -1.0f);
+  }
+}
+
+TEST(PagedDecoder, EncodeAlsoGivesOutputs) {
+  std::mt19937 random(8);
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = 2});
+  const Tokens source = randomTokens(random, 30, fixture::words);
+  const std::span<const int32_t> view = source;
+  SourceId id{};
+  std::vector<float> states(source.size() * width);
+  const Output output{"encoder", states};
+  ASSERT_EQ(decoder->encode({&view, 1}, {&id, 1}, {&output, 1}).message(), "");
+  const std::vector<Row> expected = embed(0, source);
+  for (size_t i = 0; i < states.size(); ++i) {
+    EXPECT_NEAR(states[i], expected[i / width][i % width], 1e-6);
+  }
+}
