@@ -61,11 +61,25 @@ struct PortInfo {
   bool optional = false;
 };
 
+/// A cache that an entry reads: what it, or another entry, has computed of positions before.
+struct CacheInfo {
+  /// The caches of one name in all entries are one.
+  std::string name;
+  /// Floats of one position.
+  int64_t width = 0;
+  /// Whether this entry appends its rows to it.
+  bool written = false;
+  /// Blocks of positions lie [width][positions], as attention reads keys; else [positions][width].
+  bool transposed = false;
+};
+
 /// One function of a model: "encode", "embed", ...
 struct EntryInfo {
   std::string name;
   std::vector<PortInfo> inputs;
   std::vector<PortInfo> outputs;
+  /// An entry that reads caches is run by a decoder, not by Session::run.
+  std::vector<CacheInfo> caches;
   /// The longest sequence, in tokens; 0: any.
   int64_t maxLength = 0;
   /// Bytes of working memory a batch needs: perToken * tokens + perSequence * sequences +
@@ -153,6 +167,8 @@ public:
 
 private:
   friend class Session;
+  friend class Generator;
+  friend class PagedDecoder;
   struct HEDDLE_LOCAL State;
   explicit Model(std::shared_ptr<const State> state);
   std::shared_ptr<const State> state;
@@ -176,6 +192,9 @@ struct SessionOptions {
   /// size that keeps its activations in the second-level cache.
   int64_t chunkTokens = 0;
   Schedule schedule = Schedule::Automatic;
+  /// Bytes that the caches of generation may take. Memory is used only as they fill; a call that
+  /// would need more is refused with ResourceExhausted and changes nothing.
+  uint64_t cacheBytes = uint64_t(1) << 30;
   /// Accumulates the time of every dispatch (Session::profile); costs two clock reads each.
   bool profile = false;
 };

@@ -39,6 +39,8 @@ enum heddle_status_code {
 typedef struct heddle_error heddle_error;
 typedef struct heddle_model heddle_model;
 typedef struct heddle_session heddle_session;
+typedef struct heddle_generator heddle_generator;
+typedef struct heddle_generation heddle_generation;
 
 /* --- Errors ---------------------------------------------------------------------------------- */
 
@@ -160,6 +162,111 @@ HEDDLE_API heddle_error *heddle_session_embedding_width(const heddle_session *se
 HEDDLE_API heddle_error *heddle_session_embed(heddle_session *session, const char *const *texts,
                                               const size_t *text_lengths, int64_t count,
                                               float *embeddings, int64_t capacity);
+
+/* --- Generation ------------------------------------------------------------------------------ */
+
+/* Start from HEDDLE_GENERATOR_OPTIONS_INIT. */
+typedef struct heddle_generator_options {
+  size_t struct_size;
+  int32_t threads;
+  /* Source tokens, once for each hypothesis, in the running batch at most. */
+  int64_t batch_tokens;
+  /* Bytes of keys and values at most. */
+  uint64_t cache_bytes;
+} heddle_generator_options;
+#define HEDDLE_GENERATOR_OPTIONS_INIT                                                              \
+  {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30}
+
+/* What a number of heddle_generation_options is that was not set. */
+#define HEDDLE_UNSET INT32_MIN
+#define HEDDLE_UNSET_NUMBER (-3.4e38F)
+
+/* How to search. What is not set is as the model says, or, when it was made for other rules, as
+ * the rules say: docs/generation.md. Start from HEDDLE_GENERATION_OPTIONS_INIT. */
+typedef struct heddle_generation_options {
+  size_t struct_size;
+  /* "paper", "transformers" or "ctranslate2"; NULL: the model's. */
+  const char *rules;
+  int32_t beam;
+  int32_t nbest;
+  float length_penalty;
+  float coverage_penalty;
+  int32_t no_repeat_ngram;
+  float repetition_penalty;
+  int32_t min_length;
+  int32_t max_length;
+  /* 0, 1, or HEDDLE_UNSET. */
+  int32_t early_stopping;
+  /* Not 0: draw every token. top_k 0: of all. */
+  int32_t sample;
+  float temperature;
+  int32_t top_k;
+  float top_p;
+  uint64_t seed;
+  /* Not 0: the nbest best first tokens after the prefix, each with its best rest. */
+  int32_t alternatives;
+} heddle_generation_options;
+#define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
+  {sizeof(heddle_generation_options),                                                              \
+   NULL,                                                                                           \
+   HEDDLE_UNSET,                                                                                   \
+   1,                                                                                              \
+   HEDDLE_UNSET_NUMBER,                                                                            \
+   0.0F,                                                                                           \
+   HEDDLE_UNSET,                                                                                   \
+   HEDDLE_UNSET_NUMBER,                                                                            \
+   HEDDLE_UNSET,                                                                                   \
+   HEDDLE_UNSET,                                                                                   \
+   HEDDLE_UNSET,                                                                                   \
+   0,                                                                                              \
+   1.0F,                                                                                           \
+   0,                                                                                              \
+   1.0F,                                                                                           \
+   0,                                                                                              \
+   0}
+
+/* `options` may be NULL. The caller frees *generator, which belongs to one thread at a time. */
+HEDDLE_API heddle_error *heddle_generator_create(const heddle_model *model,
+                                                 const heddle_generator_options *options,
+                                                 heddle_generator **generator);
+/* NULL is fine. */
+HEDDLE_API void heddle_generator_free(heddle_generator *generator);
+
+/* Queues a sentence of source_count > 0 ids, whose texts begin with the ids of the prefix; it joins
+ * the running batch as soon as there is room. *id is its number, never used again. `options` may
+ * be NULL. */
+HEDDLE_API heddle_error *heddle_generator_add(heddle_generator *generator, const int32_t *source,
+                                              int64_t source_count, const int32_t *prefix,
+                                              int64_t prefix_count,
+                                              const heddle_generation_options *options,
+                                              int64_t *id);
+/* Generates one token of every sentence of the batch. */
+HEDDLE_API heddle_error *heddle_generator_step(heddle_generator *generator);
+/* Forgets a sentence that waits or runs; HEDDLE_STATUS_NotFound for any other. */
+HEDDLE_API heddle_error *heddle_generator_remove(heddle_generator *generator, int64_t id);
+/* Not 0 when nothing waits and nothing runs; there may still be results to take. */
+HEDDLE_API int32_t heddle_generator_idle(const heddle_generator *generator);
+
+/* The next finished sentence, or NULL when there is none now. The caller frees it. */
+HEDDLE_API heddle_generation *heddle_generator_take(heddle_generator *generator);
+/* NULL is fine. */
+HEDDLE_API void heddle_generation_free(heddle_generation *generation);
+/* The number heddle_generator_add gave it. */
+HEDDLE_API int64_t heddle_generation_id(const heddle_generation *generation);
+/* What went wrong with this sentence alone, or NULL. The caller frees it. */
+HEDDLE_API heddle_error *heddle_generation_error(const heddle_generation *generation);
+/* The number of its texts, best first. */
+HEDDLE_API int64_t heddle_generation_count(const heddle_generation *generation);
+/* The tokens of one of them, which belong to the generation, and its score. NULL where there is
+ * none. `count` and `score` may be NULL. */
+HEDDLE_API const int32_t *heddle_generation_tokens(const heddle_generation *generation,
+                                                   int64_t index, int64_t *count, double *score);
+
+/* The text of ids, in UTF-8 and zero-terminated, to text[0 .. *length]. When `capacity` is not
+ * above *length the answer is HEDDLE_STATUS_OutOfRange. */
+HEDDLE_API heddle_error *heddle_generator_decode(const heddle_generator *generator,
+                                                 const int32_t *tokens, int64_t count, char *text,
+                                                 size_t capacity, size_t *length);
 
 #ifdef __cplusplus
 }

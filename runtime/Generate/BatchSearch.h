@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Many searches over one decoder: sentences wait until there is room, join, take a step together
+/// and leave one by one. What a sentence comes to does not depend on the others.
+#ifndef HEDDLE_RUNTIME_GENERATE_BATCHSEARCH_H
+#define HEDDLE_RUNTIME_GENERATE_BATCHSEARCH_H
+
+#include "heddle/Generation.h"
+#include "runtime/Generate/BeamSearch.h"
+#include "runtime/Generate/Candidates.h"
+#include "runtime/Generate/Settings.h"
+#include "runtime/Session/Decoder.h"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace heddle {
+
+/// Continuous batching. Refers to the decoder; what it holds there is released at the latest by the
+/// destructor.
+class BatchSearch {
+public:
+  /// `batchTokens` bounds the source tokens of the batch, each counted once for every hypothesis.
+  BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
+              int64_t batchTokens);
+  BatchSearch(const BatchSearch &) = delete;
+  BatchSearch &operator=(const BatchSearch &) = delete;
+  ~BatchSearch();
+
+  /// As the functions of the same name of Generator.
+  Result<int64_t> add(GenerationRequest request);
+  Result<std::vector<GenerationResult>> step();
+  Status remove(int64_t id);
+  bool idle() const { return queue.empty() && batch.empty() && results.empty(); }
+  int64_t waiting() const { return static_cast<int64_t>(queue.size()); }
+  int64_t running() const { return static_cast<int64_t>(batch.size()); }
+
+private:
+  /// A search, and its hypotheses in the decoder.
+  struct Running {
+    BeamSearch search;
+    std::vector<HypothesisId> hypotheses;
+    // Of the current step: the row of each hypothesis.
+    std::vector<int64_t> rows = {};
+  };
+  struct Sentence {
+    int64_t id = 0;
+    std::vector<int32_t> source;
+    Settings settings;
+    std::optional<SourceId> encoded = std::nullopt;
+    std::vector<Running> searches = {};
+    std::vector<Hypothesis> found = {};
+
+    int64_t cost() const;
+  };
+  using SentencePointer = std::unique_ptr<Sentence>;
+
+  Status admit();
+  Status join(std::span<SentencePointer> sentences);
+  Status startSearches(Sentence &sentence);
+  void leave(Sentence &sentence);
+  void fail(Sentence &sentence, const Status &status);
+  void makeRoom(size_t index, bool alone, const Status &status);
+  Status decode();
+  void buildStep();
+  Status advance(Sentence &sentence);
+  Status advanceSearch(Sentence &sentence, Running &running);
+  Status followBeams(Running &running);
+  void complete(Sentence &sentence);
+
+  Decoder &decoder;
+  const GenerationDefaults defaults;
+  const GenerationLimits limits;
+  const int64_t batchTokens;
+  int64_t nextId = 0;
+  std::deque<SentencePointer> queue;
+  std::vector<SentencePointer> batch;
+  // Delivered by the next step that succeeds.
+  std::vector<GenerationResult> results;
+  // The cache was full: nobody joins before somebody has left.
+  bool full = false;
+  // Of one step, kept for their memory.
+  Candidates candidates;
+  std::vector<Extension> extensions;
+  std::vector<RowQuery> queries;
+  std::vector<std::vector<int32_t>> beginnings;
+  AttentionWeights attention;
+  bool wantsAttention = false;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_GENERATE_BATCHSEARCH_H

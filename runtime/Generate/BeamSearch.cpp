@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One step of a search: candidates of all hypotheses in order, those that finish, those that go
+/// on, and whether that was the last step.
+#include "runtime/Generate/BeamSearch.h"
+
+#include "runtime/Generate/Sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace heddle {
+
+void insertByScore(std::vector<Hypothesis> &list, Hypothesis hypothesis) {
+  const auto place = std::upper_bound(
+      list.begin(), list.end(), hypothesis,
+      [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
+  list.insert(place, std::move(hypothesis));
+}
+
+BeamSearch::BeamSearch(const Settings &settings, uint64_t stream)
+    : settings(settings), rules(*settings.rules), stream(stream),
+      width(static_cast<size_t>(settings.alternatives ? settings.nbest : settings.beam)),
+      expanding(settings.alternatives) {
+  alive.push_back({.tokens = settings.prefix});
+}
+
+BeamSearch::BeamSearch(const BeamSearch &other, size_t beam)
+    : settings(other.settings), rules(other.rules), stream(other.stream),
+      width(static_cast<size_t>(other.settings.beam)), branch(true), generated(other.generated),
+      sourceLength(other.sourceLength) {
+  alive.push_back(other.alive[beam]);
+  alive.front().parent = 0;
+}
+
+std::vector<Hypothesis> BeamSearch::takeFinished() {
+  if (branch && found.size() > 1) {
+    found.resize(1);
+  }
+  return std::move(found);
+}
+
+/// The token that must come now; -1: any.
+int32_t BeamSearch::forcedToken() const {
+  if (generated == 0 && settings.forcedFirst >= 0) {
+    return settings.forcedFirst;
+  }
+  return generated + 1 == settings.maxLength ? settings.forcedLast : -1;
+}
+
+/// Enough that `width` of them do not end.
+int64_t BeamSearch::candidatesWanted() const {
+  if (greedy() || expanding) {
+    return static_cast<int64_t>(width);
+  }
+  return static_cast<int64_t>(width * (1 + settings.end.size()));
+}
+
+/// Tokens that would complete a group of tokens that is there already.
+void BeamSearch::banRepeatedNgrams(const Beam &beam, std::vector<int32_t> &banned) const {
+  std::vector<int32_t> history;
+  if (rules.historyHasStart) {
+    history = settings.start;
+  }
+  history.insert(history.end(), beam.tokens.begin(), beam.tokens.end());
+  const auto size = static_cast<size_t>(settings.noRepeatNgram);
+  if (history.size() < size) {
+    return;
+  }
+  const auto begin = history.end() - static_cast<std::ptrdiff_t>(size - 1);
+  for (auto group = history.begin(); group + static_cast<std::ptrdiff_t>(size) <= history.end();
+       ++group) {
+    const auto last = group + static_cast<std::ptrdiff_t>(size - 1);
+    if (std::equal(group, last, begin)) {
+      banned.push_back(*last);
+    }
+  }
+}
+
+static void sortOnce(std::vector<int32_t> &tokens) {
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+}
+
+void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
+  query = RowQuery();
+  if (forcedToken() >= 0) {
+    return;
+  }
+  lists.resize(std::max(lists.size(), alive.size()));
+  Lists &own = lists[beam];
+  own.penalized.clear();
+  own.banned.clear();
+  if (settings.repetitionPenalty != 1) {
+    if (rules.historyHasStart) {
+      own.penalized = settings.start;
+    }
+    const std::vector<int32_t> &tokens = alive[beam].tokens;
+    own.penalized.insert(own.penalized.end(), tokens.begin(), tokens.end());
+    sortOnce(own.penalized);
+  }
+  if (settings.noRepeatNgram > 0) {
+    banRepeatedNgrams(alive[beam], own.banned);
+  }
+  if (generated < settings.minLength) {
+    own.banned.insert(own.banned.end(), settings.end.begin(), settings.end.end());
+  }
+  sortOnce(own.banned);
+  query.whole = settings.sample && settings.topK == 0;
+  query.candidates = settings.sample ? settings.topK : candidatesWanted();
+  query.adjustsAfterSoftmax = rules.penaltiesAfterSoftmax && !greedy();
+  query.penalty = settings.repetitionPenalty;
+  query.penalized = own.penalized;
+  query.banned = own.banned;
+  query.alsoBanned = settings.suppressed;
+  query.shortlist = settings.shortlist;
+}
+
+/// Draws the continuation of the only hypothesis.
+Status BeamSearch::draw(Candidates &candidates, int64_t row) {
+  if (settings.topK > 0) {
+    HEDDLE_TRY(candidates.collect(row, best));
+  } else {
+    HEDDLE_ASSIGN(const double normalizer, candidates.normalizer(row));
+    const std::span<const float> logits = candidates.whole(row);
+    best.clear();
+    for (size_t token = 0; token < logits.size(); ++token) {
+      if (logits[token] >= std::numeric_limits<float>::lowest()) {
+        best.push_back(
+            {static_cast<double>(logits[token]) - normalizer, static_cast<int32_t>(token)});
+      }
+    }
+  }
+  if (!best.empty()) {
+    const double uniform =
+        uniformNumber(settings.seed, stream, static_cast<uint64_t>(generated));
+    const ScoredToken drawn =
+        drawToken(best, static_cast<double>(settings.temperature),
+                  static_cast<double>(settings.topP), uniform);
+    continuations.push_back({0, drawn.token, alive.front().sum + drawn.score, drawn.score});
+  }
+  return {};
+}
+
+/// The best continuations of all hypotheses, in order: equal ones by hypothesis, then token.
+Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows) {
+  continuations.clear();
+  const int32_t forced = forcedToken();
+  if (forced < 0 && settings.sample) {
+    return draw(candidates, rows.front());
+  }
+  for (size_t beam = 0; beam < alive.size(); ++beam) {
+    if (forced >= 0) {
+      continuations.push_back({beam, forced, alive[beam].sum, 0});
+      continue;
+    }
+    HEDDLE_TRY(candidates.collect(rows[beam], best));
+    for (const ScoredToken &token : best) {
+      continuations.push_back({beam, token.token, alive[beam].sum + token.score, token.score});
+    }
+  }
+  std::sort(continuations.begin(), continuations.end(),
+            [](const Continuation &a, const Continuation &b) {
+              return a.sum != b.sum ? a.sum > b.sum
+                                    : std::pair(a.parent, a.token) < std::pair(b.parent, b.token);
+            });
+  continuations.resize(
+      std::min(continuations.size(), static_cast<size_t>(candidatesWanted())));
+  return {};
+}
+
+/// Reduces the attention of this step to what is kept of it.
+void BeamSearch::lookAt(std::span<const int64_t> rows, const StepAttention &attention) {
+  sourceLength = static_cast<size_t>(attention.sourceLength);
+  looked.assign(alive.size() * sourceLength, 0);
+  covered.assign(alive.size() * sourceLength, 0);
+  const AttentionWeights &weights = *attention.weights;
+  for (size_t beam = 0; beam < alive.size(); ++beam) {
+    const float *const heads = weights.values.data() + rows[beam] * weights.heads * weights.pitch;
+    for (size_t position = 0; position < sourceLength; ++position) {
+      float sum = 0;
+      for (int64_t head = 0; head < weights.heads; ++head) {
+        sum += heads[head * weights.pitch + static_cast<int64_t>(position)];
+      }
+      const float mean = sum / static_cast<float>(weights.heads);
+      looked[beam * sourceLength + position] = mean;
+      covered[beam * sourceLength + position] = rules.firstHeadCovers ? heads[position] : mean;
+    }
+  }
+}
+
+Beam BeamSearch::extended(const Continuation &candidate) const {
+  const Beam &parent = alive[candidate.parent];
+  Beam beam{candidate.parent, candidate.sum, parent.tokens, parent.tokenScores, parent.attention,
+            parent.coverage};
+  beam.tokens.push_back(candidate.token);
+  if (settings.tokenScores) {
+    beam.tokenScores.push_back(static_cast<float>(candidate.score));
+  }
+  if (settings.attention) {
+    const auto begin =
+        looked.begin() + static_cast<std::ptrdiff_t>(candidate.parent * sourceLength);
+    beam.attention.insert(beam.attention.end(), begin,
+                          begin + static_cast<std::ptrdiff_t>(sourceLength));
+  }
+  if (settings.coveragePenalty != 0) {
+    beam.coverage.resize(sourceLength);
+    for (size_t position = 0; position < sourceLength; ++position) {
+      beam.coverage[position] += covered[candidate.parent * sourceLength + position];
+    }
+  }
+  return beam;
+}
+
+/// Adds to what was found, of which as many are kept as the search is wide.
+void BeamSearch::record(const Beam &beam, double sum, int64_t length) {
+  double score = settings.normalized(sum, length);
+  if (settings.coveragePenalty != 0) {
+    double coverage = 0;
+    for (const float received : beam.coverage) {
+      const float bounded = std::clamp(received, std::numeric_limits<float>::min(), 1.0F);
+      coverage += std::log(static_cast<double>(bounded));
+    }
+    score += settings.coveragePenalty * coverage;
+  }
+  ++recorded;
+  insertByScore(found, {beam.tokens, score, beam.tokenScores, beam.attention});
+  if (found.size() > width) {
+    found.pop_back();
+  }
+}
+
+void BeamSearch::finish(const Continuation &candidate) {
+  Beam beam = extended(candidate);
+  if (!rules.keepsEnd && settings.isEnd(candidate.token)) {
+    beam.tokens.pop_back();
+  }
+  record(beam, candidate.sum, generated + 1);
+}
+
+void BeamSearch::goOn(const Continuation &candidate) {
+  if (next.size() < width) {
+    next.push_back(extended(candidate));
+  }
+}
+
+/// Sends every candidate its way.
+void BeamSearch::decide(bool last) {
+  // The next one outside the beam, for rules where it takes the place of one that finished.
+  size_t spare = width;
+  const auto ends = [&](size_t i) { return settings.isEnd(continuations[i].token); };
+  const size_t considered =
+      rules.refillsPlaces ? std::min(width, continuations.size()) : continuations.size();
+  for (size_t i = 0; i < considered; ++i) {
+    const bool stops = ends(i) || (last && rules.maximumFinishes);
+    if (!stops) {
+      goOn(continuations[i]);
+      continue;
+    }
+    if (i < width || !rules.onlyBeamFinishes) {
+      bestEnded = bestEnded || i == 0;
+      finish(continuations[i]);
+    }
+    if (rules.refillsPlaces && !last) {
+      while (spare < continuations.size() && ends(spare)) {
+        ++spare;
+      }
+      if (spare < continuations.size()) {
+        goOn(continuations[spare++]);
+      }
+    }
+  }
+}
+
+/// Whether the search may end after a step, by its rules.
+bool BeamSearch::mayStop(bool last) const {
+  if (last || next.empty()) {
+    return true;
+  }
+  if (greedy()) {
+    return recorded > 0;
+  }
+  if (recorded < static_cast<int64_t>(width)) {
+    return false;
+  }
+  if (settings.earlyStopping == EarlyStopping::Yes) {
+    return true;
+  }
+  if (rules.stop == StopRule::Count && settings.earlyStopping == EarlyStopping::No) {
+    const bool plain = settings.lengthPenalty == 0 && settings.coveragePenalty == 0;
+    return !plain || bestEnded;
+  }
+  const bool far =
+      rules.stop == StopRule::BoundAtMaximum ||
+      (settings.earlyStopping == EarlyStopping::Never && settings.lengthPenalty > 0);
+  const double bound =
+      settings.normalized(next.front().sum, far ? settings.maxLength : generated + 1);
+  const double worst = found.back().score;
+  return worst > bound || (rules.stopsWhenEqual && worst == bound);
+}
+
+Status BeamSearch::advance(Candidates &candidates, std::span<const int64_t> rows,
+                           const StepAttention &attention) {
+  HEDDLE_TRY(gather(candidates, rows));
+  if (settings.needsAttention()) {
+    lookAt(rows, attention);
+  }
+  const bool last = generated + 1 == settings.maxLength;
+  next.clear();
+  if (continuations.empty()) {
+    // Every token is banned: what is there is all there will be.
+    for (const Beam &beam : alive) {
+      record(beam, beam.sum, generated);
+    }
+  }
+  decide(last);
+  done = mayStop(last);
+  ++generated;
+  if (done && found.empty()) {
+    for (const Beam &beam : next) {
+      record(beam, beam.sum, generated);
+    }
+  }
+  std::swap(alive, next);
+  if (done) {
+    alive.clear();
+  }
+  return {};
+}
+
+} // namespace heddle

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reducing chunks of logits. A row without penalties is read where it lies; others are copied to a
+/// buffer of one chunk first.
+#include "runtime/Generate/Candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+static constexpr float never = -std::numeric_limits<float>::infinity();
+/// positionsAtLeast() may write a vector more than there are values.
+static constexpr size_t longestVector = 64;
+
+void Candidates::prepare(std::span<const RowQuery> queries) { this->queries = queries; }
+
+/// The chunks that hold a token of `tokens` are wanted.
+static void wantChunksOf(std::span<const int32_t> tokens, std::vector<bool> &wanted) {
+  for (const int32_t token : tokens) {
+    wanted[static_cast<size_t>(token / logitsChunk)] = true;
+  }
+}
+
+void Candidates::begin(int64_t rows, int64_t vocabulary, int workers) {
+  vocabularySize = vocabulary;
+  chunks = (vocabulary + logitsChunk - 1) / logitsChunk;
+  sums.assign(static_cast<size_t>(rows * chunks), ExponentialSum());
+  watchedLogits.assign(static_cast<size_t>(rows), never);
+  firstPenalized.assign(1, 0);
+  firstWhole.assign(1, 0);
+  wanted.assign(static_cast<size_t>(chunks), false);
+  for (const RowQuery &query : queries) {
+    firstPenalized.push_back(firstPenalized.back() + query.penalized.size());
+    firstWhole.push_back(firstWhole.back() + (query.whole ? static_cast<size_t>(vocabulary) : 0));
+    if (!query.empty() && query.shortlist.empty()) {
+      std::fill(wanted.begin(), wanted.end(), true);
+    } else if (!query.empty()) {
+      wantChunksOf(query.shortlist, wanted);
+    }
+  }
+  penalizedLogits.assign(firstPenalized.back(), never);
+  wholeLogits.assign(firstWhole.back(), never);
+  this->workers.resize(static_cast<size_t>(workers));
+  for (Worker &worker : this->workers) {
+    worker.best.resize(std::max(worker.best.size(), static_cast<size_t>(rows)));
+    for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
+      worker.best[row].reset(queries[row].candidates);
+    }
+    worker.adjusted.resize(logitsChunk);
+    worker.gathered.resize(logitsChunk);
+    worker.gatheredSummed.resize(logitsChunk);
+    worker.numbers.resize(logitsChunk);
+    worker.positions.resize(logitsChunk + longestVector);
+  }
+}
+
+bool Candidates::wants(int64_t chunk) const { return wanted[static_cast<size_t>(chunk)]; }
+
+void Candidates::deliver(int worker, int64_t chunk, int64_t count, const float *values,
+                         int64_t stride) {
+  for (size_t row = 0; row < queries.size(); ++row) {
+    if (!queries[row].empty()) {
+      reduce(workers[static_cast<size_t>(worker)], static_cast<int64_t>(row), chunk, count,
+             values + static_cast<int64_t>(row) * stride);
+    }
+  }
+}
+
+/// Calls function(token) for the tokens of a sorted list in [first, first + count).
+template <typename Function>
+static void forTokensWithin(std::span<const int32_t> tokens, int32_t first, int64_t count,
+                            const Function &function) {
+  auto next = std::lower_bound(tokens.begin(), tokens.end(), first);
+  for (; next != tokens.end() && *next < first + count; ++next) {
+    function(*next);
+  }
+}
+
+/// Penalties and bans, on a copy of a chunk. Penalties that wait for the normaliser make the token
+/// no candidate here: addPenalized() brings it back.
+void Candidates::adjust(const RowQuery &query, int32_t first, int64_t count, float *values) {
+  forTokensWithin(query.penalized, first, count, [&](int32_t token) {
+    float &value = values[token - first];
+    value = query.adjustsAfterSoftmax ? never : penalize(value, query.penalty);
+  });
+  for (const std::span<const int32_t> banned : {query.banned, query.alsoBanned}) {
+    forTokensWithin(banned, first, count, [&](int32_t token) { values[token - first] = never; });
+  }
+}
+
+void Candidates::keepPenalized(int64_t row, int32_t first, int64_t count, const float *values) {
+  const std::span<const int32_t> penalized = queries[static_cast<size_t>(row)].penalized;
+  float *const kept = penalizedLogits.data() + firstPenalized[static_cast<size_t>(row)];
+  const auto begin = std::lower_bound(penalized.begin(), penalized.end(), first);
+  for (auto next = begin; next != penalized.end() && *next < first + count; ++next) {
+    kept[next - penalized.begin()] = values[*next - first];
+  }
+}
+
+static bool touches(std::span<const int32_t> tokens, int32_t first, int64_t count) {
+  const auto next = std::lower_bound(tokens.begin(), tokens.end(), first);
+  return next != tokens.end() && *next < first + count;
+}
+
+/// The logits of a row in a chunk after penalties and bans: the logits themselves when there are
+/// none, else a copy.
+const float *Candidates::adjusted(Worker &worker, int64_t row, int32_t first, int64_t count,
+                                  const float *values) {
+  const RowQuery &query = queries[static_cast<size_t>(row)];
+  if (!touches(query.penalized, first, count) && !touches(query.banned, first, count) &&
+      !touches(query.alsoBanned, first, count)) {
+    return values;
+  }
+  if (query.adjustsAfterSoftmax) {
+    keepPenalized(row, first, count, values);
+  }
+  std::copy(values, values + count, worker.adjusted.begin());
+  adjust(query, first, count, worker.adjusted.data());
+  return worker.adjusted.data();
+}
+
+/// Keeps of a chunk what is on the row's shortlist.
+void Candidates::gather(Worker &worker, std::span<const int32_t> shortlist, int32_t first,
+                        Piece &piece) {
+  int64_t count = 0;
+  forTokensWithin(shortlist, first, piece.count, [&](int32_t token) {
+    const auto to = static_cast<size_t>(count++);
+    worker.gathered[to] = piece.values[token - first];
+    worker.gatheredSummed[to] = piece.summed[token - first];
+    worker.numbers[to] = token;
+  });
+  piece = {worker.gathered.data(), worker.gatheredSummed.data(), count, worker.numbers.data()};
+}
+
+void Candidates::keepWhole(int64_t row, int32_t first, const Piece &piece) {
+  float *const kept = wholeLogits.data() + firstWhole[static_cast<size_t>(row)];
+  for (int64_t i = 0; i < piece.count; ++i) {
+    kept[piece.numbers != nullptr ? piece.numbers[i] : first + i] = piece.values[i];
+  }
+}
+
+void Candidates::reduce(Worker &worker, int64_t row, int64_t chunk, int64_t count,
+                        const float *values) {
+  const RowQuery &query = queries[static_cast<size_t>(row)];
+  const auto first = static_cast<int32_t>(chunk * logitsChunk);
+  if (query.watched >= first && query.watched < first + count) {
+    watchedLogits[static_cast<size_t>(row)] = values[query.watched - first];
+  }
+  Piece piece{adjusted(worker, row, first, count, values), values, count, nullptr};
+  if (!query.adjustsAfterSoftmax) {
+    piece.summed = piece.values;
+  }
+  if (!query.shortlist.empty()) {
+    gather(worker, query.shortlist, first, piece);
+  }
+  if (query.whole) {
+    keepWhole(row, first, piece);
+  }
+  float largest = 0;
+  if (query.normalized) {
+    // Of the logits before penalties, this is no less than the largest candidate.
+    ExponentialSum &sum = sums[static_cast<size_t>(row * chunks + chunk)];
+    sum = exponentialSum(piece.summed, piece.count);
+    largest = sum.largest;
+  } else {
+    largest = largestOf(piece.values, piece.count);
+  }
+  worker.best[static_cast<size_t>(row)].offer(piece.values, piece.count, largest, first,
+                                              piece.numbers, worker.positions.data());
+}
+
+Result<double> Candidates::normalizer(int64_t row) const {
+  const auto begin = static_cast<size_t>(row * chunks);
+  const double normalizer = logSumExp(std::span(sums).subspan(begin, static_cast<size_t>(chunks)));
+  if (std::isnan(normalizer) || normalizer == std::numeric_limits<double>::infinity()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("logits of row {} of the batch are not finite, "
+                                              "expected numbers: the model may be damaged",
+                                              row));
+  }
+  return normalizer;
+}
+
+Result<double> Candidates::watched(int64_t row) const {
+  HEDDLE_ASSIGN(const double whole, normalizer(row));
+  return static_cast<double>(watchedLogits[static_cast<size_t>(row)]) - whole;
+}
+
+std::span<const float> Candidates::whole(int64_t row) const {
+  const size_t begin = firstWhole[static_cast<size_t>(row)];
+  return std::span(wholeLogits).subspan(begin, firstWhole[static_cast<size_t>(row) + 1] - begin);
+}
+
+/// Candidates whose penalty had to wait for the normaliser.
+void Candidates::addPenalized(int64_t row, double normalizer,
+                              std::vector<ScoredToken> &best) const {
+  const RowQuery &query = queries[static_cast<size_t>(row)];
+  const float *const logits = penalizedLogits.data() + firstPenalized[static_cast<size_t>(row)];
+  for (size_t i = 0; i < query.penalized.size(); ++i) {
+    const int32_t token = query.penalized[i];
+    const auto within = [token](std::span<const int32_t> list) {
+      return std::binary_search(list.begin(), list.end(), token);
+    };
+    const bool listed = query.shortlist.empty() || within(query.shortlist);
+    if (logits[i] > never && listed && !within(query.banned) && !within(query.alsoBanned)) {
+      const double score = static_cast<double>(logits[i]) - normalizer;
+      best.push_back({penalize(score, query.penalty), token});
+    }
+  }
+}
+
+Status Candidates::collect(int64_t row, std::vector<ScoredToken> &best) {
+  const RowQuery &query = queries[static_cast<size_t>(row)];
+  double whole = 0;
+  if (query.normalized) {
+    HEDDLE_ASSIGN(whole, normalizer(row));
+  }
+  best.clear();
+  for (const Worker &worker : workers) {
+    for (const RankedValue &value : worker.best[static_cast<size_t>(row)].kept()) {
+      best.push_back({static_cast<double>(value.value) - whole, value.number});
+    }
+  }
+  if (query.adjustsAfterSoftmax) {
+    addPenalized(row, whole, best);
+  }
+  std::sort(best.begin(), best.end(),
+            [](const ScoredToken &a, const ScoredToken &b) { return ranksBefore(a, b); });
+  best.resize(std::min(best.size(), static_cast<size_t>(query.candidates)));
+  return {};
+}
+
+} // namespace heddle

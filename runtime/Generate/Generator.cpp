@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The public class: a compiled model's decoder, and the searches over it.
+#include "heddle/Generation.h"
+#include "runtime/Generate/BatchSearch.h"
+#include "runtime/Generate/Scoring.h"
+#include "runtime/Generate/Text.h"
+#include "runtime/Session/ModelState.h"
+#include "runtime/Session/PagedDecoder.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+
+struct Generator::State {
+  State(std::unique_ptr<PagedDecoder> paged, const GenerationDefaults &defaults,
+        const GenerationLimits &limits, int64_t batchTokens)
+      : decoder(std::move(paged)), defaults(defaults), limits(limits), batchTokens(batchTokens),
+        search(*decoder, defaults, limits, batchTokens) {}
+
+  std::unique_ptr<PagedDecoder> decoder;
+  GenerationDefaults defaults;
+  GenerationLimits limits;
+  int64_t batchTokens;
+  BatchSearch search;
+  std::shared_ptr<const Tokenizer> sourceTokenizer;
+  std::shared_ptr<const Tokenizer> targetTokenizer;
+};
+
+static std::vector<int32_t> listOf(const flatbuffers::Vector<int32_t> *values) {
+  return values == nullptr ? std::vector<int32_t>()
+                           : std::vector<int32_t>(values->begin(), values->end());
+}
+
+static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) {
+  GenerationDefaults defaults;
+  const std::optional<Rules> rules = parseRules(table.rules()->string_view());
+  if (!rules) {
+    return HEDDLE_ERROR(Unsupported, fmt::format("the rules of the model are \"{}\", expected "
+                                                 "paper, transformers or ctranslate2",
+                                                 table.rules()->string_view()));
+  }
+  defaults.start = listOf(table.start());
+  defaults.end = listOf(table.end());
+  defaults.forcedFirst = table.forced_first();
+  defaults.forcedLast = table.forced_last();
+  defaults.suppressed = listOf(table.suppressed());
+  defaults.rules = *rules;
+  defaults.maxLength = table.max_length();
+  defaults.beam = table.beams();
+  defaults.lengthPenalty = table.length_penalty();
+  defaults.earlyStopping = table.early_stopping();
+  defaults.noRepeatNgram = table.no_repeat_ngram();
+  defaults.repetitionPenalty = table.repetition_penalty();
+  return defaults;
+}
+
+/// What the positions and vocabularies of a model allow.
+static GenerationLimits limitsOf(const PagedDecoder &decoder) {
+  GenerationLimits limits{.vocabulary = decoder.vocabulary(),
+                          .longestSource = decoder.longestSource(),
+                          .longestTarget = decoder.longestTarget()};
+  const EntryInfo *const encode = decoder.model().findEntry("encode");
+  if (encode != nullptr && !encode->inputs.empty()) {
+    limits.sourceVocabulary = encode->inputs.front().limit;
+  }
+  return limits;
+}
+
+Result<Generator> Generator::create(const Model &model, const GeneratorOptions &options) {
+  return withoutExceptions([&]() -> Result<Generator> {
+    if (options.batchTokens < 1) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("batches of {} tokens, expected at least 1",
+                                                       options.batchTokens));
+    }
+    const manifest::Generation *const table = model.state->artifact->manifest().generation();
+    if (table == nullptr || !PagedDecoder::supports(model)) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: the model does not generate, expected one with a "
+                                      "decoder",
+                                      model.path()));
+    }
+    HEDDLE_ASSIGN(const GenerationDefaults defaults, defaultsOf(*table));
+    HEDDLE_ASSIGN(std::unique_ptr<PagedDecoder> decoder,
+                  PagedDecoder::create(model, options.session));
+    const GenerationLimits limits = limitsOf(*decoder);
+    auto state =
+        std::make_unique<State>(std::move(decoder), defaults, limits, options.batchTokens);
+    state->sourceTokenizer = model.state->tokenizer;
+    state->targetTokenizer = model.state->targetTokenizer;
+    return Generator(std::move(state));
+  });
+}
+
+Generator::Generator(std::unique_ptr<State> state) : state(std::move(state)) {}
+Generator::Generator(Generator &&other) noexcept = default;
+Generator &Generator::operator=(Generator &&other) noexcept = default;
+Generator::~Generator() = default;
+
+Result<int64_t> Generator::add(GenerationRequest request) {
+  return withoutExceptions([&] { return state->search.add(std::move(request)); });
+}
+
+Status Generator::check(const GenerationRequest &request) const {
+  return withoutExceptions(
+      [&] { return makeSettings(request, state->defaults, state->limits).status(); });
+}
+
+Result<std::vector<GenerationResult>> Generator::step() {
+  return withoutExceptions([&] { return state->search.step(); });
+}
+
+Status Generator::remove(int64_t id) {
+  return withoutExceptions([&] { return state->search.remove(id); });
+}
+
+bool Generator::idle() const { return state->search.idle(); }
+int64_t Generator::waiting() const { return state->search.waiting(); }
+int64_t Generator::running() const { return state->search.running(); }
+
+Result<std::vector<std::vector<float>>>
+Generator::score(std::span<const ScoringRequest> requests) {
+  return withoutExceptions([&] {
+    return scoreTargets(*state->decoder, state->defaults, state->limits, state->batchTokens,
+                        requests);
+  });
+}
+
+Result<std::vector<int32_t>> Generator::encodeSource(std::string_view text) const {
+  return withoutExceptions([&] { return encodeText(state->sourceTokenizer.get(), text, true); });
+}
+
+Result<std::vector<int32_t>> Generator::encodeTarget(std::string_view text) const {
+  return withoutExceptions([&] { return encodeText(state->targetTokenizer.get(), text, false); });
+}
+
+Result<std::string> Generator::decode(std::span<const int32_t> tokens) const {
+  return withoutExceptions([&] { return decodeText(state->targetTokenizer.get(), tokens); });
+}
+
+} // namespace heddle

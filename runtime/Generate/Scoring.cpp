@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Teacher forcing: the target goes in shifted by the start, and of each row's logits only the
+/// normaliser and the logit of the token that follows are kept.
+#include "runtime/Generate/Scoring.h"
+
+#include "runtime/Generate/Candidates.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace heddle {
+
+namespace {
+/// One target on its way through the decoder.
+struct Target {
+  std::span<const int32_t> source;
+  /// Start, target and end.
+  std::vector<int32_t> tokens;
+  size_t starts = 0;
+  std::vector<float> scores = {};
+
+  int64_t cost() const { return static_cast<int64_t>(source.size() + tokens.size()); }
+  /// What is fed: all but the last.
+  std::span<const int32_t> fed() const { return std::span(tokens).first(tokens.size() - 1); }
+};
+
+/// What a pass has in the decoder, given back when it ends.
+class Pass {
+public:
+  explicit Pass(Decoder &decoder) : decoder(decoder) {}
+  Pass(const Pass &) = delete;
+  Pass &operator=(const Pass &) = delete;
+  ~Pass() {
+    for (const HypothesisId hypothesis : hypotheses) {
+      decoder.release(hypothesis);
+    }
+    for (const SourceId source : sources) {
+      decoder.release(source);
+    }
+  }
+  Status run(std::span<Target> targets);
+
+private:
+  Status begin(std::span<Target> targets);
+
+  Decoder &decoder;
+  std::vector<SourceId> sources;
+  std::vector<HypothesisId> hypotheses;
+};
+} // namespace
+
+Status Pass::begin(std::span<Target> targets) {
+  std::vector<std::span<const int32_t>> texts;
+  for (const Target &target : targets) {
+    texts.push_back(target.source);
+  }
+  std::vector<SourceId> ids(texts.size());
+  HEDDLE_TRY(decoder.encode(texts, ids));
+  sources = std::move(ids);
+  for (const SourceId source : sources) {
+    HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(source));
+    hypotheses.push_back(hypothesis);
+  }
+  return {};
+}
+
+Status Pass::run(std::span<Target> targets) {
+  HEDDLE_TRY(begin(targets));
+  std::vector<Extension> extensions;
+  std::vector<RowQuery> queries;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const Target &target = targets[i];
+    extensions.push_back({hypotheses[i], target.fed()});
+    for (size_t token = 1; token < target.tokens.size(); ++token) {
+      RowQuery query;
+      query.watched = token < target.starts ? -1 : target.tokens[token];
+      queries.push_back(query);
+    }
+  }
+  Candidates candidates;
+  candidates.prepare(queries);
+  HEDDLE_TRY(decoder.decode(extensions, candidates));
+  int64_t row = 0;
+  for (Target &target : targets) {
+    row += static_cast<int64_t>(target.starts) - 1;
+    for (size_t token = target.starts; token < target.tokens.size(); ++token) {
+      HEDDLE_ASSIGN(const double score, candidates.watched(row++));
+      target.scores.push_back(static_cast<float>(score));
+    }
+  }
+  return {};
+}
+
+static Result<Target> makeTarget(const ScoringRequest &request, const GenerationDefaults &defaults,
+                                 const GenerationLimits &limits) {
+  Target target{request.source, defaults.start, defaults.start.size()};
+  target.tokens.insert(target.tokens.end(), request.target.begin(), request.target.end());
+  const bool ends = !request.target.empty() &&
+                    std::find(defaults.end.begin(), defaults.end.end(), request.target.back()) !=
+                        defaults.end.end();
+  if (!ends && !defaults.end.empty()) {
+    target.tokens.push_back(defaults.end.front());
+  }
+  if (request.source.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "source has no tokens, expected at least one");
+  }
+  const auto sourceTokens = static_cast<int64_t>(request.source.size());
+  if (limits.longestSource > 0 && sourceTokens > limits.longestSource) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("source has {} tokens, expected at most {}, the "
+                                                "positions of the model",
+                                                sourceTokens, limits.longestSource));
+  }
+  const auto fed = static_cast<int64_t>(target.tokens.size()) - 1;
+  if (limits.longestTarget > 0 && fed > limits.longestTarget) {
+    return HEDDLE_ERROR(OutOfRange,
+                        fmt::format("target has {} tokens with its start, expected at most {}, the "
+                                    "positions of the model",
+                                    fed, limits.longestTarget));
+  }
+  if (limits.sourceVocabulary > 0) {
+    HEDDLE_TRY(checkTokens("source", request.source, limits.sourceVocabulary));
+  }
+  HEDDLE_TRY(checkTokens("target", request.target, limits.vocabulary));
+  return target;
+}
+
+Result<std::vector<std::vector<float>>> scoreTargets(Decoder &decoder,
+                                                     const GenerationDefaults &defaults,
+                                                     const GenerationLimits &limits,
+                                                     int64_t batchTokens,
+                                                     std::span<const ScoringRequest> requests) {
+  std::vector<Target> targets;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Result<Target> target = makeTarget(requests[i], defaults, limits);
+    HEDDLE_TRY_WITH(target.status(), fmt::format("request {}", i));
+    targets.push_back(std::move(*target));
+  }
+  for (size_t begin = 0; begin < targets.size();) {
+    size_t count = 0;
+    int64_t cost = 0;
+    do {
+      cost += targets[begin + count++].cost();
+    } while (begin + count < targets.size() &&
+             cost + targets[begin + count].cost() <= batchTokens);
+    Status status = Pass(decoder).run(std::span(targets).subspan(begin, count));
+    while (status.code() == StatusCode::ResourceExhausted && count > 1) {
+      count = (count + 1) / 2;
+      status = Pass(decoder).run(std::span(targets).subspan(begin, count));
+    }
+    HEDDLE_TRY_WITH(status, fmt::format("request {}", begin));
+    begin += count;
+  }
+  std::vector<std::vector<float>> scores;
+  for (Target &target : targets) {
+    scores.push_back(std::move(target.scores));
+  }
+  return scores;
+}
+
+} // namespace heddle

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What can be wrong with a request, and what holds where it is silent.
+#include "runtime/Generate/Settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+/// More hypotheses than any search has use for.
+static constexpr int32_t mostBeams = 1024;
+
+bool Settings::isEnd(int32_t token) const {
+  return std::binary_search(end.begin(), end.end(), token);
+}
+
+Status checkTokens(std::string_view what, std::span<const int32_t> tokens, int64_t vocabulary) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0 || tokens[i] >= vocabulary) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: token {} is {}, expected 0 to {}", what, i,
+                                                  tokens[i], vocabulary - 1));
+    }
+  }
+  return {};
+}
+
+static std::vector<int32_t> sortedOnce(std::vector<int32_t> tokens) {
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return tokens;
+}
+
+/// Options left open: those of the binary, as far as it was made for the same rules.
+static Settings fillIn(const GenerationRequest &request, const GenerationDefaults &defaults) {
+  const GenerationOptions &options = request.options;
+  const Rules kind = options.rules.value_or(defaults.rules);
+  const SearchRules &rules = searchRules(kind);
+  const bool own = kind == defaults.rules;
+  const bool stopsEarly = own && defaults.earlyStopping;
+  Settings settings;
+  settings.rules = &rules;
+  // Samples and alternatives have uses of their own for more than one.
+  settings.beam = options.beam.value_or(options.sample ? 1 : defaults.beam);
+  settings.nbest = options.nbest;
+  const float lengthPenalty = own ? defaults.lengthPenalty : rules.lengthPenalty;
+  settings.lengthPenalty = static_cast<double>(options.lengthPenalty.value_or(lengthPenalty));
+  settings.coveragePenalty = static_cast<double>(options.coveragePenalty);
+  settings.noRepeatNgram = options.noRepeatNgram.value_or(defaults.noRepeatNgram);
+  settings.repetitionPenalty = options.repetitionPenalty.value_or(defaults.repetitionPenalty);
+  settings.earlyStopping =
+      options.earlyStopping.value_or(stopsEarly ? EarlyStopping::Yes : EarlyStopping::No);
+  settings.sample = options.sample;
+  settings.temperature = options.temperature;
+  settings.topK = options.topK;
+  settings.topP = options.topP;
+  settings.seed = options.seed;
+  settings.alternatives = options.alternatives;
+  settings.forcedFirst = options.forcedFirst.value_or(defaults.forcedFirst);
+  settings.forcedLast = options.forcedLast.value_or(own ? defaults.forcedLast : -1);
+  settings.tokenScores = options.tokenScores;
+  settings.attention = options.attention;
+  settings.start = defaults.start;
+  settings.prefix = request.prefix;
+  settings.end = sortedOnce(defaults.end);
+  settings.suppressed = defaults.suppressed;
+  settings.suppressed.insert(settings.suppressed.end(), options.suppressed.begin(),
+                             options.suppressed.end());
+  settings.suppressed = sortedOnce(std::move(settings.suppressed));
+  if (!request.shortlist.empty()) {
+    settings.shortlist = request.shortlist;
+    settings.shortlist.insert(settings.shortlist.end(), defaults.end.begin(), defaults.end.end());
+    settings.shortlist = sortedOnce(std::move(settings.shortlist));
+  }
+  return settings;
+}
+
+static Status checkCounts(const Settings &settings) {
+  if (settings.beam < 1 || settings.beam > mostBeams) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("beam is {}, expected 1 to {}", settings.beam,
+                                                     mostBeams));
+  }
+  if (settings.nbest < 1 || settings.nbest > mostBeams) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("nbest is {}, expected 1 to {}",
+                                                     settings.nbest, mostBeams));
+  }
+  if (settings.sample && settings.beam > 1) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("beam is {} with sampling, expected 1: nbest gives several "
+                                    "samples",
+                                    settings.beam));
+  }
+  if (settings.sample && settings.alternatives) {
+    return HEDDLE_ERROR(InvalidArgument, "sampling and alternatives are both asked for, expected "
+                                         "one of them");
+  }
+  if (!settings.sample && !settings.alternatives && settings.nbest > settings.beam) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("nbest is {}, expected at most the beam, {}",
+                                                     settings.nbest, settings.beam));
+  }
+  if (settings.noRepeatNgram < 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("no-repeat n-gram size is {}, expected at least 0",
+                                    settings.noRepeatNgram));
+  }
+  return {};
+}
+
+static Status checkNumbers(const Settings &settings) {
+  if (!std::isfinite(settings.lengthPenalty)) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("length penalty is {}, expected a finite "
+                                                     "number",
+                                                     settings.lengthPenalty));
+  }
+  if (!(settings.coveragePenalty >= 0) || !std::isfinite(settings.coveragePenalty)) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("coverage penalty is {}, expected a finite "
+                                                     "number, at least 0",
+                                                     settings.coveragePenalty));
+  }
+  if (!(settings.repetitionPenalty > 0) || !std::isfinite(settings.repetitionPenalty)) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("repetition penalty is {}, expected a finite "
+                                                     "number above 0",
+                                                     settings.repetitionPenalty));
+  }
+  if (!(settings.temperature > 0) || !std::isfinite(settings.temperature)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("temperature is {}, expected a finite number above 0",
+                                    settings.temperature));
+  }
+  if (settings.topK < 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("top-k is {}, expected at least 1, or 0 for all tokens",
+                                    settings.topK));
+  }
+  if (!(settings.topP > 0) || settings.topP > 1) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("top-p is {}, expected more than 0 and at most 1",
+                                    settings.topP));
+  }
+  return {};
+}
+
+static Status checkAllTokens(const GenerationRequest &request, const Settings &settings,
+                             const GenerationLimits &limits) {
+  if (request.source.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "source has no tokens, expected at least one");
+  }
+  if (limits.longestSource > 0 &&
+      static_cast<int64_t>(request.source.size()) > limits.longestSource) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("source has {} tokens, expected at most {}, the "
+                                                "positions of the model",
+                                                request.source.size(), limits.longestSource));
+  }
+  if (limits.sourceVocabulary > 0) {
+    HEDDLE_TRY(checkTokens("source", request.source, limits.sourceVocabulary));
+  }
+  HEDDLE_TRY(checkTokens("prefix", request.prefix, limits.vocabulary));
+  HEDDLE_TRY(checkTokens("shortlist", request.shortlist, limits.vocabulary));
+  HEDDLE_TRY(checkTokens("suppressed", settings.suppressed, limits.vocabulary));
+  for (const int32_t forced : {settings.forcedFirst, settings.forcedLast}) {
+    if (forced != -1) {
+      HEDDLE_TRY(checkTokens("forced", {&forced, 1}, limits.vocabulary));
+    }
+  }
+  return {};
+}
+
+/// Minimum and maximum, from the request, the binary, the rules and the positions.
+static Status setLengths(const GenerationRequest &request, const GenerationDefaults &defaults,
+                         const GenerationLimits &limits, Settings &settings) {
+  const GenerationOptions &options = request.options;
+  const SearchRules &rules = *settings.rules;
+  const auto before = static_cast<int64_t>(settings.start.size() + settings.prefix.size());
+  const int64_t room = limits.longestTarget > 0 ? limits.longestTarget - before + 1
+                                                : int64_t(std::numeric_limits<int32_t>::max());
+  if (room < 1) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("prefix has {} tokens, expected at most {}, the "
+                                                "positions of the model",
+                                                settings.prefix.size(),
+                                                limits.longestTarget -
+                                                    static_cast<int64_t>(settings.start.size())));
+  }
+  int64_t most = rules.maxLength;
+  if (defaults.maxLength > 0 && rules.kind == defaults.rules) {
+    most = defaults.maxLength;
+  } else if (rules.maxAddsSource) {
+    most += static_cast<int64_t>(request.source.size());
+  }
+  most = std::min(most, room);
+  if (options.maxLength) {
+    most = *options.maxLength;
+    if (most < 1) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("maximum length is {}, expected at least 1", most));
+    }
+    if (most > room) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("maximum length is {}, expected at most {}: the "
+                                                  "positions of the model",
+                                                  most, room));
+    }
+  }
+  const int64_t least = options.minLength.value_or(
+      static_cast<int32_t>(std::min<int64_t>(rules.minLength, most)));
+  if (least < 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("minimum length is {}, expected at least 0", least));
+  }
+  if (least > most) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("minimum length is {}, expected at most the maximum, {}",
+                                    least, most));
+  }
+  settings.minLength = static_cast<int32_t>(least);
+  settings.maxLength = static_cast<int32_t>(most);
+  return {};
+}
+
+Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
+                              const GenerationLimits &limits) {
+  Settings settings = fillIn(request, defaults);
+  HEDDLE_TRY(checkCounts(settings));
+  HEDDLE_TRY(checkNumbers(settings));
+  HEDDLE_TRY(checkAllTokens(request, settings, limits));
+  HEDDLE_TRY(setLengths(request, defaults, limits, settings));
+  return settings;
+}
+
+} // namespace heddle

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A request that was checked and whose every option has a value: what a search may rely on.
+#ifndef HEDDLE_RUNTIME_GENERATE_SETTINGS_H
+#define HEDDLE_RUNTIME_GENERATE_SETTINGS_H
+
+#include "heddle/Generation.h"
+#include "runtime/Generate/SearchRules.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace heddle {
+
+/// What a model says about generating (manifest::Generation).
+struct GenerationDefaults {
+  std::vector<int32_t> start;
+  std::vector<int32_t> end;
+  int32_t forcedFirst = -1;
+  int32_t forcedLast = -1;
+  std::vector<int32_t> suppressed = {};
+  Rules rules = Rules::Paper;
+  /// 0: as the rules say.
+  int32_t maxLength = 0;
+  int32_t beam = 1;
+  float lengthPenalty = 1;
+  bool earlyStopping = false;
+  int32_t noRepeatNgram = 0;
+  float repetitionPenalty = 1;
+};
+
+/// What limits any request; 0: nothing does.
+struct GenerationLimits {
+  int64_t vocabulary = 0;
+  int64_t sourceVocabulary = 0;
+  int64_t longestSource = 0;
+  /// Start tokens included; the last token generated takes no place.
+  int64_t longestTarget = 0;
+};
+
+/// The options of one request.
+struct Settings {
+  const SearchRules *rules = nullptr;
+  int32_t beam = 1;
+  int32_t nbest = 1;
+  double lengthPenalty = 1;
+  double coveragePenalty = 0;
+  int32_t noRepeatNgram = 0;
+  float repetitionPenalty = 1;
+  int32_t minLength = 0;
+  int32_t maxLength = 0;
+  EarlyStopping earlyStopping = EarlyStopping::No;
+  bool sample = false;
+  float temperature = 1;
+  int32_t topK = 0;
+  float topP = 1;
+  uint64_t seed = 0;
+  bool alternatives = false;
+  int32_t forcedFirst = -1;
+  int32_t forcedLast = -1;
+  bool tokenScores = false;
+  bool attention = false;
+  std::vector<int32_t> start;
+  std::vector<int32_t> prefix;
+  // Sorted, each once.
+  std::vector<int32_t> end;
+  std::vector<int32_t> suppressed;
+  /// Empty: all tokens.
+  std::vector<int32_t> shortlist;
+
+  bool isEnd(int32_t token) const;
+  /// Whether a search needs to know where the model looks.
+  bool needsAttention() const { return attention || coveragePenalty != 0; }
+  /// A score of `length` tokens with this sum of log-probabilities, without coverage.
+  double normalized(double sum, int64_t length) const {
+    return sum / rules->divisor(length, lengthPenalty);
+  }
+};
+
+/// Checks a request, and fills in what it leaves open.
+Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
+                              const GenerationLimits &limits);
+
+/// Checks ids of `what`, for example "source": OutOfRange for one that is not of the vocabulary.
+Status checkTokens(std::string_view what, std::span<const int32_t> tokens, int64_t vocabulary);
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_GENERATE_SETTINGS_H

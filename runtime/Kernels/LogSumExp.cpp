@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reductions over a piece of logits. Sixteen partial sums whatever the vectors are, so that all
+/// targets add in the same order.
+#include "runtime/Kernels/LogSumExp.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/Kernels/LogSumExp.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace heddle::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+static constexpr size_t sums = 16;
+
+static float largestOfVectors(const float *values, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto least = hn::Set(d, -std::numeric_limits<float>::infinity());
+  auto largest = least;
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::LoadU(d, values + i);
+    largest = hn::IfThenElse(hn::Gt(value, largest), value, largest);
+  }
+  float result = hn::GetLane(hn::MaxOfLanes(d, largest));
+  for (; i < count; ++i) {
+    result = std::max(result, values[i]);
+  }
+  return result;
+}
+
+/// Adds exp(values - largest) of sixteen values to as many partial sums.
+static void addSixteen(const float *values, float largest, float *partial) {
+  const hn::CappedTag<float, sums> d;
+  const auto shift = hn::Set(d, largest);
+  const auto none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (size_t part = 0; part < sums; part += hn::Lanes(d)) {
+    const auto value = hn::LoadU(d, values + part);
+    const auto shifted = hn::Sub(value, shift);
+    // Exp is not defined for minus infinity, and makes a number of what is none.
+    auto exponential = hn::IfThenZeroElse(hn::Eq(value, none), hn::Exp(d, shifted));
+    exponential = hn::IfThenElse(hn::Eq(shifted, shifted), exponential, shifted);
+    hn::StoreU(hn::Add(hn::LoadU(d, partial + part), exponential), d, partial + part);
+  }
+}
+
+static void addExponentials(const float *values, int64_t count, float largest, float *partial) {
+  constexpr auto step = static_cast<int64_t>(sums);
+  int64_t i = 0;
+  for (; i + step <= count; i += step) {
+    addSixteen(values + i, largest, partial);
+  }
+  if (i < count) {
+    float rest[sums];
+    std::fill(std::copy(values + i, values + count, rest), rest + sums,
+              -std::numeric_limits<float>::infinity());
+    addSixteen(rest, largest, partial);
+  }
+}
+
+} // namespace heddle::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heddle {
+HWY_EXPORT(largestOfVectors);
+HWY_EXPORT(addExponentials);
+
+float largestOf(const float *values, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(largestOfVectors)(values, count);
+}
+
+ExponentialSum exponentialSum(const float *values, int64_t count) {
+  ExponentialSum result;
+  result.largest = largestOf(values, count);
+  if (result.largest == -std::numeric_limits<float>::infinity()) {
+    // Nothing but minus infinity, or NaN.
+    const bool whole = std::none_of(values, values + count, [](float v) { return std::isnan(v); });
+    result.sum = whole ? 0 : std::numeric_limits<float>::quiet_NaN();
+    return result;
+  }
+  float partial[16] = {};
+  HWY_DYNAMIC_DISPATCH(addExponentials)(values, count, result.largest, partial);
+  double sum = 0;
+  for (const float each : partial) {
+    sum += static_cast<double>(each);
+  }
+  result.sum = static_cast<float>(sum);
+  return result;
+}
+
+double logSumExp(std::span<const ExponentialSum> pieces) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const ExponentialSum &piece : pieces) {
+    largest = std::max(largest, static_cast<double>(piece.largest));
+  }
+  double sum = 0;
+  for (const ExponentialSum &piece : pieces) {
+    if (piece.sum != 0) {
+      sum += static_cast<double>(piece.sum) *
+             std::exp(static_cast<double>(piece.largest) - largest);
+    }
+  }
+  return sum == 0 ? -std::numeric_limits<double>::infinity() : largest + std::log(sum);
+}
+
+} // namespace heddle
+#endif // HWY_ONCE

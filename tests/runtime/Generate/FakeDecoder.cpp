@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The hash, and the bookkeeping.
+#include "tests/runtime/Generate/FakeDecoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <thread>
+
+namespace heddle {
+
+static uint64_t mixed(uint64_t state, uint64_t value) {
+  state = (state ^ value) * 0x9e3779b97f4a7c15U;
+  return state ^ (state >> 29);
+}
+
+static uint64_t hashOf(std::span<const int32_t> source, std::span<const int32_t> target) {
+  uint64_t state = 17;
+  for (const int32_t token : source) {
+    state = mixed(state, static_cast<uint64_t>(token) + 1);
+  }
+  state = mixed(state, 0xffff);
+  for (const int32_t token : target) {
+    state = mixed(state, static_cast<uint64_t>(token) + 1);
+  }
+  return state;
+}
+
+static float fraction(uint64_t state, uint64_t number) {
+  return static_cast<float>(mixed(mixed(state, number), 99) >> 40) / static_cast<float>(1 << 24);
+}
+
+std::vector<float> HashModel::logits(std::span<const int32_t> source,
+                                     std::span<const int32_t> target) const {
+  const uint64_t state = hashOf(source, target);
+  std::vector<float> values(static_cast<size_t>(vocabulary));
+  for (size_t token = 0; token < values.size(); ++token) {
+    const float uniform = fraction(state, token);
+    values[token] = 6 * uniform * uniform - 3;
+    if (token == 2) {
+      values[token] = -1 + 0.5F * static_cast<float>(target.size()) + uniform;
+    }
+    if (levels > 0) {
+      values[token] =
+          std::round(values[token] * static_cast<float>(levels)) / static_cast<float>(levels);
+    }
+  }
+  return values;
+}
+
+std::vector<float> HashModel::attention(std::span<const int32_t> source,
+                                        std::span<const int32_t> target, int64_t heads) const {
+  const uint64_t state = hashOf(source, target);
+  std::vector<float> weights;
+  for (int64_t head = 0; head < heads; ++head) {
+    float sum = 0;
+    const size_t begin = weights.size();
+    for (size_t position = 0; position < source.size(); ++position) {
+      const auto number = static_cast<uint64_t>(head * 1000) + position;
+      weights.push_back(0.01F + fraction(state, number));
+      sum += weights.back();
+    }
+    for (size_t i = begin; i < weights.size(); ++i) {
+      weights[i] /= sum;
+    }
+  }
+  return weights;
+}
+
+Status FakeDecoder::encode(std::span<const std::span<const int32_t>> texts,
+                           std::span<SourceId> ids) {
+  int64_t positions = blocksInUse();
+  for (const std::span<const int32_t> text : texts) {
+    positions += static_cast<int64_t>(text.size());
+  }
+  if (capacity > 0 && positions > capacity) {
+    return HEDDLE_ERROR(ResourceExhausted, "the cache is full");
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    ids[i] = SourceId(nextNumber++);
+    sources[ids[i]] = {texts[i].begin(), texts[i].end()};
+  }
+  return {};
+}
+
+void FakeDecoder::release(SourceId source) {
+  for (const auto &[id, text] : texts) {
+    EXPECT_NE(text.source, source) << "a hypothesis of it is still there";
+  }
+  EXPECT_EQ(sources.erase(source), 1U);
+}
+
+Result<HypothesisId> FakeDecoder::start(SourceId source) {
+  EXPECT_TRUE(sources.contains(source));
+  const auto id = HypothesisId(nextNumber++);
+  texts[id] = {source, {}};
+  return id;
+}
+
+Result<HypothesisId> FakeDecoder::fork(HypothesisId hypothesis) {
+  if (forksToRefuse > 0) {
+    --forksToRefuse;
+    return HEDDLE_ERROR(ResourceExhausted, "no memory for a fork");
+  }
+  EXPECT_TRUE(texts.contains(hypothesis));
+  const auto id = HypothesisId(nextNumber++);
+  texts[id] = texts[hypothesis];
+  return id;
+}
+
+void FakeDecoder::release(HypothesisId hypothesis) { EXPECT_EQ(texts.erase(hypothesis), 1U); }
+
+int64_t FakeDecoder::length(HypothesisId hypothesis) const {
+  return static_cast<int64_t>(texts.at(hypothesis).tokens.size());
+}
+
+int64_t FakeDecoder::blocksInUse() const {
+  size_t positions = 0;
+  for (const auto &[id, source] : sources) {
+    positions += source.size();
+  }
+  for (const auto &[id, text] : texts) {
+    positions += text.tokens.size();
+  }
+  return static_cast<int64_t>(positions);
+}
+
+/// Chunks in descending order, so that nothing relies on theirs, dealt out to the workers.
+void FakeDecoder::deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const {
+  const int64_t chunks = (model.vocabulary + logitsChunk - 1) / logitsChunk;
+  const auto work = [&](int worker) {
+    std::vector<float> piece(logits.size() * logitsChunk);
+    for (int64_t chunk = chunks - 1 - worker; chunk >= 0; chunk -= workers) {
+      if (!sink.wants(chunk)) {
+        continue;
+      }
+      const int64_t first = chunk * logitsChunk;
+      const int64_t count = std::min(logitsChunk, model.vocabulary - first);
+      for (size_t row = 0; row < logits.size(); ++row) {
+        std::copy_n(logits[row].begin() + first, count,
+                    piece.begin() + static_cast<std::ptrdiff_t>(row) * logitsChunk);
+      }
+      sink.deliver(worker, chunk, count, piece.data(), logitsChunk);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int worker = 1; worker < workers; ++worker) {
+    threads.emplace_back(work, worker);
+  }
+  work(0);
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+}
+
+void FakeDecoder::attend(std::span<const Row> rows, AttentionWeights &attention) const {
+  attention.heads = 2;
+  attention.pitch = 0;
+  for (const Row &row : rows) {
+    attention.pitch = std::max(attention.pitch, static_cast<int64_t>(row.source->size()));
+  }
+  attention.values.assign(rows.size() * static_cast<size_t>(2 * attention.pitch), -1);
+  float *to = attention.values.data();
+  for (const Row &row : rows) {
+    const std::vector<float> weights = model.attention(*row.source, row.tokens, 2);
+    for (size_t head = 0; head < 2; ++head, to += attention.pitch) {
+      std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(head * row.source->size()),
+                  row.source->size(), to);
+    }
+  }
+}
+
+Status FakeDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
+                           AttentionWeights *attention) {
+  int64_t positions = blocksInUse();
+  for (const Extension &extension : extensions) {
+    EXPECT_FALSE(extension.tokens.empty());
+    positions += static_cast<int64_t>(extension.tokens.size());
+  }
+  if (capacity > 0 && positions > capacity) {
+    return HEDDLE_ERROR(ResourceExhausted, "the cache is full");
+  }
+  std::vector<Row> rows;
+  std::vector<std::vector<float>> logits;
+  for (const Extension &extension : extensions) {
+    Text &text = texts.at(extension.hypothesis);
+    const std::vector<int32_t> &source = sources.at(text.source);
+    for (const int32_t token : extension.tokens) {
+      text.tokens.push_back(token);
+      rows.push_back({&source, text.tokens});
+      logits.push_back(model.logits(source, text.tokens));
+      if (source == damaged) {
+        logits.back()[5] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+  }
+  ++steps;
+  mostRows = std::max(mostRows, static_cast<int64_t>(rows.size()));
+  sink.begin(static_cast<int64_t>(rows.size()), model.vocabulary, workers);
+  deliver(logits, sink);
+  if (attention != nullptr) {
+    attend(rows, *attention);
+  }
+  return {};
+}
+
+} // namespace heddle

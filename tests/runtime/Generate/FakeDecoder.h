@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A language model that is a hash of what was said so far, behind the interface of a decoder: any
+/// search over it can be checked against one that asks the model directly. Watches that whatever
+/// is handed out comes back.
+#ifndef HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
+#define HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
+
+#include "runtime/Session/Decoder.h"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+/// The model: 0 is padding, 1 the start, 2 the end, which becomes likelier with every token.
+struct HashModel {
+  int64_t vocabulary = 40;
+  /// Steps of the values of logits: with few, equal ones are common. 0: none.
+  int levels = 0;
+
+  std::vector<float> logits(std::span<const int32_t> source,
+                            std::span<const int32_t> target) const;
+  /// [heads][source]: where the last token of the target looks.
+  std::vector<float> attention(std::span<const int32_t> source, std::span<const int32_t> target,
+                               int64_t heads) const;
+};
+
+class FakeDecoder final : public Decoder {
+public:
+  explicit FakeDecoder(HashModel model, int workers = 1, int64_t capacity = 0)
+      : model(model), workers(workers), capacity(capacity) {}
+
+  int64_t vocabulary() const override { return model.vocabulary; }
+  int64_t longestSource() const override { return 100; }
+  int64_t longestTarget() const override { return 100; }
+  Status encode(std::span<const std::span<const int32_t>> texts, std::span<SourceId> ids) override;
+  void release(SourceId source) override;
+  Result<HypothesisId> start(SourceId source) override;
+  Result<HypothesisId> fork(HypothesisId hypothesis) override;
+  void release(HypothesisId hypothesis) override;
+  int64_t length(HypothesisId hypothesis) const override;
+  Status decode(std::span<const Extension> extensions, LogitsSink &sink,
+                AttentionWeights *attention) override;
+  /// Positions of sources and hypotheses: nothing is shared.
+  int64_t blocksInUse() const override;
+
+  /// Makes logits of hypotheses of this source NaN from now on.
+  void damage(std::vector<int32_t> source) { damaged = std::move(source); }
+  /// The next so many forks fail for want of memory.
+  void refuseForks(int count) { forksToRefuse = count; }
+
+  int64_t mostRows = 0;
+  int64_t steps = 0;
+
+private:
+  struct Text {
+    SourceId source;
+    std::vector<int32_t> tokens;
+  };
+  struct Row {
+    const std::vector<int32_t> *source;
+    std::vector<int32_t> tokens;
+  };
+  void deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const;
+  void attend(std::span<const Row> rows, AttentionWeights &attention) const;
+
+  const HashModel model;
+  const int workers;
+  const int64_t capacity;
+  int32_t nextNumber = 0;
+  int forksToRefuse = 0;
+  std::map<SourceId, std::vector<int32_t>> sources;
+  std::map<HypothesisId, Text> texts;
+  std::vector<int32_t> damaged;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H

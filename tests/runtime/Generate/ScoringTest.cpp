@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Scores of targets that are given, against the model asked token by token.
+#include "runtime/Generate/Scoring.h"
+#include "tests/runtime/Generate/NaiveSearch.h"
+#include "tests/runtime/Generate/Requests.h"
+
+using namespace heddle;
+
+static Result<std::vector<std::vector<float>>>
+scoresOf(Decoder &decoder, std::span<const ScoringRequest> requests, int64_t batchTokens = 1000) {
+  return scoreTargets(decoder, hashDefaults(), limitsOf(decoder), batchTokens, requests);
+}
+
+static std::vector<ScoringRequest> someRequests() {
+  std::vector<ScoringRequest> requests;
+  for (int number = 0; number < 20; ++number) {
+    requests.push_back({sourceOf(number), sourceOf(number + 100)});
+  }
+  requests.push_back({{5}, {}});
+  requests.push_back({{5}, {7, 2}});
+  return requests;
+}
+
+TEST(Scoring, IsThatOfTheModel) {
+  const HashModel model{900, 0};
+  const std::vector<ScoringRequest> requests = someRequests();
+  FakeDecoder decoder(model, 2);
+  const Result<std::vector<std::vector<float>>> scores = scoresOf(decoder, requests);
+  ASSERT_TRUE(scores.ok()) << scores.status().message();
+  ASSERT_EQ(scores->size(), requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    std::vector<int32_t> target = requests[i].target;
+    if (target.empty() || target.back() != 2) {
+      target.push_back(2);
+    }
+    ASSERT_EQ((*scores)[i].size(), target.size());
+    for (size_t token = 0; token < target.size(); ++token) {
+      const std::vector<int32_t> before(target.begin(),
+                                        target.begin() + static_cast<std::ptrdiff_t>(token));
+      const std::vector<double> want =
+          naiveScores(model, requests[i].source, {}, before, false, false);
+      EXPECT_NEAR(static_cast<double>((*scores)[i][token]),
+                  want[static_cast<size_t>(target[token])], 3e-6);
+    }
+  }
+  EXPECT_EQ(decoder.blocksInUse(), 0);
+}
+
+TEST(Scoring, DoesNotDependOnTheBatch) {
+  const std::vector<ScoringRequest> requests = someRequests();
+  FakeDecoder decoder(HashModel{});
+  const Result<std::vector<std::vector<float>>> together = scoresOf(decoder, requests);
+  FakeDecoder small(HashModel{}, 1, 60);
+  const Result<std::vector<std::vector<float>>> crowded = scoresOf(small, requests);
+  ASSERT_TRUE(together.ok() && crowded.ok());
+  EXPECT_EQ(*together, *crowded);
+  EXPECT_EQ(small.blocksInUse(), 0);
+  EXPECT_EQ(*scoresOf(decoder, requests, 1), *together);
+}
+
+static std::string refusal(const ScoringRequest &request, StatusCode code) {
+  FakeDecoder decoder(HashModel{}, 1, 60);
+  const Result<std::vector<std::vector<float>>> scores = scoresOf(decoder, {&request, 1});
+  EXPECT_EQ(scores.status().code(), code);
+  EXPECT_EQ(decoder.blocksInUse(), 0);
+  return std::string(scores.status().message());
+}
+
+TEST(Scoring, RefusesWhatDoesNotFit) {
+  EXPECT_EQ(refusal({{}, {5}}, StatusCode::InvalidArgument),
+            "request 0: source has no tokens, expected at least one");
+  EXPECT_EQ(refusal({std::vector<int32_t>(101, 5), {5}}, StatusCode::OutOfRange),
+            "request 0: source has 101 tokens, expected at most 100, the positions of the model");
+  EXPECT_EQ(refusal({{5}, std::vector<int32_t>(100, 5)}, StatusCode::OutOfRange),
+            "request 0: target has 101 tokens with its start, expected at most 100, the positions "
+            "of the model");
+  EXPECT_EQ(refusal({{40}, {5}}, StatusCode::OutOfRange),
+            "request 0: source: token 0 is 40, expected 0 to 39");
+  EXPECT_EQ(refusal({{5}, {5, -1}}, StatusCode::OutOfRange),
+            "request 0: target: token 1 is -1, expected 0 to 39");
+  EXPECT_EQ(refusal({std::vector<int32_t>(70, 5), {5}}, StatusCode::ResourceExhausted),
+            "request 0: the cache is full");
+}

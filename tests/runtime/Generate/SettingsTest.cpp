@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a request is filled up with, and every way in which one makes no sense.
+#include "runtime/Generate/Settings.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace heddle;
+
+static const GenerationLimits limits{
+    .vocabulary = 100, .sourceVocabulary = 50, .longestSource = 20, .longestTarget = 30};
+
+static GenerationDefaults defaults() {
+  GenerationDefaults defaults;
+  defaults.start = {1};
+  defaults.end = {2};
+  defaults.rules = Rules::Transformers;
+  defaults.maxLength = 25;
+  defaults.beam = 4;
+  defaults.lengthPenalty = 0.75F;
+  defaults.earlyStopping = true;
+  defaults.forcedLast = 2;
+  defaults.suppressed = {7, 3};
+  return defaults;
+}
+
+static std::string refusal(const GenerationRequest &request,
+                           StatusCode code = StatusCode::InvalidArgument) {
+  const Result<Settings> settings = makeSettings(request, defaults(), limits);
+  EXPECT_FALSE(settings.ok());
+  EXPECT_EQ(settings.status().code(), code);
+  return std::string(settings.status().message());
+}
+
+static Settings accepted(const GenerationRequest &request) {
+  Result<Settings> settings = makeSettings(request, defaults(), limits);
+  EXPECT_TRUE(settings.ok()) << settings.status().message();
+  return settings.ok() ? *settings : Settings();
+}
+
+TEST(Settings, AreThoseOfTheBinary) {
+  const Settings settings = accepted({.source = {5}});
+  EXPECT_EQ(settings.rules->name, "transformers");
+  EXPECT_EQ(settings.beam, 4);
+  EXPECT_EQ(settings.maxLength, 25);
+  EXPECT_EQ(settings.lengthPenalty, 0.75);
+  EXPECT_EQ(settings.earlyStopping, EarlyStopping::Yes);
+  EXPECT_EQ(settings.forcedLast, 2);
+  EXPECT_EQ(settings.suppressed, (std::vector<int32_t>{3, 7}));
+}
+
+TEST(Settings, AreThoseOfOtherRules) {
+  const Settings settings = accepted({.source = {5}, .options = {.rules = Rules::Paper}});
+  EXPECT_FLOAT_EQ(static_cast<float>(settings.lengthPenalty), 0.6F);
+  // The source and 50 more would be more than the positions.
+  EXPECT_EQ(settings.maxLength, 30);
+  EXPECT_EQ(settings.earlyStopping, EarlyStopping::No);
+  EXPECT_EQ(settings.forcedLast, -1);
+  GenerationLimits none = limits;
+  none.longestTarget = 0;
+  GenerationRequest request{.source = {5, 6, 7}, .options = {.rules = Rules::Paper}};
+  EXPECT_EQ(makeSettings(request, defaults(), none)->maxLength, 53);
+  request.options.rules = Rules::CTranslate2;
+  EXPECT_EQ(makeSettings(request, defaults(), none)->maxLength, 256);
+  EXPECT_EQ(makeSettings(request, defaults(), none)->minLength, 1);
+}
+
+TEST(Settings, AShortlistHasTheEnd) {
+  const Settings settings = accepted({.source = {5}, .shortlist = {9, 4, 9}});
+  EXPECT_EQ(settings.shortlist, (std::vector<int32_t>{2, 4, 9}));
+}
+
+TEST(Settings, RefuseCountsThatMakeNoSense) {
+  EXPECT_EQ(refusal({.source = {5}, .options = {.beam = 0}}), "beam is 0, expected 1 to 1024");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.beam = 2000}}),
+            "beam is 2000, expected 1 to 1024");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.nbest = 0}}), "nbest is 0, expected 1 to 1024");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.beam = 2, .nbest = 3}}),
+            "nbest is 3, expected at most the beam, 2");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.beam = 2, .sample = true}}),
+            "beam is 2 with sampling, expected 1: nbest gives several samples");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.sample = true, .alternatives = true}}),
+            "sampling and alternatives are both asked for, expected one of them");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.noRepeatNgram = -1}}),
+            "no-repeat n-gram size is -1, expected at least 0");
+}
+
+TEST(Settings, RefuseNumbersThatMakeNoSense) {
+  EXPECT_EQ(refusal({.source = {5}, .options = {.lengthPenalty = INFINITY}}),
+            "length penalty is inf, expected a finite number");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.coveragePenalty = -1}}),
+            "coverage penalty is -1, expected a finite number, at least 0");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.repetitionPenalty = 0.0F}}),
+            "repetition penalty is 0, expected a finite number above 0");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.temperature = 0}}),
+            "temperature is 0, expected a finite number above 0");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.topK = -2}}),
+            "top-k is -2, expected at least 1, or 0 for all tokens");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.topP = 0}}),
+            "top-p is 0, expected more than 0 and at most 1");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.topP = 1.5F}}),
+            "top-p is 1.5, expected more than 0 and at most 1");
+}
+
+TEST(Settings, RefuseLengthsThatMakeNoSense) {
+  EXPECT_EQ(refusal({.source = {5}, .options = {.minLength = -1}}),
+            "minimum length is -1, expected at least 0");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.maxLength = 0}}),
+            "maximum length is 0, expected at least 1");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.minLength = 9, .maxLength = 8}}),
+            "minimum length is 9, expected at most the maximum, 8");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.maxLength = 31}}, StatusCode::OutOfRange),
+            "maximum length is 31, expected at most 30: the positions of the model");
+  EXPECT_EQ(refusal({.source = {5}, .prefix = std::vector<int32_t>(30, 4)},
+                    StatusCode::OutOfRange),
+            "prefix has 30 tokens, expected at most 29, the positions of the model");
+}
+
+TEST(Settings, RefuseTokensOutsideTheVocabulary) {
+  EXPECT_EQ(refusal({}), "source has no tokens, expected at least one");
+  EXPECT_EQ(refusal({.source = {5, 60}}, StatusCode::OutOfRange),
+            "source: token 1 is 60, expected 0 to 49");
+  EXPECT_EQ(refusal({.source = std::vector<int32_t>(21, 5)}, StatusCode::OutOfRange),
+            "source has 21 tokens, expected at most 20, the positions of the model");
+  EXPECT_EQ(refusal({.source = {5}, .prefix = {-1}}, StatusCode::OutOfRange),
+            "prefix: token 0 is -1, expected 0 to 99");
+  EXPECT_EQ(refusal({.source = {5}, .shortlist = {100}}, StatusCode::OutOfRange),
+            "shortlist: token 0 is 100, expected 0 to 99");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.suppressed = {1000}}}, StatusCode::OutOfRange),
+            "suppressed: token 2 is 1000, expected 0 to 99");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.forcedFirst = 100}}, StatusCode::OutOfRange),
+            "forced: token 0 is 100, expected 0 to 99");
+}
+
+TEST(SearchRules, HaveNames) {
+  for (const Rules kind : {Rules::Paper, Rules::Transformers, Rules::CTranslate2}) {
+    EXPECT_EQ(searchRules(kind).kind, kind);
+    EXPECT_EQ(parseRules(searchRules(kind).name), kind);
+  }
+  EXPECT_EQ(parseRules("fairseq"), std::nullopt);
+}

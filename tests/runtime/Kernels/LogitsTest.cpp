@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The kernels over logits against their naive twins: odd sizes, special values, every target of
+/// this machine.
+#include "runtime/Kernels/LogSumExp.h"
+#include "runtime/Kernels/Reference/LogSumExp.h"
+#include "runtime/Kernels/Reference/TopK.h"
+#include "runtime/Kernels/TopK.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+#include <limits>
+#include <random>
+
+using namespace heddle;
+
+static constexpr float infinity = std::numeric_limits<float>::infinity();
+static constexpr float notANumber = std::numeric_limits<float>::quiet_NaN();
+
+/// `count` values of which many are equal when `levels` is small.
+static std::vector<float> randomValues(size_t count, float scale, int levels, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<float> values(count);
+  for (float &value : values) {
+    const auto unit = static_cast<float>(random() >> 40) / static_cast<float>(1 << 24);
+    value = scale * std::round(unit * static_cast<float>(levels)) / static_cast<float>(levels);
+  }
+  return values;
+}
+
+/// Calls `check` once for each set of vector instructions.
+template <typename Check> static void onAllTargets(const Check &check) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    check();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+static std::vector<ExponentialSum> pieces(std::span<const float> values, size_t size) {
+  std::vector<ExponentialSum> sums;
+  for (size_t begin = 0; begin < values.size(); begin += size) {
+    const size_t count = std::min(size, values.size() - begin);
+    sums.push_back(exponentialSum(values.data() + begin, static_cast<int64_t>(count)));
+  }
+  return sums;
+}
+
+TEST(LogSumExp, IsThatOfItsTwin) {
+  onAllTargets([] {
+    for (const size_t count : {1U, 2U, 7U, 15U, 16U, 17U, 48U, 767U, 768U, 769U, 32000U}) {
+      for (const float scale : {0.0F, 1.0F, 30.0F, -200.0F}) {
+        const std::vector<float> values = randomValues(count, scale, 1 << 20, count);
+        EXPECT_NEAR(logSumExp(pieces(values, 768)), reference::logSumExp(values), 1e-6)
+            << count << " " << scale;
+        EXPECT_EQ(largestOf(values.data(), static_cast<int64_t>(count)),
+                  reference::largestOf(values));
+      }
+    }
+  });
+}
+
+TEST(LogSumExp, HasTheSameBitsOnAllTargets) {
+  const std::vector<float> values = randomValues(5000, 20, 1 << 20, 3);
+  std::vector<double> sums;
+  onAllTargets([&] {
+    // Without fused multiply-add the exponential itself differs.
+    if (hwy::SupportedTargets() < HWY_SSE4) {
+      sums.push_back(logSumExp(pieces(values, 768)));
+    }
+  });
+  for (const double sum : sums) {
+    EXPECT_EQ(sum, sums.front());
+  }
+}
+
+TEST(LogSumExp, TakesWhatIsNotThere) {
+  EXPECT_EQ(logSumExp({}), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(exponentialSum(nullptr, 0).sum, 0);
+  std::vector<float> values(20, -infinity);
+  EXPECT_EQ(logSumExp(pieces(values, 7)), -std::numeric_limits<double>::infinity());
+  values[13] = 2;
+  EXPECT_DOUBLE_EQ(logSumExp(pieces(values, 7)), 2);
+}
+
+TEST(LogSumExp, SaysWhatIsNoNumber) {
+  for (const size_t at : {0U, 5U, 17U}) {
+    std::vector<float> values(18, 1);
+    values[at] = notANumber;
+    EXPECT_TRUE(std::isnan(logSumExp(pieces(values, 6)))) << at;
+  }
+  const std::vector<float> all(3, notANumber);
+  EXPECT_TRUE(std::isnan(logSumExp(pieces(all, 3))));
+}
+
+/// The best of values offered in pieces, last piece first.
+static std::vector<RankedValue> bestOf(std::span<const float> values, size_t capacity,
+                                       size_t size) {
+  TopK best;
+  best.reset(static_cast<int64_t>(capacity));
+  std::vector<int32_t> positions(size + 64);
+  for (size_t begin = (values.size() - 1) / size * size;; begin -= size) {
+    const auto count = static_cast<int64_t>(std::min(size, values.size() - begin));
+    const float largest = largestOf(values.data() + begin, count);
+    best.offer(values.data() + begin, count, largest, static_cast<int32_t>(begin), nullptr,
+               positions.data());
+    if (begin == 0) {
+      break;
+    }
+  }
+  std::vector<RankedValue> kept(best.kept().begin(), best.kept().end());
+  std::sort(kept.begin(), kept.end(), ranksBefore);
+  return kept;
+}
+
+TEST(TopK, IsThatOfItsTwin) {
+  onAllTargets([] {
+    for (const size_t count : {1U, 5U, 16U, 100U, 769U, 5000U}) {
+      for (const int levels : {1, 20, 1 << 20}) {
+        const std::vector<float> values = randomValues(count, 5, levels, count);
+        for (const size_t capacity : {0U, 1U, 2U, 8U, 100U}) {
+          EXPECT_EQ(bestOf(values, capacity, 70), reference::topK(values, capacity))
+              << count << " " << levels << " " << capacity;
+        }
+      }
+    }
+  });
+}
+
+TEST(TopK, NeverKeepsWhatIsNoNumberOrBanned) {
+  std::vector<float> values(40, -infinity);
+  values[3] = notANumber;
+  values[30] = -3e38F;
+  values[31] = -0.0F;
+  values[32] = 0.0F;
+  const std::vector<RankedValue> kept = bestOf(values, 5, 9);
+  ASSERT_EQ(kept.size(), 3U);
+  EXPECT_EQ(kept[0].number, 31);
+  EXPECT_EQ(kept[1].number, 32);
+  EXPECT_EQ(kept[2].number, 30);
+}
+
+TEST(TopK, TakesNumbersThatAreGiven) {
+  const std::vector<float> values = {1, 3, 2, 3};
+  const std::vector<int32_t> numbers = {7, 40, 50, 90};
+  std::vector<int32_t> positions(values.size() + 64);
+  TopK best;
+  best.reset(2);
+  best.offer(values.data(), 4, 3, 0, numbers.data(), positions.data());
+  std::vector<RankedValue> kept(best.kept().begin(), best.kept().end());
+  std::sort(kept.begin(), kept.end(), ranksBefore);
+  EXPECT_EQ(kept, (std::vector<RankedValue>{{3, 40}, {3, 90}}));
+}
