@@ -36,8 +36,8 @@ static Status checkAgainstVocabulary(const ImportedToken &token, const Vocabular
                         fmt::format("{}: {} has id {}, expected {} as in the vocabulary", where,
                                     quote(token.content), token.id, *known));
   }
-  const std::string *const other = vocabulary.tokenOf(token.id);
-  if (!known && other != nullptr) {
+  const std::optional<std::string_view> other = vocabulary.tokenOf(token.id);
+  if (!known && other) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: {} has id {}, which is that of {} in the vocabulary",
                                     where, quote(token.content), token.id, quote(*other)));

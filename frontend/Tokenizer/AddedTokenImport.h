@@ -24,6 +24,7 @@ struct ImportedToken {
   bool rightStrip;
   bool normalized;
   bool special;
+  bool decodeOnly = false;
 };
 
 /// Reads the list "added_tokens" of a tokenizer; none if it is absent or null.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Both kinds of post-processor become one list of tokens with the text among them.
+/// All kinds of post-processor become one list of tokens with the text among them.
 #include "frontend/Tokenizer/TemplateImport.h"
 
 #include "frontend/Config/Config.h"
@@ -46,7 +46,7 @@ Result<uint32_t> TemplateReader::knownId(const nlohmann::json &id, std::string_v
   const uint32_t value = fits ? id.get<uint32_t>() : 0;
   const bool added = std::any_of(addedTokens.begin(), addedTokens.end(),
                                  [value](const ImportedToken &token) { return token.id == value; });
-  if (!fits || (!added && vocabulary.tokenOf(value) == nullptr)) {
+  if (!fits || (!added && !vocabulary.tokenOf(value))) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: the id of {} is {}, expected a token's",
                                                      where, what, describeJson(id)));
   }
@@ -146,20 +146,62 @@ Result<std::vector<TemplatePiece>> TemplateReader::readBert(const nlohmann::json
   return result;
 }
 
+static std::vector<TemplatePiece> textAlone() {
+  return {TemplatePiece(TemplatePieceKind::Text, 0, 0)};
+}
+
+static Result<std::vector<TemplatePiece>>
+readProcessor(const nlohmann::json &processor, TemplateReader reader, std::string_view place);
+
+/// Several post-processors one after the other, of which one at most adds tokens.
+static Result<std::vector<TemplatePiece>>
+readSequence(const nlohmann::json &sequence, const TemplateReader &reader, std::string_view place) {
+  const auto processors = sequence.find("processors");
+  if (processors == sequence.end() || !processors->is_array()) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: \"processors\" is {}, expected a list", place,
+                    processors == sequence.end() ? "missing" : describeJson(*processors)));
+  }
+  std::vector<TemplatePiece> result = textAlone();
+  for (const nlohmann::json &processor : *processors) {
+    HEDDLE_ASSIGN(std::vector<TemplatePiece> pieces, readProcessor(processor, reader, place));
+    if (pieces.size() > 1 && result.size() > 1) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("{}: two of \"processors\" add tokens, expected at most one", place));
+    }
+    result = pieces.size() > 1 ? std::move(pieces) : std::move(result);
+  }
+  return result;
+}
+
+static Result<std::vector<TemplatePiece>>
+readProcessor(const nlohmann::json &processor, TemplateReader reader, std::string_view place) {
+  HEDDLE_ASSIGN(const Config config, Config::fromJson(processor, std::string(place)));
+  HEDDLE_ASSIGN(const std::string type,
+                config.oneOf("type", {"BertProcessing", "RobertaProcessing", "TemplateProcessing",
+                                      "ByteLevel", "Sequence"}));
+  if (type == "ByteLevel") {
+    // About offsets, which are not kept here.
+    return textAlone();
+  }
+  if (type == "Sequence") {
+    return readSequence(processor, reader, place);
+  }
+  return type == "TemplateProcessing" ? reader.readPieces(processor) : reader.readBert(processor);
+}
+
 Result<std::vector<TemplatePiece>> readTemplate(const nlohmann::json &tokenizer,
                                                 const VocabularyTable &vocabulary,
                                                 const std::vector<ImportedToken> &addedTokens,
                                                 std::string_view where) {
   const auto processor = tokenizer.find("post_processor");
   if (processor == tokenizer.end() || processor->is_null()) {
-    return std::vector{TemplatePiece(TemplatePieceKind::Text, 0, 0)};
+    return textAlone();
   }
   const std::string place = fmt::format("{}: \"post_processor\"", where);
-  HEDDLE_ASSIGN(const Config config, Config::fromJson(*processor, place));
-  HEDDLE_ASSIGN(const std::string type,
-                config.oneOf("type", {"BertProcessing", "TemplateProcessing"}));
-  TemplateReader reader(vocabulary, addedTokens, place);
-  return type == "BertProcessing" ? reader.readBert(*processor) : reader.readPieces(*processor);
+  return readProcessor(*processor, TemplateReader(vocabulary, addedTokens, place), place);
 }
 
 } // namespace heddle

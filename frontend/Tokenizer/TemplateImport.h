@@ -15,7 +15,8 @@
 
 namespace heddle {
 
-/// Reads the template for one text: TemplateProcessing, BertProcessing, or none.
+/// Reads the template for one text: TemplateProcessing, BertProcessing, RobertaProcessing, a
+/// Sequence with one of them, or none.
 Result<std::vector<manifest::TemplatePiece>>
 readTemplate(const nlohmann::json &tokenizer, const VocabularyTable &vocabulary,
              const std::vector<ImportedToken> &addedTokens, std::string_view where);

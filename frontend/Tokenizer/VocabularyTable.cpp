@@ -26,51 +26,85 @@ static Result<uint32_t> tokenId(const std::string &token, const nlohmann::json &
   return id.get<uint32_t>();
 }
 
+static Status checkSize(size_t size, std::string_view what, std::string_view where) {
+  if (size == 0 || size > vocabularyLimit) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {} has {} tokens, expected 1 to {}",
+                                                     where, what, size, vocabularyLimit));
+  }
+  return {};
+}
+
 Result<VocabularyTable> VocabularyTable::create(const nlohmann::json &model,
                                                 std::string_view where) {
   const auto vocab = model.find("vocab");
-  if (vocab == model.end() || !vocab->is_object()) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"vocab\" is {}, expected an object of ids by token",
-                                    where,
-                                    vocab == model.end() ? "missing" : describeJson(*vocab)));
+  if (vocab == model.end()) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: \"vocab\" is missing, expected an object of ids by token", where));
   }
-  if (vocab->empty() || vocab->size() > vocabularyLimit) {
+  return fromObject(*vocab, "\"vocab\"", where);
+}
+
+Result<VocabularyTable> VocabularyTable::fromObject(const nlohmann::json &vocab,
+                                                    std::string_view what, std::string_view where) {
+  if (!vocab.is_object()) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"vocab\" has {} tokens, expected 1 to {}", where,
-                                    vocab->size(), vocabularyLimit));
+                        fmt::format("{}: {} is {}, expected an object of ids by token", where, what,
+                                    describeJson(vocab)));
   }
+  HEDDLE_TRY(checkSize(vocab.size(), what, where));
   VocabularyTable result;
-  result.byText = &vocab->get_ref<const nlohmann::json::object_t &>();
-  result.tokens.reserve(vocab->size());
-  for (const auto &[token, value] : *result.byText) {
+  result.tokens.reserve(vocab.size());
+  for (const auto &[token, value] : vocab.get_ref<const nlohmann::json::object_t &>()) {
     HEDDLE_ASSIGN(const uint32_t id, tokenId(token, value, where));
-    result.tokens.push_back({id, &token});
+    result.tokens.push_back({id, token});
+    result.byText.emplace(token, id);
   }
   std::sort(result.tokens.begin(), result.tokens.end(), [](const Token &left, const Token &right) {
-    return left.id != right.id ? left.id < right.id : *left.text < *right.text;
+    return left.id != right.id ? left.id < right.id : left.text < right.text;
   });
   const auto twice =
       std::adjacent_find(result.tokens.begin(), result.tokens.end(),
                          [](const Token &left, const Token &right) { return left.id == right.id; });
   if (twice != result.tokens.end()) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: {} and {} have the same id {}", where, quote(*twice->text),
-                                    quote(*(twice + 1)->text), twice->id));
+                        fmt::format("{}: {} and {} have the same id {}", where, quote(twice->text),
+                                    quote((twice + 1)->text), twice->id));
   }
   return result;
 }
 
-std::optional<uint32_t> VocabularyTable::idOf(const std::string &token) const {
-  const auto entry = byText->find(token);
-  return entry == byText->end() ? std::nullopt : std::optional(entry->second.get<uint32_t>());
+Result<VocabularyTable> VocabularyTable::fromTokens(std::vector<std::string> tokens, bool unique,
+                                                    std::string_view where) {
+  HEDDLE_TRY(checkSize(tokens.size(), "the vocabulary", where));
+  VocabularyTable result;
+  result.owned = std::make_shared<const std::vector<std::string>>(std::move(tokens));
+  result.tokens.reserve(result.owned->size());
+  for (const std::string &token : *result.owned) {
+    const auto id = static_cast<uint32_t>(result.tokens.size());
+    if (validUtf8Prefix(token) != token.size()) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: token {} is {}, which is not UTF-8",
+                                                       where, id, quote(token)));
+    }
+    if (const auto [first, isNew] = result.byText.emplace(token, id); !isNew && unique) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: tokens {} and {} are both {}", where,
+                                                       first->second, id, quote(token)));
+    }
+    result.tokens.push_back({id, token});
+  }
+  return result;
 }
 
-const std::string *VocabularyTable::tokenOf(uint32_t id) const {
+std::optional<uint32_t> VocabularyTable::idOf(std::string_view token) const {
+  const auto entry = byText.find(token);
+  return entry == byText.end() ? std::nullopt : std::optional(entry->second);
+}
+
+std::optional<std::string_view> VocabularyTable::tokenOf(uint32_t id) const {
   const auto place =
       std::lower_bound(tokens.begin(), tokens.end(), id,
                        [](const Token &token, uint32_t wanted) { return token.id < wanted; });
-  return place != tokens.end() && place->id == id ? place->text : nullptr;
+  return place != tokens.end() && place->id == id ? std::optional(place->text) : std::nullopt;
 }
 
 flatbuffers::Offset<manifest::Vocabulary>
@@ -83,10 +117,10 @@ VocabularyTable::pack(flatbuffers::FlatBufferBuilder &builder) const {
   const auto mask = static_cast<uint32_t>(slots.size() - 1);
   for (const Token &token : tokens) {
     ids.push_back(token.id);
-    text += *token.text;
+    text += token.text;
     offsets.push_back(static_cast<uint32_t>(text.size()));
     const VocabularyPlace place =
-        vocabularyPlace(extendVocabularyHash(vocabularyHashSeed, *token.text));
+        vocabularyPlace(extendVocabularyHash(vocabularyHashSeed, token.text));
     uint32_t slot = place.slot & mask;
     while (slots[slot].token() != 0) {
       slot = (slot + 1) & mask;

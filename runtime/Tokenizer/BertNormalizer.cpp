@@ -45,14 +45,10 @@ size_t BertNormalizer::appendAscii(std::string_view text, std::string &out) cons
 }
 
 void BertNormalizer::lower(int32_t codePoint, std::string &out) const {
-  constexpr int32_t capitalIWithDot = 0x130;
-  if (!options.lowercase) {
-    appendCharacter(codePoint, out);
-  } else if (codePoint == capitalIWithDot) {
-    // The one character whose full mapping is two; the library has the simple ones.
-    out += "i\u0307";
+  if (options.lowercase) {
+    appendLowercase(codePoint, out);
   } else {
-    appendCharacter(utf8proc_tolower(codePoint), out);
+    appendCharacter(codePoint, out);
   }
 }
 

@@ -27,10 +27,32 @@ static constexpr auto laterMarks = std::to_array<CharacterRange>({
 #include "runtime/Tokenizer/LaterCharacters.def"
 });
 
+static constexpr auto laterCombining = std::to_array<CharacterRange>({
+#define HEDDLE_LATER_COMBINING(first, last) {first, last},
+#include "runtime/Tokenizer/LaterCharacters.def"
+});
+
+static constexpr auto laterForms = std::to_array<CharacterRange>({
+#define HEDDLE_LATER_FORMS(first, last) {first, last},
+#include "runtime/Tokenizer/LaterCharacters.def"
+});
+
+static constexpr auto newerLetters = std::to_array<CharacterRange>({
+#define HEDDLE_NEWER_LETTERS(first, last) {first, last},
+#include "runtime/Tokenizer/LaterCharacters.def"
+});
+
+static constexpr auto newerNumbers = std::to_array<CharacterRange>({
+#define HEDDLE_NEWER_NUMBERS(first, last) {first, last},
+#include "runtime/Tokenizer/LaterCharacters.def"
+});
+
 // Characters that have changed their category since Unicode 8.
 static constexpr int32_t tagalogPamudpod = 0x1734;
 static constexpr int32_t canadianSyllabicsChi = 0x166D;
 static constexpr int32_t sharadaSandhiMark = 0x111C9;
+static constexpr int32_t vedicSignArdhavisarga = 0x1CF2;
+static constexpr int32_t vedicSignRotatedArdhavisarga = 0x1CF3;
 
 static constexpr int32_t replacementCharacter = 0xFFFD;
 
@@ -125,6 +147,45 @@ bool isPunctuation(int32_t codePoint) {
 bool isNonspacingMark(int32_t codePoint) {
   return codePoint == tagalogPamudpod ||
          (utf8proc_category(codePoint) == UTF8PROC_CATEGORY_MN && !isLater(codePoint));
+}
+
+bool isCombiningMark(int32_t codePoint) {
+  if (codePoint == vedicSignArdhavisarga || codePoint == vedicSignRotatedArdhavisarga) {
+    return true;
+  }
+  const utf8proc_category_t category = utf8proc_category(codePoint);
+  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME &&
+         !isIn(laterCombining, codePoint);
+}
+
+bool isLaterForm(int32_t codePoint) { return isIn(laterForms, codePoint); }
+
+void appendLowercase(int32_t codePoint, std::string &text) {
+  constexpr int32_t capitalIWithDot = 0x130;
+  if (codePoint == capitalIWithDot) {
+    // The one character whose full mapping is two; the library has the simple ones.
+    text += "i\u0307";
+  } else {
+    appendCharacter(utf8proc_tolower(codePoint), text);
+  }
+}
+
+bool isLetter(int32_t codePoint) {
+  if (codePoint < 0x80) {
+    return (codePoint >= 'a' && codePoint <= 'z') || (codePoint >= 'A' && codePoint <= 'Z');
+  }
+  const utf8proc_category_t category = utf8proc_category(codePoint);
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+         (category == UTF8PROC_CATEGORY_CN && isIn(newerLetters, codePoint));
+}
+
+bool isNumber(int32_t codePoint) {
+  if (codePoint < 0x80) {
+    return codePoint >= '0' && codePoint <= '9';
+  }
+  const utf8proc_category_t category = utf8proc_category(codePoint);
+  return (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO) ||
+         (category == UTF8PROC_CATEGORY_CN && isIn(newerNumbers, codePoint));
 }
 
 int32_t combiningClass(int32_t codePoint) {

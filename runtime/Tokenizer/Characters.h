@@ -36,8 +36,18 @@ bool isIdeograph(int32_t codePoint);
 bool isPunctuation(int32_t codePoint);
 /// The category Mn.
 bool isNonspacingMark(int32_t codePoint);
+/// The categories M*, as they were in Unicode 9.
+bool isCombiningMark(int32_t codePoint);
 /// What marks after a letter are sorted by; 0 for what ends such a sequence.
 int32_t combiningClass(int32_t codePoint);
+/// Decomposes only since a version later than Unicode 9.
+bool isLaterForm(int32_t codePoint);
+/// The lower case; most often one character, and a single `I with a dot` is two.
+void appendLowercase(int32_t codePoint, std::string &text);
+/// \p{L} of regular expressions.
+bool isLetter(int32_t codePoint);
+/// \p{N} of regular expressions.
+bool isNumber(int32_t codePoint);
 /// \w of regular expressions.
 bool isWordCharacter(int32_t codePoint);
 

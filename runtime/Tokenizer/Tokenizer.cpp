@@ -6,12 +6,12 @@
 #include "runtime/Tokenizer/Tokenizer.h"
 
 #include "runtime/Base/Utf8.h"
-#include "runtime/Tokenizer/Characters.h"
+#include "runtime/Tokenizer/PartErrors.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <limits>
+#include <type_traits>
 
 namespace heddle {
 
@@ -19,55 +19,36 @@ namespace heddle {
 struct Tokenizer::Scratch {
   std::string normal;
   std::vector<TextPiece> pieces;
+  PreTokenizer::Scratch words;
   std::vector<uint64_t> hashes;
+  Bpe::Scratch bpe;
+  Unigram::Scratch unigram;
 };
 
 static constexpr uint32_t largestId = std::numeric_limits<int32_t>::max();
 
 // --- Loading ---------------------------------------------------------------------------------
 
-template <typename Kind> static Status unknownKind(std::string_view what, Kind kind, Kind known) {
-  return HEDDLE_ERROR(Unsupported,
-                      fmt::format("tokenizer: {} of kind {}, expected at most {}", what,
-                                  static_cast<int>(kind), static_cast<int>(known)));
-}
-
-static Status missingPart(std::string_view what) {
-  return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the {} is missing", what));
-}
-
-Status Tokenizer::loadParts(const manifest::Tokenizer &table) {
-  if (table.normalizer_type() > manifest::Normalizer::MAX) {
-    return unknownKind("a normalizer", table.normalizer_type(), manifest::Normalizer::MAX);
+Status Tokenizer::loadModel(const manifest::Tokenizer &table) {
+  using Kind = manifest::TokenizerModel;
+  const Kind kind = table.model_type();
+  if (kind > Kind::MAX) {
+    return unknownKind("a model", kind, Kind::MAX);
   }
-  if (table.normalizer_type() == manifest::Normalizer::BertNormalizer) {
-    const manifest::BertNormalizer *const bert = table.normalizer_as_BertNormalizer();
-    if (bert == nullptr) {
-      return missingPart("normalizer");
-    }
-    normalizer.emplace(BertNormalizer::Options{.cleanText = bert->clean_text(),
-                                               .handleChineseChars = bert->handle_chinese_chars(),
-                                               .stripAccents = bert->strip_accents(),
-                                               .lowercase = bert->lowercase()});
-  }
-  if (table.pre_tokenizer_type() > manifest::PreTokenizer::MAX) {
-    return unknownKind("a pre-tokenizer", table.pre_tokenizer_type(), manifest::PreTokenizer::MAX);
-  }
-  splitsWords = table.pre_tokenizer_type() == manifest::PreTokenizer::BertPreTokenizer;
-  if (table.decoder_type() > manifest::Decoder::MAX) {
-    return unknownKind("a decoder", table.decoder_type(), manifest::Decoder::MAX);
-  }
-  decoder = table.decoder_as_WordPieceDecoder();
-  if (decoder == nullptr && table.decoder_type() != manifest::Decoder::NONE) {
-    return missingPart("decoder");
-  }
-  if (table.model_type() > manifest::TokenizerModel::MAX) {
-    return unknownKind("a model", table.model_type(), manifest::TokenizerModel::MAX);
-  }
-  if (table.model_type() == manifest::TokenizerModel::NONE) {
+  if (kind == Kind::NONE) {
     return missingPart("model");
   }
-  HEDDLE_ASSIGN(model, WordPiece::load(*table.model_as_WordPiece()));
+  if (const auto *const words = table.model_as_WordPiece()) {
+    HEDDLE_ASSIGN(model, WordPiece::load(*words));
+  } else if (const auto *const pairs = table.model_as_Bpe()) {
+    HEDDLE_ASSIGN(model, Bpe::load(*pairs));
+  } else if (const auto *const unigram = table.model_as_Unigram()) {
+    HEDDLE_ASSIGN(model, Unigram::load(*unigram));
+  } else if (const auto *const pieces = table.model_as_SentencePiece()) {
+    HEDDLE_ASSIGN(model, SentencePieceText::load(*pieces));
+  } else if (const auto *const list = table.model_as_WordList()) {
+    HEDDLE_ASSIGN(model, WordList::load(*list));
+  }
   return {};
 }
 
@@ -88,17 +69,20 @@ Status Tokenizer::loadAddedTokens(const manifest::Tokenizer &table) {
                           fmt::format("tokenizer: added token {} is not UTF-8", quote(content)));
     }
     const auto id = static_cast<int32_t>(token.id());
+    addedTexts.push_back({id, content, token.special()});
+    if (token.decode_only()) {
+      continue;
+    }
     AddedToken found{.pattern = std::string(content),
                      .id = id,
                      .singleWord = token.single_word(),
                      .leftStrip = token.left_strip(),
                      .rightStrip = token.right_strip()};
-    if (token.normalized() && normalizer) {
+    if (token.normalized()) {
       found.pattern.clear();
-      normalizer->append(content, found.pattern);
+      normalizer.append(content, found.pattern);
     }
     (token.normalized() ? normalized : given).push_back(std::move(found));
-    addedTexts.push_back({id, content, token.special()});
   }
   givenTokens = AddedTokenFinder(std::move(given));
   normalizedTokens = AddedTokenFinder(std::move(normalized));
@@ -144,7 +128,10 @@ Status Tokenizer::loadTemplate(const manifest::Tokenizer &table) {
 
 Result<Tokenizer> Tokenizer::load(const manifest::Tokenizer *table) {
   Tokenizer result;
-  HEDDLE_TRY(result.loadParts(*table));
+  HEDDLE_ASSIGN(result.normalizer, Normalizer::load(*table));
+  HEDDLE_ASSIGN(result.preTokenizer, PreTokenizer::load(*table));
+  HEDDLE_ASSIGN(result.decoder, TokenDecoder::load(*table));
+  HEDDLE_TRY(result.loadModel(*table));
   HEDDLE_TRY(result.loadAddedTokens(*table));
   HEDDLE_TRY(result.loadTemplate(*table));
   return result;
@@ -152,88 +139,49 @@ Result<Tokenizer> Tokenizer::load(const manifest::Tokenizer *table) {
 
 // --- Text to ids -----------------------------------------------------------------------------
 
-namespace {
-/// What an ASCII byte is to the splitting of words; Other: the first byte of another character.
-enum class ByteKind : uint8_t { Word, Space, Punctuation, Other };
-} // namespace
-
-static std::array<ByteKind, 256> makeByteKinds() {
-  std::array<ByteKind, 256> kinds{};
-  for (int32_t byte = 0; byte < 256; ++byte) {
-    kinds[static_cast<size_t>(byte)] = byte >= 0x80          ? ByteKind::Other
-                                       : isWhiteSpace(byte)  ? ByteKind::Space
-                                       : isPunctuation(byte) ? ByteKind::Punctuation
-                                                             : ByteKind::Word;
-  }
-  return kinds;
-}
-
-static ByteKind kindOf(int32_t codePoint) {
-  return isWhiteSpace(codePoint)    ? ByteKind::Space
-         : isPunctuation(codePoint) ? ByteKind::Punctuation
-                                    : ByteKind::Word;
-}
-
 /// Appends the ids of normalised text, at least until there are `limit`.
-void Tokenizer::appendWords(std::string_view text, size_t limit, Scratch &scratch,
+void Tokenizer::appendWords(std::string_view text, bool first, size_t limit, Scratch &scratch,
                             std::vector<int32_t> &ids) const {
-  if (!splitsWords) {
-    if (!text.empty()) {
-      model.appendWord(text, ids, scratch.hashes);
+  preTokenizer.split(text, first, scratch.words, [&](std::string_view word) {
+    if (const auto *const pairs = std::get_if<Bpe>(&model)) {
+      pairs->appendWord(word, ids, scratch.bpe);
+    } else if (const auto *const words = std::get_if<WordPiece>(&model)) {
+      words->appendWord(word, ids, scratch.hashes);
+    } else if (const auto *const unigram = std::get_if<Unigram>(&model)) {
+      unigram->appendWord(word, ids, scratch.unigram);
     }
-    return;
-  }
-  static const std::array<ByteKind, 256> byteKinds = makeByteKinds();
-  size_t wordBegin = 0;
-  size_t at = 0;
-  while (at < text.size()) {
-    ByteKind kind = byteKinds[static_cast<unsigned char>(text[at])];
-    size_t bytes = 1;
-    if (kind == ByteKind::Other) {
-      const Character character = firstCharacter(text.substr(at));
-      kind = kindOf(character.codePoint);
-      bytes = character.bytes;
-    }
-    if (kind == ByteKind::Word) {
-      at += bytes;
-      continue;
-    }
-    if (wordBegin < at) {
-      model.appendWord(text.substr(wordBegin, at - wordBegin), ids, scratch.hashes);
-    }
-    if (kind == ByteKind::Punctuation) {
-      model.appendWord(text.substr(at, bytes), ids, scratch.hashes);
-    }
-    at += bytes;
-    wordBegin = at;
-    if (ids.size() >= limit) {
-      return;
-    }
-  }
-  if (wordBegin < at) {
-    model.appendWord(text.substr(wordBegin), ids, scratch.hashes);
-  }
+    return ids.size() < limit;
+  });
 }
 
-/// Appends the ids of text without tokens that are sought in it as given.
-void Tokenizer::appendText(std::string_view text, size_t limit, Scratch &scratch,
-                           std::vector<int32_t> &ids) const {
+/// Appends the ids of text without tokens that are sought in it as given. `first`: it begins where
+/// the whole text does.
+Status Tokenizer::appendText(std::string_view text, bool first, size_t limit, Scratch &scratch,
+                             std::vector<int32_t> &ids) const {
+  if (const auto *const pieces = std::get_if<SentencePieceText>(&model)) {
+    return pieces->appendText(text, ids);
+  }
+  if (const auto *const list = std::get_if<WordList>(&model)) {
+    list->appendText(text, limit, ids);
+    return {};
+  }
   // After white space neither a word nor a letter's marks go on, so there a text may be cut; but an
   // added token may have spaces in it.
   constexpr size_t chunk = 4096;
-  const bool whole = !splitsWords || !normalizedTokens.empty();
+  const bool whole =
+      !normalizer.worksByWords() || !preTokenizer.worksByWords() || !normalizedTokens.empty();
   while (!text.empty() && ids.size() < limit) {
     const size_t cut = whole ? std::string_view::npos : text.find_first_of(" \n", chunk);
     const std::string_view head = text.substr(0, cut == std::string_view::npos ? cut : cut + 1);
     text.remove_prefix(head.size());
     std::string_view normal = head;
-    if (normalizer) {
+    if (!normalizer.empty()) {
       scratch.normal.clear();
-      normalizer->append(head, scratch.normal);
+      normalizer.append(head, scratch.normal);
       normal = scratch.normal;
     }
     if (normalizedTokens.empty()) {
-      appendWords(normal, limit, scratch, ids);
+      appendWords(normal, first, limit, scratch, ids);
       continue;
     }
     std::vector<TextPiece> pieces;
@@ -242,24 +190,27 @@ void Tokenizer::appendText(std::string_view text, size_t limit, Scratch &scratch
       if (piece.id >= 0) {
         ids.push_back(piece.id);
       } else {
-        appendWords(piece.text, limit, scratch, ids);
+        appendWords(piece.text, first && piece.text.data() == normal.data(), limit, scratch, ids);
       }
     }
   }
+  return {};
 }
 
-Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text) const {
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTemplate) const {
   if (const size_t valid = validUtf8Prefix(text); valid != text.size()) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("text is not UTF-8 at byte {}", valid));
   }
-  const size_t own = before.size() + after.size();
+  const std::span<const TemplateToken> head(before.data(), addTemplate ? before.size() : 0);
+  const std::span<const TemplateToken> tail(after.data(), addTemplate ? after.size() : 0);
+  const size_t own = head.size() + tail.size();
   const size_t room =
       lengthLimit == 0 ? std::numeric_limits<size_t>::max() - own : lengthLimit - own;
   // Where the end of the text is kept all of it is read.
-  const size_t limit = truncatesLeft ? std::numeric_limits<size_t>::max() : before.size() + room;
+  const size_t limit = truncatesLeft ? std::numeric_limits<size_t>::max() : head.size() + room;
   std::vector<int32_t> ids;
   ids.reserve(own + std::min(room, text.size() / 4 + 1));
-  for (const TemplateToken &token : before) {
+  for (const TemplateToken &token : head) {
     ids.push_back(token.id);
   }
   Scratch scratch;
@@ -268,19 +219,20 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text) const {
     if (piece.id >= 0) {
       ids.push_back(piece.id);
     } else {
-      appendText(piece.text, limit, scratch, ids);
+      const bool first = piece.text.data() == text.data();
+      HEDDLE_TRY(appendText(piece.text, first, limit, scratch, ids));
     }
     if (ids.size() >= limit) {
       break;
     }
   }
-  const auto content = ids.begin() + static_cast<ptrdiff_t>(before.size());
-  if (const size_t count = ids.size() - before.size(); count > room) {
+  const auto content = ids.begin() + static_cast<ptrdiff_t>(head.size());
+  if (const size_t count = ids.size() - head.size(); count > room) {
     const auto surplus = static_cast<ptrdiff_t>(count - room);
     ids.erase(truncatesLeft ? content : ids.end() - surplus,
               truncatesLeft ? content + surplus : ids.end());
   }
-  for (const TemplateToken &token : after) {
+  for (const TemplateToken &token : tail) {
     ids.push_back(token.id);
   }
   return ids;
@@ -310,61 +262,106 @@ const Tokenizer::AddedText *Tokenizer::findAdded(int32_t id) const {
 }
 
 std::optional<std::string_view> Tokenizer::token(int32_t id) const {
-  const AddedText *const added = findAdded(id);
-  return added != nullptr ? added->text : model.vocabulary().text(id);
+  if (const AddedText *const added = findAdded(id)) {
+    return added->text;
+  }
+  return std::visit(
+      [id](const auto &known) {
+        if constexpr (std::is_same_v<decltype(known), const SentencePieceText &>) {
+          return known.text(id);
+        } else {
+          return known.vocabulary().text(id);
+        }
+      },
+      model);
 }
 
-/// Undoes, within one token, the spaces that splitting at punctuation has brought. One after the
-/// other: an earlier replacement can make a later one possible.
-static void cleanUp(std::string &token) {
-  static constexpr auto replacements =
-      std::to_array<std::pair<std::string_view, std::string_view>>({
-          {" .", "."},
-          {" ?", "?"},
-          {" !", "!"},
-          {" ,", ","},
-          {" ' ", "'"},
-          {" n't", "n't"},
-          {" 'm", "'m"},
-          {" do not", " don't"},
-          {" 's", "'s"},
-          {" 've", "'ve"},
-          {" 're", "'re"},
-      });
-  for (const auto &[from, to] : replacements) {
-    for (size_t at = token.find(from); at != std::string::npos; at = token.find(from, at)) {
-      token.replace(at, from.size(), to);
-      at += to.size();
-    }
+std::optional<int32_t> Tokenizer::idOf(std::string_view token) const {
+  const auto added =
+      std::find_if(addedTexts.begin(), addedTexts.end(),
+                   [token](const AddedText &candidate) { return candidate.text == token; });
+  if (added != addedTexts.end()) {
+    return added->id;
   }
+  const int32_t id = std::visit(
+      [token](const auto &known) {
+        if constexpr (std::is_same_v<decltype(known), const SentencePieceText &>) {
+          return known.find(token);
+        } else {
+          return known.vocabulary().find(token);
+        }
+      },
+      model);
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+size_t Tokenizer::vocabularySize() const {
+  return std::visit(
+      [](const auto &known) {
+        if constexpr (std::is_same_v<decltype(known), const SentencePieceText &>) {
+          return known.size();
+        } else {
+          return known.vocabulary().size();
+        }
+      },
+      model);
+}
+
+Result<std::string_view> Tokenizer::knownToken(int32_t id) const {
+  const std::optional<std::string_view> text = token(id);
+  if (!text) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("id {} is no token's, in a vocabulary of {}", id,
+                                                vocabularySize()));
+  }
+  return *text;
+}
+
+/// Pieces between added tokens go to the library together.
+Result<std::string> Tokenizer::decodePieces(std::span<const int32_t> ids,
+                                            const SentencePieceText &pieces) const {
+  std::string text;
+  for (size_t begin = 0; begin < ids.size();) {
+    text += begin > 0 ? " " : "";
+    if (const AddedText *const added = findAdded(ids[begin])) {
+      text += added->text;
+      ++begin;
+      continue;
+    }
+    size_t end = begin;
+    while (end < ids.size() && findAdded(ids[end]) == nullptr) {
+      ++end;
+    }
+    HEDDLE_ASSIGN(const std::string part, pieces.decode(ids.subspan(begin, end - begin)));
+    text += part;
+    begin = end;
+  }
+  return text;
 }
 
 Result<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skipSpecial) const {
-  std::string result;
-  std::string word;
-  bool first = true;
+  std::vector<std::string> texts;
+  std::vector<int32_t> kept;
   for (const int32_t id : ids) {
-    const std::optional<std::string_view> text = token(id);
-    if (!text) {
-      return HEDDLE_ERROR(OutOfRange, fmt::format("id {} is no token's, in a vocabulary of {}", id,
-                                                  model.vocabulary().size()));
-    }
+    HEDDLE_ASSIGN(const std::string_view text, knownToken(id));
     const AddedText *const added = findAdded(id);
-    if (skipSpecial && added != nullptr && added->special) {
-      continue;
+    if (!skipSpecial || added == nullptr || !added->special) {
+      kept.push_back(id);
+      texts.emplace_back(text);
     }
-    const std::string_view prefix =
-        decoder == nullptr ? std::string_view() : decoder->prefix()->string_view();
-    const bool continues = decoder != nullptr && text->starts_with(prefix);
-    word = first || continues ? "" : " ";
-    word += continues && !first ? text->substr(prefix.size()) : *text;
-    if (decoder != nullptr && decoder->cleanup()) {
-      cleanUp(word);
-    }
-    result += word;
-    first = false;
   }
-  return result;
+  if (const auto *const pieces = std::get_if<SentencePieceText>(&model)) {
+    return decodePieces(kept, *pieces);
+  }
+  return decoder.decode(std::move(texts));
+}
+
+Result<std::vector<std::string>> Tokenizer::tokens(std::span<const int32_t> ids) const {
+  std::vector<std::string> texts;
+  for (const int32_t id : ids) {
+    HEDDLE_ASSIGN(const std::string_view text, knownToken(id));
+    texts.emplace_back(text);
+  }
+  return texts;
 }
 
 } // namespace heddle

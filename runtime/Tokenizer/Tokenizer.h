@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Text to ids and back, from the tokenizer in a model's manifest. The ids are those of the Hugging
-/// Face tokenizer whose tokenizer.json was packed, character classes included (Characters.h).
+/// Text to ids and back, from a tokenizer in a model's manifest. The ids are those of the Hugging
+/// Face tokenizer whose tokenizer.json was packed, character classes included (Characters.h), of
+/// the SentencePiece library for its models, or of a plain list of words.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENIZER_H
 
 #include "heddle/Status.h"
 #include "runtime/Tokenizer/AddedTokens.h"
-#include "runtime/Tokenizer/BertNormalizer.h"
+#include "runtime/Tokenizer/Bpe.h"
+#include "runtime/Tokenizer/Normalizer.h"
+#include "runtime/Tokenizer/PreTokenizer.h"
+#include "runtime/Tokenizer/SentencePieceText.h"
+#include "runtime/Tokenizer/TokenDecoder.h"
 #include "runtime/Tokenizer/Tokenizer_generated.h"
+#include "runtime/Tokenizer/Unigram.h"
+#include "runtime/Tokenizer/WordList.h"
 #include "runtime/Tokenizer/WordPiece.h"
 
 #include <cstdint>
@@ -16,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace heddle {
@@ -27,21 +35,26 @@ public:
   /// DataLoss for a damaged table, Unsupported for kinds this version does not know.
   static Result<Tokenizer> load(const manifest::Tokenizer *table);
 
-  /// The ids of a text in UTF-8, those of the template around them, cut to maxLength().
-  /// InvalidArgument for text that is not UTF-8.
-  Result<std::vector<int32_t>> encode(std::string_view text) const;
+  /// The ids of a text in UTF-8, those of the template around them unless `addTemplate` is false,
+  /// cut to maxLength(). InvalidArgument for text that is not UTF-8.
+  Result<std::vector<int32_t>> encode(std::string_view text, bool addTemplate = true) const;
 
   /// The type (segment) ids of what encode() gave, which had `count` ids.
   std::vector<int32_t> typeIds(size_t count) const;
 
-  /// The text of ids, added tokens as tokenizer.json writes them. OutOfRange for an id that is no
-  /// token's.
+  /// The text of ids, added tokens as tokenizer.json writes them, special ones left out or not.
+  /// OutOfRange for an id that is no token's.
   Result<std::string> decode(std::span<const int32_t> ids, bool skipSpecial = true) const;
+
+  /// The tokens of ids, as the vocabulary has them. OutOfRange for an id that is no token's.
+  Result<std::vector<std::string>> tokens(std::span<const int32_t> ids) const;
 
   /// The most ids that encode() gives; 0: any number.
   size_t maxLength() const { return lengthLimit; }
-  /// The text of an id, if it is one.
+  /// The token of an id, if the id is one.
   std::optional<std::string_view> token(int32_t id) const;
+  /// The id of a token as the vocabulary has it, if it is one.
+  std::optional<int32_t> idOf(std::string_view token) const;
 
 private:
   /// An added token by its id.
@@ -56,19 +69,25 @@ private:
     int32_t typeId;
   };
   struct Scratch;
+  using Model = std::variant<WordPiece, Bpe, Unigram, SentencePieceText, WordList>;
 
-  Status loadParts(const manifest::Tokenizer &table);
+  Status loadModel(const manifest::Tokenizer &table);
   Status loadAddedTokens(const manifest::Tokenizer &table);
   Status loadTemplate(const manifest::Tokenizer &table);
   const AddedText *findAdded(int32_t id) const;
-  void appendText(std::string_view text, size_t limit, Scratch &scratch,
-                  std::vector<int32_t> &ids) const;
-  void appendWords(std::string_view text, size_t limit, Scratch &scratch,
+  size_t vocabularySize() const;
+  Result<std::string_view> knownToken(int32_t id) const;
+  Status appendText(std::string_view text, bool first, size_t limit, Scratch &scratch,
+                    std::vector<int32_t> &ids) const;
+  void appendWords(std::string_view text, bool first, size_t limit, Scratch &scratch,
                    std::vector<int32_t> &ids) const;
+  Result<std::string> decodePieces(std::span<const int32_t> ids,
+                                   const SentencePieceText &pieces) const;
 
-  std::optional<BertNormalizer> normalizer;
-  bool splitsWords = false;
-  WordPiece model;
+  Normalizer normalizer;
+  PreTokenizer preTokenizer;
+  Model model;
+  TokenDecoder decoder;
   // Sought in the text as given, and in the normalised text.
   AddedTokenFinder givenTokens;
   AddedTokenFinder normalizedTokens;
@@ -79,7 +98,6 @@ private:
   int32_t textTypeId = 0;
   size_t lengthLimit = 0;
   bool truncatesLeft = false;
-  const manifest::WordPieceDecoder *decoder = nullptr;
 };
 
 } // namespace heddle

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Ids and texts of real tokenizers, as the Hugging Face tokenizers library gives them.
+/// Ids and texts of real tokenizers, as the Hugging Face tokenizers library and SentencePiece give
+/// them.
 #include "frontend/Config/Json.h"
+#include "frontend/Tokenizer/TokenizerFile.h"
 #include "tests/frontend/Tokenizer/ImportedTokenizer.h"
 
 #include <cstdlib>
@@ -31,20 +33,52 @@ void importFile(const std::string &path, std::optional<int64_t> maxLength,
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
-TEST(TokenizerGoldenTest, WordPiece) {
-  const std::string folder = HEDDLE_TEST_DATA "/oracles/tokenizers/wordpiece";
-  ImportedTokenizer imported;
-  ASSERT_NO_FATAL_FAILURE(importFile(folder + "/tokenizer.json", std::nullopt, imported));
-  const std::vector<nlohmann::json> lines = readLines(folder + "/golden.jsonl");
+/// Every id, every decoded text, and the way back from the tokens.
+void checkLines(const Tokenizer &tokenizer, const std::string &path) {
+  const std::vector<nlohmann::json> lines = readLines(path);
   EXPECT_EQ(lines.size(), 55u);
   for (const nlohmann::json &line : lines) {
     const std::string text = line["text"];
-    const Result<std::vector<int32_t>> ids = imported.tokenizer->encode(text);
+    const Result<std::vector<int32_t>> ids = tokenizer.encode(text);
     ASSERT_TRUE(ids.ok()) << ids.status().message();
     EXPECT_EQ(*ids, line["ids"].get<std::vector<int32_t>>()) << text;
-    EXPECT_EQ(*imported.tokenizer->decode(*ids), line["decoded"].get<std::string>()) << text;
+    EXPECT_EQ(*tokenizer.decode(*ids), line["decoded"].get<std::string>()) << text;
+    const Result<std::vector<std::string>> tokens = tokenizer.tokens(*ids);
+    ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+    for (size_t i = 0; i < ids->size(); ++i) {
+      EXPECT_EQ(tokenizer.idOf((*tokens)[i]), (*ids)[i]);
+    }
   }
 }
+
+class TokenizerFileTest : public testing::TestWithParam<const char *> {};
+
+TEST_P(TokenizerFileTest, IdsAndTexts) {
+  const std::string folder = std::string(HEDDLE_TEST_DATA "/oracles/tokenizers/") + GetParam();
+  ImportedTokenizer imported;
+  ASSERT_NO_FATAL_FAILURE(importFile(folder + "/tokenizer.json", std::nullopt, imported));
+  checkLines(*imported.tokenizer, folder + "/golden.jsonl");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TokenizerFileTest,
+                         testing::Values("wordpiece", "bpe-bytelevel", "unigram-metaspace"));
+
+class SentencePieceFileTest : public testing::TestWithParam<const char *> {};
+
+TEST_P(SentencePieceFileTest, IdsAndTexts) {
+  const std::string folder = std::string(HEDDLE_TEST_DATA "/oracles/tokenizers/") + GetParam();
+  const Result<TokenizerFile> file = TokenizerFile::open(folder + "/source.spm");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const Result<std::vector<uint8_t>> table = file->packAlone();
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  const Result<Tokenizer> tokenizer =
+      Tokenizer::load(flatbuffers::GetRoot<manifest::Tokenizer>(table->data()));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  checkLines(*tokenizer, folder + "/golden.jsonl");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SentencePieceFileTest,
+                         testing::Values("sentencepiece-unigram", "sentencepiece-bpe"));
 
 /// The folder of all-MiniLM-L6-v2: $HEDDLE_MINILM, or where the build fetches it to.
 std::string miniLmFolder() {

@@ -63,9 +63,8 @@ std::string messageAfter(const Change &change) {
 const Change modelChanges[] = {
     {"/model", "remove", ": \"model\" is missing, expected an object"},
     {"/model", "[]", ": \"model\" is a list of 0, expected an object"},
-    {"/model/type", "\"BPE\"", ": \"model\": \"type\" is \"BPE\", expected one of WordPiece"},
-    {"/model/type", "\"Unigram\"",
-     ": \"model\": \"type\" is \"Unigram\", expected one of WordPiece"},
+    {"/model/type", "\"WordLevel\"",
+     ": \"model\": \"type\" is \"WordLevel\", expected one of WordPiece, BPE, Unigram"},
     {"/model/vocab", "remove",
      ": \"model\": \"vocab\" is missing, expected an object of ids by token"},
     {"/model/vocab", "[1]",
@@ -124,16 +123,18 @@ const Change addedTokenChanges[] = {
 
 const Change partChanges[] = {
     {"/normalizer", "[]", ": \"normalizer\": is a list of 0, expected an object"},
-    {"/normalizer/type", "\"NFC\"",
-     ": \"normalizer\": \"type\" is \"NFC\", expected one of BertNormalizer"},
     {"/normalizer/clean_text", "remove",
      ": \"normalizer\": \"clean_text\" is missing, expected true or false"},
     {"/normalizer/strip_accents", "1",
      ": \"normalizer\": \"strip_accents\" is 1, expected true or false"},
     {"/pre_tokenizer/type", "\"Whitespace\"",
-     ": \"pre_tokenizer\": \"type\" is \"Whitespace\", expected one of BertPreTokenizer"},
-    {"/decoder/type", "\"ByteLevel\"",
-     ": \"decoder\": \"type\" is \"ByteLevel\", expected one of WordPiece"},
+     ": \"pre_tokenizer\": \"type\" is \"Whitespace\", expected one of BertPreTokenizer, "
+     "ByteLevel, "
+     "Metaspace, WhitespaceSplit, Sequence"},
+    {"/decoder/type", "\"CTC\"",
+     ": \"decoder\": \"type\" is \"CTC\", expected one of WordPiece, ByteLevel, Metaspace, "
+     "Replace, "
+     "ByteFallback, Fuse, Strip, BPEDecoder, Sequence"},
     {"/decoder/prefix", "remove", ": \"decoder\": \"prefix\" is missing, expected a string"},
     {"/truncation", "{}",
      ": \"truncation\": \"max_length\" is missing, expected an integer from 1 to 2147483647"},
@@ -141,9 +142,16 @@ const Change partChanges[] = {
      ": \"truncation\": \"direction\" is \"Up\", expected one of Left, Right"},
     {"/truncation", R"({"max_length": 1})",
      ": the most ids of a text is 1, expected 2 to 2147483647 with the 2 of the template"},
-    {"/post_processor/type", "\"ByteLevel\"",
-     ": \"post_processor\": \"type\" is \"ByteLevel\", expected one of BertProcessing, "
-     "TemplateProcessing"},
+    {"/post_processor/type", "\"Other\"",
+     ": \"post_processor\": \"type\" is \"Other\", expected one of BertProcessing, "
+     "RobertaProcessing, TemplateProcessing, ByteLevel, Sequence"},
+    {"/post_processor/type", "\"Sequence\"",
+     ": \"post_processor\": \"processors\" is missing, expected a list"},
+    {"/post_processor",
+     R"({"type": "Sequence", "processors": [
+         {"type": "BertProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", 2]},
+         {"type": "RobertaProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", 2]}]})",
+     ": \"post_processor\": two of \"processors\" add tokens, expected at most one"},
 };
 
 const Change templateChanges[] = {
@@ -273,6 +281,18 @@ TEST(TokenizerImportTest, BertProcessing) {
   Json json = smallTokenizer();
   json["post_processor"] = {
       {"type", "BertProcessing"}, {"cls", {"[CLS]", 1}}, {"sep", {"[SEP]", 2}}};
+  ImportedTokenizer imported;
+  ASSERT_TRUE(imported.import(json).ok());
+  EXPECT_EQ(*imported.tokenizer->encode("cat"), (Ids{1, 3, 2}));
+}
+
+TEST(TokenizerImportTest, SequenceOfProcessors) {
+  Json json = smallTokenizer();
+  json["post_processor"] = {
+      {"type", "Sequence"},
+      {"processors",
+       {{{"type", "ByteLevel"}},
+        {{"type", "RobertaProcessing"}, {"cls", {"[CLS]", 1}}, {"sep", {"[SEP]", 2}}}}}};
   ImportedTokenizer imported;
   ASSERT_TRUE(imported.import(json).ok());
   EXPECT_EQ(*imported.tokenizer->encode("cat"), (Ids{1, 3, 2}));

@@ -33,6 +33,27 @@ TEST(CharactersTest, ClassesOfAllCodePoints) {
   EXPECT_EQ(hash, 0x74EB8029CEC28C28U);
 }
 
+TEST(CharactersTest, LettersNumbersAndMarksOfAllCodePoints) {
+  // As above: \\p{L} and \\p{N} of its regular expressions, and what its StripAccents removes.
+  std::array<int, 3> counts{};
+  uint64_t hash = 0xCBF29CE484222325U;
+  for (int32_t codePoint = 0; codePoint < 0x110000; ++codePoint) {
+    if (codePoint >= 0xD800 && codePoint < 0xE000) {
+      continue;
+    }
+    const std::array<bool, 3> classes = {isLetter(codePoint), isNumber(codePoint),
+                                         isCombiningMark(codePoint)};
+    uint64_t bits = 0;
+    for (size_t i = 0; i < classes.size(); ++i) {
+      counts[i] += classes[i] ? 1 : 0;
+      bits |= uint64_t(classes[i]) << i;
+    }
+    hash = (hash ^ bits) * 0x100000001B3U;
+  }
+  EXPECT_EQ(counts, (std::array<int, 3>{141028, 1911, 2097}));
+  EXPECT_EQ(hash, 0x9838B0A06C03244FU);
+}
+
 TEST(CharactersTest, WordCharacters) {
   for (const int32_t word : {0x61, 0x5A, 0x30, 0x5F, 0xE9, 0x301, 0x203F, 0x200D, 0x24B6, 0x1F130,
                              0x1F150, 0x1F170, 0x2160, 0x4E00}) {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What happens to a text before words are formed: the normalizers of a tokenizer, one after the
+/// other.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
+#define HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
+
+#include "heddle/Status.h"
+#include "runtime/Tokenizer/BertNormalizer.h"
+#include "runtime/Tokenizer/CharsMap.h"
+#include "runtime/Tokenizer/Tokenizer_generated.h"
+#include "runtime/Tokenizer/UnicodeForm.h"
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace heddle {
+
+/// Immutable; may be used by several threads. Refers to the table.
+class Normalizer {
+public:
+  /// Checks the table's normalizer; none leaves texts as they are.
+  static Result<Normalizer> load(const manifest::Tokenizer &table);
+
+  bool empty() const { return steps.empty(); }
+  /// Whether a text may be cut after a space, and its parts normalised apart.
+  bool worksByWords() const;
+  /// Appends the normal form of `text`, which is UTF-8.
+  void append(std::string_view text, std::string &out) const;
+
+private:
+  struct Lowercase {};
+  struct StripAccents {};
+  struct Nmt {};
+  struct Strip {
+    bool left;
+    bool right;
+  };
+  struct Replace {
+    std::string_view pattern;
+    std::string_view content;
+    size_t least;
+  };
+  struct Prepend {
+    std::string_view content;
+  };
+  using Step = std::variant<BertNormalizer, UnicodeForm, Lowercase, StripAccents, Nmt, Strip,
+                            Replace, Prepend, CharsMap>;
+
+  static Result<Step> loadStep(manifest::Normalizer kind, const void *table);
+  static void apply(const Lowercase &step, std::string_view text, std::string &out);
+  static void apply(const StripAccents &step, std::string_view text, std::string &out);
+  static void apply(const Nmt &step, std::string_view text, std::string &out);
+  static void apply(const Strip &step, std::string_view text, std::string &out);
+  static void apply(const Replace &step, std::string_view text, std::string &out);
+  static void apply(const Prepend &step, std::string_view text, std::string &out);
+  template <typename Other>
+  static void apply(const Other &step, std::string_view text, std::string &out) {
+    step.append(text, out);
+  }
+
+  std::vector<Step> steps;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What is said about a part of a tokenizer's table that this version cannot use.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_PARTERRORS_H
+#define HEDDLE_RUNTIME_TOKENIZER_PARTERRORS_H
+
+#include "heddle/Status.h"
+
+#include <fmt/format.h>
+#include <string_view>
+
+namespace heddle {
+
+/// A kind from a later version's schema.
+template <typename Kind> Status unknownKind(std::string_view what, Kind kind, Kind known) {
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("tokenizer: {} of kind {}, expected at most {}", what,
+                                  static_cast<int>(kind), static_cast<int>(known)));
+}
+
+/// A part that is named and not there.
+inline Status missingPart(std::string_view what) {
+  return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the {} is missing", what));
+}
+
+/// A sequence inside a sequence, which nothing writes.
+inline Status nestedSequence(std::string_view what) {
+  return HEDDLE_ERROR(
+      DataLoss, fmt::format("tokenizer: a sequence of {} inside another, expected none", what));
+}
+
+/// A text that may not be empty.
+inline Status emptyText(std::string_view what) {
+  return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the {} is empty", what));
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_PARTERRORS_H

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Texts to ids and back with a SentencePiece model: its pieces have its own ids, or those of a
+/// vocabulary beside it, as Marian models have.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_SENTENCEPIECETEXT_H
+#define HEDDLE_RUNTIME_TOKENIZER_SENTENCEPIECETEXT_H
+
+#include "heddle/Status.h"
+#include "runtime/Tokenizer/SentencePieceModel.h"
+#include "runtime/Tokenizer/Tokenizer_generated.h"
+#include "runtime/Tokenizer/Vocabulary.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// Immutable; may be used by several threads.
+class SentencePieceText {
+public:
+  /// Checks the table; the table must outlive the object.
+  static Result<SentencePieceText> load(const manifest::SentencePiece &table);
+
+  /// Appends the ids of a text.
+  Status appendText(std::string_view text, std::vector<int32_t> &ids) const;
+  /// The text of ids that are tokens.
+  Result<std::string> decode(std::span<const int32_t> ids) const;
+  /// The token of an id, if the id is one.
+  std::optional<std::string_view> text(int32_t id) const;
+  /// The id of a token; -1 if it is none.
+  int32_t find(std::string_view token) const;
+  /// Tokens.
+  size_t size() const;
+
+private:
+  explicit SentencePieceText(SentencePieceModel model) : model(std::move(model)) {}
+
+  SentencePieceModel model;
+  std::optional<Vocabulary> tokens;
+  // With a vocabulary: the id of each piece.
+  std::vector<int32_t> idOfPiece;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_SENTENCEPIECETEXT_H

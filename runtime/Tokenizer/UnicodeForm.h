@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The normal forms NFC, NFD, NFKC and NFKD, as Unicode 9 had them: those of the tokenizers that
+/// models are trained with. In time that does not grow with the marks of one letter.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_UNICODEFORM_H
+#define HEDDLE_RUNTIME_TOKENIZER_UNICODEFORM_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// Immutable; may be used by several threads.
+class UnicodeForm {
+public:
+  /// compatible: also what only looks like something else is decomposed; composed: letters and
+  /// marks are put together again.
+  UnicodeForm(bool compatible, bool composed) : compatible(compatible), composed(composed) {}
+
+  /// Appends the normal form of `text`, which is UTF-8.
+  void append(std::string_view text, std::string &out) const;
+
+private:
+  void decompose(int32_t codePoint, std::vector<int32_t> &out) const;
+
+  bool compatible;
+  bool composed;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_UNICODEFORM_H

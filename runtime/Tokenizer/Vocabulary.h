@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A vocabulary used where it lies in the manifest: tokens by text, through a hash table that was
+/// built when the model was compiled, and by id.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_VOCABULARY_H
+#define HEDDLE_RUNTIME_TOKENIZER_VOCABULARY_H
+
+#include "heddle/Status.h"
+#include "runtime/Tokenizer/Tokenizer_generated.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace heddle {
+
+/// The tokens of a model, by text and by id. Immutable; refers to the manifest's memory.
+class Vocabulary {
+public:
+  /// Checks everything that find() and text() rely on.
+  static Result<Vocabulary> load(const manifest::Vocabulary &table);
+
+  /// The id of the token prefix + rest, whose bytes in that order have the given hash state; -1 if
+  /// there is none.
+  int32_t find(uint64_t hashState, std::string_view prefix, std::string_view rest) const;
+  /// The id of a token; -1 if it is none.
+  int32_t find(std::string_view token) const;
+  /// The token of an id, if the id is one.
+  std::optional<std::string_view> text(int32_t id) const;
+  /// The id of the token at an index, in the order of the ids.
+  int32_t idAt(size_t index) const { return static_cast<int32_t>(ids[index]); }
+  /// Where an id stands in that order; nothing if it is no token's.
+  std::optional<size_t> indexOf(int32_t id) const;
+  /// Tokens.
+  size_t size() const { return count; }
+  /// Bytes of the longest token.
+  size_t longest() const { return longestToken; }
+
+private:
+  std::string_view tokenAt(size_t index) const {
+    return {bytes + offsets[index], offsets[index + 1] - offsets[index]};
+  }
+
+  const uint32_t *ids = nullptr;
+  const char *bytes = nullptr;
+  const uint32_t *offsets = nullptr;
+  const manifest::VocabularySlot *slots = nullptr;
+  size_t count = 0;
+  uint32_t slotMask = 0;
+  size_t longestToken = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_VOCABULARY_H

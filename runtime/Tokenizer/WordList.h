@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The simplest model: every word of a text, between spaces, is a token or unknown.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_WORDLIST_H
+#define HEDDLE_RUNTIME_TOKENIZER_WORDLIST_H
+
+#include "heddle/Status.h"
+#include "runtime/Tokenizer/Tokenizer_generated.h"
+#include "runtime/Tokenizer/Vocabulary.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// Immutable; may be used by several threads.
+class WordList {
+public:
+  /// Checks the table; the table must outlive the object.
+  static Result<WordList> load(const manifest::WordList &table);
+
+  /// Appends the ids of a text's words, at least until there are `limit`. Words stand between
+  /// spaces, tabs and ends of lines of ASCII; other spaces may be tokens.
+  void appendText(std::string_view text, size_t limit, std::vector<int32_t> &ids) const;
+  const Vocabulary &vocabulary() const { return tokens; }
+
+private:
+  Vocabulary tokens;
+  int32_t unknownId = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_WORDLIST_H
