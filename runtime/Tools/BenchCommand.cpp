@@ -212,6 +212,12 @@ Status execute(const BenchOptions &options) {
   }
   HEDDLE_TRY(pinToFirstProcessors(options.threads));
   HEDDLE_ASSIGN(Model model, Model::load(options.model, {.isa = options.isa}));
+  if (!options.cases.empty()) {
+    HEDDLE_TRY(benchCases(model, options));
+  }
+  if (shapes.empty()) {
+    return {};
+  }
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));

@@ -5,9 +5,9 @@
 #include "runtime/Tools/CommandLine.h"
 
 #include "runtime/Base/Utf8.h"
+#include "runtime/Tools/RawOptions.h"
 #include "runtime/Tools/TextReader.h"
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,13 +18,6 @@ namespace heddle::tools {
 static constexpr int threadLimit = 1024;
 
 namespace {
-/// All options of all commands as they were written.
-struct RawOptions {
-  std::string model, input, output, inputs, outputs, entry, isa, shapes, lengths;
-  std::string threads = "1";
-  bool json = false, roofline = false, profile = false;
-};
-
 /// What one command takes, and how its options become a CommandLine.
 struct Command {
   const char *name;
@@ -34,13 +27,11 @@ struct Command {
 };
 } // namespace
 
-static UsageError usage(const CLI::App &app, std::string message) {
+UsageError usage(const CLI::App &app, std::string message) {
   return UsageError{std::move(message), app.get_name()};
 }
 
-/// The first of `names` that was not given, as an error.
-static std::optional<UsageError> missing(const CLI::App &app,
-                                         std::initializer_list<const char *> names) {
+std::optional<UsageError> missing(const CLI::App &app, std::initializer_list<const char *> names) {
   for (const char *name : names) {
     const CLI::Option *option = app.get_option(name);
     if (option->count() == 0) {
@@ -52,8 +43,7 @@ static std::optional<UsageError> missing(const CLI::App &app,
   return std::nullopt;
 }
 
-/// --threads as a number; zero when it is none that is allowed.
-static int threadsOf(const std::string &text) {
+int threadsOf(const std::string &text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool valid = error == std::errc() && end == text.data() + text.size() && value >= 1 &&
@@ -61,7 +51,7 @@ static int threadsOf(const std::string &text) {
   return valid ? value : 0;
 }
 
-static UsageError badThreads(const CLI::App &app, const std::string &text) {
+UsageError badThreads(const CLI::App &app, const std::string &text) {
   return usage(app, fmt::format("--threads {} is not a number of threads, expected 1 to {}",
                                 quote(text), threadLimit));
 }
@@ -76,7 +66,7 @@ static std::optional<UsageError> badInputName(const CLI::App &app, const std::st
                            quote(path)));
 }
 
-static void declareModel(CLI::App &app, RawOptions &raw) {
+void declareModel(CLI::App &app, RawOptions &raw) {
   app.add_option("OUT.so", raw.model, "A model that heddlec compiled")->type_name("");
   app.add_flag("--json", raw.json, "For programs: JSON where there is a choice, no progress");
 }
@@ -88,7 +78,7 @@ static void declareTexts(CLI::App &app, RawOptions &raw) {
       ->type_name("FILE");
 }
 
-static void declareExecution(CLI::App &app, RawOptions &raw) {
+void declareExecution(CLI::App &app, RawOptions &raw) {
   app.add_option("--threads", raw.threads, "Threads that compute; all give the same bits (1)")
       ->type_name("N");
   app.add_option("--isa", raw.isa,
@@ -152,6 +142,9 @@ static CommandLine readBench(const CLI::App &app, const RawOptions &raw) {
   }
   BenchOptions options{{raw.model, raw.json},  {},      raw.lengths,  raw.entry,
                        threadsOf(raw.threads), raw.isa, raw.roofline, raw.profile};
+  if (const auto error = readCases(app, raw, options)) {
+    return *error;
+  }
   if (options.threads == 0) {
     return badThreads(app, raw.threads);
   }
@@ -161,8 +154,8 @@ static CommandLine readBench(const CLI::App &app, const RawOptions &raw) {
       return usage(app, fmt::format("--shapes: {}", shapes.status().message()));
     }
     options.shapes = std::move(*shapes);
-  } else if (app.get_option("--lengths")->count() == 0) {
-    return usage(app, "--shapes or --lengths is missing, expected at least one of them");
+  } else if (app.get_option("--lengths")->count() == 0 && options.cases.empty()) {
+    return usage(app, "--shapes, --lengths or --cases is missing, expected at least one of them");
   }
   return options;
 }
@@ -209,6 +202,7 @@ static void declareBench(CLI::App &app, RawOptions &raw) {
       ->type_name("LIST");
   app.add_option("--lengths", raw.lengths, "One ragged batch: the lengths in this file, one a line")
       ->type_name("FILE");
+  declareCases(app, raw);
   declareEntry(app, raw);
   app.add_flag("--roofline", raw.roofline,
                "Also the share and speed of every kernel, and the machine's peak and bandwidth");
@@ -220,8 +214,10 @@ static const std::vector<Command> &commands() {
   static const std::vector<Command> all = {
       {"embed", "Embed texts", declareEmbed, readEmbed},
       {"tokenize", "Print the token ids of texts as .jsonl", declareTokenize, readTokenize},
+      {"generate", "Generate texts from texts", declareGenerate, readGenerate},
+      {"score", "Print the log-probability of translations", declareScore, readScore},
       {"run", "Run an entry over tensors in a safetensors file", declareRun, readRun},
-      {"bench", "Measure the speed of an entry, as JSON lines", declareBench, readBench},
+      {"bench", "Measure the speed of an entry or of generation, as JSON lines", declareBench, readBench},
       {"info", "Say what is inside a compiled model", declareModel, readModelOnly<InfoOptions>},
       {"verify", "Check structure and checksums of a compiled model", declareModel,
        readModelOnly<VerifyOptions>},

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_COMMANDLINE_H
 #define HEDDLE_RUNTIME_TOOLS_COMMANDLINE_H
 
+#include "heddle/Generation.h"
 #include "runtime/Tools/Shapes.h"
 
 #include <span>
@@ -48,7 +49,49 @@ struct RunOptions : SubcommandOptions {
   std::string isa;
 };
 
-/// heddle bench: the speed of one entry.
+/// heddle generate: sources to the texts a model makes of them.
+struct GenerateOptions : SubcommandOptions {
+  /// One source a line, or "-" for standard input; and of each source, what its text begins with
+  /// and the tokens that may come. Empty: none.
+  std::string input;
+  std::string prefix;
+  std::string shortlist;
+  /// A file, or "-" for standard output.
+  std::string output = "-";
+  GenerationOptions generation;
+  int64_t batchTokens = 4096;
+  /// Keys and values, in MiB.
+  int64_t cacheMegabytes = 1024;
+  int threads = 1;
+  std::string isa;
+  /// Scores before the texts.
+  bool scores = false;
+  /// .jsonl instead of one text a line.
+  bool jsonLines = false;
+  /// Lines are ids, not texts.
+  bool tokens = false;
+};
+
+/// heddle score: the probability of translations that are given.
+struct ScoreOptions : SubcommandOptions {
+  /// One a line; the files have as many lines.
+  std::string source;
+  std::string target;
+  std::string output = "-";
+  int64_t batchTokens = 4096;
+  int threads = 1;
+  std::string isa;
+  bool jsonLines = false;
+  bool tokens = false;
+};
+
+/// A case of `heddle bench --cases`: sentences generated together, and hypotheses of each.
+struct GenerationCase {
+  int32_t batch = 1;
+  int32_t beam = 1;
+};
+
+/// heddle bench: the speed of one entry, or of generation.
 struct BenchOptions : SubcommandOptions {
   std::vector<Shape> shapes;
   /// A file with one sentence length a line; empty: none.
@@ -60,6 +103,10 @@ struct BenchOptions : SubcommandOptions {
   bool roofline = false;
   /// Also what every dispatch takes.
   bool profile = false;
+  /// Generation of targets of exactly so many tokens.
+  std::vector<GenerationCase> cases = {};
+  int32_t sourceLength = 24;
+  int32_t targetLength = 24;
 };
 
 /// heddle info: what is inside.
@@ -80,7 +127,8 @@ struct UsageError {
 };
 
 using CommandLine = std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions,
-                                 BenchOptions, InfoOptions, VerifyOptions>;
+                                 GenerateOptions, ScoreOptions, BenchOptions, InfoOptions,
+                                 VerifyOptions>;
 
 /// Reads the arguments of main(), the program's name first.
 CommandLine parseCommandLine(std::span<const char *const> arguments);

@@ -14,10 +14,15 @@ namespace heddle::tools {
 
 Status execute(const EmbedOptions &options);
 Status execute(const TokenizeOptions &options);
+Status execute(const GenerateOptions &options);
+Status execute(const ScoreOptions &options);
 Status execute(const RunOptions &options);
 Status execute(const BenchOptions &options);
 Status execute(const InfoOptions &options);
 Status execute(const VerifyOptions &options);
+
+/// Measures generation: the cases of `heddle bench`.
+Status benchCases(const Model &model, const BenchOptions &options);
 
 /// The entry of that name, or the first for an empty name; NotFound lists what there is.
 Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name);

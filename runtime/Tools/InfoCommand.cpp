@@ -52,6 +52,26 @@ static Json describePort(const PortInfo &port, bool input) {
   return described;
 }
 
+/// Bytes that one position takes in all caches that an entry appends to, or reads and does not.
+static uint64_t cacheBytes(const EntryInfo &entry, bool written) {
+  uint64_t bytes = 0;
+  for (const CacheInfo &cache : entry.caches) {
+    bytes += cache.written == written ? static_cast<uint64_t>(cache.width) * sizeof(float) : 0;
+  }
+  return bytes;
+}
+
+static Json describeCaches(const EntryInfo &entry) {
+  Json described = Json::array();
+  for (const CacheInfo &cache : entry.caches) {
+    described.push_back({{"name", cache.name},
+                         {"width", cache.width},
+                         {"written", cache.written},
+                         {"layout", cache.transposed ? "keys" : "rows"}});
+  }
+  return described;
+}
+
 static Json describeEntry(const EntryInfo &entry) {
   Json described = {{"name", entry.name}};
   described["inputs"] = Json::array();
@@ -61,6 +81,11 @@ static Json describeEntry(const EntryInfo &entry) {
   described["outputs"] = Json::array();
   for (const PortInfo &port : entry.outputs) {
     described["outputs"].push_back(describePort(port, false));
+  }
+  if (!entry.caches.empty()) {
+    described["caches"] = describeCaches(entry);
+    described["cache_bytes_per_token_appended"] = cacheBytes(entry, true);
+    described["cache_bytes_per_token_read"] = cacheBytes(entry, false);
   }
   described["max_length"] = entry.maxLength;
   described["dispatches"] = entry.dispatches;
@@ -99,6 +124,34 @@ static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
           {"max_length", tokenizer->max_length()}};
 }
 
+/// The ids and defaults of generation; null when the model does not generate.
+static Json describeGeneration(const manifest::Generation *generation) {
+  if (generation == nullptr) {
+    return {};
+  }
+  const auto tokens = [](const flatbuffers::Vector<int32_t> *list) {
+    Json described = Json::array();
+    for (uint32_t i = 0; list != nullptr && i < list->size(); ++i) {
+      described.push_back(list->Get(i));
+    }
+    return described;
+  };
+  const auto token = [](int32_t id) { return id < 0 ? Json() : Json(id); };
+  return {{"rules", generation->rules()->str()},
+          {"start", tokens(generation->start())},
+          {"end", tokens(generation->end())},
+          {"pad", token(generation->pad())},
+          {"forced_first", token(generation->forced_first())},
+          {"forced_last", token(generation->forced_last())},
+          {"suppressed", tokens(generation->suppressed())},
+          {"max_length", generation->max_length()},
+          {"beams", generation->beams()},
+          {"length_penalty", generation->length_penalty()},
+          {"early_stopping", generation->early_stopping()},
+          {"no_repeat_ngram", generation->no_repeat_ngram()},
+          {"repetition_penalty", generation->repetition_penalty()}};
+}
+
 static Json describeModel(const Model &model, const manifest::Manifest &manifest) {
   int64_t values = 0;
   for (const ParameterInfo &parameter : model.parameters()) {
@@ -117,6 +170,12 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   described["parameter_values"] = values;
   described["weights_bytes"] = model.weightsSize();
   described["tokenizer"] = describeTokenizer(manifest.tokenizer());
+  if (manifest.target_tokenizer() != nullptr) {
+    described["target_tokenizer"] = describeTokenizer(manifest.target_tokenizer());
+  }
+  if (manifest.generation() != nullptr) {
+    described["generation"] = describeGeneration(manifest.generation());
+  }
   described["source_hash"] = model.sourceHash();
   described["producer"] = model.producer();
   described["entries"] = Json::array();
@@ -157,10 +216,15 @@ static std::string entryText(const Json &entry) {
     text += fmt::format(", {} a token and token of the longest sequence",
                         entry["arena_bytes_per_token_and_longest"].dump());
   }
-  return text +
-         fmt::format("\n  work    {} dispatches, {} operations a token, {} a token and key\n",
-                     entry["dispatches"].dump(), entry["flops_per_token"].dump(),
-                     entry["flops_per_token_and_key"].dump());
+  text += "\n";
+  if (entry.contains("caches")) {
+    text += fmt::format("  caches  {}, {} bytes a token appended, {} read\n",
+                        entry["caches"].size(), entry["cache_bytes_per_token_appended"].dump(),
+                        entry["cache_bytes_per_token_read"].dump());
+  }
+  return text + fmt::format("  work    {} dispatches, {} operations a token, {} a token and key\n",
+                            entry["dispatches"].dump(), entry["flops_per_token"].dump(),
+                            entry["flops_per_token_and_key"].dump());
 }
 
 static std::string tokenizerText(const Json &tokenizer) {
@@ -171,6 +235,18 @@ static std::string tokenizerText(const Json &tokenizer) {
   return fmt::format("{}, {} tokens, {} added{}", tokenizer["kind"].get<std::string>(),
                      tokenizer["vocabulary"].dump(), tokenizer["added_tokens"].dump(),
                      longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
+}
+
+/// The defaults of generation that are no "none", in one line.
+static std::string generationText(const Json &generation) {
+  std::string text = fmt::format("rules {}", generation["rules"].get<std::string>());
+  for (const auto &[key, value] : generation.items()) {
+    const bool none = value.is_null() || (value.is_array() && value.empty());
+    if (key != "rules" && !none) {
+      text += fmt::format(", {} {}", key, value.dump());
+    }
+  }
+  return text;
 }
 
 static std::string modelText(const Json &model) {
@@ -185,6 +261,12 @@ static std::string modelText(const Json &model) {
                      model["parameter_values"].dump(), model["weights_bytes"].dump());
   out += fmt::format("file        {} bytes\n", model["file_bytes"].dump());
   out += fmt::format("tokenizer   {}\n", tokenizerText(model["tokenizer"]));
+  if (model.contains("target_tokenizer")) {
+    out += fmt::format("output      {}\n", tokenizerText(model["target_tokenizer"]));
+  }
+  if (model.contains("generation")) {
+    out += fmt::format("generation  {}\n", generationText(model["generation"]));
+  }
   out += fmt::format("source      {}\n", text("source_hash"));
   out += fmt::format("producer    {}\n", text("producer"));
   for (const Json &entry : model["entries"]) {

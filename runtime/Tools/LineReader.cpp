@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -62,6 +63,23 @@ Status LineReader::fill() {
   }
   ended = count == 0;
   return {};
+}
+
+Result<bool> LineReader::ready(int milliseconds) {
+  while (!ended && buffer.find('\n', begin) == std::string::npos) {
+    pollfd waiting = {descriptor, POLLIN, 0};
+    const int count = ::poll(&waiting, 1, milliseconds);
+    if (count < 0 && errno != EINTR) {
+      return cannot("read", title, errno);
+    }
+    // Too long a line is for next() to refuse.
+    if (count <= 0 || buffer.size() - begin > lineLimit) {
+      return count > 0;
+    }
+    HEDDLE_TRY(fill());
+    milliseconds = 0;
+  }
+  return true;
 }
 
 Result<std::optional<std::string_view>> LineReader::next() {

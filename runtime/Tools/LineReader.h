@@ -30,6 +30,10 @@ public:
   /// The next line without its end, valid until the next call; nothing at the end of the file.
   Result<std::optional<std::string_view>> next();
 
+  /// Whether next() would answer without waiting, after at most `milliseconds` of waiting for it;
+  /// a signal ends the wait early.
+  Result<bool> ready(int milliseconds);
+
   /// What messages call the stream: its path, or "standard input".
   const std::string &name() const { return title; }
   /// What messages call the line read last: "texts.txt:3".

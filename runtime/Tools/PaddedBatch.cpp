@@ -99,6 +99,28 @@ Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<cons
   return batch;
 }
 
+Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<const int32_t> ids,
+                                     int32_t pad) {
+  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
+  const int64_t columns = shape.back();
+  for (int64_t row = 0; row < shape.front(); ++row) {
+    int64_t length = columns;
+    while (length > 0 && ids[static_cast<size_t>(row * columns + length - 1)] == pad) {
+      --length;
+    }
+    if (length == 0) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("row {} is all padding ({}), expected at "
+                                                       "least one token",
+                                                       row, pad));
+    }
+    batch.lengths.push_back(static_cast<int32_t>(length));
+    for (int64_t column = 0; column < length; ++column) {
+      batch.positions.push_back(row * columns + column);
+    }
+  }
+  return batch;
+}
+
 Result<PaddedBatch> batchWithLengths(std::span<const int64_t> shape,
                                      std::span<const int32_t> lengths) {
   HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));

@@ -43,6 +43,10 @@ Result<PaddedBatch> batchWithoutPadding(std::span<const int64_t> shape);
 /// beginning, at its end or between padding.
 Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<const int32_t> mask);
 
+/// [B,S], where every row ends in padding: the token `pad`, from the last other token on.
+Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<const int32_t> ids,
+                                     int32_t pad);
+
 /// [tokens], cut into sequences of these lengths.
 Result<PaddedBatch> batchWithLengths(std::span<const int64_t> shape,
                                      std::span<const int32_t> lengths);

@@ -3,6 +3,7 @@
 /// The progress line.
 #include "runtime/Tools/Progress.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
@@ -36,20 +37,49 @@ Progress::~Progress() {
   }
 }
 
-void Progress::update(int64_t done, std::optional<int64_t> total) {
-  if (!write) {
-    return;
+std::optional<double> Progress::due() const {
+  const Clock::time_point time = write ? now() : Clock::time_point();
+  if (!write || time < nextLine) {
+    return std::nullopt;
   }
-  const Clock::time_point time = now();
-  if (time < nextLine) {
-    return;
-  }
-  const double seconds = std::chrono::duration<double>(time - start).count();
-  const std::string whole = total ? fmt::format(" of {}", *total) : std::string();
-  write(fmt::format("{}{}{} {}, {:.0f} {} a second", eraseLine, done, whole, unit,
-                    static_cast<double>(done) / seconds, unit));
+  return std::chrono::duration<double>(time - start).count();
+}
+
+void Progress::show(std::string_view line) {
+  write(fmt::format("{}{}", eraseLine, line));
   shown = true;
-  nextLine = time + betweenLines;
+  nextLine = now() + betweenLines;
+}
+
+static std::string describeCount(int64_t done, std::optional<int64_t> total) {
+  return total ? fmt::format("{} of {}", done, *total) : fmt::format("{}", done);
+}
+
+void Progress::update(int64_t done, std::optional<int64_t> total) {
+  if (const std::optional<double> seconds = due()) {
+    show(fmt::format("{} {}, {:.0f} {} a second", describeCount(done, total), unit,
+                     static_cast<double>(done) / *seconds, unit));
+  }
+}
+
+void Progress::update(int64_t done, std::optional<int64_t> total, int64_t tokens) {
+  const std::optional<double> seconds = due();
+  if (!seconds) {
+    return;
+  }
+  std::string line = fmt::format("{} {}, {:.0f} tokens a second", describeCount(done, total), unit,
+                                 static_cast<double>(tokens) / *seconds);
+  if (total && *total > 0) {
+    constexpr int64_t width = 24;
+    const int64_t filled = std::clamp<int64_t>(done * width / *total, 0, width);
+    line = fmt::format("[{:=<{}}{: <{}}] {}", "", filled, "", width - filled, line);
+  }
+  if (total && done > 0 && done <= *total) {
+    const auto left = static_cast<int64_t>(*seconds * static_cast<double>(*total - done) /
+                                           static_cast<double>(done));
+    line += fmt::format(", {}:{:02} left", left / 60, left % 60);
+  }
+  show(line);
 }
 
 } // namespace heddle::tools

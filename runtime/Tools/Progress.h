@@ -30,8 +30,15 @@ public:
 
   /// `done` of `total`, where the total is known. Cheap: at most five lines a second are written.
   void update(int64_t done, std::optional<int64_t> total);
+  /// The same with a bar and the time that is left, where the total is known, and the speed in
+  /// `tokens`.
+  void update(int64_t done, std::optional<int64_t> total, int64_t tokens);
 
 private:
+  void show(std::string_view line);
+  /// Seconds since the start, when it is time for a line.
+  std::optional<double> due() const;
+
   std::string unit;
   std::function<Clock::time_point()> now;
   std::function<void(std::string_view)> write;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle run: the tensors of one file through one entry into another file.
+/// heddle run: the tensors of one file through one entry, or through encoder and decoder, into
+/// another file.
 #include "frontend/Checkpoint/Safetensors.h"
 #include "runtime/Base/Utf8.h"
 #include "runtime/Tools/Commands.h"
+#include "runtime/Tools/RunDecoder.h"
 #include "runtime/Tools/RunTensors.h"
 
 #include <cstdio>
@@ -41,26 +43,43 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
   return values;
 }
 
-Status execute(const RunOptions &options) {
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+/// One entry over its tensors.
+static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &options,
+                                      std::span<const SafetensorsTensor> tensors) {
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
   HEDDLE_ASSIGN(const PortInfo *shaping, chooseInput(model, *entry));
-  HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(options.inputs));
-  HEDDLE_ASSIGN(const RunInputs inputs,
-                readRunInputs(*entry, *shaping, file.tensors(), options.inputs));
-  for (const std::string &name : inputs.ignored) {
-    // Not in silence: it may be a misspelt mask.
-    fmt::print(stderr, "heddle: note: tensor {} is no input of entry \"{}\": ignored\n",
-               quote(name), entry->name);
-  }
+  HEDDLE_ASSIGN(const RunInputs inputs, readRunInputs(*entry, *shaping, tensors, options.inputs));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
-  HEDDLE_ASSIGN(const std::vector<std::vector<float>> values,
+  HEDDLE_ASSIGN(std::vector<std::vector<float>> values,
                 runEntry(session, *entry, inputs, options.inputs));
-  std::vector<SafetensorsTensor> tensors;
+  RunOutputs result;
+  result.ignored = inputs.ignored;
   for (size_t output = 0; output < values.size(); ++output) {
     const PortInfo &port = entry->outputs[output];
-    tensors.push_back({port.name, Dtype::F32, outputShape(port, inputs.batch),
-                       std::as_bytes(std::span(values[output]))});
+    result.outputs.push_back(
+        {port.name, outputShape(port, inputs.batch), std::move(values[output])});
+  }
+  return result;
+}
+
+Status execute(const RunOptions &options) {
+  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(options.inputs));
+  const bool decodes = options.entry.empty() && isDecoderModel(model);
+  HEDDLE_ASSIGN(const RunOutputs result, decodes ? runDecoder(model, {.threads = options.threads},
+                                                              file.tensors(), options.inputs)
+                                                 : runOneEntry(model, options, file.tensors()));
+  for (const std::string &name : result.ignored) {
+    // Not in silence: it may be a misspelt mask.
+    const EntryInfo &first =
+        decodes ? *model.findEntry("decode") : **chooseEntry(model, options.entry);
+    fmt::print(stderr, "heddle: note: tensor {} is no input of entry {}\"{}\": ignored\n",
+               quote(name), decodes ? "\"encode\" or " : "", first.name);
+  }
+  std::vector<SafetensorsTensor> tensors;
+  for (const RunOutput &output : result.outputs) {
+    tensors.push_back(
+        {output.name, Dtype::F32, output.shape, std::as_bytes(std::span(output.values))});
   }
   return writeSafetensors(options.outputs, tensors);
 }

@@ -80,7 +80,7 @@ static Status checkShape(const SafetensorsTensor &tensor, std::span<const int64_
 /// Which positions of `ids` are tokens, and of which sequence.
 static Result<PaddedBatch> batchOf(const SafetensorsTensor &ids,
                                    std::span<const SafetensorsTensor> tensors,
-                                   std::string_view where) {
+                                   std::string_view where, int32_t pad) {
   if (ids.shape.size() != 1 && ids.shape.size() != 2) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} has shape {}, expected [sequences, length] or [tokens]",
@@ -114,6 +114,11 @@ static Result<PaddedBatch> batchOf(const SafetensorsTensor &ids,
     Result<PaddedBatch> batch = batchWithLengths(ids.shape, values);
     return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, lengthsName));
   }
+  if (pad >= 0 && ids.shape.size() == 2) {
+    HEDDLE_ASSIGN(const std::vector<int32_t> values, integersOf(ids, where));
+    Result<PaddedBatch> batch = batchWithPadding(ids.shape, values, pad);
+    return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, ids.name));
+  }
   Result<PaddedBatch> batch = batchWithoutPadding(ids.shape);
   return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, ids.name));
 }
@@ -133,13 +138,13 @@ static Status checkLimit(const PortInfo &input, const PaddedBatch &batch,
 }
 
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
-                                std::span<const SafetensorsTensor> tensors,
-                                std::string_view where) {
+                                std::span<const SafetensorsTensor> tensors, std::string_view where,
+                                int32_t pad) {
   HEDDLE_TRY(checkInputs(entry, tensors, where));
   const SafetensorsTensor &ids = *findTensor(tensors, shaping.name);
   RunInputs inputs;
   inputs.ignored = namesIgnored(entry, tensors);
-  HEDDLE_ASSIGN(inputs.batch, batchOf(ids, tensors, where));
+  HEDDLE_ASSIGN(inputs.batch, batchOf(ids, tensors, where, pad));
   for (const PortInfo &input : entry.inputs) {
     const SafetensorsTensor *tensor = findTensor(tensors, input.name);
     if (tensor == nullptr) {

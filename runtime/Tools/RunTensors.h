@@ -27,9 +27,11 @@ struct RunInputs {
 /// Checks the tensors of a file against an entry, and takes the padding away. The tensors are the
 /// inputs of the entry by name, [B,S] with an optional "attention_mask" [B,S], or [tokens] with
 /// optional "lengths" [sequences] (one sequence without); I32 or I64. Other tensors are ignored.
-/// `shaping` is the input that gives the batch its shape. `where` begins every message.
+/// `shaping` is the input that gives the batch its shape; without a mask, its rows end in tokens
+/// `pad` that are none (-1: there are none such). `where` begins every message.
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
-                                std::span<const SafetensorsTensor> tensors, std::string_view where);
+                                std::span<const SafetensorsTensor> tensors, std::string_view where,
+                                int32_t pad = -1);
 
 /// The shape of an output in the file: [B,S,width] or [tokens,width], and [sequences,width].
 std::vector<int64_t> outputShape(const PortInfo &output, const PaddedBatch &batch);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle tokenize: texts to ids, without running the model.
+/// heddle tokenize: texts to ids, without running a model. The tokenizer is that of a compiled
+/// model, or a file that a model may be compiled with.
+#include "frontend/Tokenizer/TokenizerFile.h"
+#include "runtime/Tokenizer/Tokenizer.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/JsonRecord.h"
 #include "runtime/Tools/OutputStream.h"
@@ -8,18 +11,53 @@
 #include "runtime/Tools/TextReader.h"
 
 #include <fmt/format.h>
+#include <functional>
 
 namespace heddle::tools {
 
-Status execute(const TokenizeOptions &options) {
-  HEDDLE_ASSIGN(TextReader reader, TextReader::open(options.input));
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = {}, .describeOnly = true}));
+namespace {
+
+/// The ids of a text.
+using Encode = std::function<Result<std::vector<int32_t>>(std::string_view text)>;
+
+/// A file's tokenizer, and the table it lies in.
+struct OpenTokenizer {
+  std::vector<uint8_t> table;
+  std::optional<Tokenizer> tokenizer;
+};
+
+} // namespace
+
+/// Whether a name is that of a tokenizer.json or of a SentencePiece model.
+static bool isTokenizerFile(std::string_view path) {
+  return path.ends_with(".json") || path.ends_with(".spm") || path.ends_with(".model");
+}
+
+static Result<Encode> openFile(const std::string &path) {
+  HEDDLE_ASSIGN(const TokenizerFile file, TokenizerFile::open(path));
+  const auto open = std::make_shared<OpenTokenizer>();
+  HEDDLE_ASSIGN(open->table, file.packAlone());
+  Result<Tokenizer> tokenizer =
+      Tokenizer::load(flatbuffers::GetRoot<manifest::Tokenizer>(open->table.data()));
+  HEDDLE_TRY_WITH(tokenizer.status(), path);
+  open->tokenizer.emplace(*std::move(tokenizer));
+  return Encode([open](std::string_view text) { return open->tokenizer->encode(text); });
+}
+
+static Result<Encode> openModel(const std::string &path) {
+  HEDDLE_ASSIGN(const Model model, Model::load(path, {.isa = {}, .describeOnly = true}));
   if (!model.hasTokenizer()) {
     return HEDDLE_ERROR(
         InvalidArgument,
-        fmt::format("{}: the model has no tokenizer, expected one to tokenize texts",
-                    options.model));
+        fmt::format("{}: the model has no tokenizer, expected one to tokenize texts", path));
   }
+  return Encode([model](std::string_view text) { return model.tokenize(text); });
+}
+
+Status execute(const TokenizeOptions &options) {
+  HEDDLE_ASSIGN(TextReader reader, TextReader::open(options.input));
+  HEDDLE_ASSIGN(const Encode encode, isTokenizerFile(options.model) ? openFile(options.model)
+                                                                    : openModel(options.model));
   OutputStream output = OutputStream::standard();
   Progress progress("texts", options.json);
   std::vector<std::string> texts;
@@ -31,7 +69,7 @@ Status execute(const TokenizeOptions &options) {
     }
     lines.clear();
     for (const std::string &text : texts) {
-      HEDDLE_ASSIGN(const std::vector<int32_t> tokens, model.tokenize(text));
+      HEDDLE_ASSIGN(const std::vector<int32_t> tokens, encode(text));
       appendRecord(lines, text, tokens);
     }
     HEDDLE_TRY(output.write(lines));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// heddle: runs, measures and describes models that heddlec compiled. Exit codes: 0; 1, the input
-/// was at fault; 2, the command line was.
+/// was at fault; 2, the command line was; 130, it was interrupted and what it wrote is whole lines.
 #include "runtime/Tools/CommandLine.h"
 #include "runtime/Tools/Commands.h"
+#include "runtime/Tools/Interruption.h"
 #include "runtime/Tools/OutputStream.h"
 
 #include <csignal>
@@ -41,7 +42,7 @@ static int run(std::span<const char *const> arguments) {
           if (!status.ok()) {
             fmt::print(stderr, "heddle: {}\n", status.message());
           }
-          return status.ok() ? 0 : 1;
+          return !status.ok() ? 1 : interrupted() ? 130 : 0;
         }
       },
       parseCommandLine(arguments));

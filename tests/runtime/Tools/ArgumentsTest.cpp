@@ -62,7 +62,7 @@ TEST(Arguments, OtherCommands) {
 
 TEST(Arguments, HelpAndVersion) {
   const auto whole = std::get<HelpText>(parse({"--help"})).text;
-  for (const char *command : {"embed", "tokenize", "run", "bench", "info", "verify"}) {
+  for (const char *command : {"embed", "tokenize", "generate", "score", "run", "bench", "info", "verify"}) {
     EXPECT_NE(whole.find(command), std::string::npos) << command;
     const auto text = std::get<HelpText>(parse({command, "--help"})).text;
     EXPECT_NE(text.find("OUT.so"), std::string::npos) << text;
@@ -72,7 +72,7 @@ TEST(Arguments, HelpAndVersion) {
 }
 
 TEST(Arguments, NoCommand) {
-  const std::string expected = "expected one of embed, tokenize, run, bench, info, verify";
+  const std::string expected = "expected one of embed, tokenize, generate, score, run, bench, info, verify";
   EXPECT_EQ(errorOf({}), ": no command, " + expected);
   EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
   EXPECT_EQ(errorOf({"--input", "a.txt"}), ": unknown command \"--input\", " + expected);
@@ -85,7 +85,7 @@ TEST(Arguments, WhatIsMissing) {
   EXPECT_EQ(errorOf({"run", "m.so", "--outputs", "o"}), "run: --inputs FILE is missing");
   EXPECT_EQ(errorOf({"run", "m.so", "--inputs", "i"}), "run: --outputs FILE is missing");
   EXPECT_EQ(errorOf({"bench", "m.so"}),
-            "bench: --shapes or --lengths is missing, expected at least one of them");
+            "bench: --shapes, --lengths or --cases is missing, expected at least one of them");
   EXPECT_EQ(errorOf({"bench", "--shapes", "1x1"}), "bench: OUT.so is missing");
   EXPECT_EQ(errorOf({"info"}), "info: OUT.so is missing");
   EXPECT_EQ(errorOf({"verify", "--json"}), "verify: OUT.so is missing");

@@ -58,6 +58,15 @@ TEST(PaddedBatch, MasksThatMakeNoSense) {
             "row 0, column 1 is -7, expected 0 or 1");
 }
 
+TEST(PaddedBatch, PaddingIsWhatRowsEndIn) {
+  const Result<PaddedBatch> batch = batchWithPadding(Sizes{2, 3}, Integers{0, 4, 0, 5, 0, 6}, 0);
+  ASSERT_TRUE(batch.ok());
+  EXPECT_EQ(batch->lengths, (Integers{2, 3}));
+  EXPECT_EQ(batch->positions, (Sizes{0, 1, 3, 4, 5}));
+  EXPECT_EQ(messageOf(batchWithPadding(Sizes{2, 1}, Integers{3, 7}, 7)),
+            "row 1 is all padding (7), expected at least one token");
+}
+
 TEST(PaddedBatch, LengthsAndEmptyShapes) {
   const Result<PaddedBatch> batch = batchWithLengths(Sizes{5}, Integers{2, 3});
   ASSERT_TRUE(batch.ok());

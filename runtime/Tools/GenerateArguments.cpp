@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The arguments of `heddle generate`, `heddle score` and `heddle bench --cases`: numbers, and what
+/// goes together.
+#include "runtime/Base/Utf8.h"
+#include "runtime/Generate/SearchRules.h"
+#include "runtime/Tools/RawOptions.h"
+
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle::tools {
+
+namespace {
+/// Reads options of one command until one makes no sense.
+class NumberReader {
+public:
+  explicit NumberReader(const CLI::App &app) : app(app) {}
+
+  /// The value of an option of whole numbers, if it was given.
+  template <typename Number>
+  std::optional<Number> whole(const char *name, const std::string &text, Number least,
+                              Number most) {
+    Number value = 0;
+    if (error || app.get_option(name)->count() == 0) {
+      return std::nullopt;
+    }
+    const char *const end = text.data() + text.size();
+    const auto [stop, code] = std::from_chars(text.data(), end, value);
+    if (code != std::errc() || stop != end || value < least || value > most) {
+      error = usage(app, fmt::format("{} is {}, expected a whole number from {} to {}", name,
+                                     quote(text), least, most));
+      return std::nullopt;
+    }
+    return value;
+  }
+
+  /// The value of an option of numbers, if it was given; `range` says what `allows` allows.
+  template <typename Allows>
+  std::optional<float> number(const char *name, const std::string &text, const char *range,
+                              const Allows &allows) {
+    float value = 0;
+    if (error || app.get_option(name)->count() == 0) {
+      return std::nullopt;
+    }
+    const char *const end = text.data() + text.size();
+    const auto [stop, code] = std::from_chars(text.data(), end, value);
+    if (code != std::errc() || stop != end || !std::isfinite(value) || !allows(value)) {
+      error = usage(app, fmt::format("{} is {}, expected {}", name, quote(text), range));
+      return std::nullopt;
+    }
+    return value;
+  }
+
+  std::optional<UsageError> error;
+
+private:
+  const CLI::App &app;
+};
+} // namespace
+
+static constexpr int32_t mostTokens = 1 << 24;
+static constexpr int32_t mostBeams = 1024;
+
+void declareGenerate(CLI::App &app, RawOptions &raw) {
+  declareModel(app, raw);
+  const auto file = [&](const char *name, std::string &to, const char *text) {
+    app.add_option(name, to, text)->type_name("FILE");
+  };
+  const auto value = [&](const char *name, std::string &to, const char *type, const char *text) {
+    app.add_option(name, to, text)->type_name(type);
+  };
+  file("--input", raw.input, "One source a line; - is standard input");
+  file("--output", raw.output, "Where the texts go, in the order of their sources (-)");
+  file("--prefix", raw.prefix, "What each text begins with, one a line");
+  file("--shortlist", raw.shortlist, "The only token ids of each text, one line each");
+  value("--rules", raw.rules, "RULES", "paper, transformers or ctranslate2 (the model's)");
+  value("--beam", raw.beam, "K", "Hypotheses that are followed; 1 is greedy (the model's)");
+  value("--nbest", raw.nbest, "N", "Texts of each source (1)");
+  value("--length-penalty", raw.lengthPenalty, "A", "Exponent of the length (the rules')");
+  value("--coverage-penalty", raw.coveragePenalty, "B", "Weight of uncovered source tokens (0)");
+  value("--min-length", raw.minLength, "N", "Tokens before the end");
+  value("--max-length", raw.maxLength, "N", "Tokens at most, the end included (the model's)");
+  value("--no-repeat-ngram", raw.noRepeatNgram, "N", "No N tokens come twice (0: they may)");
+  value("--repetition-penalty", raw.repetitionPenalty, "P", "Against tokens that came before (1)");
+  app.add_flag("--early-stopping", raw.earlyStopping, "End with as many texts as hypotheses");
+  app.add_flag("--alternatives", raw.alternatives,
+               "The N best first tokens after the prefix, each with its best rest");
+  app.add_flag("--sample", raw.sample, "Draw tokens instead of taking the best");
+  value("--temperature", raw.temperature, "T", "Of the distribution drawn from (1)");
+  value("--top-k", raw.topK, "K", "Draw from the K most probable tokens (all)");
+  value("--top-p", raw.topP, "P", "Draw from the fewest that add up to P (1)");
+  value("--seed", raw.seed, "S", "The same seed gives the same text in any batch (0)");
+  value("--batch-tokens", raw.batchTokens, "N", "Source tokens times hypotheses at once (4096)");
+  value("--cache", raw.cache, "MIB", "Memory of keys and values at most (1024)");
+  app.add_flag("--scores", raw.scores, "Scores before the texts, a tab between them");
+  value("--format", raw.format, "FORMAT", "text, or jsonl with sources, texts, tokens and scores");
+  app.add_flag("--tokens", raw.tokens, "Lines are token ids with spaces between them");
+  declareExecution(app, raw);
+}
+
+/// Options that mean nothing without another.
+static std::optional<UsageError> onlyWithSample(const CLI::App &app, const RawOptions &raw) {
+  for (const char *name : {"--temperature", "--top-k", "--top-p", "--seed"}) {
+    if (!raw.sample && app.get_option(name)->count() > 0) {
+      return usage(app, fmt::format("{} is given without --sample, expected both", name));
+    }
+  }
+  if (raw.sample && raw.alternatives) {
+    return usage(app, "--sample and --alternatives are both given, expected one of them");
+  }
+  return std::nullopt;
+}
+
+static std::optional<UsageError> checkTogether(const CLI::App &app, const RawOptions &raw,
+                                               const GenerationOptions &options) {
+  if (const auto error = onlyWithSample(app, raw)) {
+    return error;
+  }
+  if (options.sample && options.beam.value_or(1) > 1) {
+    return usage(app, fmt::format("--beam is {} with --sample, expected 1: --nbest gives several "
+                                  "samples",
+                                  *options.beam));
+  }
+  if (!options.sample && !options.alternatives && options.beam && options.nbest > *options.beam) {
+    return usage(app, fmt::format("--nbest is {}, expected at most --beam, {}", options.nbest,
+                                  *options.beam));
+  }
+  if (options.minLength && options.maxLength && *options.minLength > *options.maxLength) {
+    return usage(app, fmt::format("--min-length is {}, expected at most --max-length, {}",
+                                  *options.minLength, *options.maxLength));
+  }
+  return std::nullopt;
+}
+
+static std::optional<UsageError> readSearch(const CLI::App &app, const RawOptions &raw,
+                                            GenerationOptions &options) {
+  NumberReader reader(app);
+  const auto any = [](float) { return true; };
+  const auto positive = [](float value) { return value > 0; };
+  if (app.get_option("--rules")->count() > 0) {
+    options.rules = parseRules(raw.rules);
+    if (!options.rules) {
+      return usage(app, fmt::format("--rules is {}, expected paper, transformers or ctranslate2",
+                                    quote(raw.rules)));
+    }
+  }
+  options.beam = reader.whole("--beam", raw.beam, 1, mostBeams);
+  options.nbest = reader.whole("--nbest", raw.nbest, 1, mostBeams).value_or(1);
+  options.lengthPenalty = reader.number("--length-penalty", raw.lengthPenalty, "a number", any);
+  options.coveragePenalty = reader
+                                .number("--coverage-penalty", raw.coveragePenalty,
+                                        "a number, at least 0",
+                                        [](float value) { return value >= 0; })
+                                .value_or(0);
+  options.minLength = reader.whole("--min-length", raw.minLength, 0, mostTokens);
+  options.maxLength = reader.whole("--max-length", raw.maxLength, 1, mostTokens);
+  options.noRepeatNgram = reader.whole("--no-repeat-ngram", raw.noRepeatNgram, 0, mostTokens);
+  options.repetitionPenalty =
+      reader.number("--repetition-penalty", raw.repetitionPenalty, "a number above 0", positive);
+  if (raw.earlyStopping) {
+    options.earlyStopping = EarlyStopping::Yes;
+  }
+  options.alternatives = raw.alternatives;
+  options.sample = raw.sample;
+  options.temperature =
+      reader.number("--temperature", raw.temperature, "a number above 0", positive).value_or(1);
+  options.topK = reader.whole("--top-k", raw.topK, 1, mostTokens).value_or(0);
+  options.topP = reader
+                     .number("--top-p", raw.topP, "more than 0 and at most 1",
+                             [](float value) { return value > 0 && value <= 1; })
+                     .value_or(1);
+  options.seed = reader
+                     .whole("--seed", raw.seed, uint64_t(0), std::numeric_limits<uint64_t>::max())
+                     .value_or(0);
+  return reader.error ? reader.error : checkTogether(app, raw, options);
+}
+
+/// --format, --output, --threads and --batch-tokens of both commands.
+template <typename Options>
+static std::optional<UsageError> readShared(const CLI::App &app, const RawOptions &raw,
+                                            Options &options) {
+  NumberReader reader(app);
+  options.batchTokens =
+      reader.whole("--batch-tokens", raw.batchTokens, int64_t(1), int64_t(mostTokens))
+          .value_or(4096);
+  if (app.get_option("--output")->count() > 0) {
+    options.output = raw.output;
+  }
+  if (app.get_option("--format")->count() > 0 && raw.format != "text" && raw.format != "jsonl") {
+    return usage(app,
+                 fmt::format("--format is {}, expected text or jsonl", quote(raw.format)));
+  }
+  options.jsonLines = raw.format == "jsonl" || raw.json;
+  options.tokens = raw.tokens;
+  options.isa = raw.isa;
+  options.threads = threadsOf(raw.threads);
+  return options.threads == 0 ? badThreads(app, raw.threads) : reader.error;
+}
+
+CommandLine readGenerate(const CLI::App &app, const RawOptions &raw) {
+  if (const auto error = missing(app, {"OUT.so", "--input"})) {
+    return *error;
+  }
+  GenerateOptions options;
+  options.model = raw.model;
+  options.json = raw.json;
+  options.input = raw.input;
+  options.prefix = raw.prefix;
+  options.shortlist = raw.shortlist;
+  if (const auto error = readShared(app, raw, options)) {
+    return *error;
+  }
+  if (const auto error = readSearch(app, raw, options.generation)) {
+    return *error;
+  }
+  NumberReader reader(app);
+  options.cacheMegabytes =
+      reader.whole("--cache", raw.cache, int64_t(1), int64_t(1) << 24).value_or(1024);
+  options.scores = raw.scores;
+  if (reader.error) {
+    return *reader.error;
+  }
+  return options;
+}
+
+void declareScore(CLI::App &app, RawOptions &raw) {
+  declareModel(app, raw);
+  app.add_option("--source", raw.source, "One source a line")->type_name("FILE");
+  app.add_option("--target", raw.target, "One target a line, of the source on the same line")
+      ->type_name("FILE");
+  app.add_option("--output", raw.output, "Where the scores go (-)")->type_name("FILE");
+  app.add_option("--batch-tokens", raw.batchTokens, "Tokens at once (4096)")->type_name("N");
+  app.add_option("--format", raw.format,
+                 "text: the sum, a tab, and every token's log-probability; or jsonl")
+      ->type_name("FORMAT");
+  app.add_flag("--tokens", raw.tokens, "Lines are token ids with spaces between them");
+  declareExecution(app, raw);
+}
+
+CommandLine readScore(const CLI::App &app, const RawOptions &raw) {
+  if (const auto error = missing(app, {"OUT.so", "--source", "--target"})) {
+    return *error;
+  }
+  ScoreOptions options;
+  options.model = raw.model;
+  options.json = raw.json;
+  options.source = raw.source;
+  options.target = raw.target;
+  if (const auto error = readShared(app, raw, options)) {
+    return *error;
+  }
+  if (options.source == "-" && options.target == "-") {
+    return usage(app, "--source and --target are both standard input, expected one of them");
+  }
+  return options;
+}
+
+void declareCases(CLI::App &app, RawOptions &raw) {
+  app.add_option("--cases", raw.cases, "Generation: SENTENCESxBEAM, for example 1x1,32x4")
+      ->type_name("LIST");
+  app.add_option("--source-length", raw.sourceLength, "Tokens of each source of --cases (24)")
+      ->type_name("N");
+  app.add_option("--target-length", raw.targetLength, "Tokens of each target of --cases (24)")
+      ->type_name("N");
+}
+
+/// One of a list of cases.
+static std::optional<GenerationCase> parseCase(std::string_view text) {
+  GenerationCase result;
+  const size_t cross = text.find('x');
+  if (cross == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto read = [](std::string_view digits, int32_t &value, int32_t most) {
+    const char *const end = digits.data() + digits.size();
+    const auto [stop, code] = std::from_chars(digits.data(), end, value);
+    return code == std::errc() && stop == end && value >= 1 && value <= most;
+  };
+  const bool valid = read(text.substr(0, cross), result.batch, mostTokens) &&
+                     read(text.substr(cross + 1), result.beam, mostBeams);
+  return valid ? std::optional(result) : std::nullopt;
+}
+
+std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,
+                                    BenchOptions &options) {
+  NumberReader reader(app);
+  options.sourceLength =
+      reader.whole("--source-length", raw.sourceLength, 1, mostTokens).value_or(24);
+  options.targetLength =
+      reader.whole("--target-length", raw.targetLength, 1, mostTokens).value_or(24);
+  if (reader.error || app.get_option("--cases")->count() == 0) {
+    return reader.error;
+  }
+  std::string_view rest = raw.cases;
+  while (true) {
+    const size_t comma = rest.find(',');
+    const std::optional<GenerationCase> one = parseCase(rest.substr(0, comma));
+    if (!one) {
+      return usage(app, fmt::format("--cases: {} is no case, expected SENTENCESxBEAM, for example "
+                                    "32x4",
+                                    quote(rest.substr(0, comma))));
+    }
+    options.cases.push_back(*one);
+    if (comma == std::string_view::npos) {
+      return std::nullopt;
+    }
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+} // namespace heddle::tools

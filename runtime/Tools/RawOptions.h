@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Options as they were written, before anything is known of their values, and what the readers of
+/// all commands share.
+#ifndef HEDDLE_RUNTIME_TOOLS_RAWOPTIONS_H
+#define HEDDLE_RUNTIME_TOOLS_RAWOPTIONS_H
+
+#include "runtime/Tools/CommandLine.h"
+
+#include <CLI/CLI.hpp>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+namespace heddle::tools {
+
+/// All options of all commands.
+struct RawOptions {
+  std::string model, input, output, inputs, outputs, entry, isa, shapes, lengths;
+  std::string threads = "1";
+  bool json = false, roofline = false, profile = false;
+  // Of generation.
+  std::string source, target, prefix, shortlist, beam, nbest, rules, lengthPenalty, coveragePenalty,
+      minLength, maxLength, noRepeatNgram, repetitionPenalty, temperature, topK, topP, seed,
+      batchTokens, cache, format, cases, sourceLength, targetLength;
+  bool sample = false, earlyStopping = false, alternatives = false, scores = false, tokens = false;
+};
+
+/// An error of the command that `app` is.
+UsageError usage(const CLI::App &app, std::string message);
+
+/// The first of `names` that was not given, as an error.
+std::optional<UsageError> missing(const CLI::App &app, std::initializer_list<const char *> names);
+
+/// --threads as a number; zero when it is none that is allowed.
+int threadsOf(const std::string &text);
+UsageError badThreads(const CLI::App &app, const std::string &text);
+
+void declareModel(CLI::App &app, RawOptions &raw);
+void declareExecution(CLI::App &app, RawOptions &raw);
+
+void declareGenerate(CLI::App &app, RawOptions &raw);
+CommandLine readGenerate(const CLI::App &app, const RawOptions &raw);
+void declareScore(CLI::App &app, RawOptions &raw);
+CommandLine readScore(const CLI::App &app, const RawOptions &raw);
+/// The part of `heddle bench` that is about generation.
+void declareCases(CLI::App &app, RawOptions &raw);
+std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,
+                                    BenchOptions &options);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_RAWOPTIONS_H

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Teacher forcing of a file's tensors.
+#include "runtime/Tools/RunDecoder.h"
+
+#include "runtime/Artifact/Artifact.h"
+#include "runtime/Artifact/GenerationCheck.h"
+#include "runtime/Base/Utf8.h"
+#include "runtime/Session/PagedDecoder.h"
+#include "runtime/Tools/Commands.h"
+#include "runtime/Tools/RunTensors.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+/// The input of models in the project's own format, whose files have no masks.
+static constexpr std::string_view ownSource = "source";
+
+namespace {
+/// Writes the logits of all rows down, in the order of the rows.
+class LogitsWriter : public LogitsSink {
+public:
+  void begin(int64_t count, int64_t vocabulary, int workers) override {
+    rows = count;
+    width = vocabulary;
+    values.resize(static_cast<size_t>(rows * width));
+  }
+  void deliver(int worker, int64_t chunk, int64_t count, const float *found,
+               int64_t stride) override {
+    for (int64_t row = 0; row < rows; ++row) {
+      std::copy_n(found + row * stride, count, values.begin() + row * width + chunk * logitsChunk);
+    }
+  }
+
+  std::vector<float> values;
+
+private:
+  int64_t rows = 0;
+  int64_t width = 0;
+};
+} // namespace
+
+bool isDecoderModel(const Model &model) { return PagedDecoder::supports(model); }
+
+/// The token that pads sources in files; -1: none.
+static Result<int32_t> padOf(const Model &model, const PortInfo &source) {
+  if (source.name != ownSource) {
+    return -1;
+  }
+  HEDDLE_ASSIGN(const std::shared_ptr<const Artifact> artifact,
+                Artifact::load(model.path(), {.isa = {}, .describeOnly = true}));
+  const manifest::Generation *const generation = artifact->manifest().generation();
+  return generation == nullptr ? -1 : generation->pad();
+}
+
+/// The inputs of "decode": what says where the source has tokens is not about them.
+static Result<RunInputs> readTargets(const EntryInfo &entry, const PortInfo &shaping,
+                                     std::span<const SafetensorsTensor> tensors,
+                                     std::string_view where) {
+  std::vector<SafetensorsTensor> kept;
+  for (const SafetensorsTensor &tensor : tensors) {
+    if (tensor.name != "attention_mask" && tensor.name != "lengths") {
+      kept.push_back(tensor);
+    }
+  }
+  return readRunInputs(entry, shaping, kept, where);
+}
+
+/// The tokens of every sequence.
+static std::vector<std::span<const int32_t>> sequencesOf(const RunInputs &inputs) {
+  std::span<const int32_t> rest = inputs.values.front();
+  std::vector<std::span<const int32_t>> list;
+  for (const int32_t length : inputs.batch.lengths) {
+    list.push_back(rest.first(static_cast<size_t>(length)));
+    rest = rest.subspan(static_cast<size_t>(length));
+  }
+  return list;
+}
+
+/// Runs "encode"; its outputs are added to `outputs`.
+static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const RunInputs &sources,
+                            std::vector<SourceId> &ids, std::vector<RunOutput> &outputs) {
+  for (const PortInfo &port : entry.outputs) {
+    const bool perToken = port.shape.front() == tokensDimension;
+    const int64_t rows = perToken ? sources.batch.tokens() : sources.batch.sequences();
+    outputs.push_back({port.name, outputShape(port, sources.batch),
+                       std::vector<float>(static_cast<size_t>(rows * rowWidth(port)))});
+  }
+  std::vector<Output> wanted;
+  for (RunOutput &output : outputs) {
+    wanted.push_back({output.name, output.values});
+  }
+  ids.resize(sources.batch.lengths.size());
+  HEDDLE_TRY(decoder.encode(sequencesOf(sources), ids, wanted));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const PortInfo &port = entry.outputs[i];
+    if (port.shape.front() == tokensDimension && sources.batch.rectangular) {
+      outputs[i].values = sources.batch.scatter(outputs[i].values, rowWidth(port));
+    }
+  }
+  return {};
+}
+
+static Result<RunOutput> decodeTargets(PagedDecoder &decoder, const EntryInfo &entry,
+                                       const RunInputs &targets, std::span<const SourceId> ids) {
+  const std::vector<std::span<const int32_t>> tokens = sequencesOf(targets);
+  std::vector<Extension> extensions;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(ids[i]));
+    extensions.push_back({hypothesis, tokens[i]});
+  }
+  LogitsWriter writer;
+  HEDDLE_TRY(decoder.decode(extensions, writer));
+  const auto port = std::find_if(entry.outputs.begin(), entry.outputs.end(),
+                                 [](const PortInfo &each) { return each.name == logitsOutput; });
+  return RunOutput{port->name, outputShape(*port, targets.batch), std::move(writer.values)};
+}
+
+/// The names that neither entry has a use for.
+static std::vector<std::string> ignoredByBoth(const RunInputs &sources, const RunInputs &targets) {
+  std::vector<std::string> ignored;
+  for (const std::string &name : sources.ignored) {
+    if (std::find(targets.ignored.begin(), targets.ignored.end(), name) != targets.ignored.end()) {
+      ignored.push_back(name);
+    }
+  }
+  return ignored;
+}
+
+Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
+                              std::span<const SafetensorsTensor> tensors, std::string_view where) {
+  const EntryInfo &encode = *model.findEntry(encodeEntry);
+  const EntryInfo &decode = *model.findEntry(decodeEntry);
+  HEDDLE_ASSIGN(const PortInfo *const source, chooseInput(model, encode));
+  HEDDLE_ASSIGN(const PortInfo *const target, chooseInput(model, decode));
+  HEDDLE_ASSIGN(const int32_t pad, padOf(model, *source));
+  HEDDLE_ASSIGN(const RunInputs sources, readRunInputs(encode, *source, tensors, where, pad));
+  HEDDLE_ASSIGN(const RunInputs targets, readTargets(decode, *target, tensors, where));
+  if (sources.batch.sequences() != targets.batch.sequences()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: tensor {} has {} sequences and tensor {} has {}, expected "
+                                    "as many",
+                                    where, quote(source->name), sources.batch.sequences(),
+                                    quote(target->name), targets.batch.sequences()));
+  }
+  HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
+  RunOutputs result;
+  result.ignored = ignoredByBoth(sources, targets);
+  std::vector<SourceId> ids;
+  HEDDLE_TRY_WITH(encodeSources(*decoder, encode, sources, ids, result.outputs), where);
+  Result<RunOutput> logits = decodeTargets(*decoder, decode, targets, ids);
+  HEDDLE_TRY_WITH(logits.status(), where);
+  result.outputs.push_back(*std::move(logits));
+  return result;
+}
+
+} // namespace heddle::tools
