@@ -114,7 +114,8 @@ const std::vector<FolderCase> folderCases = {
     {"ConfigHasAKeyTwice", "{}/config.json: the key \"hidden_size\" is given twice",
      config("\"model_type\"", "\"hidden_size\"")},
     {"UnknownModelType",
-     "{}/config.json: \"model_type\" is \"gpt2\", known are bert, distilbert, roberta",
+     "{}/config.json: \"model_type\" is \"gpt2\", known are bart, bert, distilbert, "
+     "marian, mbart, roberta, t5, transformer",
      config("\"bert\"", "\"gpt2\"")},
     {"NoModelType", "{}/config.json: \"model_type\" is missing, expected a string",
      config("\"model_type\"", "\"type\"")},

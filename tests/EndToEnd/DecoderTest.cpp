@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Decoding of compiled models from their caches: the same bits as recomputing the whole prefix,
+/// for every chunking, batch and number of threads.
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/runtime/Session/DecodedLogits.h"
+
+#include <memory>
+
+namespace heddle {
+namespace {
+
+/// A model of the oracles, loaded for a target.
+std::unique_ptr<PagedDecoder> decoderOf(const std::string &binary, const std::string &isa,
+                                        int threads) {
+  Result<Model> model = Model::load(binary, {.isa = isa});
+  EXPECT_EQ(model.status().message(), "");
+  Result<std::unique_ptr<PagedDecoder>> decoder =
+      PagedDecoder::create(*model, {.threads = threads});
+  EXPECT_EQ(decoder.status().message(), "");
+  return *std::move(decoder);
+}
+
+struct Pair {
+  Tokens source;
+  Tokens target;
+};
+
+/// Pairs of random lengths that the model allows.
+std::vector<Pair> randomPairs(const PagedDecoder &decoder, size_t count, std::mt19937 &random) {
+  const auto most = [](int64_t longest, int64_t wanted) {
+    return static_cast<uint32_t>(longest == 0 ? wanted : std::min(longest, wanted));
+  };
+  const uint32_t source = most(decoder.longestSource(), 60);
+  const uint32_t target = most(decoder.longestTarget(), 50);
+  // Ids of both vocabularies are below the smaller one.
+  const int limit = static_cast<int>(decoder.vocabulary()) / 2;
+  std::vector<Pair> pairs;
+  for (size_t i = 0; i < count; ++i) {
+    pairs.push_back({randomTokens(random, random() % source + 1, limit),
+                     randomTokens(random, random() % target + 1, limit)});
+  }
+  return pairs;
+}
+
+std::vector<size_t> randomPieces(size_t total, std::mt19937 &random) {
+  std::vector<size_t> pieces;
+  for (size_t left = total; left > 0; left -= pieces.back()) {
+    pieces.push_back(random() % std::min<size_t>(left, 20) + 1);
+  }
+  return pieces;
+}
+
+/// The logits of all pairs, decoded together step by step: each step extends those that have tokens
+/// left by a random number of them.
+std::vector<std::vector<float>>
+decodeTogether(PagedDecoder &decoder, const std::vector<Pair> &pairs, std::mt19937 &random) {
+  std::vector<std::span<const int32_t>> sources;
+  for (const Pair &pair : pairs) {
+    sources.emplace_back(pair.source);
+  }
+  std::vector<SourceId> ids(pairs.size());
+  EXPECT_EQ(decoder.encode(sources, ids).message(), "");
+  std::vector<HypothesisId> hypotheses;
+  for (const SourceId id : ids) {
+    hypotheses.push_back(*decoder.start(id));
+  }
+  std::vector<std::vector<float>> logits(pairs.size());
+  while (true) {
+    std::vector<Extension> extensions;
+    std::vector<size_t> which;
+    size_t all = 0;
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const auto done = static_cast<size_t>(decoder.length(hypotheses[i]));
+      const size_t left = pairs[i].target.size() - done;
+      const size_t count = std::min<size_t>(left, random() % 4 == 0 ? random() % 9 : 1);
+      all += left;
+      if (count > 0) {
+        extensions.push_back({hypotheses[i], std::span(pairs[i].target).subspan(done, count)});
+        which.push_back(i);
+      }
+    }
+    if (all == 0) {
+      break;
+    }
+    Recorder recorder;
+    EXPECT_EQ(decoder.decode(extensions, recorder).message(), "");
+    int64_t row = 0;
+    for (size_t i = 0; i < which.size(); ++i) {
+      const auto count = static_cast<int64_t>(extensions[i].tokens.size());
+      const std::vector<float> rows = recorder.rows(row, count);
+      logits[which[i]].insert(logits[which[i]].end(), rows.begin(), rows.end());
+      row += count;
+    }
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    decoder.release(hypotheses[i]);
+    decoder.release(ids[i]);
+  }
+  return logits;
+}
+
+class Decoding : public testing::TestWithParam<const char *> {};
+
+TEST_P(Decoding, GivesTheSameBitsForAnyChunkingBatchAndThreads) {
+  const std::string binary = compileModel(HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam()));
+  ASSERT_FALSE(binary.empty());
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::mt19937 random(11);
+    const std::unique_ptr<PagedDecoder> one = decoderOf(binary, isa, 1);
+    const std::unique_ptr<PagedDecoder> two = decoderOf(binary, isa, 2);
+    const std::vector<Pair> pairs = randomPairs(*one, 12, random);
+    std::vector<std::vector<float>> whole;
+    for (const auto &[source, target] : pairs) {
+      whole.push_back(logitsOf(*one, source, target, {target.size()}));
+      const std::vector<size_t> steps(target.size(), 1);
+      EXPECT_EQ(logitsOf(*one, source, target, steps), whole.back()) << isa;
+      EXPECT_EQ(logitsOf(*two, source, target, steps), whole.back()) << isa;
+      EXPECT_EQ(logitsOf(*one, source, target, randomPieces(target.size(), random)), whole.back())
+          << isa;
+    }
+    for (int trial = 0; trial < 3; ++trial) {
+      EXPECT_EQ(decodeTogether(*one, pairs, random), whole) << isa;
+      EXPECT_EQ(decodeTogether(*two, pairs, random), whole) << isa;
+    }
+    EXPECT_EQ(one->blocksInUse(), 0);
+    EXPECT_EQ(two->blocksInUse(), 0);
+  }
+}
+
+TEST_P(Decoding, HypothesesOfOneSourceReadItTogether) {
+  const std::string binary = compileModel(HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam()));
+  ASSERT_FALSE(binary.empty());
+  std::mt19937 random(12);
+  for (const int threads : {1, 2}) {
+    const std::unique_ptr<PagedDecoder> decoder = decoderOf(binary, "", threads);
+    const std::vector<Pair> pairs = randomPairs(*decoder, 3, random);
+    const int limit = static_cast<int>(decoder->vocabulary()) / 2;
+    for (const Pair &pair : pairs) {
+      const SourceId source = encodeOne(*decoder, pair.source);
+      std::vector<HypothesisId> beam{*decoder->start(source)};
+      const Tokens prefix(pair.target.begin(), pair.target.end());
+      Recorder recorder;
+      const Extension begin{beam[0], prefix};
+      ASSERT_EQ(decoder->decode({&begin, 1}, recorder).message(), "");
+      const Tokens next = randomTokens(random, 5, limit);
+      std::vector<Extension> extensions;
+      if (decoder->longestTarget() != 0 &&
+          static_cast<int64_t>(prefix.size()) == decoder->longestTarget()) {
+        continue;
+      }
+      for (size_t i = 1; i < next.size(); ++i) {
+        beam.push_back(*decoder->fork(beam[0]));
+      }
+      for (size_t i = 0; i < next.size(); ++i) {
+        extensions.push_back({beam[i], {&next[i], 1}});
+      }
+      ASSERT_EQ(decoder->decode(extensions, recorder).message(), "");
+      for (size_t i = 0; i < next.size(); ++i) {
+        Tokens target = prefix;
+        target.push_back(next[i]);
+        const std::vector<float> alone = logitsOf(*decoder, pair.source, target, {target.size()});
+        EXPECT_EQ(recorder.rows(static_cast<int64_t>(i), 1),
+                  std::vector<float>(alone.end() - decoder->vocabulary(), alone.end()));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Decoding,
+                         testing::Values("transformer-post", "transformer-pre", "marian-tiny",
+                                         "bart-tiny", "t5-tiny"),
+                         [](const testing::TestParamInfo<const char *> &info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+} // namespace
+} // namespace heddle

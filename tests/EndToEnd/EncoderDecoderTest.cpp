@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Encoder-decoder models from their folders to encoder states and logits, with `heddle run` on the
+/// very files that hold what is expected: on every target, and with every pass left out.
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+const std::vector<std::string> optionalPasses = {
+    "deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
+    "fuse-projections",       "fuse-embedding",   "eliminate-dead",  "fold-epilogues",
+    "merge-kernels",          "plan-memory"};
+
+/// A tensor of a file, with its shape before its values so that both are compared.
+std::vector<float> readTensor(const std::string &path, const std::string &name) {
+  auto checkpoint = Checkpoint::open(path);
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status().message();
+  if (!checkpoint.ok() || checkpoint->find(name) == nullptr) {
+    ADD_FAILURE() << path << " has no tensor " << name;
+    return {};
+  }
+  const auto &shape = checkpoint->find(name)->shape;
+  std::vector<float> found(shape.begin(), shape.end());
+  size_t count = 1;
+  for (auto dimension : shape) {
+    count *= static_cast<size_t>(dimension);
+  }
+  std::vector<float> values(count);
+  EXPECT_TRUE(checkpoint->readF32(name, values).ok());
+  found.insert(found.end(), values.begin(), values.end());
+  return found;
+}
+
+/// Runs a binary on an oracle's own file; gives the path of what it wrote.
+std::string runOracle(const std::string &binary, const std::string &oracle, const std::string &isa,
+                      const TemporaryFolder &folder) {
+  std::string output = folder / "outputs.safetensors";
+  auto outcome =
+      tools::runHeddle({"run", binary, "--inputs", oracles + oracle + "/expected.safetensors",
+                        "--outputs", output, "--isa", isa});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  return outcome.code == 0 ? output : std::string();
+}
+
+void expectOracle(const std::string &oracle, const std::vector<std::string> &names, float bound) {
+  std::string binary = compileModel(oracles + oracle);
+  ASSERT_FALSE(binary.empty());
+  TemporaryFolder folder;
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::string output = runOracle(binary, oracle, isa, folder);
+    ASSERT_FALSE(output.empty()) << isa;
+    for (const std::string &name : names) {
+      auto expected = readTensor(oracles + oracle + "/expected.safetensors", name);
+      EXPECT_LE(largestDifference(readTensor(output, name), expected), bound)
+          << oracle << " " << name << " on " << isa;
+    }
+  }
+}
+
+/// Every pass left out, and all of them: the same within rounding.
+void expectPassesOptional(const std::string &oracle) {
+  TemporaryFolder folder;
+  std::string fused = compileModel(oracles + oracle);
+  ASSERT_FALSE(fused.empty());
+  auto expected = readTensor(runOracle(fused, oracle, "x86-64-v3", folder), "logits");
+  std::vector<std::string> none;
+  for (const std::string &pass : optionalPasses) {
+    none.push_back("--disable-pass=" + pass);
+  }
+  std::vector<std::vector<std::string>> variants = {none};
+  for (const std::string &flag : none) {
+    variants.push_back({flag});
+  }
+  for (const auto &variant : variants) {
+    std::string binary = compileModel(oracles + oracle, variant);
+    ASSERT_FALSE(binary.empty());
+    for (const std::string &isa : runnableTargets(binary)) {
+      auto logits = readTensor(runOracle(binary, oracle, isa, folder), "logits");
+      EXPECT_LE(largestDifference(logits, expected), 5e-5f)
+          << oracle << " " << variant.front() << " of " << variant.size() << " on " << isa;
+    }
+  }
+}
+
+TEST(EncoderDecoder, AgreesWithTransformerPost) {
+  expectOracle("transformer-post", {"encoder", "logits"}, 5e-5f);
+}
+TEST(EncoderDecoder, AgreesWithTransformerPre) {
+  expectOracle("transformer-pre", {"encoder", "logits"}, 5e-5f);
+}
+TEST(EncoderDecoder, AgreesWithMarianTiny) { expectOracle("marian-tiny", {"logits"}, 1e-4f); }
+TEST(EncoderDecoder, AgreesWithBartTiny) { expectOracle("bart-tiny", {"logits"}, 1e-4f); }
+TEST(EncoderDecoder, AgreesWithT5Tiny) { expectOracle("t5-tiny", {"logits"}, 1e-4f); }
+
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfTransformerPost) {
+  expectPassesOptional("transformer-post");
+}
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfTransformerPre) {
+  expectPassesOptional("transformer-pre");
+}
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfMarianTiny) { expectPassesOptional("marian-tiny"); }
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfT5Tiny) { expectPassesOptional("t5-tiny"); }
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// `heddle generate` and `heddle score` on compiled models, as a user runs them: the texts and
+/// scores that other programs computed, the same bits in any batch, and what is refused.
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "heddle/Generation.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+using Tokens = std::vector<int32_t>;
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+
+/// A tensor of integers or floats by rows.
+template <typename Number> struct Rows {
+  std::vector<Number> values;
+  size_t width = 1;
+
+  std::vector<Number> row(size_t index) const {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(index * width);
+    return {begin, begin + static_cast<std::ptrdiff_t>(width)};
+  }
+};
+
+template <typename Number> Rows<Number> readRows(const Checkpoint &file, const std::string &name) {
+  Rows<Number> rows;
+  const auto *tensor = file.find(name);
+  if (tensor == nullptr) {
+    ADD_FAILURE() << "no tensor " << name;
+    return rows;
+  }
+  size_t count = 1;
+  for (const auto dimension : tensor->shape) {
+    count *= static_cast<size_t>(dimension);
+  }
+  rows.values.resize(count);
+  rows.width = static_cast<size_t>(tensor->shape.back());
+  if constexpr (std::is_same_v<Number, float>) {
+    EXPECT_TRUE(file.readF32(name, rows.values).ok());
+  } else {
+    EXPECT_TRUE(file.readI32(name, rows.values).ok());
+  }
+  return rows;
+}
+
+/// Without the padding at its end.
+Tokens unpadded(Tokens tokens, int32_t pad) {
+  while (!tokens.empty() && tokens.back() == pad) {
+    tokens.pop_back();
+  }
+  return tokens;
+}
+
+std::string lineOf(const Tokens &tokens) { return fmt::format("{}\n", fmt::join(tokens, " ")); }
+
+/// The hypotheses of every line that `heddle generate --tokens` reads.
+std::vector<Json> generateTokens(const std::string &binary, const std::string &lines,
+                                 std::vector<std::string> options) {
+  options.insert(options.begin(),
+                 {"generate", binary, "--input", "-", "--tokens", "--format", "jsonl"});
+  const tools::Outcome outcome = tools::runHeddle(options, {.input = lines});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  std::vector<Json> list;
+  std::istringstream stream(outcome.output);
+  for (std::string line; std::getline(stream, line);) {
+    list.push_back(Json::parse(line, nullptr, false)["hypotheses"]);
+  }
+  return list;
+}
+
+/// Compares one hypothesis with what is expected.
+void expectHypothesis(const Json &list, size_t index, const Tokens &tokens, double score,
+                      double bound) {
+  ASSERT_LT(index, list.size());
+  EXPECT_EQ(list[index]["tokens"].get<Tokens>(), tokens);
+  EXPECT_NEAR(list[index]["score"].get<double>(), score, bound);
+}
+
+/// The seed models: each sentence has a maximum of its own.
+void expectPaper(const std::string &name) {
+  const std::string binary = compileModel(oracles + name);
+  ASSERT_FALSE(binary.empty());
+  auto file = Checkpoint::open(oracles + name + "/expected.safetensors");
+  ASSERT_TRUE(file.ok());
+  const auto sources = readRows<int32_t>(*file, "source");
+  const auto greedy = readRows<int32_t>(*file, "greedy.tokens");
+  const auto beams = readRows<int32_t>(*file, "beam4.tokens");
+  const auto scores = readRows<float>(*file, "beam4.scores");
+  for (size_t i = 0; i < sources.values.size() / sources.width; ++i) {
+    SCOPED_TRACE(fmt::format("{} sentence {}", name, i));
+    const Tokens source = unpadded(sources.row(i), 0);
+    const std::string most = std::to_string(source.size() + 12);
+    const auto first = generateTokens(binary, lineOf(source),
+                                      {"--rules", "paper", "--max-length", most, "--beam", "1"});
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(first[0][0]["tokens"].get<Tokens>(), unpadded(greedy.row(i), 0));
+    const auto found = generateTokens(binary, lineOf(source),
+                                      {"--rules", "paper", "--max-length", most, "--beam", "4",
+                                       "--nbest", "4", "--length-penalty", "0.6"});
+    ASSERT_EQ(found.size(), 1U);
+    for (size_t k = 0; k < 4; ++k) {
+      const float score = scores.values[i * 4 + k];
+      if (std::isinf(score)) {
+        EXPECT_LE(found[0].size(), k);
+        continue;
+      }
+      expectHypothesis(found[0], k, unpadded(beams.row(i * 4 + k), 0),
+                       static_cast<double>(score), 5e-5);
+    }
+  }
+}
+
+/// What the sequences of a Hugging Face oracle are made of.
+struct Special {
+  int32_t end;
+  int32_t pad;
+};
+
+/// The tokens generated: after the start, up to the end.
+Tokens generatedOf(const Tokens &sequence, const Special &special) {
+  Tokens tokens(sequence.begin() + 1, sequence.end());
+  const auto end = std::find(tokens.begin(), tokens.end(), special.end);
+  if (end != tokens.end()) {
+    tokens.erase(end + 1, tokens.end());
+    return tokens;
+  }
+  return unpadded(std::move(tokens), special.pad);
+}
+
+void expectTransformers(const std::string &name, const Special &special) {
+  const std::string binary = compileModel(oracles + name);
+  ASSERT_FALSE(binary.empty());
+  auto file = Checkpoint::open(oracles + name + "/expected.safetensors");
+  ASSERT_TRUE(file.ok());
+  const auto ids = readRows<int32_t>(*file, "input_ids");
+  const auto mask = readRows<int32_t>(*file, "attention_mask");
+  std::string lines;
+  const size_t count = ids.values.size() / ids.width;
+  for (size_t i = 0; i < count; ++i) {
+    Tokens source = ids.row(i);
+    const Tokens seen = mask.row(i);
+    source.resize(static_cast<size_t>(std::count(seen.begin(), seen.end(), 1)));
+    lines += lineOf(source);
+  }
+  const auto greedy = readRows<int32_t>(*file, "greedy.sequences");
+  const auto first = generateTokens(
+      binary, lines, {"--rules", "transformers", "--beam", "1", "--max-length", "20"});
+  ASSERT_EQ(first.size(), count);
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(first[i][0]["tokens"].get<Tokens>(), generatedOf(greedy.row(i), special)) << i;
+  }
+  const std::map<std::string, std::vector<std::string>> searches = {
+      {"beam4",
+       {"--beam", "4", "--nbest", "4", "--length-penalty", "1", "--max-length", "20"}},
+      {"beam5lp",
+       {"--beam", "5", "--nbest", "2", "--length-penalty", "0.6", "--early-stopping",
+        "--max-length", "16"}}};
+  for (const auto &[search, options] : searches) {
+    const auto sequences = readRows<int32_t>(*file, search + ".sequences");
+    const auto scores = readRows<float>(*file, search + ".scores");
+    std::vector<std::string> all = {"--rules", "transformers"};
+    all.insert(all.end(), options.begin(), options.end());
+    const auto found = generateTokens(binary, lines, all);
+    ASSERT_EQ(found.size(), count);
+    const size_t nbest = scores.values.size() / count;
+    for (size_t i = 0; i < scores.values.size(); ++i) {
+      SCOPED_TRACE(fmt::format("{} {} {}", name, search, i));
+      expectHypothesis(found[i / nbest], i % nbest, generatedOf(sequences.row(i), special),
+                       static_cast<double>(scores.values[i]), 1e-4);
+    }
+  }
+}
+
+/// Sources for the model of expectPaper().
+std::vector<Tokens> someSources(size_t count) {
+  std::mt19937 random(4);
+  std::vector<Tokens> sources(count);
+  for (Tokens &source : sources) {
+    source.resize(1 + random() % 17);
+    for (int32_t &token : source) {
+      token = static_cast<int32_t>(4 + random() % 56);
+    }
+  }
+  return sources;
+}
+
+/// Runs requests in a given order and batch size; hypotheses by the number of the source.
+std::map<size_t, std::vector<Hypothesis>>
+generateAll(const Model &model, const std::vector<Tokens> &sources,
+            const std::vector<size_t> &order, const GeneratorOptions &options,
+            const GenerationOptions &search) {
+  std::map<size_t, std::vector<Hypothesis>> results;
+  auto generator = Generator::create(model, options);
+  EXPECT_TRUE(generator.ok()) << generator.status().message();
+  std::map<int64_t, size_t> numbers;
+  size_t next = 0;
+  std::mt19937 random(static_cast<uint32_t>(options.batchTokens));
+  while (generator.ok() && (next < order.size() || !generator->idle())) {
+    for (uint32_t join = random() % 9; join > 0 && next < order.size(); --join) {
+      auto id = generator->add({.source = sources[order[next]], .options = search});
+      EXPECT_TRUE(id.ok()) << id.status().message();
+      numbers[*id] = order[next++];
+    }
+    auto step = generator->step();
+    EXPECT_TRUE(step.ok()) << step.status().message();
+    for (size_t i = 0; step.ok() && i < step->size(); ++i) {
+      EXPECT_TRUE((*step)[i].status.ok()) << (*step)[i].status.message();
+      results[numbers[(*step)[i].id]] = std::move((*step)[i].hypotheses);
+    }
+  }
+  return results;
+}
+
+} // namespace
+
+TEST(Generate, PostNormIsThatOfThePaper) { expectPaper("transformer-post"); }
+
+TEST(Generate, PreNormIsThatOfThePaper) { expectPaper("transformer-pre"); }
+
+TEST(Generate, MarianIsThatOfTransformers) { expectTransformers("marian-tiny", {0, 1}); }
+
+TEST(Generate, BartIsThatOfTransformers) { expectTransformers("bart-tiny", {2, 1}); }
+
+TEST(Generate, T5IsThatOfTransformers) { expectTransformers("t5-tiny", {1, 0}); }
+
+TEST(Generate, TransliterationIsThatOfCTranslate2) {
+  const std::string folder = oracles + "transliteration-6x6/";
+  if (!std::filesystem::exists(folder)) {
+    GTEST_SKIP() << "no " << folder;
+  }
+  const std::string binary = compileModel(folder);
+  ASSERT_FALSE(binary.empty());
+  const auto vocabulary = [&](const std::string &name) {
+    std::vector<std::string> words;
+    std::ifstream stream(folder + name);
+    for (std::string word; std::getline(stream, word);) {
+      words.push_back(word);
+    }
+    words.emplace_back("<unk>");
+    return words;
+  };
+  const std::vector<std::string> letters = vocabulary("source_vocabulary.txt");
+  const std::vector<std::string> latin = vocabulary("target_vocabulary.txt");
+  const auto idOf = [&](const std::string &letter) {
+    return std::min(static_cast<int32_t>(std::find(letters.begin(), letters.end(), letter) -
+                                         letters.begin()),
+                    static_cast<int32_t>(letters.size() - 1));
+  };
+  // Lines of the same options are one run.
+  std::map<std::vector<std::string>, std::pair<std::string, std::vector<Json>>> runs;
+  std::ifstream goldens(folder + "beam_goldens.jsonl");
+  for (std::string line; std::getline(goldens, line);) {
+    const Json golden = Json::parse(line, nullptr, false);
+    auto &[lines, hypotheses] =
+        runs[{"--beam", golden["beam"].dump(), "--nbest", golden["beam"].dump(),
+              "--length-penalty", golden["length_penalty"].dump(), "--coverage-penalty",
+              golden["coverage_penalty"].dump(), "--no-repeat-ngram",
+              golden["no_repeat_ngram"].dump(), "--repetition-penalty",
+              golden["repetition_penalty"].dump(), "--max-length", golden["max_len"].dump(),
+              "--rules", "ctranslate2"}];
+    Tokens source;
+    for (const Json &letter : golden["src"]) {
+      source.push_back(idOf(letter.get<std::string>()));
+    }
+    lines += lineOf(source);
+    hypotheses.push_back(golden["hyps"]);
+  }
+  size_t compared = 0;
+  for (const auto &[options, run] : runs) {
+    const auto found = generateTokens(binary, run.first, options);
+    ASSERT_EQ(found.size(), run.second.size());
+    for (size_t i = 0; i < found.size(); ++i, ++compared) {
+      SCOPED_TRACE(fmt::format("{} line {}", fmt::join(options, " "), i));
+      ASSERT_EQ(found[i].size(), run.second[i].size());
+      for (size_t k = 0; k < found[i].size(); ++k) {
+        std::vector<std::string> words;
+        for (const int32_t token : found[i][k]["tokens"].get<Tokens>()) {
+          words.push_back(latin[static_cast<size_t>(token)]);
+        }
+        EXPECT_EQ(words, run.second[i][k]["t"].get<std::vector<std::string>>());
+        EXPECT_NEAR(found[i][k]["score"].get<double>(), run.second[i][k]["s"].get<double>(), 2e-5);
+      }
+    }
+  }
+  EXPECT_EQ(compared, 960U);
+}
+
+TEST(Generate, HasTheSameBitsInAnyBatch) {
+  const std::string binary = compileModel(oracles + "transformer-pre");
+  ASSERT_FALSE(binary.empty());
+  auto model = Model::load(binary);
+  ASSERT_TRUE(model.ok());
+  const std::vector<Tokens> sources = someSources(120);
+  std::vector<size_t> order(sources.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  for (const GenerationOptions &search :
+       {GenerationOptions{.rules = Rules::CTranslate2, .beam = 4, .nbest = 4, .maxLength = 30},
+        GenerationOptions{.maxLength = 30, .sample = true, .topP = 0.9F, .seed = 3}}) {
+    std::map<size_t, std::vector<Hypothesis>> alone;
+    for (const size_t number : order) {
+      alone.merge(generateAll(*model, sources, {number}, {}, search));
+    }
+    ASSERT_EQ(alone.size(), sources.size());
+    EXPECT_EQ(generateAll(*model, sources, order, {}, search), alone);
+    std::mt19937 random(1);
+    for (int batching = 0; batching < 20; ++batching) {
+      std::shuffle(order.begin(), order.end(), random);
+      const GeneratorOptions options = {.session = {.threads = 1 + batching % 2},
+                                        .batchTokens = 1 + static_cast<int64_t>(random() % 2000)};
+      EXPECT_EQ(generateAll(*model, sources, order, options, search), alone) << batching;
+    }
+  }
+}
+
+TEST(Generate, ASmallCacheGivesTheSame) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  ASSERT_FALSE(binary.empty());
+  std::string lines;
+  for (const Tokens &source : someSources(60)) {
+    lines += lineOf(source);
+  }
+  const std::vector<std::string> options = {"--beam", "4", "--nbest", "4", "--max-length", "40"};
+  std::vector<std::string> small = options;
+  small.insert(small.end(), {"--cache", "1"});
+  const auto found = generateTokens(binary, lines, small);
+  EXPECT_EQ(found.size(), 60U);
+  EXPECT_EQ(found, generateTokens(binary, lines, options));
+}
+
+TEST(Generate, AnEmptyLineGivesAnEmptyLine) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const tools::Outcome outcome = tools::runHeddle(
+      {"generate", binary, "--input", "-", "--tokens"}, {.input = "\n5 6 7\n  \n8 9"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  std::istringstream stream(outcome.output);
+  std::vector<bool> empty;
+  for (std::string line; std::getline(stream, line);) {
+    empty.push_back(line.empty());
+  }
+  EXPECT_EQ(empty, (std::vector<bool>{true, false, true, false}));
+}
+
+TEST(Generate, APrefixBeginsEveryText) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const TemporaryFolder folder;
+  const std::string prefixes = folder.write("prefixes.txt", "7 9\n\n11\n");
+  const auto found = generateTokens(binary, "5 6 7\n8\n9 10\n", {"--prefix", prefixes});
+  ASSERT_EQ(found.size(), 3U);
+  const auto tokens = [&](size_t i) { return found[i][0]["tokens"].get<Tokens>(); };
+  EXPECT_EQ(Tokens(tokens(0).begin(), tokens(0).begin() + 2), (Tokens{7, 9}));
+  EXPECT_EQ(tokens(2).front(), 11);
+}
+
+TEST(Generate, ScoresOfItsOwnTextsAreThoseOfTheSearch) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const TemporaryFolder folder;
+  std::string sources;
+  std::string targets;
+  std::vector<double> wanted;
+  for (const Tokens &source : someSources(12)) {
+    sources += lineOf(source);
+  }
+  for (const Json &list : generateTokens(
+           binary, sources, {"--rules", "paper", "--beam", "3", "--length-penalty", "0"})) {
+    targets += lineOf(list[0]["tokens"].get<Tokens>());
+    wanted.push_back(list[0]["score"].get<double>());
+  }
+  const tools::Outcome outcome = tools::runHeddle(
+      {"score", binary, "--source", folder.write("s.txt", sources), "--target",
+       folder.write("t.txt", targets), "--tokens"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  std::istringstream stream(outcome.output);
+  for (const double score : wanted) {
+    std::string line;
+    ASSERT_TRUE(std::getline(stream, line));
+    EXPECT_NEAR(std::stod(line), score, 2e-5);
+  }
+}
+
+TEST(Generate, RefusesWhatMakesNoSense) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const auto refusal = [&](const std::string &input, std::vector<std::string> options) {
+    options.insert(options.begin(), {"generate", binary, "--input", "-", "--tokens"});
+    const tools::Outcome outcome = tools::runHeddle(options, {.input = input});
+    EXPECT_NE(outcome.code, 0);
+    return outcome.error;
+  };
+  EXPECT_EQ(refusal("5 6\n7 x\n", {}),
+            "heddle: standard input:2: word 2 is \"x\", expected a token id\n");
+  EXPECT_EQ(refusal("5 61\n", {}),
+            "heddle: standard input:1: source: token 1 is 61, expected 0 to 60\n");
+  EXPECT_EQ(refusal("5\n", {"--max-length", "1000"}),
+            "heddle: maximum length is 1000, expected at most 64: the positions of the model\n");
+  const TemporaryFolder folder;
+  const std::string prefixes = folder.write("prefixes.txt", "7\n");
+  EXPECT_EQ(refusal("5\n6\n", {"--prefix", prefixes}),
+            fmt::format("heddle: {}: no line for standard input:2, expected one for each source\n",
+                        prefixes));
+  std::string text;
+  EXPECT_EQ(runCommand(fmt::format("{}/bin/heddle generate {} --input /dev/null",
+                                   HEDDLE_BINARY_DIR, binary),
+                       text),
+            1);
+  EXPECT_NE(text.find("the model has no tokenizer, expected one or --tokens"), std::string::npos);
+}
+
+TEST(Generate, RefusesAModelThatDoesNotGenerate) {
+  const std::string binary = compileModel(oracles + "bert-tiny");
+  const tools::Outcome outcome =
+      tools::runHeddle({"generate", binary, "--input", "-", "--tokens"}, {.input = "5\n"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.error.find("the model does not generate, expected one with a decoder"),
+            std::string::npos);
+}
+
+TEST(Generate, AnswersALineBeforeTheNextOneComes) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  // The second line is written only after the first was answered.
+  const std::string script = fmt::format(
+      "cd $(mktemp -d) && mkfifo in && ({}/bin/heddle generate {} --tokens --input in > out &) && "
+      "exec 3> in && echo 5 6 >&3 && "
+      "i=0; while [ ! -s out ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done; "
+      "wc -l < out; echo 7 8 >&3; exec 3>&-; "
+      "i=0; while [ $(wc -l < out) -lt 2 ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done; "
+      "wc -l < out",
+      HEDDLE_BINARY_DIR, binary);
+  std::string text;
+  EXPECT_EQ(runCommand(fmt::format("sh -c '{}'", script), text), 0) << text;
+  EXPECT_EQ(text, "1\n2\n");
+}
+
+TEST(Generate, AnInterruptionLeavesWholeLines) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  // Input without an end.
+  const std::string script =
+      fmt::format("yes 5 6 7 8 9 10 | (timeout -s INT --preserve-status 2 {}/bin/heddle generate "
+                  "{} --tokens --beam 4 --input - > out; echo $? > code); cat code; "
+                  "tail -c 1 out | od -An -c; awk \"{{print NF}}\" out | sort -u | wc -l",
+                  HEDDLE_BINARY_DIR, binary);
+  const TemporaryFolder folder;
+  std::string text;
+  EXPECT_EQ(runCommand(fmt::format("cd {} && sh -c '{}'", folder.path(), script), text), 0);
+  EXPECT_EQ(text, "130\n  \\n\n1\n");
+}
+
+TEST(Generate, AClosedPipeIsAnError) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const std::string script = fmt::format(
+      "(yes 5 6 7 | {}/bin/heddle generate {} --tokens --input - 2> err; echo $? > code) | "
+      "head -n 1 > first; cat code err",
+      HEDDLE_BINARY_DIR, binary);
+  const TemporaryFolder folder;
+  std::string text;
+  EXPECT_EQ(runCommand(fmt::format("cd {} && sh -c '{}'", folder.path(), script), text), 0);
+  EXPECT_EQ(text, "1\nheddle: standard output: cannot write: Broken pipe\n");
+}
+
+TEST(Generate, BenchHasTheKeysOfThePeers) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const tools::Outcome outcome =
+      tools::runHeddle({"bench", binary, "--cases", "1x1,3x2", "--source-length", "6",
+                        "--target-length", "9"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  std::istringstream stream(outcome.output);
+  for (const int batch : {1, 3}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(stream, line));
+    const Json record = Json::parse(line, nullptr, false);
+    EXPECT_EQ(record["engine"], "heddle-f32");
+    EXPECT_EQ(record["threads"], 1);
+    EXPECT_EQ(record["batch"], batch);
+    EXPECT_EQ(record["beam"], batch == 1 ? 1 : 2);
+    EXPECT_GT(record["ms"], 0);
+    EXPECT_NEAR(record["tokens_per_s"].get<double>() * record["ms"].get<double>() / 1e3,
+                9.0 * batch, 0.2 * batch);
+  }
+}
+
+} // namespace heddle
