@@ -187,12 +187,13 @@ def report(options, measured):
     return "\n".join(text)
 
 
-def write_page(text):
+def write_between(begin, end, text):
+    """Puts a text between two lines of docs/performance.md."""
     page = PAGE.read_text(encoding="utf-8")
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        sys.exit(f"bench: {PAGE}: expected the lines {BEGIN} and {END} once each")
-    before, rest = page.split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    if page.count(begin) != 1 or page.count(end) != 1:
+        sys.exit(f"bench: {PAGE}: expected the lines {begin} and {end} once each")
+    before, rest = page.split(begin)
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
     print(f"bench: wrote {PAGE}", file=sys.stderr)
 
 
@@ -205,7 +206,8 @@ def main():
         sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
     print(text)
     if options.write:
-        write_page(text)
+        write_between(BEGIN, END, text)
 
 
-main()
+if __name__ == "__main__":
+    main()
