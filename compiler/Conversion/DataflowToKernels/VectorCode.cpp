@@ -264,9 +264,9 @@ Value KernelArguments::positions(VectorCode &code) const {
 CacheFields CacheFields::load(VectorCode &code, Value cache) {
   auto pointer = [&](size_t offset) { return code.loadPointer(field(code, cache, offset)); };
   auto integer = [&](size_t offset) { return code.loadInteger(field(code, cache, offset)); };
-  return {pointer(offsetof(HeddleCache, memory)),     integer(offsetof(HeddleCache, block_stride)),
-          pointer(offsetof(HeddleCache, offsets)),    pointer(offsetof(HeddleCache, segment_of)),
-          pointer(offsetof(HeddleCache, lengths)),    pointer(offsetof(HeddleCache, blocks)),
+  return {pointer(offsetof(HeddleCache, memory)),      integer(offsetof(HeddleCache, block_stride)),
+          pointer(offsetof(HeddleCache, offsets)),     pointer(offsetof(HeddleCache, segment_of)),
+          pointer(offsetof(HeddleCache, lengths)),     pointer(offsetof(HeddleCache, blocks)),
           integer(offsetof(HeddleCache, blocks_pitch))};
 }
 Value CacheFields::blocksOf(VectorCode &code, Value segment) const {
