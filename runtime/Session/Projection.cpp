@@ -13,7 +13,7 @@ namespace heddle {
 
 /// Rows of a kernel call: the rows it writes lie a vocabulary apart, often a multiple of large
 /// powers of two, and a second-level cache keeps 16 lines of the same place.
-static constexpr int64_t mostCallRows = 16;
+static constexpr int64_t mostCallRows = 32;
 /// Weights of a kernel call that stay in a second-level cache while all rows pass by.
 static constexpr double callWeightBytes = 512 << 10;
 static constexpr int64_t chunkPanels = logitsChunk / HEDDLE_PANEL;
