@@ -97,10 +97,21 @@ static Values spreadBuckets(const Values &table, ArrayRef<int64_t> shape,
   return result;
 }
 
+/// Zeros in the rows before the first, ones from it on.
+static Values onesFrom(ArrayRef<int64_t> shape, int64_t first) {
+  int64_t row = ShapedType::getNumElements(shape.drop_front());
+  Values table(shape[0] * row, 1.0f);
+  std::fill_n(table.begin(), std::min(first, shape[0]) * row, 0.0f);
+  return table;
+}
+
 /// What has no operands.
 static Values makeValues(transformer::ParameterExpressionAttr expression, RankedTensorType type) {
   if (expression.getKind() == transformer::ExpressionKind::Zeros) {
     return Values(type.getNumElements(), 0.0f);
+  }
+  if (expression.getKind() == transformer::ExpressionKind::OnesFrom) {
+    return onesFrom(type.getShape(), expression.getNumbers()[0]);
   }
   bool isSplit = expression.getKind() == transformer::ExpressionKind::SinusoidSplit;
   return sinusoids(type.getShape(), expression.getNumbers(), isSplit);

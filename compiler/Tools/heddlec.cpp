@@ -5,9 +5,8 @@
 #include "compiler/Pipeline.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Tools/CommandLine.h"
-#include "frontend/Config/Json.h"
 #include "frontend/Import/Import.h"
-#include "frontend/Tokenizer/TokenizerImport.h"
+#include "frontend/Tokenizer/TokenizerFile.h"
 #include "runtime/Base/AtomicFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -215,21 +214,30 @@ static Status writeReport(const Report &report, const std::string &path) {
   return writeText(text, path);
 }
 
-// Makes `facts` write the tokenizer; packs it once here, so that what is wrong with it is said
-// before anything is compiled.
-static Status addTokenizer(const ImportedModel &model, ModelFacts &facts) {
-  if (!model.tokenizer) {
-    return {};
-  }
-  const TokenizerSource &source = *model.tokenizer;
-  HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(source.path));
-  auto pack = [json = std::make_shared<nlohmann::json>(std::move(json)), source,
-               positions = model.positions](flatbuffers::FlatBufferBuilder &builder) {
-    return packTokenizer(builder, *json, source.path, source.maxLength, positions);
+// What writes a tokenizer; packs it once here, so that what is wrong with it is said before
+// anything is compiled.
+static Result<TokenizerWriter> tokenizerWriter(const TokenizerFile &file,
+                                               const LengthLimits &limits) {
+  auto pack = [file, limits](flatbuffers::FlatBufferBuilder &builder) {
+    return file.pack(builder, limits);
   };
   flatbuffers::FlatBufferBuilder scratch;
   HEDDLE_TRY(pack(scratch).status());
-  facts.tokenizer = [pack](flatbuffers::FlatBufferBuilder &builder) { return *pack(builder); };
+  return TokenizerWriter(
+      [pack](flatbuffers::FlatBufferBuilder &builder) { return *pack(builder); });
+}
+
+static Status addTokenizers(const ImportedModel &model, ModelFacts &facts) {
+  if (!model.tokenizer) {
+    return {};
+  }
+  // Texts are cut to what the model allows; not sources, whose translation would lack the rest.
+  const bool generates = (*model.module)->hasAttr("transformer.generation");
+  const LengthLimits limits{model.tokenizer->maxLength, generates ? std::nullopt : model.positions};
+  HEDDLE_ASSIGN(facts.tokenizer, tokenizerWriter(model.tokenizer->file, limits));
+  if (model.tokenizer->target) {
+    HEDDLE_ASSIGN(facts.targetTokenizer, tokenizerWriter(*model.tokenizer->target, limits));
+  }
   return {};
 }
 
@@ -293,7 +301,7 @@ static Status compile(const CommandLine &line, const Task &task) {
     llvm::errs() << "heddlec: note: " << note << "\n";
   }
   ModelFacts facts;
-  HEDDLE_TRY(addTokenizer(model, facts));
+  HEDDLE_TRY(addTokenizers(model, facts));
   Phase phase = task.first == Phase::Fused ? Phase::Model
                                            : static_cast<Phase>(static_cast<int>(task.first) - 1);
   for (;; phase = static_cast<Phase>(static_cast<int>(phase) + 1)) {

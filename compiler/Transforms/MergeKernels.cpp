@@ -95,26 +95,41 @@ bool isRowElement(KernelOp kernel, Value value) {
 
 bool isConstant(Value value) { return value.getDefiningOp<arith::ConstantOp>() != nullptr; }
 
-/// Whether a product is x / (1 + exp(-x)).
-bool isSiluProduct(arith::MulFOp multiply) {
+/// x / (1 + exp(-y)), where y is x, or a constant times x.
+struct Gate {
+  StringRef word;
+  Operation *product = nullptr;
+  Operation *exponential = nullptr;
+  /// What makes y of x, or null.
+  Operation *scale = nullptr;
+};
+
+/// The gate whose last operation is `multiply`; without a word if it is none.
+Gate gateOf(arith::MulFOp multiply) {
   auto divide = multiply.getRhs().getDefiningOp<arith::DivFOp>();
   auto sum = divide ? divide.getRhs().getDefiningOp<arith::AddFOp>() : arith::AddFOp();
   auto exponential = sum ? sum.getRhs().getDefiningOp<math::ExpOp>() : math::ExpOp();
   auto negated =
       exponential ? exponential.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
-  return negated && negated.getOperand() == multiply.getLhs();
+  if (negated && negated.getOperand() == multiply.getLhs()) {
+    return {"silu", multiply, exponential};
+  }
+  auto scale = negated ? negated.getOperand().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+  if (scale && scale.getLhs() == multiply.getLhs() && isConstant(scale.getRhs())) {
+    return {"quick_gelu", multiply, exponential, scale};
+  }
+  return {};
 }
 
-/// Whether an exponential is that of x / (1 + exp(-x)), rather than of the factor alone.
-bool isSilu(math::ExpOp exponential) {
-  return llvm::any_of(*exponential->getBlock(), [&](Operation &op) {
-    auto multiply = dyn_cast<arith::MulFOp>(op);
-    auto divide = multiply && isSiluProduct(multiply)
-                      ? multiply.getRhs().getDefiningOp<arith::DivFOp>()
-                      : arith::DivFOp();
-    return divide &&
-           divide.getRhs().getDefiningOp<arith::AddFOp>().getRhs() == exponential.getResult();
-  });
+/// The gate that an operation is a part of; without a word if there is none.
+Gate gateWith(Operation *part) {
+  for (auto multiply : part->getBlock()->getOps<arith::MulFOp>()) {
+    Gate gate = gateOf(multiply);
+    if (llvm::is_contained({gate.product, gate.exponential, gate.scale}, part)) {
+      return gate;
+    }
+  }
+  return {};
 }
 
 /// The word for one operation of an epilogue; empty if it is part of another word, or a bias.
@@ -125,14 +140,20 @@ StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
         return tanh.getOperand().getDefiningOp<arith::MulFOp>() ? "gelu_new" : "tanh";
       })
       .Case([](arith::MaximumFOp) { return "relu"; })
-      .Case([](math::ExpOp exponential) { return isSilu(exponential) ? "silu" : "sigmoid"; })
+      .Case([](math::ExpOp exponential) {
+        StringRef word = gateWith(exponential).word;
+        return word.empty() ? "sigmoid" : word;
+      })
       .Case([&](arith::AddFOp add) {
         return isRowElement(kernel, add.getLhs()) || isRowElement(kernel, add.getRhs()) ? "add"
                                                                                         : "";
       })
       .Case([&](arith::MulFOp multiply) {
+        if (!gateWith(multiply).word.empty()) {
+          return "";
+        }
         if (isRowElement(kernel, multiply.getLhs()) || isRowElement(kernel, multiply.getRhs())) {
-          return isSiluProduct(multiply) ? "" : "multiply";
+          return "multiply";
         }
         return !hasGelu && (isConstant(multiply.getLhs()) || isConstant(multiply.getRhs()))
                    ? "scale"

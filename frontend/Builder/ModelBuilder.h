@@ -213,6 +213,8 @@ public:
   /// T5's table [buckets, heads] spread to [heads, 2 * distance + 1], for relativeBias().
   Parameter relativeBuckets(std::string_view name, const Parameter &table, bool bidirectional,
                             int64_t distance) const;
+  /// A table [rows, width] of ones from row `first` on, and zeros before it.
+  Parameter onesFrom(std::string_view name, int64_t first, int64_t rows, int64_t width) const;
   /// The same elements in another shape.
   Parameter reshape(std::string_view name, const Parameter &parameter,
                     std::initializer_list<int64_t> shape) const;

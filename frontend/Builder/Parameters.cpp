@@ -98,6 +98,10 @@ Parameter Scope::relativeBuckets(std::string_view name, const Parameter &table, 
                 {heads, 2 * distance + 1});
 }
 
+Parameter Scope::onesFrom(std::string_view name, int64_t first, int64_t rows, int64_t width) const {
+  return derive(name, ExpressionKind::OnesFrom, {}, {first}, {rows, width});
+}
+
 Parameter Scope::reshape(std::string_view name, const Parameter &parameter,
                          std::initializer_list<int64_t> shape) const {
   return derive(name, ExpressionKind::Reshape, {&parameter}, {}, shape);

@@ -27,8 +27,8 @@ inline constexpr int64_t ctranslate2ComputedPositions = 1024;
 
 /// A folder in the words of the project's own format.
 struct CTranslate2Model {
-  /// Always: model_type, rules, vocab_size, d_model, encoder_layers, decoder_layers, heads, d_ff, norm,
-  /// layer_norm_eps, positions, max_positions, tie_embeddings, activation, pad_token_id,
+  /// Always: model_type, rules, vocab_size, d_model, encoder_layers, decoder_layers, heads, d_ff,
+  /// norm, layer_norm_eps, positions, max_positions, tie_embeddings, activation, pad_token_id,
   /// bos_token_id (what a target starts with), eos_token_id, and beyond the own models:
   ///
   ///     output_bias           whether the projection has a bias, "output.bias"

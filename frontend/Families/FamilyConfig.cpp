@@ -15,10 +15,11 @@ using transformer::Activation;
 
 Result<Activation> readActivation(const Config &config, std::string_view key,
                                   std::string_view absent) {
-  HEDDLE_ASSIGN(const std::string name, config.oneOfOr(key,
-                                                       {"gelu", "gelu_new", "gelu_pytorch_tanh",
-                                                        "relu", "sigmoid", "silu", "swish", "tanh"},
-                                                       absent));
+  HEDDLE_ASSIGN(const std::string name,
+                config.oneOfOr(key,
+                               {"gelu", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "relu",
+                                "sigmoid", "silu", "swish", "tanh"},
+                               absent));
   if (name == "gelu") {
     return Activation::Gelu;
   }
@@ -30,6 +31,9 @@ Result<Activation> readActivation(const Config &config, std::string_view key,
   }
   if (name == "tanh") {
     return Activation::Tanh;
+  }
+  if (name == "quick_gelu") {
+    return Activation::QuickGelu;
   }
   return name == "sigmoid" ? Activation::Sigmoid : Activation::GeluNew;
 }

@@ -62,6 +62,8 @@ struct Transformer {
   /// One table for both embeddings and the output.
   bool tied = true;
   bool scaleEmbeddings = true;
+  /// The first token of a target, whichever it is, has zeros for its embedding.
+  bool startFromZero = false;
   bool outputBias = false;
   /// The decoder layer whose attention to the source is an output.
   int64_t alignmentLayer = 0;
@@ -112,7 +114,8 @@ Tensor Transformer::feedForward(const Scope &scope, const Tensor &x) const {
   return scope.linear("outer", scope.linear("inner", x, inner).activate(activation), width);
 }
 
-/// Sections 3.4 and 3.5: tokens, multiplied by sqrt(d_model), plus their positions.
+/// Sections 3.4 and 3.5: tokens, multiplied by sqrt(d_model), plus their positions. Marian (see
+/// "Marian: fast neural machine translation in C++") begins targets with zeros instead of a token.
 Tensor Transformer::embed(const Scope &model, std::string_view stack, const Ids &tokens,
                           int64_t vocabulary, const Segments &rows) const {
   const Scope scope = model.scope(stack);
@@ -121,6 +124,10 @@ Tensor Transformer::embed(const Scope &model, std::string_view stack, const Ids 
   Tensor x = scope.gather(table, tokens);
   if (scaleEmbeddings) {
     x = x * std::sqrt(static_cast<double>(width));
+  }
+  if (startFromZero && stack == "decoder") {
+    const Parameter later = scope.onesFrom("after_start", 1, maxPositions, width);
+    x = x * scope.gather(later, scope.positions(rows));
   }
   const bool split = positions == Positions::SinusoidalSplit;
   const Parameter places =
@@ -224,6 +231,7 @@ static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.finalNorm, config.booleanOr("final_norm", model.preNorm));
   HEDDLE_ASSIGN(model.embeddingNorm, config.booleanOr("embedding_norm", false));
   HEDDLE_ASSIGN(model.scaleEmbeddings, config.booleanOr("scale_embeddings", true));
+  HEDDLE_ASSIGN(model.startFromZero, config.booleanOr("start_from_zero_embedding", false));
   HEDDLE_ASSIGN(model.outputBias, config.booleanOr("output_bias", false));
   HEDDLE_ASSIGN(model.targetVocabulary,
                 config.integerOr("target_vocab_size", 1, tableLimit, model.sourceVocabulary));
@@ -243,7 +251,7 @@ static Status readOptions(Transformer &model, const Config &config) {
 
 static Result<Transformer> readTransformer(const Config &config) {
   for (std::string_view key : {"branches", "self_attention_sharing", "cross_attention_sharing",
-                               "decoder_self_attention", "start_from_zero_embedding"}) {
+                               "decoder_self_attention"}) {
     HEDDLE_TRY(refuseOption(config, key));
   }
   Transformer model;

@@ -6,9 +6,11 @@
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "frontend/Builder/DiagnosticText.h"
+#include "frontend/Config/CTranslate2.h"
 #include "frontend/Config/Config.h"
 #include "frontend/Config/Json.h"
 #include "frontend/Families/Family.h"
+#include "frontend/Families/FamilyConfig.h"
 #include "frontend/Import/ProgramCheck.h"
 #include "frontend/Import/SourceHash.h"
 #include "frontend/Import/TensorCheck.h"
@@ -75,21 +77,38 @@ static Status checkLowerCase(const SentenceTransformers &sentence, const std::st
   return {};
 }
 
-/// Finds the tokenizer of a folder and how long a text may be.
-static Status readTokenizer(ImportedModel &model, const std::string &path,
+/// Notes the tokenizers of a model and how long a text may be.
+static Status setTokenizers(ImportedModel &model, FolderTokenizers found,
                             const SentenceTransformers &sentence) {
-  if (!exists(path)) {
+  if (!found.source) {
     model.notes.push_back("no tokenizer: the model takes ids only");
     return {};
   }
-  HEDDLE_TRY(checkLowerCase(sentence, path));
-  model.tokenizer = TokenizerSource{path, sentence.maxSequenceLength};
+  HEDDLE_TRY(checkLowerCase(sentence, found.source->path()));
+  model.tokenizer = TokenizerSource{std::move(*found.source), std::move(found.target),
+                                    sentence.maxSequenceLength};
   std::optional<int64_t> &maxLength = model.tokenizer->maxLength;
   if (maxLength && model.positions && *maxLength > *model.positions) {
     model.notes.push_back(fmt::format("\"max_seq_length\" is {}, but the model has {} positions: "
                                       "texts are cut there",
                                       *maxLength, *model.positions));
     maxLength = model.positions;
+  }
+  return {};
+}
+
+/// Hashes the files of the tokenizers; their names say what they are for.
+static Status addTokenizers(SourceHash &hash, const ImportedModel &model) {
+  if (!model.tokenizer) {
+    return {};
+  }
+  for (const std::string &file : model.tokenizer->file.files()) {
+    HEDDLE_TRY(hash.add(fs::path(file).filename().string(), file));
+  }
+  if (model.tokenizer->target) {
+    for (const std::string &file : model.tokenizer->target->files()) {
+      HEDDLE_TRY(hash.add("target " + fs::path(file).filename().string(), file));
+    }
   }
   return {};
 }
@@ -117,9 +136,8 @@ static Result<std::optional<Config>> readGenerationFile(const std::string &path)
 static Status hashFolder(SourceHash &hash, const std::string &folder,
                          const std::optional<SentenceTransformers> &sentence) {
   HEDDLE_TRY(hash.add("config.json", inFolder(folder, "config.json")));
-  for (std::string_view name : {"generation_config.json", "tokenizer.json"}) {
-    HEDDLE_TRY(addIfThere(hash, name, inFolder(folder, name)));
-  }
+  HEDDLE_TRY(
+      addIfThere(hash, "generation_config.json", inFolder(folder, "generation_config.json")));
   if (sentence) {
     hash.addText("sentence",
                  fmt::format("{} {} {}", static_cast<int>(sentence->pooling), sentence->normalize,
@@ -143,10 +161,12 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   if (!sentence && model.module->lookupSymbol("embed") != nullptr) {
     model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
   }
-  HEDDLE_TRY(readTokenizer(model, inFolder(folder, "tokenizer.json"),
-                           sentence.value_or(SentenceTransformers())));
+  HEDDLE_ASSIGN(FolderTokenizers tokenizers, findTokenizers(folder));
+  HEDDLE_TRY(
+      setTokenizers(model, std::move(tokenizers), sentence.value_or(SentenceTransformers())));
   SourceHash hash;
   HEDDLE_TRY(hashFolder(hash, folder, sentence));
+  HEDDLE_TRY(addTokenizers(hash, model));
   HEDDLE_TRY(addFiles(hash, checkpoint));
   model.sourceHash = hash.digits();
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
@@ -159,6 +179,36 @@ static bool isCTranslate2Folder(const std::string &folder) {
          !exists(inFolder(folder, "model.safetensors.index.json"));
 }
 
+/// The lists of words of a CTranslate2 folder, with what the model wants around a source.
+static Result<FolderTokenizers> readWordLists(const CTranslate2Model &model) {
+  const CTranslate2Vocabularies &lists = model.vocabularies;
+  HEDDLE_ASSIGN(const int64_t unknown, model.config.integer("unk_token_id", 0, tableLimit));
+  WordListSettings target;
+  target.unknown = lists.target.tokens[static_cast<size_t>(unknown)];
+  HEDDLE_ASSIGN(const int64_t sourceUnknown,
+                model.config.integer("source_unk_token_id", 0, tableLimit));
+  WordListSettings source;
+  source.unknown = lists.source.tokens[static_cast<size_t>(sourceUnknown)];
+  const auto surround = [&](std::string_view flag, std::string_view id,
+                            std::vector<std::string> &place) -> Status {
+    HEDDLE_ASSIGN(const bool isWanted, model.config.boolean(flag));
+    if (isWanted) {
+      HEDDLE_ASSIGN(const int64_t token, model.config.integer(id, 0, tableLimit));
+      place.push_back(lists.source.tokens[static_cast<size_t>(token)]);
+    }
+    return {};
+  };
+  HEDDLE_TRY(surround("add_source_bos", "source_bos_token_id", source.before));
+  HEDDLE_TRY(surround("add_source_eos", "source_eos_token_id", source.after));
+  // One list with nothing around a source serves both.
+  FolderTokenizers tokenizers;
+  if (!lists.isShared() || !source.before.empty() || !source.after.empty()) {
+    tokenizers.target = TokenizerFile::fromWords(lists.target.tokens, target, lists.target.path);
+  }
+  tokenizers.source = TokenizerFile::fromWords(lists.source.tokens, source, lists.source.path);
+  return tokenizers;
+}
+
 static Result<ImportedModel> importCTranslate2(MLIRContext &context, const std::string &folder) {
   HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(inFolder(folder, "model.bin")));
   HEDDLE_ASSIGN(CTranslate2Model description, readCTranslate2Model(folder, *stored.ctranslate2()));
@@ -168,13 +218,14 @@ static Result<ImportedModel> importCTranslate2(MLIRContext &context, const std::
   HEDDLE_TRY(
       buildProgram(context, {description.config, checkpoint, std::nullopt, std::nullopt}, model));
   model.notes.insert(model.notes.end(), description.notes.begin(), description.notes.end());
+  HEDDLE_ASSIGN(FolderTokenizers tokenizers, readWordLists(description));
+  HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), SentenceTransformers()));
   SourceHash hash;
   for (const std::string &file : description.files) {
     HEDDLE_TRY(hash.add(fs::path(file).filename().string(), file));
   }
   HEDDLE_TRY(addFiles(hash, checkpoint));
   model.sourceHash = hash.digits();
-  model.ctranslate2 = std::move(description);
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   return model;
 }
@@ -219,8 +270,12 @@ static Result<ImportedModel> importProgram(MLIRContext &context, const std::stri
     model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   }
   const std::string tokenizer = fs::path(path).replace_extension(".tokenizer.json").string();
-  HEDDLE_TRY(addIfThere(hash, "tokenizer.json", tokenizer));
-  HEDDLE_TRY(readTokenizer(model, tokenizer, SentenceTransformers()));
+  FolderTokenizers tokenizers;
+  if (exists(tokenizer)) {
+    HEDDLE_ASSIGN(tokenizers.source, TokenizerFile::open(tokenizer));
+  }
+  HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), SentenceTransformers()));
+  HEDDLE_TRY(addTokenizers(hash, model));
   model.sourceHash = hash.digits();
   return model;
 }

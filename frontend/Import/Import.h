@@ -6,7 +6,7 @@
 #define HEDDLE_FRONTEND_IMPORT_IMPORT_H
 
 #include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Config/CTranslate2.h"
+#include "frontend/Tokenizer/TokenizerFile.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -20,10 +20,11 @@
 
 namespace heddle {
 
-/// The tokenizer beside a model.
+/// The tokenizers beside a model. What is wrong inside them is said when they are packed.
 struct TokenizerSource {
-  /// A tokenizer.json; it is there, but not checked yet.
-  std::string path;
+  TokenizerFile file;
+  /// Of what the model generates; none: the same.
+  std::optional<TokenizerFile> target;
   /// The most ids of a text as the model's folder says (max_seq_length), never more than the model
   /// has positions.
   std::optional<int64_t> maxLength;
@@ -40,9 +41,6 @@ struct ImportedModel {
   /// XXH3-128 of everything the model was read from, 32 hexadecimal digits.
   std::string sourceHash;
   std::optional<TokenizerSource> tokenizer;
-  /// What a CTranslate2 folder says about tokens: its configuration in the words of the project's
-  /// own format, and both vocabularies. Its tensors have become those of `checkpoint`.
-  std::optional<CTranslate2Model> ctranslate2;
   /// The longest sequence that has a position in every table; nothing if positions are not looked
   /// up.
   std::optional<int64_t> positions;
@@ -51,9 +49,9 @@ struct ImportedModel {
 };
 
 /// Reads `path`: a folder as Hugging Face transformers or sentence-transformers save one
-/// (config.json, model.safetensors, perhaps generation_config.json, tokenizer.json and
-/// modules.json), one of a CTranslate2 model (model.bin and vocabularies), or FILE.mlir with
-/// FILE.safetensors and perhaps FILE.tokenizer.json beside it.
+/// (config.json, model.safetensors, perhaps generation_config.json, a tokenizer and modules.json),
+/// one of a CTranslate2 model (model.bin and vocabularies), or FILE.mlir with FILE.safetensors and
+/// perhaps FILE.tokenizer.json beside it.
 ///
 /// A missing tensor, one of another shape or of a type that is not floating, and a tensor that the
 /// model does not use are errors; the last only for programs of the first phase, for later ones

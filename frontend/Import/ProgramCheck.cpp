@@ -23,7 +23,8 @@ using namespace transformer;
 /// Whether frontends derive parameters so; passes do it in other ways, and by reshaping.
 static bool isOfFrontend(ExpressionKind kind) {
   return kind == ExpressionKind::Rows || kind == ExpressionKind::SinusoidInterleaved ||
-         kind == ExpressionKind::SinusoidSplit || kind == ExpressionKind::RelativeBuckets;
+         kind == ExpressionKind::SinusoidSplit || kind == ExpressionKind::RelativeBuckets ||
+         kind == ExpressionKind::OnesFrom;
 }
 
 bool isFirstPhase(ModuleOp module) {

@@ -72,10 +72,6 @@ int32_t BlockPool::take() {
     block = released.back();
     released.pop_back();
     references[static_cast<size_t>(block)] = 1;
-    // Nothing of an earlier sequence stays, not even where no position is.
-    if (stride != 0) {
-      std::memset(memory(0) + block * stride, 0, blockBytes());
-    }
   }
   ++used;
   budget->used += blockBytes();

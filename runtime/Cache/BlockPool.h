@@ -50,7 +50,8 @@ public:
   Status checkRoom(int64_t blocks) const;
   /// Room for the books of `blocks` more, so that taking them allocates nothing.
   void prepare(int64_t blocks);
-  /// A block of zeros with one reference; there must be room.
+  /// A block with one reference; there must be room. What an earlier sequence left in it is not
+  /// cleared: nothing reads positions before they are written.
   int32_t take();
   void share(int32_t block) { ++references[static_cast<size_t>(block)]; }
   void release(int32_t block);

@@ -30,8 +30,8 @@ int64_t BatchSearch::Sentence::cost() const {
 
 Result<int64_t> BatchSearch::add(GenerationRequest request) {
   HEDDLE_ASSIGN(Settings settings, makeSettings(request, defaults, limits));
-  queue.push_back(std::make_unique<Sentence>(
-      Sentence{nextId, std::move(request.source), std::move(settings)}));
+  queue.push_back(
+      std::make_unique<Sentence>(Sentence{nextId, std::move(request.source), std::move(settings)}));
   return nextId++;
 }
 
@@ -122,9 +122,9 @@ Status BatchSearch::admit() {
     if (count == 0) {
       return {};
     }
-    std::vector<SentencePointer> group(std::make_move_iterator(queue.begin()),
-                                       std::make_move_iterator(
-                                           queue.begin() + static_cast<std::ptrdiff_t>(count)));
+    std::vector<SentencePointer> group(
+        std::make_move_iterator(queue.begin()),
+        std::make_move_iterator(queue.begin() + static_cast<std::ptrdiff_t>(count)));
     queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(count));
     Status status = join(group);
     while (status.code() == StatusCode::ResourceExhausted && group.size() > 1) {

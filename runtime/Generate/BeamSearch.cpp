@@ -15,9 +15,9 @@
 namespace heddle {
 
 void insertByScore(std::vector<Hypothesis> &list, Hypothesis hypothesis) {
-  const auto place = std::upper_bound(
-      list.begin(), list.end(), hypothesis,
-      [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
+  const auto place =
+      std::upper_bound(list.begin(), list.end(), hypothesis,
+                       [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
   list.insert(place, std::move(hypothesis));
 }
 
@@ -135,11 +135,9 @@ Status BeamSearch::draw(Candidates &candidates, int64_t row) {
     }
   }
   if (!best.empty()) {
-    const double uniform =
-        uniformNumber(settings.seed, stream, static_cast<uint64_t>(generated));
-    const ScoredToken drawn =
-        drawToken(best, static_cast<double>(settings.temperature),
-                  static_cast<double>(settings.topP), uniform);
+    const double uniform = uniformNumber(settings.seed, stream, static_cast<uint64_t>(generated));
+    const ScoredToken drawn = drawToken(best, static_cast<double>(settings.temperature),
+                                        static_cast<double>(settings.topP), uniform);
     continuations.push_back({0, drawn.token, alive.front().sum + drawn.score, drawn.score});
   }
   return {};
@@ -167,8 +165,7 @@ Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows)
               return a.sum != b.sum ? a.sum > b.sum
                                     : std::pair(a.parent, a.token) < std::pair(b.parent, b.token);
             });
-  continuations.resize(
-      std::min(continuations.size(), static_cast<size_t>(candidatesWanted())));
+  continuations.resize(std::min(continuations.size(), static_cast<size_t>(candidatesWanted())));
   return {};
 }
 
@@ -194,8 +191,8 @@ void BeamSearch::lookAt(std::span<const int64_t> rows, const StepAttention &atte
 
 Beam BeamSearch::extended(const Continuation &candidate) const {
   const Beam &parent = alive[candidate.parent];
-  Beam beam{candidate.parent, candidate.sum, parent.tokens, parent.tokenScores, parent.attention,
-            parent.coverage};
+  Beam beam{candidate.parent,   candidate.sum,    parent.tokens,
+            parent.tokenScores, parent.attention, parent.coverage};
   beam.tokens.push_back(candidate.token);
   if (settings.tokenScores) {
     beam.tokenScores.push_back(static_cast<float>(candidate.score));
@@ -293,9 +290,8 @@ bool BeamSearch::mayStop(bool last) const {
     const bool plain = settings.lengthPenalty == 0 && settings.coveragePenalty == 0;
     return !plain || bestEnded;
   }
-  const bool far =
-      rules.stop == StopRule::BoundAtMaximum ||
-      (settings.earlyStopping == EarlyStopping::Never && settings.lengthPenalty > 0);
+  const bool far = rules.stop == StopRule::BoundAtMaximum ||
+                   (settings.earlyStopping == EarlyStopping::Never && settings.lengthPenalty > 0);
   const double bound =
       settings.normalized(next.front().sum, far ? settings.maxLength : generated + 1);
   const double worst = found.back().score;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The part of heddle.h about generation, on top of Generation.h.
+#include "runtime/Session/CInterface.h"
 #include "heddle/Generation.h"
 #include "runtime/Generate/SearchRules.h"
-#include "runtime/Session/CInterface.h"
 
 #include <deque>
 #include <fmt/format.h>
@@ -71,9 +71,9 @@ heddle_error *heddle_generator_create(const heddle_model *model,
     }
     const heddle_generator_options wanted = optionsOr(options, HEDDLE_GENERATOR_OPTIONS_INIT);
     const SessionOptions session = {.threads = wanted.threads, .cacheBytes = wanted.cache_bytes};
-    HEDDLE_ASSIGN(Generator created,
-                  Generator::create(model->model,
-                                    {.session = session, .batchTokens = wanted.batch_tokens}));
+    HEDDLE_ASSIGN(
+        Generator created,
+        Generator::create(model->model, {.session = session, .batchTokens = wanted.batch_tokens}));
     *generator = new heddle_generator{std::move(created), {}};
     return {};
   });
@@ -94,8 +94,7 @@ heddle_error *heddle_generator_add(heddle_generator *generator, const int32_t *s
     GenerationRequest request;
     request.source.assign(source, source + source_count);
     request.prefix.assign(prefix, prefix + prefix_count);
-    HEDDLE_ASSIGN(request.options,
-                  readOptions(optionsOr(options, HEDDLE_GENERATION_OPTIONS_INIT)));
+    HEDDLE_ASSIGN(request.options, readOptions(optionsOr(options, HEDDLE_GENERATION_OPTIONS_INIT)));
     HEDDLE_ASSIGN(*id, generator->generator.add(std::move(request)));
     return {};
   });
@@ -152,8 +151,7 @@ heddle_error *heddle_generation_error(const heddle_generation *generation) {
 }
 
 int64_t heddle_generation_count(const heddle_generation *generation) {
-  return generation == nullptr ? 0
-                               : static_cast<int64_t>(generation->result.hypotheses.size());
+  return generation == nullptr ? 0 : static_cast<int64_t>(generation->result.hypotheses.size());
 }
 
 const int32_t *heddle_generation_tokens(const heddle_generation *generation, int64_t index,

@@ -84,8 +84,7 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
     HEDDLE_ASSIGN(std::unique_ptr<PagedDecoder> decoder,
                   PagedDecoder::create(model, options.session));
     const GenerationLimits limits = limitsOf(*decoder);
-    auto state =
-        std::make_unique<State>(std::move(decoder), defaults, limits, options.batchTokens);
+    auto state = std::make_unique<State>(std::move(decoder), defaults, limits, options.batchTokens);
     state->sourceTokenizer = model.state->tokenizer;
     state->targetTokenizer = model.state->targetTokenizer;
     return Generator(std::move(state));
@@ -118,8 +117,7 @@ bool Generator::idle() const { return state->search.idle(); }
 int64_t Generator::waiting() const { return state->search.waiting(); }
 int64_t Generator::running() const { return state->search.running(); }
 
-Result<std::vector<std::vector<float>>>
-Generator::score(std::span<const ScoringRequest> requests) {
+Result<std::vector<std::vector<float>>> Generator::score(std::span<const ScoringRequest> requests) {
   return withoutExceptions([&] {
     return scoreTargets(*state->decoder, state->defaults, state->limits, state->batchTokens,
                         requests);

@@ -35,8 +35,8 @@ double uniformNumber(uint64_t seed, uint64_t stream, uint64_t step) {
 
 /// Sorts the best tokens to the front, until the first of them add up to `mass`; answers how many
 /// do. Mostly a few do, so not all are sorted.
-static size_t nucleus(std::vector<ScoredToken> &tokens, double mass,
-                      double temperature, double best) {
+static size_t nucleus(std::vector<ScoredToken> &tokens, double mass, double temperature,
+                      double best) {
   double sum = 0;
   size_t sorted = 0;
   for (size_t next = std::min<size_t>(64, tokens.size());;

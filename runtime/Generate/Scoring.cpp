@@ -125,11 +125,9 @@ static Result<Target> makeTarget(const ScoringRequest &request, const Generation
   return target;
 }
 
-Result<std::vector<std::vector<float>>> scoreTargets(Decoder &decoder,
-                                                     const GenerationDefaults &defaults,
-                                                     const GenerationLimits &limits,
-                                                     int64_t batchTokens,
-                                                     std::span<const ScoringRequest> requests) {
+Result<std::vector<std::vector<float>>>
+scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
+             int64_t batchTokens, std::span<const ScoringRequest> requests) {
   std::vector<Target> targets;
   for (size_t i = 0; i < requests.size(); ++i) {
     Result<Target> target = makeTarget(requests[i], defaults, limits);
@@ -141,8 +139,7 @@ Result<std::vector<std::vector<float>>> scoreTargets(Decoder &decoder,
     int64_t cost = 0;
     do {
       cost += targets[begin + count++].cost();
-    } while (begin + count < targets.size() &&
-             cost + targets[begin + count].cost() <= batchTokens);
+    } while (begin + count < targets.size() && cost + targets[begin + count].cost() <= batchTokens);
     Status status = Pass(decoder).run(std::span(targets).subspan(begin, count));
     while (status.code() == StatusCode::ResourceExhausted && count > 1) {
       count = (count + 1) / 2;

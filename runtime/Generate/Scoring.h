@@ -16,11 +16,9 @@ namespace heddle {
 /// The log-probability of every token of each target, its end included: the model's first end is
 /// added to a target that has none as its last token. Passes of at most `batchTokens` tokens of
 /// targets and sources. The decoder is left as it was found.
-Result<std::vector<std::vector<float>>> scoreTargets(Decoder &decoder,
-                                                     const GenerationDefaults &defaults,
-                                                     const GenerationLimits &limits,
-                                                     int64_t batchTokens,
-                                                     std::span<const ScoringRequest> requests);
+Result<std::vector<std::vector<float>>>
+scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
+             int64_t batchTokens, std::span<const ScoringRequest> requests);
 
 } // namespace heddle
 

@@ -79,12 +79,12 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
 
 static Status checkCounts(const Settings &settings) {
   if (settings.beam < 1 || settings.beam > mostBeams) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("beam is {}, expected 1 to {}", settings.beam,
-                                                     mostBeams));
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("beam is {}, expected 1 to {}", settings.beam, mostBeams));
   }
   if (settings.nbest < 1 || settings.nbest > mostBeams) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("nbest is {}, expected 1 to {}",
-                                                     settings.nbest, mostBeams));
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("nbest is {}, expected 1 to {}", settings.nbest, mostBeams));
   }
   if (settings.sample && settings.beam > 1) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -101,9 +101,9 @@ static Status checkCounts(const Settings &settings) {
                                                      settings.nbest, settings.beam));
   }
   if (settings.noRepeatNgram < 0) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("no-repeat n-gram size is {}, expected at least 0",
-                                    settings.noRepeatNgram));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("no-repeat n-gram size is {}, expected at least 0", settings.noRepeatNgram));
   }
   return {};
 }
@@ -125,19 +125,19 @@ static Status checkNumbers(const Settings &settings) {
                                                      settings.repetitionPenalty));
   }
   if (!(settings.temperature > 0) || !std::isfinite(settings.temperature)) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("temperature is {}, expected a finite number above 0",
-                                    settings.temperature));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("temperature is {}, expected a finite number above 0", settings.temperature));
   }
   if (settings.topK < 0) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("top-k is {}, expected at least 1, or 0 for all tokens",
-                                    settings.topK));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("top-k is {}, expected at least 1, or 0 for all tokens", settings.topK));
   }
   if (!(settings.topP > 0) || settings.topP > 1) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("top-p is {}, expected more than 0 and at most 1",
-                                    settings.topP));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("top-p is {}, expected more than 0 and at most 1", settings.topP));
   }
   return {};
 }
@@ -201,16 +201,16 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
                                                   most, room));
     }
   }
-  const int64_t least = options.minLength.value_or(
-      static_cast<int32_t>(std::min<int64_t>(rules.minLength, most)));
+  const int64_t least =
+      options.minLength.value_or(static_cast<int32_t>(std::min<int64_t>(rules.minLength, most)));
   if (least < 0) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("minimum length is {}, expected at least 0", least));
   }
   if (least > most) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("minimum length is {}, expected at most the maximum, {}",
-                                    least, most));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("minimum length is {}, expected at most the maximum, {}", least, most));
   }
   settings.minLength = static_cast<int32_t>(least);
   settings.maxLength = static_cast<int32_t>(most);

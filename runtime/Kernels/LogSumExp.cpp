@@ -105,8 +105,8 @@ double logSumExp(std::span<const ExponentialSum> pieces) {
   double sum = 0;
   for (const ExponentialSum &piece : pieces) {
     if (piece.sum != 0) {
-      sum += static_cast<double>(piece.sum) *
-             std::exp(static_cast<double>(piece.largest) - largest);
+      sum +=
+          static_cast<double>(piece.sum) * std::exp(static_cast<double>(piece.largest) - largest);
     }
   }
   return sum == 0 ? -std::numeric_limits<double>::infinity() : largest + std::log(sum);

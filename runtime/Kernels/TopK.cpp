@@ -16,8 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heddle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-static int64_t vectorsAtLeast(const float *values, int64_t count, float least,
-                              int32_t *positions) {
+static int64_t vectorsAtLeast(const float *values, int64_t count, float least, int32_t *positions) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

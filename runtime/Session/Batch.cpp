@@ -103,6 +103,11 @@ Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
   const std::vector<int64_t> &shape = entry.outputs[index].shape;
   const int64_t rows =
       shape[0] == tokensDimension ? tokenCount : static_cast<int64_t>(sequenceLengths.size());
+  if (shape.back() == longestDimension) {
+    return HEDDLE_ERROR(Unsupported, fmt::format("output {} has rows as long as the longest "
+                                                 "sequence, which only a decoder gives",
+                                                 quote(output.name)));
+  }
   int64_t width = 1;
   for (size_t i = 1; i < shape.size(); ++i) {
     width *= shape[i];

@@ -7,6 +7,7 @@
 #include "runtime/Session/ModelState.h"
 #include "runtime/Session/SessionState.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -74,6 +75,15 @@ static Status noEntry(const Model &model, std::string_view name) {
                                             quote(name), known.empty() ? "none" : known));
 }
 
+/// The failure for an entry that is run step by step.
+static Status needsDecoder(const Model &model, std::string_view name) {
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("{}: entry {} reads caches that the run of one entry does not "
+                                  "have: run encode and decode together, with heddle run without "
+                                  "--entry, or generate",
+                                  model.path(), quote(name)));
+}
+
 Status Session::run(std::string_view entry, std::span<const int32_t> lengths,
                     std::span<const Input> inputs, std::span<const Output> outputs) {
   return withoutExceptions([&]() -> Status {
@@ -82,6 +92,10 @@ Status Session::run(std::string_view entry, std::span<const int32_t> lengths,
       return noEntry(state->model, entry);
     }
     const std::string &name = info->name;
+    const auto isMemory = [](const CacheInfo &cache) { return !cache.written; };
+    if (std::any_of(info->caches.begin(), info->caches.end(), isMemory)) {
+      return needsDecoder(state->model, name);
+    }
     HEDDLE_TRY_WITH(state->batch.bind(*info, lengths, inputs, outputs),
                     fmt::format("entry {}", quote(name)));
     if (lengths.empty()) {
@@ -93,11 +107,7 @@ Status Session::run(std::string_view entry, std::span<const int32_t> lengths,
       return {};
     }
     if (plan.usesCaches) {
-      return HEDDLE_ERROR(Unsupported,
-                          fmt::format("{}: entry {} reads caches that the run of one entry does "
-                                      "not have: run encode and decode together, with heddle run "
-                                      "without --entry, or generate",
-                                      state->model.path(), quote(name)));
+      return needsDecoder(state->model, name);
     }
     return state->executor->run(
         {.plan = plan, .batch = state->batch, .firstCost = state->firstCosts[index]});

@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <fmt/format.h>
+#include <new>
 #include <optional>
 #include <sentencepiece_processor.h>
 
@@ -129,6 +130,9 @@ template <typename Call> static Status callLibrary(Call call) {
       return {};
     }
     message = status.error_message();
+  } catch (const std::bad_alloc &) {
+    // Not the model's fault; whoever called says so.
+    throw;
   } catch (const std::exception &error) {
     message = error.what();
   }
@@ -139,8 +143,12 @@ template <typename Call> static Status callLibrary(Call call) {
 Result<SentencePieceModel> SentencePieceModel::load(std::string_view bytes) {
   HEDDLE_TRY(checkModel(bytes));
   // It writes remarks on standard error; errors come back as statuses.
-  constexpr int silent = 4;
-  sentencepiece::logging::SetMinLogLevel(silent);
+  static const bool silent = [] {
+    constexpr int nothing = 4;
+    sentencepiece::logging::SetMinLogLevel(nothing);
+    return true;
+  }();
+  static_cast<void>(silent);
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
   HEDDLE_TRY(callLibrary([&] { return processor->LoadFromSerializedProto(bytes); }));
   SentencePieceModel result;

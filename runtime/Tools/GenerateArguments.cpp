@@ -150,11 +150,11 @@ static std::optional<UsageError> readSearch(const CLI::App &app, const RawOption
   options.beam = reader.whole("--beam", raw.beam, 1, mostBeams);
   options.nbest = reader.whole("--nbest", raw.nbest, 1, mostBeams).value_or(1);
   options.lengthPenalty = reader.number("--length-penalty", raw.lengthPenalty, "a number", any);
-  options.coveragePenalty = reader
-                                .number("--coverage-penalty", raw.coveragePenalty,
-                                        "a number, at least 0",
-                                        [](float value) { return value >= 0; })
-                                .value_or(0);
+  options.coveragePenalty =
+      reader
+          .number("--coverage-penalty", raw.coveragePenalty, "a number, at least 0",
+                  [](float value) { return value >= 0; })
+          .value_or(0);
   options.minLength = reader.whole("--min-length", raw.minLength, 0, mostTokens);
   options.maxLength = reader.whole("--max-length", raw.maxLength, 1, mostTokens);
   options.noRepeatNgram = reader.whole("--no-repeat-ngram", raw.noRepeatNgram, 0, mostTokens);
@@ -172,8 +172,7 @@ static std::optional<UsageError> readSearch(const CLI::App &app, const RawOption
                      .number("--top-p", raw.topP, "more than 0 and at most 1",
                              [](float value) { return value > 0 && value <= 1; })
                      .value_or(1);
-  options.seed = reader
-                     .whole("--seed", raw.seed, uint64_t(0), std::numeric_limits<uint64_t>::max())
+  options.seed = reader.whole("--seed", raw.seed, uint64_t(0), std::numeric_limits<uint64_t>::max())
                      .value_or(0);
   return reader.error ? reader.error : checkTogether(app, raw, options);
 }
@@ -190,8 +189,7 @@ static std::optional<UsageError> readShared(const CLI::App &app, const RawOption
     options.output = raw.output;
   }
   if (app.get_option("--format")->count() > 0 && raw.format != "text" && raw.format != "jsonl") {
-    return usage(app,
-                 fmt::format("--format is {}, expected text or jsonl", quote(raw.format)));
+    return usage(app, fmt::format("--format is {}, expected text or jsonl", quote(raw.format)));
   }
   options.jsonLines = raw.format == "jsonl" || raw.json;
   options.tokens = raw.tokens;

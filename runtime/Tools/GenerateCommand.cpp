@@ -219,16 +219,15 @@ Status execute(const GenerateOptions &options) {
   }
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
   if (!options.tokens && !model.hasTokenizer()) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: the model has no tokenizer, expected one or --tokens",
-                                    options.model));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: the model has no tokenizer, expected one or --tokens", options.model));
   }
-  const SessionOptions session = {
-      .threads = options.threads,
-      .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes) << 20};
+  const SessionOptions session = {.threads = options.threads,
+                                  .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
+                                                << 20};
   HEDDLE_ASSIGN(Generator generator,
-                Generator::create(model, {.session = session,
-                                          .batchTokens = options.batchTokens}));
+                Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
   // Options that do not go with this model are said before anything is read.
   HEDDLE_TRY(generator.check({.source = {0}, .options = options.generation}));
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));

@@ -57,9 +57,9 @@ Status benchCases(const Model &model, const BenchOptions &options) {
       encode == nullptr || encode->inputs.empty() ? 1 : encode->inputs.front().limit;
   for (const GenerationCase &each : options.cases) {
     const int64_t tokens = int64_t(each.batch) * each.beam * options.sourceLength;
-    HEDDLE_ASSIGN(Generator generator,
-                  Generator::create(model, {.session = {.threads = options.threads},
-                                            .batchTokens = tokens}));
+    HEDDLE_ASSIGN(
+        Generator generator,
+        Generator::create(model, {.session = {.threads = options.threads}, .batchTokens = tokens}));
     const GenerationOptions search = {.rules = Rules::CTranslate2,
                                       .beam = each.beam,
                                       .minLength = options.targetLength,

@@ -39,13 +39,11 @@ Result<std::string> generationRecord(const GenerateOptions &options, const Gener
   for (const Hypothesis &hypothesis : result.hypotheses) {
     HEDDLE_ASSIGN(std::string text, textOf(options, generator, hypothesis));
     if (options.jsonLines) {
-      list.push_back({{"text", text},
-                      {"tokens", hypothesis.tokens},
-                      {"score", scoreOf(hypothesis.score)}});
+      list.push_back(
+          {{"text", text}, {"tokens", hypothesis.tokens}, {"score", scoreOf(hypothesis.score)}});
       continue;
     }
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     if (options.scores) {
       lines += fmt::format("{:.7f}\t", hypothesis.score);
     }
@@ -70,7 +68,9 @@ std::string scoreRecord(const ScoreOptions &options, std::string_view source,
     list.push_back(scoreOf(static_cast<double>(score)));
   }
   if (options.jsonLines) {
-    return lineOf({{"source", source}, {"target", target}, {"score", scoreOf(sum)},
+    return lineOf({{"source", source},
+                   {"target", target},
+                   {"score", scoreOf(sum)},
                    {"scores", std::move(list)}});
   }
   return fmt::format("{:.7f}\t{:.7f}\n", sum, fmt::join(scores, " "));

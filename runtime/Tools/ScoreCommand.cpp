@@ -82,9 +82,9 @@ Status execute(const ScoreOptions &options) {
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
   if (!options.tokens && !model.hasTokenizer()) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: the model has no tokenizer, expected one or --tokens",
-                                    options.model));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: the model has no tokenizer, expected one or --tokens", options.model));
   }
   HEDDLE_ASSIGN(Generator generator,
                 Generator::create(model, {.session = {.threads = options.threads},

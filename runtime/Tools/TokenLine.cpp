@@ -23,9 +23,8 @@ Result<std::vector<int32_t>> parseTokenLine(std::string_view line) {
     int32_t token = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (error != std::errc() || end != word.data() + word.size() || token < 0) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("word {} is {}, expected a token id", tokens.size() + 1,
-                                      quote(word)));
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("word {} is {}, expected a token id",
+                                                       tokens.size() + 1, quote(word)));
     }
     tokens.push_back(token);
     line.remove_prefix(word.size());

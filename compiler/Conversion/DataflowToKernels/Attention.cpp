@@ -18,7 +18,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -97,31 +96,6 @@ static Value roundUpKeys(Attention &a, Value keys) {
   return a.code.multiply(a.code.divideUp(keys, a.code.lanes), a.code.lanes);
 }
 
-// A square of vectors, transposed: result[i] lane j is input[j] lane i.
-static SmallVector<Value> transposeSquare(VectorCode &code, SmallVector<Value> rows) {
-  // log2(lanes) rounds; in each, pairs of vectors at distance `half` exchange blocks of lanes.
-  int64_t lanes = code.lanes;
-  for (int64_t half = 1; half < lanes; half *= 2) {
-    SmallVector<int64_t> low, high;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      bool upper = lane & half;
-      low.push_back(upper ? lanes + lane - half : lane);
-      high.push_back(upper ? lanes + lane : lane + half);
-    }
-    SmallVector<Value> next(lanes);
-    for (int64_t i = 0; i < lanes; ++i) {
-      if (i & half) {
-        continue;
-      }
-      Value x = rows[i], y = rows[i + half];
-      next[i] = vector::ShuffleOp::create(code.builder, code.location, x, y, low);
-      next[i + half] = vector::ShuffleOp::create(code.builder, code.location, x, y, high);
-    }
-    rows = next;
-  }
-  return rows;
-}
-
 // keysTransposed[d][j] = K[firstRow + j][head * keySize + d]. Rows past the last repeat it: their
 // scores are masked.
 static void transposeKeys(Attention &a) {
@@ -141,7 +115,7 @@ static void transposeKeys(Attention &a) {
       for (Value row : rows) {
         square.push_back(code.loadVector(code.at(row, d), valid));
       }
-      square = transposeSquare(code, square);
+      square = code.transposeSquare(square);
       for (int64_t i = 0; i < valid; ++i) {
         Value place = code.add(code.multiply(a.pitch, d + i), j);
         code.storeVector(square[i], code.at(a.keysTransposed, place));
@@ -513,24 +487,17 @@ void emitAttention(VectorCode &code, const KernelBody &body, dataflow::Attention
   const KernelArguments &arguments = body.arguments;
   Attention attention = prepare(code, body, computes);
   // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
-  auto walk = scf::WhileOp::create(code.builder, code.location, TypeRange{code.i64},
-                                   ValueRange{arguments.rowBegin});
-  OpBuilder::InsertionGuard guard(code.builder);
-  Block *before = code.builder.createBlock(&walk.getBefore(), {}, {code.i64}, {code.location});
-  scf::ConditionOp::create(code.builder, code.location,
-                           code.less(before->getArgument(0), arguments.rowEnd),
-                           before->getArguments());
-  Block *after = code.builder.createBlock(&walk.getAfter(), {}, {code.i64}, {code.location});
-  Value row = after->getArgument(0);
-  Value last = code.smaller(enterSequence(attention, arguments, row), arguments.rowEnd);
-  code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value head) {
-    attention.head = head;
-    if (!attention.isCached) {
-      transposeKeys(attention);
-    }
-    emitTiles(attention, row, last);
+  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
+    Value last = code.smaller(enterSequence(attention, arguments, row), arguments.rowEnd);
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value head) {
+      attention.head = head;
+      if (!attention.isCached) {
+        transposeKeys(attention);
+      }
+      emitTiles(attention, row, last);
+    });
+    return last;
   });
-  scf::YieldOp::create(code.builder, code.location, ValueRange{last});
 }
 
 } // namespace heddle

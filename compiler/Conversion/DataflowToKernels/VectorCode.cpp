@@ -54,6 +54,10 @@ Value VectorCode::smaller(Value a, Value b) {
 Value VectorCode::less(Value a, Value b) {
   return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::slt, a, b);
 }
+Value VectorCode::equal(Value a, Value b) {
+  return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::eq, a, b);
+}
+Value VectorCode::both(Value a, Value b) { return arith::AndIOp::create(builder, location, a, b); }
 Value VectorCode::select(Value condition, Value a, Value b) {
   return arith::SelectOp::create(builder, location, condition, a, b);
 }
@@ -172,6 +176,28 @@ Value VectorCode::sumOfLanes(Value value) {
 Value VectorCode::maximumOfLanes(Value value) {
   return foldLanes(*this, value, [&](Value a, Value b) { return maximum(a, b); });
 }
+SmallVector<Value> VectorCode::transposeSquare(SmallVector<Value> rows) {
+  // log2(lanes) rounds; in each, pairs of vectors at distance `half` exchange blocks of lanes.
+  for (int64_t half = 1; half < lanes; half *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool upper = lane & half;
+      low.push_back(upper ? lanes + lane - half : lane);
+      high.push_back(upper ? lanes + lane : lane + half);
+    }
+    SmallVector<Value> next(lanes);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half) {
+        continue;
+      }
+      Value x = rows[i], y = rows[i + half];
+      next[i] = vector::ShuffleOp::create(builder, location, x, y, low);
+      next[i + half] = vector::ShuffleOp::create(builder, location, x, y, high);
+    }
+    rows = next;
+  }
+  return rows;
+}
 Value VectorCode::keepBelow(Value value, Value first, Value limit, float other) {
   auto laneType = VectorType::get({lanes}, i32);
   SmallVector<int32_t> numbers(lanes);
@@ -200,6 +226,15 @@ SmallVector<Value> VectorCode::loop(Value from, Value to, int64_t step, ValueRan
   SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
   scf::YieldOp::create(builder, location, next);
   return SmallVector<Value>(op.getResults());
+}
+void VectorCode::walk(Value from, Value to, llvm::function_ref<Value(Value)> body) {
+  auto op = scf::WhileOp::create(builder, location, TypeRange{i64}, ValueRange{from});
+  OpBuilder::InsertionGuard guard(builder);
+  Block *before = builder.createBlock(&op.getBefore(), {}, {i64}, {location});
+  scf::ConditionOp::create(builder, location, less(before->getArgument(0), to),
+                           before->getArguments());
+  Block *after = builder.createBlock(&op.getAfter(), {}, {i64}, {location});
+  scf::YieldOp::create(builder, location, ValueRange{body(after->getArgument(0))});
 }
 void VectorCode::when(Value condition, llvm::function_ref<void()> then,
                       llvm::function_ref<void()> otherwise) {

@@ -45,6 +45,9 @@ public:
   mlir::Value smaller(mlir::Value a, mlir::Value b);
   mlir::Value larger(mlir::Value a, mlir::Value b);
   mlir::Value less(mlir::Value a, mlir::Value b);
+  mlir::Value equal(mlir::Value a, mlir::Value b);
+  /// Whether two conditions hold.
+  mlir::Value both(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
 
   // --- memory ---------------------------------------------------------------------------------
@@ -84,6 +87,8 @@ public:
   /// The sum and the maximum of all lanes, in a fixed order.
   mlir::Value sumOfLanes(mlir::Value vector);
   mlir::Value maximumOfLanes(mlir::Value vector);
+  /// As many vectors as lanes, transposed: lane j of result i is lane i of vector j.
+  llvm::SmallVector<mlir::Value> transposeSquare(llvm::SmallVector<mlir::Value> rows);
   /// Keeps the lanes whose number plus `first` is below `limit`, puts `other` in the rest.
   mlir::Value keepBelow(mlir::Value vector, mlir::Value first, mlir::Value limit, float other);
 
@@ -91,6 +96,8 @@ public:
   void loop(mlir::Value from, mlir::Value to, int64_t step, Body body);
   llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to, int64_t step,
                                       mlir::ValueRange initial, CarriedBody body);
+  /// Calls `body` with `from`, then with what it returned, as long as that is less than `to`.
+  void walk(mlir::Value from, mlir::Value to, llvm::function_ref<mlir::Value(mlir::Value)> body);
   void when(mlir::Value condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = nullptr);
 

@@ -49,6 +49,12 @@ Value createSigmoid(OpBuilder &builder, Location location, Value x) {
                                createSum(builder, location, one, exponential));
 }
 
+/// "Gaussian Error Linear Units", section 2, the approximation by the sigmoid: x sigmoid(1.702 x).
+Value createQuickGelu(OpBuilder &builder, Location location, Value x) {
+  Value scaled = createProduct(builder, location, x, createNumber(builder, location, 1.702));
+  return createProduct(builder, location, x, createSigmoid(builder, location, scaled));
+}
+
 } // namespace
 
 Value createNumber(OpBuilder &builder, Location location, FloatAttr number) {
@@ -83,6 +89,8 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
     return createProduct(builder, location, input, createSigmoid(builder, location, input));
   case transformer::Activation::Sigmoid:
     return createSigmoid(builder, location, input);
+  case transformer::Activation::QuickGelu:
+    return createQuickGelu(builder, location, input);
   }
   llvm_unreachable("every activation has its maths");
 }

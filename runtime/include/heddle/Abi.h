@@ -28,8 +28,8 @@
 /* Positions of one block of a paged cache: one register of 16 lanes or two of 8. */
 #define HEDDLE_BLOCK 16
 
-/* One cache as the rows of a run see it; an operand that is a cache points to one of these. Position
- * p of segment s is number p % HEDDLE_BLOCK of block blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
+/* One cache as the rows of a run see it; an operand that is a cache points to one of these.
+ * Position p of segment s is number p % HEDDLE_BLOCK of block blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
  * A block holds width * HEDDLE_BLOCK elements: keys lie [width][HEDDLE_BLOCK], so that a vector of
  * scores is a sum over the head size lane by lane; everything else lies [HEDDLE_BLOCK][width].
  * Field order is the layout compiled code reads: eight bytes each. */
@@ -47,7 +47,7 @@ typedef struct HeddleCache {
 /* What every kernel call of one run shares. Field order is the layout compiled code reads: eight
  * bytes each. */
 typedef struct HeddleKernelContext {
-  void *const *operands;      /* of the dispatch, the first is written; HeddleCache for a cache */
+  void *const *operands;      /* of the dispatch, the first is written; a cache is a HeddleCache */
   const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s */
   const int32_t *sequence_of; /* [tokens]: the sequence of a row */
   void *scratch;              /* of the calling thread alone */

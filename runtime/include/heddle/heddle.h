@@ -174,8 +174,7 @@ typedef struct heddle_generator_options {
   /* Bytes of keys and values at most. */
   uint64_t cache_bytes;
 } heddle_generator_options;
-#define HEDDLE_GENERATOR_OPTIONS_INIT                                                              \
-  {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30}
+#define HEDDLE_GENERATOR_OPTIONS_INIT {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30}
 
 /* What a number of heddle_generation_options is that was not set. */
 #define HEDDLE_UNSET INT32_MIN

@@ -60,6 +60,20 @@ TEST(FolderTest, EncoderDecodersAreImported) {
   }
 }
 
+TEST(FolderTest, CTranslate2FoldersAreTransformers) {
+  for (const char *name : {"tied-f32", "tied-i8", "tied-i16", "separate"}) {
+    mlir::MLIRContext context;
+    const Result<ImportedModel> model = importModel(
+        context, fmt::format("{}/frontend/Config/ctranslate2/{}", HEDDLE_TEST_DATA, name));
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_EQ(model->modelType, "transformer");
+    EXPECT_TRUE(contains(printed(*model->module), "rules = \"ctranslate2\""));
+    EXPECT_NE(model->checkpoint->ctranslate2(), nullptr);
+    ASSERT_TRUE(model->ctranslate2);
+    EXPECT_FALSE(model->ctranslate2->vocabularies.target.tokens.empty());
+  }
+}
+
 TEST(FolderTest, GenerationFilesAreReadAndHashed) {
   ModelFolder folder("marian-tiny");
   const std::string before = hashOf(folder.path());
@@ -141,7 +155,7 @@ TEST(FolderTest, SentenceEncodersSayHowTheyPool) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_TRUE(contains(printed(**&model->module), "transformer.normalize"));
   ASSERT_TRUE(model->tokenizer);
-  EXPECT_EQ(model->tokenizer->path, folder / "tokenizer.json");
+  EXPECT_EQ(model->tokenizer->file.path(), folder / "tokenizer.json");
   EXPECT_EQ(model->tokenizer->maxLength, 16);
   EXPECT_TRUE(model->notes.empty());
 }

@@ -74,7 +74,7 @@ TEST_F(ProgramTest, ComesWithItsWeightsAndTokenizer) {
   folder.write("m.tokenizer.json", "{}");
   const Result<ImportedModel> again = importModel(context, path);
   ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(again->tokenizer->path, folder / "m.tokenizer.json");
+  EXPECT_EQ(again->tokenizer->file.path(), folder / "m.tokenizer.json");
   EXPECT_FALSE(again->tokenizer->maxLength);
   EXPECT_NE(model->sourceHash, again->sourceHash);
 }
