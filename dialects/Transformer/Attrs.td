@@ -17,7 +17,8 @@ def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function o
   I32EnumAttrCase<"Relu", 2, "relu">,
   I32EnumAttrCase<"Tanh", 3, "tanh">,
   I32EnumAttrCase<"Silu", 4, "silu">,        // x sigmoid(x)
-  I32EnumAttrCase<"Sigmoid", 5, "sigmoid">]>;
+  I32EnumAttrCase<"Sigmoid", 5, "sigmoid">,
+  I32EnumAttrCase<"QuickGelu", 6, "quick_gelu">]>; // x sigmoid(1.702 x)
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 
 def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequence become one", [
@@ -42,7 +43,8 @@ def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a param
   I32EnumAttrCase<"Rows", 5, "rows">,           // of its operand, from (first row)
   I32EnumAttrCase<"SinusoidInterleaved", 6, "sinusoid_interleaved">,
   I32EnumAttrCase<"SinusoidSplit", 7, "sinusoid_split">,
-  I32EnumAttrCase<"RelativeBuckets", 8, "relative_buckets">]>;
+  I32EnumAttrCase<"RelativeBuckets", 8, "relative_buckets">,
+  I32EnumAttrCase<"OnesFrom", 9, "ones_from">]>; // (first row of ones), zeros before
 
 def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "ParameterExpression"> {
   let mnemonic = "expression";
@@ -59,6 +61,7 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
       [heads, 2 * distance + 1], one column for each distance of a key from its query, from
       -distance on (Raffel et al., section 2.1). Bidirectional, 1 or 0, gives half of the buckets to
       keys after the query; else they share bucket 0.
+    - `ones_from(first)`, no operand: zeros in the rows before the first, ones from it on.
 
     Sinusoids are computed in double precision and rounded once.
   }];

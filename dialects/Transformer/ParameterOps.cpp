@@ -51,6 +51,8 @@ static Signature signatureOf(ExpressionKind kind) {
   case ExpressionKind::SinusoidInterleaved:
   case ExpressionKind::SinusoidSplit:
     return {0, {"the first position", "the steps"}};
+  case ExpressionKind::OnesFrom:
+    return {0, {"the first row"}};
   case ExpressionKind::Rows:
     return {1, {"the first row"}};
   case ExpressionKind::RelativeBuckets:
@@ -92,6 +94,7 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
   SmallVector<int64_t> shape(result.getShape());
   switch (expression.getKind()) {
   case ExpressionKind::Zeros:
+  case ExpressionKind::OnesFrom:
     return shape;
   case ExpressionKind::SinusoidInterleaved:
   case ExpressionKind::SinusoidSplit:

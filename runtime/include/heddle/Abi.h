@@ -29,7 +29,8 @@
 #define HEDDLE_BLOCK 16
 
 /* One cache as the rows of a run see it; an operand that is a cache points to one of these.
- * Position p of segment s is number p % HEDDLE_BLOCK of block blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
+ * Position p of segment s is number p % HEDDLE_BLOCK of the block
+ * blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
  * A block holds width * HEDDLE_BLOCK elements: keys lie [width][HEDDLE_BLOCK], so that a vector of
  * scores is a sum over the head size lane by lane; everything else lies [HEDDLE_BLOCK][width].
  * Field order is the layout compiled code reads: eight bytes each. */

@@ -68,7 +68,8 @@ func.func @activations(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor
   %1 = transformer.activate tanh %0 : tensor<?x64xf32>
   %2 = transformer.activate gelu %1 : tensor<?x64xf32>
   %3 = transformer.activate gelu_new %2 : tensor<?x64xf32>
-  return %3 : tensor<?x64xf32>
+  %4 = transformer.activate quick_gelu %3 : tensor<?x64xf32>
+  return %4 : tensor<?x64xf32>
 }
 
 // CHECK: dataflow.kernel @relu
@@ -90,6 +91,15 @@ func.func @activations(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor
 // CHECK:   arith.constant 4.471500e-02 : f32
 // CHECK:   arith.constant 0.797884583 : f32
 // CHECK:   math.tanh
+// CHECK: dataflow.kernel @quick_gelu
+// CHECK-NEXT: ^bb0(%[[X:.*]]: f32):
+// CHECK:      %[[FACTOR:.*]] = arith.constant 1.702000e+00 : f32
+// CHECK:      %[[SCALED:.*]] = arith.mulf %[[X]], %[[FACTOR]] fastmath<contract> : f32
+// CHECK:      %[[NEGATED:.*]] = arith.negf %[[SCALED]] : f32
+// CHECK:      %[[EXP:.*]] = math.exp %[[NEGATED]] : f32
+// CHECK:      %[[SUM:.*]] = arith.addf %{{.*}}, %[[EXP]] fastmath<contract> : f32
+// CHECK:      %[[SIGMOID:.*]] = arith.divf %{{.*}}, %[[SUM]] : f32
+// CHECK:      arith.mulf %[[X]], %[[SIGMOID]] fastmath<contract> : f32
 // CHECK-LABEL: dataflow.graph @activations(
 
 func.func @norms(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {

@@ -103,5 +103,13 @@ TEST(ParametersTest, RowsFromTheFirst) {
             expected);
 }
 
+TEST(ParametersTest, OnesFromARow) {
+  const std::vector<float> expected = {0, 0, 1, 1, 1, 1};
+  EXPECT_EQ(valuesOf("transformer.parameter @p : tensor<3x2xf32> = ones_from(1)"), expected);
+  // Beyond the last row, and in a vector.
+  EXPECT_EQ(valuesOf("transformer.parameter @p : tensor<2xf32> = ones_from(9)"),
+            (std::vector<float>{0, 0}));
+}
+
 } // namespace
 } // namespace heddle

@@ -45,3 +45,17 @@ func.func @fused(%x: tensor<?x48xf32> {transformer.name = "x"}, %rows: !transfor
 // CHECK-LABEL: dataflow.graph @fused(
 // CHECK-COUNT-2: dataflow.dispatch
 // CHECK-NOT: dataflow.dispatch
+
+// The sigmoid of a multiple is one of the product's names too.
+func.func @quick(%x: tensor<?x48xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x96xf32> {transformer.name = "y"}) {
+  %0 = transformer.linear %x, @w : tensor<?x48xf32> -> tensor<?x96xf32>
+  %1 = transformer.activate quick_gelu %0 : tensor<?x96xf32>
+  %2 = transformer.linear %x, @v : tensor<?x48xf32> -> tensor<?x96xf32>
+  %3 = transformer.multiply %1, %2 : tensor<?x96xf32>
+  return %3 : tensor<?x96xf32>
+}
+
+// CHECK: dataflow.kernel @contract_96x48_quick_gelu :
+// CHECK-LABEL: dataflow.graph @quick(
+// CHECK: %[[GATE:.*]] = dataflow.dispatch @contract_96x48_quick_gelu(
+// CHECK: dataflow.dispatch @contract_96x48_multiply(%arg0, %{{.*}}, %[[GATE]])

@@ -134,6 +134,11 @@ transformer.parameter @part : tensor<4x4xf32> = zeros(3)
 
 // -----
 
+// expected-error@+1 {{'transformer.parameter' op expects the first row of 'ones_from' from 0 to 4294967296, got -1}}
+transformer.parameter @table : tensor<4x8xf32> = ones_from(-1)
+
+// -----
+
 // expected-error@+1 {{'transformer.parameter' op expects the steps of 'sinusoid_interleaved' from 1 to 4294967296, got 0}}
 transformer.parameter @table : tensor<4x8xf32> = sinusoid_interleaved(0, 0)
 

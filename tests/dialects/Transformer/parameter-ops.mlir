@@ -36,6 +36,8 @@ transformer.parameter @buckets : tensor<32x12xf32> from "buckets"
 transformer.parameter @distances : tensor<12x257xf32> = relative_buckets(@buckets, 1, 128)
 // CHECK: transformer.parameter @later : tensor<500x384xf32> = rows(@positions, 2)
 transformer.parameter @later : tensor<500x384xf32> = rows(@positions, 2)
+// CHECK: transformer.parameter @not_first : tensor<512x384xf32> = ones_from(1)
+transformer.parameter @not_first : tensor<512x384xf32> = ones_from(1)
 
 transformer.parameter @query.heads : tensor<12x32x384xf32> from "query.heads"
 

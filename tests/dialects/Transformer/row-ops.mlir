@@ -54,7 +54,9 @@ func.func @gates(%o: tensor<?x384xf32>, %x: tensor<?x384xf32>, %r: tensor<?x384x
   %g = transformer.activate sigmoid %s : tensor<?x384xf32>
   // CHECK: transformer.rms_norm %{{.*}}, @norm.weight {epsilon = 9.99999997E-7 : f32} : tensor<?x384xf32>
   %n = transformer.rms_norm %r, @norm.weight {epsilon = 9.99999997E-7 : f32} : tensor<?x384xf32>
-  return %m, %g, %n : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32>
+  // CHECK: transformer.activate quick_gelu
+  %q = transformer.activate quick_gelu %g : tensor<?x384xf32>
+  return %m, %q, %n : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32>
 }
 
 // CHECK-LABEL: func.func @elements

@@ -200,7 +200,8 @@ TEST_F(BuilderTest, DerivesParameters) {
   const Parameter table = scope.parameter("words", {50, 24});
   const Tensor x = scope.gather(scope.rows("later", table, 2, 48), ids) +
                    scope.gather(scope.sinusoid("sines", 64, 24), scope.positions(rows)) +
-                   scope.gather(scope.reshape("flat", table, {50, 24}), ids);
+                   scope.gather(scope.reshape("flat", table, {50, 24}), ids) +
+                   scope.gather(scope.onesFrom("later_ones", 1, 64, 24), scope.positions(rows));
   entry.output("normed", scope.rmsNorm("norm", x, 1e-6));
   const Parameter distances =
       scope.relativeBuckets("distances", scope.parameter("buckets", {8, 4}), true, 20);
@@ -210,6 +211,7 @@ TEST_F(BuilderTest, DerivesParameters) {
        {"@layer.later : tensor<48x24xf32> = rows(@layer.words, 2)",
         "@layer.sines : tensor<64x24xf32> = sinusoid_interleaved(0, 12)",
         "@layer.flat : tensor<50x24xf32> = reshape(@layer.words)",
+        "@layer.later_ones : tensor<64x24xf32> = ones_from(1)",
         "@layer.distances : tensor<4x41xf32> = relative_buckets(@layer.buckets, 1, 20)",
         ", @layer.norm.weight {epsilon = 9.99999997E-7 : f32}",
         "transformer.relative_bias @layer.distances in(%arg1, %arg1) : tensor<?x4x?xf32>"}) {

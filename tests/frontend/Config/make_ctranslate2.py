@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes ctranslate2/: random Transformers of odd sizes as CTranslate2 itself writes them, each with
-expected.safetensors, its weights as f32 under the names of the project's own format.
+expected.safetensors, its weights as f32 under the names of the project's own format. What the f32
+models answer is in scores.jsonl, one sentence a line: token ids of the source, as the encoder sees
+them, and of a target, and the log-probabilities of the target's tokens and its end.
 
     python make_ctranslate2.py FOLDER      needs ctranslate2, safetensors and torch (for bfloat16)
 
 The same versions give the same files.
 """
 
+import json
 import pathlib
 import sys
 
+import ctranslate2
 import numpy
 from ctranslate2.specs import common_spec, transformer_spec
 from safetensors.numpy import save_file
@@ -124,6 +128,30 @@ def separate():
     return make, spec
 
 
+def vocabulary(folder, name):
+    file = folder / f"{name}_vocabulary.json"
+    return json.loads((file if file.exists() else folder / "shared_vocabulary.json").read_text())
+
+
+def score(folder):
+    """What CTranslate2 says of random sentences."""
+    source, target = vocabulary(folder, "source"), vocabulary(folder, "target")
+    has_end = json.loads((folder / "config.json").read_text())["add_source_eos"]
+    translator = ctranslate2.Translator(str(folder), compute_type="float32")
+    random = numpy.random.default_rng(3)
+    lines = []
+    for _ in range(20):
+        words, reference = (
+            [f"w{i}" for i in random.integers(count - 4, size=random.integers(least, 6))]
+            for count, least in ((len(source), 1), (len(target), 0)))
+        result = translator.score_batch([words], [reference])[0]
+        seen = words + ["</s>"] * has_end
+        lines.append(json.dumps({"source": [source.index(word) for word in seen],
+                                 "target": [target.index(word) for word in reference],
+                                 "scores": [round(value, 6) for value in result.log_probs]}))
+    (folder / "scores.jsonl").write_text("\n".join(lines) + "\n")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     cases = [("tied-f32", tied, "float32"), ("tied-bf16", tied, "bfloat16"),
@@ -138,6 +166,8 @@ def main():
         spec.save(str(where))
         save_file({own: numpy.ascontiguousarray(value()) for own, value in make.own},
                   str(where / "expected.safetensors"))
+        if quantization == "float32":
+            score(where)
 
 
 main()

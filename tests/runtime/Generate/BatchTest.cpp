@@ -86,8 +86,9 @@ TEST(Batch, IsBoundedByTokens) {
   FakeDecoder decoder(HashModel{});
   BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 20);
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(search.add({.source = {5, 6, 7, 8, static_cast<int32_t>(3 + i)},
-                            .options = {.beam = 2, .minLength = 6}})
+    ASSERT_TRUE(search
+                    .add({.source = {5, 6, 7, 8, static_cast<int32_t>(3 + i)},
+                          .options = {.beam = 2, .minLength = 6}})
                     .ok());
   }
   EXPECT_EQ(search.waiting(), 10);
@@ -179,8 +180,7 @@ TEST(Batch, RemovesWhatWaitsAndWhatRuns) {
   FakeDecoder decoder(HashModel{});
   BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 4);
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(
-        search.add({.source = {5, 6}, .options = {.beam = 2, .minLength = 10}}).ok());
+    ASSERT_TRUE(search.add({.source = {5, 6}, .options = {.beam = 2, .minLength = 10}}).ok());
   }
   ASSERT_TRUE(search.step().ok());
   EXPECT_TRUE(search.remove(0).ok());

@@ -21,8 +21,7 @@ struct HashModel {
   /// Steps of the values of logits: with few, equal ones are common. 0: none.
   int levels = 0;
 
-  std::vector<float> logits(std::span<const int32_t> source,
-                            std::span<const int32_t> target) const;
+  std::vector<float> logits(std::span<const int32_t> source, std::span<const int32_t> target) const;
   /// [heads][source]: where the last token of the target looks.
   std::vector<float> attention(std::span<const int32_t> source, std::span<const int32_t> target,
                                int64_t heads) const;

@@ -96,8 +96,8 @@ static std::vector<Flat> bestFlat(const std::vector<Partial> &alive,
   for (size_t parent = 0; parent < alive.size(); ++parent) {
     for (size_t token = 0; token < scores[parent].size(); ++token) {
       if (scores[parent][token] != never) {
-        all.push_back({alive[parent].sum + scores[parent][token], parent,
-                       static_cast<int32_t>(token)});
+        all.push_back(
+            {alive[parent].sum + scores[parent][token], parent, static_cast<int32_t>(token)});
       }
     }
   }
@@ -153,9 +153,8 @@ std::vector<Hypothesis> naivePaper(const HashModel &model, const std::vector<int
   const auto width = static_cast<size_t>(options.beam);
   const auto lp = [&](double n) { return std::pow((5 + n) / 6, options.lengthPenalty); };
   const auto penalty = [&](const Partial &partial) {
-    return options.coveragePenalty == 0
-               ? 0.0
-               : options.coveragePenalty * coverageScore(partial.coverage);
+    return options.coveragePenalty == 0 ? 0.0
+                                        : options.coveragePenalty * coverageScore(partial.coverage);
   };
   std::vector<Partial> alive = {{0, options.prefix}};
   std::vector<Hypothesis> done;
@@ -231,8 +230,7 @@ std::vector<Hypothesis> naiveTransformers(const HashModel &model,
   return done;
 }
 
-std::vector<Hypothesis> naiveCTranslate2(const HashModel &model,
-                                         const std::vector<int32_t> &source,
+std::vector<Hypothesis> naiveCTranslate2(const HashModel &model, const std::vector<int32_t> &source,
                                          const NaiveOptions &options) {
   const auto width = static_cast<size_t>(options.beam);
   std::vector<Partial> alive = {{0, options.prefix}};
@@ -284,8 +282,7 @@ std::vector<int32_t> naiveGreedy(const HashModel &model, const std::vector<int32
                                  const NaiveOptions &options) {
   std::vector<int32_t> tokens = options.prefix;
   for (int32_t step = 0; step < options.maxLength; ++step) {
-    const std::vector<double> scores =
-        naiveScores(model, source, options, tokens, false, false);
+    const std::vector<double> scores = naiveScores(model, source, options, tokens, false, false);
     tokens.push_back(
         static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin()));
     if (tokens.back() == endToken) {

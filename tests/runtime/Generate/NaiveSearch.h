@@ -34,8 +34,7 @@ std::vector<Hypothesis> naivePaper(const HashModel &model, const std::vector<int
 std::vector<Hypothesis> naiveTransformers(const HashModel &model,
                                           const std::vector<int32_t> &source,
                                           const NaiveOptions &options);
-std::vector<Hypothesis> naiveCTranslate2(const HashModel &model,
-                                         const std::vector<int32_t> &source,
+std::vector<Hypothesis> naiveCTranslate2(const HashModel &model, const std::vector<int32_t> &source,
                                          const NaiveOptions &options);
 /// The best token until the end; its score divided by `divisor` of the tokens generated.
 std::vector<int32_t> naiveGreedy(const HashModel &model, const std::vector<int32_t> &source,

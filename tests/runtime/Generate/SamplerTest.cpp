@@ -100,8 +100,7 @@ TEST(Sampler, SamplesOfASentenceDiffer) {
 TEST(Sampler, OneOfOneIsGreedy) {
   for (int number = 0; number < 10; ++number) {
     FakeDecoder decoder(HashModel{});
-    const std::vector<Hypothesis> greedy =
-        generateAlone(decoder, {.source = sourceOf(number)});
+    const std::vector<Hypothesis> greedy = generateAlone(decoder, {.source = sourceOf(number)});
     for (const GenerationOptions &options :
          {GenerationOptions{.topK = 1}, GenerationOptions{.temperature = 0.001F},
           GenerationOptions{.topP = 0.001F}}) {

@@ -126,8 +126,8 @@ TEST(Search, GreedyTakesTheBestTokenUnderAllRules) {
   for (int number = 0; number < 60; ++number) {
     const std::vector<int32_t> source = sourceOf(number);
     NaiveOptions options{.repetitionPenalty = number % 2 == 0 ? 1 : 1.25,
-                         .prefix = number % 3 == 0 ? std::vector<int32_t>{5, 6}
-                                                   : std::vector<int32_t>{}};
+                         .prefix =
+                             number % 3 == 0 ? std::vector<int32_t>{5, 6} : std::vector<int32_t>{}};
     for (const Rules rules : {Rules::Paper, Rules::Transformers, Rules::CTranslate2}) {
       // Whether the start counts as said is another matter: it is never likely here.
       options.repetitionPenalty = rules == Rules::Transformers ? 1 : options.repetitionPenalty;
@@ -148,15 +148,14 @@ TEST(Search, GreedyTakesTheBestTokenUnderAllRules) {
 
 TEST(Search, ForcedTokensComeAndAddNothing) {
   FakeDecoder decoder(HashModel{});
-  const std::vector<Hypothesis> got =
-      generateAlone(decoder, {.source = {5, 6},
-                              .options = {.rules = Rules::Paper,
-                                          .lengthPenalty = 0.0F,
-                                          .minLength = 3,
-                                          .maxLength = 4,
-                                          .forcedFirst = 9,
-                                          .forcedLast = 11,
-                                          .tokenScores = true}});
+  const std::vector<Hypothesis> got = generateAlone(decoder, {.source = {5, 6},
+                                                              .options = {.rules = Rules::Paper,
+                                                                          .lengthPenalty = 0.0F,
+                                                                          .minLength = 3,
+                                                                          .maxLength = 4,
+                                                                          .forcedFirst = 9,
+                                                                          .forcedLast = 11,
+                                                                          .tokenScores = true}});
   ASSERT_EQ(got.size(), 1U);
   ASSERT_EQ(got[0].tokens.size(), 4U);
   EXPECT_EQ(got[0].tokens.front(), 9);
@@ -222,9 +221,8 @@ TEST(Search, AlternativesBeginWithTheBestFirstTokens) {
       std::sort(found.begin(), found.end());
       std::sort(order.begin(), order.begin() + 5);
       EXPECT_TRUE(std::equal(found.begin(), found.end(), order.begin()));
-      EXPECT_TRUE(std::is_sorted(got.begin(), got.end(), [](const auto &a, const auto &b) {
-        return a.score > b.score;
-      }));
+      EXPECT_TRUE(std::is_sorted(got.begin(), got.end(),
+                                 [](const auto &a, const auto &b) { return a.score > b.score; }));
     }
   }
 }
@@ -233,15 +231,15 @@ TEST(Search, TokenScoresAddUpAndAttentionIsThatOfTheModel) {
   const HashModel model;
   FakeDecoder decoder(model);
   const std::vector<int32_t> source = {9, 8, 7};
-  const std::vector<Hypothesis> got = generateAlone(
-      decoder, {.source = source,
-                .prefix = {4},
-                .options = {.rules = Rules::Transformers,
-                            .beam = 3,
-                            .nbest = 3,
-                            .lengthPenalty = 1.0F,
-                            .tokenScores = true,
-                            .attention = true}});
+  const std::vector<Hypothesis> got =
+      generateAlone(decoder, {.source = source,
+                              .prefix = {4},
+                              .options = {.rules = Rules::Transformers,
+                                          .beam = 3,
+                                          .nbest = 3,
+                                          .lengthPenalty = 1.0F,
+                                          .tokenScores = true,
+                                          .attention = true}});
   ASSERT_EQ(got.size(), 3U);
   for (const Hypothesis &hypothesis : got) {
     const size_t generated = hypothesis.tokens.size() - 1;

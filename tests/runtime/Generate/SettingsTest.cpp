@@ -112,8 +112,7 @@ TEST(Settings, RefuseLengthsThatMakeNoSense) {
             "minimum length is 9, expected at most the maximum, 8");
   EXPECT_EQ(refusal({.source = {5}, .options = {.maxLength = 31}}, StatusCode::OutOfRange),
             "maximum length is 31, expected at most 30: the positions of the model");
-  EXPECT_EQ(refusal({.source = {5}, .prefix = std::vector<int32_t>(30, 4)},
-                    StatusCode::OutOfRange),
+  EXPECT_EQ(refusal({.source = {5}, .prefix = std::vector<int32_t>(30, 4)}, StatusCode::OutOfRange),
             "prefix has 30 tokens, expected at most 29, the positions of the model");
 }
 

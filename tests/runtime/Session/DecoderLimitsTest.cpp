@@ -194,6 +194,31 @@ TEST(DecoderLimits, AnEntryWithCachesIsNotRunAlone) {
   EXPECT_EQ(session->run("encode", {&length, 1}, {&source, 1}, {&states, 1}).message(), "");
 }
 
+TEST(DecoderLimits, AttentionWeightsAreNotAnOutputOfARun) {
+  // An entry that reads no cache but those it appends to.
+  fixture::ModelSpec spec = fixture::generatingModel();
+  fixture::EntrySpec &decode = spec.entries[1];
+  decode.caches.resize(2);
+  decode.buffers[5] = decode.buffers[6] = decode.buffers[8];
+  decode.dispatches[4].operands[2] = manifest::Operand(3, 0);
+  decode.dispatches[5].operands[2] = manifest::Operand(3, 0);
+  decode.dispatches[5].operands[3] = manifest::Operand(4, 0);
+  Result<Session> session = Session::create(loadModel(spec, "history.so"), {});
+  ASSERT_TRUE(session.ok());
+  const Tokens ids{1};
+  const int32_t length = 1;
+  std::vector<float> values(vocabulary);
+  const Input target{"target", ids};
+  const Output weights{"attention", values};
+  EXPECT_EQ(
+      session->run("decode", {&length, 1}, {&target, 1}, {&weights, 1}).message(),
+      "entry \"decode\": output \"attention\" has rows as long as the longest sequence, which "
+      "only a decoder gives");
+  const Output logits{"logits", values};
+  const Status status = session->run("decode", {&length, 1}, {&target, 1}, {&logits, 1});
+  EXPECT_NE(status.message().find("entry \"decode\" reads caches"), std::string::npos);
+}
+
 namespace {
 /// A hypothesis as the soak knows it.
 struct Known {

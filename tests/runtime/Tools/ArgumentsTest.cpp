@@ -62,7 +62,8 @@ TEST(Arguments, OtherCommands) {
 
 TEST(Arguments, HelpAndVersion) {
   const auto whole = std::get<HelpText>(parse({"--help"})).text;
-  for (const char *command : {"embed", "tokenize", "generate", "score", "run", "bench", "info", "verify"}) {
+  for (const char *command :
+       {"embed", "tokenize", "generate", "score", "run", "bench", "info", "verify"}) {
     EXPECT_NE(whole.find(command), std::string::npos) << command;
     const auto text = std::get<HelpText>(parse({command, "--help"})).text;
     EXPECT_NE(text.find("OUT.so"), std::string::npos) << text;
@@ -72,7 +73,8 @@ TEST(Arguments, HelpAndVersion) {
 }
 
 TEST(Arguments, NoCommand) {
-  const std::string expected = "expected one of embed, tokenize, generate, score, run, bench, info, verify";
+  const std::string expected =
+      "expected one of embed, tokenize, generate, score, run, bench, info, verify";
   EXPECT_EQ(errorOf({}), ": no command, " + expected);
   EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
   EXPECT_EQ(errorOf({"--input", "a.txt"}), ": unknown command \"--input\", " + expected);

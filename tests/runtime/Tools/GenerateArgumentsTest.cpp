@@ -42,20 +42,45 @@ TEST(GenerateArguments, NothingGivenIsLeftOpen) {
 }
 
 TEST(GenerateArguments, All) {
-  const auto options = std::get<GenerateOptions>(
-      parse({"generate",         "m.so",     "--input",
-             "-",                "--output", "o.txt",
-             "--beam",           "5",        "--nbest",
-             "3",                "--rules",  "ctranslate2",
-             "--length-penalty", "-0.5",     "--coverage-penalty",
-             "0.25",             "--max-length", "30",
-             "--min-length",     "2",        "--no-repeat-ngram",
-             "3",                "--repetition-penalty", "1.5",
-             "--early-stopping", "--prefix", "p.txt",
-             "--shortlist",      "s.txt",    "--batch-tokens",
-             "100",              "--cache",  "7",
-             "--threads",        "2",        "--scores",
-             "--format",         "jsonl",    "--tokens"}));
+  const auto options = std::get<GenerateOptions>(parse({"generate",
+                                                        "m.so",
+                                                        "--input",
+                                                        "-",
+                                                        "--output",
+                                                        "o.txt",
+                                                        "--beam",
+                                                        "5",
+                                                        "--nbest",
+                                                        "3",
+                                                        "--rules",
+                                                        "ctranslate2",
+                                                        "--length-penalty",
+                                                        "-0.5",
+                                                        "--coverage-penalty",
+                                                        "0.25",
+                                                        "--max-length",
+                                                        "30",
+                                                        "--min-length",
+                                                        "2",
+                                                        "--no-repeat-ngram",
+                                                        "3",
+                                                        "--repetition-penalty",
+                                                        "1.5",
+                                                        "--early-stopping",
+                                                        "--prefix",
+                                                        "p.txt",
+                                                        "--shortlist",
+                                                        "s.txt",
+                                                        "--batch-tokens",
+                                                        "100",
+                                                        "--cache",
+                                                        "7",
+                                                        "--threads",
+                                                        "2",
+                                                        "--scores",
+                                                        "--format",
+                                                        "jsonl",
+                                                        "--tokens"}));
   EXPECT_EQ(options.output, "o.txt");
   EXPECT_EQ(options.generation.beam, 5);
   EXPECT_EQ(options.generation.nbest, 3);
@@ -74,8 +99,8 @@ TEST(GenerateArguments, All) {
   EXPECT_EQ(options.threads, 2);
   EXPECT_TRUE(options.jsonLines && options.tokens && options.scores);
   const auto sample = std::get<GenerateOptions>(
-      parse({"generate", "m.so", "--input", "-", "--sample", "--temperature", "0.5", "--top-k",
-             "9", "--top-p", "0.75", "--seed", "18446744073709551615", "--nbest", "4"}));
+      parse({"generate", "m.so", "--input", "-", "--sample", "--temperature", "0.5", "--top-k", "9",
+             "--top-p", "0.75", "--seed", "18446744073709551615", "--nbest", "4"}));
   EXPECT_TRUE(sample.generation.sample);
   EXPECT_EQ(sample.generation.temperature, 0.5F);
   EXPECT_EQ(sample.generation.topK, 9);
@@ -84,12 +109,9 @@ TEST(GenerateArguments, All) {
 }
 
 TEST(GenerateArguments, NumbersThatAreNone) {
-  EXPECT_EQ(refusal({"--beam", "0"}),
-            "--beam is \"0\", expected a whole number from 1 to 1024");
-  EXPECT_EQ(refusal({"--beam", "4x"}),
-            "--beam is \"4x\", expected a whole number from 1 to 1024");
-  EXPECT_EQ(refusal({"--nbest", "0"}),
-            "--nbest is \"0\", expected a whole number from 1 to 1024");
+  EXPECT_EQ(refusal({"--beam", "0"}), "--beam is \"0\", expected a whole number from 1 to 1024");
+  EXPECT_EQ(refusal({"--beam", "4x"}), "--beam is \"4x\", expected a whole number from 1 to 1024");
+  EXPECT_EQ(refusal({"--nbest", "0"}), "--nbest is \"0\", expected a whole number from 1 to 1024");
   EXPECT_EQ(refusal({"--max-length", "0"}),
             "--max-length is \"0\", expected a whole number from 1 to 16777216");
   EXPECT_EQ(refusal({"--min-length", "-1"}),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Lines of ids, readiness of input, and the progress of generation.
+#include "runtime/Tools/TokenLine.h"
 #include "runtime/Tools/LineReader.h"
 #include "runtime/Tools/Progress.h"
-#include "runtime/Tools/TokenLine.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
