@@ -16,7 +16,7 @@ std::unique_ptr<PagedDecoder> decoderOf(const std::string &binary, const std::st
   Result<Model> model = Model::load(binary, {.isa = isa});
   EXPECT_EQ(model.status().message(), "");
   Result<std::unique_ptr<PagedDecoder>> decoder =
-      PagedDecoder::create(*model, {.threads = threads});
+      PagedDecoder::create(*model, {.threads = threads, .schedule = Schedule::Cooperative});
   EXPECT_EQ(decoder.status().message(), "");
   return *std::move(decoder);
 }

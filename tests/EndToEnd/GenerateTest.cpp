@@ -327,8 +327,10 @@ TEST(Generate, HasTheSameBitsInAnyBatch) {
     std::mt19937 random(1);
     for (int batching = 0; batching < 20; ++batching) {
       std::shuffle(order.begin(), order.end(), random);
-      const GeneratorOptions options = {.session = {.threads = 1 + batching % 2},
-                                        .batchTokens = 1 + static_cast<int64_t>(random() % 2000)};
+      const GeneratorOptions options = {
+          .session = {.threads = 1 + batching % 2,
+                      .schedule = batching % 4 == 1 ? Schedule::Cooperative : Schedule::Automatic},
+          .batchTokens = 1 + static_cast<int64_t>(random() % 2000)};
       EXPECT_EQ(generateAll(*model, sources, order, options, search), alone) << batching;
     }
   }

@@ -69,8 +69,8 @@ TEST(FolderTest, CTranslate2FoldersAreTransformers) {
     EXPECT_EQ(model->modelType, "transformer");
     EXPECT_TRUE(contains(printed(*model->module), "rules = \"ctranslate2\""));
     EXPECT_NE(model->checkpoint->ctranslate2(), nullptr);
-    ASSERT_TRUE(model->ctranslate2);
-    EXPECT_FALSE(model->ctranslate2->vocabularies.target.tokens.empty());
+    ASSERT_TRUE(model->tokenizer);
+    EXPECT_EQ(model->tokenizer->target.has_value(), std::string(name) == "separate");
   }
 }
 
