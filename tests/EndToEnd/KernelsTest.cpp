@@ -322,5 +322,34 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Attention,
                                          AttentionCase{2, 33, true}, AttentionCase{12, 32, false},
                                          AttentionCase{1, 64, false}, AttentionCase{2, 80, true}));
 
+// A key that is hidden has no part in a row, whatever its value is.
+TEST(CausalAttention, IsFiniteBeforeAnInfiniteValue) {
+  const AttentionCase c{2, 20, true};
+  const int64_t width = c.heads * c.size;
+  const int32_t infinite = 5, length = 300, place = 267;
+  std::mt19937 random(7);
+  Matrix q = randomMatrix("q", vocabulary, width, random);
+  Matrix k = randomMatrix("k", vocabulary, width, random);
+  Matrix v = randomMatrix("v", vocabulary, width, random);
+  std::fill_n(v.values.begin() + infinite * width, width, INFINITY);
+  std::string binary = compileProgram({q, k, v}, width, attentionBody(c));
+  ASSERT_FALSE(binary.empty());
+  std::vector<int32_t> ids(length);
+  for (int32_t i = 0; i < length; ++i) {
+    ids[i] = i == place ? infinite : 6 + i % (vocabulary - 6);
+  }
+  Ragged batch;
+  batch.append(ids);
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::vector<float> out = runBinary(binary, batch, isa)["out"];
+    ASSERT_EQ(out.size(), static_cast<size_t>(length * width));
+    for (int32_t row = 0; row < length; ++row) {
+      for (int64_t column = 0; column < width; ++column) {
+        ASSERT_EQ(std::isfinite(out[row * width + column]), row < place) << isa << " row " << row;
+      }
+    }
+  }
+}
+
 } // namespace
 } // namespace heddle

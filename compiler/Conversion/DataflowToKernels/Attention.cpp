@@ -44,6 +44,8 @@ static constexpr int64_t kFewRows = 4;
 // Vectors of numbers of the rows in scratch.
 static constexpr int64_t kNumbers = 5;
 static constexpr float kLowest = std::numeric_limits<float>::lowest();
+// The score of a hidden key. Its weight is zero, as the maximum of a row is never below kLowest.
+static constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 namespace {
 /// Places in the scratch of one call, in f32 elements, and the state of a tile of queries.
@@ -192,7 +194,7 @@ static SmallVector<Value> emitScores(Attention &a, ArrayRef<Value> queries, Valu
         Value product = sums[r * vectors + v];
         Value score = a.bias ? code.fma(product, factor, code.loadVector(place))
                              : code.multiplyFloat(product, factor);
-        score = code.keepBelow(score, first, limits[r], kLowest);
+        score = code.keepBelow(score, first, limits[r], kHidden);
         code.storeVector(score, place);
         next[r] = code.maximum(score, next[r]);
       }
@@ -257,10 +259,10 @@ static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count) 
   code.storeVector(sums, a.sums);
 }
 
-// Calls `key(j, line, carried)` for the `count` keys from firstKey on, `line` being V[firstKey + j]
-// of the head at hand.
+// Calls `key(j, line, carried)` for the keys firstKey + j, `from` <= j < `to`; `line` is the row of
+// V of the head at hand.
 static SmallVector<Value>
-overValues(Attention &a, Value firstKey, Value count, SmallVector<Value> carried,
+overValues(Attention &a, Value firstKey, Value from, Value to, SmallVector<Value> carried,
            function_ref<SmallVector<Value>(Value j, Value line, ValueRange carried)> key) {
   VectorCode &code = a.code;
   Value column = code.multiply(a.head, a.computes.getValueSize());
@@ -268,28 +270,31 @@ overValues(Attention &a, Value firstKey, Value count, SmallVector<Value> carried
     Value values = code.at(code.at(a.value, column),
                            code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
     auto lineOf = [&](Value j) { return code.at(values, code.multiply(j, a.valueStride)); };
-    Value pairs = code.multiply(code.divide(count, 2), 2);
-    carried = code.loop(code.integer(0), pairs, 2, carried, [&](Value j, ValueRange sums) {
+    Value pairs = code.multiply(code.divide(code.subtract(to, from), 2), 2);
+    Value end = code.add(from, pairs);
+    carried = code.loop(from, end, 2, carried, [&](Value j, ValueRange sums) {
       Value second = code.add(j, 1);
       return key(second, lineOf(second), key(j, lineOf(j), sums));
     });
-    return code.loop(pairs, count, 1, carried,
+    return code.loop(end, to, 1, carried,
                      [&](Value j, ValueRange sums) { return key(j, lineOf(j), sums); });
   }
-  return code.loop(
-      code.integer(0), count, HEDDLE_BLOCK, carried, [&](Value first, ValueRange outer) {
-        Value block = a.valueCache.blockAt(code, a.valueBlocks, code.add(firstKey, first));
-        Value values = code.at(block, column);
-        Value inBlock = code.smaller(code.subtract(count, first), code.integer(HEDDLE_BLOCK));
-        return code.loop(code.integer(0), inBlock, 1, outer, [&](Value j, ValueRange sums) {
-          return key(code.add(first, j), code.at(values, code.multiply(j, a.valueStride)), sums);
-        });
-      });
+  Value firstBlock = code.multiply(code.divide(from, HEDDLE_BLOCK), HEDDLE_BLOCK);
+  return code.loop(firstBlock, to, HEDDLE_BLOCK, carried, [&](Value first, ValueRange outer) {
+    Value block = a.valueCache.blockAt(code, a.valueBlocks, code.add(firstKey, first));
+    Value values = code.at(block, column);
+    Value begin = code.larger(code.subtract(from, first), code.integer(0));
+    Value end = code.smaller(code.subtract(to, first), code.integer(HEDDLE_BLOCK));
+    return code.loop(begin, end, 1, outer, [&](Value j, ValueRange sums) {
+      return key(code.add(first, j), code.at(values, code.multiply(j, a.valueStride)), sums);
+    });
+  });
 }
 
 // accumulators[r][:] = accumulators[r][:] * correction[r] + sum over j of weight[r][j] V[j][:], for
-// as many vectors of V as fit the registers at a time.
-static void emitValues(Attention &a, Value firstKey, Value count) {
+// as many vectors of V as fit the registers at a time. Row r has the keys below `limits[r]`, which
+// do not fall from row to row: those that all rows have come first.
+static void emitValues(Attention &a, Value firstKey, Value count, ArrayRef<Value> limits) {
   VectorCode &code = a.code;
   int64_t size = a.computes.getValueSize(), pitch = a.valueVectors * code.lanes;
   int64_t group = std::min(a.valueVectors, kScoreVectors);
@@ -303,7 +308,7 @@ static void emitValues(Attention &a, Value firstKey, Value count) {
         sums.push_back(code.multiplyFloat(code.loadVector(place), correction));
       }
     }
-    auto key = [&](Value j, Value line, ValueRange carried) {
+    auto key = [&](Value j, Value line, ValueRange carried, bool isHiddenFromSome) {
       Value weights = code.at(a.scores, j);
       SmallVector<Value> next(carried), loaded;
       for (int64_t v = 0; v < vectors; ++v) {
@@ -313,12 +318,25 @@ static void emitValues(Attention &a, Value firstKey, Value count) {
       for (int64_t r = 0; r < a.rows; ++r) {
         Value weight = code.broadcast(code.loadScalar(code.at(weights, r * kKeyBlock)));
         for (int64_t v = 0; v < vectors; ++v) {
-          next[r * vectors + v] = code.fma(weight, loaded[v], next[r * vectors + v]);
+          Value &sum = next[r * vectors + v];
+          Value with = code.fma(weight, loaded[v], sum);
+          // No product with zero: V may be infinite.
+          sum = isHiddenFromSome ? code.select(code.less(j, limits[r]), with, sum) : with;
         }
       }
       return next;
     };
-    sums = overValues(a, firstKey, count, sums, key);
+    Value none = code.integer(0);
+    Value shared = a.computes.getCausal() ? code.larger(limits.front(), none) : count;
+    sums =
+        overValues(a, firstKey, none, shared, sums, [&](Value j, Value line, ValueRange carried) {
+          return key(j, line, carried, false);
+        });
+    if (a.computes.getCausal()) {
+      sums = overValues(
+          a, firstKey, shared, count, sums,
+          [&](Value j, Value line, ValueRange carried) { return key(j, line, carried, true); });
+    }
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value place = code.at(a.accumulators, r * pitch + (v0 + v) * code.lanes);
@@ -373,7 +391,7 @@ static void emitTile(Attention &a, Value row, Value last) {
   SmallVector<Value> visible;
   for (int64_t r = 0; a.computes.getCausal() && r < a.rows; ++r) {
     visible.push_back(code.add(a.positionOf(rows[r]), 1));
-    seen = visible.back();
+    seen = code.smaller(visible.back(), a.keyCount);
   }
   code.loop(code.integer(0), seen, kKeyBlock, [&](Value firstKey) {
     Value count = code.smaller(code.subtract(seen, firstKey), code.integer(kKeyBlock));
@@ -385,7 +403,7 @@ static void emitTile(Attention &a, Value row, Value last) {
       emitBias(a, rows, firstKey, roundUpKeys(a, count));
     }
     emitSoftmax(a, emitScores(a, queries, firstKey, count, limits), count);
-    emitValues(a, firstKey, count);
+    emitValues(a, firstKey, count, limits);
   });
   storeTile(a, row, code.smaller(code.subtract(last, row), code.integer(a.rows)));
 }
