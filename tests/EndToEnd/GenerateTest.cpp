@@ -329,7 +329,7 @@ TEST(Generate, HasTheSameBitsInAnyBatch) {
       std::shuffle(order.begin(), order.end(), random);
       const GeneratorOptions options = {
           .session = {.threads = 1 + batching % 2,
-                      .schedule = batching % 4 == 1 ? Schedule::Cooperative : Schedule::Automatic},
+                      .schedule = batching % 8 == 1 ? Schedule::Cooperative : Schedule::Automatic},
           .batchTokens = 1 + static_cast<int64_t>(random() % 2000)};
       EXPECT_EQ(generateAll(*model, sources, order, options, search), alone) << batching;
     }

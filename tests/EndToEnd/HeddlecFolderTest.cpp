@@ -124,9 +124,9 @@ const std::vector<FolderCase> folderCases = {
     {"Decoder", "{}/config.json: \"is_decoder\" is true, expected an encoder",
      config("\"is_decoder\": false", "\"is_decoder\": true")},
     {"UnknownActivation",
-     "{}/config.json: \"hidden_act\" is \"swish\", expected one of gelu, gelu_new, "
-     "gelu_pytorch_tanh, relu",
-     config("\"gelu\"", "\"swish\"")},
+     "{}/config.json: \"hidden_act\" is \"mish\", expected one of gelu, gelu_new, "
+     "gelu_pytorch_tanh, quick_gelu, relu, sigmoid, silu, swish, tanh",
+     config("\"gelu\"", "\"mish\"")},
     {"NoHeads", "{}/config.json: \"num_attention_heads\" is 0, expected an integer from 1 to 65536",
      config("\"num_attention_heads\": 3", "\"num_attention_heads\": 0")},
     {"HeadsDoNotDivide",
@@ -262,8 +262,9 @@ const std::vector<FolderCase> folderCases = {
     {"TokenizerIsAList", "{}/tokenizer.json: is a list of 0, expected an object",
      write("tokenizer.json", "[]")},
     {"TokenizerOfAnotherKind",
-     "{}/tokenizer.json: \"model\": \"type\" is \"BPE\", expected one of WordPiece",
-     tokenizer("\"type\": \"WordPiece\",\n    \"unk", "\"type\": \"BPE\",\n    \"unk")},
+     "{}/tokenizer.json: \"model\": \"type\" is \"WordLevel\", expected one of WordPiece, BPE, "
+     "Unigram",
+     tokenizer("\"type\": \"WordPiece\",\n    \"unk", "\"type\": \"WordLevel\",\n    \"unk")},
     {"NoVocabulary",
      "{}/tokenizer.json: \"model\": \"vocab\" is missing, expected an object of ids by token",
      tokenizer("\"vocab\"", "\"words\"")},
@@ -271,12 +272,15 @@ const std::vector<FolderCase> folderCases = {
      "{}/tokenizer.json: \"model\": \"unk_token\" is \"[???]\", expected a token of the vocabulary",
      tokenizer("\"unk_token\": \"[UNK]\"", "\"unk_token\": \"[???]\"")},
     {"UnknownNormalizer",
-     "{}/tokenizer.json: \"normalizer\": \"type\" is \"NFKC\", expected one of BertNormalizer",
-     tokenizer("BertNormalizer", "NFKC")},
+     "{}/tokenizer.json: \"normalizer\": \"type\" is \"Upper\", expected one of BertNormalizer, "
+     "NFC, "
+     "NFD, NFKC, NFKD, Lowercase, StripAccents, Nmt, Strip, Replace, Prepend, Precompiled, "
+     "Sequence",
+     tokenizer("BertNormalizer", "Upper")},
     {"UnknownPreTokenizer",
-     "{}/tokenizer.json: \"pre_tokenizer\": \"type\" is \"ByteLevel\", expected one of "
-     "BertPreTokenizer",
-     tokenizer("BertPreTokenizer", "ByteLevel")},
+     "{}/tokenizer.json: \"pre_tokenizer\": \"type\" is \"Digits\", expected one of "
+     "BertPreTokenizer, ByteLevel, Metaspace, WhitespaceSplit, Sequence",
+     tokenizer("BertPreTokenizer", "Digits")},
     // modules.json and what it names
     {"UnknownModule",
      "{}/modules.json: module 2: \"type\" is \"sentence_transformers.models.Dense\", known are "

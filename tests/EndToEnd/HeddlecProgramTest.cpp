@@ -81,7 +81,7 @@ TEST_F(HeddlecProgramTest, Entries) {
   source.write("p.mlir", "module {}\n");
   expectProgramError(program + ":1:1: the program has no func.func, expected an entry");
   source.write("p.mlir", "func.func @f() { return }\n");
-  expectProgramError(program + ":1:1: 'func.func' op expects segments as its last argument");
+  expectProgramError(program + ":1:1: 'func.func' op expects segments after its ids");
   edit("{transformer.name = \"input_ids\"}", "");
   expectProgramError(program +
                      ":15:1: 'func.func' op expects \"transformer.name\" on argument 0, a string");

@@ -21,9 +21,9 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   %sum = transformer.add %words, %segments : tensor<?x24xf32>, tensor<?x24xf32>
   %x = transformer.layer_norm %sum, @norm.weight, @norm.bias {epsilon = 1.0e-12 : f32} : tensor<?x24xf32>
   %others = transformer.gather @tied[%types] : tensor<?x24xf32>
-  %doubled = transformer.scale %others, 2.0 : tensor<?x24xf32>
+  %changed = transformer.activate relu %others : tensor<?x24xf32>
   %fourth = transformer.gather @segment[%ids] : tensor<?x24xf32>
-  %more = transformer.add %doubled, %fourth : tensor<?x24xf32>, tensor<?x24xf32>
+  %more = transformer.add %changed, %fourth : tensor<?x24xf32>, tensor<?x24xf32>
   // Attention.
   %q = transformer.linear %x, @query : tensor<?x24xf32> -> tensor<?x24xf32>
   %k = transformer.linear %x, @key : tensor<?x24xf32> -> tensor<?x24xf32>

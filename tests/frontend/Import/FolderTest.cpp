@@ -70,7 +70,8 @@ TEST(FolderTest, CTranslate2FoldersAreTransformers) {
     EXPECT_TRUE(contains(printed(*model->module), "rules = \"ctranslate2\""));
     EXPECT_NE(model->checkpoint->ctranslate2(), nullptr);
     ASSERT_TRUE(model->tokenizer);
-    EXPECT_EQ(model->tokenizer->target.has_value(), std::string(name) == "separate");
+    // Sources end with a token that targets are not given.
+    EXPECT_TRUE(model->tokenizer->target);
   }
 }
 
