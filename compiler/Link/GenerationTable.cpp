@@ -109,6 +109,8 @@ FailureOr<Offset<manifest::Generation>> writeGeneration(ModuleOp module,
   generation.add_early_stopping(reader.boolean("early_stopping"));
   generation.add_no_repeat_ngram(reader.integer("no_repeat_ngram"));
   generation.add_repetition_penalty(reader.real("repetition_penalty"));
+  generation.add_min_length(reader.integer("min_length"));
+  generation.add_never_stop_early(reader.boolean("never_stop_early"));
   Offset<manifest::Generation> written = generation.Finish();
   if (reader.failed()) {
     return failure();

@@ -5,6 +5,7 @@
 #include "compiler/Link/Manifest.h"
 
 #include "heddle/Abi.h"
+#include "heddle/Limits.h"
 
 #include "compiler/Link/GenerationTable.h"
 #include "compiler/Link/ManifestLimits.h"

@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The limits are those of ManifestCheck.cpp, EntryCheck.cpp and GenerationCheck.cpp in
-/// runtime/Artifact, which the
-/// compiler does not link: only what a verified program can still exceed is checked.
+/// What ManifestCheck.cpp and EntryCheck.cpp in runtime/Artifact check, which the compiler does not
+/// link, as far as a verified program can still exceed it. What concerns several entries is checked
+/// by the same code.
 #include "compiler/Link/ManifestLimits.h"
 
 #include "heddle/Abi.h"
+#include "heddle/Limits.h"
+#include "runtime/Artifact/GenerationCheck.h"
 #include "runtime/Base/Utf8.h"
 
-#include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <limits>
-#include <map>
 #include <set>
 #include <string_view>
-#include <vector>
 
 namespace heddle {
 namespace {
 
-constexpr size_t mostPorts = 1024;
-constexpr uint64_t widestCache = uint64_t(1) << 20;
-constexpr int32_t mostBeams = 1 << 16;
-constexpr uint64_t largestCoefficient = uint64_t(1) << 40;
-constexpr uint64_t largestScratch = uint64_t(1) << 30;
-constexpr uint64_t largestScratchPerLongest = uint64_t(1) << 20;
 constexpr uint64_t largestLength = std::numeric_limits<int32_t>::max();
 
 Status checkCoefficients(const manifest::SizeExpression &size, std::string_view what) {
@@ -129,121 +121,6 @@ Status checkKernels(const manifest::Manifest &model) {
     }
   }
   return {};
-}
-
-/// All entries mean the same by the name of a cache, and one of them appends to it.
-Status checkSharedCaches(const manifest::Manifest &model) {
-  std::map<std::string_view, std::vector<const manifest::CachePort *>> caches;
-  for (const manifest::Entry *entry : *model.entries()) {
-    for (const manifest::CachePort *cache : *entry->caches()) {
-      caches[cache->name()->string_view()].push_back(cache);
-    }
-  }
-  for (const auto &[name, ports] : caches) {
-    ptrdiff_t writers = 0;
-    for (const manifest::CachePort *port : ports) {
-      writers += port->written() ? 1 : 0;
-      if (port->width() != ports.front()->width() || port->layout() != ports.front()->layout()) {
-        return HEDDLE_ERROR(InvalidArgument,
-                            fmt::format("cache {} has widths {} and {} or different layouts",
-                                        quote(name), ports.front()->width(), port->width()));
-      }
-    }
-    if (writers != 1) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{} entries append to cache {}, expected "
-                                                       "one",
-                                                       writers, quote(name)));
-    }
-  }
-  return {};
-}
-
-/// The decoder of a model that generates: how many tokens it reads and gives.
-struct Vocabularies {
-  uint64_t read = 0;
-  uint64_t generated = 0;
-};
-
-Result<Vocabularies> findVocabularies(const manifest::Manifest &model) {
-  for (const manifest::Entry *entry : *model.entries()) {
-    if (entry->name()->string_view() != "decode" || entry->inputs()->size() == 0) {
-      continue;
-    }
-    for (const manifest::Port *port : *entry->outputs()) {
-      if (port->name()->string_view() == "logits" && port->shape()->size() == 2) {
-        return Vocabularies{entry->inputs()->Get(0)->limit(), port->shape()->Get(1)->constant()};
-      }
-    }
-  }
-  return HEDDLE_ERROR(InvalidArgument,
-                      "it generates, but has no entry 'decode' with an input and the output "
-                      "'logits' of rows");
-}
-
-Status checkTokens(std::string_view what, const flatbuffers::Vector<int32_t> &tokens,
-                   uint64_t limit) {
-  for (int32_t token : tokens) {
-    if (token < 0 || static_cast<uint64_t>(token) >= limit) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{} token {}, expected 0 to {}", what, token,
-                                                       static_cast<int64_t>(limit) - 1));
-    }
-  }
-  return {};
-}
-
-/// A token, or -1 for none.
-Status checkOptional(std::string_view what, int32_t token, uint64_t limit) {
-  if (token < -1 || (token >= 0 && static_cast<uint64_t>(token) >= limit)) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{} token {}, expected -1 to {}", what, token,
-                                                     static_cast<int64_t>(limit) - 1));
-  }
-  return {};
-}
-
-Status checkSearch(const manifest::Generation &generation) {
-  const std::string_view rules = generation.rules()->string_view();
-  if (rules != "paper" && rules != "transformers" && rules != "ctranslate2") {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("rules {}, expected paper, transformers or ctranslate2", quote(rules)));
-  }
-  if (generation.max_length() < 0 || generation.no_repeat_ngram() < 0 || generation.beams() < 1 ||
-      generation.beams() > mostBeams) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("max_length {}, no_repeat_ngram {} and num_beams {}, expected "
-                                    "at least 0, 0 and 1 to {}",
-                                    generation.max_length(), generation.no_repeat_ngram(),
-                                    generation.beams(), mostBeams));
-  }
-  if (!std::isfinite(generation.length_penalty()) ||
-      !std::isfinite(generation.repetition_penalty()) || generation.repetition_penalty() <= 0) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("length_penalty {} and repetition_penalty {}, "
-                                    "expected a number and one above 0",
-                                    generation.length_penalty(), generation.repetition_penalty()));
-  }
-  return {};
-}
-
-Status checkGeneration(const manifest::Manifest &model) {
-  const manifest::Generation *generation = model.generation();
-  if (generation == nullptr) {
-    return {};
-  }
-  HEDDLE_ASSIGN(Vocabularies tokens, findVocabularies(model));
-  if (generation->start()->size() == 0 || generation->end()->size() == 0) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{} start tokens and {} end tokens, expected at least one of "
-                                    "each",
-                                    generation->start()->size(), generation->end()->size()));
-  }
-  HEDDLE_TRY(checkTokens("start", *generation->start(), tokens.read));
-  HEDDLE_TRY(checkTokens("end", *generation->end(), tokens.generated));
-  HEDDLE_TRY(checkTokens("suppressed", *generation->suppressed(), tokens.generated));
-  HEDDLE_TRY(checkOptional("pad", generation->pad(), std::max(tokens.read, tokens.generated)));
-  HEDDLE_TRY(checkOptional("forced first", generation->forced_first(), tokens.generated));
-  HEDDLE_TRY(checkOptional("forced last", generation->forced_last(), tokens.generated));
-  return checkSearch(*generation);
 }
 
 } // namespace

@@ -14,9 +14,6 @@
 
 namespace heddle {
 
-/// Columns of a grid beyond these are refused.
-inline constexpr uint64_t largestGrid = uint64_t(1) << 24;
-
 /// Checks the `size` finished bytes of a manifest that buildManifest wrote.
 Status checkManifestLimits(const uint8_t *bytes, size_t size);
 

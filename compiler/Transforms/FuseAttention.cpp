@@ -22,6 +22,8 @@
 #include "compiler/Transforms/EraseUnused.h"
 #include "compiler/Transforms/HeadLayout.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -53,6 +55,58 @@ std::string summarise(const AttentionMatch &match) {
          printNumber(match.scale) + ", " + stringifyVisibility(match.visibility).str() +
          (match.bias ? ", bias @" + match.bias.getValue().str() : "");
 }
+
+/// What each cache of a module is to attentions, by its name: it lies in memory as one of the two
+/// needs it, in all entries.
+class CacheRoles {
+public:
+  explicit CacheRoles(ModuleOp module) {
+    module.walk([&](AttentionOp op) {
+      for (auto [tensor, isKeys] :
+           {std::pair(op.getKey(), true), std::pair(op.getValue(), false)}) {
+        if (StringAttr name = nameOf(cachedSource(tensor))) {
+          areKeys.try_emplace(name, isKeys);
+        }
+      }
+    });
+  }
+
+  /// Notes what the caches of an attention are; on failure `reason` says why they cannot be that.
+  LogicalResult add(const AttentionMatch &match, std::string &reason) {
+    StringAttr names[2];
+    for (bool isKeys : {true, false}) {
+      const AttentionOperand &operand = isKeys ? match.key : match.value;
+      CachedOp cached = cachedSource(operand.tensor);
+      if (cached && !operand.isRows()) {
+        reason = (isKeys ? "the keys" : "the values");
+        reason += " are of a cache and have their axes in another order";
+        return failure();
+      }
+      names[isKeys] = nameOf(cached);
+    }
+    for (bool isKeys : {true, false}) {
+      auto role = areKeys.find(names[isKeys]);
+      bool isOther = role != areKeys.end() && role->second != isKeys;
+      if (names[isKeys] && (isOther || names[0] == names[1])) {
+        reason = "cache \"" + names[isKeys].str() + "\" is read as keys and as values";
+        return failure();
+      }
+    }
+    for (bool isKeys : {true, false}) {
+      if (names[isKeys]) {
+        areKeys.try_emplace(names[isKeys], isKeys);
+      }
+    }
+    return success();
+  }
+
+private:
+  static StringAttr nameOf(CachedOp cached) {
+    return cached ? cacheName(cached.getCache()) : StringAttr();
+  }
+
+  llvm::DenseMap<StringAttr, bool> areKeys;
+};
 
 void fuse(const AttentionMatch &match) {
   ContractOp weighted = match.weighted;
@@ -87,10 +141,11 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
   void runOnOperation() override {
     SmallVector<SoftmaxOp> candidates;
     getOperation().walk([&](SoftmaxOp softmax) { candidates.push_back(softmax); });
+    CacheRoles roles(getOperation());
     for (SoftmaxOp softmax : candidates) {
       std::string reason;
       FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
-      if (failed(match)) {
+      if (failed(match) || failed(roles.add(*match, reason))) {
         reportDeclined(softmax.getLoc(), passName, "not fused: " + reason);
         continue;
       }

@@ -209,6 +209,10 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
       plus the offset is at most the rows of the table.
     - C5: what append appends to is an argument of the graph. Nothing else appends to it or reads
       its elements as they were: nests may run over its keys.
+    - C6: the caches that a kernel reads are all appended to in the graph, or none of them is: only
+      then they have the same positions.
+    - C7: where keys after the row are hidden, by a causal attention or by `hidden` of a nest, a
+      cache that has the keys is appended to in the graph: only then the row is one of its positions.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

@@ -318,6 +318,51 @@ static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &
   return success();
 }
 
+/// Whether the graph appends to a cache that is read: it is a result of that, or was there before.
+static bool isAppended(Value cache) {
+  SmallVector<Value> values = {viewedBy(cache)};
+  if (values.back().getDefiningOp()) {
+    return true;
+  }
+  while (!values.empty()) {
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (isa<ReshapeOp>(user)) {
+        values.push_back(user->getResult(0));
+      }
+      if (isa<DispatchOp>(user) && isa<CacheType>(user->getResult(0).getType())) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// C6 and C7, for a dispatch that has the types of its kernel and does not append.
+static LogicalResult verifyCaches(DispatchOp dispatch, Attribute computes) {
+  std::optional<bool> areAppended;
+  for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
+    if (!isa<CacheType>(input.getType())) {
+      continue;
+    }
+    bool appended = isAppended(input);
+    if (areAppended.value_or(appended) != appended) {
+      return dispatch.emitOpError(
+                 "expects caches that are all appended to in the graph or all only "
+                 "read, got operand #")
+             << index << ", which is " << (appended ? "appended to" : "only read");
+    }
+    areAppended = appended;
+  }
+  auto attention = dyn_cast<AttentionAttr>(computes);
+  auto nest = dyn_cast<NestAttr>(computes);
+  bool isCausal = (attention && attention.getCausal()) || (nest && nest.getCausal());
+  if (isCausal && !areAppended.value_or(true)) {
+    return dispatch.emitOpError("expects a cache that is appended to in the graph where keys after "
+                                "the row are hidden, got one that is only read");
+  }
+  return success();
+}
+
 LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1
   Operation *found = symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
@@ -338,6 +383,9 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   }
   if (kernel.isAppend()) {
     return verifyOnlyAppend(*this, symbolTable);
+  }
+  if (failed(verifyCaches(*this, kernel.getComputes()))) {
+    return failure();
   }
   auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
   return gather ? verifyLookups(*this, gather) : success();

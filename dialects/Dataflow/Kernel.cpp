@@ -2,6 +2,7 @@
 ///
 /// Kernels: their operands, and verification of every family.
 #include "dialects/Dataflow/Dataflow.h"
+#include "dialects/Transformer/Transformer.h"
 
 #include "heddle/Abi.h"
 
@@ -211,12 +212,11 @@ static LogicalResult verifyKeys(KernelOp kernel, unsigned operand, int64_t width
 
 /// C5 and C10
 static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
-  constexpr int64_t mostDistance = int64_t{1} << 20;
   Type f32 = Float32Type::get(kernel.getContext());
   int64_t keys = multiplyWidth(attention.getHeads(), attention.getKeySize());
   int64_t values = multiplyWidth(attention.getHeads(), attention.getValueSize());
   int64_t distance = attention.getBiasDistance();
-  if (distance < 0 || distance > mostDistance) {
+  if (distance < 0 || distance > transformer::mostDistance) {
     return kernel.emitOpError("expects a bias distance of 0 to 2^20, got ") << distance;
   }
   if (!kernel.getOperandCache(1) != !kernel.getOperandCache(2)) {

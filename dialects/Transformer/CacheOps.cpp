@@ -3,8 +3,31 @@
 /// Verification of operations on caches.
 #include "dialects/Transformer/Transformer.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace heddle::transformer;
+
+BlockArgument heddle::transformer::cacheArgument(Value cache) {
+  auto append = cache.getDefiningOp<AppendOp>();
+  return dyn_cast<BlockArgument>(append ? append.getCache() : cache);
+}
+
+StringAttr heddle::transformer::cacheName(Value cache) {
+  BlockArgument argument = cacheArgument(cache);
+  auto entry = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+                        : FunctionOpInterface();
+  return entry && argument.getOwner()->isEntryBlock()
+             ? entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "transformer.name")
+             : StringAttr();
+}
+
+CachedOp heddle::transformer::cachedSource(Value value) {
+  while (isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, TransposeOp>(value.getDefiningOp())) {
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  return value.getDefiningOp<CachedOp>();
+}
 
 LogicalResult AppendOp::verify() {
   // C1 is traits. C2: once for each pair is enough: the later one complains.
@@ -17,6 +40,12 @@ LogicalResult AppendOp::verify() {
       return error;
     }
   }
+  // C3
+  if (auto other = getCache().getDefiningOp<AppendOp>()) {
+    InFlightDiagnostic error = emitOpError("expects a cache that nothing was appended to");
+    error.attachNote(other.getLoc()) << "this has appended to it";
+    return error;
+  }
   return success();
 }
 
@@ -26,6 +55,14 @@ LogicalResult CachedOp::verify() {
   // C1
   if (got != width) {
     return emitOpError("expects a result of width ") << width << ", that of the cache, got " << got;
+  }
+  // C2
+  for (Operation *user : getCache().getUsers()) {
+    if (isa<AppendOp>(user)) {
+      InFlightDiagnostic error = emitOpError("expects a cache that nothing appends to");
+      error.attachNote(user->getLoc()) << "this appends to it: its result can be read";
+      return error;
+    }
   }
   return success();
 }

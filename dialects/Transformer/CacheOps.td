@@ -19,6 +19,7 @@ def Transformer_AppendOp : Transformer_Op<"append", [Pure,
     Constraints:
     - C1: the rows are as wide as the cache, and the result is a cache of the same type.
     - C2: no other operation appends to the same cache: it is changed in place.
+    - C3: the cache is none that another operation has appended to.
 
     ```mlir
     %c1 = transformer.append %c0, %k in(%rows) : !transformer.cache<512>
@@ -38,6 +39,7 @@ def Transformer_CachedOp : Transformer_Op<"cached", [Pure]> {
   let description = [{
     Constraints:
     - C1: the result is as wide as the cache.
+    - C2: nothing appends to the cache: what was appended is read where something does.
 
     ```mlir
     %keys = transformer.cached %c1 in(%seen) : !transformer.cache<512> -> tensor<?x512xf32>

@@ -17,7 +17,8 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     - C1: heads divide the widths of queries, keys and values.
     - C2: queries and keys have the same width; the result has the width of the values.
     - C3: the scale is finite and not zero.
-    - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1].
+    - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
+      at most 2^20.
 
     ```mlir
     %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>

@@ -131,7 +131,7 @@ def Transformer_RelativeBiasOp : Transformer_Op<"relative_bias",
     with a unified text-to-text transformer", section 2.1.
 
     Constraints:
-    - C1: the table is a parameter of shape [heads, 2 * D + 1].
+    - C1: the table is a parameter of shape [heads, 2 * D + 1], D at most 2^20.
     - C2: the result is of rank 3, [t, h, k], t and k dynamic.
 
     ```mlir

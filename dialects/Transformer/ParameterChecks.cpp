@@ -84,7 +84,13 @@ LogicalResult verifyDistanceTable(Operation *user, FlatSymbolRefAttr symbol, int
   }
   ArrayRef<int64_t> shape = parameter.getTensorType().getShape();
   if (shape.size() == 2 && shape[0] == heads && shape[1] % 2 == 1) {
-    return success();
+    if (shape[1] / 2 <= mostDistance) {
+      return success();
+    }
+    InFlightDiagnostic error = user->emitOpError("expects table '")
+                               << symbol << "' of distances up to 2^20, got " << shape[1] / 2;
+    error.attachNote(parameter.getLoc()) << "the parameter is defined here";
+    return error;
   }
   InFlightDiagnostic error = user->emitOpError("expects table '")
                              << symbol << "' of " << heads

@@ -28,4 +28,22 @@
 #define GET_OP_CLASSES
 #include "dialects/Transformer/Ops.h.inc"
 
+namespace heddle::transformer {
+
+/// The largest distance D that a table of biases by distance, [heads, 2 D + 1], can have.
+inline constexpr int64_t mostDistance = int64_t{1} << 20;
+
+/// The argument of the entry that a cache was before anything was appended to it; null if it was
+/// none.
+mlir::BlockArgument cacheArgument(mlir::Value cache);
+
+/// The `transformer.name` of that argument; null if there is none.
+mlir::StringAttr cacheName(mlir::Value cache);
+
+/// What gives `value` from a cache, through heads split, merged and transposed; null if it is of no
+/// cache.
+CachedOp cachedSource(mlir::Value value);
+
+} // namespace heddle::transformer
+
 #endif // HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H

@@ -31,6 +31,8 @@ void ModelBuilder::generation(const Generation &settings) {
       builder.getNamedAttr("early_stopping", builder.getBoolAttr(settings.earlyStopping)),
       builder.getNamedAttr("no_repeat_ngram", builder.getI32IntegerAttr(settings.noRepeatNgram)),
       builder.getNamedAttr("repetition_penalty", real(settings.repetitionPenalty)),
+      builder.getNamedAttr("min_length", builder.getI32IntegerAttr(settings.minLength)),
+      builder.getNamedAttr("never_stop_early", builder.getBoolAttr(settings.neverStopEarly)),
   };
   (*state->module)->setAttr("transformer.generation", builder.getDictionaryAttr(values));
 }

@@ -19,6 +19,7 @@ struct Generation {
   std::vector<int32_t> start;
   /// What ends a target: any of these.
   std::vector<int32_t> end;
+  /// -1 for none.
   int32_t pad = 0;
   /// The first token after the start, and the last one of the greatest length; -1 for none.
   int32_t forcedFirst = -1;
@@ -32,15 +33,25 @@ struct Generation {
   int32_t beams = 1;
   double lengthPenalty = 1;
   bool earlyStopping = false;
+  /// Instead: the search goes on as long as anything could become better.
+  bool neverStopEarly = false;
   /// No sequence of that many tokens twice; 0 for no such rule.
   int32_t noRepeatNgram = 0;
   double repetitionPenalty = 1;
+  /// Tokens before the end at least.
+  int32_t minLength = 0;
 };
 
 /// The settings of a Hugging Face folder: generation_config.json counts, config.json for what that
 /// does not say. Token ids are below `vocabulary`.
+/// What Transformers counts with the start tokens is counted without them.
 Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
                                   int64_t vocabulary);
+
+/// A note for each setting that is not the usual one of Transformers and that readGeneration() does
+/// not take over.
+std::vector<std::string> generationNotes(const Config &config,
+                                         const std::optional<Config> &generation);
 
 } // namespace heddle
 

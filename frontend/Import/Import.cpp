@@ -8,6 +8,7 @@
 #include "frontend/Builder/DiagnosticText.h"
 #include "frontend/Config/CTranslate2.h"
 #include "frontend/Config/Config.h"
+#include "frontend/Config/Generation.h"
 #include "frontend/Config/Json.h"
 #include "frontend/Families/Family.h"
 #include "frontend/Families/FamilyConfig.h"
@@ -158,6 +159,10 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
 
   ImportedModel model;
   HEDDLE_TRY(buildProgram(context, {config, checkpoint, sentence, generation}, model));
+  if ((*model.module)->hasAttr("transformer.generation")) {
+    const std::vector<std::string> notes = generationNotes(config, generation);
+    model.notes.insert(model.notes.end(), notes.begin(), notes.end());
+  }
   if (!sentence && model.module->lookupSymbol("embed") != nullptr) {
     model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
   }

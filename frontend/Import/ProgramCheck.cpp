@@ -164,19 +164,11 @@ static LogicalResult verifyArguments(func::FuncOp entry) {
   return success();
 }
 
-/// The argument that a cache was before anything was appended to it; null if it is none.
-static BlockArgument originOf(Value cache) {
-  while (auto append = cache.getDefiningOp<AppendOp>()) {
-    cache = append.getCache();
-  }
-  return dyn_cast<BlockArgument>(cache);
-}
-
 /// A cache among the results is the argument of that name, appended to.
 static LogicalResult verifyCacheResult(func::FuncOp entry, unsigned number) {
   auto end = dyn_cast<func::ReturnOp>(entry.getBody().back().getTerminator());
   const Value value = end ? end.getOperand(number) : Value();
-  const BlockArgument origin = value ? originOf(value) : BlockArgument();
+  const BlockArgument origin = value ? cacheArgument(value) : BlockArgument();
   if (!origin || origin == value || origin.getOwner() != &entry.getBody().front() ||
       entry.getArgAttr(origin.getArgNumber(), "transformer.name") !=
           entry.getResultAttr(number, "transformer.name")) {
@@ -184,6 +176,19 @@ static LogicalResult verifyCacheResult(func::FuncOp entry, unsigned number) {
                                << ", a cache, to be the argument of its name, appended to";
   }
   return success();
+}
+
+/// What is appended to a cache is among the results, for later runs.
+static LogicalResult verifyAppended(func::FuncOp entry) {
+  const WalkResult result = entry.walk([](AppendOp append) {
+    if (llvm::any_of(append->getUsers(), llvm::IsaPred<func::ReturnOp>)) {
+      return WalkResult::advance();
+    }
+    append.emitOpError("appends to a cache that its entry does not return, expected it among the "
+                       "results");
+    return WalkResult::interrupt();
+  });
+  return success(!result.wasInterrupted());
 }
 
 /// Rows [t, w], or scores [t, h, k].
@@ -212,7 +217,7 @@ static LogicalResult verifyResults(func::FuncOp entry) {
       return failure();
     }
   }
-  return success();
+  return verifyAppended(entry);
 }
 
 static LogicalResult verifyEntry(func::FuncOp entry) {

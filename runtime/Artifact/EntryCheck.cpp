@@ -4,6 +4,7 @@
 #include "runtime/Artifact/EntryCheck.h"
 
 #include "heddle/Abi.h"
+#include "heddle/Limits.h"
 #include "runtime/Artifact/SymbolicSize.h"
 #include "runtime/Base/Utf8.h"
 
@@ -19,13 +20,6 @@ using manifest::Symbol;
 
 /// More dimensions than any tensor of a Transformer has.
 static constexpr size_t largestRank = 8;
-/// More than any grid has; products with row counts stay far from overflow.
-static constexpr uint32_t largestGrid = 1u << 24;
-
-/// More than any entry has; sums over ports stay far from overflow.
-static constexpr size_t mostPorts = 1024;
-/// Elements of one position of a cache, more than any model has.
-static constexpr uint64_t widestCache = 1u << 20;
 
 /// One entry being checked.
 class EntryChecker {

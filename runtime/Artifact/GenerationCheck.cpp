@@ -3,16 +3,14 @@
 /// Checks across entries.
 #include "runtime/Artifact/GenerationCheck.h"
 
+#include "heddle/Limits.h"
 #include "runtime/Base/Utf8.h"
 
-#include <cmath>
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 
 namespace heddle {
-
-/// Wider beams than any search has.
-static constexpr int32_t mostBeams = 1 << 16;
 
 const manifest::Entry *findEntry(const manifest::Manifest &model, std::string_view name) {
   for (const manifest::Entry *const entry : *model.entries()) {
@@ -30,6 +28,15 @@ int32_t findOutput(const manifest::Entry &entry, std::string_view name) {
     }
   }
   return -1;
+}
+
+const manifest::Port *findIds(const manifest::Entry &entry) {
+  for (const manifest::Port *const port : *entry.inputs()) {
+    if (!port->optional()) {
+      return port;
+    }
+  }
+  return nullptr;
 }
 
 Status checkSharedCaches(const manifest::Manifest &model) {
@@ -80,24 +87,31 @@ static Status checkTokens(std::string_view what, const flatbuffers::Vector<int32
 
 static Status checkDefaults(const manifest::Generation &generation) {
   const std::string_view rules = generation.rules()->string_view();
-  if (rules != "paper" && rules != "transformers" && rules != "ctranslate2") {
-    return HEDDLE_ERROR(
-        DataLoss,
-        fmt::format("rules {}, expected paper, transformers or ctranslate2", quote(rules)));
-  }
-  if (generation.max_length() < 0 || generation.no_repeat_ngram() < 0 || generation.beams() < 1 ||
-      generation.beams() > mostBeams) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("max_length {}, no_repeat_ngram {} and beams {}, "
-                                              "expected at least 0, 0 and 1 to {}",
-                                              generation.max_length(), generation.no_repeat_ngram(),
-                                              generation.beams(), mostBeams));
-  }
-  if (!std::isfinite(generation.length_penalty()) ||
-      !std::isfinite(generation.repetition_penalty()) || generation.repetition_penalty() <= 0) {
+  if (std::find(std::begin(ruleNames), std::end(ruleNames), rules) == std::end(ruleNames)) {
     return HEDDLE_ERROR(DataLoss,
-                        fmt::format("length_penalty {} and repetition_penalty {}, "
-                                    "expected a number and one above 0",
-                                    generation.length_penalty(), generation.repetition_penalty()));
+                        fmt::format("rules {}, expected {}", quote(rules), ruleNamesListed));
+  }
+  if (generation.max_length() < 0 || generation.min_length() < 0 ||
+      generation.no_repeat_ngram() < 0 || generation.beams() < 1 ||
+      generation.beams() > mostBeams) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("max_length {}, min_length {}, no_repeat_ngram {} and beams {}, "
+                              "expected at least 0, 0, 0 and 1 to {}",
+                              generation.max_length(), generation.min_length(),
+                              generation.no_repeat_ngram(), generation.beams(), mostBeams));
+  }
+  const float exponent = generation.length_penalty();
+  const float penalty = generation.repetition_penalty();
+  if (!(exponent >= -largestLengthPenalty && exponent <= largestLengthPenalty) ||
+      !(penalty >= leastRepetitionPenalty && penalty <= largestRepetitionPenalty)) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("length_penalty {} and repetition_penalty {}, expected {} to {} and "
+                              "{} to {}",
+                              exponent, penalty, -largestLengthPenalty, largestLengthPenalty,
+                              leastRepetitionPenalty, largestRepetitionPenalty));
+  }
+  if (generation.early_stopping() && generation.never_stop_early()) {
+    return HEDDLE_ERROR(DataLoss, "early_stopping and never_stop_early, expected one of them");
   }
   return {};
 }
@@ -109,12 +123,18 @@ Status checkGeneration(const manifest::Manifest &model) {
   const manifest::Generation &generation = *model.generation();
   const manifest::Entry *const decode = findEntry(model, decodeEntry);
   const int32_t logits = decode == nullptr ? -1 : findOutput(*decode, logitsOutput);
-  if (logits < 0 || decode->inputs()->size() == 0) {
+  const manifest::Port *const ids = decode == nullptr ? nullptr : findIds(*decode);
+  if (logits < 0 || ids == nullptr) {
     return HEDDLE_ERROR(DataLoss, "no entry \"decode\" with an input and an output \"logits\"");
   }
   const auto &shape = *decode->outputs()->Get(static_cast<uint32_t>(logits))->shape();
   const uint64_t generated = shape.size() == 2 ? shape.Get(1)->constant() : 0;
-  const uint64_t read = decode->inputs()->Get(0)->limit();
+  const uint64_t read = ids->limit();
+  if (generated > read) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} tokens are generated and {} of them can be read "
+                                              "again, expected all",
+                                              generated, read));
+  }
   if (generation.start()->size() == 0 || generation.end()->size() == 0) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("{} start tokens and {} end tokens, expected at "

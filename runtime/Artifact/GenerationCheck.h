@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The parts of checkManifest() that look at several entries together: caches they share, and how
-/// the model generates.
+/// the model generates. The compiler checks what it writes with the same code.
 #ifndef HEDDLE_RUNTIME_ARTIFACT_GENERATIONCHECK_H
 #define HEDDLE_RUNTIME_ARTIFACT_GENERATIONCHECK_H
 
@@ -27,7 +27,10 @@ int32_t findOutput(const manifest::Entry &entry, std::string_view name);
 /// passed their own checks.
 Status checkSharedCaches(const manifest::Manifest &model);
 
-/// Token ids and defaults, if the model has any.
+/// The input that ids of an entry go to: the first that must be given, or null.
+const manifest::Port *findIds(const manifest::Entry &entry);
+
+/// Token ids and defaults, if the model has any. All that is generated can be read again.
 Status checkGeneration(const manifest::Manifest &model);
 
 } // namespace heddle

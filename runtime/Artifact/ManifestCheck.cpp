@@ -4,6 +4,7 @@
 #include "runtime/Artifact/ManifestCheck.h"
 
 #include "heddle/Abi.h"
+#include "heddle/Limits.h"
 #include "runtime/Artifact/EntryCheck.h"
 #include "runtime/Artifact/GenerationCheck.h"
 #include "runtime/Artifact/Manifest_generated.h"
@@ -16,10 +17,6 @@
 #include <string_view>
 
 namespace heddle {
-
-/// Scratch memory beyond these is no kernel's: a gigabyte, and a megabyte per row.
-static constexpr uint64_t largestScratch = uint64_t(1) << 30;
-static constexpr uint64_t largestScratchPerLongest = uint64_t(1) << 20;
 
 static Status checkTargets(const manifest::Manifest &model) {
   if (model.targets()->size() == 0) {

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
 #define HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
 
+#include "heddle/Limits.h"
 #include "heddle/Status.h"
 #include "runtime/Artifact/Manifest_generated.h"
 
@@ -27,7 +28,7 @@ struct SymbolicSize {
   uint64_t tokensLongest = 0;
 
   /// Larger coefficients are refused in manifests, so that sums of two never overflow.
-  static constexpr uint64_t limit = uint64_t(1) << 40;
+  static constexpr uint64_t limit = largestCoefficient;
 
   static SymbolicSize of(const manifest::SizeExpression &size) {
     return {size.tokens(), size.sequences(), size.tokens_longest()};

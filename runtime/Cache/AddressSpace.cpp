@@ -11,8 +11,6 @@
 
 namespace heddle {
 
-static constexpr uint64_t page = 4096;
-
 Result<AddressSpace> AddressSpace::reserve(uint64_t bytes, std::string_view what) {
   AddressSpace space;
   if (bytes == 0) {
@@ -42,14 +40,6 @@ AddressSpace &AddressSpace::operator=(AddressSpace &&other) noexcept {
 AddressSpace::~AddressSpace() {
   if (start != nullptr) {
     ::munmap(start, bytes);
-  }
-}
-
-void AddressSpace::discard(uint64_t begin, uint64_t end) {
-  begin = (begin + page - 1) / page * page;
-  end = end / page * page;
-  if (begin < end) {
-    ::madvise(start + begin, end - begin, MADV_DONTNEED);
   }
 }
 

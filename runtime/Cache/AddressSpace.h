@@ -26,8 +26,6 @@ public:
   /// A multiple of 4096; zeros until they are written.
   std::byte *data() const { return start; }
   uint64_t size() const { return bytes; }
-  /// Gives the whole pages of a part back: they read as zeros again.
-  void discard(uint64_t begin, uint64_t end);
 
 private:
   std::byte *start = nullptr;

@@ -40,9 +40,12 @@ float *BlockPool::memory(size_t cache) const {
 
 Status BlockPool::checkRoom(int64_t blocks) const {
   // A group without caches has blocks of no bytes: as many as there are numbers.
-  const uint64_t wanted = static_cast<uint64_t>(blocks) * blockBytes();
-  const uint64_t mine = static_cast<uint64_t>(used + blocks) * blockBytes();
-  if (wanted > budget->bound - budget->used || (stride != 0 && mine > space.size())) {
+  const auto most = std::numeric_limits<int32_t>::max();
+  const uint64_t bytes = blockBytes();
+  const uint64_t left = bytes == 0 ? most : (budget->bound - budget->used) / bytes;
+  const uint64_t mine = bytes == 0 ? most : space.size() / bytes;
+  const auto taken = static_cast<uint64_t>(used);
+  if (static_cast<uint64_t>(blocks) > std::min(left, mine - taken)) {
     return HEDDLE_ERROR(ResourceExhausted,
                         fmt::format("the cache is full: the {} needs {} more blocks of {} bytes, "
                                     "and {} of {} bytes are in use",

@@ -2,13 +2,15 @@
 ///
 /// Joining, stepping and leaving. A sentence that must make room for older ones goes back to the
 /// queue and starts again: as its result depends on nothing else, it comes to the same.
+///
+/// Memory may run out anywhere: what is handed over is moved only once nothing can throw any more.
 #include "runtime/Generate/BatchSearch.h"
 
 #include "runtime/Generate/Sampler.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <iterator>
+#include <new>
 
 namespace heddle {
 
@@ -67,41 +69,59 @@ void BatchSearch::leave(Sentence &sentence) {
   }
 }
 
+/// Whether a failure may be of one sentence alone, as what its caller asked for is wrong.
+static bool concernsOne(const Status &status) {
+  return status.code() == StatusCode::InvalidArgument || status.code() == StatusCode::OutOfRange;
+}
+
 void BatchSearch::fail(Sentence &sentence, const Status &status) {
-  leave(sentence);
   results.push_back({sentence.id, status, {}});
+  leave(sentence);
 }
 
 Status BatchSearch::startSearches(Sentence &sentence) {
   const Settings &settings = sentence.settings;
   const int32_t count = settings.sample ? settings.nbest : 1;
   for (int32_t sample = 0; sample < count; ++sample) {
-    HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(*sentence.encoded));
     const uint64_t stream =
         sampleStream(sentence.source, settings.prefix, static_cast<uint64_t>(sample));
-    sentence.searches.push_back({BeamSearch(settings, stream), {hypothesis}});
+    Running &running = sentence.searches.emplace_back(Running{BeamSearch(settings, stream), {}});
+    running.hypotheses.reserve(1);
+    HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(*sentence.encoded));
+    running.hypotheses.push_back(hypothesis);
   }
   return {};
 }
 
-/// Encodes sentences and starts their searches: all of them, or none when one does not fit.
-Status BatchSearch::join(std::span<SentencePointer> sentences) {
+/// Encodes the first `count` sentences of the queue, starts their searches and moves them to the
+/// batch: all of them, or none when one does not fit.
+Status BatchSearch::join(size_t count) {
   std::vector<std::span<const int32_t>> sources;
-  for (const SentencePointer &sentence : sentences) {
-    sources.emplace_back(sentence->source);
+  for (size_t i = 0; i < count; ++i) {
+    sources.emplace_back(queue[i]->source);
   }
-  std::vector<SourceId> ids(sources.size());
+  std::vector<SourceId> ids(count);
+  batch.reserve(batch.size() + count);
   HEDDLE_TRY(decoder.encode(sources, ids));
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    sentences[i]->encoded = ids[i];
+  for (size_t i = 0; i < count; ++i) {
+    queue[i]->encoded = ids[i];
   }
-  for (const SentencePointer &sentence : sentences) {
-    if (Status status = startSearches(*sentence); !status.ok()) {
-      for (const SentencePointer &started : sentences) {
-        leave(*started);
+  // However this ends: what has not joined has nothing in the decoder.
+  struct Waiting {
+    BatchSearch &search;
+    size_t count;
+    ~Waiting() {
+      for (size_t i = 0; i < count; ++i) {
+        search.leave(*search.queue[i]);
       }
-      return status;
     }
+  } waiting{*this, count};
+  for (size_t i = 0; i < count; ++i) {
+    HEDDLE_TRY(startSearches(*queue[i]));
+  }
+  for (; waiting.count > 0; --waiting.count) {
+    batch.push_back(std::move(queue.front()));
+    queue.pop_front();
   }
   return {};
 }
@@ -122,30 +142,25 @@ Status BatchSearch::admit() {
     if (count == 0) {
       return {};
     }
-    std::vector<SentencePointer> group(
-        std::make_move_iterator(queue.begin()),
-        std::make_move_iterator(queue.begin() + static_cast<std::ptrdiff_t>(count)));
-    queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(count));
-    Status status = join(group);
-    while (status.code() == StatusCode::ResourceExhausted && group.size() > 1) {
+    const size_t before = batch.size();
+    Status status = join(count);
+    while ((status.code() == StatusCode::ResourceExhausted || concernsOne(status)) && count > 1) {
       // Half of them, in order.
-      for (size_t kept = (group.size() + 1) / 2; group.size() > kept; group.pop_back()) {
-        queue.push_front(std::move(group.back()));
-      }
-      status = join(group);
+      count = (count + 1) / 2;
+      status = join(count);
     }
-    if (status.code() == StatusCode::ResourceExhausted && batch.empty()) {
-      fail(*group.front(), status.annotate("the sentence does not fit"));
+    const bool never = status.code() == StatusCode::ResourceExhausted && batch.empty();
+    if (never || concernsOne(status)) {
+      fail(*queue.front(), never ? status.annotate("the sentence does not fit") : status);
+      queue.pop_front();
       continue;
     }
     if (!status.ok()) {
-      std::move(group.rbegin(), group.rend(), std::front_inserter(queue));
       full = status.code() == StatusCode::ResourceExhausted;
       return full ? Status() : status;
     }
-    for (SentencePointer &sentence : group) {
-      tokens += sentence->cost();
-      batch.push_back(std::move(sentence));
+    for (size_t i = before; i < batch.size(); ++i) {
+      tokens += batch[i]->cost();
     }
   }
   return {};
@@ -153,30 +168,32 @@ Status BatchSearch::admit() {
 
 /// The cache is full: the sentence at `index` goes back to the queue, or fails if it was alone.
 void BatchSearch::makeRoom(size_t index, bool alone, const Status &status) {
-  SentencePointer sentence = std::move(batch[index]);
+  if (alone) {
+    fail(*batch[index], status.annotate("the sentence does not fit"));
+  } else {
+    queue.emplace_front();
+    leave(*batch[index]);
+    queue.front() = std::move(batch[index]);
+  }
   batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(index));
   full = !batch.empty();
-  if (alone) {
-    fail(*sentence, status.annotate("the sentence does not fit"));
-    return;
-  }
-  leave(*sentence);
-  queue.push_front(std::move(sentence));
 }
 
-/// What the decoder is asked for: the last token of each hypothesis, or all of one that begins.
-void BatchSearch::buildStep() {
+/// What the decoder is asked for by the first `count` sentences: the last token of each hypothesis,
+/// or all of one that begins.
+void BatchSearch::buildStep(size_t count) {
+  const std::span<const SentencePointer> stepping = std::span(batch).first(count);
   extensions.clear();
   queries.clear();
   beginnings.clear();
   wantsAttention = false;
   size_t beginning = 0;
-  for (const SentencePointer &sentence : batch) {
+  for (const SentencePointer &sentence : stepping) {
     beginning += sentence->searches.size();
   }
   // Extensions refer to its elements.
   beginnings.reserve(beginning);
-  for (const SentencePointer &sentence : batch) {
+  for (const SentencePointer &sentence : stepping) {
     const Settings &settings = sentence->settings;
     wantsAttention = wantsAttention || settings.needsAttention();
     for (Running &running : sentence->searches) {
@@ -202,18 +219,34 @@ void BatchSearch::buildStep() {
   }
 }
 
-/// One step of the decoder, after as many sentences have left as it takes.
-Status BatchSearch::decode() {
-  while (!batch.empty()) {
-    buildStep();
+/// One step of the decoder, after as many sentences have left as it takes; answers how many of the
+/// batch took it. A sentence that the decoder refuses ends alone: until it is found, those before
+/// it take their steps without the rest.
+Result<size_t> BatchSearch::decode() {
+  size_t count = batch.size();
+  while (count > 0) {
+    buildStep(count);
     candidates.prepare(queries);
-    Status status = decoder.decode(extensions, candidates, wantsAttention ? &attention : nullptr);
-    if (status.code() != StatusCode::ResourceExhausted) {
-      return status;
+    const Status status =
+        decoder.decode(extensions, candidates, wantsAttention ? &attention : nullptr);
+    if (status.ok()) {
+      return count;
     }
-    makeRoom(batch.size() - 1, batch.size() == 1, status);
+    if (status.code() == StatusCode::ResourceExhausted) {
+      makeRoom(batch.size() - 1, batch.size() == 1, status);
+      count = std::min(count, batch.size());
+    } else if (!concernsOne(status)) {
+      return status;
+    } else if (count > 1) {
+      count = (count + 1) / 2;
+    } else {
+      fail(*batch.front(), status);
+      batch.erase(batch.begin());
+      full = false;
+      count = batch.size();
+    }
   }
-  return {};
+  return size_t(0);
 }
 
 /// Makes the decoder's hypotheses those of the beams: the first that continues one takes it over,
@@ -221,17 +254,19 @@ Status BatchSearch::decode() {
 Status BatchSearch::followBeams(Running &running) {
   const std::vector<Beam> &beams = running.search.beams();
   std::vector<bool> taken(running.hypotheses.size(), false);
+  std::vector<bool> moved(running.hypotheses.size(), false);
+  std::vector<HypothesisId> parents;
+  parents.reserve(beams.size());
   for (const Beam &beam : beams) {
     taken[beam.parent] = true;
   }
+  // From here on, only forks can fail.
   for (size_t old = 0; old < taken.size(); ++old) {
     if (!taken[old]) {
       decoder.release(running.hypotheses[old]);
     }
   }
-  std::vector<HypothesisId> parents = std::move(running.hypotheses);
-  std::vector<bool> moved(parents.size(), false);
-  running.hypotheses.clear();
+  std::swap(parents, running.hypotheses);
   Status status;
   for (const Beam &beam : beams) {
     HypothesisId hypothesis = parents[beam.parent];
@@ -262,12 +297,24 @@ Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   return {};
 }
 
-/// A step of all searches of a sentence.
+/// A step of all searches of a sentence. When memory runs out in between, the sentence can only
+/// start again.
 Status BatchSearch::advance(Sentence &sentence) {
-  std::vector<Running> remaining;
+  try {
+    return advanceAll(sentence);
+  } catch (const std::bad_alloc &) {
+    return HEDDLE_ERROR(ResourceExhausted, "out of memory");
+  }
+}
+
+Status BatchSearch::advanceAll(Sentence &sentence) {
+  size_t most = 0;
   for (Running &running : sentence.searches) {
     HEDDLE_TRY(advanceSearch(sentence, running));
+    most += std::max<size_t>(1, running.hypotheses.size());
   }
+  std::vector<Running> remaining;
+  remaining.reserve(most);
   for (Running &running : sentence.searches) {
     if (running.search.branches()) {
       for (size_t beam = 0; beam < running.hypotheses.size(); ++beam) {
@@ -290,13 +337,16 @@ void BatchSearch::complete(Sentence &sentence) {
 
 Result<std::vector<GenerationResult>> BatchSearch::step() {
   HEDDLE_TRY(admit());
-  HEDDLE_TRY(decode());
+  // After the decoder's step, what finishes must not be lost for want of memory.
+  results.reserve(results.size() + batch.size());
+  HEDDLE_ASSIGN(size_t stepping, decode());
   const bool alone = batch.size() == 1;
-  for (size_t index = 0; index < batch.size();) {
+  for (size_t index = 0; index < stepping;) {
     Sentence &sentence = *batch[index];
     const Status status = advance(sentence);
     if (status.code() == StatusCode::ResourceExhausted) {
       makeRoom(index, alone, status);
+      --stepping;
       continue;
     }
     if (!status.ok() || sentence.searches.empty()) {
@@ -306,6 +356,7 @@ Result<std::vector<GenerationResult>> BatchSearch::step() {
         fail(sentence, status);
       }
       batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(index));
+      --stepping;
       full = false;
       continue;
     }

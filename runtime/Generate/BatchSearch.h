@@ -59,14 +59,15 @@ private:
   using SentencePointer = std::unique_ptr<Sentence>;
 
   Status admit();
-  Status join(std::span<SentencePointer> sentences);
+  Status join(size_t count);
   Status startSearches(Sentence &sentence);
   void leave(Sentence &sentence);
   void fail(Sentence &sentence, const Status &status);
   void makeRoom(size_t index, bool alone, const Status &status);
-  Status decode();
-  void buildStep();
+  Result<size_t> decode();
+  void buildStep(size_t count);
   Status advance(Sentence &sentence);
+  Status advanceAll(Sentence &sentence);
   Status advanceSearch(Sentence &sentence, Running &running);
   Status followBeams(Running &running);
   void complete(Sentence &sentence);

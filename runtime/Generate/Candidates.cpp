@@ -47,7 +47,7 @@ void Candidates::begin(int64_t rows, int64_t vocabulary, int workers) {
   for (Worker &worker : this->workers) {
     worker.best.resize(std::max(worker.best.size(), static_cast<size_t>(rows)));
     for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
-      worker.best[row].reset(queries[row].candidates);
+      worker.best[row].reset(std::min(queries[row].candidates, vocabulary));
     }
     worker.adjusted.resize(logitsChunk);
     worker.gathered.resize(logitsChunk);
@@ -159,16 +159,10 @@ void Candidates::reduce(Worker &worker, int64_t row, int64_t chunk, int64_t coun
   if (query.whole) {
     keepWhole(row, first, piece);
   }
-  float largest = 0;
-  if (query.normalized) {
-    // Of the logits before penalties, this is no less than the largest candidate.
-    ExponentialSum &sum = sums[static_cast<size_t>(row * chunks + chunk)];
-    sum = exponentialSum(piece.summed, piece.count);
-    largest = sum.largest;
-  } else {
-    largest = largestOf(piece.values, piece.count);
-  }
-  worker.best[static_cast<size_t>(row)].offer(piece.values, piece.count, largest, first,
+  ExponentialSum &sum = sums[static_cast<size_t>(row * chunks + chunk)];
+  sum = exponentialSum(piece.summed, piece.count);
+  // Of the logits before penalties, its largest is no less than the largest candidate.
+  worker.best[static_cast<size_t>(row)].offer(piece.values, piece.count, sum.largest, first,
                                               piece.numbers, worker.positions.data());
 }
 
@@ -213,10 +207,7 @@ void Candidates::addPenalized(int64_t row, double normalizer,
 
 Status Candidates::collect(int64_t row, std::vector<ScoredToken> &best) {
   const RowQuery &query = queries[static_cast<size_t>(row)];
-  double whole = 0;
-  if (query.normalized) {
-    HEDDLE_ASSIGN(whole, normalizer(row));
-  }
+  HEDDLE_ASSIGN(const double whole, normalizer(row));
   best.clear();
   for (const Worker &worker : workers) {
     for (const RankedValue &value : worker.best[static_cast<size_t>(row)].kept()) {

@@ -20,8 +20,6 @@ namespace heddle {
 struct RowQuery {
   /// The best so many tokens.
   int64_t candidates = 0;
-  /// Whether log-probabilities are wanted, or the logits themselves.
-  bool normalized = true;
   /// Whether the logits of all tokens are kept.
   bool whole = false;
   /// A token whose log-probability is wanted; -1: none.

@@ -2,6 +2,7 @@
 ///
 /// The public class: a compiled model's decoder, and the searches over it.
 #include "heddle/Generation.h"
+#include "heddle/Limits.h"
 #include "runtime/Generate/BatchSearch.h"
 #include "runtime/Generate/Scoring.h"
 #include "runtime/Generate/Text.h"
@@ -36,9 +37,8 @@ static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) 
   GenerationDefaults defaults;
   const std::optional<Rules> rules = parseRules(table.rules()->string_view());
   if (!rules) {
-    return HEDDLE_ERROR(Unsupported, fmt::format("the rules of the model are \"{}\", expected "
-                                                 "paper, transformers or ctranslate2",
-                                                 table.rules()->string_view()));
+    return HEDDLE_ERROR(Unsupported, fmt::format("the rules of the model are \"{}\", expected {}",
+                                                 table.rules()->string_view(), ruleNamesListed));
   }
   defaults.start = listOf(table.start());
   defaults.end = listOf(table.end());
@@ -49,9 +49,12 @@ static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) 
   defaults.maxLength = table.max_length();
   defaults.beam = table.beams();
   defaults.lengthPenalty = table.length_penalty();
-  defaults.earlyStopping = table.early_stopping();
+  defaults.earlyStopping = table.early_stopping()     ? EarlyStopping::Yes
+                           : table.never_stop_early() ? EarlyStopping::Never
+                                                      : EarlyStopping::No;
   defaults.noRepeatNgram = table.no_repeat_ngram();
   defaults.repetitionPenalty = table.repetition_penalty();
+  defaults.minLength = table.min_length();
   return defaults;
 }
 
@@ -61,8 +64,11 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder) {
                           .longestSource = decoder.longestSource(),
                           .longestTarget = decoder.longestTarget()};
   const EntryInfo *const encode = decoder.model().findEntry("encode");
-  if (encode != nullptr && !encode->inputs.empty()) {
-    limits.sourceVocabulary = encode->inputs.front().limit;
+  for (const PortInfo &input : encode->inputs) {
+    // The decoder has made sure that there is one.
+    if (!input.optional) {
+      limits.sourceVocabulary = input.limit;
+    }
   }
   return limits;
 }
@@ -103,6 +109,10 @@ Result<int64_t> Generator::add(GenerationRequest request) {
 Status Generator::check(const GenerationRequest &request) const {
   return withoutExceptions(
       [&] { return makeSettings(request, state->defaults, state->limits).status(); });
+}
+
+Status Generator::check(const ScoringRequest &request) const {
+  return withoutExceptions([&] { return checkScoring(request, state->defaults, state->limits); });
 }
 
 Result<std::vector<GenerationResult>> Generator::step() {

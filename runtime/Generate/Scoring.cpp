@@ -125,6 +125,11 @@ static Result<Target> makeTarget(const ScoringRequest &request, const Generation
   return target;
 }
 
+Status checkScoring(const ScoringRequest &request, const GenerationDefaults &defaults,
+                    const GenerationLimits &limits) {
+  return makeTarget(request, defaults, limits).status();
+}
+
 Result<std::vector<std::vector<float>>>
 scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
              int64_t batchTokens, std::span<const ScoringRequest> requests) {

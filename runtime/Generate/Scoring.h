@@ -20,6 +20,10 @@ Result<std::vector<std::vector<float>>>
 scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
              int64_t batchTokens, std::span<const ScoringRequest> requests);
 
+/// What scoreTargets() would say of a request before anything runs.
+Status checkScoring(const ScoringRequest &request, const GenerationDefaults &defaults,
+                    const GenerationLimits &limits);
+
 } // namespace heddle
 
 #endif // HEDDLE_RUNTIME_GENERATE_SCORING_H

@@ -3,6 +3,8 @@
 /// The presets.
 #include "runtime/Generate/SearchRules.h"
 
+#include "heddle/Limits.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,7 +14,7 @@ namespace heddle {
 /// In the order of Rules.
 static constexpr std::array<SearchRules, 3> presets = {{
     {.kind = Rules::Paper,
-     .name = "paper",
+     .name = ruleNames[0],
      .normalization = Normalization::ShiftedLength,
      .stop = StopRule::BoundAtMaximum,
      .stopsWhenEqual = false,
@@ -28,7 +30,7 @@ static constexpr std::array<SearchRules, 3> presets = {{
      .maxLength = 50,
      .maxAddsSource = true},
     {.kind = Rules::Transformers,
-     .name = "transformers",
+     .name = ruleNames[1],
      .normalization = Normalization::Length,
      .stop = StopRule::BoundAtLength,
      .stopsWhenEqual = true,
@@ -44,7 +46,7 @@ static constexpr std::array<SearchRules, 3> presets = {{
      .maxLength = 50,
      .maxAddsSource = true},
     {.kind = Rules::CTranslate2,
-     .name = "ctranslate2",
+     .name = ruleNames[2],
      .normalization = Normalization::Length,
      .stop = StopRule::Count,
      .stopsWhenEqual = false,

@@ -3,15 +3,14 @@
 /// What can be wrong with a request, and what holds where it is silent.
 #include "runtime/Generate/Settings.h"
 
+#include "heddle/Limits.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
 namespace heddle {
-
-/// More hypotheses than any search has use for.
-static constexpr int32_t mostBeams = 1024;
 
 bool Settings::isEnd(int32_t token) const {
   return std::binary_search(end.begin(), end.end(), token);
@@ -39,7 +38,6 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
   const Rules kind = options.rules.value_or(defaults.rules);
   const SearchRules &rules = searchRules(kind);
   const bool own = kind == defaults.rules;
-  const bool stopsEarly = own && defaults.earlyStopping;
   Settings settings;
   settings.rules = &rules;
   // Samples and alternatives have uses of their own for more than one.
@@ -51,7 +49,7 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
   settings.noRepeatNgram = options.noRepeatNgram.value_or(defaults.noRepeatNgram);
   settings.repetitionPenalty = options.repetitionPenalty.value_or(defaults.repetitionPenalty);
   settings.earlyStopping =
-      options.earlyStopping.value_or(stopsEarly ? EarlyStopping::Yes : EarlyStopping::No);
+      options.earlyStopping.value_or(own ? defaults.earlyStopping : EarlyStopping::No);
   settings.sample = options.sample;
   settings.temperature = options.temperature;
   settings.topK = options.topK;
@@ -109,20 +107,22 @@ static Status checkCounts(const Settings &settings) {
 }
 
 static Status checkNumbers(const Settings &settings) {
-  if (!std::isfinite(settings.lengthPenalty)) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("length penalty is {}, expected a finite "
-                                                     "number",
-                                                     settings.lengthPenalty));
+  constexpr auto exponent = static_cast<double>(largestLengthPenalty);
+  if (!(settings.lengthPenalty >= -exponent && settings.lengthPenalty <= exponent)) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("length penalty is {}, expected {} to {}",
+                                                     settings.lengthPenalty, -exponent, exponent));
   }
   if (!(settings.coveragePenalty >= 0) || !std::isfinite(settings.coveragePenalty)) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("coverage penalty is {}, expected a finite "
                                                      "number, at least 0",
                                                      settings.coveragePenalty));
   }
-  if (!(settings.repetitionPenalty > 0) || !std::isfinite(settings.repetitionPenalty)) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("repetition penalty is {}, expected a finite "
-                                                     "number above 0",
-                                                     settings.repetitionPenalty));
+  if (!(settings.repetitionPenalty >= leastRepetitionPenalty &&
+        settings.repetitionPenalty <= largestRepetitionPenalty)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("repetition penalty is {}, expected {} to {}",
+                                    settings.repetitionPenalty, leastRepetitionPenalty,
+                                    largestRepetitionPenalty));
   }
   if (!(settings.temperature > 0) || !std::isfinite(settings.temperature)) {
     return HEDDLE_ERROR(
@@ -172,6 +172,7 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
                          const GenerationLimits &limits, Settings &settings) {
   const GenerationOptions &options = request.options;
   const SearchRules &rules = *settings.rules;
+  const bool own = rules.kind == defaults.rules;
   const auto before = static_cast<int64_t>(settings.start.size() + settings.prefix.size());
   const int64_t room = limits.longestTarget > 0 ? limits.longestTarget - before + 1
                                                 : int64_t(std::numeric_limits<int32_t>::max());
@@ -183,7 +184,7 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
                                                     static_cast<int64_t>(settings.start.size())));
   }
   int64_t most = rules.maxLength;
-  if (defaults.maxLength > 0 && rules.kind == defaults.rules) {
+  if (defaults.maxLength > 0 && own) {
     most = defaults.maxLength;
   } else if (rules.maxAddsSource) {
     most += static_cast<int64_t>(request.source.size());
@@ -201,8 +202,9 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
                                                   most, room));
     }
   }
+  const int64_t usual = own && defaults.minLength > 0 ? defaults.minLength : rules.minLength;
   const int64_t least =
-      options.minLength.value_or(static_cast<int32_t>(std::min<int64_t>(rules.minLength, most)));
+      options.minLength.value_or(static_cast<int32_t>(std::min<int64_t>(usual, most)));
   if (least < 0) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("minimum length is {}, expected at least 0", least));

@@ -24,9 +24,11 @@ struct GenerationDefaults {
   int32_t maxLength = 0;
   int32_t beam = 1;
   float lengthPenalty = 1;
-  bool earlyStopping = false;
+  EarlyStopping earlyStopping = EarlyStopping::No;
   int32_t noRepeatNgram = 0;
   float repetitionPenalty = 1;
+  /// 0: as the rules say.
+  int32_t minLength = 0;
 };
 
 /// What limits any request; 0: nothing does.

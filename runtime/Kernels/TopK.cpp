@@ -53,6 +53,7 @@ int64_t positionsAtLeast(const float *values, int64_t count, float least, int32_
 void TopK::reset(int64_t capacity) {
   this->capacity = capacity;
   heap.clear();
+  heap.reserve(static_cast<size_t>(capacity));
 }
 
 /// What a value must reach: an equal one may still have a lower number.

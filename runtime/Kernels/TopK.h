@@ -30,7 +30,7 @@ int64_t positionsAtLeast(const float *values, int64_t count, float least, int32_
 /// Keeps the best `capacity` of what it is offered. Minus infinity and NaN are never among them.
 class TopK {
 public:
-  /// Forgets everything.
+  /// Forgets everything, and allocates what offers will need.
   void reset(int64_t capacity);
 
   /// Offers values[i] as number numbers[i], or first + i when `numbers` is null; `largest` is the

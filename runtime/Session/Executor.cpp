@@ -406,14 +406,30 @@ Status Executor::reserve(const Run &run) {
   return workers[0].memory.reserve(layout.total);
 }
 
+/// Operations in the time that threads take to meet, some microseconds where each has a processor
+/// to itself and a scheduler's slice where not: less than that is not worth sharing.
+static constexpr double meetingFlops = 4e4;
+
+/// Whether all threads together are faster than one, as far as their work can tell.
+bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
+  if (pool->threads() == 1 || options.schedule == Schedule::Cooperative) {
+    return options.schedule == Schedule::Cooperative;
+  }
+  const auto meetings = static_cast<double>(run.plan.dispatches.size() + 2);
+  const double flops = run.plan.flopsPerToken * static_cast<double>(chunk.tokens) +
+                       run.plan.flopsPerTokenKey * chunk.pairs;
+  return flops >= meetingFlops * meetings;
+}
+
 Status Executor::run(const Run &run) {
   if (run.whole) {
     HEDDLE_TRY(reserve(run));
-    if (pool->threads() > 1) {
-      return runCooperative(run, wholeOf(run));
+    const Chunk chunk = wholeOf(run);
+    if (worthSharing(run, chunk)) {
+      return runCooperative(run, chunk);
     }
     const DefaultFloatingPoint control;
-    runChunk(run, wholeOf(run), workers[0]);
+    runChunk(run, chunk, workers[0]);
     return {};
   }
   SequenceCost cost{run.plan.flopsPerToken, run.plan.flopsPerTokenKey};
@@ -424,7 +440,8 @@ Status Executor::run(const Run &run) {
       options.chunkTokens > 0 ? options.chunkTokens : Scheduler::defaultChunkTokens;
   const bool chunked =
       scheduler.cut(run.batch.lengths(), cost, pool->threads(), chunkTokens, options.schedule);
-  return chunked ? runChunked(run) : runCooperative(run, scheduler.chunks()[0]);
+  const Chunk &first = scheduler.chunks()[0];
+  return chunked || !worthSharing(run, first) ? runChunked(run) : runCooperative(run, first);
 }
 
 std::vector<DispatchCost> Executor::costs() const {

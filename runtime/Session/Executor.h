@@ -135,6 +135,7 @@ private:
                        Worker &worker) const;
   static void resizeFor(const Run &run, Worker &worker);
   static Chunk wholeOf(const Run &run);
+  bool worthSharing(const Run &run, const Chunk &chunk) const;
   void *outputAddress(const Run &run, const Chunk &chunk, uint32_t port, Worker &worker) const;
   void copyOutputs(const Run &run, const Chunk &chunk, Worker &worker) const;
   Status runChunked(const Run &run);

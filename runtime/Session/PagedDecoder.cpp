@@ -47,6 +47,11 @@ uint64_t PagedDecoder::historyBytesPerPosition() const {
 
 uint64_t PagedDecoder::memoryBytesPerPosition() const { return memory.blockBytes() / HEDDLE_BLOCK; }
 
+int32_t PagedDecoder::pad() const {
+  const manifest::Generation *const table = loaded.state->artifact->manifest().generation();
+  return table == nullptr ? -1 : table->pad();
+}
+
 PagedDecoder::Source *PagedDecoder::find(SourceId id) {
   const auto index = static_cast<size_t>(id);
   return static_cast<int32_t>(id) >= 0 && index < sources.size() && sources[index].live

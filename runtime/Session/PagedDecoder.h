@@ -48,6 +48,8 @@ public:
   int64_t blocksInUse() const override { return history.inUse() + memory.inUse(); }
 
   const Model &model() const { return loaded; }
+  /// The token that pads sources in files; -1: none.
+  int32_t pad() const;
   /// Bytes of cache that one position takes: of a hypothesis, and of a source.
   uint64_t historyBytesPerPosition() const;
   uint64_t memoryBytesPerPosition() const;

@@ -2,6 +2,7 @@
 ///
 /// The arguments of `heddle generate`, `heddle score` and `heddle bench --cases`: numbers, and what
 /// goes together.
+#include "heddle/Limits.h"
 #include "runtime/Base/Utf8.h"
 #include "runtime/Generate/SearchRules.h"
 #include "runtime/Tools/RawOptions.h"
@@ -39,7 +40,7 @@ public:
 
   /// The value of an option of numbers, if it was given; `range` says what `allows` allows.
   template <typename Allows>
-  std::optional<float> number(const char *name, const std::string &text, const char *range,
+  std::optional<float> number(const char *name, const std::string &text, const std::string &range,
                               const Allows &allows) {
     float value = 0;
     if (error || app.get_option(name)->count() == 0) {
@@ -62,7 +63,6 @@ private:
 } // namespace
 
 static constexpr int32_t mostTokens = 1 << 24;
-static constexpr int32_t mostBeams = 1024;
 
 void declareGenerate(CLI::App &app, RawOptions &raw) {
   declareModel(app, raw);
@@ -138,18 +138,20 @@ static std::optional<UsageError> checkTogether(const CLI::App &app, const RawOpt
 static std::optional<UsageError> readSearch(const CLI::App &app, const RawOptions &raw,
                                             GenerationOptions &options) {
   NumberReader reader(app);
-  const auto any = [](float) { return true; };
   const auto positive = [](float value) { return value > 0; };
   if (app.get_option("--rules")->count() > 0) {
     options.rules = parseRules(raw.rules);
     if (!options.rules) {
-      return usage(app, fmt::format("--rules is {}, expected paper, transformers or ctranslate2",
-                                    quote(raw.rules)));
+      return usage(app,
+                   fmt::format("--rules is {}, expected {}", quote(raw.rules), ruleNamesListed));
     }
   }
   options.beam = reader.whole("--beam", raw.beam, 1, mostBeams);
   options.nbest = reader.whole("--nbest", raw.nbest, 1, mostBeams).value_or(1);
-  options.lengthPenalty = reader.number("--length-penalty", raw.lengthPenalty, "a number", any);
+  options.lengthPenalty = reader.number(
+      "--length-penalty", raw.lengthPenalty,
+      fmt::format("a number from {} to {}", -largestLengthPenalty, largestLengthPenalty),
+      [](float value) { return value >= -largestLengthPenalty && value <= largestLengthPenalty; });
   options.coveragePenalty =
       reader
           .number("--coverage-penalty", raw.coveragePenalty, "a number, at least 0",
@@ -158,8 +160,12 @@ static std::optional<UsageError> readSearch(const CLI::App &app, const RawOption
   options.minLength = reader.whole("--min-length", raw.minLength, 0, mostTokens);
   options.maxLength = reader.whole("--max-length", raw.maxLength, 1, mostTokens);
   options.noRepeatNgram = reader.whole("--no-repeat-ngram", raw.noRepeatNgram, 0, mostTokens);
-  options.repetitionPenalty =
-      reader.number("--repetition-penalty", raw.repetitionPenalty, "a number above 0", positive);
+  options.repetitionPenalty = reader.number(
+      "--repetition-penalty", raw.repetitionPenalty,
+      fmt::format("a number from {} to {}", leastRepetitionPenalty, largestRepetitionPenalty),
+      [](float value) {
+        return value >= leastRepetitionPenalty && value <= largestRepetitionPenalty;
+      });
   if (raw.earlyStopping) {
     options.earlyStopping = EarlyStopping::Yes;
   }
@@ -198,6 +204,21 @@ static std::optional<UsageError> readShared(const CLI::App &app, const RawOption
   return options.threads == 0 ? badThreads(app, raw.threads) : reader.error;
 }
 
+/// Standard input is one file.
+static std::optional<UsageError> onceFromInput(const CLI::App &app, const RawOptions &raw) {
+  const std::pair<const char *, const std::string &> files[] = {
+      {"--input", raw.input}, {"--prefix", raw.prefix}, {"--shortlist", raw.shortlist}};
+  const char *first = nullptr;
+  for (const auto &[name, path] : files) {
+    if (path == "-" && first != nullptr) {
+      return usage(
+          app, fmt::format("{} and {} are both standard input, expected one of them", first, name));
+    }
+    first = path == "-" ? name : first;
+  }
+  return std::nullopt;
+}
+
 CommandLine readGenerate(const CLI::App &app, const RawOptions &raw) {
   if (const auto error = missing(app, {"OUT.so", "--input"})) {
     return *error;
@@ -209,6 +230,9 @@ CommandLine readGenerate(const CLI::App &app, const RawOptions &raw) {
   options.prefix = raw.prefix;
   options.shortlist = raw.shortlist;
   if (const auto error = readShared(app, raw, options)) {
+    return *error;
+  }
+  if (const auto error = onceFromInput(app, raw)) {
     return *error;
   }
   if (const auto error = readSearch(app, raw, options.generation)) {

@@ -54,6 +54,7 @@ private:
   Status takeLines();
   Result<std::optional<GenerationRequest>> requestOf(std::string_view line);
   Result<std::string_view> lineBeside(LineReader &reader) const;
+  Status expectEnd(std::optional<LineReader> &reader) const;
   Status accept(const GenerationResult &result);
   Status writeAnswers();
 
@@ -81,6 +82,20 @@ Result<std::string_view> GenerateRun::lineBeside(LineReader &reader) const {
                                                      reader.name(), sources.where()));
   }
   return *line;
+}
+
+/// After the last source: neither does a second file have more lines.
+Status GenerateRun::expectEnd(std::optional<LineReader> &reader) const {
+  if (!reader) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const std::optional<std::string_view> line, reader->next());
+  if (line) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: a line without a source, expected as "
+                                                     "many lines as {} has",
+                                                     reader->where(), sources.name()));
+  }
+  return {};
 }
 
 /// What is asked of a line; nothing for an empty one.
@@ -132,6 +147,8 @@ Status GenerateRun::takeLines() {
     HEDDLE_ASSIGN(const std::optional<std::string_view> line, sources.next());
     if (!line) {
       ended = true;
+      HEDDLE_TRY(expectEnd(prefixes));
+      HEDDLE_TRY(expectEnd(shortlists));
       break;
     }
     bytes += line->size();
@@ -228,8 +245,13 @@ Status execute(const GenerateOptions &options) {
                                                 << 20};
   HEDDLE_ASSIGN(Generator generator,
                 Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
-  // Options that do not go with this model are said before anything is read.
-  HEDDLE_TRY(generator.check({.source = {0}, .options = options.generation}));
+  // Options that do not go with this model are said before anything is read. How long a text may
+  // become can depend on its source.
+  GenerationRequest any{.source = {0}, .options = options.generation};
+  if (!any.options.maxLength) {
+    any.options.minLength.reset();
+  }
+  HEDDLE_TRY(generator.check(any));
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
   GenerateRun run(options, std::move(generator), std::move(sources), std::move(output), total);
   for (size_t i = 0; i < 2; ++i) {

@@ -52,11 +52,15 @@ Result<std::string> generationRecord(const GenerateOptions &options, const Gener
   if (options.jsonLines) {
     return lineOf({{"source", source}, {"hypotheses", std::move(list)}});
   }
+  // Every source has as many lines, so that they can be counted.
+  const auto wanted = static_cast<size_t>(options.generation.nbest);
+  lines.append(wanted - std::min(wanted, result.hypotheses.size()), '\n');
   return lines;
 }
 
 std::string emptyRecord(const GenerateOptions &options, std::string_view source) {
-  return options.jsonLines ? lineOf({{"source", source}, {"hypotheses", Json::array()}}) : "\n";
+  return options.jsonLines ? lineOf({{"source", source}, {"hypotheses", Json::array()}})
+                           : std::string(static_cast<size_t>(options.generation.nbest), '\n');
 }
 
 std::string scoreRecord(const ScoreOptions &options, std::string_view source,

@@ -149,7 +149,9 @@ static Json describeGeneration(const manifest::Generation *generation) {
           {"length_penalty", generation->length_penalty()},
           {"early_stopping", generation->early_stopping()},
           {"no_repeat_ngram", generation->no_repeat_ngram()},
-          {"repetition_penalty", generation->repetition_penalty()}};
+          {"repetition_penalty", generation->repetition_penalty()},
+          {"min_length", generation->min_length()},
+          {"never_stop_early", generation->never_stop_early()}};
 }
 
 static Json describeModel(const Model &model, const manifest::Manifest &manifest) {

@@ -73,8 +73,10 @@ Status execute(const RunOptions &options) {
     // Not in silence: it may be a misspelt mask.
     const EntryInfo &first =
         decodes ? *model.findEntry("decode") : **chooseEntry(model, options.entry);
-    fmt::print(stderr, "heddle: note: tensor {} is no input of entry {}\"{}\": ignored\n",
-               quote(name), decodes ? "\"encode\" or " : "", first.name);
+    const std::string note =
+        fmt::format("heddle: note: tensor {} is no input of entry {}\"{}\": ignored\n", quote(name),
+                    decodes ? "\"encode\" or " : "", first.name);
+    std::fputs(note.c_str(), stderr);
   }
   std::vector<SafetensorsTensor> tensors;
   for (const RunOutput &output : result.outputs) {

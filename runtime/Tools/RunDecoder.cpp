@@ -3,7 +3,6 @@
 /// Teacher forcing of a file's tensors.
 #include "runtime/Tools/RunDecoder.h"
 
-#include "runtime/Artifact/Artifact.h"
 #include "runtime/Artifact/GenerationCheck.h"
 #include "runtime/Base/Utf8.h"
 #include "runtime/Session/PagedDecoder.h"
@@ -14,9 +13,6 @@
 #include <fmt/format.h>
 
 namespace heddle::tools {
-
-/// The input of models in the project's own format, whose files have no masks.
-static constexpr std::string_view ownSource = "source";
 
 namespace {
 /// Writes the logits of all rows down, in the order of the rows.
@@ -43,17 +39,6 @@ private:
 } // namespace
 
 bool isDecoderModel(const Model &model) { return PagedDecoder::supports(model); }
-
-/// The token that pads sources in files; -1: none.
-static Result<int32_t> padOf(const Model &model, const PortInfo &source) {
-  if (source.name != ownSource) {
-    return -1;
-  }
-  HEDDLE_ASSIGN(const std::shared_ptr<const Artifact> artifact,
-                Artifact::load(model.path(), {.isa = {}, .describeOnly = true}));
-  const manifest::Generation *const generation = artifact->manifest().generation();
-  return generation == nullptr ? -1 : generation->pad();
-}
 
 /// The inputs of "decode": what says where the source has tokens is not about them.
 static Result<RunInputs> readTargets(const EntryInfo &entry, const PortInfo &shaping,
@@ -135,8 +120,9 @@ Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
   const EntryInfo &decode = *model.findEntry(decodeEntry);
   HEDDLE_ASSIGN(const PortInfo *const source, chooseInput(model, encode));
   HEDDLE_ASSIGN(const PortInfo *const target, chooseInput(model, decode));
-  HEDDLE_ASSIGN(const int32_t pad, padOf(model, *source));
-  HEDDLE_ASSIGN(const RunInputs sources, readRunInputs(encode, *source, tensors, where, pad));
+  HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
+  HEDDLE_ASSIGN(const RunInputs sources,
+                readRunInputs(encode, *source, tensors, where, decoder->pad()));
   HEDDLE_ASSIGN(const RunInputs targets, readTargets(decode, *target, tensors, where));
   if (sources.batch.sequences() != targets.batch.sequences()) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -145,7 +131,6 @@ Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
                                     where, quote(source->name), sources.batch.sequences(),
                                     quote(target->name), targets.batch.sequences()));
   }
-  HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
   RunOutputs result;
   result.ignored = ignoredByBoth(sources, targets);
   std::vector<SourceId> ids;

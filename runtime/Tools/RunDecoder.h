@@ -32,8 +32,8 @@ struct RunOutputs {
 bool isDecoderModel(const Model &model);
 
 /// Sources are [B,S], or [S] for one; targets [B,T] or [T]. The source's padding is said by
-/// "attention_mask", or by the model's pad id in the project's own format; every column of the
-/// target is computed. The outputs are those of both entries, but for the attention weights.
+/// "attention_mask", or without one by the model's pad id; every column of the target is computed.
+/// The outputs are those of both entries, but for the attention weights.
 Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
                               std::span<const SafetensorsTensor> tensors, std::string_view where);
 

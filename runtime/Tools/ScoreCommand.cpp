@@ -56,7 +56,9 @@ static Result<bool> readPair(const ScoreOptions &options, const Generator &gener
   Result<std::vector<int32_t>> to =
       options.tokens ? parseTokenLine(*target) : generator.encodeTarget(*target);
   HEDDLE_TRY_WITH(to.status(), pairs.targets.where());
-  block.requests.push_back({std::move(*from), std::move(*to)});
+  const ScoringRequest &request =
+      block.requests.emplace_back(ScoringRequest{std::move(*from), std::move(*to)});
+  HEDDLE_TRY_WITH(generator.check(request), pairs.sources.where());
   return true;
 }
 

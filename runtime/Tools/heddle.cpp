@@ -18,9 +18,12 @@
 using namespace heddle;
 using namespace heddle::tools;
 
+/// Where standard error is closed as well, the exit code has to do.
+static void report(const std::string &lines) { std::fputs(lines.c_str(), stderr); }
+
 static int reportUsage(const UsageError &error) {
   const std::string command = error.command.empty() ? "heddle" : "heddle " + error.command;
-  fmt::print(stderr, "heddle: {}\nheddle: try '{} --help'\n", error.message, command);
+  report(fmt::format("heddle: {}\nheddle: try '{} --help'\n", error.message, command));
   return 2;
 }
 
@@ -40,7 +43,7 @@ static int run(std::span<const char *const> arguments) {
           using heddle::tools::execute;
           const Status status = execute(options);
           if (!status.ok()) {
-            fmt::print(stderr, "heddle: {}\n", status.message());
+            report(fmt::format("heddle: {}\n", status.message()));
           }
           return !status.ok() ? 1 : interrupted() ? 130 : 0;
         }
@@ -57,7 +60,7 @@ int main(int argc, char **argv) {
   } catch (const std::bad_alloc &) {
     std::fputs("heddle: out of memory\n", stderr);
   } catch (const std::exception &error) {
-    fmt::print(stderr, "heddle: internal error: {}\n", error.what());
+    report(fmt::format("heddle: internal error: {}\n", error.what()));
   }
   return 1;
 }

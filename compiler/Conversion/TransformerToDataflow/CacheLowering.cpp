@@ -5,6 +5,8 @@
 /// mathematics know how to read one.
 #include "compiler/Conversion/TransformerToDataflow/EntryLowering.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace heddle::dataflow;
 
@@ -13,26 +15,13 @@ namespace {
 
 constexpr llvm::StringLiteral transformerName = "transformer.name";
 
-/// The argument of the entry that a cache was before anything was appended.
-BlockArgument cacheArgument(Value cache) {
-  while (auto append = cache.getDefiningOp<transformer::AppendOp>()) {
-    cache = append.getCache();
-  }
-  return dyn_cast<BlockArgument>(cache);
-}
-
 /// Notes that an attention reads `value` as keys or as values, if it is that of a cache.
 LogicalResult noteLayout(transformer::AttentionOp op, Value value, CacheLayout layout,
                          CacheLayouts &layouts) {
-  auto cached = value.getDefiningOp<transformer::CachedOp>();
-  BlockArgument argument = cached ? cacheArgument(cached.getCache()) : BlockArgument();
-  if (!argument) {
-    return success();
-  }
-  auto entry = op->getParentOfType<func::FuncOp>();
-  auto name = entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName);
+  transformer::CachedOp cached = transformer::cachedSource(value);
+  StringAttr name = cached ? transformer::cacheName(cached.getCache()) : StringAttr();
   if (!name) {
-    return success(); // reported where the arguments are lowered
+    return success(); // of no cache, or reported where the arguments are lowered
   }
   auto [found, isNew] = layouts.try_emplace(name, layout);
   if (!isNew && found->second != layout) {
@@ -41,6 +30,19 @@ LogicalResult noteLayout(transformer::AttentionOp op, Value value, CacheLayout l
            << stringifyCacheLayout(found->second);
   }
   return success();
+}
+
+/// The segments of the rows of an operation, or of its queries; null if it names none.
+Value rowSegments(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<transformer::AppendOp, transformer::EmbedOp, transformer::HistoryOp,
+            transformer::PoolOp, transformer::PositionsOp>([](auto op) { return op.getRows(); })
+      .Case<transformer::AttentionOp, transformer::MaskOp, transformer::RelativeBiasOp>(
+          [](auto op) { return op.getQueries(); })
+      .Case([](transformer::ContractOp op) {
+        return op.getSegments().empty() ? Value() : op.getSegments().front();
+      })
+      .Default([](Operation *) { return Value(); });
 }
 
 /// Whether the last segments of an operation are those of keys.
@@ -111,9 +113,15 @@ LogicalResult EntryLowering::lower(transformer::AppendOp op) {
 }
 
 LogicalResult EntryLowering::lower(transformer::CachedOp op) {
-  if (canonicalSegments(op.getRows()) == rows) {
-    return op.emitOpError("reads a cache in the segments of the entry's rows, expected a history "
-                          "or a memory");
+  bool isAppended = static_cast<bool>(op.getCache().getDefiningOp());
+  bool isHistory = static_cast<bool>(op.getRows().getDefiningOp());
+  if (isAppended && !isHistory) {
+    return op.emitOpError("reads a cache that the entry appends to in segments given to the entry, "
+                          "expected the history of the entry's rows");
+  }
+  if (!isAppended && (isHistory || op.getRows() == rows)) {
+    return op.emitOpError("reads a cache that the entry does not append to in segments of the "
+                          "entry's rows, expected those of a memory");
   }
   return define(op, bufferOf(op.getCache()));
 }
@@ -146,11 +154,29 @@ LogicalResult EntryLowering::checkCacheUse(Operation *op) {
   return success();
 }
 
+LogicalResult EntryLowering::checkRows(Operation *op) {
+  Value segments = rowSegments(op);
+  if (segments && segments != rows) {
+    return op->emitOpError("names other segments for its rows, expected those of the entry's rows");
+  }
+  return success();
+}
+
+LogicalResult EntryLowering::checkVisibility(Operation *op, transformer::Visibility visibility,
+                                             Value keys) {
+  // Segments that no operation gives are the rows or a memory.
+  if (visibility == transformer::Visibility::Causal && keys != rows && !keys.getDefiningOp()) {
+    return op->emitOpError("is causal over a memory, expected keys of the entry's rows or of their "
+                           "history");
+  }
+  return success();
+}
+
 // --- Which keys ------------------------------------------------------------------------------
 
 void EntryLowering::findSegmentCaches() {
   for (auto op : entry.getOps<transformer::CachedOp>()) {
-    if (BlockArgument argument = cacheArgument(op.getCache())) {
+    if (BlockArgument argument = transformer::cacheArgument(op.getCache())) {
       segmentCaches.try_emplace(canonicalSegments(op.getRows()), bufferOf(argument));
     }
   }

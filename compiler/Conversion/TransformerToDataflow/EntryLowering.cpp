@@ -130,7 +130,7 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
       return failure();
     }
   }
-  if (failed(checkCacheUse(op)) || failed(noteKeys(op))) {
+  if (failed(checkRows(op)) || failed(checkCacheUse(op)) || failed(noteKeys(op))) {
     return failure();
   }
   return TypeSwitch<Operation *, LogicalResult>(op)
@@ -148,8 +148,10 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
       })
       .Case([&](func::ReturnOp op) { return lowerReturn(op); })
       // What they say is read where they are used.
-      .Case<transformer::HistoryOp, transformer::MaskOp, transformer::PositionsOp>(
-          [](Operation *) { return success(); })
+      .Case([&](transformer::MaskOp mask) {
+        return checkVisibility(mask, mask.getVisibility(), mask.getKeys());
+      })
+      .Case<transformer::HistoryOp, transformer::PositionsOp>([](Operation *) { return success(); })
       .Default([](Operation *other) {
         return other->emitOpError("has no kernel at the dataflow level");
       });
@@ -164,6 +166,11 @@ LogicalResult EntryLowering::lowerReturn(func::ReturnOp op) {
     }
     Value buffer = bufferOf(operand);
     if (isa<transformer::CacheType>(operand.getType())) {
+      if (!operand.getDefiningOp<transformer::AppendOp>() ||
+          transformer::cacheName(operand) != entry.getResultAttr(index, transformerName)) {
+        return op.emitOpError("returns another cache as result ")
+               << index << ", expected the argument of its name, appended to";
+      }
       results.push_back(buffer);
       continue;
     }

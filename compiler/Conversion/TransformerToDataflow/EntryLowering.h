@@ -80,6 +80,12 @@ private:
   mlir::LogicalResult reshapeCache(mlir::Operation *op, llvm::ArrayRef<int64_t> shape);
   /// Fails if the operation reads a cache as if it were rows of the batch.
   mlir::LogicalResult checkCacheUse(mlir::Operation *op);
+  /// Fails if the rows or the queries of the operation are those of other segments than the
+  /// entry's.
+  mlir::LogicalResult checkRows(mlir::Operation *op);
+  /// Fails if the operation hides later keys from rows that are none of the keys' positions.
+  mlir::LogicalResult checkVisibility(mlir::Operation *op, transformer::Visibility visibility,
+                                      mlir::Value keys);
   /// Notes for each of the segments of keys a cache that has as many positions.
   void findSegmentCaches();
   /// The cache argument that has the keys of segments; null for the entry's own rows, the segments

@@ -74,7 +74,7 @@ transformer::MaskOp maskOf(Operation *user, Value value) {
 
 LogicalResult EntryLowering::lower(transformer::AttentionOp op) {
   FailureOr<Value> keys = keysOf(op);
-  if (failed(keys)) {
+  if (failed(keys) || failed(checkVisibility(op, op.getVisibility(), op.getKeys()))) {
     return failure();
   }
   for (Value input : {op.getKey(), op.getValue()}) {
@@ -120,6 +120,13 @@ LogicalResult EntryLowering::lower(transformer::ContractOp op) {
     return failure();
   }
   SmallVector<StringRef> operandAxes = {lhsAxes, rhsAxes};
+  for (auto [axes, operand] : llvm::zip_equal(operandAxes, operands)) {
+    bool areKeys = axes.starts_with("k") && inputAxes.contains('t');
+    if (isa<CacheType>(operand.getType()) && !areKeys) {
+      return op.emitOpError("reads a cache by '")
+             << op.getAxes() << "', expected its rows to be keys 'k' of rows 't'";
+    }
+  }
   for (auto [axes, operand] : llvm::zip_equal(operandAxes, operands)) {
     size_t key = axes.find('k');
     if (*keys && key != StringRef::npos && shapeOf(operand)[key] != BufferType::kLongest) {

@@ -4,6 +4,7 @@
 #include "runtime/Device/Cpu/ThreadPool.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <signal.h>
 #include <system_error>
 
@@ -12,6 +13,10 @@ namespace heddle {
 /// Looks before a waiter sleeps. A pause is 10 to 50 ns, so this is some 20 to 100 microseconds:
 /// more than dispatches differ by, less than a scheduler's slice.
 static constexpr int spins = 2000;
+/// Looks before it lets other threads of the system go first between looks: where there are more of
+/// them than processors, the one that is waited for may be among them.
+static constexpr int ownSpins = 256;
+static constexpr int spinsBetweenYields = 64;
 
 static void pause() {
 #ifdef __x86_64__
@@ -34,6 +39,9 @@ void ThreadPool::barrier() {
   for (int i = 0; i < spins; ++i) {
     if (generation.load(std::memory_order_acquire) != now) {
       return;
+    }
+    if (i >= ownSpins && i % spinsBetweenYields == 0) {
+      ::sched_yield();
     }
     pause();
   }

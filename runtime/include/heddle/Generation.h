@@ -59,13 +59,14 @@ struct GenerationOptions {
   std::optional<int32_t> beam = std::nullopt;
   /// Hypotheses in the result, at most `beam`; of samples and alternatives any number.
   int32_t nbest = 1;
-  /// Exponent of the length that scores are divided by.
+  /// Exponent of the length that scores are divided by; from -1e4 to 1e4.
   std::optional<float> lengthPenalty = std::nullopt;
   /// Factor of the sum over source positions of log(min(attention received, 1)).
   float coveragePenalty = 0;
   /// Groups of so many tokens do not come twice; 0: they may.
   std::optional<int32_t> noRepeatNgram = std::nullopt;
-  /// Divides positive and multiplies negative scores of tokens that are there already.
+  /// Divides positive and multiplies negative scores of tokens that are there already; from 1e-6
+  /// to 1e6.
   std::optional<float> repetitionPenalty = std::nullopt;
   /// Tokens generated before the end may come, and tokens generated at most, the end included.
   std::optional<int32_t> minLength = std::nullopt;
@@ -166,6 +167,9 @@ public:
   /// Requests that wait, and requests in the running batch.
   int64_t waiting() const;
   int64_t running() const;
+
+  /// What score() would say of a request, without running it.
+  Status check(const ScoringRequest &request) const;
 
   /// The log-probability of every token of each target, its end included.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);

@@ -38,15 +38,6 @@ func.func @pooled(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transfor
 // -----
 
 !cache = !transformer.cache<8>
-func.func @own_rows(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !cache {transformer.name = "c"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.cached' op reads a cache in the segments of the entry's rows, expected a history or a memory}}
-  %k = transformer.cached %c in(%rows) : !cache -> tensor<?x8xf32>
-  return %x : tensor<?x8xf32>
-}
-
-// -----
-
-!cache = !transformer.cache<8>
 func.func @rows(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}, %c: !cache {transformer.name = "c"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
   %k = transformer.cached %c in(%m) : !cache -> tensor<?x8xf32>
   // expected-error@+1 {{'transformer.add' op reads a cache as rows, expected only attention and its mathematics to read one}}
@@ -96,4 +87,43 @@ func.func @key_rows(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transf
   // expected-error@+1 {{'transformer.contract' op has keys that are rows, expected those of a cache}}
   %y = transformer.contract "thd,khd->thk" %q, %q in(%rows, %m) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
   return %y : tensor<?x2x?xf32>
+}
+
+// -----
+
+!cache = !transformer.cache<8>
+func.func @rows_of_a_cache(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}, %c: !cache {transformer.name = "c"}) -> (tensor<?x2x4xf32> {transformer.name = "y"}) {
+  %k = transformer.cached %c in(%m) : !cache -> tensor<?x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x8xf32> -> tensor<?x2x4xf32>
+  // expected-error@+1 {{'transformer.contract' op reads a cache by 'thd,thd->thd', expected its rows to be keys 'k' of rows 't'}}
+  %s = transformer.contract "thd,thd->thd" %kh, %kh : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
+  return %s : tensor<?x2x4xf32>
+}
+
+// -----
+
+!cache = !transformer.cache<8>
+func.func @keys_of_no_row(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}, %c: !cache {transformer.name = "c"}) -> (tensor<2x4xf32> {transformer.name = "y"}) {
+  %k = transformer.cached %c in(%m) : !cache -> tensor<?x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x8xf32> -> tensor<?x2x4xf32>
+  // expected-error@+1 {{'transformer.contract' op reads a cache by 'khd,khd->hd', expected its rows to be keys 'k' of rows 't'}}
+  %s = transformer.contract "khd,khd->hd" %kh, %kh in(%rows, %m) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<2x4xf32>
+  return %s : tensor<2x4xf32>
+}
+
+// -----
+
+!cache = !transformer.cache<8>
+func.func @not_appended(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !cache {transformer.name = "c"}) -> (!cache {transformer.name = "c"}) {
+  // expected-error@+1 {{'func.return' op returns another cache as result 0, expected the argument of its name, appended to}}
+  return %c : !cache
+}
+
+// -----
+
+!cache = !transformer.cache<8>
+func.func @other_name(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !cache {transformer.name = "c"}) -> (!cache {transformer.name = "other"}) {
+  %c1 = transformer.append %c, %x in(%rows) : !cache
+  // expected-error@+1 {{'func.return' op returns another cache as result 0, expected the argument of its name, appended to}}
+  return %c1 : !cache
 }

@@ -98,3 +98,16 @@ func.func @unfused(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !trans
 // The bias is lowered where it is added, after the append.
 // CHECK: dataflow.dispatch @relative_bias(
 // CHECK-NEXT: dataflow.dispatch @add(
+
+// A cache is keys also where the attention reads it through views.
+func.func @viewed(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transformer.segments, %memory: !transformer.segments {transformer.name = "memory"}, %k: !transformer.cache<512> {transformer.name = "viewed.key"}, %v: !transformer.cache<512> {transformer.name = "viewed.value"}) -> (tensor<?x512xf32> {transformer.name = "y"}) {
+  %mk = transformer.cached %k in(%memory) : !transformer.cache<512> -> tensor<?x512xf32>
+  %mv = transformer.cached %v in(%memory) : !transformer.cache<512> -> tensor<?x512xf32>
+  %heads = transformer.split_heads %mk : tensor<?x512xf32> -> tensor<?x8x64xf32>
+  %keys = transformer.merge_heads %heads : tensor<?x8x64xf32> -> tensor<?x512xf32>
+  %y = transformer.attention %x, %keys, %mv in(%rows, %memory) {heads = 8 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x512xf32>, tensor<?x512xf32>, tensor<?x512xf32> -> tensor<?x512xf32>
+  return %y : tensor<?x512xf32>
+}
+
+// CHECK-LABEL: dataflow.graph @viewed(
+// CHECK-SAME: !dataflow.cache<[512], keys> {dataflow.name = "viewed.key"}

@@ -18,9 +18,9 @@ constexpr llvm::StringLiteral program = R"mlir(
 !keys = !dataflow.cache<[64], keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 4, longest], f32>
-module attributes {transformer.generation = {start = array<i32: 1, 2>, end = array<i32: 3>, pad = 0 : i32, forced_first = -1 : i32, forced_last = 3 : i32, suppressed = array<i32: 0>, rules = "transformers", max_length = 20 : i32, num_beams = 4 : i32, length_penalty = 5.000000e-01 : f32, early_stopping = true, no_repeat_ngram = 3 : i32, repetition_penalty = 1.500000e+00 : f32}} {
-  transformer.parameter @table : tensor<30x64xf32> from "table"
-  dataflow.kernel @gather : (!ids, !dataflow.buffer<[30, 64], f32>) -> !rows computes #dataflow.gather<width = 64, lookups = 1> {
+module attributes {transformer.generation = {start = array<i32: 1, 2>, end = array<i32: 3>, pad = 0 : i32, forced_first = -1 : i32, forced_last = 3 : i32, suppressed = array<i32: 0>, rules = "transformers", max_length = 20 : i32, num_beams = 4 : i32, length_penalty = 5.000000e-01 : f32, early_stopping = true, no_repeat_ngram = 3 : i32, repetition_penalty = 1.500000e+00 : f32, min_length = 2 : i32, never_stop_early = false}} {
+  transformer.parameter @table : tensor<64x64xf32> from "table"
+  dataflow.kernel @gather : (!ids, !dataflow.buffer<[64, 64], f32>) -> !rows computes #dataflow.gather<width = 64, lookups = 1> {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
@@ -33,9 +33,9 @@ module attributes {transformer.generation = {start = array<i32: 1, 2>, end = arr
     %0 = arith.mulf %q, %k : f32
     dataflow.yield %0
   }
-  dataflow.graph @decode(%key: !keys {dataflow.name = "key"}, %ids: !ids {dataflow.name = "target", dataflow.limit = 30 : i64}) -> (!keys {dataflow.name = "key"}, !scores {dataflow.name = "attention"}, !rows {dataflow.name = "logits"}) attributes {arena = #dataflow.size<>} {
-    %table = dataflow.parameter @table : !dataflow.buffer<[30, 64], f32>
-    %x = dataflow.dispatch @gather(%ids, %table) : (!ids, !dataflow.buffer<[30, 64], f32>) -> !rows
+  dataflow.graph @decode(%key: !keys {dataflow.name = "key"}, %ids: !ids {dataflow.name = "target", dataflow.limit = 64 : i64}) -> (!keys {dataflow.name = "key"}, !scores {dataflow.name = "attention"}, !rows {dataflow.name = "logits"}) attributes {arena = #dataflow.size<>} {
+    %table = dataflow.parameter @table : !dataflow.buffer<[64, 64], f32>
+    %x = dataflow.dispatch @gather(%ids, %table) : (!ids, !dataflow.buffer<[64, 64], f32>) -> !rows
     %k = dataflow.dispatch @append(%key, %x) : (!keys, !rows) -> !keys
     %heads = dataflow.reshape %k : !keys -> !dataflow.cache<[4, 16], keys>
     %q = dataflow.reshape %x : !rows -> !dataflow.buffer<[tokens, 4, 16], f32>
@@ -53,8 +53,8 @@ ManifestInputs someInputs() {
   };
   inputs.finishName = [](llvm::StringRef kernel) { return (kernel + ".finish").str(); };
   inputs.scratch = [](dataflow::KernelOp) { return ScratchSize{}; };
-  inputs.parameters["table"] = {0, 7680, 1};
-  inputs.weightsSize = 7680;
+  inputs.parameters["table"] = {0, 16384, 1};
+  inputs.weightsSize = 16384;
   return inputs;
 }
 
@@ -152,6 +152,8 @@ TEST_F(DecoderManifestTest, SaysHowItGenerates) {
   EXPECT_TRUE(generation->early_stopping());
   EXPECT_EQ(generation->no_repeat_ngram(), 3);
   EXPECT_EQ(generation->repetition_penalty(), 1.5f);
+  EXPECT_EQ(generation->min_length(), 2);
+  EXPECT_FALSE(generation->never_stop_early());
 }
 
 TEST_F(DecoderManifestTest, HasATokenizerOfTheTarget) {
@@ -199,7 +201,7 @@ TEST_F(DecoderManifestTest, RefusesSettingsThatTheRuntimeRefuses) {
   } cases[] = {
       {"start = array<i32: 1, 2>", "start = array<i32>",
        "0 start tokens and 1 end tokens, expected at least one of each"},
-      {"start = array<i32: 1, 2>", "start = array<i32: 30>", "start token 30, expected 0 to 29"},
+      {"start = array<i32: 1, 2>", "start = array<i32: 64>", "start token 64, expected 0 to 63"},
       {"end = array<i32: 3>", "end = array<i32: 64>", "end token 64, expected 0 to 63"},
       {"suppressed = array<i32: 0>", "suppressed = array<i32: -1>",
        "suppressed token -1, expected 0 to 63"},
@@ -209,11 +211,15 @@ TEST_F(DecoderManifestTest, RefusesSettingsThatTheRuntimeRefuses) {
       {"\"transformers\"", "\"mine\"",
        "rules \"mine\", expected paper, transformers or ctranslate2"},
       {"num_beams = 4", "num_beams = 0",
-       "max_length 20, no_repeat_ngram 3 and num_beams 0, expected at least 0, 0 and 1 to 65536"},
+       "max_length 20, min_length 2, no_repeat_ngram 3 and beams 0, expected at least 0, 0, 0 and "
+       "1 "
+       "to 1024"},
+      {"dataflow.limit = 64", "dataflow.limit = 30",
+       "64 tokens are generated and 30 of them can be read again, expected all"},
       {"1.500000e+00 : f32", "0.000000e+00 : f32",
-       "length_penalty 0.5 and repetition_penalty 0, expected a number and one above 0"},
-      {"\"logits\"", "\"scores\"",
-       "it generates, but has no entry 'decode' with an input and the output 'logits' of rows"},
+       "length_penalty 0.5 and repetition_penalty 0, expected -10000 to 10000 and 1e-06 to "
+       "1000000"},
+      {"\"logits\"", "\"scores\"", "no entry \"decode\" with an input and an output \"logits\""},
   };
   for (const auto &item : cases) {
     EXPECT_EQ(errorOf(item.from, item.to),
@@ -241,7 +247,7 @@ TEST_F(DecoderManifestTest, RefusesCachesThatTheRuntimeRefuses) {
       dataflow.graph @again(%key: !dataflow.cache<[9], rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       })mlir",
-       "cache \"key\" has widths 8 and 9 or different layouts"},
+       "cache \"key\" has width 9 and layout 1 in entry \"again\", and 8 and 1 before it"},
   };
   for (const auto &item : cases) {
     EXPECT_EQ(build(item.graph, someInputs()), nullptr);

@@ -54,7 +54,7 @@ dataflow.kernel @kernel_c2_result : (!rows) -> !dataflow.cache<[64], rows> compu
 
 !cache = !dataflow.cache<[64], keys>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 64] and element type 'f32', got '!dataflow.buffer<[tokens, 32], f32>'}}
-dataflow.kernel @append_c5 : (!cache, !dataflow.buffer<[tokens, 32], f32>) -> !cache computes #dataflow.append {
+dataflow.kernel @append_rows : (!cache, !dataflow.buffer<[tokens, 32], f32>) -> !cache computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -64,7 +64,7 @@ dataflow.kernel @append_c5 : (!cache, !dataflow.buffer<[tokens, 32], f32>) -> !c
 !cache = !dataflow.cache<[64], keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects no element-wise operands of append, got 1}}
-dataflow.kernel @append_c4 : (!cache, !rows, !rows) -> !cache computes #dataflow.append {
+dataflow.kernel @append_elementwise : (!cache, !rows, !rows) -> !cache computes #dataflow.append {
 ^bb0(%x: f32, %y: f32):
   dataflow.yield %x
 }
@@ -74,7 +74,7 @@ dataflow.kernel @append_c4 : (!cache, !rows, !rows) -> !cache computes #dataflow
 !cache = !dataflow.cache<[64], keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.append, got another}}
-dataflow.kernel @append_c6 : (!cache, !rows) -> !cache computes #dataflow.append {
+dataflow.kernel @append_region : (!cache, !rows) -> !cache computes #dataflow.append {
 ^bb0(%x: f32):
   %y = arith.negf %x : f32
   dataflow.yield %y
@@ -247,5 +247,81 @@ dataflow.graph @dispatch_c5_result(%k: !keys {dataflow.name = "k"}, %x: !rows {d
   %0 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
   // expected-error@+1 {{'dataflow.dispatch' op expects to append to an argument of the graph, got a result}}
   %1 = dataflow.dispatch @append(%0, %x) : (!keys, !rows) -> !keys
+  dataflow.output
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+!values = !dataflow.cache<[64], rows>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @attention : (!rows, !keys, !values) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c6(%k: !keys {dataflow.name = "k"}, %v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!rows {dataflow.name = "y"}, !keys {dataflow.name = "k"}) {
+  %0 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  // expected-error@+1 {{'dataflow.dispatch' op expects caches that are all appended to in the graph or all only read, got operand #2, which is only read}}
+  %y = dataflow.dispatch @attention(%x, %0, %v) : (!rows, !keys, !values) -> !rows
+  dataflow.output %y, %0 : !rows, !keys
+}
+
+// -----
+
+!heads = !dataflow.cache<[2, 32], rows>
+!values = !dataflow.cache<[64], rows>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!split = !dataflow.buffer<[tokens, 2, 32], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+dataflow.kernel @append : (!values, !rows) -> !values computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @both : (!split, !heads, !heads) -> !scores computes #dataflow.nest<"thd,khd,khd->thk", sum> {
+^bb0(%x: f32, %y: f32, %z: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c6_nest(%k: !values {dataflow.name = "k"}, %v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!values {dataflow.name = "v"}) {
+  %0 = dataflow.dispatch @append(%v, %x) : (!values, !rows) -> !values
+  %xh = dataflow.reshape %x : !rows -> !split
+  %kh = dataflow.reshape %k : !values -> !heads
+  %vh = dataflow.reshape %0 : !values -> !heads
+  // expected-error@+1 {{'dataflow.dispatch' op expects caches that are all appended to in the graph or all only read, got operand #2, which is appended to}}
+  %y = dataflow.dispatch @both(%xh, %kh, %vh) : (!split, !heads, !heads) -> !scores
+  dataflow.output %0 : !values
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+!values = !dataflow.cache<[64], rows>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+dataflow.kernel @attention : (!rows, !keys, !values) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c7(%k: !keys {dataflow.name = "k"}, %v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!rows {dataflow.name = "y"}) {
+  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys after the row are hidden, got one that is only read}}
+  %y = dataflow.dispatch @attention(%x, %k, %v) : (!rows, !keys, !values) -> !rows
+  dataflow.output %y : !rows
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], keys>
+!bias = !dataflow.buffer<[tokens, longest], f32>
+dataflow.kernel @mask_bias : (!keys) -> !bias computes #dataflow.nest<"->tk", none, hidden = -1.0e+04 : f32, keys_from> {
+  %zero = arith.constant 0.0 : f32
+  dataflow.yield %zero
+}
+dataflow.graph @dispatch_c7_nest(%k: !keys {dataflow.name = "k"}) -> () {
+  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys after the row are hidden, got one that is only read}}
+  %y = dataflow.dispatch @mask_bias(%k) : (!keys) -> !bias
   dataflow.output
 }

@@ -40,3 +40,24 @@ func.func @cached_c1(%c: !transformer.cache<512>, %rows: !transformer.segments) 
   %0 = transformer.cached %c in(%rows) : !transformer.cache<512> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+func.func @append_c3(%c: !transformer.cache<512>, %k: tensor<?x512xf32>, %rows: !transformer.segments) -> !transformer.cache<512> {
+  // expected-note@+1 {{this has appended to it}}
+  %0 = transformer.append %c, %k in(%rows) : !transformer.cache<512>
+  // expected-error@+1 {{'transformer.append' op expects a cache that nothing was appended to}}
+  %1 = transformer.append %0, %k in(%rows) : !transformer.cache<512>
+  return %1 : !transformer.cache<512>
+}
+
+// -----
+
+func.func @cached_c2(%c: !transformer.cache<512>, %k: tensor<?x512xf32>, %rows: !transformer.segments) -> (tensor<?x512xf32>, !transformer.cache<512>) {
+  %seen = transformer.history %rows
+  // expected-error@+1 {{'transformer.cached' op expects a cache that nothing appends to}}
+  %0 = transformer.cached %c in(%seen) : !transformer.cache<512> -> tensor<?x512xf32>
+  // expected-note@+1 {{this appends to it: its result can be read}}
+  %1 = transformer.append %c, %k in(%rows) : !transformer.cache<512>
+  return %0, %1 : tensor<?x512xf32>, !transformer.cache<512>
+}

@@ -147,6 +147,15 @@ func.func @attention_c4(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> 
 
 // -----
 
+transformer.parameter @distances : tensor<12x2097155xf32> from "distances" // expected-note {{the parameter is defined here}}
+func.func @attention_far(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects table '@distances' of distances up to 2^20, got 1048577}}
+  %a = transformer.attention %q, %q, %q in(%rows, %rows) {bias = @distances, heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %a : tensor<?x384xf32>
+}
+
+// -----
+
 transformer.parameter @word : tensor<100x384xf32> from "word"
 func.func @embed_c6(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
   // expected-error@+1 {{'transformer.embed' op expects no scales or one for each of the 1 ids, got 2}}

@@ -146,6 +146,15 @@ func.func @relative_bias_c1(%rows: !transformer.segments) -> tensor<?x12x?xf32> 
 
 // -----
 
+transformer.parameter @far : tensor<12x2097155xf32> from "far" // expected-note {{the parameter is defined here}}
+func.func @relative_bias_far(%rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.relative_bias' op expects table '@far' of distances up to 2^20, got 1048577}}
+  %0 = transformer.relative_bias @far in(%rows, %rows) : tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
 func.func @relative_bias_no_table(%rows: !transformer.segments) -> tensor<?x12x?xf32> {
   // expected-error@+1 {{'transformer.relative_bias' op expects table '@none' to be a parameter, got no such symbol}}
   %0 = transformer.relative_bias @none in(%rows, %rows) : tensor<?x12x?xf32>

@@ -87,7 +87,7 @@ TEST(FolderTest, GenerationFilesAreReadAndHashed) {
   folder.files().write("generation_config.json", "{\"num_beams\": 0}");
   EXPECT_EQ(importStatus(folder.path()).message(),
             folder / "generation_config.json" +
-                ": \"num_beams\" is 0, expected an integer from 1 to 16777216");
+                ": \"num_beams\" is 0, expected an integer from 1 to 1024");
 }
 
 TEST(FolderTest, PrefixesAndHeadsOfTasksAreUnderstood) {

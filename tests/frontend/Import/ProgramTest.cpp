@@ -205,6 +205,19 @@ TEST_F(ProgramTest, CachesAreResultsWhenAppendedTo) {
                               "'!transformer.cache<2>'");
 }
 
+TEST_F(ProgramTest, WhatIsAppendedIsReturned) {
+  folder.write("m.mlir",
+               "module {\n  transformer.parameter @w : tensor<9x2xf32> from \"w\"\n"
+               "  func.func @f(%i: tensor<?xi32> {transformer.name = \"i\"}, %rows: "
+               "!transformer.segments, %c: !transformer.cache<2> {transformer.name = \"c\"}) -> "
+               "(tensor<?x2xf32> {transformer.name = \"y\"}) {\n"
+               "    %x = transformer.gather @w[%i] : tensor<?x2xf32>\n"
+               "    %c1 = transformer.append %c, %x in(%rows) : !transformer.cache<2>\n"
+               "    return %x : tensor<?x2xf32>\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":5:11: 'transformer.append' op appends to a cache that its entry "
+                              "does not return, expected it among the results");
+}
+
 TEST_F(ProgramTest, LaterPhasesMayHaveLostParameters) {
   edit("transformer.parameter @dense : tensor<2x4xf32> from \"w.dense\"",
        "transformer.parameter @dense : tensor<2x4xf32> = zeros()");

@@ -136,14 +136,24 @@ static const Case generationCases[] = {
     {"rules", [](auto &m) { m.generation->rules = "mine"; },
      "rules \"mine\", expected paper, transformers or ctranslate2"},
     {"maxLength", [](auto &m) { m.generation->maxLength = -1; },
-     "max_length -1, no_repeat_ngram 0 and beams 4, expected at least 0, 0 and 1 to 65536"},
+     "max_length -1, min_length 0, no_repeat_ngram 0 and beams 4, expected at least 0, 0, 0 and 1 "
+     "to 1024"},
     {"ngram", [](auto &m) { m.generation->noRepeatNgram = -1; }, "no_repeat_ngram -1"},
     {"beamsNone", [](auto &m) { m.generation->beams = 0; }, "beams 0"},
-    {"beamsHuge", [](auto &m) { m.generation->beams = 1 << 20; }, "beams 1048576"},
+    {"beamsHuge", [](auto &m) { m.generation->beams = 1025; }, "beams 1025"},
     {"lengthPenalty", [](auto &m) { m.generation->lengthPenalty = NAN; },
-     "length_penalty nan and repetition_penalty 1, expected a number and one above 0"},
+     "length_penalty nan and repetition_penalty 1, expected -10000 to 10000 and 1e-06 to 1000000"},
     {"repetitionPenalty", [](auto &m) { m.generation->repetitionPenalty = 0; },
      "repetition_penalty 0"},
+    {"repetitionPenaltyHuge", [](auto &m) { m.generation->repetitionPenalty = 2e6F; },
+     "repetition_penalty 2000000"},
+    {"minLength", [](auto &m) { m.generation->minLength = -1; }, "min_length -1"},
+    {"stopping", [](auto &m) { m.generation->earlyStopping = m.generation->neverStopEarly = true; },
+     "early_stopping and never_stop_early, expected one of them"},
+    {"readsLess", [](auto &m) { decode(m).inputs[0].limit = vocabulary - 1; },
+     "generation: 1600 tokens are generated and 1599 of them can be read again, expected all"},
+    {"onlyOptional", [](auto &m) { decode(m).inputs[0].optional = true; },
+     "no entry \"decode\" with an input"},
 };
 INSTANTIATE_TEST_SUITE_P(Generation, HostileCaches, testing::ValuesIn(generationCases), nameOf);
 

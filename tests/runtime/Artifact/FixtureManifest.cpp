@@ -71,8 +71,9 @@ static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,
                                                const GenerationSpec &spec) {
   return manifest::CreateGenerationDirect(
       builder, &spec.start, &spec.end, spec.pad, spec.forcedFirst, spec.forcedLast,
-      &spec.suppressed, spec.rules.c_str(), spec.maxLength, spec.beams, spec.lengthPenalty, false,
-      spec.noRepeatNgram, spec.repetitionPenalty);
+      &spec.suppressed, spec.rules.c_str(), spec.maxLength, spec.beams, spec.lengthPenalty,
+      spec.earlyStopping, spec.noRepeatNgram, spec.repetitionPenalty, spec.minLength,
+      spec.neverStopEarly);
 }
 
 static Offset<manifest::Parameter> parameter(FlatBufferBuilder &builder,

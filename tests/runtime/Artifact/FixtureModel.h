@@ -87,6 +87,9 @@ struct GenerationSpec {
   float lengthPenalty;
   int32_t noRepeatNgram;
   float repetitionPenalty;
+  bool earlyStopping = false;
+  int32_t minLength = 0;
+  bool neverStopEarly = false;
 };
 
 struct KernelSpec {

@@ -56,15 +56,15 @@ TEST(BlockPool, CountsReferences) {
   EXPECT_EQ(budget.used, 0u);
 }
 
-TEST(BlockPool, BlocksThatAreUsedAgainAreZero) {
+TEST(BlockPool, HasNoRoomForMoreBytesThanThereAreNumbersOf) {
   CacheBudget budget{10 * blockBytes};
   BlockPool pool = makePool(budget);
-  const int32_t block = pool.take();
-  std::fill_n(pool.memory(0), pool.blockStride(), 7.0f);
-  pool.release(block);
-  ASSERT_EQ(pool.take(), block);
-  EXPECT_EQ(std::count(pool.memory(0), pool.memory(0) + pool.blockStride(), 0.0f),
-            pool.blockStride());
+  pool.take();
+  EXPECT_TRUE(pool.checkRoom(9).ok());
+  // 2^62 blocks of 768 bytes are 0 modulo 2^64.
+  for (const int64_t blocks : {int64_t(10), int64_t(1) << 62, INT64_MAX}) {
+    EXPECT_EQ(pool.checkRoom(blocks).code(), StatusCode::ResourceExhausted) << blocks;
+  }
 }
 
 TEST(BlockPool, CopiesFilledPositionsOfBothLayouts) {

@@ -5,6 +5,7 @@
 #include "tests/runtime/Generate/Requests.h"
 
 #include <algorithm>
+#include <new>
 
 using namespace heddle;
 
@@ -158,6 +159,56 @@ TEST(Batch, ForksThatFailAreTriedAgain) {
   ASSERT_EQ(results.size(), 12U);
   for (const auto &[id, result] : results) {
     EXPECT_EQ(result.hypotheses, alone.at(static_cast<int>(id)));
+  }
+  EXPECT_EQ(decoder.blocksInUse(), 0);
+}
+
+TEST(Batch, NothingIsLostWhenMemoryRunsOut) {
+  constexpr int count = 12;
+  const std::map<int, std::vector<Hypothesis>> alone = allAlone(count);
+  for (int calls = 0; calls < 25; ++calls) {
+    FakeDecoder decoder(HashModel{1000, 0});
+    BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 60);
+    for (int number = 0; number < count; ++number) {
+      ASSERT_TRUE(search.add(requestOf(number)).ok());
+    }
+    decoder.throwAfter(calls);
+    std::map<int64_t, GenerationResult> results;
+    int thrown = 0;
+    while (!search.idle()) {
+      try {
+        Result<std::vector<GenerationResult>> step = search.step();
+        ASSERT_TRUE(step.ok()) << step.status().message();
+        for (GenerationResult &result : *step) {
+          results[result.id] = std::move(result);
+        }
+      } catch (const std::bad_alloc &) {
+        ++thrown;
+      }
+    }
+    EXPECT_EQ(thrown, 1) << calls;
+    ASSERT_EQ(results.size(), static_cast<size_t>(count)) << calls;
+    for (const auto &[id, result] : results) {
+      EXPECT_EQ(result.hypotheses, alone.at(static_cast<int>(id))) << calls;
+    }
+    EXPECT_EQ(decoder.blocksInUse(), 0);
+  }
+}
+
+TEST(Batch, ASentenceThatTheDecoderRefusesFailsAlone) {
+  const std::map<int, std::vector<Hypothesis>> alone = allAlone(12);
+  FakeDecoder decoder(HashModel{1000, 0});
+  decoder.refuse(sourceOf(5));
+  BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 1000);
+  for (int number = 0; number < 12; ++number) {
+    ASSERT_TRUE(search.add(requestOf(number)).ok());
+  }
+  const std::map<int64_t, GenerationResult> results = finishAll(search);
+  ASSERT_EQ(results.size(), 12U);
+  for (const auto &[id, result] : results) {
+    EXPECT_EQ(result.status.message(), id == 5 ? "a token that the decoder does not read" : "");
+    EXPECT_EQ(result.hypotheses,
+              id == 5 ? std::vector<Hypothesis>() : alone.at(static_cast<int>(id)));
   }
   EXPECT_EQ(decoder.blocksInUse(), 0);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <new>
 #include <thread>
 
 namespace heddle {
@@ -69,8 +70,15 @@ std::vector<float> HashModel::attention(std::span<const int32_t> source,
   return weights;
 }
 
+void FakeDecoder::call() {
+  if (callsToThrow >= 0 && callsToThrow-- == 0) {
+    throw std::bad_alloc();
+  }
+}
+
 Status FakeDecoder::encode(std::span<const std::span<const int32_t>> texts,
                            std::span<SourceId> ids) {
+  call();
   int64_t positions = blocksInUse();
   for (const std::span<const int32_t> text : texts) {
     positions += static_cast<int64_t>(text.size());
@@ -93,6 +101,7 @@ void FakeDecoder::release(SourceId source) {
 }
 
 Result<HypothesisId> FakeDecoder::start(SourceId source) {
+  call();
   EXPECT_TRUE(sources.contains(source));
   const auto id = HypothesisId(nextNumber++);
   texts[id] = {source, {}};
@@ -174,6 +183,7 @@ void FakeDecoder::attend(std::span<const Row> rows, AttentionWeights &attention)
 
 Status FakeDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
                            AttentionWeights *attention) {
+  call();
   int64_t positions = blocksInUse();
   for (const Extension &extension : extensions) {
     EXPECT_FALSE(extension.tokens.empty());
@@ -181,6 +191,11 @@ Status FakeDecoder::decode(std::span<const Extension> extensions, LogitsSink &si
   }
   if (capacity > 0 && positions > capacity) {
     return HEDDLE_ERROR(ResourceExhausted, "the cache is full");
+  }
+  for (const Extension &extension : extensions) {
+    if (sources.at(texts.at(extension.hypothesis).source) == refused) {
+      return HEDDLE_ERROR(OutOfRange, "a token that the decoder does not read");
+    }
   }
   std::vector<Row> rows;
   std::vector<std::vector<float>> logits;

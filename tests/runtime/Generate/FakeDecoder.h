@@ -50,6 +50,10 @@ public:
   void damage(std::vector<int32_t> source) { damaged = std::move(source); }
   /// The next so many forks fail for want of memory.
   void refuseForks(int count) { forksToRefuse = count; }
+  /// The call after so many more of encode(), start() and decode() throws, as memory runs out.
+  void throwAfter(int calls) { callsToThrow = calls; }
+  /// Refuses to decode hypotheses of this source from now on.
+  void refuse(std::vector<int32_t> source) { refused = std::move(source); }
 
   int64_t mostRows = 0;
   int64_t steps = 0;
@@ -63,6 +67,7 @@ private:
     const std::vector<int32_t> *source;
     std::vector<int32_t> tokens;
   };
+  void call();
   void deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const;
   void attend(std::span<const Row> rows, AttentionWeights &attention) const;
 
@@ -71,9 +76,11 @@ private:
   const int64_t capacity;
   int32_t nextNumber = 0;
   int forksToRefuse = 0;
+  int callsToThrow = -1;
   std::map<SourceId, std::vector<int32_t>> sources;
   std::map<HypothesisId, Text> texts;
   std::vector<int32_t> damaged;
+  std::vector<int32_t> refused;
 };
 
 } // namespace heddle

@@ -19,7 +19,7 @@ static GenerationDefaults defaults() {
   defaults.maxLength = 25;
   defaults.beam = 4;
   defaults.lengthPenalty = 0.75F;
-  defaults.earlyStopping = true;
+  defaults.earlyStopping = EarlyStopping::Yes;
   defaults.forcedLast = 2;
   defaults.suppressed = {7, 3};
   return defaults;
@@ -66,6 +66,21 @@ TEST(Settings, AreThoseOfOtherRules) {
   EXPECT_EQ(makeSettings(request, defaults(), none)->minLength, 1);
 }
 
+TEST(Settings, TheMinimumOfTheBinaryGivesWay) {
+  GenerationDefaults own = defaults();
+  own.minLength = 6;
+  own.earlyStopping = EarlyStopping::Never;
+  GenerationRequest request{.source = {5}};
+  EXPECT_EQ(makeSettings(request, own, limits)->minLength, 6);
+  EXPECT_EQ(makeSettings(request, own, limits)->earlyStopping, EarlyStopping::Never);
+  request.options.maxLength = 4;
+  EXPECT_EQ(makeSettings(request, own, limits)->minLength, 4);
+  request.options.minLength = 2;
+  EXPECT_EQ(makeSettings(request, own, limits)->minLength, 2);
+  EXPECT_EQ(
+      makeSettings({.source = {5}, .options = {.rules = Rules::Paper}}, own, limits)->minLength, 0);
+}
+
 TEST(Settings, AShortlistHasTheEnd) {
   const Settings settings = accepted({.source = {5}, .shortlist = {9, 4, 9}});
   EXPECT_EQ(settings.shortlist, (std::vector<int32_t>{2, 4, 9}));
@@ -88,11 +103,13 @@ TEST(Settings, RefuseCountsThatMakeNoSense) {
 
 TEST(Settings, RefuseNumbersThatMakeNoSense) {
   EXPECT_EQ(refusal({.source = {5}, .options = {.lengthPenalty = INFINITY}}),
-            "length penalty is inf, expected a finite number");
+            "length penalty is inf, expected -10000 to 10000");
   EXPECT_EQ(refusal({.source = {5}, .options = {.coveragePenalty = -1}}),
             "coverage penalty is -1, expected a finite number, at least 0");
   EXPECT_EQ(refusal({.source = {5}, .options = {.repetitionPenalty = 0.0F}}),
-            "repetition penalty is 0, expected a finite number above 0");
+            "repetition penalty is 0, expected 1e-06 to 1000000");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.repetitionPenalty = 2e6F}}),
+            "repetition penalty is 2000000, expected 1e-06 to 1000000");
   EXPECT_EQ(refusal({.source = {5}, .options = {.temperature = 0}}),
             "temperature is 0, expected a finite number above 0");
   EXPECT_EQ(refusal({.source = {5}, .options = {.topK = -2}}),

@@ -231,7 +231,7 @@ struct Known {
 TEST(DecoderLimits, ALongRandomRunGivesEveryBlockBack) {
   std::mt19937 random(9);
   const std::unique_ptr<PagedDecoder> decoder =
-      makeDecoder({.threads = 2, .cacheBytes = 60 * blockBytes});
+      makeDecoder({.threads = 2, .schedule = Schedule::Cooperative, .cacheBytes = 60 * blockBytes});
   const std::unique_ptr<PagedDecoder> oracle = makeDecoder();
   std::vector<std::pair<SourceId, Tokens>> sources;
   std::vector<Known> known;

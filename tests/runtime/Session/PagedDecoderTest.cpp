@@ -91,7 +91,8 @@ TEST(PagedDecoder, StepsPrefillAndAnyChunkingGiveTheSameBits) {
   const std::unique_ptr<PagedDecoder> one = makeDecoder();
   const std::vector<float> whole = logitsOf(*one, source, target, {70});
   for (const int threads : {1, 2, 3}) {
-    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads});
+    const std::unique_ptr<PagedDecoder> decoder =
+        makeDecoder({.threads = threads, .schedule = Schedule::Cooperative});
     EXPECT_EQ(logitsOf(*decoder, source, target, {70}), whole) << threads;
     EXPECT_EQ(logitsOf(*decoder, source, target, std::vector<size_t>(70, 1)), whole) << threads;
     for (int trial = 0; trial < 5; ++trial) {
@@ -108,7 +109,8 @@ TEST(PagedDecoder, StepsPrefillAndAnyChunkingGiveTheSameBits) {
 TEST(PagedDecoder, ABatchGivesTheSameBitsAsEachAlone) {
   std::mt19937 random(3);
   for (const int threads : {1, 2}) {
-    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads});
+    const std::unique_ptr<PagedDecoder> decoder =
+        makeDecoder({.threads = threads, .schedule = Schedule::Cooperative});
     std::vector<Tokens> sources;
     std::vector<Tokens> targets;
     std::vector<std::span<const int32_t>> views;
@@ -192,7 +194,8 @@ TEST(PagedDecoder, GivesAttentionWeights) {
   const Tokens shorter = randomTokens(random, 4, fixture::words);
   const Tokens target = randomTokens(random, 30, vocabulary);
   for (const int threads : {1, 2}) {
-    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads});
+    const std::unique_ptr<PagedDecoder> decoder =
+        makeDecoder({.threads = threads, .schedule = Schedule::Cooperative});
     AttentionWeights alone;
     Recorder recorder;
     const std::vector<float> values = attentionOf(*decoder, longer, target, alone, recorder);
@@ -230,7 +233,8 @@ TEST(PagedDecoder, HandsOutLogitsThatAreNotComputedLast) {
   const Tokens target = randomTokens(random, 40, vocabulary);
   for (const int threads : {1, 2}) {
     const std::unique_ptr<PagedDecoder> usual = makeDecoder();
-    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads}, model);
+    const std::unique_ptr<PagedDecoder> decoder =
+        makeDecoder({.threads = threads, .schedule = Schedule::Cooperative}, model);
     AttentionWeights weights;
     AttentionWeights expected;
     Recorder recorder;
@@ -261,7 +265,8 @@ TEST(PagedDecoder, DoesNotComputeChunksThatAreNotWanted) {
 
 TEST(PagedDecoder, EncodeAlsoGivesOutputs) {
   std::mt19937 random(8);
-  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = 2});
+  const std::unique_ptr<PagedDecoder> decoder =
+      makeDecoder({.threads = 2, .schedule = Schedule::Cooperative});
   const Tokens source = randomTokens(random, 30, fixture::words);
   const std::span<const int32_t> view = source;
   SourceId id{};

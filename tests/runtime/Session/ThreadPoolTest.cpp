@@ -44,6 +44,22 @@ TEST(ThreadPool, BarrierSeparates) {
   EXPECT_EQ(wrong[0] + wrong[1] + wrong[2], 0);
 }
 
+TEST(ThreadPool, HasMoreThreadsThanProcessors) {
+  const auto pool = ThreadPool::create(33);
+  ASSERT_TRUE(pool.ok());
+  std::atomic<int> calls = 0;
+  auto task = [&](int) {
+    for (int round = 1; round <= 20; ++round) {
+      ++calls;
+      (*pool)->barrier();
+      EXPECT_GE(calls, 33 * round);
+      (*pool)->barrier();
+    }
+  };
+  (*pool)->run(task);
+  EXPECT_EQ(calls, 33 * 20);
+}
+
 TEST(ThreadPool, WakesSleepers) {
   const auto pool = ThreadPool::create(2);
   ASSERT_TRUE(pool.ok());

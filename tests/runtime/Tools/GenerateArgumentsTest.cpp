@@ -118,11 +118,16 @@ TEST(GenerateArguments, NumbersThatAreNone) {
             "--min-length is \"-1\", expected a whole number from 0 to 16777216");
   EXPECT_EQ(refusal({"--no-repeat-ngram", "two"}),
             "--no-repeat-ngram is \"two\", expected a whole number from 0 to 16777216");
-  EXPECT_EQ(refusal({"--length-penalty", "nan"}), "--length-penalty is \"nan\", expected a number");
+  EXPECT_EQ(refusal({"--length-penalty", "nan"}),
+            "--length-penalty is \"nan\", expected a number from -10000 to 10000");
+  EXPECT_EQ(refusal({"--length-penalty", "20000"}),
+            "--length-penalty is \"20000\", expected a number from -10000 to 10000");
   EXPECT_EQ(refusal({"--coverage-penalty", "-1"}),
             "--coverage-penalty is \"-1\", expected a number, at least 0");
   EXPECT_EQ(refusal({"--repetition-penalty", "0"}),
-            "--repetition-penalty is \"0\", expected a number above 0");
+            "--repetition-penalty is \"0\", expected a number from 1e-06 to 1000000");
+  EXPECT_EQ(refusal({"--repetition-penalty", "1e30"}),
+            "--repetition-penalty is \"1e30\", expected a number from 1e-06 to 1000000");
   EXPECT_EQ(refusal({"--sample", "--temperature", "0"}),
             "--temperature is \"0\", expected a number above 0");
   EXPECT_EQ(refusal({"--sample", "--top-k", "0"}),
@@ -160,6 +165,8 @@ TEST(GenerateArguments, OptionsThatDoNotGoTogether) {
               std::string(option) + " is given without --sample, expected both");
   }
   EXPECT_EQ(refusal({"--beam", "1", "--nbest", "3", "--alternatives"}), "no error");
+  EXPECT_EQ(refusal({"--shortlist", "-"}),
+            "--input and --shortlist are both standard input, expected one of them");
 }
 
 TEST(GenerateArguments, Score) {

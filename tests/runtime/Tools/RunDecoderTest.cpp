@@ -105,7 +105,7 @@ TEST_F(RunDecoderTest, NamesOfHuggingFaceHaveAMask) {
   spec.entries[0].inputs[0].name = "input_ids";
   spec.entries[1].inputs[0].name = "decoder_input_ids";
   write(spec);
-  add("input_ids", {2, 2}, {5, 0, 8, 9});
+  add("input_ids", {2, 2}, {5, 6, 8, 9});
   add("attention_mask", {2, 2}, {1, 0, 1, 1});
   add("decoder_input_ids", {2, 1}, {1, 2});
   Outcome outcome = run();
@@ -113,12 +113,17 @@ TEST_F(RunDecoderTest, NamesOfHuggingFaceHaveAMask) {
   EXPECT_EQ(outcome.error, "");
   const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
   expectRows(read("logits", {2, 1, vocabulary}), 0, vocabulary, logitsOf(*decoder, {5}, {1}, {1}));
-  // Without one, every token counts.
+  // Without one, every token counts that is not the model's pad.
   tensors.erase(tensors.begin() + 1);
   outcome = run();
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   expectRows(read("logits", {2, 1, vocabulary}), 0, vocabulary,
-             logitsOf(*decoder, {5, 0}, {1}, {1}));
+             logitsOf(*decoder, {5, 6}, {1}, {1}));
+  tensors.erase(tensors.begin());
+  add("input_ids", {2, 2}, {5, 0, 8, 9});
+  outcome = run();
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  expectRows(read("logits", {2, 1, vocabulary}), 0, vocabulary, logitsOf(*decoder, {5}, {1}, {1}));
 }
 
 TEST_F(RunDecoderTest, RefusesWhatDoesNotFit) {
