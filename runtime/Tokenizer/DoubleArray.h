@@ -47,7 +47,11 @@ public:
     const size_t count = size();
     for (size_t i = 0; i < count; ++i) {
       const DoubleArrayUnit unit = at(i);
-      if (unit.isValue() && i > 0) {
+      if (unit.isValue()) {
+        // A root with that bit would have another offset for SentencePiece, which does not mask it.
+        if (i == 0) {
+          return false;
+        }
         continue;
       }
       const size_t base = i ^ unit.offset();

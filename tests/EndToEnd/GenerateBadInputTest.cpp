@@ -90,7 +90,7 @@ const std::vector<BadCase> badCases = {
     {"MaximumAboveThePositions", ids("@ok.txt", {"--max-length", "65"}),
      "maximum length is 65, expected at most 64: the positions of the model"},
     {"MinimumAboveTheUsualMaximum", ids("@ok.txt", {"--min-length", "80"}),
-     "minimum length is 80, expected at most the maximum, 51"},
+     "minimum length is 80, expected at most the maximum, 53"},
     {"MoreTextsThanTheModelsBeam", ids("@ok.txt", {"--nbest", "9"}),
      "nbest is 9, expected at most the beam, 1"},
     {"UnknownTarget", ids("@ok.txt", {"--isa", "abacus"}), "abacus"},
