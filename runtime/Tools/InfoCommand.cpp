@@ -108,15 +108,32 @@ static Json chosenTarget(const Model &model) {
   return {};
 }
 
+/// The tokens of a tokenizer; null for a SentencePiece file that is used with its own.
+static const manifest::Vocabulary *vocabularyOf(const manifest::Tokenizer &tokenizer) {
+  switch (tokenizer.model_type()) {
+  case manifest::TokenizerModel::WordPiece:
+    return tokenizer.model_as_WordPiece()->vocabulary();
+  case manifest::TokenizerModel::Bpe:
+    return tokenizer.model_as_Bpe()->vocabulary();
+  case manifest::TokenizerModel::Unigram:
+    return tokenizer.model_as_Unigram()->vocabulary();
+  case manifest::TokenizerModel::WordList:
+    return tokenizer.model_as_WordList()->vocabulary();
+  case manifest::TokenizerModel::SentencePiece:
+    return tokenizer.model_as_SentencePiece()->vocabulary();
+  case manifest::TokenizerModel::NONE:
+    break;
+  }
+  return nullptr;
+}
+
 /// The kind, the size of the vocabulary, and where texts are cut; null without a tokenizer.
 static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
   if (tokenizer == nullptr) {
     return {};
   }
-  size_t tokens = 0;
-  if (const manifest::WordPiece *pieces = tokenizer->model_as_WordPiece()) {
-    tokens = pieces->vocabulary()->ids()->size();
-  }
+  const manifest::Vocabulary *const vocabulary = vocabularyOf(*tokenizer);
+  const Json tokens = vocabulary == nullptr ? Json() : Json(vocabulary->ids()->size());
   const size_t added = tokenizer->added_tokens() == nullptr ? 0 : tokenizer->added_tokens()->size();
   return {{"kind", manifest::EnumNameTokenizerModel(tokenizer->model_type())},
           {"vocabulary", tokens},
@@ -234,8 +251,10 @@ static std::string tokenizerText(const Json &tokenizer) {
     return "none";
   }
   const auto longest = tokenizer["max_length"].get<int64_t>();
+  const Json &tokens = tokenizer["vocabulary"];
   return fmt::format("{}, {} tokens, {} added{}", tokenizer["kind"].get<std::string>(),
-                     tokenizer["vocabulary"].dump(), tokenizer["added_tokens"].dump(),
+                     tokens.is_null() ? "its file's" : tokens.dump(),
+                     tokenizer["added_tokens"].dump(),
                      longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
 }
 
