@@ -10,8 +10,9 @@
 /// row's bits depend on nothing but its own sequence.
 ///
 /// Over a cache (heddle/Abi.h) the keys lie transposed already, in blocks of positions; all else is
-/// the same. A key that a row does not see has the weight zero and changes no bit of any number, so
-/// a row is the same computed alone, after a prefix in the cache, or with its prefix.
+/// the same. A key that a row does not see adds zero to the row's sum of weights and is left out of
+/// its product with V, so a row is the same to the bit computed alone, after a prefix in the cache,
+/// or with its prefix.
 #include "compiler/Conversion/DataflowToKernels/Emitters.h"
 
 #include "heddle/Abi.h"

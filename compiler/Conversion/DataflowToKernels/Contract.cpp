@@ -29,7 +29,8 @@ static constexpr int64_t kUnroll = 4;
 // Lines of a panel that kUnroll steps read, and those that they ask for.
 static constexpr int64_t kLinesRead = kUnroll * kPanelLines;
 static constexpr int64_t kLinesAsked = kLinesRead / 2;
-// How far ahead of its loads a tile asks that is alone on its panel: a few microseconds.
+// How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
+// a quarter of a microsecond.
 static constexpr int64_t kBytesAhead = 8192;
 
 namespace {
