@@ -22,6 +22,25 @@ static int64_t elementsPerRow(Operation *operation) {
   return ShapedType::getNumElements(sizes.drop_front());
 }
 
+/// The columns of rows.
+static int64_t widthOf(Value rows) { return cast<RankedTensorType>(rows.getType()).getDimSize(1); }
+
+/// Two for each combination of the constant axes of a contraction that has keys.
+static int64_t keyProducts(ContractOp contract) {
+  if (contract.getSegments().empty()) {
+    return 0;
+  }
+  int64_t products = 1;
+  auto multiply = [&](StringRef axes, RankedTensorType type, StringRef counted) {
+    for (auto [letter, size] : llvm::zip_equal(axes, type.getShape())) {
+      products *= counted.contains(letter) || ShapedType::isDynamic(size) ? 1 : size;
+    }
+  };
+  multiply(contract.getLhsAxes(), contract.getLhs().getType(), "");
+  multiply(contract.getRhsAxes(), contract.getRhs().getType(), contract.getLhsAxes());
+  return 2 * products;
+}
+
 int64_t flopsPerToken(Operation *operation) {
   return llvm::TypeSwitch<Operation *, int64_t>(operation)
       .Case<LinearOp>([](LinearOp linear) {
@@ -31,6 +50,18 @@ int64_t flopsPerToken(Operation *operation) {
       })
       .Case<AddOp, MultiplyOp, ScaleOp, ActivateOp, LayerNormOp, RmsNormOp, NormalizeOp>(
           [](Operation *elementWise) { return elementsPerRow(elementWise); })
+      .Default([](Operation *) { return int64_t(0); });
+}
+
+int64_t flopsPerTokenAndKey(Operation *operation) {
+  return llvm::TypeSwitch<Operation *, int64_t>(operation)
+      .Case<AttentionOp>([](AttentionOp attention) {
+        return 2 * (widthOf(attention.getKey()) + widthOf(attention.getValue()));
+      })
+      .Case<AttentionWeightsOp>(
+          [](AttentionWeightsOp weights) { return 2 * widthOf(weights.getKey()); })
+      .Case<AttendOp>([](AttendOp attend) { return 2 * widthOf(attend.getValue()); })
+      .Case<ContractOp>([](ContractOp contract) { return keyProducts(contract); })
       .Default([](Operation *) { return int64_t(0); });
 }
 

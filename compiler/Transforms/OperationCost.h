@@ -16,6 +16,10 @@ namespace heddle {
 /// operations, 0 where the cost depends on the length of the sequence or nothing is computed.
 int64_t flopsPerToken(mlir::Operation *operation);
 
+/// Floating-point operations for each row and key that it sees: two for each product of attention,
+/// fused or not; 0 for what is no product over or of keys.
+int64_t flopsPerTokenAndKey(mlir::Operation *operation);
+
 } // namespace heddle
 
 #endif // HEDDLE_COMPILER_TRANSFORMS_OPERATIONCOST_H

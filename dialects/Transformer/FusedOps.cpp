@@ -8,31 +8,65 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
+/// C1 of attention and attention_weights.
+static LogicalResult verifyHeadsDivide(Operation *op, int64_t heads, ArrayRef<int64_t> widths) {
+  for (int64_t width : widths) {
+    if (heads < 1 || width % heads != 0) {
+      return op->emitOpError("expects heads to divide the widths, got ")
+             << heads << " and " << width;
+    }
+  }
+  return success();
+}
+
+/// C2 of attention and attention_weights.
+static LogicalResult verifyOneWidth(Operation *op, int64_t queryWidth, int64_t keyWidth) {
+  if (queryWidth != keyWidth) {
+    return op->emitOpError("expects queries and keys of one width, got ")
+           << queryWidth << " and " << keyWidth;
+  }
+  return success();
+}
+
+/// C3 of attention and attention_weights.
+static LogicalResult verifyScale(Operation *op, FloatAttr scale) {
+  if (!scale.getValue().isFiniteNonZero()) {
+    return op->emitOpError("expects a scale that is finite and not zero, got ") << scale;
+  }
+  return success();
+}
+
+/// C2 of attend and attention: the result is as wide as the values.
+static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
+                                      RankedTensorType result) {
+  if (result.getDimSize(1) != values.getDimSize(1)) {
+    return op->emitOpError("expects a result of width ")
+           << values.getDimSize(1) << ", that of the values, got " << result.getDimSize(1);
+  }
+  return success();
+}
+
+LogicalResult AttendOp::verify() {
+  // C1
+  int64_t heads = getWeights().getType().getDimSize(1);
+  int64_t width = getValue().getType().getDimSize(1);
+  if (width % heads != 0) {
+    return emitOpError("expects weights of heads that divide the width of the values, got ")
+           << heads << " and " << width;
+  }
+  // C2
+  return verifyMixedWidth(*this, getValue().getType(), getType());
+}
+
 LogicalResult AttentionOp::verify() {
   int64_t queryWidth = getQuery().getType().getDimSize(1);
   int64_t keyWidth = getKey().getType().getDimSize(1);
   int64_t valueWidth = getValue().getType().getDimSize(1);
-  int64_t heads = getHeadsAttr().getInt();
-  // C1
-  for (int64_t width : {queryWidth, keyWidth, valueWidth}) {
-    if (heads < 1 || width % heads != 0) {
-      return emitOpError("expects heads to divide the widths, got ") << heads << " and " << width;
-    }
-  }
-  // C2
-  if (queryWidth != keyWidth) {
-    return emitOpError("expects queries and keys of one width, got ")
-           << queryWidth << " and " << keyWidth;
-  }
-  if (getType().getDimSize(1) != valueWidth) {
-    return emitOpError("expects a result of width ")
-           << valueWidth << ", that of the values, got " << getType().getDimSize(1);
-  }
-  // C3
-  if (!getScale().isFiniteNonZero()) {
-    return emitOpError("expects a scale that is finite and not zero, got ") << getScaleAttr();
-  }
-  return success();
+  return success(
+      succeeded(verifyHeadsDivide(*this, getHeads(), {queryWidth, keyWidth, valueWidth})) &&
+      succeeded(verifyOneWidth(*this, queryWidth, keyWidth)) &&
+      succeeded(verifyMixedWidth(*this, getValue().getType(), getType())) &&
+      succeeded(verifyScale(*this, getScaleAttr())));
 }
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -40,7 +74,32 @@ LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
   if (!getBiasAttr()) {
     return success();
   }
-  return verifyDistanceTable(*this, getBiasAttr(), getHeadsAttr().getInt(), symbolTable);
+  return verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable);
+}
+
+LogicalResult AttentionWeightsOp::verify() {
+  int64_t queryWidth = getQuery().getType().getDimSize(1);
+  int64_t keyWidth = getKey().getType().getDimSize(1);
+  int64_t heads = getHeads();
+  if (failed(verifyHeadsDivide(*this, heads, {queryWidth, keyWidth})) ||
+      failed(verifyOneWidth(*this, queryWidth, keyWidth)) ||
+      failed(verifyScale(*this, getScaleAttr()))) {
+    return failure();
+  }
+  // C5
+  if (getType().getDimSize(1) != heads) {
+    return emitOpError("expects a result of ")
+           << heads << " heads, got " << getType().getDimSize(1);
+  }
+  return success();
+}
+
+LogicalResult AttentionWeightsOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C4
+  if (!getBiasAttr()) {
+    return success();
+  }
+  return verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable);
 }
 
 LogicalResult ColumnsOp::verify() {

@@ -5,6 +5,35 @@
 
 include "dialects/Transformer/ParameterOps.td"
 
+def Transformer_AttendOp : Transformer_Op<"attend", [Pure]> {
+  let summary = "P V for every head: values summed with given weights over the row's own keys";
+  let description = [{
+    `result[t, h, :]` is the sum over the keys k that row t sees of `weights[t, h, k] * V[k, h, :]`,
+    for heads in columns as in `attention`. Keys that the row does not see are left out, whatever
+    their weights and values are. `attention` is `attend` of its `attention_weights`.
+
+    Source: Xiao et al., "Sharing attention weights for fast Transformer": layers that share
+    weights have values of their own.
+
+    Constraints:
+    - C1: the weights have as many heads as divide the width of the values.
+    - C2: the result has the width of the values.
+
+    ```mlir
+    %a = transformer.attend %p, %v in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Scores:$weights, Transformer_Rows:$value,
+                       Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
+                       Transformer_VisibilityAttr:$visibility);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $weights `,` $value `in` `(` $queries `,` $keys `)` attr-dict
+    `:` type($weights) `,` type($value) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Transformer_AttentionOp : Transformer_Op<"attention",
     [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "softmax(scale * Q K^T + bias) V for every head, over the row's own keys";
@@ -32,6 +61,37 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
   let assemblyFormat = [{
     $query `,` $key `,` $value `in` `(` $queries `,` $keys `)` attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "softmax(scale * Q K^T + bias) for every head, over the row's own keys";
+  let description = [{
+    The weights of `attention` without their sum of values: for layers that share them, and for
+    callers that ask for them. Keys that a row does not see have weight zero.
+
+    Constraints:
+    - C1: heads divide the width of queries and keys.
+    - C2: queries and keys have the same width.
+    - C3: the scale is finite and not zero.
+    - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
+      at most 2^20.
+    - C5: the result is [t, heads, k].
+
+    ```mlir
+    %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key,
+                       Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
+                       I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
+                       OptionalAttr<FlatSymbolRefAttr>:$bias);
+  let results = (outs Transformer_Scores:$result);
+  let assemblyFormat = [{
+    $query `,` $key `in` `(` $queries `,` $keys `)` attr-dict
+    `:` type($query) `,` type($key) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -42,6 +42,14 @@ def Transformer_Heads : Type<And<[Transformer_Tensor.predicate,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(1) > 0">,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(2) > 0">]>,
   "rows split into heads, tensor<?xHxDxf32>", "::mlir::RankedTensorType">;
+/// One number for each query row, head and key: `tensor<?xHx?xf32>`.
+def Transformer_Scores : Type<And<[Transformer_Tensor.predicate,
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 3">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(0)">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(1) > 0">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(2)">]>,
+  "numbers of queries, heads and keys, tensor<?xHx?xf32>", "::mlir::RankedTensorType">;
 /// One integer a row: `tensor<?xi32>`.
 def Transformer_Ids : Type<And<[
     CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,

@@ -45,3 +45,22 @@ func.func @scaled(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?
   %x = transformer.embed [@word.weight, @position.weight] ids(%ids) positions(%rows) {position_offsets = array<i64: 0>, scales = array<f32: 20.0>} : tensor<?x384xf32>
   return %x : tensor<?x384xf32>
 }
+
+// CHECK-LABEL: func.func @shared_weights
+func.func @shared_weights(%q: tensor<?x384xf32>, %k: tensor<?x384xf32>, %v: tensor<?x384xf32>, %w: tensor<?x192xf32>,
+                          %rows: !transformer.segments) -> (tensor<?x384xf32>, tensor<?x192xf32>) {
+  // CHECK: %[[P:.*]] = transformer.attention_weights %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  // CHECK: transformer.attend %[[P]], %{{.*}} in(%{{.*}}, %{{.*}}) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  %a = transformer.attend %p, %v in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  // CHECK: transformer.attend %[[P]], %{{.*}} in(%{{.*}}, %{{.*}}) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x192xf32> -> tensor<?x192xf32>
+  %b = transformer.attend %p, %w in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x192xf32> -> tensor<?x192xf32>
+  return %a, %b : tensor<?x384xf32>, tensor<?x192xf32>
+}
+
+// CHECK-LABEL: func.func @weights_by_distance
+func.func @weights_by_distance(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // CHECK: transformer.attention_weights {{.*}} {bias = @distances, heads = 12 : i64, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<causal>}
+  %p = transformer.attention_weights %q, %q in(%rows, %rows) {bias = @distances, heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<causal>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %p : tensor<?x12x?xf32>
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+func.func @attention_weights_c1(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x5x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects heads to divide the widths, got 5 and 384}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 5 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x5x?xf32>
+  return %0 : tensor<?x5x?xf32>
+}
+
+// -----
+
+func.func @attention_weights_c2(%x: tensor<?x384xf32>, %k: tensor<?x192xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects queries and keys of one width, got 384 and 192}}
+  %0 = transformer.attention_weights %x, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x192xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+func.func @attention_weights_c3(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects a scale that is finite and not zero, got 0x7F800000 : f32}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 0x7F800000 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+transformer.parameter @distances : tensor<3x257xf32> from "distances" // expected-note {{the parameter is defined here}}
+func.func @attention_weights_c4(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects table '@distances' of 12 heads and an odd number of distances, got shape 3x257}}
+  %p = transformer.attention_weights %q, %q in(%rows, %rows) {bias = @distances, heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %p : tensor<?x12x?xf32>
+}
+
+// -----
+
+func.func @attention_weights_c5(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x6x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects a result of 12 heads, got 6}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x6x?xf32>
+  return %0 : tensor<?x6x?xf32>
+}
+
+// -----
+
+func.func @attention_weights_of_constant_keys(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x8xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op result #0 must be numbers of queries, heads and keys, tensor<?xHx?xf32>, but got 'tensor<?x12x8xf32>'}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x8xf32>
+  return %0 : tensor<?x12x8xf32>
+}
+
+// -----
+
+func.func @attend_c1(%p: tensor<?x5x?xf32>, %v: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attend' op expects weights of heads that divide the width of the values, got 5 and 384}}
+  %0 = transformer.attend %p, %v in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x5x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attend_c2(%p: tensor<?x12x?xf32>, %v: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x192xf32> {
+  // expected-error@+1 {{'transformer.attend' op expects a result of width 384, that of the values, got 192}}
+  %0 = transformer.attend %p, %v in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x384xf32> -> tensor<?x192xf32>
+  return %0 : tensor<?x192xf32>
+}
