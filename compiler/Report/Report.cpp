@@ -22,9 +22,21 @@ constexpr llvm::StringLiteral category = "heddle";
 constexpr llvm::StringLiteral whereKey = "where";
 constexpr llvm::StringLiteral whatKey = "what";
 constexpr llvm::StringLiteral reasonKey = "reason";
-constexpr llvm::StringLiteral flopsKey = "flops_per_token";
-constexpr llvm::StringLiteral weightKey = "weight_bytes";
-constexpr llvm::StringLiteral activationKey = "activation_bytes_per_token";
+
+/// Each number of savings: its name in JSON, and what the summary calls it.
+struct SavingField {
+  int64_t Savings::*value;
+  llvm::StringLiteral key;
+  llvm::StringLiteral text;
+};
+constexpr SavingField savingFields[] = {
+    {&Savings::flopsPerToken, "flops_per_token", "flops per token"},
+    {&Savings::weightBytes, "weight_bytes", "bytes of weights"},
+    {&Savings::activationBytesPerToken, "activation_bytes_per_token",
+     "bytes of activations per token"},
+    {&Savings::cacheBytesPerToken, "cache_bytes_per_token", "bytes of caches per token"},
+    {&Savings::flopsPerTokenAndKey, "flops_per_token_and_key", "flops per token and key"},
+};
 
 int64_t toNumber(llvm::StringRef text) {
   int64_t value = 0;
@@ -41,12 +53,11 @@ Report::Entry toEntry(const remark::detail::Remark &remark) {
       entry.where = argument.val;
     } else if (argument.key == whatKey || argument.key == reasonKey) {
       entry.text = argument.val;
-    } else if (argument.key == flopsKey) {
-      entry.savings.flopsPerToken = toNumber(argument.val);
-    } else if (argument.key == weightKey) {
-      entry.savings.weightBytes = toNumber(argument.val);
-    } else if (argument.key == activationKey) {
-      entry.savings.activationBytesPerToken = toNumber(argument.val);
+    }
+    for (const SavingField &field : savingFields) {
+      if (argument.key == field.key) {
+        entry.savings.*field.value = toNumber(argument.val);
+      }
     }
   }
   return entry;
@@ -101,21 +112,17 @@ std::string countsLine(llvm::StringRef pass, llvm::ArrayRef<Report::Entry> entri
   size_t taken = 0;
   for (const Report::Entry &entry : entries) {
     taken += entry.taken ? 1 : 0;
-    sum.flopsPerToken += entry.savings.flopsPerToken;
-    sum.weightBytes += entry.savings.weightBytes;
-    sum.activationBytesPerToken += entry.savings.activationBytesPerToken;
+    for (const SavingField &field : savingFields) {
+      sum.*field.value += entry.savings.*field.value;
+    }
   }
   std::string line;
   llvm::raw_string_ostream stream(line);
   stream << pass << ": " << taken << " of " << entries.size() << " taken";
-  if (sum.flopsPerToken != 0) {
-    stream << ", " << sum.flopsPerToken << " flops per token saved";
-  }
-  if (sum.weightBytes != 0) {
-    stream << ", " << sum.weightBytes << " bytes of weights saved";
-  }
-  if (sum.activationBytesPerToken != 0) {
-    stream << ", " << sum.activationBytesPerToken << " bytes of activations per token saved";
+  for (const SavingField &field : savingFields) {
+    if (sum.*field.value != 0) {
+      stream << ", " << sum.*field.value << ' ' << field.text << " saved";
+    }
   }
   return line;
 }
@@ -129,10 +136,10 @@ void reportTaken(Location location, llvm::StringRef pass, const llvm::Twine &wha
   if (!remark) {
     return;
   }
-  remark << Remark::Arg(whereKey, placeName(location)) << Remark::Arg(whatKey, what.str())
-         << Remark::Arg(flopsKey, savings.flopsPerToken)
-         << Remark::Arg(weightKey, savings.weightBytes)
-         << Remark::Arg(activationKey, savings.activationBytesPerToken);
+  remark << Remark::Arg(whereKey, placeName(location)) << Remark::Arg(whatKey, what.str());
+  for (const SavingField &field : savingFields) {
+    remark << Remark::Arg(field.key, savings.*field.value);
+  }
 }
 
 void reportDeclined(Location location, llvm::StringRef pass, const llvm::Twine &reason) {
@@ -228,9 +235,9 @@ void Report::writeJson(llvm::raw_ostream &stream) const {
         json.attribute("taken", entry.taken);
         json.attribute(entry.taken ? whatKey : reasonKey, llvm::json::fixUTF8(entry.text));
         json.attributeObject("savings", [&] {
-          json.attribute(flopsKey, entry.savings.flopsPerToken);
-          json.attribute(weightKey, entry.savings.weightBytes);
-          json.attribute(activationKey, entry.savings.activationBytesPerToken);
+          for (const SavingField &field : savingFields) {
+            json.attribute(field.key, entry.savings.*field.value);
+          }
         });
       });
     }

@@ -37,6 +37,10 @@ struct Savings {
   int64_t weightBytes = 0;
   /// Bytes of activations no longer written to or read from memory, for each row.
   int64_t activationBytesPerToken = 0;
+  /// Bytes no longer kept for each position of a sequence.
+  int64_t cacheBytesPerToken = 0;
+  /// Floating-point operations no longer executed, for each row and each key that it sees.
+  int64_t flopsPerTokenAndKey = 0;
 };
 
 /// Records that `pass` (its name without the dialect prefix, "fuse-attention") changed the program
@@ -83,7 +87,8 @@ public:
   std::vector<Entry> entries() const;
 
   /// `[{"pass", "where", "taken", "what" or "reason", "savings": {"flops_per_token",
-  /// "weight_bytes", "activation_bytes_per_token"}}]`, in the order of entries().
+  /// "weight_bytes", "activation_bytes_per_token", "cache_bytes_per_token",
+  /// "flops_per_token_and_key"}}]`, in the order of entries().
   void writeJson(llvm::raw_ostream &stream) const;
 
   /// A few lines for people and for the manifest: one for each pass with its counts and sums, then

@@ -145,7 +145,8 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
     EXPECT_EQ(entry.size(), 5u) << entry;
     EXPECT_FALSE(entry.value("where", "").empty()) << entry;
     EXPECT_FALSE(entry.value(isTaken ? "what" : "reason", "").empty()) << entry;
-    for (const char *saving : {"flops_per_token", "weight_bytes", "activation_bytes_per_token"}) {
+    for (const char *saving : {"flops_per_token", "weight_bytes", "activation_bytes_per_token",
+                               "cache_bytes_per_token", "flops_per_token_and_key"}) {
       EXPECT_TRUE(entry["savings"].value(saving, json()).is_number_integer()) << entry;
     }
   }

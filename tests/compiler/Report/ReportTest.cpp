@@ -72,7 +72,8 @@ TEST_F(ReportTest, sortsByPassThenPlace) {
 
 TEST_F(ReportTest, writesJson) {
   Report report(context);
-  heddle::reportTaken(named("pooler"), "eliminate-dead", "2 parameters", {.weightBytes = 64});
+  heddle::reportTaken(named("pooler"), "eliminate-dead", "2 parameters",
+                      {.weightBytes = 64, .cacheBytesPerToken = 192, .flopsPerTokenAndKey = 96});
   heddle::reportDeclined(named("layer.0"), "fuse-attention", "not fused: \"why\"");
   std::string json;
   llvm::raw_string_ostream stream(json);
@@ -86,7 +87,9 @@ TEST_F(ReportTest, writesJson) {
     "savings": {
       "flops_per_token": 0,
       "weight_bytes": 64,
-      "activation_bytes_per_token": 0
+      "activation_bytes_per_token": 0,
+      "cache_bytes_per_token": 192,
+      "flops_per_token_and_key": 96
     }
   },
   {
@@ -97,7 +100,9 @@ TEST_F(ReportTest, writesJson) {
     "savings": {
       "flops_per_token": 0,
       "weight_bytes": 0,
-      "activation_bytes_per_token": 0
+      "activation_bytes_per_token": 0,
+      "cache_bytes_per_token": 0,
+      "flops_per_token_and_key": 0
     }
   }
 ]
@@ -116,13 +121,18 @@ TEST_F(ReportTest, anEmptyReportIsAnEmptyArray) {
 TEST_F(ReportTest, summarisesCountsThenWhatWasDeclined) {
   Report report(context);
   heddle::reportTaken(named("layer.0"), "fuse-attention", "12 heads",
-                      {.flopsPerToken = 1, .weightBytes = 2, .activationBytesPerToken = 3});
+                      {.flopsPerToken = 1,
+                       .weightBytes = 2,
+                       .activationBytesPerToken = 3,
+                       .cacheBytesPerToken = 4,
+                       .flopsPerTokenAndKey = 5});
   heddle::reportDeclined(named("layer.3.attention"), "fuse-attention",
                          "not fused: the scores have a second user (layer.4)");
   std::vector<std::string> lines = report.summary();
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0], "fuse-attention: 1 of 2 taken, 1 flops per token saved, 2 bytes of weights "
-                      "saved, 3 bytes of activations per token saved");
+                      "saved, 3 bytes of activations per token saved, 4 bytes of caches per token "
+                      "saved, 5 flops per token and key saved");
   EXPECT_EQ(lines[1], "layer.3.attention: not fused: the scores have a second user (layer.4)");
 }
 
