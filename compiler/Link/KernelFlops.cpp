@@ -53,6 +53,12 @@ KernelFlops kernelFlops(KernelOp kernel) {
       .Case([](ContractAttr contract) {
         return KernelFlops{uint64_t{2} * contract.getN() * contract.getK(), 0};
       })
+      .Case([](AttendAttr attend) {
+        return KernelFlops{0, uint64_t{2} * attend.getHeads() * attend.getValueSize()};
+      })
+      .Case([](AttentionWeightsAttr weights) {
+        return KernelFlops{0, uint64_t{2} * weights.getHeads() * weights.getKeySize()};
+      })
       .Case([](AttentionAttr attention) {
         uint64_t sizes = attention.getKeySize() + attention.getValueSize();
         return KernelFlops{0, 2 * attention.getHeads() * sizes};

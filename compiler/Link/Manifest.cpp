@@ -71,7 +71,7 @@ FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp
             return std::pair<uint32_t, uint64_t>(rowTile,
                                                  llvm::divideCeil(contract.getN(), HEDDLE_PANEL));
           })
-          .Case([](AttentionAttr attention) {
+          .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([](auto attention) {
             return std::pair<uint32_t, uint64_t>(rowTile, attention.getHeads());
           })
           .Default([](Attribute) { return std::pair<uint32_t, uint64_t>(1, 1); });

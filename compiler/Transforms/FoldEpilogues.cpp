@@ -87,7 +87,7 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   }
   auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
   if (!takesEpilogue(kernel.getComputes())) {
-    return isa<AttentionAttr>(kernel.getComputes())
+    return isa<AttendAttr, AttentionAttr, AttentionWeightsAttr>(kernel.getComputes())
                ? "its input is an attention, which has no epilogue"
                : "its input is a loop nest, which has no epilogue";
   }

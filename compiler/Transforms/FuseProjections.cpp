@@ -84,7 +84,7 @@ Operation *findCopyingUser(LinearOp linear) {
   Operation *found = nullptr;
   for (Operation *user : linear->getUsers()) {
     // Users are listed last first: the one that stays is the first of the program.
-    found = isa<AttentionOp, AppendOp>(user) ? found : user;
+    found = isa<AppendOp, AttendOp, AttentionOp, AttentionWeightsOp>(user) ? found : user;
   }
   return found;
 }

@@ -36,6 +36,17 @@ constexpr llvm::StringLiteral passName = "merge-kernels";
 
 // --- Names -----------------------------------------------------------------------------------
 
+std::string sizesOf(AttendAttr attend) {
+  return llvm::formatv("{0}x{1}{2}", attend.getHeads(), attend.getValueSize(),
+                       attend.getCausal() ? "_causal" : "");
+}
+
+std::string sizesOf(AttentionWeightsAttr weights) {
+  return llvm::formatv("{0}x{1}{2}{3}", weights.getHeads(), weights.getKeySize(),
+                       weights.getBiasDistance() > 0 ? "_bias" : "",
+                       weights.getCausal() ? "_causal" : "");
+}
+
 std::string sizesOf(AttentionAttr attention) {
   std::string name = llvm::formatv("{0}x{1}", attention.getHeads(), attention.getKeySize()).str();
   if (attention.getValueSize() != attention.getKeySize()) {
@@ -70,7 +81,7 @@ std::string sizesOf(KernelOp kernel) {
       .Case([](ContractAttr contract) {
         return llvm::formatv("{0}x{1}", contract.getN(), contract.getK()).str();
       })
-      .Case([&](AttentionAttr attention) {
+      .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([&](auto attention) {
         return sizesOf(attention) + (kernel.getOperandCache(1) ? "_cached" : "");
       })
       .Case([](NestAttr nest) { return axesOf(nest); })

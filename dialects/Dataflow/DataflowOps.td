@@ -19,25 +19,27 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     of a norm, the bias of a layer norm.
 
     Constraints:
-    - C1: `computes` is one of append, attention, contract, gather, nest, pool, rows.
+    - C1: `computes` is one of append, attend, attention, attention_weights, contract, gather, nest,
+      pool, rows.
     - C2: the operands are as many as `computes`, the region and the norm take, and there is one
       result. They are buffers, but for the cache that is input #0 and the result of append, keys and
-      values of attention, and inputs of a nest.
+      values of attend, attention and attention_weights, and inputs of a nest.
     - C3: the region is one block of scalar maths on f32 and conditions that yields one value. Its
       operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
       `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
       `math.exp`, `exp2`, `erf`, `tanh`, `sqrt`, `absf`, `copysign` and `fma`.
     - C4: element-wise operands are rows of the result's shape, or vectors of its width.
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
-    - C6: only contract, rows, gather and pool have a norm; append and attention have a trivial
-      region; the epsilon of a norm is finite and not negative.
+    - C6: only contract, rows, gather and pool have a norm; append, attend, attention and
+      attention_weights have a trivial region; the epsilon of a norm is finite and not negative.
     - C7: the name is not empty and has only letters, digits, '_', '.' and '-': it becomes a symbol
       of an object file.
-    - C8: the result, packed weights and tables are dense: they have no row stride.
+    - C8: the result, packed weights, tables and the weights of attend are dense: they have no row
+      stride.
     - C9: the position offsets of a gather are not negative, and its scales, as many as it has
       lookups, are finite.
-    - C10: the bias distance of attention is 0 to 2^20; its keys and values are both buffers, or
-      both caches: keys of layout `keys`, values of layout `rows`.
+    - C10: a bias distance is 0 to 2^20; keys and values are both buffers, or both caches: keys of
+      layout `keys`, values of layout `rows`.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -211,8 +213,8 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
       its elements as they were: nests may run over its keys.
     - C6: the caches that a kernel reads are all appended to in the graph, or none of them is: only
       then they have the same positions.
-    - C7: where keys after the row are hidden, by a causal attention or by `hidden` of a nest, a
-      cache that has the keys is appended to in the graph: only then the row is one of its positions.
+    - C7: where keys after the row are hidden, by a causal attend, attention or attention_weights or
+      by `hidden` of a nest, a cache that has the keys is appended to in the graph: only then the row is one of its positions.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

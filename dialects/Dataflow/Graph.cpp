@@ -7,6 +7,7 @@
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/ConvertUTF.h"
 
 using namespace mlir;
@@ -353,9 +354,10 @@ static LogicalResult verifyCaches(DispatchOp dispatch, Attribute computes) {
     }
     areAppended = appended;
   }
-  auto attention = dyn_cast<AttentionAttr>(computes);
-  auto nest = dyn_cast<NestAttr>(computes);
-  bool isCausal = (attention && attention.getCausal()) || (nest && nest.getCausal());
+  bool isCausal = llvm::TypeSwitch<Attribute, bool>(computes)
+                      .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr, NestAttr>(
+                          [](auto hiding) { return hiding.getCausal(); })
+                      .Default([](Attribute) { return false; });
   if (isCausal && !areAppended.value_or(true)) {
     return dispatch.emitOpError("expects a cache that is appended to in the graph where keys after "
                                 "the row are hidden, got one that is only read");

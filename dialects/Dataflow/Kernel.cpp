@@ -26,8 +26,9 @@ static constexpr int64_t kAny = std::numeric_limits<int64_t>::min();
 
 unsigned KernelOp::getNumInputs() {
   return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
-      .Case<AppendAttr, ContractAttr>([](auto) { return 2; })
+      .Case<AppendAttr, AttendAttr, ContractAttr>([](auto) { return 2; })
       .Case([](AttentionAttr attention) { return attention.getBiasDistance() > 0 ? 4 : 3; })
+      .Case([](AttentionWeightsAttr weights) { return weights.getBiasDistance() > 0 ? 3 : 2; })
       .Case([](GatherAttr gather) {
         return 2 * gather.getLookups() + gather.getPositionOffsets().size();
       })
@@ -102,6 +103,7 @@ static LogicalResult verifyRegion(KernelOp kernel) {
 static bool takesCache(KernelOp kernel, unsigned i) {
   return llvm::TypeSwitch<Attribute, bool>(kernel.getComputes())
       .Case([&](AppendAttr) { return i == 0; })
+      .Case<AttendAttr, AttentionWeightsAttr>([&](auto) { return i == 1; })
       .Case([&](AttentionAttr) { return i == 1 || i == 2; })
       .Case([&](NestAttr) { return i < kernel.getNumInputs(); })
       .Default([](Attribute) { return false; });
@@ -179,6 +181,9 @@ static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType 
     case BufferType::kSequences:
       error << "sequences";
       break;
+    case BufferType::kLongest:
+      error << "longest";
+      break;
     default:
       error << size;
     }
@@ -210,47 +215,82 @@ static LogicalResult verifyKeys(KernelOp kernel, unsigned operand, int64_t width
   return success();
 }
 
-/// C5 and C10
-static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
-  Type f32 = Float32Type::get(kernel.getContext());
-  int64_t keys = multiplyWidth(attention.getHeads(), attention.getKeySize());
-  int64_t values = multiplyWidth(attention.getHeads(), attention.getValueSize());
-  int64_t distance = attention.getBiasDistance();
+/// C5 and C10: `operand` is the table of biases by distance, if there is one.
+static LogicalResult verifyBias(KernelOp kernel, unsigned operand, int64_t heads,
+                                int64_t distance) {
   if (distance < 0 || distance > transformer::mostDistance) {
     return kernel.emitOpError("expects a bias distance of 0 to 2^20, got ") << distance;
   }
+  return distance == 0
+             ? success()
+             : verifyShape(kernel, "input #" + Twine(operand), kernel.getOperandBuffer(operand),
+                           {heads, 2 * distance + 1}, Float32Type::get(kernel.getContext()));
+}
+
+/// C5 and C10
+static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
+  Type f32 = Float32Type::get(kernel.getContext());
+  int64_t heads = attention.getHeads();
+  int64_t keys = multiplyWidth(heads, attention.getKeySize());
+  int64_t values = multiplyWidth(heads, attention.getValueSize());
   if (!kernel.getOperandCache(1) != !kernel.getOperandCache(2)) {
     return kernel.emitOpError("expects keys and values that are both buffers or both caches, got ")
            << kernel.getKernelType().getInput(1) << " and " << kernel.getKernelType().getInput(2);
   }
-  if (failed(verifyShape(kernel, "a result", kernel.getResultBuffer(),
-                         {BufferType::kTokens, values}, f32)) ||
-      failed(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
-                         {BufferType::kTokens, keys}, f32)) ||
-      failed(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) ||
-      failed(verifyKeys(kernel, 2, values, CacheLayout::Rows))) {
-    return failure();
-  }
-  return distance == 0 ? success()
-                       : verifyShape(kernel, "input #3", kernel.getOperandBuffer(3),
-                                     {attention.getHeads(), 2 * distance + 1}, f32);
+  return success(succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
+                                       {BufferType::kTokens, values}, f32)) &&
+                 succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
+                                       {BufferType::kTokens, keys}, f32)) &&
+                 succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
+                 succeeded(verifyKeys(kernel, 2, values, CacheLayout::Rows)) &&
+                 succeeded(verifyBias(kernel, 3, heads, attention.getBiasDistance())));
+}
+
+/// C5 and C10
+static LogicalResult verifyAttentionWeights(KernelOp kernel, AttentionWeightsAttr weights) {
+  Type f32 = Float32Type::get(kernel.getContext());
+  int64_t heads = weights.getHeads();
+  int64_t keys = multiplyWidth(heads, weights.getKeySize());
+  return success(succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
+                                       {BufferType::kTokens, heads, BufferType::kLongest}, f32)) &&
+                 succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
+                                       {BufferType::kTokens, keys}, f32)) &&
+                 succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
+                 succeeded(verifyBias(kernel, 2, heads, weights.getBiasDistance())));
+}
+
+/// C5 and C10
+static LogicalResult verifyAttend(KernelOp kernel, AttendAttr attend) {
+  Type f32 = Float32Type::get(kernel.getContext());
+  int64_t heads = attend.getHeads();
+  int64_t values = multiplyWidth(heads, attend.getValueSize());
+  return success(succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
+                                       {BufferType::kTokens, values}, f32)) &&
+                 succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
+                                       {BufferType::kTokens, heads, BufferType::kLongest}, f32)) &&
+                 succeeded(verifyKeys(kernel, 1, values, CacheLayout::Rows)));
 }
 
 /// C5: every size that `computes` names is positive, and a gather looks at least one table up.
 static LogicalResult verifySizes(KernelOp kernel) {
-  auto sizes = llvm::TypeSwitch<Attribute, SmallVector<int64_t>>(kernel.getComputes())
-                   .Case([](ContractAttr a) { return SmallVector<int64_t>{a.getN(), a.getK()}; })
-                   .Case([](AttentionAttr a) {
-                     return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getValueSize()};
-                   })
-                   .Case([](RowsAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
-                   .Case([](GatherAttr a) {
-                     auto positions = static_cast<int64_t>(a.getPositionOffsets().size());
-                     return SmallVector<int64_t>{a.getWidth(), a.getLookups() + 1,
-                                                 std::max<int64_t>(a.getLookups(), 0) + positions};
-                   })
-                   .Case([](PoolAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
-                   .Default([](Attribute) { return SmallVector<int64_t>(); });
+  auto sizes =
+      llvm::TypeSwitch<Attribute, SmallVector<int64_t>>(kernel.getComputes())
+          .Case([](ContractAttr a) { return SmallVector<int64_t>{a.getN(), a.getK()}; })
+          .Case([](AttentionAttr a) {
+            return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getValueSize()};
+          })
+          .Case([](AttendAttr a) { return SmallVector<int64_t>{a.getHeads(), a.getValueSize()}; })
+          .Case([](AttentionWeightsAttr a) {
+            return SmallVector<int64_t>{a.getHeads(), a.getKeySize()};
+          })
+          .Case([](RowsAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
+          .Case([](GatherAttr a) {
+            auto positions = static_cast<int64_t>(a.getPositionOffsets().size());
+            return SmallVector<int64_t>{a.getWidth(), a.getLookups() + 1,
+                                        std::max<int64_t>(a.getLookups(), 0) + positions};
+          })
+          .Case([](PoolAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
+          .Default([](Attribute) { return SmallVector<int64_t>(); });
   if (llvm::any_of(sizes, [](int64_t size) { return size < 1; })) {
     return kernel.emitOpError("expects positive sizes, got '") << kernel.getComputes() << "'";
   }
@@ -277,7 +317,9 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
                        succeeded(input(0, {rows, contract.getK()}, f32)) &&
                        succeeded(input(1, {panels, contract.getK(), HEDDLE_PANEL}, f32)));
       })
+      .Case([&](AttendAttr attend) { return verifyAttend(kernel, attend); })
       .Case([&](AttentionAttr attention) { return verifyAttention(kernel, attention); })
+      .Case([&](AttentionWeightsAttr weights) { return verifyAttentionWeights(kernel, weights); })
       .Case([&](RowsAttr attr) {
         return success(succeeded(result({rows, attr.getWidth()})) &&
                        succeeded(input(0, {rows, attr.getWidth()}, f32)));
@@ -307,6 +349,17 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
       });
 }
 
+/// Whether input `i` has no row stride: packed weights, tables, the weights of attend.
+static bool isDense(Attribute computes, unsigned i) {
+  return llvm::TypeSwitch<Attribute, bool>(computes)
+      .Case([&](AttendAttr) { return i == 0; })
+      .Case([&](AttentionAttr) { return i == 3; })
+      .Case([&](AttentionWeightsAttr) { return i == 2; })
+      .Case([&](ContractAttr) { return i == 1; })
+      .Case([](GatherAttr) { return true; })
+      .Default([](Attribute) { return false; });
+}
+
 /// C8, given that all shapes are right: rows of values alone may be columns of a wider buffer, and
 /// a vector has no stride by its type.
 static LogicalResult verifyDense(KernelOp kernel) {
@@ -320,9 +373,7 @@ static LogicalResult verifyDense(KernelOp kernel) {
     return failure();
   }
   for (unsigned i = 0; i < kernel.getNumInputs(); ++i) {
-    bool isTable = (isa<ContractAttr>(kernel.getComputes()) && i == 1) ||
-                   (isa<AttentionAttr>(kernel.getComputes()) && i == 3);
-    if ((isTable || isa<GatherAttr>(kernel.getComputes())) &&
+    if (isDense(kernel.getComputes(), i) &&
         failed(verifyBuffer("input #" + Twine(i), kernel.getOperandBuffer(i)))) {
       return failure();
     }
@@ -387,7 +438,8 @@ static LogicalResult verifyElementwise(KernelOp kernel) {
 
 /// C6
 static LogicalResult verifyNorm(KernelOp kernel) {
-  if (isa<AppendAttr, AttentionAttr>(kernel.getComputes()) && !kernel.hasTrivialEpilogue()) {
+  if (isa<AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr>(kernel.getComputes()) &&
+      !kernel.hasTrivialEpilogue()) {
     return kernel.emitOpError("expects a region that yields its argument for ")
            << kernel.getComputes() << ", got another";
   }
@@ -421,11 +473,10 @@ static LogicalResult verifyAppend(KernelOp kernel) {
 
 LogicalResult KernelOp::verify() {
   // C1
-  if (!isa<AppendAttr, AttentionAttr, ContractAttr, GatherAttr, NestAttr, PoolAttr, RowsAttr>(
-          getComputes())) {
-    return emitOpError(
-               "expects to compute append, attention, contract, gather, nest, pool or rows, "
-               "got ")
+  if (!isa<AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr, ContractAttr, GatherAttr,
+           NestAttr, PoolAttr, RowsAttr>(getComputes())) {
+    return emitOpError("expects to compute append, attend, attention, attention_weights, contract, "
+                       "gather, nest, pool or rows, got ")
            << getComputes();
   }
   if (failed(verifyName(*this)) || failed(verifyRegion(*this)) ||

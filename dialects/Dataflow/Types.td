@@ -119,6 +119,17 @@ def Dataflow_AppendAttr : Dataflow_Attr<"Append", "append"> {
   }];
 }
 
+def Dataflow_AttendAttr : Dataflow_Attr<"Attend", "attend"> {
+  let summary = "P V for every head, of weights P [tokens, heads, longest] and values V";
+  let description = [{
+    The sum over the keys that a row sees of weights times values. Values are rows of the same
+    sequences as the weights, or a cache of layout `rows`. Weights of keys that the row does not see
+    are not read: a causal row sees the positions up to its own.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$valueSize, "bool":$causal);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Dataflow_AttentionAttr : Dataflow_Attr<"Attention", "attention"> {
   let summary = "softmax(scale * Q K^T + bias) V of inputs Q, K, V, over the keys of the row";
   let description = [{
@@ -131,6 +142,17 @@ def Dataflow_AttentionAttr : Dataflow_Attr<"Attention", "attention"> {
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
                         "::mlir::FloatAttr":$scale, "bool":$causal,
                         DefaultValuedParameter<"int64_t", "0">:$biasDistance);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_AttentionWeightsAttr : Dataflow_Attr<"AttentionWeights", "attention_weights"> {
+  let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [tokens, heads, longest]";
+  let description = [{
+    Keys, visibility and bias are as for `attention`; the table of biases is inputs[2]. Keys that a
+    row does not see have weight zero; entries beyond the keys of its sequence are not written.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "::mlir::FloatAttr":$scale,
+                        "bool":$causal, DefaultValuedParameter<"int64_t", "0">:$biasDistance);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -31,10 +31,11 @@ namespace heddle {
 #include "compiler/Passes.h.inc"
 
 KernelScratch kernelScratch(dataflow::KernelOp kernel) {
-  if (auto attention = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes())) {
-    return attentionScratch(attention);
-  }
-  return {};
+  return llvm::TypeSwitch<Attribute, KernelScratch>(kernel.getComputes())
+      .Case([](dataflow::AttentionAttr computes) { return attentionScratch(computes); })
+      .Case(
+          [](dataflow::AttentionWeightsAttr computes) { return attentionWeightsScratch(computes); })
+      .Default([](Attribute) { return KernelScratch(); });
 }
 
 std::string kernelFunctionName(StringRef kernel, StringRef target) {
@@ -58,7 +59,11 @@ static void emitBody(VectorCode &code, const KernelBody &body) {
   llvm::TypeSwitch<Attribute>(body.kernel.getComputes())
       .Case([&](dataflow::AppendAttr) { emitAppend(code, body); })
       .Case([&](dataflow::ContractAttr computes) { emitContract(code, body, computes); })
+      .Case([&](dataflow::AttendAttr computes) { emitAttend(code, body, computes); })
       .Case([&](dataflow::AttentionAttr computes) { emitAttention(code, body, computes); })
+      .Case([&](dataflow::AttentionWeightsAttr computes) {
+        emitAttentionWeights(code, body, computes);
+      })
       .Case([&](dataflow::RowsAttr computes) { emitRows(code, body, computes); })
       .Case([&](dataflow::GatherAttr computes) { emitGather(code, body, computes); })
       .Case([&](dataflow::PoolAttr computes) { emitPool(code, body, computes); })

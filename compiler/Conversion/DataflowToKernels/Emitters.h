@@ -53,7 +53,10 @@ mlir::Value cacheElement(VectorCode &code, dataflow::CacheType type, mlir::Value
 // One emitter a family; `computes` of the kernel is the attribute named.
 void emitAppend(VectorCode &code, const KernelBody &body);
 void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+void emitAttend(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes);
 void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
+void emitAttentionWeights(VectorCode &code, const KernelBody &body,
+                          dataflow::AttentionWeightsAttr computes);
 void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);
 void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes);
 void emitPool(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes);
@@ -71,6 +74,7 @@ struct KernelScratch {
 /// The scratch of a kernel, enough for every target.
 KernelScratch kernelScratch(dataflow::KernelOp kernel);
 KernelScratch attentionScratch(dataflow::AttentionAttr computes);
+KernelScratch attentionWeightsScratch(dataflow::AttentionWeightsAttr computes);
 
 /// The name of the function of a kernel for a target, in the object and in the manifest.
 std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);

@@ -198,18 +198,27 @@ SmallVector<Value> VectorCode::transposeSquare(SmallVector<Value> rows) {
   }
   return rows;
 }
-Value VectorCode::keepBelow(Value value, Value first, Value limit, float other) {
-  auto laneType = VectorType::get({lanes}, i32);
-  SmallVector<int32_t> numbers(lanes);
-  for (int64_t lane = 0; lane < lanes; ++lane) {
+
+/// A mask of the lanes whose number plus `first` is below `limit`.
+static Value lanesBelow(VectorCode &code, Value first, Value limit) {
+  auto laneType = VectorType::get({code.lanes}, code.i32);
+  SmallVector<int32_t> numbers(code.lanes);
+  for (int64_t lane = 0; lane < code.lanes; ++lane) {
     numbers[lane] = static_cast<int32_t>(lane);
   }
   Value lane = arith::ConstantOp::create(
-      builder, location, DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
-  Value room = arith::TruncIOp::create(builder, location, i32, subtract(limit, first));
-  Value rooms = ::mlir::vector::BroadcastOp::create(builder, location, laneType, room);
-  Value keep = arith::CmpIOp::create(builder, location, arith::CmpIPredicate::slt, lane, rooms);
-  return select(keep, value, splat(other));
+      code.builder, code.location, DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
+  Value room =
+      arith::TruncIOp::create(code.builder, code.location, code.i32, code.subtract(limit, first));
+  Value rooms = ::mlir::vector::BroadcastOp::create(code.builder, code.location, laneType, room);
+  return arith::CmpIOp::create(code.builder, code.location, arith::CmpIPredicate::slt, lane, rooms);
+}
+Value VectorCode::keepBelow(Value value, Value first, Value limit, float other) {
+  return select(lanesBelow(*this, first, limit), value, splat(other));
+}
+void VectorCode::storeBelow(Value value, Value address, Value first, Value limit) {
+  LLVM::MaskedStoreOp::create(builder, location, value, address, lanesBelow(*this, first, limit),
+                              kElementAlignment);
 }
 
 void VectorCode::loop(Value from, Value to, int64_t step, Body body) {

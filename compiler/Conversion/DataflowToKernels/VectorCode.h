@@ -68,6 +68,8 @@ public:
   mlir::Value loadVector(mlir::Value address) { return loadVector(address, lanes); }
   void storeVector(mlir::Value value, mlir::Value address, int64_t valid);
   void storeVector(mlir::Value value, mlir::Value address) { storeVector(value, address, lanes); }
+  /// The same for the lanes whose number plus `first` is below `limit`.
+  void storeBelow(mlir::Value value, mlir::Value address, mlir::Value first, mlir::Value limit);
   /// Asks for the cache line at an address, into the second level: a hint, never a fault.
   void prefetch(mlir::Value address);
   /// Memory of the function's frame for `elements` f32 values, aligned to a cache line.

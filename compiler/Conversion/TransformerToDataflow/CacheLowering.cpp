@@ -15,9 +15,9 @@ namespace {
 
 constexpr llvm::StringLiteral transformerName = "transformer.name";
 
-/// Notes that an attention reads `value` as keys or as values, if it is that of a cache.
-LogicalResult noteLayout(transformer::AttentionOp op, Value value, CacheLayout layout,
-                         CacheLayouts &layouts) {
+/// Notes that an attention, or half of one, reads `value` as keys or as values, if it is that of a
+/// cache.
+LogicalResult noteLayout(Operation *op, Value value, CacheLayout layout, CacheLayouts &layouts) {
   transformer::CachedOp cached = transformer::cachedSource(value);
   StringAttr name = cached ? transformer::cacheName(cached.getCache()) : StringAttr();
   if (!name) {
@@ -25,11 +25,24 @@ LogicalResult noteLayout(transformer::AttentionOp op, Value value, CacheLayout l
   }
   auto [found, isNew] = layouts.try_emplace(name, layout);
   if (!isNew && found->second != layout) {
-    return op.emitOpError("reads cache ")
+    return op->emitOpError("reads cache ")
            << name << " as " << stringifyCacheLayout(layout) << ", but another attention as "
            << stringifyCacheLayout(found->second);
   }
   return success();
+}
+
+/// What an attention or half of one reads as keys and as values; null where it does not.
+std::pair<Value, Value> keyAndValue(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::pair<Value, Value>>(op)
+      .Case([](transformer::AttendOp attend) { return std::pair(Value(), attend.getValue()); })
+      .Case([](transformer::AttentionOp attention) {
+        return std::pair(attention.getKey(), attention.getValue());
+      })
+      .Case([](transformer::AttentionWeightsOp weights) {
+        return std::pair(weights.getKey(), Value());
+      })
+      .Default([](Operation *) { return std::pair(Value(), Value()); });
 }
 
 /// The segments of the rows of an operation, or of its queries; null if it names none.
@@ -37,7 +50,8 @@ Value rowSegments(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<transformer::AppendOp, transformer::EmbedOp, transformer::HistoryOp,
             transformer::PoolOp, transformer::PositionsOp>([](auto op) { return op.getRows(); })
-      .Case<transformer::AttentionOp, transformer::MaskOp, transformer::RelativeBiasOp>(
+      .Case<transformer::AttendOp, transformer::AttentionOp, transformer::AttentionWeightsOp,
+            transformer::MaskOp, transformer::RelativeBiasOp>(
           [](auto op) { return op.getQueries(); })
       .Case([](transformer::ContractOp op) {
         return op.getSegments().empty() ? Value() : op.getSegments().front();
@@ -47,8 +61,9 @@ Value rowSegments(Operation *op) {
 
 /// Whether the last segments of an operation are those of keys.
 bool namesKeys(Operation *op) {
-  return isa<transformer::AttentionOp, transformer::CachedOp, transformer::ContractOp,
-             transformer::MaskOp, transformer::RelativeBiasOp, transformer::SoftmaxOp>(op);
+  return isa<transformer::AttendOp, transformer::AttentionOp, transformer::AttentionWeightsOp,
+             transformer::CachedOp, transformer::ContractOp, transformer::MaskOp,
+             transformer::RelativeBiasOp, transformer::SoftmaxOp>(op);
 }
 
 /// The history of the same rows is the same, whichever operation gives it: the first of them.
@@ -77,9 +92,10 @@ bool hasPairs(Value value) {
 FailureOr<CacheLayouts> chooseCacheLayouts(ModuleOp module) {
   CacheLayouts layouts;
   for (auto entry : module.getOps<func::FuncOp>()) {
-    for (auto op : entry.getOps<transformer::AttentionOp>()) {
-      if (failed(noteLayout(op, op.getKey(), CacheLayout::Keys, layouts)) ||
-          failed(noteLayout(op, op.getValue(), CacheLayout::Rows, layouts))) {
+    for (Operation &op : entry.getOps()) {
+      auto [key, value] = keyAndValue(&op);
+      if ((key && failed(noteLayout(&op, key, CacheLayout::Keys, layouts))) ||
+          (value && failed(noteLayout(&op, value, CacheLayout::Rows, layouts)))) {
         return failure();
       }
     }
@@ -143,8 +159,10 @@ LogicalResult EntryLowering::checkCacheUse(Operation *op) {
         isa<transformer::ContractOp, transformer::TransposeOp>(op) ||
         (!isTransposed && isa<transformer::SplitHeadsOp, transformer::MergeHeadsOp>(op));
     // Queries are rows of this run.
-    if (auto attention = dyn_cast<transformer::AttentionOp>(op)) {
-      isAllowed = !isTransposed && operand != attention.getQuery();
+    auto [key, value] = keyAndValue(op);
+    if (key || value) {
+      isAllowed =
+          !isTransposed && (operand == key || operand == value) && operand != op->getOperand(0);
     }
     if (!isAllowed) {
       return op->emitOpError("reads a cache as rows, expected only attention and its mathematics "

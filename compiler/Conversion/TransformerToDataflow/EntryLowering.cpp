@@ -135,14 +135,14 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
   }
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<transformer::ActivateOp, transformer::AddOp, transformer::AppendOp,
-            transformer::AttentionOp, transformer::CachedOp, transformer::ColumnsOp,
-            transformer::ContractOp, transformer::EmbedOp, transformer::GatherOp,
-            transformer::LayerNormOp, transformer::LinearOp, transformer::MaskBiasOp,
-            transformer::MergeHeadsOp, transformer::MultiplyOp, transformer::NormalizeOp,
-            transformer::PoolOp, transformer::RelativeBiasOp, transformer::RmsNormOp,
-            transformer::ScaleOp, transformer::SelectOp, transformer::SoftmaxOp,
-            transformer::SplitHeadsOp, transformer::TransposeOp>(
-          [&](auto typed) { return lower(typed); })
+            transformer::AttendOp, transformer::AttentionOp, transformer::AttentionWeightsOp,
+            transformer::CachedOp, transformer::ColumnsOp, transformer::ContractOp,
+            transformer::EmbedOp, transformer::GatherOp, transformer::LayerNormOp,
+            transformer::LinearOp, transformer::MaskBiasOp, transformer::MergeHeadsOp,
+            transformer::MultiplyOp, transformer::NormalizeOp, transformer::PoolOp,
+            transformer::RelativeBiasOp, transformer::RmsNormOp, transformer::ScaleOp,
+            transformer::SelectOp, transformer::SoftmaxOp, transformer::SplitHeadsOp,
+            transformer::TransposeOp>([&](auto typed) { return lower(typed); })
       .Case([&](transformer::WeightOp weight) {
         return define(weight, parameter(weight.getParameterAttr()));
       })

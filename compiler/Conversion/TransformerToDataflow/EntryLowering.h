@@ -58,7 +58,13 @@ private:
   mlir::LogicalResult lower(transformer::ScaleOp op);
 
   // --- Heads
+  mlir::LogicalResult lower(transformer::AttendOp op);
   mlir::LogicalResult lower(transformer::AttentionOp op);
+  mlir::LogicalResult lower(transformer::AttentionWeightsOp op);
+  /// Makes queries, keys or values an input of an attention or half of one. Queries come first.
+  mlir::LogicalResult addAttended(mlir::OpOperand &rows, KernelParts &parts);
+  /// Makes the table of biases by distance an input, if one changes anything; 0, or its distance.
+  int64_t addBias(mlir::FlatSymbolRefAttr bias, KernelParts &parts);
   mlir::LogicalResult lower(transformer::ContractOp op);
   mlir::LogicalResult lower(transformer::MaskBiasOp op);
   mlir::LogicalResult lower(transformer::MergeHeadsOp op);

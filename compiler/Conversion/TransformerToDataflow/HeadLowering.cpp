@@ -72,39 +72,87 @@ transformer::MaskOp maskOf(Operation *user, Value value) {
 
 } // namespace
 
-LogicalResult EntryLowering::lower(transformer::AttentionOp op) {
+LogicalResult EntryLowering::addAttended(OpOperand &rows, KernelParts &parts) {
+  Operation *op = rows.getOwner();
+  Value input = bufferOf(rows.get());
+  auto type = dyn_cast<BufferType>(input.getType());
+  if (type && type.getShape().front() != BufferType::kTokens) {
+    return op->emitOpError("attends to rows of sequences, expected rows of tokens");
+  }
   FailureOr<Value> keys = keysOf(op);
-  if (failed(keys) || failed(checkVisibility(op, op.getVisibility(), op.getKeys()))) {
+  if (failed(keys)) {
     return failure();
   }
-  for (Value input : {op.getKey(), op.getValue()}) {
-    if (*keys && !cacheOf(input)) {
-      return op.emitOpError("has keys or values that are rows, expected those of a cache");
-    }
+  if (type && *keys && rows.getOperandNumber() > 0) {
+    return op->emitOpError("has keys or values that are rows, expected those of a cache");
   }
+  parts.inputs.push_back(input);
+  return success();
+}
+
+int64_t EntryLowering::addBias(FlatSymbolRefAttr bias, KernelParts &parts) {
+  int64_t distance = bias ? parameterOp(bias).getTensorType().getDimSize(1) / 2 : 0;
+  // A table of one column is a number for each head: it changes no softmax.
+  if (distance > 0) {
+    parts.inputs.push_back(parameter(bias));
+  }
+  return distance;
+}
+
+LogicalResult EntryLowering::lower(transformer::AttentionOp op) {
   int64_t heads = op.getHeads();
   int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
   int64_t width = op.getType().getDimSize(1);
   KernelParts parts;
   parts.stem = "attention";
-  parts.inputs = {bufferOf(op.getQuery()), bufferOf(op.getKey()), bufferOf(op.getValue())};
-  for (Value input : parts.inputs) {
-    auto type = dyn_cast<BufferType>(input.getType());
-    if (type && type.getShape().front() != BufferType::kTokens) {
-      return op.emitOpError("attends to rows of sequences, expected rows of tokens");
-    }
+  if (failed(checkVisibility(op, op.getVisibility(), op.getKeys())) ||
+      failed(addAttended(op.getQueryMutable(), parts)) ||
+      failed(addAttended(op.getKeyMutable(), parts)) ||
+      failed(addAttended(op.getValueMutable(), parts))) {
+    return failure();
   }
-  int64_t distance = 0;
-  if (FlatSymbolRefAttr bias = op.getBiasAttr()) {
-    distance = parameterOp(bias).getTensorType().getDimSize(1) / 2;
-    // A table of one column is a number for each head: it changes no softmax.
-    if (distance > 0) {
-      parts.inputs.push_back(parameter(bias));
-    }
-  }
+  int64_t distance = addBias(op.getBiasAttr(), parts);
   parts.computes =
       AttentionAttr::get(builder.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
                          op.getVisibility() == transformer::Visibility::Causal, distance);
+  parts.result = denseBuffer({BufferType::kTokens, width});
+  return dispatch(op, parts);
+}
+
+LogicalResult EntryLowering::lower(transformer::AttentionWeightsOp op) {
+  int64_t heads = op.getHeads();
+  int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
+  KernelParts parts;
+  parts.stem = "attention_weights";
+  if (failed(checkVisibility(op, op.getVisibility(), op.getKeys())) ||
+      failed(addAttended(op.getQueryMutable(), parts)) ||
+      failed(addAttended(op.getKeyMutable(), parts))) {
+    return failure();
+  }
+  int64_t distance = addBias(op.getBiasAttr(), parts);
+  parts.computes =
+      AttentionWeightsAttr::get(builder.getContext(), heads, keySize, op.getScaleAttr(),
+                                op.getVisibility() == transformer::Visibility::Causal, distance);
+  parts.result = denseBuffer({BufferType::kTokens, heads, BufferType::kLongest});
+  return dispatch(op, parts);
+}
+
+LogicalResult EntryLowering::lower(transformer::AttendOp op) {
+  int64_t heads = op.getWeights().getType().getDimSize(1);
+  int64_t width = op.getType().getDimSize(1);
+  BufferType weights = typeOf(op.getWeights());
+  if (weights != denseBuffer({BufferType::kTokens, heads, BufferType::kLongest})) {
+    return op.emitOpError("has weights ") << weights << ", expected [tokens, heads, longest]";
+  }
+  KernelParts parts;
+  parts.stem = "attend";
+  parts.inputs = {bufferOf(op.getWeights())};
+  if (failed(checkVisibility(op, op.getVisibility(), op.getKeys())) ||
+      failed(addAttended(op.getValueMutable(), parts))) {
+    return failure();
+  }
+  parts.computes = AttendAttr::get(builder.getContext(), heads, width / heads,
+                                   op.getVisibility() == transformer::Visibility::Causal);
   parts.result = denseBuffer({BufferType::kTokens, width});
   return dispatch(op, parts);
 }

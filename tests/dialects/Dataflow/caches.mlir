@@ -25,6 +25,21 @@ dataflow.kernel @attention : (!rows, !keys, !values, !dataflow.buffer<[8, 33], f
   dataflow.yield %x
 }
 
+// CHECK-LABEL: dataflow.kernel @weights
+// CHECK-SAME: computes #dataflow.attention_weights<heads = 8, keySize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16>
+dataflow.kernel @weights : (!rows, !keys, !dataflow.buffer<[8, 33], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 8, keySize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.kernel @attend
+// CHECK-SAME: (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[512], rows>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.attend<heads = 8, valueSize = 64, causal = true>
+dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 8, valueSize = 64, causal = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
 // CHECK-LABEL: dataflow.kernel @scores
 dataflow.kernel @scores : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], keys>) -> !scores
     computes #dataflow.nest<"thd,khd->thk", sum> {
@@ -78,6 +93,10 @@ dataflow.graph @decode(%x: !rows {dataflow.name = "x"}, %k: !keys {dataflow.name
   %q = dataflow.reshape %x : !rows -> !dataflow.buffer<[tokens, 8, 64], f32>
   %s = dataflow.dispatch @scores(%q, %heads) : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], keys>) -> !scores
   %y = dataflow.dispatch @attention(%x, %k1, %v1, %table) : (!rows, !keys, !values, !dataflow.buffer<[8, 33], f32>) -> !rows
+  // CHECK: %[[P:.*]] = dataflow.dispatch @weights(%arg0, %[[K]], %{{.*}})
+  %p = dataflow.dispatch @weights(%x, %k1, %table) : (!rows, !keys, !dataflow.buffer<[8, 33], f32>) -> !scores
+  // CHECK: dataflow.dispatch @attend(%[[P]], %{{.*}})
+  %z = dataflow.dispatch @attend(%p, %v1) : (!scores, !values) -> !rows
   // CHECK: dataflow.output %{{.*}}, %[[K]], %{{.*}} : !dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], keys>, !dataflow.cache<[512], rows>
   dataflow.output %y, %k1, %v1 : !rows, !keys, !values
 }

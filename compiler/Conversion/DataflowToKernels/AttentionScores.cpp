@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Products of queries and keys, masked, and their exponentials.
+///
+/// Keys lie transposed, [head size][keys], in a cache or in scratch, so that a vector of scores is
+/// a sum of products over the head size, lane by lane, in one order for every tile.
+#include "compiler/Conversion/DataflowToKernels/AttentionTile.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace heddle {
+
+// The score of a hidden key. Its weight is zero, as the maximum of a row is never below
+// kLowestScore.
+static constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+// The transposed keys from number `position` of the sequence on, a multiple of the lanes.
+static Value keysFrom(AttentionTile &a, Value position) {
+  VectorCode &code = a.code;
+  if (!a.isCached) {
+    return code.at(a.keysTransposed, position);
+  }
+  Value block = a.keyCache.blockAt(code, a.keyBlocks, position);
+  Value head = code.at(block, code.multiply(a.head, a.keySize * HEDDLE_BLOCK));
+  return code.at(head, code.remainder(position, HEDDLE_BLOCK));
+}
+
+void transposeKeys(AttentionTile &a) {
+  VectorCode &code = a.code;
+  int64_t size = a.keySize;
+  Value keys = code.at(a.key, code.multiply(a.head, size));
+  Value lastRow = code.add(a.firstRow, code.subtract(a.keyCount, code.integer(1)));
+  code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
+    SmallVector<Value> rows;
+    for (int64_t lane = 0; lane < code.lanes; ++lane) {
+      Value row = code.smaller(code.add(code.add(a.firstRow, j), lane), lastRow);
+      rows.push_back(code.at(keys, code.multiply(row, a.keyStride)));
+    }
+    for (int64_t d = 0; d < size; d += code.lanes) {
+      int64_t valid = std::min(code.lanes, size - d);
+      SmallVector<Value> square;
+      for (Value row : rows) {
+        square.push_back(code.loadVector(code.at(row, d), valid));
+      }
+      square = code.transposeSquare(square);
+      for (int64_t i = 0; i < valid; ++i) {
+        Value place = code.add(code.multiply(a.pitch, d + i), j);
+        code.storeVector(square[i], code.at(a.keysTransposed, place));
+      }
+    }
+  });
+}
+
+// Products of one register tile: rows of queries times vectors of keys, each of which begins where
+// `keys` says.
+static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
+                                    ArrayRef<Value> keys) {
+  VectorCode &code = a.code;
+  auto vectors = static_cast<int64_t>(keys.size());
+  int64_t size = a.keySize, unroll = size % 4 == 0 ? 4 : 1;
+  SmallVector<Value> sums(a.rows * vectors, code.splat(0));
+  return code.loop(code.integer(0), code.integer(size), unroll, sums,
+                   [&](Value first, ValueRange carried) {
+                     SmallVector<Value> next(carried);
+                     for (int64_t u = 0; u < unroll; ++u) {
+                       Value d = code.add(first, u), line = code.multiply(d, a.pitch);
+                       SmallVector<Value> loaded;
+                       for (Value start : keys) {
+                         loaded.push_back(code.loadVector(code.at(start, line)));
+                       }
+                       for (int64_t r = 0; r < a.rows; ++r) {
+                         Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
+                         for (int64_t v = 0; v < vectors; ++v) {
+                           Value &sum = next[r * vectors + v];
+                           sum = code.fma(q, loaded[v], sum);
+                         }
+                       }
+                     }
+                     return next;
+                   });
+}
+
+// scores[r][j] = log2(e) * bias[head][j - position of row r], for `count` keys from firstKey on.
+static void emitBias(AttentionTile &a, ArrayRef<Value> rows, Value firstKey, Value count) {
+  VectorCode &code = a.code;
+  int64_t distance = a.biasDistance, width = 2 * distance + 1;
+  Value table = code.at(a.bias, code.multiply(a.head, width));
+  for (int64_t r = 0; r < a.rows; ++r) {
+    // Distances are shifted so that none is negative.
+    Value first = code.add(code.subtract(firstKey, a.positionOf(rows[r])), distance);
+    Value scores = a.scoresOf(r);
+    code.loop(code.integer(0), count, 1, [&](Value j) {
+      Value index = code.larger(code.add(first, j), code.integer(0));
+      index = code.smaller(index, code.integer(width - 1));
+      Value bias = code.loadScalar(code.at(table, index));
+      Value scaled = code.multiplyFloat(bias, code.number(static_cast<float>(M_LOG2E)));
+      code.storeScalar(scaled, code.at(scores, j));
+    });
+  }
+}
+
+SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
+                              Value count, ArrayRef<Value> limits) {
+  VectorCode &code = a.code;
+  Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
+  Value queryHead = code.at(a.query, code.multiply(a.head, a.keySize));
+  SmallVector<Value> queries, scores;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    queries.push_back(code.at(queryHead, code.multiply(tile.rows[r], a.queryStride)));
+    scores.push_back(a.scoresOf(r));
+  }
+  Value end = a.roundUp(count);
+  if (a.bias) {
+    emitBias(a, tile.rows, firstKey, end);
+  }
+  auto group = [&](Value j, ValueRange carried, int64_t vectors) {
+    SmallVector<Value> keys, next(carried);
+    for (int64_t v = 0; v < vectors; ++v) {
+      keys.push_back(keysFrom(a, code.add(code.add(firstKey, j), v * code.lanes)));
+    }
+    SmallVector<Value> sums = scoreTile(a, queries, keys);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value first = code.add(j, v * code.lanes);
+        Value place = code.at(scores[r], first);
+        Value product = sums[r * vectors + v];
+        Value score = a.bias ? code.fma(product, factor, code.loadVector(place))
+                             : code.multiplyFloat(product, factor);
+        score = code.keepBelow(score, first, limits[r], kHidden);
+        code.storeVector(score, place);
+        next[r] = code.maximum(score, next[r]);
+      }
+    }
+    return next;
+  };
+  // As many vectors at once as the registers hold, then half as many, and so on: the sums of one
+  // vector alone would wait for each other.
+  SmallVector<Value> maxima(a.rows, code.splat(kLowestScore));
+  Value begin = code.integer(0);
+  int64_t most = llvm::bit_floor(static_cast<uint64_t>(a.vectorsOfTile()));
+  for (int64_t vectors = std::min(most, kMostKeyVectors); vectors > 0; vectors /= 2) {
+    int64_t step = vectors * code.lanes;
+    Value whole = code.multiply(code.divide(code.subtract(end, begin), step), step);
+    Value groupsEnd = code.add(begin, whole);
+    maxima = code.loop(begin, groupsEnd, step, maxima,
+                       [&](Value j, ValueRange carried) { return group(j, carried, vectors); });
+    begin = groupsEnd;
+  }
+  return maxima;
+}
+
+SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+                                Value count) {
+  VectorCode &code = a.code;
+  SmallVector<Value> sums(maxima.size(), code.splat(0)), scores;
+  for (size_t r = 0; r < maxima.size(); ++r) {
+    scores.push_back(a.scoresOf(first + static_cast<int64_t>(r)));
+  }
+  return code.loop(
+      code.integer(0), a.roundUp(count), code.lanes, sums, [&](Value j, ValueRange carried) {
+        SmallVector<Value> places, weights, next;
+        for (auto [row, maximum] : llvm::zip_equal(scores, maxima)) {
+          places.push_back(code.at(row, j));
+          Value shifted = code.subtractFloat(code.loadVector(places.back()), maximum);
+          weights.push_back(math::Exp2Op::create(code.builder, code.location, shifted));
+        }
+        for (size_t r = 0; r < maxima.size(); ++r) {
+          code.storeVector(weights[r], places[r]);
+          next.push_back(code.addFloat(carried[r], weights[r]));
+        }
+        return next;
+      });
+}
+
+} // namespace heddle

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The walk of a kernel of attention over sequences, heads and tiles of queries.
+#include "compiler/Conversion/DataflowToKernels/AttentionTile.h"
+
+#include "heddle/Abi.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+// Queries of a small tile over a cache: the beams of a sentence.
+static constexpr int64_t kFewRows = 4;
+
+// A cache, or rows whose address and stride it returns.
+static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &body, int64_t number,
+                                          CacheFields &cache) {
+  Value address = body.arguments.operand(a.code, 1 + number);
+  if (dataflow::CacheType type = body.kernel.getOperandCache(number)) {
+    a.isCached = true;
+    a.positions = body.arguments.positions(a.code);
+    cache = CacheFields::load(a.code, address);
+    return {Value(), type.getWidth()};
+  }
+  return {address, body.kernel.getOperandBuffer(number).getRowElements()};
+}
+
+void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number) {
+  std::tie(a.key, a.keyStride) = loadRows(a, body, number, a.keyCache);
+}
+
+void loadValues(AttentionTile &a, const KernelBody &body, int64_t number) {
+  std::tie(a.value, a.valueStride) = loadRows(a, body, number, a.valueCache);
+}
+
+void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance) {
+  a.biasDistance = distance;
+  a.bias = distance > 0 ? body.arguments.operand(a.code, 1 + number) : Value();
+}
+
+// Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
+static Value enterSequence(AttentionTile &a, const KernelArguments &arguments, Value row) {
+  VectorCode &code = a.code;
+  // Keys and values of caches have the same positions.
+  const CacheFields &cache = a.keyCache.memory ? a.keyCache : a.valueCache;
+  Value offsets = a.isCached ? cache.offsets : arguments.offsets(code);
+  Value sequenceOf = a.isCached ? cache.segmentOf : arguments.sequenceOf(code);
+  Value sequence = code.loadIndex(sequenceOf, row);
+  a.firstRow = code.loadIndex(offsets, sequence);
+  Value end = code.loadIndex(offsets, code.add(sequence, 1));
+  if (!a.isCached) {
+    a.keyCount = code.subtract(end, a.firstRow);
+    a.pitch = a.roundUp(a.keyCount);
+    return end;
+  }
+  a.keyCount = code.loadIndex(cache.lengths, sequence);
+  a.pitch = code.integer(HEDDLE_BLOCK);
+  a.keyBlocks = a.keyCache.memory ? a.keyCache.blocksOf(code, sequence) : Value();
+  a.valueBlocks = a.valueCache.memory ? a.valueCache.blocksOf(code, sequence) : Value();
+  return end;
+}
+
+// The tiles of the queries [row, last) of one sequence and head. Over a cache, where a step has one
+// query of a hypothesis or a few of a sentence, a tile is no larger than they need.
+static void emitTiles(AttentionTile &a, Value row, Value last,
+                      llvm::function_ref<void(Value, Value)> tile) {
+  VectorCode &code = a.code;
+  int64_t most = a.rows;
+  auto tilesOf = [&](int64_t rows) {
+    a.rows = rows;
+    code.loop(row, last, rows, [&](Value first) { tile(first, last); });
+    a.rows = most;
+  };
+  if (!a.isCached) {
+    tilesOf(most);
+    return;
+  }
+  Value count = code.subtract(last, row);
+  code.when(
+      code.less(count, code.integer(2)), [&] { tilesOf(1); },
+      [&] {
+        code.when(
+            code.less(count, code.integer(kFewRows + 1)), [&] { tilesOf(kFewRows); },
+            [&] { tilesOf(most); });
+      });
+}
+
+void overTiles(AttentionTile &a, const KernelArguments &arguments,
+               llvm::function_ref<void(Value, Value)> tile, llvm::function_ref<void()> enterHead) {
+  VectorCode &code = a.code;
+  // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
+  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
+    Value last = code.smaller(enterSequence(a, arguments, row), arguments.rowEnd);
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value head) {
+      a.head = head;
+      if (enterHead) {
+        enterHead();
+      }
+      emitTiles(a, row, last, tile);
+    });
+    return last;
+  });
+}
+
+TileRows enterTile(AttentionTile &a, Value row, Value last) {
+  VectorCode &code = a.code;
+  Value lastRow = code.subtract(last, code.integer(1));
+  TileRows tile;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    tile.rows.push_back(code.smaller(code.add(row, r), lastRow));
+    tile.visible.push_back(a.isCausal ? code.add(a.positionOf(tile.rows[r]), 1) : a.keyCount);
+  }
+  tile.seen = a.isCausal ? code.smaller(tile.visible.back(), a.keyCount) : a.keyCount;
+  tile.count = code.smaller(code.subtract(last, row), code.integer(a.rows));
+  return tile;
+}
+
+SmallVector<Value> limitsOf(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+  VectorCode &code = a.code;
+  SmallVector<Value> limits(a.rows, count);
+  for (int64_t r = 0; a.isCausal && r < a.rows; ++r) {
+    limits[r] = code.smaller(count, code.subtract(tile.visible[r], firstKey));
+  }
+  return limits;
+}
+
+} // namespace heddle

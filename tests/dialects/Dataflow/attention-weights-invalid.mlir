@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+// The kernels of the halves of attention.
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 64] and element type 'f32', got '!dataflow.buffer<[tokens, 60], f32>'}}
+dataflow.kernel @weights_of_other_keys : (!rows, !dataflow.buffer<[tokens, 60], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a result of shape [tokens, 2, longest] and element type 'f32', got '!dataflow.buffer<[tokens, 2, 9], f32>'}}
+dataflow.kernel @weights_of_constant_keys : (!rows, !rows) -> !dataflow.buffer<[tokens, 2, 9], f32>
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], rows>'}}
+dataflow.kernel @weights_of_values : (!rows, !dataflow.cache<[64], rows>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a bias distance of 0 to 2^20, got 1048577}}
+dataflow.kernel @weights_far : (!rows, !rows, !dataflow.buffer<[2, 33], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, biasDistance = 1048577> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #2 of shape [2, 33] and element type 'f32', got '!dataflow.buffer<[2, 31], f32>'}}
+dataflow.kernel @weights_bias : (!rows, !rows, !dataflow.buffer<[2, 31], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, biasDistance = 16> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects 2 operands (2 inputs, 0 element-wise, 0 of the norm), got 3}}
+dataflow.kernel @weights_operands : (!rows, !rows, !dataflow.buffer<[2, 33], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, causal = false>, got another}}
+dataflow.kernel @weights_epilogue : (!rows, !rows) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  %0 = arith.negf %x : f32
+  dataflow.yield %0
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attention_weights<heads = 0, keySize = 32, scale = 1.000000e+00 : f32, causal = false>'}}
+dataflow.kernel @weights_without_heads : (!rows, !rows) -> !scores
+    computes #dataflow.attention_weights<heads = 0, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #2 to be dense, got '!dataflow.buffer<[2, 33] in 40, f32>'}}
+dataflow.kernel @weights_in_wider_bias : (!rows, !rows, !dataflow.buffer<[2, 33] in 40, f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, biasDistance = 16> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens, 2, longest] and element type 'f32', got '!dataflow.buffer<[tokens, 4, longest], f32>'}}
+dataflow.kernel @attend_of_other_weights : (!dataflow.buffer<[tokens, 4, longest], f32>, !rows) -> !rows
+    computes #dataflow.attend<heads = 2, valueSize = 32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'rows', got '!dataflow.cache<[64], keys>'}}
+dataflow.kernel @attend_to_keys : (!scores, !dataflow.cache<[64], keys>) -> !rows
+    computes #dataflow.attend<heads = 2, valueSize = 32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attend<heads = 0, valueSize = 32, causal = false>'}}
+dataflow.kernel @attend_without_heads : (!scores, !rows) -> !rows
+    computes #dataflow.attend<heads = 0, valueSize = 32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attend<heads = 2, valueSize = 32, causal = false>, got another}}
+dataflow.kernel @attend_epilogue : (!scores, !rows) -> !rows
+    computes #dataflow.attend<heads = 2, valueSize = 32, causal = false> {
+^bb0(%x: f32):
+  %0 = arith.negf %x : f32
+  dataflow.yield %0
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+!values = !dataflow.cache<[64], rows>
+dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 2, valueSize = 32, causal = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @weights : (!rows, !rows) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_causal_attend(%v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!rows {dataflow.name = "y"}) {
+  %p = dataflow.dispatch @weights(%x, %x) : (!rows, !rows) -> !scores
+  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys after the row are hidden, got one that is only read}}
+  %y = dataflow.dispatch @attend(%p, %v) : (!scores, !values) -> !rows
+  dataflow.output %y : !rows
+}
