@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From a softmax forwards to the contraction with values, backwards to that of queries and keys.
+/// From a softmax forwards to the contractions with values, backwards to that of queries and keys.
 #include "compiler/Transforms/AttentionMatch.h"
 
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/AttentionMasks.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -36,16 +37,14 @@ std::pair<Value, Value> summandsOf(AddOp add) {
   return {add.getLhs(), add.getRhs()};
 }
 
-/// The users of a value but the end of the function: a result is computed beside, where a caller
-/// asks for it.
-SmallVector<Operation *> readersOf(Value value) {
-  SmallVector<Operation *> readers;
+/// The users of a value in the order in which the program was written, each once.
+SmallVector<Operation *> usersOf(Value value) {
+  llvm::SmallSetVector<Operation *, 4> users;
   for (Operation *user : value.getUsers()) {
-    if (!user->hasTrait<OpTrait::IsTerminator>()) {
-      readers.push_back(user);
-    }
+    users.insert(user);
   }
-  return readers;
+  // Users are listed last first.
+  return llvm::to_vector(llvm::reverse(users));
 }
 
 class AttentionMatcher {
@@ -55,12 +54,14 @@ public:
   }
 
   FailureOr<AttentionMatch> run() {
-    if (failed(matchScores()) || failed(matchSegments()) || failed(matchWeighted())) {
+    if (failed(matchScores()) || failed(matchSegments()) || failed(matchUses())) {
       return failure();
     }
     stripFactors(match.query, match.scale);
     stripFactors(match.key, match.scale);
-    stripFactors(match.value, match.resultScale);
+    for (WeightedSum &sum : match.sums) {
+      stripFactors(sum.value, sum.resultScale);
+    }
     if (failed(checkScales())) {
       return failure();
     }
@@ -89,8 +90,10 @@ private:
   LogicalResult matchMasked(Operation *masked, const Order &order);
   LogicalResult matchScoreAxes(const Order &order);
   LogicalResult matchSegments();
-  LogicalResult matchWeighted();
-  LogicalResult matchWeightedAxes(Value probabilities, const Order &order);
+  LogicalResult matchUses();
+  LogicalResult matchUsers(Value probabilities, const Order &order, double factor);
+  LogicalResult matchSum(ContractOp contract, Value probabilities, const Order &order,
+                         double factor);
   LogicalResult matchOperand(Value tensor, StringRef axes, char row, char head, StringRef what,
                              AttentionOperand &operand, char &sizeLetter, int64_t &size);
   void stripFactors(AttentionOperand &operand, double &factor);
@@ -212,42 +215,48 @@ LogicalResult AttentionMatcher::matchSegments() {
   return masks.checkSegments(segments);
 }
 
-/// Walks from the softmax to the contraction with values, over factors and transposes.
-LogicalResult AttentionMatcher::matchWeighted() {
-  Value current = match.softmax.getResult();
-  Order order = inOrder;
-  while (true) {
-    if (current.use_empty()) {
-      return decline("nothing uses the probabilities");
-    }
-    SmallVector<Operation *> readers = readersOf(current);
-    Operation *user = readers.empty() ? *current.getUsers().begin() : readers.front();
-    // Of several users the contraction is not the one to name.
-    for (Operation *other : readers) {
-      user = isa<ContractOp>(other) ? other : user;
-    }
-    if (readers.size() > 1 && failed(checkSingleUse(current, user, "the probabilities"))) {
-      return failure();
-    }
-    if (auto scale = dyn_cast<ScaleOp>(user)) {
-      match.resultScale *= scale.getFactor().convertToFloat();
-      current = scale.getResult();
-    } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
-      ArrayRef<int64_t> permutation = transpose.getPermutation();
-      order = {order[permutation[0]], order[permutation[1]], order[permutation[2]]};
-      current = transpose.getResult();
-    } else if (auto contract = dyn_cast<ContractOp>(user)) {
-      match.weighted = contract;
-      return matchWeightedAxes(current, order);
-    } else {
-      return decline("the probabilities are not contracted with values (" + describe(user) + ")");
-    }
+LogicalResult AttentionMatcher::matchUses() {
+  if (match.softmax.getResult().use_empty()) {
+    return decline("nothing uses the probabilities");
   }
+  return matchUsers(match.softmax.getResult(), inOrder, 1.0);
 }
 
-/// Axis i of `probabilities` is axis `order[i]` of the softmax.
-LogicalResult AttentionMatcher::matchWeightedAxes(Value probabilities, const Order &order) {
-  ContractOp contract = match.weighted;
+/// Walks from the softmax to the contractions with values, over factors and transposes. Axis i of
+/// `probabilities` is axis `order[i]` of the softmax.
+LogicalResult AttentionMatcher::matchUsers(Value probabilities, const Order &order, double factor) {
+  SmallVector<Operation *> users = usersOf(probabilities);
+  for (Operation *user : users) {
+    if (user->hasTrait<OpTrait::IsTerminator>()) {
+      match.isResult = true;
+      continue;
+    }
+    LogicalResult matched = success();
+    if (auto scale = dyn_cast<ScaleOp>(user)) {
+      match.views.push_back(user);
+      matched = matchUsers(scale.getResult(), order, factor * scale.getFactor().convertToFloat());
+    } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
+      ArrayRef<int64_t> permutation = transpose.getPermutation();
+      match.views.push_back(user);
+      matched =
+          matchUsers(transpose.getResult(),
+                     {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor);
+    } else if (auto contract = dyn_cast<ContractOp>(user)) {
+      matched = matchSum(contract, probabilities, order, factor);
+    } else {
+      return decline((users.size() > 1 ? "the probabilities have a second user ("
+                                       : "the probabilities are not contracted with values (") +
+                     describe(user) + ")");
+    }
+    if (failed(matched)) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult AttentionMatcher::matchSum(ContractOp contract, Value probabilities,
+                                         const Order &order, double factor) {
   bool first = contract.getLhs() == probabilities;
   StringRef axes = first ? contract.getLhsAxes() : contract.getRhsAxes();
   StringRef valueAxes = first ? contract.getRhsAxes() : contract.getLhsAxes();
@@ -261,9 +270,12 @@ LogicalResult AttentionMatcher::matchWeightedAxes(Value probabilities, const Ord
   if (row != rowLetter || key != keyLetter || result.contains(key)) {
     return decline("the contraction with values is not over the keys");
   }
+  WeightedSum sum;
+  sum.contract = contract;
+  sum.resultScale = factor;
   char size = 0;
-  if (failed(matchOperand(values, valueAxes, key, head, "values", match.value, size,
-                          match.valueSize))) {
+  if (failed(
+          matchOperand(values, valueAxes, key, head, "values", sum.value, size, sum.valueSize))) {
     return failure();
   }
   if (!result.contains(head)) {
@@ -272,15 +284,16 @@ LogicalResult AttentionMatcher::matchWeightedAxes(Value probabilities, const Ord
   if (!result.contains(row) || !result.contains(size)) {
     return decline("the contraction with values sums over more than the keys");
   }
-  if (result.size() != match.resultOrder.size()) {
+  if (result.size() != sum.resultOrder.size()) {
     return decline("the contraction with values has other axes than row, head and size");
   }
-  for (size_t axis = 0; axis < match.resultOrder.size(); ++axis) {
-    match.resultOrder[axis] = result[axis] == row ? 0 : result[axis] == head ? 1 : 2;
+  for (size_t axis = 0; axis < sum.resultOrder.size(); ++axis) {
+    sum.resultOrder[axis] = result[axis] == row ? 0 : result[axis] == head ? 1 : 2;
   }
   if (contract.getSegments() != match.scores.getSegments()) {
     return decline("the contraction with values is over other segments than the scores");
   }
+  match.sums.push_back(sum);
   return success();
 }
 
@@ -303,14 +316,14 @@ void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor) {
 
 LogicalResult AttentionMatcher::checkScales() {
   auto scale = static_cast<float>(match.scale);
-  auto resultScale = static_cast<float>(match.resultScale);
   if (scale == 0.0F) {
     return decline("the scale is zero");
   }
-  if (!std::isfinite(scale) || !std::isfinite(resultScale)) {
-    return decline("the product of the factors is not finite in f32");
+  bool isFinite = std::isfinite(scale);
+  for (const WeightedSum &sum : match.sums) {
+    isFinite &= std::isfinite(static_cast<float>(sum.resultScale));
   }
-  return success();
+  return isFinite ? success() : decline("the product of the factors is not finite in f32");
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finding softmax(scale * Q K^T + bias + mask) V around a softmax, whatever its spelling.
+/// Finding softmax(scale * Q K^T + bias + mask) V around a softmax, whatever its spelling, for one
+/// V or for several that share the probabilities.
 ///
 /// Axes are compared by what they do, never by their letters or their order: the softmax's first
 /// axis is the query row, its second the head, its third the key; the axis that Q and K share and
@@ -25,28 +26,38 @@ struct AttentionOperand {
   }
 };
 
-/// One attention, and everything needed to write it as `transformer.attention`.
+/// One contraction of the probabilities and values, whose result is replaced.
+struct WeightedSum {
+  transformer::ContractOp contract;
+  AttentionOperand value;
+  int64_t valueSize = 0;
+  /// The product of all factors on probabilities and values: it is applied to the result.
+  double resultScale = 1.0;
+  /// Axis i of the result of `contract` is axis `resultOrder[i]` of [t, h, d].
+  std::array<int64_t, 3> resultOrder = {0, 1, 2};
+};
+
+/// One softmax with its weighted sums, and everything needed to write them as
+/// `transformer.attention`, or as `transformer.attention_weights` and `transformer.attend`.
 struct AttentionMatch {
   transformer::SoftmaxOp softmax;
   transformer::ContractOp scores;
-  /// The contraction of probabilities and values, whose result is replaced. The probabilities may
-  /// be a result of the function as well: what computes them then stays beside.
-  transformer::ContractOp weighted;
   AttentionOperand query;
   AttentionOperand key;
-  AttentionOperand value;
   int64_t heads = 0;
   int64_t keySize = 0;
-  int64_t valueSize = 0;
+  /// In the order of the program; none if the probabilities are only a result.
+  llvm::SmallVector<WeightedSum> sums;
+  /// Whether the probabilities are a result of the function, as they are or seen through views.
+  bool isResult = false;
+  /// Factors and transposes between the probabilities and what uses them, each before those that
+  /// use it.
+  llvm::SmallVector<mlir::Operation *> views;
   /// The product of all factors on queries, keys and scores.
   double scale = 1.0;
-  /// The product of all factors on probabilities and values: it is applied to the result.
-  double resultScale = 1.0;
   transformer::Visibility visibility = transformer::Visibility::All;
   /// The table of biases by distance; null if there is none.
   mlir::FlatSymbolRefAttr bias;
-  /// Axis i of the result of `weighted` is axis `resultOrder[i]` of [t, h, d].
-  std::array<int64_t, 3> resultOrder = {0, 1, 2};
 };
 
 /// The attention around `softmax`; on failure `reason` is the first condition that did not hold.

@@ -4,6 +4,11 @@
 /// rows. Every softmax is a candidate; AttentionMatch says which are attention, and why others are
 /// not.
 ///
+/// Where several V share the probabilities, as in layers that share attention, those become an
+/// operation of their own, transformer.attention_weights, and each sum a transformer.attend. Where
+/// the probabilities of one V are a result of the entry too, attention does not need them: the
+/// weights are computed beside it, which costs a caller that does not ask for them nothing.
+///
 /// Before:
 ///   %qh = transformer.split_heads %q                    // [t, h, d]; the same for k and v
 ///   %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows)
@@ -14,7 +19,8 @@
 /// After:
 ///   %m = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 3, scale = 0.25, ...}
 ///
-/// Pinned by tests/compiler/Transforms/fuse-attention.mlir and fuse-attention-declined.mlir.
+/// Pinned by tests/compiler/Transforms/fuse-attention.mlir, fuse-attention-shared.mlir and
+/// fuse-attention-declined.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/AttentionMasks.h"
@@ -23,6 +29,7 @@
 #include "compiler/Transforms/HeadLayout.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -47,13 +54,19 @@ Value toRows(OpBuilder &builder, Location location, const AttentionOperand &oper
 }
 
 std::string summarise(const AttentionMatch &match) {
-  std::string sizes = std::to_string(match.keySize);
-  if (match.valueSize != match.keySize) {
-    sizes += " (values " + std::to_string(match.valueSize) + ")";
+  std::string text = std::to_string(match.heads) + " heads of " + std::to_string(match.keySize);
+  if (match.sums.size() == 1 && match.sums.front().valueSize != match.keySize) {
+    text += " (values " + std::to_string(match.sums.front().valueSize) + ")";
   }
-  return std::to_string(match.heads) + " heads of " + sizes + ", scale " +
-         printNumber(match.scale) + ", " + stringifyVisibility(match.visibility).str() +
-         (match.bias ? ", bias @" + match.bias.getValue().str() : "");
+  text += ", scale " + printNumber(match.scale) + ", " +
+          stringifyVisibility(match.visibility).str() +
+          (match.bias ? ", bias @" + match.bias.getValue().str() : "");
+  if (match.sums.size() > 1) {
+    return text + ", weights of " + std::to_string(match.sums.size()) + " sums";
+  }
+  return text + (match.sums.empty() ? ", weights alone"
+                 : match.isResult   ? ", and its weights"
+                                    : "");
 }
 
 /// What each cache of a module is to attentions, by its name: it lies in memory as one of the two
@@ -61,42 +74,40 @@ std::string summarise(const AttentionMatch &match) {
 class CacheRoles {
 public:
   explicit CacheRoles(ModuleOp module) {
-    module.walk([&](AttentionOp op) {
-      for (auto [tensor, isKeys] :
-           {std::pair(op.getKey(), true), std::pair(op.getValue(), false)}) {
-        if (StringAttr name = nameOf(cachedSource(tensor))) {
-          areKeys.try_emplace(name, isKeys);
-        }
-      }
+    module.walk([&](Operation *op) {
+      llvm::TypeSwitch<Operation *>(op)
+          .Case([&](AttentionOp attention) {
+            note(attention.getKey(), true);
+            note(attention.getValue(), false);
+          })
+          .Case([&](AttentionWeightsOp weights) { note(weights.getKey(), true); })
+          .Case([&](AttendOp attend) { note(attend.getValue(), false); });
     });
   }
 
   /// Notes what the caches of an attention are; on failure `reason` says why they cannot be that.
   LogicalResult add(const AttentionMatch &match, std::string &reason) {
-    StringAttr names[2];
-    for (bool isKeys : {true, false}) {
-      const AttentionOperand &operand = isKeys ? match.key : match.value;
-      CachedOp cached = cachedSource(operand.tensor);
-      if (cached && !operand.isRows()) {
-        reason = (isKeys ? "the keys" : "the values");
+    SmallVector<std::pair<const AttentionOperand *, bool>> operands = {{&match.key, true}};
+    for (const WeightedSum &sum : match.sums) {
+      operands.push_back({&sum.value, false});
+    }
+    llvm::SmallDenseMap<StringAttr, bool> added;
+    for (auto [operand, isKeys] : operands) {
+      CachedOp cached = cachedSource(operand->tensor);
+      if (cached && !operand->isRows()) {
+        reason = isKeys ? "the keys" : "the values";
         reason += " are of a cache and have their axes in another order";
         return failure();
       }
-      names[isKeys] = nameOf(cached);
-    }
-    for (bool isKeys : {true, false}) {
-      auto role = areKeys.find(names[isKeys]);
+      StringAttr name = nameOf(cached);
+      auto role = areKeys.find(name);
       bool isOther = role != areKeys.end() && role->second != isKeys;
-      if (names[isKeys] && (isOther || names[0] == names[1])) {
-        reason = "cache \"" + names[isKeys].str() + "\" is read as keys and as values";
+      if (name && (isOther || added.try_emplace(name, isKeys).first->second != isKeys)) {
+        reason = "cache \"" + name.str() + "\" is read as keys and as values";
         return failure();
       }
     }
-    for (bool isKeys : {true, false}) {
-      if (names[isKeys]) {
-        areKeys.try_emplace(names[isKeys], isKeys);
-      }
-    }
+    areKeys.insert(added.begin(), added.end());
     return success();
   }
 
@@ -105,35 +116,113 @@ private:
     return cached ? cacheName(cached.getCache()) : StringAttr();
   }
 
+  void note(Value tensor, bool isKeys) {
+    if (StringAttr name = nameOf(cachedSource(tensor))) {
+      areKeys.try_emplace(name, isKeys);
+    }
+  }
+
   llvm::DenseMap<StringAttr, bool> areKeys;
 };
 
-void fuse(const AttentionMatch &match) {
-  ContractOp weighted = match.weighted;
-  OpBuilder builder(weighted);
-  // Their common prefix is the layer's attention.
-  Location location =
-      FusedLoc::get(weighted.getContext(),
-                    {match.scores->getLoc(), match.softmax->getLoc(), match.weighted->getLoc()});
-  reportTaken(location, passName, summarise(match));
-  Value query = toRows(builder, location, match.query);
-  Value key = toRows(builder, location, match.key);
-  Value value = toRows(builder, location, match.value);
-  ValueRange segments = weighted.getSegments();
-  Value result =
-      AttentionOp::create(builder, location, value.getType(), query, key, value, segments[0],
-                          segments[1], builder.getI64IntegerAttr(match.heads),
-                          builder.getF32FloatAttr(static_cast<float>(match.scale)),
-                          VisibilityAttr::get(builder.getContext(), match.visibility), match.bias);
-  if (match.resultScale != 1.0) {
-    result = ScaleOp::create(builder, location, result,
-                             builder.getF32FloatAttr(static_cast<float>(match.resultScale)));
+/// One attention as new operations: their attributes and what they have in common.
+class FusedAttention {
+public:
+  explicit FusedAttention(AttentionMatch &match)
+      : match(match), builder(match.softmax), heads(builder.getI64IntegerAttr(match.heads)),
+        scale(builder.getF32FloatAttr(static_cast<float>(match.scale))),
+        visibility(VisibilityAttr::get(builder.getContext(), match.visibility)),
+        segments(match.scores.getSegments()) {}
+
+  void run() {
+    if (match.sums.size() == 1) {
+      fuseSum();
+    } else {
+      fuseWeights();
+    }
+    for (WeightedSum &sum : match.sums) {
+      eraseUnused(sum.contract);
+    }
+    // Where weights have taken its place no contraction leads to it.
+    if (match.isResult || match.sums.size() != 1) {
+      eraseUnused(match.softmax);
+    }
   }
-  result = splitHeads(builder, location, result, match.heads, match.valueSize);
-  result = transposed(builder, location, result, match.resultOrder);
-  weighted.getResult().replaceAllUsesWith(result);
-  eraseUnused(weighted);
-}
+
+private:
+  /// The place of the softmax and of the sum's contraction: their common prefix is the layer's
+  /// attention.
+  Location locationOf(Location sum) {
+    return FusedLoc::get(builder.getContext(),
+                         {match.scores->getLoc(), match.softmax->getLoc(), sum});
+  }
+
+  /// One value: attention, and directly after it the weights if they are asked for, so that the
+  /// lives of queries and keys do not grow.
+  void fuseSum() {
+    WeightedSum &sum = match.sums.front();
+    builder.setInsertionPoint(sum.contract);
+    Location location = locationOf(sum.contract->getLoc());
+    reportTaken(location, passName, summarise(match));
+    Value query = toRows(builder, location, match.query);
+    Value key = toRows(builder, location, match.key);
+    Value value = toRows(builder, location, sum.value);
+    Value result =
+        AttentionOp::create(builder, location, value.getType(), query, key, value, segments[0],
+                            segments[1], heads, scale, visibility, match.bias);
+    if (match.isResult) {
+      Operation *last = replaceWeights(location, query, key);
+      for (Operation *view : match.views) {
+        view->moveAfter(last);
+        last = view;
+      }
+    }
+    replaceSum(location, sum, result);
+  }
+
+  /// Weights, and the sum of each of several values with them.
+  void fuseWeights() {
+    Location location = locationOf(match.softmax->getLoc());
+    reportTaken(location, passName, summarise(match));
+    Operation *weights = replaceWeights(location, toRows(builder, location, match.query),
+                                        toRows(builder, location, match.key));
+    for (WeightedSum &sum : match.sums) {
+      builder.setInsertionPoint(sum.contract);
+      Location place = sum.contract->getLoc();
+      Value value = toRows(builder, place, sum.value);
+      Value result = AttendOp::create(builder, place, value.getType(), weights->getResult(0), value,
+                                      segments[0], segments[1], visibility);
+      replaceSum(place, sum, result);
+    }
+  }
+
+  /// The weights in place of the softmax's result.
+  Operation *replaceWeights(Location location, Value query, Value key) {
+    auto weights =
+        AttentionWeightsOp::create(builder, location, match.softmax.getType(), query, key,
+                                   segments[0], segments[1], heads, scale, visibility, match.bias);
+    match.softmax.getResult().replaceAllUsesWith(weights.getResult());
+    return weights;
+  }
+
+  /// `result`, rows, in place of the contraction of a sum.
+  void replaceSum(Location location, WeightedSum &sum, Value result) {
+    if (sum.resultScale != 1.0) {
+      result = ScaleOp::create(builder, location, result,
+                               builder.getF32FloatAttr(static_cast<float>(sum.resultScale)));
+    }
+    result = splitHeads(builder, location, result, match.heads, sum.valueSize);
+    result = transposed(builder, location, result, sum.resultOrder);
+    sum.contract.getResult().replaceAllUsesWith(result);
+  }
+
+  AttentionMatch &match;
+  OpBuilder builder;
+  IntegerAttr heads;
+  FloatAttr scale;
+  VisibilityAttr visibility;
+  SmallVector<Value> segments;
+};
 
 struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
   using Base::Base;
@@ -149,7 +238,7 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
         reportDeclined(softmax.getLoc(), passName, "not fused: " + reason);
         continue;
       }
-      fuse(*match);
+      FusedAttention(*match).run();
     }
     simplifyLayouts(getOperation());
   }

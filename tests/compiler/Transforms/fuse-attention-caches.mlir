@@ -27,10 +27,11 @@ func.func @self(%q: tensor<?x24xf32>, %rows: !transformer.segments, %kc: !transf
   return %r : tensor<?x24xf32>
 }
 
-// The probabilities are a result too: what computes them stays beside.
+// The probabilities are a result too: they are computed beside.
 // CHECK-LABEL: func.func @cross(
-// CHECK: %[[P:.*]] = transformer.softmax
-// CHECK: %[[A:.*]] = transformer.attention {{.*}} {heads = 3 : i64, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
+// CHECK-NOT: transformer.softmax
+// CHECK: %[[A:.*]] = transformer.attention %[[Q:[^,]*]], %[[K:[^,]*]], {{.*}} {heads = 3 : i64, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
+// CHECK-NEXT: %[[P:.*]] = transformer.attention_weights %[[Q]], %[[K]] in(
 // CHECK: return %[[A]], %[[P]]
 func.func @cross(%q: tensor<?x24xf32>, %rows: !transformer.segments, %memory: !transformer.segments, %kc: !transformer.cache<24>, %vc: !transformer.cache<24>) -> (tensor<?x24xf32>, tensor<?x3x?xf32>) {
   %k = transformer.cached %kc in(%memory) : !transformer.cache<24> -> tensor<?x24xf32>
@@ -38,7 +39,7 @@ func.func @cross(%q: tensor<?x24xf32>, %rows: !transformer.segments, %memory: !t
   %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
   %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
   %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  // expected-remark @below {{3 heads of 8, scale 1, all}}
+  // expected-remark @below {{3 heads of 8, scale 1, all, and its weights}}
   %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %memory) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %p = transformer.softmax %s in(%memory) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %memory) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>

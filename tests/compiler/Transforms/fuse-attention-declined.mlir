@@ -34,33 +34,6 @@ func.func @scaled_scores_used_twice(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, 
   return %m, %other : tensor<?x24xf32>, tensor<?x3x?xf32>
 }
 
-// Attention never has them in memory.
-func.func @probabilities_scaled(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> (tensor<?x24xf32>, tensor<?x3x?xf32>) {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the probabilities have a second user (transformer.scale)}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  %other = transformer.scale %p, 2.0 : tensor<?x3x?xf32>
-  return %m, %other : tensor<?x24xf32>, tensor<?x3x?xf32>
-}
-
-// A softmax that is not attention.
-func.func @probabilities_only(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x3x?xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the probabilities are not contracted with values (func.return)}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  return %p : tensor<?x3x?xf32>
-}
-
 func.func @probabilities_unused(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
     %rows: !transformer.segments) -> tensor<?x24xf32> {
   %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
