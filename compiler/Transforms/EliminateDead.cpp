@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Drops operations whose results nothing needs, caches that an entry neither reads nor appends to,
-/// then parameters that neither an operation nor the
-/// expression of a needed parameter names: their tensors do not enter the binary.
+/// Drops operations whose results nothing needs, caches that no entry reads with what is appended
+/// to them, caches that an entry neither reads nor appends to, then parameters that neither an
+/// operation nor the expression of a needed parameter names: their tensors do not enter the binary.
 ///
-/// Pinned by tests/compiler/Transforms/eliminate-dead.mlir.
+/// Before, where no entry reads "key":
+///   func.func @decode(%x, %rows, %key: !cache {transformer.name = "key"}) -> (..., !cache {...})
+///     %a = transformer.append %key, %x in(%rows)
+///     return %y, %a
+/// After:
+///   func.func @decode(%x, %rows) -> ...
+///     return %y
+///
+/// Pinned by tests/compiler/Transforms/eliminate-dead.mlir and eliminate-dead-caches.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/DerivedParameters.h"
@@ -31,14 +39,82 @@ constexpr llvm::StringLiteral passName = "eliminate-dead";
 void eraseOperations(ModuleOp module) {
   module.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op)) {
-      reportTaken(op->getLoc(), passName, op->getName().getStringRef(),
-                  {.flopsPerToken = flopsPerToken(op)});
+      reportTaken(
+          op->getLoc(), passName, op->getName().getStringRef(),
+          {.flopsPerToken = flopsPerToken(op), .flopsPerTokenAndKey = flopsPerTokenAndKey(op)});
       op->erase();
     }
   });
 }
 
-/// What an entry has appended to is a result of it, and stays.
+StringAttr cacheNameOf(func::FuncOp entry, BlockArgument argument) {
+  return isa<CacheType>(argument.getType())
+             ? entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "transformer.name")
+             : StringAttr();
+}
+
+/// Calls `visit` for each argument of an entry that is a cache with a name, last arguments first.
+void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, StringAttr)> visit) {
+  for (BlockArgument argument : llvm::to_vector(llvm::reverse(entry.getArguments()))) {
+    if (StringAttr name = cacheNameOf(entry, argument)) {
+      visit(argument, name);
+    }
+  }
+}
+
+/// Whether a cache, before or after an append, has a user but appends and the end of the entry.
+bool isRead(Value cache) {
+  return llvm::any_of(cache.getUsers(), [](Operation *user) {
+    if (auto append = dyn_cast<AppendOp>(user)) {
+      return isRead(append.getResult());
+    }
+    return !user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// Erases a cache argument of an entry, what is appended to it, and that as a result.
+void eraseCache(func::FuncOp entry, BlockArgument argument) {
+  for (Operation *append : llvm::make_early_inc_range(argument.getUsers())) {
+    for (OpOperand &use : llvm::make_early_inc_range(append->getResult(0).getUses())) {
+      unsigned number = use.getOperandNumber();
+      use.getOwner()->eraseOperand(number);
+      // Both fail only for types with more to them than arguments and results.
+      (void)entry.eraseResult(number);
+    }
+    append->erase();
+  }
+  (void)entry.eraseArgument(argument.getArgNumber());
+}
+
+/// Caches that are written and never read, in all entries. Whether there was one.
+bool eraseUnreadCaches(ModuleOp module) {
+  llvm::DenseSet<Attribute> read;
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    overCaches(entry, [&](BlockArgument argument, StringAttr name) {
+      if (isRead(argument)) {
+        read.insert(name);
+      }
+    });
+  }
+  bool isChanged = false;
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    overCaches(entry, [&](BlockArgument argument, StringAttr name) {
+      // Another function of this pass drops those that are not appended to either.
+      if (read.contains(name) || argument.use_empty()) {
+        return;
+      }
+      reportTaken(argument.getLoc(), passName,
+                  "cache \"" + name.getValue() + "\" of @" + entry.getSymName() +
+                      ", which no entry reads",
+                  {.cacheBytesPerToken = 4 * cast<CacheType>(argument.getType()).getWidth()});
+      eraseCache(entry, argument);
+      isChanged = true;
+    });
+  }
+  return isChanged;
+}
+
+/// Caches that an entry does not use, though others may.
 void eraseCaches(ModuleOp module) {
   for (auto entry : module.getOps<func::FuncOp>()) {
     for (int64_t number = int64_t(entry.getNumArguments()) - 1; number >= 0; --number) {
@@ -89,7 +165,10 @@ struct EliminateDeadPass : impl::EliminateDeadPassBase<EliminateDeadPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    eraseOperations(getOperation());
+    // What was computed only to be appended may have read other caches.
+    do {
+      eraseOperations(getOperation());
+    } while (eraseUnreadCaches(getOperation()));
     eraseCaches(getOperation());
     eraseParameters(getOperation());
   }

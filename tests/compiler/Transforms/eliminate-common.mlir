@@ -9,7 +9,7 @@ transformer.parameter @weight : tensor<24x24xf32> from "weight"
 // CHECK-NEXT: return %[[A]]
 func.func @same(%x: tensor<?x24xf32>) -> tensor<?x24xf32> {
   %a = transformer.linear %x, @weight : tensor<?x24xf32> -> tensor<?x24xf32>
-  // expected-remark @below {{flops_per_token=1152, weight_bytes=0, what=transformer.linear}}
+  // expected-remark @below {{flops_per_token=1152, flops_per_token_and_key=0, weight_bytes=0, what=transformer.linear}}
   %b = transformer.linear %x, @weight : tensor<?x24xf32> -> tensor<?x24xf32>
   %c = transformer.add %a, %b : tensor<?x24xf32>, tensor<?x24xf32>
   return %c : tensor<?x24xf32>

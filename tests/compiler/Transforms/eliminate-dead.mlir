@@ -18,7 +18,7 @@ transformer.parameter @pooler.turned : tensor<24x24xf32> = transpose(@pooler)
 // CHECK-NEXT: return
 func.func @encode(%x: tensor<?x24xf32>) -> tensor<?x48xf32> {
   %a = transformer.linear %x, @both : tensor<?x24xf32> -> tensor<?x48xf32>
-  // expected-remark @below {{flops_per_token=1152, weight_bytes=0, what=transformer.linear}}
+  // expected-remark @below {{flops_per_token=1152, flops_per_token_and_key=0, weight_bytes=0, what=transformer.linear}}
   %b = transformer.linear %x, @pooler : tensor<?x24xf32> -> tensor<?x24xf32>
   // Dead, and with it what it alone uses.
   // expected-remark @below {{transformer.activate}}
@@ -28,12 +28,12 @@ func.func @encode(%x: tensor<?x24xf32>) -> tensor<?x48xf32> {
 
 // A cache that was appended to is a result; one that is neither read nor appended to goes.
 // CHECK-LABEL: func.func @decode(
-// CHECK-SAME: %[[R:[a-z0-9]+]]: !transformer.segments, %[[K:[a-z0-9]+]]: !transformer.cache<24> {transformer.name = "key"}) ->
+// CHECK-SAME: %[[R:[a-z0-9]+]]: !transformer.segments, %[[K:[a-z0-9]+]]: !transformer.cache<24>) ->
 // CHECK-NEXT: transformer.append %[[K]]
 // CHECK-NEXT: return
 // expected-remark @+3 {{a cache of @decode}}
 func.func @decode(%x: tensor<?x24xf32>, %rows: !transformer.segments,
-                  %key: !transformer.cache<24> {transformer.name = "key"},
+                  %key: !transformer.cache<24>,
                   %value: !transformer.cache<24> {transformer.name = "value"})
     -> !transformer.cache<24> {
   %a = transformer.append %key, %x in(%rows) : !transformer.cache<24>
