@@ -217,75 +217,133 @@ INSTANTIATE_TEST_SUITE_P(
                     ActivationCase{"tanh", [](double x) { return std::tanh(x); }}),
     [](const auto &info) { return std::string(info.param.name); });
 
-/// Heads, head size, and whether queries see keys after them.
+/// Heads, their size in queries and keys, and whether queries see keys after them.
 struct AttentionCase {
   int heads, size;
   bool causal;
+  /// The size of a head of values.
+  int valueSize = size;
+  /// Two values share the weights; the output is the sum of both results.
+  bool shared = false;
+  /// The distance up to which keys have biases of their own; 0: there are no biases.
+  int distance = 0;
 };
 
-// One head of one query: softmax(q . k / sqrt(size)) v over the keys it sees.
-std::vector<double> twinOfHead(const Matrix &q, const Matrix &k, const Matrix &v,
-                               std::span<const int32_t> ids, size_t query, int first, int size,
-                               bool causal) {
-  size_t seen = causal ? query + 1 : ids.size();
-  std::vector<double> weights(seen), result(size, 0);
+/// The parameters of a program with attention.
+struct AttentionParameters {
+  Matrix q, k, v, w, bias;
+
+  AttentionParameters(const AttentionCase &c, std::mt19937 &random)
+      : q(randomMatrix("q", vocabulary, c.heads * c.size, random)),
+        k(randomMatrix("k", vocabulary, c.heads * c.size, random)),
+        v(randomMatrix("v", vocabulary, c.heads * c.valueSize, random)),
+        w(randomMatrix("w", vocabulary, c.heads * c.valueSize, random)),
+        bias(randomMatrix("bias", c.heads, 2 * c.distance + 1, random)) {}
+
+  std::string compile(const AttentionCase &c) const;
+};
+
+// The weights of one head of one query: softmax(q . k / sqrt(size) + bias) over the keys it sees.
+std::vector<double> twinOfWeights(const AttentionCase &c, const AttentionParameters &of,
+                                  std::span<const int32_t> ids, size_t query, int head) {
+  size_t seen = c.causal ? query + 1 : ids.size();
+  std::vector<double> weights(seen);
   double sum = 0, maximum = -INFINITY;
   for (size_t j = 0; j < seen; ++j) {
-    for (int d = 0; d < size; ++d) {
-      weights[j] += q.at(ids[query], first + d) * k.at(ids[j], first + d);
+    for (int d = head * c.size; d < (head + 1) * c.size; ++d) {
+      weights[j] += of.q.at(ids[query], d) * of.k.at(ids[j], d);
     }
-    weights[j] /= std::sqrt(double(size));
+    weights[j] /= std::sqrt(double(c.size));
+    if (c.distance > 0) {
+      int distance = std::clamp(int(j) - int(query), -c.distance, c.distance);
+      weights[j] += of.bias.at(head, distance + c.distance);
+    }
     maximum = std::max(maximum, weights[j]);
   }
   for (double &weight : weights) {
     sum += weight = std::exp(weight - maximum);
   }
-  for (size_t j = 0; j < seen; ++j) {
-    for (int d = 0; d < size; ++d) {
-      result[d] += weights[j] / sum * v.at(ids[j], first + d);
+  for (double &weight : weights) {
+    weight /= sum;
+  }
+  return weights;
+}
+
+// One head of one query, summed over the values that share its weights.
+std::vector<double> twinOfHead(const AttentionCase &c, const AttentionParameters &of,
+                               std::span<const int32_t> ids, size_t query, int head) {
+  std::vector<double> weights = twinOfWeights(c, of, ids, query, head), result(c.valueSize, 0);
+  for (size_t j = 0; j < weights.size(); ++j) {
+    for (int d = 0; d < c.valueSize; ++d) {
+      int column = head * c.valueSize + d;
+      result[d] +=
+          weights[j] * (of.v.at(ids[j], column) + (c.shared ? of.w.at(ids[j], column) : 0));
     }
   }
   return result;
 }
 
-std::string attentionBody(const AttentionCase &c) {
-  int64_t width = c.heads * c.size;
-  std::string rows = rowsType(width), h = std::to_string(c.heads), d = std::to_string(c.size);
-  std::string heads = tensorType("?x" + h + "x" + d), scores = tensorType("?x" + h + "x?");
-  std::string text;
-  for (std::string name : {"q", "k", "v"}) {
-    text += gatherText(name, name, width) + "  %" + name + "h = transformer.split_heads %" + name +
-            " : " + rows + " -> " + heads + "\n";
-  }
-  text += "  %s = transformer.contract \"thd,khd->thk\" %qh, %kh in(%rows, %rows) : " + heads +
-          ", " + heads + " -> " + scores + "\n";
+std::string AttentionParameters::compile(const AttentionCase &c) const {
+  std::string h = std::to_string(c.heads), scores = tensorType("?x" + h + "x?");
+  auto headsOf = [&](int size) { return tensorType("?x" + h + "x" + std::to_string(size)); };
+  std::string keys = headsOf(c.size), values = headsOf(c.valueSize);
+  std::string valueRows = rowsType(c.heads * c.valueSize), text;
+  auto split = [&](const std::string &name, int size) {
+    text += gatherText(name, name, c.heads * size) + "  %" + name +
+            "h = transformer.split_heads %" + name + " : " + rowsType(c.heads * size) + " -> " +
+            headsOf(size) + "\n";
+  };
+  auto sum = [&](const std::string &name, const std::string &result) {
+    split(name, c.valueSize);
+    text += "  %" + name + "c = transformer.contract \"thk,khd->thd\" %p, %" + name +
+            "h in(%rows, %rows) : " + scores + ", " + values + " -> " + values + "\n  %" + result +
+            " = transformer.merge_heads %" + name + "c : " + values + " -> " + valueRows + "\n";
+  };
+  split("q", c.size);
+  split("k", c.size);
+  text += "  %s = transformer.contract \"thd,khd->thk\" %qh, %kh in(%rows, %rows) : " + keys +
+          ", " + keys + " -> " + scores + "\n";
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.9e", 1.0 / std::sqrt(double(c.size)));
-  text += std::string("  %z = transformer.scale %s, ") + factor + " : " + scores + "\n";
+  text += std::string("  %z0 = transformer.scale %s, ") + factor + " : " + scores + "\n";
+  std::string z = "%z0";
+  if (c.distance > 0) {
+    text += "  %r = transformer.relative_bias @bias in(%rows, %rows) : " + scores +
+            "\n  %z1 = transformer.add %z0, %r : " + scores + ", " + scores + "\n";
+    z = "%z1";
+  }
   text += std::string("  %m = transformer.mask ") + (c.causal ? "causal" : "all") +
           " in(%rows, %rows)\n";
-  text += "  %y = transformer.select %m, %z {hidden = -1.0e9 : f32} : " + scores + "\n";
+  text += "  %y = transformer.select %m, " + z + " {hidden = -1.0e9 : f32} : " + scores + "\n";
   text += "  %p = transformer.softmax %y in(%rows) : " + scores + "\n";
-  text += "  %c = transformer.contract \"thk,khd->thd\" %p, %vh in(%rows, %rows) : " + scores +
-          ", " + heads + " -> " + heads + "\n";
-  return text + "  %out = transformer.merge_heads %c : " + heads + " -> " + rows + "\n";
+  std::vector<Matrix> parameters = {q, k, v};
+  if (c.distance > 0) {
+    parameters.push_back(bias);
+  }
+  if (c.shared) {
+    parameters.push_back(w);
+    sum("v", "first");
+    sum("w", "second");
+    text += "  %out = transformer.add %first, %second : " + valueRows + ", " + valueRows + "\n";
+  } else {
+    sum("v", "out");
+  }
+  return compileProgram(parameters, c.heads * c.valueSize, text);
 }
 
 class Attention : public testing::TestWithParam<AttentionCase> {};
 
 TEST_P(Attention, AgreesWithItsTwin) {
   AttentionCase c = GetParam();
-  int64_t width = c.heads * c.size;
+  int64_t width = c.heads * c.valueSize;
   std::mt19937 random(c.heads * 100 + c.size);
-  Matrix q = randomMatrix("q", vocabulary, width, random);
-  Matrix k = randomMatrix("k", vocabulary, width, random);
-  Matrix v = randomMatrix("v", vocabulary, width, random);
-  for (Matrix *matrix : {&q, &k}) { // scores of a size that makes softmax uneven
+  AttentionParameters parameters(c, random);
+  for (Matrix *matrix : {&parameters.q, &parameters.k}) { // scores that make softmax uneven
     for (float &value : matrix->values) {
-      value *= 2 * std::sqrt(float(width));
+      value *= 2 * std::sqrt(float(c.heads * c.size));
     }
   }
-  std::string binary = compileProgram({q, k, v}, width, attentionBody(c));
+  std::string binary = parameters.compile(c);
   ASSERT_FALSE(binary.empty());
   // Shorter than a tile, tails of every kind, and more than two blocks of keys.
   Ragged batch = randomSentences(12, 70, vocabulary, c.size);
@@ -304,9 +362,9 @@ TEST_P(Attention, AgreesWithItsTwin) {
       auto ids = std::span(batch.ids).subspan(first, length);
       for (int32_t query = 0; query < length; query += length > 100 ? 37 : 1) {
         for (int head = 0; head < c.heads; ++head) {
-          auto twin = twinOfHead(q, k, v, ids, query, head * c.size, c.size, c.causal);
-          for (int d = 0; d < c.size; ++d) {
-            ASSERT_NEAR(out[(first + query) * width + head * c.size + d], twin[d], 2e-5)
+          auto twin = twinOfHead(c, parameters, ids, query, head);
+          for (int d = 0; d < c.valueSize; ++d) {
+            ASSERT_NEAR(out[(first + query) * width + head * c.valueSize + d], twin[d], 2e-5)
                 << isa << " length " << length << " query " << query << " head " << head;
           }
         }
@@ -320,32 +378,43 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Attention,
                          testing::Values(AttentionCase{1, 1, false}, AttentionCase{3, 7, false},
                                          AttentionCase{2, 16, true}, AttentionCase{3, 24, false},
                                          AttentionCase{2, 33, true}, AttentionCase{12, 32, false},
-                                         AttentionCase{1, 64, false}, AttentionCase{2, 80, true}));
+                                         AttentionCase{1, 64, false}, AttentionCase{2, 80, true},
+                                         AttentionCase{2, 20, true, 9, false, 5}));
+
+// Weights as an operation of their own, and a sum for each of two values.
+INSTANTIATE_TEST_SUITE_P(
+    SharedWeights, Attention,
+    testing::Values(AttentionCase{1, 1, false, 1, true}, AttentionCase{3, 7, true, 7, true},
+                    AttentionCase{2, 16, true, 33, true}, AttentionCase{3, 24, false, 5, true, 7},
+                    AttentionCase{2, 33, true, 80, true, 300}, AttentionCase{8, 64, true, 64, true},
+                    AttentionCase{8, 64, false, 64, true}));
 
 // A key that is hidden has no part in a row, whatever its value is.
 TEST(CausalAttention, IsFiniteBeforeAnInfiniteValue) {
-  const AttentionCase c{2, 20, true};
-  const int64_t width = c.heads * c.size;
   const int32_t infinite = 5, length = 300, place = 267;
-  std::mt19937 random(7);
-  Matrix q = randomMatrix("q", vocabulary, width, random);
-  Matrix k = randomMatrix("k", vocabulary, width, random);
-  Matrix v = randomMatrix("v", vocabulary, width, random);
-  std::fill_n(v.values.begin() + infinite * width, width, INFINITY);
-  std::string binary = compileProgram({q, k, v}, width, attentionBody(c));
-  ASSERT_FALSE(binary.empty());
-  std::vector<int32_t> ids(length);
-  for (int32_t i = 0; i < length; ++i) {
-    ids[i] = i == place ? infinite : 6 + i % (vocabulary - 6);
-  }
-  Ragged batch;
-  batch.append(ids);
-  for (const std::string &isa : runnableTargets(binary)) {
-    std::vector<float> out = runBinary(binary, batch, isa)["out"];
-    ASSERT_EQ(out.size(), static_cast<size_t>(length * width));
-    for (int32_t row = 0; row < length; ++row) {
-      for (int64_t column = 0; column < width; ++column) {
-        ASSERT_EQ(std::isfinite(out[row * width + column]), row < place) << isa << " row " << row;
+  for (const bool shared : {false, true}) {
+    const AttentionCase c{2, 20, true, 20, shared};
+    const int64_t width = c.heads * c.valueSize;
+    std::mt19937 random(7);
+    AttentionParameters parameters(c, random);
+    std::fill_n(parameters.v.values.begin() + infinite * width, width, INFINITY);
+    // Nor has one whose score is no number.
+    std::fill_n(parameters.k.values.begin() + infinite * width, width, NAN);
+    std::string binary = parameters.compile(c);
+    ASSERT_FALSE(binary.empty());
+    std::vector<int32_t> ids(length);
+    for (int32_t i = 0; i < length; ++i) {
+      ids[i] = i == place ? infinite : 6 + i % (vocabulary - 6);
+    }
+    Ragged batch;
+    batch.append(ids);
+    for (const std::string &isa : runnableTargets(binary)) {
+      std::vector<float> out = runBinary(binary, batch, isa)["out"];
+      ASSERT_EQ(out.size(), static_cast<size_t>(length * width));
+      for (int32_t row = 0; row < length; ++row) {
+        for (int64_t column = 0; column < width; ++column) {
+          ASSERT_EQ(std::isfinite(out[row * width + column]), row < place) << isa << " row " << row;
+        }
       }
     }
   }
