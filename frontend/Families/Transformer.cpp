@@ -2,7 +2,8 @@
 ///
 /// The Transformer: Vaswani et al., "Attention is all you need", section 3, in the project's own
 /// format. With norms before sub-layers instead of after them: Xiong et al., "On layer
-/// normalization in the Transformer architecture".
+/// normalization in the Transformer architecture". With decoder layers that share attention: Xiao
+/// et al., "Sharing attention weights for fast Transformer".
 #include "frontend/Families/Family.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -14,6 +15,8 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace heddle {
 
@@ -25,9 +28,10 @@ namespace {
 /// How tokens know where they are.
 enum class Positions { Sinusoidal, SinusoidalSplit, Learned };
 
-/// The result of attention, and the weights it gave to the keys.
+/// What decoder layers may share of attention: the weights it gave to the keys, and the sum of the
+/// values with them, before W^O.
 struct Attended {
-  Tensor result;
+  Tensor context;
   Tensor probabilities;
 };
 
@@ -65,6 +69,10 @@ struct Transformer {
   /// The first token of a target, whichever it is, has zeros for its embedding.
   bool startFromZero = false;
   bool outputBias = false;
+  /// Sizes of the blocks of decoder layers that share the weights of their first layer's attention
+  /// to the target, and the result of that to the source; none: every layer has its own.
+  std::vector<int64_t> selfBlocks;
+  std::vector<int64_t> crossBlocks;
   /// The decoder layer whose attention to the source is an output.
   int64_t alignmentLayer = 0;
 
@@ -72,6 +80,8 @@ struct Transformer {
   Tensor subLayer(const Scope &layer, std::string_view norm, const Tensor &x, Function f) const;
   Attended attention(const Scope &scope, const Tensor &x, const Segments &rows,
                      const Memory &memory, Visibility visibility) const;
+  Tensor mix(const Scope &scope, const Tensor &probabilities, const Segments &rows,
+             const Tensor &value, const Segments &keys) const;
   Tensor feedForward(const Scope &scope, const Tensor &x) const;
   Tensor embed(const Scope &model, std::string_view stack, const Ids &tokens, int64_t vocabulary,
                const Segments &rows) const;
@@ -92,12 +102,11 @@ Tensor Transformer::subLayer(const Scope &layer, std::string_view norm, const Te
   return layer.layerNorm(norm, f(x) + x, epsilon);
 }
 
-/// Section 3.2, equation 1: softmax(Q K^T / sqrt(d_k)) V for every head, then W^O.
+/// Section 3.2, equation 1: softmax(Q K^T / sqrt(d_k)) V for every head.
 Attended Transformer::attention(const Scope &scope, const Tensor &x, const Segments &rows,
                                 const Memory &memory, Visibility visibility) const {
   const Tensor query = scope.linear("query", x, width).splitHeads(heads);
   const Tensor key = memory.key.splitHeads(heads);
-  const Tensor value = memory.value.splitHeads(heads);
   const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
   Tensor scores = scope.contract("thd,khd->thk", query, key, rows, memory.rows) * scale;
   if (visibility == Visibility::Causal) {
@@ -105,8 +114,25 @@ Attended Transformer::attention(const Scope &scope, const Tensor &x, const Segme
                            -std::numeric_limits<double>::infinity());
   }
   const Tensor probabilities = scores.softmax(memory.rows);
-  const Tensor mixed = scope.contract("thk,khd->thd", probabilities, value, rows, memory.rows);
-  return {scope.linear("output", mixed.mergeHeads(), width), probabilities};
+  return {mix(scope, probabilities, rows, memory.value, memory.rows), probabilities};
+}
+
+/// The sum of values with given weights, heads side by side.
+Tensor Transformer::mix(const Scope &scope, const Tensor &probabilities, const Segments &rows,
+                        const Tensor &value, const Segments &keys) const {
+  return scope.contract("thk,khd->thd", probabilities, value.splitHeads(heads), rows, keys)
+      .mergeHeads();
+}
+
+/// Whether a layer is the first of its block; without blocks every layer is.
+static bool isFirst(const std::vector<int64_t> &blocks, int64_t layer) {
+  for (const int64_t size : blocks) {
+    if (layer < size) {
+      return layer == 0;
+    }
+    layer -= size;
+  }
+  return true;
 }
 
 /// Section 3.3: two linear maps with an activation between.
@@ -154,7 +180,7 @@ void Transformer::encode(const Scope &model, Entry entry) const {
     x = subLayer(layer, "self_attention_norm", x, [&](const Tensor &y) {
       const Scope self = layer.scope("self_attention");
       const Memory all = {self.linear("key", y, width), self.linear("value", y, width), rows};
-      return attention(self, y, rows, all, Visibility::All).result;
+      return self.linear("output", attention(self, y, rows, all, Visibility::All).context, width);
     });
     x = subLayer(layer, "ffn_norm", x,
                  [&](const Tensor &y) { return feedForward(layer.scope("ffn"), y); });
@@ -162,6 +188,9 @@ void Transformer::encode(const Scope &model, Entry entry) const {
   x = endStack(model.scope("encoder"), x);
   entry.output("encoder", x);
   for (int64_t index = 0; index < decoderLayers; ++index) {
+    if (!isFirst(crossBlocks, index)) {
+      continue;
+    }
     const Scope cross = model.scope("decoder.layers", index).scope("cross_attention");
     for (std::string_view name : {"key", "value"}) {
       entry.cache(cross.scope(name).name(), width).append(cross.linear(name, x, width), rows);
@@ -170,34 +199,45 @@ void Transformer::encode(const Scope &model, Entry entry) const {
 }
 
 /// Section 3.1, the decoder: position i sees those up to i, and the whole source. Its keys and
-/// values of earlier positions are kept.
+/// values of earlier positions are kept. Of layers that share attention ("Sharing attention
+/// weights", section 3), the later have values of their own for the target, S^n = S^m, and nothing
+/// of their own but W^O for the source, A^n = A^m.
 void Transformer::decode(const Scope &model, Entry entry) const {
   const Ids target = entry.input("target");
   const Segments rows = entry.segments();
   const Segments seen = rows.history();
   const Segments source = entry.memory("memory");
   Tensor x = embed(model, "decoder", target, targetVocabulary, rows);
+  Attended self;
+  Attended cross;
   Tensor alignment;
   for (int64_t index = 0; index < decoderLayers; ++index) {
     const Scope layer = model.scope("decoder.layers", index);
     x = subLayer(layer, "self_attention_norm", x, [&](const Tensor &y) {
-      const Scope self = layer.scope("self_attention");
+      const Scope scope = layer.scope("self_attention");
       const auto keep = [&](std::string_view name) {
-        return entry.cache(self.scope(name).name(), width)
-            .append(self.linear(name, y, width), rows)
+        return entry.cache(scope.scope(name).name(), width)
+            .append(scope.linear(name, y, width), rows)
             .rows(seen);
       };
-      const Tensor key = keep("key");
-      const Tensor value = keep("value");
-      return attention(self, y, rows, {key, value, seen}, Visibility::Causal).result;
+      if (isFirst(selfBlocks, index)) {
+        const Tensor key = keep("key");
+        const Tensor value = keep("value");
+        self = attention(scope, y, rows, {key, value, seen}, Visibility::Causal);
+      } else {
+        self.context = mix(scope, self.probabilities, rows, keep("value"), seen);
+      }
+      return scope.linear("output", self.context, width);
     });
     x = subLayer(layer, "cross_attention_norm", x, [&](const Tensor &y) {
-      const Scope cross = layer.scope("cross_attention");
-      const Tensor key = entry.cache(cross.scope("key").name(), width).rows(source);
-      const Tensor value = entry.cache(cross.scope("value").name(), width).rows(source);
-      const Attended attended = attention(cross, y, rows, {key, value, source}, Visibility::All);
-      alignment = index == alignmentLayer ? attended.probabilities : alignment;
-      return attended.result;
+      const Scope scope = layer.scope("cross_attention");
+      if (isFirst(crossBlocks, index)) {
+        const Tensor key = entry.cache(scope.scope("key").name(), width).rows(source);
+        const Tensor value = entry.cache(scope.scope("value").name(), width).rows(source);
+        cross = attention(scope, y, rows, {key, value, source}, Visibility::All);
+      }
+      alignment = index == alignmentLayer ? cross.probabilities : alignment;
+      return scope.linear("output", cross.context, width);
     });
     x = subLayer(layer, "ffn_norm", x,
                  [&](const Tensor &y) { return feedForward(layer.scope("ffn"), y); });
@@ -226,6 +266,23 @@ static Result<Positions> readPositions(const Config &config, int64_t width) {
   return name == "sinusoidal" ? Positions::Sinusoidal : Positions::SinusoidalSplit;
 }
 
+/// The sizes of the blocks of decoder layers that share; none if the key is not there.
+static Result<std::vector<int64_t>> readBlocks(const Config &config, std::string_view key,
+                                               int64_t layers) {
+  if (!config.has(key)) {
+    return std::vector<int64_t>();
+  }
+  HEDDLE_ASSIGN(std::vector<int64_t> blocks, config.integers(key, 1, layers));
+  const int64_t sum = std::accumulate(blocks.begin(), blocks.end(), int64_t{0});
+  if (sum != layers) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"{}\" has blocks of {} layers in all, expected {}, "
+                                    "\"decoder_layers\"",
+                                    config.where(), key, sum, layers));
+  }
+  return blocks;
+}
+
 /// What only some models have.
 static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.finalNorm, config.booleanOr("final_norm", model.preNorm));
@@ -236,6 +293,10 @@ static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.targetVocabulary,
                 config.integerOr("target_vocab_size", 1, tableLimit, model.sourceVocabulary));
   HEDDLE_ASSIGN(model.firstPosition, config.integerOr("positions_offset", 0, tableLimit, 0));
+  HEDDLE_ASSIGN(model.selfBlocks,
+                readBlocks(config, "self_attention_sharing", model.decoderLayers));
+  HEDDLE_ASSIGN(model.crossBlocks,
+                readBlocks(config, "cross_attention_sharing", model.decoderLayers));
   HEDDLE_ASSIGN(
       model.alignmentLayer,
       config.integerOr("alignment_layer", 0, model.decoderLayers - 1, model.decoderLayers - 1));
@@ -250,8 +311,7 @@ static Status readOptions(Transformer &model, const Config &config) {
 }
 
 static Result<Transformer> readTransformer(const Config &config) {
-  for (std::string_view key : {"branches", "self_attention_sharing", "cross_attention_sharing",
-                               "decoder_self_attention"}) {
+  for (std::string_view key : {"branches", "decoder_self_attention"}) {
     HEDDLE_TRY(refuseOption(config, key));
   }
   Transformer model;

@@ -168,7 +168,7 @@ TEST_P(Decoding, HypothesesOfOneSourceReadItTogether) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Decoding,
-                         testing::Values("transformer-post", "transformer-pre", "marian-tiny",
+                         testing::Values("transformer-post", "transformer-pre", "san", "marian-tiny",
                                          "bart-tiny", "t5-tiny"),
                          [](const testing::TestParamInfo<const char *> &info) {
                            std::string name = info.param;

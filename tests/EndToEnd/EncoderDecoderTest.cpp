@@ -95,6 +95,9 @@ TEST(EncoderDecoder, AgreesWithTransformerPost) {
 TEST(EncoderDecoder, AgreesWithTransformerPre) {
   expectOracle("transformer-pre", {"encoder", "logits"}, 5e-5f);
 }
+TEST(EncoderDecoder, AgreesWithSharedAttention) {
+  expectOracle("san", {"encoder", "logits"}, 5e-5f);
+}
 TEST(EncoderDecoder, AgreesWithMarianTiny) { expectOracle("marian-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithBartTiny) { expectOracle("bart-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithT5Tiny) { expectOracle("t5-tiny", {"logits"}, 1e-4f); }
@@ -105,6 +108,7 @@ TEST(EncoderDecoder, EveryPassMayBeLeftOutOfTransformerPost) {
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfTransformerPre) {
   expectPassesOptional("transformer-pre");
 }
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfSharedAttention) { expectPassesOptional("san"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfMarianTiny) { expectPassesOptional("marian-tiny"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfT5Tiny) { expectPassesOptional("t5-tiny"); }
 

@@ -235,6 +235,8 @@ TEST(Generate, PostNormIsThatOfThePaper) { expectPaper("transformer-post"); }
 
 TEST(Generate, PreNormIsThatOfThePaper) { expectPaper("transformer-pre"); }
 
+TEST(Generate, SharedAttentionIsThatOfItsOracle) { expectPaper("san"); }
+
 TEST(Generate, MarianIsThatOfTransformers) { expectTransformers("marian-tiny", {0, 1}); }
 
 TEST(Generate, BartIsThatOfTransformers) { expectTransformers("bart-tiny", {2, 1}); }

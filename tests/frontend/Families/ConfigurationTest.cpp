@@ -58,10 +58,18 @@ TEST_P(RefusedConfiguration, GivesItsMessage) {
 static const ConfigurationCase refused[] = {
     {"Branches", "transformer-post", R"({"branches": {"count": 4}})",
      "config.json: \"branches\" is there, expected a model without"},
-    {"SelfAttentionSharing", "transformer-post", R"({"self_attention_sharing": [3]})",
-     "config.json: \"self_attention_sharing\" is there, expected a model without"},
-    {"CrossAttentionSharing", "transformer-post", R"({"cross_attention_sharing": [3]})",
-     "config.json: \"cross_attention_sharing\" is there, expected a model without"},
+    {"SelfAttentionSharing", "transformer-post", R"({"self_attention_sharing": [2, 2]})",
+     "config.json: \"self_attention_sharing\" has blocks of 4 layers in all, expected 3, "
+     "\"decoder_layers\""},
+    {"CrossAttentionSharing", "transformer-post", R"({"cross_attention_sharing": [2]})",
+     "config.json: \"cross_attention_sharing\" has blocks of 2 layers in all, expected 3, "
+     "\"decoder_layers\""},
+    {"EmptyBlock", "transformer-post", R"({"cross_attention_sharing": [3, 0]})",
+     "config.json: \"cross_attention_sharing\" is [3,0], expected an integer from 1 to 3, or a list "
+     "of them"},
+    {"SharingByName", "transformer-post", R"({"self_attention_sharing": "all"})",
+     "config.json: \"self_attention_sharing\" is \"all\", expected an integer from 1 to 3, or a list "
+     "of them"},
     {"AverageAttention", "transformer-post", R"({"decoder_self_attention": "average"})",
      "config.json: \"decoder_self_attention\" is there, expected a model without"},
     {"ZeroEmbedding", "transformer-post", R"({"start_from_zero_embedding": 1})",

@@ -41,13 +41,13 @@ TEST(TransformerTest, TheDecoderKeepsKeysAndValues) {
     %12 = transformer.linear %5, @decoder.layers.0.self_attention.query.weight, @decoder.layers.0.self_attention.query.bias : tensor<?x48xf32> -> tensor<?x48xf32>
     %13 = transformer.split_heads %12 : tensor<?x48xf32> -> tensor<?x4x12xf32>
     %14 = transformer.split_heads %8 : tensor<?x48xf32> -> tensor<?x4x12xf32>
-    %15 = transformer.split_heads %11 : tensor<?x48xf32> -> tensor<?x4x12xf32>
-    %16 = transformer.contract "thd,khd->thk" %13, %14 in(%arg1, %0) : tensor<?x4x12xf32>, tensor<?x4x12xf32> -> tensor<?x4x?xf32>
-    %17 = transformer.scale %16, 0.288675129 : tensor<?x4x?xf32>
-    %18 = transformer.mask causal in(%arg1, %0)
-    %19 = transformer.select %18, %17 {hidden = 0xFF800000 : f32} : tensor<?x4x?xf32>
-    %20 = transformer.softmax %19 in(%0) : tensor<?x4x?xf32>
-    %21 = transformer.contract "thk,khd->thd" %20, %15 in(%arg1, %0) : tensor<?x4x?xf32>, tensor<?x4x12xf32> -> tensor<?x4x12xf32>
+    %15 = transformer.contract "thd,khd->thk" %13, %14 in(%arg1, %0) : tensor<?x4x12xf32>, tensor<?x4x12xf32> -> tensor<?x4x?xf32>
+    %16 = transformer.scale %15, 0.288675129 : tensor<?x4x?xf32>
+    %17 = transformer.mask causal in(%arg1, %0)
+    %18 = transformer.select %17, %16 {hidden = 0xFF800000 : f32} : tensor<?x4x?xf32>
+    %19 = transformer.softmax %18 in(%0) : tensor<?x4x?xf32>
+    %20 = transformer.split_heads %11 : tensor<?x48xf32> -> tensor<?x4x12xf32>
+    %21 = transformer.contract "thk,khd->thd" %19, %20 in(%arg1, %0) : tensor<?x4x?xf32>, tensor<?x4x12xf32> -> tensor<?x4x12xf32>
     %22 = transformer.merge_heads %21 : tensor<?x4x12xf32> -> tensor<?x48xf32>
     %23 = transformer.linear %22, @decoder.layers.0.self_attention.output.weight, @decoder.layers.0.self_attention.output.bias : tensor<?x48xf32> -> tensor<?x48xf32>
     %24 = transformer.add %23, %5 : tensor<?x48xf32>, tensor<?x48xf32>
@@ -55,6 +55,28 @@ TEST(TransformerTest, TheDecoderKeepsKeysAndValues) {
     %26 = transformer.cached %arg5 in(%arg2) : !transformer.cache<48> -> tensor<?x48xf32>
     %27 = transformer.cached %arg6 in(%arg2) : !transformer.cache<48> -> tensor<?x48xf32>
 )"));
+}
+
+/// Decoder layers in blocks of 1 and 4 for self-attention, of 3 and 2 for cross-attention.
+TEST(TransformerTest, LayersThatShareAttentionOwnWhatTheyUse) {
+  const std::string text = program("san");
+  const auto names = [&](const std::string &name) { return text.find(name) != std::string::npos; };
+  for (int layer = 0; layer < 5; ++layer) {
+    const std::string prefix = "decoder.layers." + std::to_string(layer);
+    const bool ownsWeights = layer == 0 || layer == 1;
+    const bool ownsContext = layer == 0 || layer == 3;
+    for (const char *part : {"query", "key", "value", "output"}) {
+      const bool isLast = std::string_view(part) == "output";
+      const bool ownsSelf = ownsWeights || isLast || std::string_view(part) == "value";
+      const std::string self = prefix + ".self_attention." + part;
+      const std::string cross = prefix + ".cross_attention." + part;
+      EXPECT_EQ(names("@" + self + ".weight"), ownsSelf) << self;
+      EXPECT_EQ(names("@" + cross + ".weight"), ownsContext || isLast) << cross;
+      const bool isCached = std::string_view(part) == "key" || std::string_view(part) == "value";
+      EXPECT_EQ(names("transformer.name = \"" + self + "\""), ownsSelf && isCached) << self;
+      EXPECT_EQ(names("transformer.name = \"" + cross + "\""), ownsContext && isCached) << cross;
+    }
+  }
 }
 
 TEST(TransformerTest, NormsBeforeSubLayersAndAfterStacks) {
