@@ -17,7 +17,9 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
   let summary = "a weight: a symbol with a type, stored in a checkpoint or derived from others";
   let description = [{
     `from` names the tensor of the checkpoint; `=` gives an expression over other parameters. The
-    values never enter the program.
+    values never enter the program. `content`, if given, names them: parameters of one shape and one
+    content have the same values, of two contents other ones. It stands for the values where a pass
+    asks whether two parameters are equal.
 
     Constraints:
     - C1: exactly one of a source and an expression is given.
@@ -32,12 +34,19 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
     transformer.parameter @both.weight : tensor<768x384xf32> = concat(@query.weight, @key.weight)
     transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
+    transformer.parameter @copy.weight : tensor<384x384xf32> from "layer.1.query.weight" {content = "query"}
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<Transformer_Tensor>:$type,
                        OptionalAttr<StrAttr>:$source,
-                       OptionalAttr<Transformer_ParameterExpressionAttr>:$expression);
+                       OptionalAttr<Transformer_ParameterExpressionAttr>:$expression,
+                       OptionalAttr<StrAttr>:$content);
+  let builders = [OpBuilder<(ins "::mlir::StringAttr":$sym_name, "::mlir::TypeAttr":$type,
+                                 "::mlir::StringAttr":$source,
+                                 "ParameterExpressionAttr":$expression), [{
+    build($_builder, $_state, sym_name, type, source, expression, ::mlir::StringAttr());
+  }]>];
   let assemblyFormat = [{
     $sym_name `:` $type (`from` $source^)? (`=` custom<Expression>($expression)^)? attr-dict
   }];
