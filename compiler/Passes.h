@@ -4,6 +4,8 @@
 #ifndef HEDDLE_COMPILER_PASSES_H
 #define HEDDLE_COMPILER_PASSES_H
 
+#include "compiler/Transforms/ParameterHash.h"
+
 #include "mlir/Pass/Pass.h"
 
 #include <memory>
@@ -18,6 +20,9 @@ namespace heddle {
 
 #define GEN_PASS_DECL
 #include "compiler/Passes.h.inc"
+
+/// share-attention that compares parameters by their values.
+std::unique_ptr<mlir::Pass> createShareAttentionPass(ParameterHasher hasher);
 
 /// Registers every pass with the tools' command line parser.
 #define GEN_PASS_REGISTRATION

@@ -7,6 +7,12 @@ include "mlir/Pass/PassBase.td"
 
 // --- fused: within the model level -----------------------------------------------------------
 
+def ApplySharingPass : Pass<"transformer-apply-sharing", "::mlir::ModuleOp"> {
+  let summary = "Let attentions use those before them, as a policy asks: what --share-attention does";
+  let options = [Option<"policy", "policy", "std::string", "\"\"",
+                        "sizes of blocks by kind, for example self:1,5,cross:4,2">];
+}
+
 def DeduplicateParametersPass : Pass<"transformer-deduplicate-parameters", "::mlir::ModuleOp"> {
   let summary = "Make parameters with the same source or the same expression one symbol";
 }
@@ -33,6 +39,10 @@ def FuseProjectionsPass : Pass<"transformer-fuse-projections", "::mlir::ModuleOp
 
 def NormalizeHeadsPass : Pass<"transformer-normalize-heads", "::mlir::ModuleOp"> {
   let summary = "Write heads split or merged by a contraction with a weight as linear maps";
+}
+
+def ShareAttentionPass : Pass<"transformer-share-attention", "::mlir::ModuleOp"> {
+  let summary = "Compute once what several layers compute equally: values, caches, attention";
 }
 
 // --- dataflow --------------------------------------------------------------------------------

@@ -56,8 +56,8 @@ bool CompileOptions::isEnabled(llvm::StringRef pass) const {
 
 std::vector<std::string> optionalPasses() {
   return {"deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
-          "fuse-projections",       "fuse-embedding",   "eliminate-dead",  "fold-epilogues",
-          "merge-kernels",          "plan-memory"};
+          "share-attention",        "fuse-projections", "fuse-embedding",  "eliminate-dead",
+          "fold-epilogues",         "merge-kernels",    "plan-memory"};
 }
 
 static void buildFused(OpPassManager &manager, const CompileOptions &options) {
@@ -66,10 +66,17 @@ static void buildFused(OpPassManager &manager, const CompileOptions &options) {
       manager.addPass(std::move(pass));
     }
   };
+  // Asked for, not found: it is never left out.
+  if (!options.sharing.empty()) {
+    ApplySharingPassOptions sharing;
+    sharing.policy = options.sharing;
+    manager.addPass(createApplySharingPass(sharing));
+  }
   add("deduplicate-parameters", createDeduplicateParametersPass());
   add("eliminate-common", createEliminateCommonPass());
   add("normalize-heads", createNormalizeHeadsPass());
   add("fuse-attention", createFuseAttentionPass());
+  add("share-attention", createShareAttentionPass(options.hasher));
   add("fuse-projections", createFuseProjectionsPass());
   add("fuse-embedding", createFuseEmbeddingPass());
   add("eliminate-dead", createEliminateDeadPass());

@@ -4,6 +4,8 @@
 #ifndef HEDDLE_COMPILER_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_H
 
+#include "compiler/Transforms/ParameterHash.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <optional>
@@ -33,6 +35,10 @@ std::string phaseNames();
 struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   std::string precision = "f32";
+  /// Attention to be shared between layers, as SharingPolicy.h has it; empty: none.
+  std::string sharing;
+  /// Reads parameters for the passes that compare them; may be empty.
+  ParameterHasher hasher;
   /// Passes left out, by the name of --disable-pass.
   std::vector<std::string> disabledPasses;
 

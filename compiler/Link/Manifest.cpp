@@ -447,6 +447,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
     return failure();
   }
   auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
+  auto sharing = module->getAttrOfType<StringAttr>("transformer.sharing");
   auto producer = text(builder, inputs.producer);
   auto type = text(builder, modelType ? modelType.getValue() : "");
   auto hash = text(builder, inputs.sourceHash);
@@ -456,6 +457,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto kernelTable = builder.CreateVector(kernels.write(builder, inputs));
   auto parameterTable = builder.CreateVector(*parameters);
   auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
+  auto policy = sharing ? text(builder, sharing) : Offset<flatbuffers::String>();
   auto tokenizer = inputs.tokenizer ? inputs.tokenizer(builder) : Offset<manifest::Tokenizer>();
   auto target =
       inputs.targetTokenizer ? inputs.targetTokenizer(builder) : Offset<manifest::Tokenizer>();
@@ -479,6 +481,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_target_tokenizer(target);
   root.add_generation(*generation);
   root.add_report_summary(summary);
+  root.add_sharing(policy);
   manifest::FinishManifestBuffer(builder, root.Finish());
   Status status = checkManifestLimits(builder.GetBufferPointer(), builder.GetSize());
   if (!status.ok()) {

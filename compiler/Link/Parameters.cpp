@@ -171,6 +171,23 @@ static std::span<const std::byte> bytesOf(const Values &values) {
   return std::as_bytes(std::span(values));
 }
 
+static bool isZero(std::byte byte) { return byte == std::byte(0); }
+
+ParameterHasher parameterHasher(ParameterSource source) {
+  return [source = std::move(source)](transformer::ParameterOp parameter, int64_t first,
+                                      int64_t count) -> std::optional<ContentHash> {
+    auto module = parameter->getParentOfType<ModuleOp>();
+    Result<Values> values = evaluateParameter(module, parameter, source);
+    if (!values.ok()) {
+      return std::nullopt;
+    }
+    int64_t row = ShapedType::getNumElements(parameter.getTensorType().getShape().drop_front());
+    auto bytes = std::as_bytes(std::span(*values).subspan(first * row, count * row));
+    XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+    return ContentHash{hash.low64, hash.high64, llvm::all_of(bytes, isZero)};
+  };
+}
+
 Result<Weights> Weights::place(ModuleOp module, ParameterSource source) {
   Weights weights(module, std::move(source));
   // By content, 128 bits of it, and size.

@@ -6,6 +6,7 @@
 #define HEDDLE_COMPILER_LINK_PARAMETERS_H
 
 #include "compiler/Link/Manifest.h"
+#include "compiler/Transforms/ParameterHash.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -55,6 +56,10 @@ private:
 Result<std::vector<float>> evaluateParameter(mlir::ModuleOp module,
                                              transformer::ParameterOp parameter,
                                              const ParameterSource &source);
+
+/// Hashes rows of parameters for the passes that compare them: the whole parameter is evaluated,
+/// and no other is kept. What cannot be read has no hash; linking says why.
+ParameterHasher parameterHasher(ParameterSource source);
 
 } // namespace heddle
 

@@ -20,6 +20,9 @@ static void declareOptions(CLI::App &app, CommandLine &line) {
                  "the first phase to run: INPUT is the result of the one before");
   app.add_option("--report", line.reportFile,
                  "write every candidate of every pass, taken or not, and why, as JSON");
+  app.add_option("--share-attention", line.sharing,
+                 "let blocks of layers share their attention, by kind (encoder, self, cross): "
+                 "self:1,5,cross:4,2");
   app.add_option("--disable-pass", line.disabledPasses, "leave a pass out; may be repeated")
       ->allow_extra_args(false);
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);

@@ -20,6 +20,7 @@ struct CommandLine {
   std::string stopAfter;
   std::string startAt;
   std::string reportFile;
+  std::string sharing;
   std::vector<std::string> disabledPasses;
 };
 

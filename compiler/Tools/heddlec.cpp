@@ -5,6 +5,7 @@
 #include "compiler/Pipeline.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Tools/CommandLine.h"
+#include "compiler/Transforms/SharingPolicy.h"
 #include "frontend/Import/Import.h"
 #include "frontend/Tokenizer/TokenizerFile.h"
 #include "runtime/Base/AtomicFile.h"
@@ -144,6 +145,19 @@ static Status parsePhases(const CommandLine &line, Task &task) {
   return {};
 }
 
+static Status parseSharing(const CommandLine &line, Task &task) {
+  if (line.sharing.empty()) {
+    return {};
+  }
+  std::string reason;
+  const llvm::FailureOr<SharingPolicy> policy = parseSharingPolicy(line.sharing, reason);
+  if (failed(policy)) {
+    return usage("--share-attention has " + llvm::Twine(reason));
+  }
+  task.options.sharing = policy->text();
+  return {};
+}
+
 static Status parseTask(const CommandLine &line, Task &task) {
   if (line.precision != "f32") {
     return usage("--precision is '" + llvm::Twine(line.precision) + "', expected f32");
@@ -154,10 +168,18 @@ static Status parseTask(const CommandLine &line, Task &task) {
                    llvm::join(optionalPasses(), ", "));
     }
   }
+  HEDDLE_TRY(parseSharing(line, task));
   task.options.disabledPasses = line.disabledPasses;
   task.options.precision = line.precision;
   HEDDLE_TRY(parseTargets(line, task.options));
-  return parsePhases(line, task);
+  HEDDLE_TRY(parsePhases(line, task));
+  if (!line.sharing.empty() && (task.first > Phase::Fused || task.last < Phase::Fused)) {
+    return usage(llvm::Twine("--share-attention is done in the phase fused, which is not among "
+                             "those from ") +
+                 phaseName(task.first > Phase::Fused ? task.first : Phase::Model) + " to " +
+                 phaseName(task.last));
+  }
+  return {};
 }
 
 static Result<std::string> programText(ModuleOp module, Phase phase) {
@@ -241,22 +263,25 @@ static Status addTokenizers(const ImportedModel &model, ModelFacts &facts) {
   return {};
 }
 
+static ParameterSource parameterSource(ImportedModel &model) {
+  return [&model](llvm::StringRef name, std::span<float> values) {
+    Status status = model.checkpoint->readF32(name.str(), values);
+    model.checkpoint->releasePages(name.str());
+    return status;
+  };
+}
+
 static Status link(ImportedModel &model, const Report &report, const CommandLine &line,
                    ModelFacts facts) {
   if (!model.checkpoint) {
     return HEDDLE_ERROR(NotFound, line.input + ": has no parameters beside it, expected a file "
                                                ".safetensors of the same name");
   }
-  ParameterSource source = [&](llvm::StringRef name, std::span<float> values) {
-    Status status = model.checkpoint->readF32(name.str(), values);
-    model.checkpoint->releasePages(name.str());
-    return status;
-  };
   facts.sourceHash = model.sourceHash;
   facts.producer = "heddlec " HEDDLE_VERSION;
   facts.precision = line.precision;
   facts.reportSummary = report.summary();
-  return linkModel(*model.module, source, facts, line.output);
+  return linkModel(*model.module, parameterSource(model), facts, line.output);
 }
 
 /// Refuses a program of another phase than the first to run expects, where a pass would only say
@@ -302,12 +327,16 @@ static Status compile(const CommandLine &line, const Task &task) {
   }
   ModelFacts facts;
   HEDDLE_TRY(addTokenizers(model, facts));
+  CompileOptions options = task.options;
+  if (model.checkpoint) {
+    options.hasher = parameterHasher(parameterSource(model));
+  }
   Phase phase = task.first == Phase::Fused ? Phase::Model
                                            : static_cast<Phase>(static_cast<int>(task.first) - 1);
   for (;; phase = static_cast<Phase>(static_cast<int>(phase) + 1)) {
     progress.phase(phaseName(phase));
     if (phase >= task.first && phase < Phase::Assembly) {
-      HEDDLE_TRY(runPhase(*model.module, phase, task.options));
+      HEDDLE_TRY(runPhase(*model.module, phase, options));
     }
     bool isLast = phase == task.last;
     if (phase == task.print || (isLast && phase != Phase::SharedObject)) {

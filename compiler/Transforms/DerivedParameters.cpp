@@ -15,6 +15,32 @@ int64_t byteSize(ParameterOp parameter) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
+llvm::DenseSet<Attribute> neededParameters(ModuleOp module) {
+  SymbolTable symbols(module);
+  llvm::DenseSet<Attribute> needed;
+  SmallVector<ParameterOp> pending;
+  auto need = [&](Operation *user) {
+    // Symbols may lie inside expressions, arrays and dictionaries.
+    user->getAttrDictionary().walk([&](FlatSymbolRefAttr symbol) {
+      if (!needed.insert(symbol.getAttr()).second) {
+        return;
+      }
+      if (auto parameter = symbols.lookup<ParameterOp>(symbol.getAttr())) {
+        pending.push_back(parameter);
+      }
+    });
+  };
+  module.walk([&](Operation *op) {
+    if (!isa<ParameterOp>(op)) {
+      need(op);
+    }
+  });
+  while (!pending.empty()) {
+    need(pending.pop_back_val());
+  }
+  return needed;
+}
+
 DerivedParameters::DerivedParameters(ModuleOp module) : module(module), symbols(module) {
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
     last = parameter;

@@ -11,11 +11,16 @@
 #include "mlir/IR/SymbolTable.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace heddle {
 
 /// Bytes of a parameter's values.
 int64_t byteSize(transformer::ParameterOp parameter);
+
+/// The names of the parameters that an operation of the module names, or the expression of such a
+/// parameter.
+llvm::DenseSet<mlir::Attribute> neededParameters(mlir::ModuleOp module);
 
 /// The parameters of a module, and those that a pass adds.
 class DerivedParameters {

@@ -21,8 +21,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
 
-#include "llvm/ADT/DenseSet.h"
-
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -129,28 +127,7 @@ void eraseCaches(ModuleOp module) {
 }
 
 void eraseParameters(ModuleOp module) {
-  SymbolTable symbols(module);
-  llvm::DenseSet<Attribute> needed;
-  SmallVector<ParameterOp> pending;
-  auto need = [&](Operation *user) {
-    // Symbols may lie inside expressions, arrays and dictionaries.
-    user->getAttrDictionary().walk([&](FlatSymbolRefAttr symbol) {
-      if (!needed.insert(symbol.getAttr()).second) {
-        return;
-      }
-      if (auto parameter = symbols.lookup<ParameterOp>(symbol.getAttr())) {
-        pending.push_back(parameter);
-      }
-    });
-  };
-  module.walk([&](Operation *op) {
-    if (!isa<ParameterOp>(op)) {
-      need(op);
-    }
-  });
-  while (!pending.empty()) {
-    need(pending.pop_back_val());
-  }
+  llvm::DenseSet<Attribute> needed = neededParameters(module);
   for (ParameterOp parameter : llvm::make_early_inc_range(module.getOps<ParameterOp>())) {
     if (needed.contains(parameter.getSymNameAttr())) {
       continue;

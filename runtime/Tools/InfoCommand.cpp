@@ -195,6 +195,9 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   if (manifest.generation() != nullptr) {
     described["generation"] = describeGeneration(manifest.generation());
   }
+  if (manifest.sharing() != nullptr) {
+    described["sharing"] = manifest.sharing()->string_view();
+  }
   described["source_hash"] = model.sourceHash();
   described["producer"] = model.producer();
   described["entries"] = Json::array();
@@ -287,6 +290,9 @@ static std::string modelText(const Json &model) {
   }
   if (model.contains("generation")) {
     out += fmt::format("generation  {}\n", generationText(model["generation"]));
+  }
+  if (model.contains("sharing")) {
+    out += fmt::format("sharing     {}, as asked for when it was compiled\n", text("sharing"));
   }
   out += fmt::format("source      {}\n", text("source_hash"));
   out += fmt::format("producer    {}\n", text("producer"));

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Lets attentions use those before them, as a policy asks: what a Shared Attention Network does
+/// that was trained so (Xiao et al., "Sharing attention weights for fast Transformer",
+/// section 3.1). The attentions of a kind are counted in the order of the program, whatever the
+/// model is; the first of a block is its head. Members of a block of self or encoder attention take
+/// the probabilities of its head, members of a block of cross attention its sums of values, before
+/// the output projection.
+///
+/// Before, with encoder:2:
+///   %p1 = transformer.softmax %z1 in(%rows)
+///   %c1 = transformer.contract "thk,khd->thd" %p1, %v1
+///   %p2 = transformer.softmax %z2 in(%rows)
+///   %c2 = transformer.contract "thk,khd->thd" %p2, %v2
+/// After:
+///   %c2 = transformer.contract "thk,khd->thd" %p1, %v2      // %z2 and what it needed are gone
+///
+/// This is no equality: the program computes something else than before. The module says so, in
+/// `transformer.sharing`. Pinned by tests/compiler/Transforms/apply-sharing*.mlir.
+#include "compiler/Passes.h"
+#include "compiler/Report/Report.h"
+#include "compiler/Transforms/AttentionMatch.h"
+#include "compiler/Transforms/HeadLayout.h"
+#include "compiler/Transforms/OperationCost.h"
+#include "compiler/Transforms/SharingPolicy.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_APPLYSHARINGPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "apply-sharing";
+constexpr llvm::StringLiteral sharingAttribute = "transformer.sharing";
+
+/// The kind of a softmax by the segments of its keys; nothing for segments computed in another way.
+std::optional<AttentionKind> kindOf(SoftmaxOp softmax) {
+  if (softmax.getKeys().getDefiningOp<HistoryOp>()) {
+    return AttentionKind::Self;
+  }
+  auto argument = dyn_cast<BlockArgument>(softmax.getKeys());
+  if (!argument) {
+    return std::nullopt;
+  }
+  // The first segments are those of the rows, others of a memory.
+  for (BlockArgument before : argument.getOwner()->getArguments()) {
+    if (isa<SegmentsType>(before.getType())) {
+      return before == argument ? AttentionKind::Encoder : AttentionKind::Cross;
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t headsOf(SoftmaxOp softmax) {
+  return cast<RankedTensorType>(softmax.getType()).getDimSize(1);
+}
+
+/// Erases operations that nothing needs, and what only they needed, and counts their work.
+Savings eraseDead(ArrayRef<Operation *> operations) {
+  Savings savings;
+  llvm::SetVector<Operation *> pending(operations.begin(), operations.end());
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val();
+    if (!isOpTriviallyDead(op)) {
+      continue;
+    }
+    savings.flopsPerToken += flopsPerToken(op);
+    savings.flopsPerTokenAndKey += flopsPerTokenAndKey(op);
+    for (Value operand : op->getOperands()) {
+      if (Operation *producer = operand.getDefiningOp()) {
+        pending.insert(producer);
+      }
+    }
+    op->erase();
+  }
+  return savings;
+}
+
+/// Fails unless a member has the heads of the head of its block.
+LogicalResult checkHeads(SoftmaxOp head, SoftmaxOp member) {
+  if (headsOf(head) == headsOf(member)) {
+    return success();
+  }
+  return member.emitOpError("has ")
+         << headsOf(member) << " heads, expected " << headsOf(head) << " as "
+         << placeName(head.getLoc()) << " has, whose attention it is to share";
+}
+
+LogicalResult shareProbabilities(SoftmaxOp head, SoftmaxOp member) {
+  if (failed(checkHeads(head, member))) {
+    return failure();
+  }
+  Location location = member.getLoc();
+  std::string text = "shares the probabilities of " + placeName(head.getLoc());
+  member.getResult().replaceAllUsesWith(head.getResult());
+  reportTaken(location, passName, text, eraseDead({member}));
+  return success();
+}
+
+/// The attention around a softmax whose sums of values are shared; an error if it is none.
+FailureOr<AttentionMatch> matchContext(SoftmaxOp softmax) {
+  std::string reason;
+  FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
+  if (failed(match)) {
+    softmax.emitOpError("is to share its attention and is not the softmax of one: ") << reason;
+  }
+  return match;
+}
+
+LogicalResult shareContext(const AttentionMatch &head, const AttentionMatch &member) {
+  SoftmaxOp headSoftmax = head.softmax;
+  SoftmaxOp memberSoftmax = member.softmax;
+  ContractOp headContext = head.weighted;
+  ContractOp memberContext = member.weighted;
+  if (failed(checkHeads(headSoftmax, memberSoftmax))) {
+    return failure();
+  }
+  std::string name = placeName(headSoftmax.getLoc());
+  if (head.valueSize != member.valueSize) {
+    return memberContext.emitOpError("has values of ")
+           << member.valueSize << " a head, expected " << head.valueSize << " as " << name
+           << " has, whose attention it is to share";
+  }
+  if (memberContext->isBeforeInBlock(headContext)) {
+    return memberContext.emitOpError("sums its values before ")
+           << name << " does, whose sums it is to share";
+  }
+  SmallVector<int64_t> permutation;
+  for (int64_t axis : member.resultOrder) {
+    permutation.push_back(llvm::find(head.resultOrder, axis) - head.resultOrder.begin());
+  }
+  OpBuilder builder(memberContext);
+  Location location = memberSoftmax.getLoc();
+  memberContext.getResult().replaceAllUsesWith(
+      transposed(builder, memberContext.getLoc(), headContext.getResult(), permutation));
+  // Where the probabilities are asked for, they are those that were used.
+  memberSoftmax.getResult().replaceAllUsesWith(headSoftmax.getResult());
+  reportTaken(location, passName, "shares the context of " + name,
+              eraseDead({memberSoftmax, memberContext}));
+  return success();
+}
+
+struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    std::string reason;
+    FailureOr<SharingPolicy> parsed = parseSharingPolicy(policy, reason);
+    if (failed(parsed)) {
+      getOperation().emitError("the sharing policy has ") << reason;
+      return signalPassFailure();
+    }
+    for (const SharingPolicy::Kind &kind : parsed->kinds) {
+      if (failed(apply(kind))) {
+        return signalPassFailure();
+      }
+    }
+    getOperation()->setAttr(sharingAttribute, StringAttr::get(&getContext(), parsed->text()));
+  }
+
+  /// Applies the blocks of one kind to every entry that has attentions of it.
+  LogicalResult apply(const SharingPolicy::Kind &kind) {
+    bool isApplied = false;
+    for (auto entry : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<SoftmaxOp> softmaxes;
+      entry.walk([&](SoftmaxOp softmax) {
+        if (kindOf(softmax) == kind.kind && softmax->getBlock() == &entry.front()) {
+          softmaxes.push_back(softmax);
+        }
+      });
+      if (!softmaxes.empty()) {
+        isApplied = true;
+        if (failed(applyTo(entry, kind, softmaxes))) {
+          return failure();
+        }
+      }
+    }
+    return isApplied ? success()
+                     : getOperation().emitError("the sharing policy has blocks of ")
+                           << attentionKindName(kind.kind)
+                           << " attention, but the program has no such attention";
+  }
+
+  LogicalResult applyTo(func::FuncOp entry, const SharingPolicy::Kind &kind,
+                        ArrayRef<SoftmaxOp> softmaxes) {
+    int64_t layers = 0;
+    for (int64_t size : kind.sizes) {
+      layers += size;
+    }
+    if (layers != int64_t(softmaxes.size())) {
+      return entry.emitOpError("has ")
+             << softmaxes.size() << " layers of " << attentionKindName(kind.kind)
+             << " attention, but the blocks of the sharing policy have " << layers;
+    }
+    size_t next = 0;
+    for (int64_t size : kind.sizes) {
+      ArrayRef<SoftmaxOp> block = softmaxes.slice(next, size);
+      next += size;
+      // Nothing is asked of a block of one.
+      if (size > 1 && failed(kind.kind == AttentionKind::Cross ? applyContext(block)
+                                                               : applyProbabilities(block))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
+  static LogicalResult applyProbabilities(ArrayRef<SoftmaxOp> block) {
+    return success(llvm::all_of(block.drop_front(), [&](SoftmaxOp member) {
+      return succeeded(shareProbabilities(block.front(), member));
+    }));
+  }
+
+  static LogicalResult applyContext(ArrayRef<SoftmaxOp> block) {
+    SmallVector<AttentionMatch> matches;
+    for (SoftmaxOp softmax : block) {
+      FailureOr<AttentionMatch> match = matchContext(softmax);
+      if (failed(match)) {
+        return failure();
+      }
+      matches.push_back(*match);
+    }
+    return success(llvm::all_of(ArrayRef(matches).drop_front(), [&](const AttentionMatch &member) {
+      return succeeded(shareContext(matches.front(), member));
+    }));
+  }
+};
+
+} // namespace
+} // namespace heddle

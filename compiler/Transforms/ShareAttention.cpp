@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Computes once what several layers compute equally, whatever its names and spelling: values,
+/// caches, position biases, outputs of attention, and the weights of attentions whose values
+/// differ. Equality is proved, by the numbers of values (ValueNumbering.h): operands, attributes,
+/// parameters by content, and caches by what all entries append to them.
+///
+/// Before, the weights of @b.query and @b.key equal to those of @a.query and @a.key:
+///   %q1 = transformer.linear %x, @a.query     %q2 = transformer.linear %x, @b.query
+///   %k1 = transformer.linear %x, @a.key       %k2 = transformer.linear %x, @b.key
+///   %o1 = transformer.attention %q1, %k1, %v1 in(%rows, %rows) {...}
+///   %o2 = transformer.attention %q2, %k2, %v2 in(%rows, %rows) {...}
+/// After:
+///   %p = transformer.attention_weights %q1, %k1 in(%rows, %rows) {...}
+///   %o1 = transformer.attend %p, %v1 in(%rows, %rows) {...}
+///   %o2 = transformer.attend %p, %v2 in(%rows, %rows) {...}
+///
+/// Every attention that is like one before it is a candidate: taken with all that it no longer
+/// computes and keeps, or declined with the first difference, where at least the queries or the
+/// keys are equal. Pinned by tests/compiler/Transforms/share-attention*.mlir.
+#include "compiler/Passes.h"
+#include "compiler/Report/Report.h"
+#include "compiler/Transforms/DerivedParameters.h"
+#include "compiler/Transforms/OperationCost.h"
+#include "compiler/Transforms/SharedValues.h"
+#include "compiler/Transforms/ValueDifference.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_SHAREATTENTIONPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "share-attention";
+
+/// Something shared, with what it saves but for weights: whether they are needed is known last.
+struct Shared {
+  Location location;
+  std::string what;
+  Savings savings;
+  /// Named by operations that are gone.
+  llvm::SetVector<Attribute> symbols;
+};
+
+/// Collects what is shared before anything is rewritten, and reports it when it is.
+class Candidates {
+public:
+  Candidates(ModuleOp module, const ValueNumbering &numbering, SharedValues &values)
+      : module(module), numbering(numbering), values(values) {}
+
+  void find();
+  void report();
+
+private:
+  void consider(AttentionOp attention);
+  /// What of an attention is that of an earlier one; empty if nothing is.
+  std::string describeShared(AttentionOp attention);
+  void decline(AttentionOp attention);
+  AttentionOp findEarlier(AttentionOp attention, llvm::function_ref<bool(AttentionOp)> matches);
+  /// Adds a repeated operation, and those that only such operations need, to `shared`.
+  void add(Operation *op, Shared &shared);
+  void addCache(StringAttr name, Shared &shared);
+  void addSymbols(Operation *op, Shared &shared);
+
+  ModuleOp module;
+  const ValueNumbering &numbering;
+  SharedValues &values;
+  SmallVector<AttentionOp> attentions;
+  std::vector<Shared> found;
+  llvm::DenseSet<Operation *> added;
+  llvm::DenseSet<StringAttr> addedCaches;
+};
+
+void Candidates::addSymbols(Operation *op, Shared &shared) {
+  op->getAttrDictionary().walk(
+      [&](FlatSymbolRefAttr symbol) { shared.symbols.insert(symbol.getAttr()); });
+}
+
+/// A cache whose rows another has, and what is appended to it in all entries.
+void Candidates::addCache(StringAttr name, Shared &shared) {
+  if (values.keptFor(name) == name || !addedCaches.insert(name).second) {
+    return;
+  }
+  const ValueNumbering::Cache &cache = numbering.caches().find(name)->second;
+  shared.savings.cacheBytesPerToken +=
+      cast<CacheType>(cache.type).getWidth() * int64_t(sizeof(float));
+  for (auto [entry, append] : cache.appends) {
+    add(append, shared);
+  }
+}
+
+void Candidates::add(Operation *op, Shared &shared) {
+  // What only repeated operations use goes with them, spelt as none before it.
+  auto isAdded = [&](Operation *user) { return added.contains(user); };
+  bool isUnused = !op->use_empty() && llvm::all_of(op->getUsers(), isAdded);
+  if ((!values.keptFor(op) && !isUnused) || !added.insert(op).second) {
+    return;
+  }
+  shared.savings.flopsPerToken += flopsPerToken(op);
+  shared.savings.flopsPerTokenAndKey += flopsPerTokenAndKey(op);
+  addSymbols(op, shared);
+  for (Value operand : op->getOperands()) {
+    if (Operation *producer = operand.getDefiningOp()) {
+      add(producer, shared);
+    }
+    if (StringAttr name = isa<CacheType>(operand.getType()) ? cacheName(operand) : StringAttr()) {
+      addCache(name, shared);
+    }
+  }
+}
+
+/// The nearest attention before another, in its block, that matches.
+AttentionOp Candidates::findEarlier(AttentionOp attention,
+                                    llvm::function_ref<bool(AttentionOp)> matches) {
+  AttentionOp nearest;
+  for (AttentionOp other : attentions) {
+    if (other == attention) {
+      break;
+    }
+    if (other->getBlock() == attention->getBlock() && matches(other)) {
+      nearest = other;
+    }
+  }
+  return nearest;
+}
+
+std::string Candidates::describeShared(AttentionOp attention) {
+  if (Value output = values.keptFor(attention)) {
+    return "the output of " + placeName(output.getLoc());
+  }
+  SharedWeights *shared = values.weightsFor(attention);
+  if (shared && shared->first() != attention) {
+    return "the weights of " + placeName(shared->first()->getLoc()) + ", with values of its own";
+  }
+  std::tuple<llvm::StringLiteral, Value, unsigned> operands[] = {
+      {"keys", attention.getKey(), 1},
+      {"values", attention.getValue(), 2},
+      {"queries", attention.getQuery(), 0}};
+  for (auto [what, value, number] : operands) {
+    Operation *producer = value.getDefiningOp();
+    if (!producer || !values.keptFor(producer)) {
+      continue;
+    }
+    AttentionOp other = findEarlier(attention, [&, number = number, value = value](AttentionOp op) {
+      return numbering.areEqual(op->getOperand(number), value);
+    });
+    if (!other) {
+      continue;
+    }
+    SmallVector<StringRef> names;
+    for (auto [name, operand, place] : operands) {
+      if (numbering.areEqual(other->getOperand(place), operand)) {
+        names.push_back(name);
+      }
+    }
+    return "the " + llvm::join(names, " and ") + " of " + placeName(other.getLoc());
+  }
+  return {};
+}
+
+/// Says what keeps an attention from having the weights of an earlier one that is like it.
+void Candidates::decline(AttentionOp attention) {
+  AttentionOp other = findEarlier(attention, [&](AttentionOp op) {
+    return numbering.areEqual(op.getQueries(), attention.getQueries()) &&
+           numbering.areEqual(op.getKeys(), attention.getKeys()) &&
+           (numbering.areEqual(op.getQuery(), attention.getQuery()) ||
+            numbering.areEqual(op.getKey(), attention.getKey()));
+  });
+  if (other) {
+    reportDeclined(attention.getLoc(), passName,
+                   "not shared with " + placeName(other.getLoc()) + ": " +
+                       differenceOf(attention, other, numbering));
+  }
+}
+
+void Candidates::consider(AttentionOp attention) {
+  SharedWeights *weights = values.weightsFor(attention);
+  std::string what = describeShared(attention);
+  if (!what.empty()) {
+    Shared shared{attention.getLoc(), "shares " + what, {}, {}};
+    if (weights && weights->first() != attention) {
+      // What remains is the sum of its values.
+      shared.savings.flopsPerTokenAndKey += 2 * attention.getKey().getType().getDimSize(1);
+    }
+    add(attention, shared);
+    for (Value operand : attention->getOperands()) {
+      if (Operation *producer = operand.getDefiningOp()) {
+        add(producer, shared);
+      }
+    }
+    addSymbols(attention, shared);
+    found.push_back(std::move(shared));
+  }
+  if (!values.keptFor(attention) && !weights) {
+    decline(attention);
+  }
+}
+
+void Candidates::find() {
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    entry.walk([&](AttentionOp attention) { attentions.push_back(attention); });
+  }
+  for (AttentionOp attention : attentions) {
+    consider(attention);
+  }
+  // What no attention has to do with.
+  for (Operation *op : values.repeated()) {
+    if (added.contains(op)) {
+      continue;
+    }
+    Shared shared{op->getLoc(), op->getName().getStringRef().str(), {}, {}};
+    std::string name = checkpointName(values.keptFor(op).getLoc());
+    shared.what += name.empty() ? "" : ", equal to that of " + name;
+    add(op, shared);
+    found.push_back(std::move(shared));
+  }
+}
+
+/// Erases the parameters that nothing names any more, and counts each where it was first named.
+void Candidates::report() {
+  llvm::DenseSet<Attribute> needed = neededParameters(module);
+  SymbolTable symbols(module);
+  for (Shared &shared : found) {
+    SmallVector<Attribute> pending(shared.symbols.begin(), shared.symbols.end());
+    for (size_t index = 0; index < pending.size(); ++index) {
+      auto parameter = symbols.lookup<ParameterOp>(cast<StringAttr>(pending[index]));
+      if (!parameter || needed.contains(pending[index])) {
+        continue;
+      }
+      // Its operands are counted with it.
+      bool isNamed = index < shared.symbols.size();
+      shared.savings.weightBytes += isNamed ? byteSize(parameter) : 0;
+      if (std::optional<ParameterExpressionAttr> expression = parameter.getExpression()) {
+        for (FlatSymbolRefAttr operand : expression->getOperands()) {
+          pending.push_back(operand.getAttr());
+        }
+      }
+      symbols.erase(parameter);
+    }
+    reportTaken(shared.location, passName, shared.what, shared.savings);
+  }
+}
+
+/// Names each table of position biases as the first with its values is named.
+void shareBiases(ModuleOp module, ParameterContents &contents) {
+  SmallVector<FlatSymbolRefAttr> known;
+  auto keep = [&](auto op) {
+    FlatSymbolRefAttr bias = op.getBiasAttr();
+    if (!bias) {
+      return;
+    }
+    auto first = llvm::find_if(known, [&](FlatSymbolRefAttr other) {
+      return contents.areEqual(contents.rowsOf(bias), contents.rowsOf(other));
+    });
+    if (first == known.end()) {
+      known.push_back(bias);
+    } else if (*first != bias) {
+      op.setBiasAttr(*first);
+      reportTaken(op.getLoc(), passName,
+                  "the position bias @" + bias.getValue() + " is @" + first->getValue());
+    }
+  };
+  module.walk([&](Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op)) {
+      keep(attention);
+    } else if (auto weights = dyn_cast<AttentionWeightsOp>(op)) {
+      keep(weights);
+    }
+  });
+}
+
+struct ShareAttentionPass : impl::ShareAttentionPassBase<ShareAttentionPass> {
+  ShareAttentionPass() = default;
+  explicit ShareAttentionPass(ParameterHasher hasher) : hasher(std::move(hasher)) {}
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    ParameterContents contents(module, hasher);
+    shareBiases(module, contents);
+    ValueNumbering numbering(module, contents);
+    SharedValues values(module, numbering);
+    Candidates candidates(module, numbering, values);
+    candidates.find();
+    values.rewrite();
+    candidates.report();
+  }
+
+  ParameterHasher hasher;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createShareAttentionPass(ParameterHasher hasher) {
+  return std::make_unique<ShareAttentionPass>(std::move(hasher));
+}
+
+} // namespace heddle

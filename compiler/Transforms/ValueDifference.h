@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Why two values have different numbers, in words: the first difference on the way from them up to
+/// what they are computed from.
+#ifndef HEDDLE_COMPILER_TRANSFORMS_VALUEDIFFERENCE_H
+#define HEDDLE_COMPILER_TRANSFORMS_VALUEDIFFERENCE_H
+
+#include "compiler/Transforms/ValueNumbering.h"
+
+#include <string>
+
+namespace heddle {
+
+/// The first difference between two attentions whose weights have different numbers: "the queries
+/// differ: b.query.weight has other values".
+std::string differenceOf(transformer::AttentionOp attention, transformer::AttentionOp other,
+                         const ValueNumbering &numbering);
+
+/// Why two caches may have different rows: "cache \"b\" is appended to by @prefill alone".
+std::string differenceOf(mlir::StringAttr cache, mlir::StringAttr other,
+                         const ValueNumbering &numbering);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TRANSFORMS_VALUEDIFFERENCE_H
