@@ -66,6 +66,7 @@ private:
   AttentionOp findEarlier(AttentionOp attention, llvm::function_ref<bool(AttentionOp)> matches);
   /// Adds a repeated operation, and those that only such operations need, to `shared`.
   void add(Operation *op, Shared &shared);
+  StringAttr findErased(StringAttr name);
   void addCache(StringAttr name, Shared &shared);
   void addSymbols(Operation *op, Shared &shared);
 
@@ -83,12 +84,30 @@ void Candidates::addSymbols(Operation *op, Shared &shared) {
       [&](FlatSymbolRefAttr symbol) { shared.symbols.insert(symbol.getAttr()); });
 }
 
-/// A cache whose rows another has, and what is appended to it in all entries.
+/// The cache of `name`'s class that goes with a repeated use of `name`: that itself, or, where its own
+/// is the name that stays, another; null if all that go are counted.
+StringAttr Candidates::findErased(StringAttr name) {
+  StringAttr first = values.keptFor(name);
+  auto isErased = [&](StringAttr cache) { return cache != first && !addedCaches.contains(cache); };
+  if (isErased(name)) {
+    return name;
+  }
+  for (const auto &[other, cache] : numbering.caches()) {
+    if (numbering.areOneClass(name, other) && isErased(other)) {
+      return other;
+    }
+  }
+  return {};
+}
+
+/// Counts a cache whose rows another has, and what is appended to it in all entries.
 void Candidates::addCache(StringAttr name, Shared &shared) {
-  if (values.keptFor(name) == name || !addedCaches.insert(name).second) {
+  StringAttr erased = findErased(name);
+  if (!erased) {
     return;
   }
-  const ValueNumbering::Cache &cache = numbering.caches().find(name)->second;
+  addedCaches.insert(erased);
+  const ValueNumbering::Cache &cache = numbering.caches().find(erased)->second;
   shared.savings.cacheBytesPerToken +=
       cast<CacheType>(cache.type).getWidth() * int64_t(sizeof(float));
   for (auto [entry, append] : cache.appends) {
