@@ -105,6 +105,24 @@ static Values onesFrom(ArrayRef<int64_t> shape, int64_t first) {
   return table;
 }
 
+/// [m, k] times [k, n], n = 1 for a vector; sums in double, in the order of k.
+static Values multiplyMatrices(const Values &left, const Values &right, int64_t m, int64_t k) {
+  auto n = static_cast<int64_t>(right.size()) / k;
+  Values result(m * n);
+  std::vector<double> sums(n);
+  for (int64_t row = 0; row < m; ++row) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (int64_t i = 0; i < k; ++i) {
+      double factor = left[row * k + i];
+      for (int64_t column = 0; column < n; ++column) {
+        sums[column] += factor * right[i * n + column];
+      }
+    }
+    std::copy(sums.begin(), sums.end(), result.begin() + row * n);
+  }
+  return result;
+}
+
 /// What has no operands.
 static Values makeValues(transformer::ParameterExpressionAttr expression, RankedTensorType type) {
   if (expression.getKind() == transformer::ExpressionKind::Zeros) {
@@ -121,22 +139,78 @@ static transformer::ParameterOp lookup(ModuleOp module, FlatSymbolRefAttr symbol
   return module.lookupSymbol<transformer::ParameterOp>(symbol.getAttr());
 }
 
-static Result<Values> evaluateExpression(ModuleOp module, transformer::ParameterOp parameter,
-                                         const ParameterSource &source) {
-  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
+/// Operands one after the other, so that only one of them and their sum are in memory.
+static Result<Values> evaluateSum(ModuleOp module, ArrayRef<FlatSymbolRefAttr> operands,
+                                  const ParameterSource &source) {
+  std::vector<double> sums;
+  for (FlatSymbolRefAttr operand : operands) {
+    HEDDLE_ASSIGN(Values values, evaluateParameter(module, lookup(module, operand), source));
+    sums.resize(values.size());
+    std::transform(sums.begin(), sums.end(), values.begin(), sums.begin(), std::plus<double>());
+  }
+  return Values(sums.begin(), sums.end());
+}
+
+/// The first operand times the others, each one number, and the constant.
+static Result<Values> evaluateScale(ModuleOp module,
+                                    transformer::ParameterExpressionAttr expression,
+                                    const ParameterSource &source) {
+  ArrayRef<FlatSymbolRefAttr> operands = expression.getOperands();
+  double factor = expression.getFactor() ? expression.getFactor().getValueAsDouble() : 1.0;
+  for (FlatSymbolRefAttr operand : operands.drop_front()) {
+    HEDDLE_ASSIGN(Values number, evaluateParameter(module, lookup(module, operand), source));
+    factor *= number.front();
+  }
+  HEDDLE_ASSIGN(Values values, evaluateParameter(module, lookup(module, operands.front()), source));
+  for (float &value : values) {
+    value = static_cast<float>(value * factor);
+  }
+  return values;
+}
+
+/// Matrices side by side, one after the other.
+static Result<Values> evaluateConcatColumns(ModuleOp module, transformer::ParameterOp parameter,
+                                            const ParameterSource &source) {
   RankedTensorType type = parameter.getTensorType();
-  if (expression.getOperands().empty()) {
-    return makeValues(expression, type);
-  }
-  if (expression.getKind() == transformer::ExpressionKind::Concat) {
-    Values all;
-    all.reserve(type.getNumElements());
-    for (FlatSymbolRefAttr operand : expression.getOperands()) {
-      HEDDLE_ASSIGN(Values part, evaluateParameter(module, lookup(module, operand), source));
-      all.insert(all.end(), part.begin(), part.end());
+  Values all(type.getNumElements());
+  auto to = all.begin();
+  for (FlatSymbolRefAttr symbol : parameter.getExpression()->getOperands()) {
+    transformer::ParameterOp operand = lookup(module, symbol);
+    HEDDLE_ASSIGN(Values values, evaluateParameter(module, operand, source));
+    int64_t width = operand.getTensorType().getDimSize(1);
+    for (int64_t row = 0; row < type.getDimSize(0); ++row) {
+      std::copy_n(values.begin() + row * width, width, to + row * type.getDimSize(1));
     }
-    return all;
+    to += width;
   }
+  return all;
+}
+
+static Result<Values> evaluateProduct(ModuleOp module, transformer::ParameterOp parameter,
+                                      const ParameterSource &source) {
+  ArrayRef<FlatSymbolRefAttr> operands = parameter.getExpression()->getOperands();
+  transformer::ParameterOp left = lookup(module, operands[0]);
+  HEDDLE_ASSIGN(Values first, evaluateParameter(module, left, source));
+  HEDDLE_ASSIGN(Values second, evaluateParameter(module, lookup(module, operands[1]), source));
+  ArrayRef<int64_t> shape = left.getTensorType().getShape();
+  return multiplyMatrices(first, second, shape[0], shape[1]);
+}
+
+static Result<Values> evaluateConcat(ModuleOp module, transformer::ParameterOp parameter,
+                                     const ParameterSource &source) {
+  Values all;
+  all.reserve(parameter.getTensorType().getNumElements());
+  for (FlatSymbolRefAttr operand : parameter.getExpression()->getOperands()) {
+    HEDDLE_ASSIGN(Values part, evaluateParameter(module, lookup(module, operand), source));
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+/// What takes one operand.
+static Result<Values> evaluateUnary(ModuleOp module, transformer::ParameterOp parameter,
+                                    const ParameterSource &source) {
+  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
   transformer::ParameterOp operand = lookup(module, expression.getOperands().front());
   HEDDLE_ASSIGN(Values values, evaluateParameter(module, operand, source));
   ArrayRef<int64_t> shape = operand.getTensorType().getShape();
@@ -150,10 +224,32 @@ static Result<Values> evaluateExpression(ModuleOp module, transformer::Parameter
   case transformer::ExpressionKind::Rows: {
     int64_t row = ShapedType::getNumElements(shape.drop_front());
     auto first = values.begin() + expression.getNumbers()[0] * row;
-    return Values(first, first + type.getNumElements());
+    return Values(first, first + parameter.getTensorType().getNumElements());
   }
   default: // Reshape: the same values in the same order.
     return values;
+  }
+}
+
+static Result<Values> evaluateExpression(ModuleOp module, transformer::ParameterOp parameter,
+                                         const ParameterSource &source) {
+  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
+  if (expression.getOperands().empty()) {
+    return makeValues(expression, parameter.getTensorType());
+  }
+  switch (expression.getKind()) {
+  case transformer::ExpressionKind::Concat:
+    return evaluateConcat(module, parameter, source);
+  case transformer::ExpressionKind::ConcatColumns:
+    return evaluateConcatColumns(module, parameter, source);
+  case transformer::ExpressionKind::Product:
+    return evaluateProduct(module, parameter, source);
+  case transformer::ExpressionKind::Scale:
+    return evaluateScale(module, expression, source);
+  case transformer::ExpressionKind::Sum:
+    return evaluateSum(module, expression.getOperands(), source);
+  default:
+    return evaluateUnary(module, parameter, source);
   }
 }
 

@@ -105,8 +105,10 @@ std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols) {
   std::optional<Candidate> found;
   std::string reason;
   for (auto [argument, value] : llvm::enumerate(read)) {
-    // Arguments of the graph and vectors are no results of kernels.
-    if (!value.getDefiningOp() || isa<ParameterOp>(value.getDefiningOp())) {
+    // Arguments of the graph and vectors are no results of kernels; a kernel of rows of one number
+    // has no place for the others.
+    if (!value.getDefiningOp() || isa<ParameterOp>(value.getDefiningOp()) ||
+        cast<BufferType>(value.getType()).getShape() != user.kernel.getResultBuffer().getShape()) {
       continue;
     }
     std::string against = reasonAgainst(user, value, symbols);

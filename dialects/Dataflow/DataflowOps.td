@@ -13,8 +13,8 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
   let summary = "what one kernel computes";
   let description = [{
     The result of `computes` at a row and column is mapped by the region: its first argument is that
-    value, the others are the elements of the element-wise operands there (a buffer of rows, or a
-    vector [width] repeated for every row). Then `norm` is applied to the finished row.
+    value, the others are the elements of the element-wise operands there (a buffer of rows, a vector
+    [width] repeated for every row, one number for each row, or one number). Then `norm` is applied to the finished row.
     Dispatch operands are, in order: the inputs of `computes`, the element-wise operands, the weight
     of a norm, the bias of a layer norm.
 
@@ -28,7 +28,8 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
       operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
       `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
       `math.exp`, `exp2`, `erf`, `tanh`, `sqrt`, `absf`, `copysign` and `fma`.
-    - C4: element-wise operands are rows of the result's shape, or vectors of its width.
+    - C4: element-wise operands are rows of the result's shape, vectors of its width, as many rows of
+      one number, [rows, 1], or one number, [1].
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
     - C6: only contract, rows, gather and pool have a norm; append, attend, attention and
       attention_weights have a trivial region; the epsilon of a norm is finite and not negative.

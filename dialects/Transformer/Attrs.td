@@ -44,7 +44,11 @@ def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a param
   I32EnumAttrCase<"SinusoidInterleaved", 6, "sinusoid_interleaved">,
   I32EnumAttrCase<"SinusoidSplit", 7, "sinusoid_split">,
   I32EnumAttrCase<"RelativeBuckets", 8, "relative_buckets">,
-  I32EnumAttrCase<"OnesFrom", 9, "ones_from">]>; // (first row of ones), zeros before
+  I32EnumAttrCase<"OnesFrom", 9, "ones_from">, // (first row of ones), zeros before
+  I32EnumAttrCase<"Product", 10, "product">,   // of two matrices, or of a matrix and a vector
+  I32EnumAttrCase<"Scale", 11, "scale">,       // of its first operand, by the others and a constant
+  I32EnumAttrCase<"Sum", 12, "sum">,           // of its operands, element by element
+  I32EnumAttrCase<"ConcatColumns", 13, "concat_columns">]>; // of matrices along the second axis
 
 def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "ParameterExpression"> {
   let mnemonic = "expression";
@@ -62,17 +66,26 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
       -distance on (Raffel et al., section 2.1). Bidirectional, 1 or 0, gives half of the buckets to
       keys after the query; else they share bucket 0.
     - `ones_from(first)`, no operand: zeros in the rows before the first, ones from it on.
+    - `product(@a, @b)`: [m, k] times [k, n] is [m, n], times [k] is [m].
+    - `scale(@a, @s, ..., factor)`: every element of @a times parameters of one element and a
+      floating-point constant, of which at least one is there.
+    - `sum(@a, @b, ...)`: of parameters of one shape.
+    - `concat_columns(@a, @b, ...)`: [m, k], [m, l], ... to [m, k + l + ...].
 
-    Sinusoids are computed in double precision and rounded once.
+    Sinusoids, products, scales and sums are computed in double precision and rounded once.
   }];
   let parameters = (ins EnumParameter<Transformer_ExpressionKind>:$kind,
                         OptionalArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$operands,
-                        OptionalArrayRefParameter<"int64_t">:$numbers);
-  let builders = [AttrBuilder<(ins "::heddle::transformer::ExpressionKind":$kind,
-      "::llvm::ArrayRef<::mlir::FlatSymbolRefAttr>":$operands), [{
-    return $_get($_ctxt, kind, operands, ::llvm::ArrayRef<int64_t>());
-  }]>];
-  let assemblyFormat = "`<` $kind `` custom<ExpressionOperands>($operands, $numbers) `>`";
+                        OptionalArrayRefParameter<"int64_t">:$numbers,
+                        // Of `scale`, f64.
+                        OptionalParameter<"::mlir::FloatAttr">:$factor);
+  let builders = [
+    AttrBuilder<(ins "::heddle::transformer::ExpressionKind":$kind,
+        "::llvm::ArrayRef<::mlir::FlatSymbolRefAttr>":$operands,
+        CArg<"::llvm::ArrayRef<int64_t>", "{}">:$numbers), [{
+      return $_get($_ctxt, kind, operands, numbers, ::mlir::FloatAttr());
+    }]>];
+  let hasCustomAssemblyFormat = 1;
 }
 
 #endif

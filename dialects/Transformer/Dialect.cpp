@@ -6,6 +6,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -14,38 +15,76 @@ using namespace heddle::transformer;
 #include "dialects/Transformer/Dialect.cpp.inc"
 #include "dialects/Transformer/Enums.cpp.inc"
 
-/// `(@a, @b, 3)`: parameters, then numbers; empty for an expression without any.
-static ParseResult parseExpressionOperands(AsmParser &parser,
-                                           SmallVector<FlatSymbolRefAttr> &operands,
-                                           SmallVector<int64_t> &numbers) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&]() -> ParseResult {
-    int64_t number = 0;
-    OptionalParseResult isNumber = parser.parseOptionalInteger(number);
-    if (isNumber.has_value()) {
-      numbers.push_back(number);
-      return *isNumber;
-    }
-    if (!numbers.empty()) {
-      return parser.emitError(parser.getCurrentLocation(), "expected a number after numbers");
-    }
-    StringAttr name;
-    if (parser.parseSymbolName(name)) {
-      return failure();
-    }
-    operands.push_back(FlatSymbolRefAttr::get(name));
-    return success();
-  });
+/// Parameters, then numbers.
+static ParseResult parseOperandOrNumber(AsmParser &parser, SmallVector<FlatSymbolRefAttr> &operands,
+                                        SmallVector<int64_t> &numbers) {
+  int64_t number = 0;
+  OptionalParseResult isNumber = parser.parseOptionalInteger(number);
+  if (isNumber.has_value()) {
+    numbers.push_back(number);
+    return *isNumber;
+  }
+  if (!numbers.empty()) {
+    return parser.emitError(parser.getCurrentLocation(), "expected a number after numbers");
+  }
+  StringAttr name;
+  if (parser.parseSymbolName(name)) {
+    return failure();
+  }
+  operands.push_back(FlatSymbolRefAttr::get(name));
+  return success();
 }
 
-static void printExpressionOperands(AsmPrinter &printer, ArrayRef<FlatSymbolRefAttr> operands,
-                                    ArrayRef<int64_t> numbers) {
-  printer << '(';
-  llvm::interleaveComma(operands, printer.getStream(),
-                        [&](FlatSymbolRefAttr operand) { printer << operand; });
-  if (!operands.empty() && !numbers.empty()) {
-    printer << ", ";
+/// Parameters, then perhaps one constant, which ends the list.
+static ParseResult parseOperandOrFactor(AsmParser &parser, SmallVector<FlatSymbolRefAttr> &operands,
+                                        FloatAttr &factor) {
+  if (factor) {
+    return parser.emitError(parser.getCurrentLocation(), "expected nothing after a constant");
   }
-  llvm::interleaveComma(numbers, printer.getStream());
+  StringAttr name;
+  if (succeeded(parser.parseOptionalSymbolName(name))) {
+    operands.push_back(FlatSymbolRefAttr::get(name));
+    return success();
+  }
+  double constant = 0;
+  if (parser.parseFloat(constant)) {
+    return failure();
+  }
+  factor = parser.getBuilder().getF64FloatAttr(constant);
+  return success();
+}
+
+/// `rows(@a, 3)`: a kind, parameters, then numbers, or the constant of `scale`.
+static ParameterExpressionAttr parseExpressionText(AsmParser &parser) {
+  FailureOr<ExpressionKind> kind = FieldParser<ExpressionKind>::parse(parser);
+  if (failed(kind)) {
+    return {};
+  }
+  SmallVector<FlatSymbolRefAttr> operands;
+  SmallVector<int64_t> numbers;
+  FloatAttr factor;
+  ParseResult parsed = parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&] {
+    return *kind == ExpressionKind::Scale ? parseOperandOrFactor(parser, operands, factor)
+                                          : parseOperandOrNumber(parser, operands, numbers);
+  });
+  return parsed
+             ? ParameterExpressionAttr()
+             : ParameterExpressionAttr::get(parser.getContext(), *kind, operands, numbers, factor);
+}
+
+static void printExpressionText(AsmPrinter &printer, ParameterExpressionAttr expression) {
+  printer << stringifyExpressionKind(expression.getKind()) << '(';
+  llvm::ListSeparator comma;
+  for (FlatSymbolRefAttr operand : expression.getOperands()) {
+    printer << StringRef(comma) << operand;
+  }
+  for (int64_t number : expression.getNumbers()) {
+    printer << StringRef(comma) << number;
+  }
+  if (expression.getFactor()) {
+    printer << StringRef(comma);
+    printer.printFloat(expression.getFactor().getValue());
+  }
   printer << ')';
 }
 
@@ -54,6 +93,20 @@ static void printExpressionOperands(AsmPrinter &printer, ArrayRef<FlatSymbolRefA
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Transformer/Attrs.cpp.inc"
+
+Attribute ParameterExpressionAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess()) {
+    return {};
+  }
+  ParameterExpressionAttr expression = parseExpressionText(parser);
+  return expression && succeeded(parser.parseGreater()) ? expression : Attribute();
+}
+
+void ParameterExpressionAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printExpressionText(printer, *this);
+  printer << '>';
+}
 
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
   // C1
@@ -92,22 +145,31 @@ static void printVisibility(OpAsmPrinter &printer, Operation *, VisibilityAttr v
   printer << stringifyVisibility(visibility.getValue());
 }
 
-/// `concat(@a, @b)`, without the brackets an attribute has elsewhere.
-static ParseResult parseExpression(OpAsmParser &parser, ParameterExpressionAttr &expression) {
-  FailureOr<ExpressionKind> kind = FieldParser<ExpressionKind>::parse(parser);
-  SmallVector<FlatSymbolRefAttr> operands;
-  SmallVector<int64_t> numbers;
-  if (failed(kind) || parseExpressionOperands(parser, operands, numbers)) {
+/// The same types, of which one is shown, or two.
+static ParseResult parseOperandTypes(OpAsmParser &parser, Type &left, Type &right) {
+  if (parser.parseType(left)) {
     return failure();
   }
-  expression = ParameterExpressionAttr::get(parser.getContext(), *kind, operands, numbers);
-  return success();
+  right = left;
+  return succeeded(parser.parseOptionalComma()) ? parser.parseType(right) : success();
+}
+
+static void printOperandTypes(OpAsmPrinter &printer, Operation *, Type left, Type right) {
+  printer << left;
+  if (left != right) {
+    printer << ", " << right;
+  }
+}
+
+/// `concat(@a, @b)`, without the brackets an attribute has elsewhere.
+static ParseResult parseExpression(OpAsmParser &parser, ParameterExpressionAttr &expression) {
+  expression = parseExpressionText(parser);
+  return success(static_cast<bool>(expression));
 }
 
 static void printExpression(OpAsmPrinter &printer, Operation *,
                             ParameterExpressionAttr expression) {
-  printer << stringifyExpressionKind(expression.getKind());
-  printExpressionOperands(printer, expression.getOperands(), expression.getNumbers());
+  printExpressionText(printer, expression);
 }
 
 #define GET_OP_CLASSES

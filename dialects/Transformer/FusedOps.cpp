@@ -102,18 +102,6 @@ LogicalResult AttentionWeightsOp::verifySymbolUses(SymbolTableCollection &symbol
   return verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable);
 }
 
-LogicalResult ColumnsOp::verify() {
-  // C1
-  int64_t inputs = getInput().getType().getDimSize(1);
-  int64_t width = getType().getDimSize(1);
-  int64_t first = getFirstAttr().getInt();
-  if (first < 0 || width > inputs || first > inputs - width) {
-    return emitOpError("expects columns within the input's ")
-           << inputs << ", got " << width << " from " << first;
-  }
-  return success();
-}
-
 LogicalResult EmbedOp::verify() {
   // C1
   size_t lookups = getIds().size() + getPositionOffsets().size();

@@ -96,22 +96,6 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
   let hasVerifier = 1;
 }
 
-def Transformer_ColumnsOp : Transformer_Op<"columns", [Pure]> {
-  let summary = "columns first .. first + width of rows, without a copy";
-  let description = [{
-    Constraints:
-    - C1: the columns lie within the input's width.
-
-    ```mlir
-    %k = transformer.columns %qkv from 384 : tensor<?x1152xf32> -> tensor<?x384xf32>
-    ```
-  }];
-  let arguments = (ins Transformer_Rows:$input, I64Attr:$first);
-  let results = (outs Transformer_Rows:$result);
-  let assemblyFormat = "$input `from` $first attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
-
 def Transformer_EmbedOp : Transformer_Op<"embed",
     [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the sum of rows looked up in several tables, and its layer norm";

@@ -57,6 +57,8 @@ static Signature signatureOf(ExpressionKind kind) {
     return {1, {"the first row"}};
   case ExpressionKind::RelativeBuckets:
     return {1, {"bidirectional", "the distance"}};
+  case ExpressionKind::Product:
+    return {2, {}};
   default:
     return {1, {}};
   }
@@ -82,6 +84,28 @@ static FailureOr<SmallVector<int64_t>> inferConcat(ArrayRef<RankedTensorType> op
       return failure();
     }
     shape[0] += operand.getDimSize(0);
+  }
+  return shape;
+}
+
+/// The shape of a matrix times a matrix or a vector; fails where they do not fit.
+static FailureOr<SmallVector<int64_t>> inferProduct(RankedTensorType left, RankedTensorType right) {
+  if (left.getRank() != 2 || right.getRank() > 2 || left.getDimSize(1) != right.getDimSize(0)) {
+    return failure();
+  }
+  SmallVector<int64_t> shape(right.getShape());
+  shape[0] = left.getDimSize(0);
+  return shape;
+}
+
+/// The shape that matrices side by side have; fails where one has other rows.
+static FailureOr<SmallVector<int64_t>> inferConcatColumns(ArrayRef<RankedTensorType> operands) {
+  SmallVector<int64_t> shape = {operands[0].getDimSize(0), 0};
+  for (RankedTensorType operand : operands) {
+    if (operand.getRank() != 2 || operand.getDimSize(0) != shape[0]) {
+      return failure();
+    }
+    shape[1] += operand.getDimSize(1);
   }
   return shape;
 }
@@ -134,6 +158,21 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
   }
   case ExpressionKind::RelativeBuckets:
     return inferDistances(operands[0], expression.getNumbers());
+  case ExpressionKind::Product:
+    return inferProduct(operands[0], operands[1]);
+  case ExpressionKind::Scale:
+    if (llvm::any_of(operands.drop_front(),
+                     [](RankedTensorType factor) { return factor.getNumElements() != 1; })) {
+      return failure();
+    }
+    return SmallVector<int64_t>(operands[0].getShape());
+  case ExpressionKind::Sum:
+    if (!llvm::all_equal(operands)) {
+      return failure();
+    }
+    return SmallVector<int64_t>(operands[0].getShape());
+  case ExpressionKind::ConcatColumns:
+    return inferConcatColumns(operands);
   }
   llvm_unreachable("every kind is handled");
 }
@@ -142,9 +181,11 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
 static LogicalResult verifyOperandCount(ParameterOp parameter, ParameterExpressionAttr expression) {
   size_t count = expression.getOperands().size();
   ExpressionKind kind = expression.getKind();
-  if (kind == ExpressionKind::Concat) {
+  if (kind == ExpressionKind::Concat || kind == ExpressionKind::ConcatColumns ||
+      kind == ExpressionKind::Scale || kind == ExpressionKind::Sum) {
     if (count == 0) {
-      return parameter.emitOpError("expects 'concat' of at least one parameter, got none");
+      return parameter.emitOpError("expects '")
+             << stringifyExpressionKind(kind) << "' of at least one parameter, got none";
     }
     return success();
   }
@@ -181,6 +222,19 @@ static LogicalResult verifyNumbers(ParameterOp parameter, ParameterExpressionAtt
   return success();
 }
 
+/// C7
+static LogicalResult verifyFactors(ParameterOp parameter, ParameterExpressionAttr expression) {
+  FloatAttr factor = expression.getFactor();
+  if (factor && !factor.getValue().isFinite()) {
+    return parameter.emitOpError("expects a finite constant, got ") << factor;
+  }
+  bool isScale = expression.getKind() == ExpressionKind::Scale;
+  if (isScale && expression.getOperands().size() == 1 && !factor) {
+    return parameter.emitOpError("expects 'scale' by at least one factor, got none");
+  }
+  return success();
+}
+
 /// C5. An operand in another block is in one around this one, which cannot name this parameter.
 static LogicalResult verifyOrder(ParameterOp parameter, ParameterOp operand) {
   if (operand->getBlock() != parameter->getBlock() || operand->isBeforeInBlock(parameter)) {
@@ -200,7 +254,8 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
     return success();
   }
   ParameterExpressionAttr expression = *getExpression();
-  if (failed(verifyOperandCount(*this, expression)) || failed(verifyNumbers(*this, expression))) {
+  if (failed(verifyOperandCount(*this, expression)) || failed(verifyNumbers(*this, expression)) ||
+      failed(verifyFactors(*this, expression))) {
     return failure();
   }
   SmallVector<RankedTensorType> operands;

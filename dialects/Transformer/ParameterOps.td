@@ -29,12 +29,14 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     - C4: the type is the one the expression gives for the operands' types.
     - C5: the operands of the expression are declared before the parameter.
     - C6: the numbers of the expression are as many as its kind takes, and in range.
+    - C7: `scale` has at least one factor; its constant, if there is one, is finite.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
     transformer.parameter @both.weight : tensor<768x384xf32> = concat(@query.weight, @key.weight)
     transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
     transformer.parameter @copy.weight : tensor<384x384xf32> from "layer.1.query.weight" {content = "query"}
+    transformer.parameter @folded : tensor<384xf32> = scale(@query.bias, @kappa, 1.250000e-01)
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,

@@ -43,6 +43,18 @@ LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return success();
 }
 
+LogicalResult ColumnsOp::verify() {
+  // C1
+  int64_t inputs = getInput().getType().getDimSize(1);
+  int64_t width = getType().getDimSize(1);
+  int64_t first = getFirstAttr().getInt();
+  if (first < 0 || width > inputs || first > inputs - width) {
+    return emitOpError("expects columns within the input's ")
+           << inputs << ", got " << width << " from " << first;
+  }
+  return success();
+}
+
 /// Whether `right` repeats along the leading axes of `left`, or is a bias [t, k] of scores [t, h,
 /// k].
 static bool isRepeated(RankedTensorType left, RankedTensorType right) {
@@ -64,6 +76,30 @@ LogicalResult AddOp::verify() {
     return emitOpError("expects a right operand of shape ")
            << printShape(left.getShape())
            << ", of its trailing static axes, or ?x? for scores, got "
+           << printShape(right.getShape());
+  }
+  return success();
+}
+
+/// Whether `right` is one number, or one for each row of `left`.
+static bool isScalarOf(RankedTensorType left, RankedTensorType right) {
+  ArrayRef<int64_t> shape = right.getShape();
+  bool ofRows = left.getRank() > 0 && left.isDynamicDim(0);
+  return shape == ArrayRef<int64_t>(1) ||
+         (ofRows && shape == ArrayRef<int64_t>({ShapedType::kDynamic, 1}));
+}
+
+bool MultiplyOp::hasScalarRhs() { return isScalarOf(getLhs().getType(), getRhs().getType()); }
+
+LogicalResult MultiplyOp::verify() {
+  // C1 is a trait. C2
+  RankedTensorType left = getLhs().getType();
+  RankedTensorType right = getRhs().getType();
+  if (left != right && !(right.hasStaticShape() && isRepeated(left, right)) &&
+      !isScalarOf(left, right)) {
+    return emitOpError("expects a right operand of shape ")
+           << printShape(left.getShape())
+           << ", of its trailing static axes, 1, or ?x1 for rows, got "
            << printShape(right.getShape());
   }
   return success();

@@ -66,6 +66,22 @@ def Transformer_LinearOp : Transformer_Op<"linear",
   }];
 }
 
+def Transformer_ColumnsOp : Transformer_Op<"columns", [Pure]> {
+  let summary = "columns first .. first + width of rows, without a copy";
+  let description = [{
+    Constraints:
+    - C1: the columns lie within the input's width.
+
+    ```mlir
+    %k = transformer.columns %qkv from 384 : tensor<?x1152xf32> -> tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, I64Attr:$first);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$input `from` $first attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Transformer_AddOp : Transformer_Op<"add", [Pure,
     TypesMatchWith<"the result has the type of the left operand", "lhs", "result", "$_self">]> {
   let summary = "element-wise sum";
@@ -88,16 +104,33 @@ def Transformer_AddOp : Transformer_Op<"add", [Pure,
   let hasVerifier = 1;
 }
 
-def Transformer_MultiplyOp : Transformer_Op<"multiply", [Pure, SameOperandsAndResultType]> {
+def Transformer_MultiplyOp : Transformer_Op<"multiply", [Pure,
+    TypesMatchWith<"the result has the type of the left operand", "lhs", "result", "$_self">]> {
   let summary = "element-wise product";
   let description = [{
+    The right operand has the type of the left, or is a weight of fewer axes that is repeated along
+    the leading ones, or a weight of one number, or rows `tensor<?x1xf32>` of one number each, the
+    same rows as those of the left.
+
+    Constraints:
+    - C1: the result has the type of the left operand.
+    - C2: the right operand is of that type, of its trailing axes, one number, or one number a row.
+
     ```mlir
     %m = transformer.multiply %o, %x : tensor<?x384xf32>
+    %g = transformer.multiply %o, %gate : tensor<?x384xf32>, tensor<?x1xf32>
     ```
   }];
   let arguments = (ins Transformer_Tensor:$lhs, Transformer_Tensor:$rhs);
   let results = (outs Transformer_Tensor:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $lhs `,` $rhs attr-dict `:` custom<OperandTypes>(type($lhs), type($rhs))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether the right operand is one number: for everything, or for each row.
+    bool hasScalarRhs();
+  }];
 }
 
 def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, SameOperandsAndResultType]> {

@@ -132,6 +132,8 @@ public:
   Tensor select(const Mask &mask, double hidden) const;
   /// Any shape: a scalar function of every element.
   Tensor activate(transformer::Activation function) const;
+  /// [t, w] to [t, count]: the columns from `first` on.
+  Tensor columns(int64_t first, int64_t count) const;
   /// [t, w] to [s, w], one row for each of the s sequences.
   Tensor pool(transformer::Pooling method, const Segments &rows) const;
   /// [t, w] or [s, w]: each row divided by its Euclidean length, or by epsilon if that is larger.
@@ -140,7 +142,8 @@ public:
   /// Any shape: the element-wise sum. The right side has the shape of the left, or is a weight with
   /// its trailing axes, or a mask's bias [t, k] added to scores [t, h, k].
   Tensor operator+(const Tensor &right) const;
-  /// Any shape: the element-wise product of two tensors of one shape.
+  /// Any shape: the element-wise product. The right side has the shape of the left, or is a weight
+  /// with its trailing axes, a weight of one number [1], or one number for each row, [t, 1].
   Tensor operator*(const Tensor &right) const;
   /// Any shape: every element times a number.
   Tensor operator*(double factor) const;

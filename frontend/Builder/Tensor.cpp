@@ -128,6 +128,22 @@ Tensor Tensor::activate(transformer::Activation function) const {
   return site.make<Tensor, transformer::ActivateOp>(function, content);
 }
 
+Tensor Tensor::columns(int64_t first, int64_t count) const {
+  OperationSite site({this});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  const int64_t width = typeOf(*this).getDimSize(1);
+  if (first < 0 || count < 1 || count > width || first > width - count) {
+    site.fail(fmt::format("{} columns from {} of rows of width {}, expected columns within the "
+                          "width",
+                          count, first, width));
+    return {};
+  }
+  return site.make<Tensor, transformer::ColumnsOp>(site.tensorType({ShapedType::kDynamic, count}),
+                                                   content, static_cast<uint64_t>(first));
+}
+
 Tensor Tensor::pool(transformer::Pooling method, const Segments &rows) const {
   OperationSite site({this, &rows});
   if (!expectRows(site, *this)) {
@@ -152,13 +168,25 @@ Tensor Tensor::operator+(const Tensor &right) const {
   return site.make<Tensor, transformer::AddOp>(content, right.value());
 }
 
+/// Whether a tensor can be the right side of a product: the same shape, trailing axes, one number,
+/// or one number a row.
+static bool isFactor(RankedTensorType left, RankedTensorType right) {
+  const ArrayRef<int64_t> sizes = right.getShape();
+  const bool isTrailing = right.hasStaticShape() && right.getRank() <= left.getRank() &&
+                          left.getShape().take_back(right.getRank()) == sizes;
+  const bool isOneEach = left.getRank() > 0 && left.isDynamicDim(0) && right.getRank() == 2 &&
+                         right.isDynamicDim(0) && right.getDimSize(1) == 1;
+  return left == right || isTrailing || isOneEach || (right.getRank() == 1 && sizes[0] == 1);
+}
+
 Tensor Tensor::operator*(const Tensor &right) const {
   OperationSite site({this, &right});
   if (!site.ok()) {
     return {};
   }
-  if (typeOf(*this) != typeOf(right)) {
-    site.fail(fmt::format("a product of shapes {} and {}, expected the same",
+  if (!isFactor(typeOf(*this), typeOf(right))) {
+    site.fail(fmt::format("a product of shapes {} and {}, expected the same, trailing sizes of the "
+                          "first, [1] or [?, 1]",
                           printSizes(typeOf(*this).getShape()),
                           printSizes(typeOf(right).getShape())));
     return {};

@@ -31,7 +31,8 @@ public:
 private:
   struct Operand {
     mlir::Value base;
-    bool everyRow;       // a vector [width], the same for every row
+    bool everyRow;       // a vector [width] or a number, the same for every row
+    bool everyColumn;    // one number, for a row or for all of them
     int64_t rowElements; // elements between rows otherwise
   };
   mutable dataflow::KernelOp kernel; // a handle, as in KernelBody

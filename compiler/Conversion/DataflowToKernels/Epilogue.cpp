@@ -15,15 +15,19 @@ Epilogue::Epilogue(VectorCode &code, const KernelBody &body) : kernel(body.kerne
     unsigned index = kernel.getNumInputs() + i;
     dataflow::BufferType type = kernel.getOperandBuffer(index);
     operands.push_back({body.arguments.operand(code, 1 + index), type.getShape().size() == 1,
-                        type.getRowElements()});
+                        type.getWidth() == 1, type.getRowElements()});
   }
 }
 
 Value Epilogue::apply(VectorCode &code, Value value, Value row, Value column, int64_t valid) const {
   SmallVector<Value> arguments = {value};
   for (const Operand &operand : operands) {
-    Value element =
-        operand.everyRow ? column : code.add(code.multiply(row, operand.rowElements), column);
+    Value element = operand.everyRow ? code.integer(0) : code.multiply(row, operand.rowElements);
+    if (operand.everyColumn) {
+      arguments.push_back(code.broadcast(code.loadScalar(code.at(operand.base, element))));
+      continue;
+    }
+    element = operand.everyRow ? column : code.add(element, column);
     arguments.push_back(code.loadVector(code.at(operand.base, element), valid));
   }
   return cloneScalarMaths(code, kernel.getEpilogue().front(), arguments, code.vector);

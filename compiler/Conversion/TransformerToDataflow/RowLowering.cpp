@@ -12,13 +12,23 @@ namespace {
 
 /// Whether `other` can be an element-wise operand of a rows kernel with this result.
 bool isRowOperand(BufferType rows, BufferType other) {
-  return other.getShape() == rows.getShape() ||
-         (other.getShape().size() == 1 && other.getWidth() == rows.getWidth());
+  ArrayRef<int64_t> shape = other.getShape();
+  return shape == rows.getShape() || shape == ArrayRef<int64_t>(rows.getWidth()) ||
+         shape == ArrayRef<int64_t>({rows.getShape().front(), 1}) || shape == ArrayRef<int64_t>(1);
 }
 
 /// The axes of an element-wise operand beside a first operand with axes `first`: the same, those of
-/// a bias of scores for every head, or trailing ones. Empty if they do not fit.
+/// a bias of scores for every head, trailing ones, or those of one number, for a row or for all.
+/// Empty if they do not fit.
 std::string operandAxes(BufferType first, StringRef firstAxes, BufferType other) {
+  // An axis of size 1 that no other operand has.
+  constexpr llvm::StringLiteral once = "z";
+  if (other.getShape() == ArrayRef<int64_t>(1)) {
+    return once.str();
+  }
+  if (other.getShape() == ArrayRef<int64_t>({first.getShape().front(), 1})) {
+    return (firstAxes.take_front() + once).str();
+  }
   size_t rank = other.getShape().size();
   if (rank > first.getShape().size()) {
     return {};

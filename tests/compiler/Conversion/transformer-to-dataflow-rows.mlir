@@ -8,6 +8,7 @@ transformer.parameter @b : tensor<100xf32> from "b"
 transformer.parameter @norm.weight : tensor<64xf32> from "norm.weight"
 transformer.parameter @norm.bias : tensor<64xf32> from "norm.bias"
 transformer.parameter @vector : tensor<64xf32> from "vector"
+transformer.parameter @kappa : tensor<1xf32> from "kappa"
 
 func.func @linear(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x100xf32> {transformer.name = "y"}, tensor<?x100xf32> {transformer.name = "z"}) {
   %y = transformer.linear %x, @w, @b : tensor<?x64xf32> -> tensor<?x100xf32>
@@ -62,6 +63,28 @@ func.func @elementwise(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor
 // CHECK-NEXT:   %[[VALUE:.*]] = arith.mulf %[[X]], %[[FACTOR]] fastmath<contract> : f32
 // CHECK-NEXT:   dataflow.yield %[[VALUE]]
 // CHECK-LABEL: dataflow.graph @elementwise(
+
+func.func @factors(%x: tensor<?x64xf32> {transformer.name = "x"}, %gate: tensor<?x8xf32> {transformer.name = "gate"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
+  %w = transformer.weight @vector : tensor<64xf32>
+  %0 = transformer.multiply %x, %w : tensor<?x64xf32>, tensor<64xf32>
+  %k = transformer.weight @kappa : tensor<1xf32>
+  %1 = transformer.multiply %0, %k : tensor<?x64xf32>, tensor<1xf32>
+  %g = transformer.columns %gate from 3 : tensor<?x8xf32> -> tensor<?x1xf32>
+  %2 = transformer.multiply %1, %g : tensor<?x64xf32>, tensor<?x1xf32>
+  %3 = transformer.split_heads %2 : tensor<?x64xf32> -> tensor<?x4x16xf32>
+  %4 = transformer.multiply %3, %k : tensor<?x4x16xf32>, tensor<1xf32>
+  %5 = transformer.multiply %4, %g : tensor<?x4x16xf32>, tensor<?x1xf32>
+  %6 = transformer.merge_heads %5 : tensor<?x4x16xf32> -> tensor<?x64xf32>
+  return %6 : tensor<?x64xf32>
+}
+
+// CHECK: dataflow.kernel @multiply : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[64], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64>
+// CHECK: dataflow.kernel @multiply_{{[0-9]+}} : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[1], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64>
+// CHECK: dataflow.kernel @multiply_{{[0-9]+}} : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[tokens, 1] in 8, f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64>
+// CHECK: dataflow.kernel @multiply_{{[0-9]+}} {{.*}} computes #dataflow.nest<"thd,z->thd", none>
+// CHECK: dataflow.kernel @multiply_{{[0-9]+}} {{.*}} computes #dataflow.nest<"thd,tz->thd", none>
+// CHECK-LABEL: dataflow.graph @factors(
+// CHECK:      dataflow.columns %{{.*}} from 3
 
 func.func @activations(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
   %0 = transformer.activate relu %x : tensor<?x64xf32>

@@ -111,5 +111,63 @@ TEST(ParametersTest, OnesFromARow) {
             (std::vector<float>{0, 0}));
 }
 
+TEST(ParametersTest, ProductsOfMatrices) {
+  // [0 1 2; 3 4 5] times [0 1; 2 3; 4 5].
+  const std::string matrices = "transformer.parameter @a : tensor<2x3xf32> from \"a\"\n"
+                               "transformer.parameter @b : tensor<3x2xf32> from \"b\"\n"
+                               "transformer.parameter @v : tensor<3xf32> from \"v\"\n";
+  EXPECT_EQ(valuesOf(matrices + "transformer.parameter @p : tensor<2x2xf32> = product(@a, @b)"),
+            (std::vector<float>{10, 13, 28, 40}));
+  EXPECT_EQ(valuesOf(matrices + "transformer.parameter @p : tensor<3x3xf32> = product(@b, @a)"),
+            (std::vector<float>{3, 4, 5, 9, 14, 19, 15, 24, 33}));
+  EXPECT_EQ(valuesOf(matrices + "transformer.parameter @p : tensor<2xf32> = product(@a, @v)"),
+            (std::vector<float>{5, 14}));
+}
+
+// A sum of many squares loses digits in f32.
+TEST(ParametersTest, ProductsAreRoundedOnce) {
+  const std::vector<float> squares =
+      valuesOf("transformer.parameter @a : tensor<1x20000xf32> from \"a\"\n"
+               "transformer.parameter @b : tensor<20000xf32> from \"b\"\n"
+               "transformer.parameter @p : tensor<1xf32> = product(@a, @b)");
+  double expected = 0;
+  for (int i = 0; i < 20000; ++i) {
+    expected += double(i) * i;
+  }
+  EXPECT_EQ(squares, (std::vector<float>{float(expected)}));
+}
+
+TEST(ParametersTest, ScalesByParametersAndAConstant) {
+  const std::string table = "transformer.parameter @a : tensor<2x2xf32> from \"a\"\n"
+                            "transformer.parameter @t : tensor<5xf32> from \"t\"\n"
+                            "transformer.parameter @three : tensor<1xf32> = rows(@t, 3)\n";
+  EXPECT_EQ(valuesOf(table + "transformer.parameter @p : tensor<2x2xf32> = scale(@a, @three)"),
+            (std::vector<float>{0, 3, 6, 9}));
+  EXPECT_EQ(valuesOf(table + "transformer.parameter @p : tensor<2x2xf32> = scale(@a, -0.5)"),
+            (std::vector<float>{0, -0.5, -1, -1.5}));
+  EXPECT_EQ(valuesOf(table + "transformer.parameter @p : tensor<2x2xf32> = "
+                             "scale(@a, @three, @three, 2.5e-1)"),
+            (std::vector<float>{0, 2.25, 4.5, 6.75}));
+  // A third of three is not rounded on the way.
+  EXPECT_EQ(valuesOf(table + "transformer.parameter @p : tensor<1xf32> = "
+                             "scale(@three, @three, 0.33333333333333331)"),
+            (std::vector<float>{3}));
+}
+
+TEST(ParametersTest, SumsInDouble) {
+  EXPECT_EQ(valuesOf("transformer.parameter @a : tensor<3xf32> from \"a\"\n"
+                     "transformer.parameter @large : tensor<3xf32> = scale(@a, 1.0e8)\n"
+                     "transformer.parameter @less : tensor<3xf32> = scale(@a, -1.0e8)\n"
+                     "transformer.parameter @p : tensor<3xf32> = sum(@large, @a, @a, @less)"),
+            (std::vector<float>{0, 2, 4}));
+}
+
+TEST(ParametersTest, ColumnsSideBySide) {
+  EXPECT_EQ(valuesOf("transformer.parameter @a : tensor<2x1xf32> from \"a\"\n"
+                     "transformer.parameter @b : tensor<2x3xf32> from \"b\"\n"
+                     "transformer.parameter @p : tensor<2x5xf32> = concat_columns(@a, @b, @a)"),
+            (std::vector<float>{0, 0, 1, 2, 0, 1, 3, 4, 5, 1}));
+}
+
 } // namespace
 } // namespace heddle

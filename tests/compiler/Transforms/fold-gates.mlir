@@ -59,3 +59,18 @@ func.func @quick(%x: tensor<?x48xf32> {transformer.name = "x"}, %rows: !transfor
 // CHECK-LABEL: dataflow.graph @quick(
 // CHECK: %[[GATE:.*]] = dataflow.dispatch @contract_96x48_quick_gelu(
 // CHECK: dataflow.dispatch @contract_96x48_multiply(%arg0, %{{.*}}, %[[GATE]])
+
+// A number for each row is an operand, never what takes the product over: its kernel has no place
+// for the row.
+transformer.parameter @gate : tensor<1x48xf32> from "gate"
+
+func.func @gated_row(%x: tensor<?x48xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x96xf32> {transformer.name = "y"}) {
+  %0 = transformer.linear %x, @w : tensor<?x48xf32> -> tensor<?x96xf32>
+  %1 = transformer.linear %x, @gate : tensor<?x48xf32> -> tensor<?x1xf32>
+  %2 = transformer.multiply %0, %1 : tensor<?x96xf32>, tensor<?x1xf32>
+  return %2 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: dataflow.graph @gated_row(
+// CHECK: %[[GATE:.*]] = dataflow.dispatch @contract_1x48(
+// CHECK: dataflow.dispatch @contract_96x48_multiply{{.*}}(%arg0, %{{.*}}, %[[GATE]])

@@ -113,7 +113,7 @@ dataflow.kernel @empty : (!rows) -> !rows computes #dataflow.rows<width = 384> {
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects element-wise operand #1 to have the shape of the result, '!dataflow.buffer<[tokens, 384], f32>', or of its width, got '!dataflow.buffer<[380], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects element-wise operand #1 to have the shape of the result, '!dataflow.buffer<[tokens, 384], f32>', its width, its rows of one number, or one number, got '!dataflow.buffer<[380], f32>'}}
 dataflow.kernel @kernel_c4 : (!rows, !dataflow.buffer<[380], f32>) -> !rows computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32, %y: f32):
   dataflow.yield %x

@@ -25,6 +25,16 @@ dataflow.kernel @contract_norm : (!dataflow.buffer<[tokens, 384] in 1152, f32>, 
   dataflow.yield %0
 }
 
+// One number a row, a column of wider rows, and one number for all of them.
+// CHECK-LABEL: dataflow.kernel @factors
+dataflow.kernel @factors : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 1] in 8, f32>, !dataflow.buffer<[1], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.rows<width = 384> {
+^bb0(%x: f32, %gate: f32, %kappa: f32):
+  %0 = arith.mulf %x, %gate : f32
+  %1 = arith.mulf %0, %kappa : f32
+  dataflow.yield %1
+}
+
 // CHECK-LABEL: dataflow.kernel @attention
 // CHECK-SAME: computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false> {
 dataflow.kernel @attention : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 192], f32>) -> !dataflow.buffer<[tokens, 192], f32>

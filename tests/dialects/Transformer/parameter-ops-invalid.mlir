@@ -181,3 +181,64 @@ transformer.parameter @part : tensor<4x4xf32> = rows(@a, 5)
 transformer.parameter @a : tensor<8x4xf32> from "a"
 // expected-error@+1 {{expected a number after numbers}}
 transformer.parameter @part : tensor<4x4xf32> = rows(4, @a)
+
+// -----
+
+transformer.parameter @a : tensor<4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects 'scale' by at least one factor, got none}}
+transformer.parameter @parameter_c7 : tensor<4xf32> = scale(@a)
+
+// -----
+
+transformer.parameter @a : tensor<4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects a finite constant, got 0x7FF0000000000000 : f64}}
+transformer.parameter @infinite : tensor<4xf32> = scale(@a, 0x7FF0000000000000)
+
+// -----
+
+transformer.parameter @a : tensor<4xf32> from "a"
+// expected-error@+1 {{expected nothing after a constant}}
+transformer.parameter @factors : tensor<4xf32> = scale(@a, 2.0, @a)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects 'scale' of at least one parameter, got none}}
+transformer.parameter @scale_of_none : tensor<4xf32> = scale(2.0)
+
+// -----
+
+transformer.parameter @a : tensor<4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'scale' takes, got shapes 4, 4 for 4}}
+transformer.parameter @scale_by_vector : tensor<4xf32> = scale(@a, @a)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'product' takes, got shapes 4x6, 4x6 for 4x6}}
+transformer.parameter @product_of_others : tensor<4x6xf32> = product(@a, @a)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects 'product' of 2 parameters, got 1}}
+transformer.parameter @product_of_one : tensor<4x6xf32> = product(@a)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+transformer.parameter @b : tensor<6x4xf32> from "b"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'sum' takes, got shapes 4x6, 6x4 for 4x6}}
+transformer.parameter @sum_of_shapes : tensor<4x6xf32> = sum(@a, @b)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+transformer.parameter @b : tensor<6x4xf32> from "b"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'concat_columns' takes, got shapes 4x6, 6x4 for 4x10}}
+transformer.parameter @columns_of_shapes : tensor<4x10xf32> = concat_columns(@a, @b)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects shape 4x12 of its expression, got 4x6}}
+transformer.parameter @columns_of_width : tensor<4x6xf32> = concat_columns(@a, @a)

@@ -39,6 +39,27 @@ transformer.parameter @later : tensor<500x384xf32> = rows(@positions, 2)
 // CHECK: transformer.parameter @not_first : tensor<512x384xf32> = ones_from(1)
 transformer.parameter @not_first : tensor<512x384xf32> = ones_from(1)
 
+transformer.parameter @query.bias : tensor<384xf32> from "query.bias"
+transformer.parameter @weights : tensor<8xf32> from "weights"
+// CHECK: transformer.parameter @kappa : tensor<1xf32> = rows(@weights, 3)
+transformer.parameter @kappa : tensor<1xf32> = rows(@weights, 3)
+// CHECK: transformer.parameter @square.weight : tensor<384x768xf32> = product(@query.weight, @turned.weight)
+transformer.parameter @square.weight : tensor<384x768xf32> = product(@query.weight, @turned.weight)
+// CHECK: transformer.parameter @moved.bias : tensor<768xf32> = product(@both.weight, @query.bias)
+transformer.parameter @moved.bias : tensor<768xf32> = product(@both.weight, @query.bias)
+// CHECK: transformer.parameter @folded : tensor<384xf32> = scale(@query.bias, @kappa, 1.250000e-01)
+transformer.parameter @folded : tensor<384xf32> = scale(@query.bias, @kappa, 1.250000e-01)
+// CHECK: transformer.parameter @scaled : tensor<384xf32> = scale(@query.bias, @kappa, @kappa)
+transformer.parameter @scaled : tensor<384xf32> = scale(@query.bias, @kappa, @kappa)
+// CHECK: transformer.parameter @third : tensor<384xf32> = scale(@query.bias, 0.33333333333333331)
+transformer.parameter @third : tensor<384xf32> = scale(@query.bias, 0.33333333333333331)
+// CHECK: transformer.parameter @minus : tensor<384xf32> = scale(@query.bias, -1.000000e+00)
+transformer.parameter @minus : tensor<384xf32> = scale(@query.bias, -1.0)
+// CHECK: transformer.parameter @total : tensor<384xf32> = sum(@query.bias, @folded, @scaled)
+transformer.parameter @total : tensor<384xf32> = sum(@query.bias, @folded, @scaled)
+// CHECK: transformer.parameter @wider.weight : tensor<384x1152xf32> = concat_columns(@query.weight, @turned.weight)
+transformer.parameter @wider.weight : tensor<384x1152xf32> = concat_columns(@query.weight, @turned.weight)
+
 transformer.parameter @query.heads : tensor<12x32x384xf32> from "query.heads"
 
 // CHECK-LABEL: func.func @weight

@@ -77,6 +77,40 @@ func.func @add_of_more_axes(%x: tensor<?x384xf32>, %y: tensor<4x?x384xf32>) -> t
 
 // -----
 
+func.func @multiply_c1(%x: tensor<?x384xf32>) -> tensor<?x380xf32> {
+  // expected-error@+1 {{'transformer.multiply' op failed to verify that the result has the type of the left operand}}
+  %0 = "transformer.multiply"(%x, %x) : (tensor<?x384xf32>, tensor<?x384xf32>) -> tensor<?x380xf32>
+  return %0 : tensor<?x380xf32>
+}
+
+// -----
+
+func.func @multiply_c2(%x: tensor<?x384xf32>, %y: tensor<?x380xf32>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.multiply' op expects a right operand of shape ?x384, of its trailing static axes, 1, or ?x1 for rows, got ?x380}}
+  %0 = transformer.multiply %x, %y : tensor<?x384xf32>, tensor<?x380xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+// One number a row of what has no rows.
+func.func @multiply_by_rows(%x: tensor<4x384xf32>, %y: tensor<?x1xf32>) -> tensor<4x384xf32> {
+  // expected-error@+1 {{'transformer.multiply' op expects a right operand of shape 4x384, of its trailing static axes, 1, or ?x1 for rows, got ?x1}}
+  %0 = transformer.multiply %x, %y : tensor<4x384xf32>, tensor<?x1xf32>
+  return %0 : tensor<4x384xf32>
+}
+
+// -----
+
+// A bias of scores is for sums.
+func.func @multiply_by_bias(%x: tensor<?x12x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.multiply' op expects a right operand of shape ?x12x?, of its trailing static axes, 1, or ?x1 for rows, got ?x?}}
+  %0 = transformer.multiply %x, %y : tensor<?x12x?xf32>, tensor<?x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
 func.func @scale_c1(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
   // expected-error@+1 {{'transformer.scale' op expects a finite factor, got 0x7F800000 : f32}}
   %0 = transformer.scale %x, 0x7F800000 : tensor<?x384xf32>

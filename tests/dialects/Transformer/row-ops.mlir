@@ -6,6 +6,7 @@
 transformer.parameter @word.weight : tensor<30522x384xf32> from "word"
 transformer.parameter @query.weight : tensor<384x384xf32> from "query.weight"
 transformer.parameter @query.bias : tensor<384xf32> from "query.bias"
+transformer.parameter @kappa : tensor<1xf32> from "kappa"
 transformer.parameter @norm.weight : tensor<384xf32> from "norm.weight"
 transformer.parameter @norm.bias : tensor<384xf32> from "norm.bias"
 
@@ -57,6 +58,22 @@ func.func @gates(%o: tensor<?x384xf32>, %x: tensor<?x384xf32>, %r: tensor<?x384x
   // CHECK: transformer.activate quick_gelu
   %q = transformer.activate quick_gelu %g : tensor<?x384xf32>
   return %m, %q, %n : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32>
+}
+
+// CHECK-LABEL: func.func @repeated
+func.func @repeated(%o: tensor<?x384xf32>, %gate: tensor<?x1xf32>, %h: tensor<?x12x32xf32>)
+    -> (tensor<?x384xf32>, tensor<?x12x32xf32>) {
+  // CHECK: transformer.multiply %{{.*}}, %{{.*}} : tensor<?x384xf32>, tensor<?x1xf32>
+  %g = transformer.multiply %o, %gate : tensor<?x384xf32>, tensor<?x1xf32>
+  %w = transformer.weight @query.bias : tensor<384xf32>
+  // CHECK: transformer.multiply %{{.*}}, %{{.*}} : tensor<?x384xf32>, tensor<384xf32>
+  %v = transformer.multiply %g, %w : tensor<?x384xf32>, tensor<384xf32>
+  %k = transformer.weight @kappa : tensor<1xf32>
+  // CHECK: transformer.multiply %{{.*}}, %{{.*}} : tensor<?x384xf32>, tensor<1xf32>
+  %s = transformer.multiply %v, %k : tensor<?x384xf32>, tensor<1xf32>
+  // CHECK: transformer.multiply %{{.*}}, %{{.*}} : tensor<?x12x32xf32>, tensor<?x1xf32>
+  %t = transformer.multiply %h, %gate : tensor<?x12x32xf32>, tensor<?x1xf32>
+  return %s, %t : tensor<?x384xf32>, tensor<?x12x32xf32>
 }
 
 // CHECK-LABEL: func.func @elements

@@ -219,4 +219,24 @@ TEST_F(BuilderTest, DerivesParameters) {
   }
 }
 
+TEST_F(BuilderTest, MultipliesColumnsByWeightsAndGates) {
+  Entry entry = model.entry("encode");
+  const Scope scope = model.scope("layer");
+  const Tensor x = scope.gather("words", entry.input("ids"), 50, 24);
+  const Parameter kappa = scope.parameter("kappa", {4});
+  const Tensor gate = scope.linear("gate", x, 1);
+  const Tensor part = x.columns(12, 6) * entry.weight(scope.rows("kappa.2", kappa, 2, 1)) * gate *
+                      entry.weight(scope.parameter("each", {6}));
+  entry.output("part", part);
+  const std::string program = text(model);
+  for (const char *line :
+       {"@layer.kappa.2 : tensor<1xf32> = rows(@layer.kappa, 2)",
+        "%2 = transformer.columns %0 from 12 : tensor<?x24xf32> -> tensor<?x6xf32>",
+        "%4 = transformer.multiply %2, %3 : tensor<?x6xf32>, tensor<1xf32>",
+        "%5 = transformer.multiply %4, %1 : tensor<?x6xf32>, tensor<?x1xf32>",
+        "%7 = transformer.multiply %5, %6 : tensor<?x6xf32>, tensor<6xf32>"}) {
+    EXPECT_TRUE(contains(program, line));
+  }
+}
+
 } // namespace heddle

@@ -53,8 +53,14 @@ TEST_P(MisuseTest, IsTheFirstErrorOfBuild) {
 
 static const MisuseCase misuseCases[] = {
     {"ProductOfOtherShapes",
-     "\"layer.words\": a product of shapes [?, 24] and [?, 4, 6], expected the same",
+     "\"layer.words\": a product of shapes [?, 24] and [?, 4, 6], expected the same, trailing "
+     "sizes of the first, [1] or [?, 1]",
      [](Draft &d) { d.x *d.heads; }},
+    {"ColumnsBeyondTheWidth",
+     "\"layer.words\": 20 columns from 5 of rows of width 24, expected columns within the width",
+     [](Draft &d) { d.x.columns(5, 20); }},
+    {"ColumnsOfHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",
+     [](Draft &d) { d.heads.columns(0, 2); }},
     {"CacheWithoutName", "\"encode\": cache \"\" has no name",
      [](Draft &d) { d.entry.cache("", 24); }},
     {"CacheOfNoWidth", "\"encode\": cache \"c\" has width 0, expected 1 or more",
