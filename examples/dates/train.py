@@ -4,12 +4,16 @@
 
     pip install torch safetensors tokenizers numpy
     train.py OUT                 config.json, model.safetensors, tokenizer.json, heldout.tsv in OUT
+    train.py OUT --variant deep|weighted
+    train.py OUT --variant shared --base DEEP --policy ANALYSIS.json
     train.py --evaluate MODEL    exact match on the heldout.tsv of this folder
 
-Seeds are fixed. It is one thread that trains: at this size a second one gains little.
+Seeds are fixed. It is one thread that trains: at this size a second one gains little. Every 500
+steps are kept in OUT/checkpoint.pt, where the same command goes on after an interruption.
 """
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -23,10 +27,14 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from torch.nn import functional as F
 
 from generate import pairs
+from simplex import onto_simplex
 from transformer import BOS, EOS, PAD, UNK, Transformer
 
 # The second round begins with what the first wrote, and learns from other, harder pairs.
 ROUNDS = [{"seed": 1, "steps": 5000, "rate": 2e-3}, {"seed": 3, "steps": 4000, "rate": 1.2e-3}]
+# What a model that begins to share attention learns from; it begins with what another wrote.
+RETRAINING = [{"seed": 5, "steps": 4000, "rate": 1.2e-3}]
+WARMUP, KEEP = 500, 500
 PAIRS, BATCH, THREADS = 500000, 128, 1
 HELDOUT_SEED, HELDOUT = 2, 6000
 CONFIG = {
@@ -35,6 +43,16 @@ CONFIG = {
     "positions": "sinusoidal", "max_positions": 256, "tie_embeddings": True, "activation": "relu",
     "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
 }
+# Sharing is about the layers of a decoder: the models to compare have more, and narrower ones.
+DEEP = CONFIG | {"decoder_layers": 4, "d_ff": 256}
+VARIANTS = {
+    "standard": CONFIG,
+    "deep": DEEP,
+    "weighted": DEEP | {"branches": {"count": CONFIG["heads"], "ffn": "per-branch"}},
+}
+# The weights of branches are bounded, so they learn faster: after the warm-up, which takes a tenth
+# of the others', by the root of the number of layers. In the last part they stay as they are.
+FASTER, SOONER, FROZEN = DEEP["decoder_layers"] ** 0.5, 10, 1500
 
 
 def say(*words):
@@ -116,64 +134,143 @@ def exact(model, tokenizer, wanted, show):
     return 1 - len(wrong) / len(wanted)
 
 
-def fit(model, tokenizer, training, seed, steps, rate):
-    """AdamW, the rate rising, then falling along a cosine. Returns the mean of the last weights."""
+def bounded(name):
+    """Whether a parameter is the weights of branches."""
+    return name.endswith((".kappa", ".alpha"))
+
+
+class Optimizer:
+    """AdamW, the rate rising, then falling along a cosine; the weights of branches have their own
+    rate and lie on the simplex after every step. Keeps the mean of the last weights."""
+
+    def __init__(self, model, steps, rate, frozen):
+        self.model, self.steps, self.rate, self.frozen = model, steps, rate, frozen
+        self.step, named = 0, list(model.named_parameters())
+        self.average = {name: weight.detach().clone() for name, weight in named}
+        self.on_simplex = [weight for name, weight in named if bounded(name)]
+        groups = [{"params": [weight for name, weight in named if not bounded(name)]},
+                  {"params": self.on_simplex, "weight_decay": 0.0}]
+        self.adam = torch.optim.AdamW(groups[:2 if self.on_simplex else 1], betas=(0.9, 0.98),
+                                      eps=1e-9, weight_decay=0.01, fused=True)
+
+    def minimise(self, loss):
+        self.step += 1
+        falling = self.rate * (
+            0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * self.step / self.steps)))
+        rates = [falling * min(self.step / WARMUP, 1),
+                 falling * min(self.step * SOONER / WARMUP, 1) * FASTER]
+        if self.step > self.steps - self.frozen:
+            rates[1] = 0.0
+        for group, rate in zip(self.adam.param_groups, rates):
+            group["lr"] = rate
+        self.adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.adam.step()
+        with torch.no_grad():
+            if rates[1]:
+                for weight in self.on_simplex:
+                    weight.copy_(torch.tensor(onto_simplex(weight.tolist())))
+            keep = min(0.998, self.step / (self.step + 10))
+            for weight, mean in zip(self.model.parameters(), self.average.values()):
+                mean.lerp_(weight, 1 - keep)
+
+    def state(self):
+        return {"step": self.step, "average": self.average, "model": self.model.state_dict(),
+                "adam": self.adam.state_dict()}
+
+    def resume(self, state):
+        self.step, self.average = state["step"], state["average"]
+        self.model.load_state_dict(state["model"])
+        self.adam.load_state_dict(state["adam"])
+
+
+def fit(model, tokenizer, training, checkpoint, seed, steps, rate, frozen=0):
+    """Trains, from the checkpoint if there is one. Returns the mean of the last weights."""
     sources = [encoding.ids for encoding in tokenizer.encode_batch(list(training))]
     targets = [[BOS] + encoding.ids for encoding in tokenizer.encode_batch(list(training.values()))]
     say(f"{sum(map(len, sources)) / len(sources):.1f} tokens a line, "
         f"{sum(map(len, targets)) / len(targets):.1f} a normal form")
-    average = {name: weight.detach().clone() for name, weight in model.named_parameters()}
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9,
-                                  weight_decay=0.01, fused=True)
+    optimizer = Optimizer(model, steps, rate, frozen)
+    if checkpoint.exists():
+        optimizer.resume(torch.load(checkpoint)["state"])
     begin, loss_sum = time.time(), 0.0
-    feed = batches(random.Random(seed), sources, targets, BATCH)
+    feed = itertools.islice(batches(random.Random(seed), sources, targets, BATCH),
+                            optimizer.step, steps)
     model.train()
-    for step, (source, target, following) in zip(range(1, steps + 1), feed):
-        optimizer.param_groups[0]["lr"] = rate * min(step / 500, 1) * (
-            0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
+    for source, target, following in feed:
         logits = model.decode(*model.encode(source), target)
         loss = F.cross_entropy(logits.flatten(0, 1), following.flatten(), ignore_index=PAD)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        keep = min(0.998, step / (step + 10))
-        with torch.no_grad():
-            for weight, mean in zip(model.parameters(), average.values()):
-                mean.lerp_(weight, 1 - keep)
+        optimizer.minimise(loss)
         loss_sum += loss.item()
-        if step % 500 == 0:
-            say(f"step {step}: loss {loss_sum / 500:.4f}, {time.time() - begin:.0f} s")
+        if optimizer.step % KEEP == 0:
+            say(f"step {optimizer.step}: loss {loss_sum / KEEP:.4f}, {time.time() - begin:.0f} s")
             loss_sum = 0.0
-    return average
+            save_checkpoint(checkpoint, seed, optimizer.state())
+    return optimizer.average
+
+
+def save_checkpoint(path, seed, state):
+    """Whole or not at all."""
+    torch.save({"seed": seed, "state": state}, path.with_suffix(".new"))
+    path.with_suffix(".new").replace(path)
+
+
+def save(folder, config, tokenizer, weights):
+    """Half of the bytes; what is measured are the rounded weights."""
+    rounded = {name: (weight if bounded(name) else weight.half()).contiguous()
+               for name, weight in weights.items()}
+    save_file(rounded, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    tokenizer.save(str(folder / "tokenizer.json"))
 
 
 def train(options):
     begin, cpu = time.time(), time.process_time()
     known = distinct(ROUNDS[0]["seed"], PAIRS)
     heldout = distinct(HELDOUT_SEED, HELDOUT, known)
-    out = options.out
+    out, checkpoint = options.out, options.out / "checkpoint.pt"
     out.mkdir(parents=True, exist_ok=True)
-    for number, plan in enumerate(ROUNDS[options.round - 1:], options.round):
-        say(f"round {number}")
+    rounds = (RETRAINING if options.variant == "shared" else ROUNDS)[options.round - 1:]
+    if checkpoint.exists():
+        seed = torch.load(checkpoint)["seed"]
+        while rounds[0]["seed"] != seed:
+            rounds.pop(0)
+    for plan in rounds:
+        say(f"round with seed {plan['seed']}")
         torch.manual_seed(plan["seed"])
-        if number == 1:
+        if plan in RETRAINING:
+            training = distinct(plan["seed"], PAIRS, heldout, hard=True)
+            model, tokenizer, config = sharing(options.base, options.policy)
+        elif plan is ROUNDS[0]:
             training, tokenizer = known, learn_tokenizer(list(known)[:50000])
-            model = Transformer(CONFIG)
+            config = VARIANTS[options.variant]
+            model = Transformer(config)
         else:
             training = distinct(plan["seed"], PAIRS, heldout, hard=True)
             model, tokenizer = load(out)
-        weights = fit(model, tokenizer, training, **plan)
-        # Half of the bytes; what is measured are the rounded weights.
-        save_file({name: weight.half().contiguous() for name, weight in weights.items()},
-                  out / "model.safetensors")
-        (out / "config.json").write_text(json.dumps(CONFIG, indent=2) + "\n")
-        tokenizer.save(str(out / "tokenizer.json"))
+            config = json.loads((out / "config.json").read_text())
+        frozen = FROZEN if plan is ROUNDS[-1] else 0
+        weights = fit(model, tokenizer, training, checkpoint, **plan, frozen=frozen)
+        save(out, config, tokenizer, weights)
+        checkpoint.unlink()
     say(f"trained in {time.time() - begin:.0f} s, "
         f"{time.process_time() - cpu:.0f} s of processor time")
     (out / "heldout.tsv").write_text(
         "".join(f"{line}\t{normal}\n" for line, normal in heldout.items()))
     measure(out, heldout)
+
+
+def sharing(base, policy):
+    """A model with the policy that an analysis recommends, and the weights of base it still has."""
+    policies = {kind["kind"]: kind["policy"] for kind in json.loads(policy.read_text())["kinds"]}
+    config = json.loads((base / "config.json").read_text()) | {
+        "self_attention_sharing": policies["decoder"], "cross_attention_sharing": policies["cross"]}
+    model = Transformer(config)
+    known, tokenizer = load(base)
+    model.load_state_dict({name: weight for name, weight in known.state_dict().items()
+                           if name in model.state_dict()})
+    return model, tokenizer, config
 
 
 def load(folder):
@@ -198,7 +295,14 @@ def main():
     parser.add_argument("--evaluate", action="store_true", help="measure the model that is there")
     parser.add_argument("--round", type=int, default=1,
                         help="begin with this round, OUT has what those before wrote")
+    parser.add_argument("--variant", choices=[*VARIANTS, "shared"], default="standard",
+                        help="what to train, %(default)s by default")
+    parser.add_argument("--base", type=Path, help="the model that 'shared' begins with")
+    parser.add_argument("--policy", type=Path, metavar="JSON",
+                        help="the analysis of base by divergence.py or heddle analyze, with a theta")
     options = parser.parse_args()
+    if options.variant == "shared" and not (options.base and options.policy):
+        parser.error("the variant 'shared' needs --base and --policy")
     torch.set_num_threads(THREADS)
     (evaluate if options.evaluate else train)(options)
     return 0
