@@ -51,7 +51,8 @@ KernelFlops kernelFlops(KernelOp kernel) {
   }
   return llvm::TypeSwitch<Attribute, KernelFlops>(kernel.getComputes())
       .Case([](ContractAttr contract) {
-        return KernelFlops{uint64_t{2} * contract.getN() * contract.getK(), 0};
+        uint64_t inGroup = uint64_t{2} * contract.getN() * contract.getK();
+        return KernelFlops{inGroup * contract.getGroups(), 0};
       })
       .Case([](AttendAttr attend) {
         return KernelFlops{0, uint64_t{2} * attend.getHeads() * attend.getValueSize()};

@@ -68,8 +68,7 @@ FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp
   auto [tile, columns] =
       llvm::TypeSwitch<Attribute, std::pair<uint32_t, uint64_t>>(kernel.getComputes())
           .Case([](ContractAttr contract) {
-            return std::pair<uint32_t, uint64_t>(rowTile,
-                                                 llvm::divideCeil(contract.getN(), HEDDLE_PANEL));
+            return std::pair<uint32_t, uint64_t>(rowTile, contract.getPanels());
           })
           .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([](auto attention) {
             return std::pair<uint32_t, uint64_t>(rowTile, attention.getHeads());

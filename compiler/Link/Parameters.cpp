@@ -19,13 +19,15 @@ namespace heddle {
 
 using Values = std::vector<float>;
 
-// [n, k] to panels [ceil(n / 48)][k][48], zero beyond the last row (HEDDLE_PANEL).
-static Values packPanels(const Values &matrix, int64_t n, int64_t k) {
+// [groups * n, k] to panels [groups][ceil(n / 48)][k][48], zero beyond the last row of each group
+// (HEDDLE_PANEL).
+static Values packPanels(const Values &matrix, int64_t groups, int64_t n, int64_t k) {
   int64_t panels = (n + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
-  Values packed(panels * k * HEDDLE_PANEL, 0.0f);
-  for (int64_t row = 0; row < n; ++row) {
+  Values packed(groups * panels * k * HEDDLE_PANEL, 0.0f);
+  for (int64_t row = 0; row < groups * n; ++row) {
+    int64_t panel = row / n * panels + row % n / HEDDLE_PANEL;
     const float *from = matrix.data() + row * k;
-    float *to = packed.data() + row / HEDDLE_PANEL * k * HEDDLE_PANEL + row % HEDDLE_PANEL;
+    float *to = packed.data() + panel * k * HEDDLE_PANEL + row % n % HEDDLE_PANEL;
     for (int64_t i = 0; i < k; ++i) {
       to[i * HEDDLE_PANEL] = from[i];
     }
@@ -215,8 +217,10 @@ static Result<Values> evaluateUnary(ModuleOp module, transformer::ParameterOp pa
   HEDDLE_ASSIGN(Values values, evaluateParameter(module, operand, source));
   ArrayRef<int64_t> shape = operand.getTensorType().getShape();
   switch (expression.getKind()) {
-  case transformer::ExpressionKind::Pack:
-    return packPanels(values, shape[0], shape[1]);
+  case transformer::ExpressionKind::Pack: {
+    int64_t groups = expression.getNumbers().empty() ? 1 : expression.getNumbers()[0];
+    return packPanels(values, groups, shape[0] / groups, shape[1]);
+  }
   case transformer::ExpressionKind::Transpose:
     return transposeMatrix(values, shape[0], shape[1]);
   case transformer::ExpressionKind::RelativeBuckets:

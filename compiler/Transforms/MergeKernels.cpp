@@ -79,7 +79,9 @@ std::string sizesOf(KernelOp kernel) {
                stringifyCacheLayout(cache.getLayout()).str();
       })
       .Case([](ContractAttr contract) {
-        return llvm::formatv("{0}x{1}", contract.getN(), contract.getK()).str();
+        std::string groups =
+            contract.getGroups() > 1 ? std::to_string(contract.getGroups()) + "x" : "";
+        return groups + llvm::formatv("{0}x{1}", contract.getN(), contract.getK()).str();
       })
       .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([&](auto attention) {
         return sizesOf(attention) + (kernel.getOperandCache(1) ? "_cached" : "");

@@ -48,6 +48,12 @@ int64_t flopsPerToken(Operation *operation) {
         return 2 * linear.getInput().getType().getDimSize(1) * width +
                (linear.getBias() ? width : 0);
       })
+      .Case<GroupedLinearOp>([](GroupedLinearOp linear) {
+        int64_t width = linear.getType().getDimSize(1);
+        int64_t groups = linear.getGroups();
+        return 2 * (linear.getInput().getType().getDimSize(1) / groups) * width +
+               (linear.getBias() ? width : 0);
+      })
       .Case<AddOp, MultiplyOp, ScaleOp, ActivateOp, LayerNormOp, RmsNormOp, NormalizeOp>(
           [](Operation *elementWise) { return elementsPerRow(elementWise); })
       .Default([](Operation *) { return int64_t(0); });

@@ -12,8 +12,9 @@ class Operation;
 
 namespace heddle {
 
-/// Floating-point operations for each row: 2 k n for a linear map, one an element for element-wise
-/// operations, 0 where the cost depends on the length of the sequence or nothing is computed.
+/// Floating-point operations for each row: 2 k n for a linear map and for each group of a grouped
+/// one, one an element for element-wise operations, 0 where the cost depends on the length of the
+/// sequence or nothing is computed.
 int64_t flopsPerToken(mlir::Operation *operation);
 
 /// Floating-point operations for each row and key that it sees: two for each product of attention,

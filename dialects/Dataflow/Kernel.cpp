@@ -24,6 +24,10 @@ namespace heddle::dataflow {
 /// not positive fits no buffer.
 static constexpr int64_t kAny = std::numeric_limits<int64_t>::min();
 
+int64_t ContractAttr::getGroupPanels() const {
+  return llvm::divideCeilSigned(getN(), HEDDLE_PANEL);
+}
+
 unsigned KernelOp::getNumInputs() {
   return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
       .Case<AppendAttr, AttendAttr, ContractAttr>([](auto) { return 2; })
@@ -191,10 +195,10 @@ static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType 
   return error << "] and element type " << elementType << ", got " << buffer;
 }
 
-/// heads * size, or a number that is no dimension if that overflows or one is not positive.
-static int64_t multiplyWidth(int64_t heads, int64_t size) {
+/// count * size, or a number that is no dimension if that overflows or one is not positive.
+static int64_t multiplyWidth(int64_t count, int64_t size) {
   int64_t width = 0;
-  return heads > 0 && size > 0 && !llvm::MulOverflow(heads, size, width) ? width
+  return count > 0 && size > 0 && !llvm::MulOverflow(count, size, width) ? width
                                                                          : BufferType::kLongest - 1;
 }
 
@@ -275,7 +279,9 @@ static LogicalResult verifyAttend(KernelOp kernel, AttendAttr attend) {
 static LogicalResult verifySizes(KernelOp kernel) {
   auto sizes =
       llvm::TypeSwitch<Attribute, SmallVector<int64_t>>(kernel.getComputes())
-          .Case([](ContractAttr a) { return SmallVector<int64_t>{a.getN(), a.getK()}; })
+          .Case([](ContractAttr a) {
+            return SmallVector<int64_t>{a.getN(), a.getK(), a.getGroups()};
+          })
           .Case([](AttentionAttr a) {
             return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getValueSize()};
           })
@@ -312,9 +318,10 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
   };
   return llvm::TypeSwitch<Attribute, LogicalResult>(kernel.getComputes())
       .Case([&](ContractAttr contract) {
-        int64_t panels = llvm::divideCeil(std::max<int64_t>(contract.getN(), 0), HEDDLE_PANEL);
-        return success(succeeded(result({rows, contract.getN()})) &&
-                       succeeded(input(0, {rows, contract.getK()}, f32)) &&
+        int64_t groups = contract.getGroups();
+        int64_t panels = multiplyWidth(groups, contract.getGroupPanels());
+        return success(succeeded(result({rows, multiplyWidth(groups, contract.getN())})) &&
+                       succeeded(input(0, {rows, multiplyWidth(groups, contract.getK())}, f32)) &&
                        succeeded(input(1, {panels, contract.getK(), HEDDLE_PANEL}, f32)));
       })
       .Case([&](AttendAttr attend) { return verifyAttend(kernel, attend); })

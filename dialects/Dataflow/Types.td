@@ -107,8 +107,18 @@ def Dataflow_SizeAttr : Dataflow_Attr<"Size", "size"> {
 
 def Dataflow_ContractAttr : Dataflow_Attr<"Contract", "contract"> {
   let summary = "inputs[0] [rows, k] times packed weights inputs[1] [panels, k, 48]: [rows, n]";
-  let parameters = (ins "int64_t":$n, "int64_t":$k);
+  let description = [{
+    With `groups`, inputs[0] is [rows, groups * k] and the result [rows, groups * n]: columns g * n on
+    of the result are the product of columns g * k on of the input with panels of their own,
+    g * ceil(n / 48) on.
+  }];
+  let parameters = (ins "int64_t":$n, "int64_t":$k, DefaultValuedParameter<"int64_t", "1">:$groups);
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Panels of packed weights: of one group, and of all.
+    int64_t getGroupPanels() const;
+    int64_t getPanels() const { return getGroups() * getGroupPanels(); }
+  }];
 }
 
 def Dataflow_AppendAttr : Dataflow_Attr<"Append", "append"> {

@@ -56,6 +56,9 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
   let description = [{
     Parameters come first, then numbers: `rows(@table, 2)`.
 
+    - `pack(@matrix)`, `pack(@matrix, groups)`: the rows of a matrix as columns of panels of 48, the
+      last panel filled with zeros. With groups, which divide the rows, each group has panels of its
+      own.
     - `sinusoid_interleaved(first, steps)`, no operand: a table [positions, width] of
       angle(p, i) = (first + p) * 10000^(-i / steps); column 2i is its sine, column 2i + 1 its
       cosine. "Attention is all you need", section 3.5, is (0, width / 2).

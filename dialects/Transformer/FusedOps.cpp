@@ -157,3 +157,29 @@ LogicalResult EmbedOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
           verifyParameterShape(*this, "norm weight", getNormWeightAttr(), {width}, symbolTable)) &&
       succeeded(verifyParameterShape(*this, "norm bias", getNormBiasAttr(), {width}, symbolTable)));
 }
+
+LogicalResult GroupedLinearOp::verify() {
+  // C1
+  int64_t groups = getGroupsAttr().getInt();
+  for (int64_t width : {getInput().getType().getDimSize(1), getType().getDimSize(1)}) {
+    if (groups < 1 || width % groups != 0) {
+      return emitOpError("expects groups to divide the widths, got ") << groups << " and " << width;
+    }
+  }
+  return success();
+}
+
+LogicalResult GroupedLinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  int64_t inputs = getInput().getType().getDimSize(1) / getGroupsAttr().getInt();
+  int64_t outputs = getType().getDimSize(1);
+  // C2
+  if (failed(
+          verifyParameterShape(*this, "weight", getWeightAttr(), {outputs, inputs}, symbolTable))) {
+    return failure();
+  }
+  // C3
+  if (getBiasAttr()) {
+    return verifyParameterShape(*this, "bias", getBiasAttr(), {outputs}, symbolTable);
+  }
+  return success();
+}

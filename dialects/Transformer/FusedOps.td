@@ -131,4 +131,30 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
   let hasVerifier = 1;
 }
 
+def Transformer_GroupedLinearOp : Transformer_Op<"grouped_linear",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a linear map for each group of columns";
+  let description = [{
+    With input width `groups * k` and result width `groups * n`:
+    `result[t, g * n + i] = sum over j < k of input[t, g * k + j] * weight[g * n + i, j]`, plus
+    `bias[g * n + i]`.
+
+    Constraints:
+    - C1: there is at least one group, and the groups divide the widths of input and result.
+    - C2: the weight is a parameter of shape [result width, input width / groups].
+    - C3: the bias, if there is one, is a parameter of shape [result width].
+
+    ```mlir
+    %y = transformer.grouped_linear %x, @inner.weight, @inner.bias {groups = 8 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, FlatSymbolRefAttr:$weight,
+                       OptionalAttr<FlatSymbolRefAttr>:$bias, I64Attr:$groups);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $input `,` $weight (`,` $bias^)? attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

@@ -42,6 +42,8 @@ struct Signature {
   size_t operands = 1;
   /// Of each number, in order.
   SmallVector<StringRef, 2> numbers;
+  /// How many of them, the last ones, may be left out.
+  size_t optional = 0;
 };
 
 static Signature signatureOf(ExpressionKind kind) {
@@ -59,6 +61,8 @@ static Signature signatureOf(ExpressionKind kind) {
     return {1, {"bidirectional", "the distance"}};
   case ExpressionKind::Product:
     return {2, {}};
+  case ExpressionKind::Pack:
+    return {1, {"the groups"}, 1};
   default:
     return {1, {}};
   }
@@ -74,6 +78,17 @@ static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
     return failure();
   }
   return SmallVector<int64_t>{table.getDimSize(1), 2 * numbers[1] + 1};
+}
+
+/// The panels of a matrix, or of its groups of rows; fails where it has none.
+static FailureOr<SmallVector<int64_t>> inferPanels(RankedTensorType matrix,
+                                                   ArrayRef<int64_t> numbers) {
+  int64_t groups = numbers.empty() ? 1 : numbers[0];
+  if (matrix.getRank() != 2 || matrix.getDimSize(0) % groups != 0) {
+    return failure();
+  }
+  int64_t panels = llvm::divideCeilSigned(matrix.getDimSize(0) / groups, HEDDLE_PANEL);
+  return SmallVector<int64_t>{groups * panels, matrix.getDimSize(1), HEDDLE_PANEL};
 }
 
 /// The shape that concatenation along the first axis gives; fails where the other axes differ.
@@ -137,12 +152,7 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
     }
     return SmallVector<int64_t>{operands[0].getDimSize(1), operands[0].getDimSize(0)};
   case ExpressionKind::Pack:
-    if (operands[0].getRank() != 2) {
-      return failure();
-    }
-    return SmallVector<int64_t>{
-        static_cast<int64_t>(llvm::divideCeil(operands[0].getDimSize(0), HEDDLE_PANEL)),
-        operands[0].getDimSize(1), HEDDLE_PANEL};
+    return inferPanels(operands[0], expression.getNumbers());
   case ExpressionKind::Concat:
     return inferConcat(operands);
   case ExpressionKind::Rows: {
@@ -203,20 +213,22 @@ static LogicalResult verifyNumbers(ParameterOp parameter, ParameterExpressionAtt
   ExpressionKind kind = expression.getKind();
   ArrayRef<int64_t> numbers = expression.getNumbers();
   Signature signature = signatureOf(kind);
-  if (numbers.size() != signature.numbers.size()) {
+  size_t most = signature.numbers.size();
+  if (numbers.size() > most || numbers.size() < most - signature.optional) {
     return parameter.emitOpError("expects '")
-           << stringifyExpressionKind(kind) << "' with " << signature.numbers.size()
-           << (signature.numbers.size() == 1 ? " number" : " numbers") << ", got "
-           << numbers.size();
+           << stringifyExpressionKind(kind) << "' with "
+           << (signature.optional > 0 ? "at most " : "") << most
+           << (most == 1 ? " number" : " numbers") << ", got " << numbers.size();
   }
-  for (auto [name, number] : llvm::zip_equal(signature.numbers, numbers)) {
+  for (auto [name, number] : llvm::zip(signature.numbers, numbers)) {
     bool isFlag = name == "bidirectional";
-    int64_t least = name == "the steps" || name == "the distance" ? 1 : 0;
-    int64_t most = isFlag ? 1 : kMostPositions;
-    if (number < least || number > most) {
+    bool isCount = name == "the steps" || name == "the distance" || name == "the groups";
+    int64_t least = isCount ? 1 : 0;
+    int64_t largest = isFlag ? 1 : kMostPositions;
+    if (number < least || number > largest) {
       return parameter.emitOpError("expects ")
              << name << " of '" << stringifyExpressionKind(kind) << "' from " << least << " to "
-             << most << ", got " << number;
+             << largest << ", got " << number;
     }
   }
   return success();

@@ -30,7 +30,7 @@ static bool isOfFrontend(ExpressionKind kind) {
 bool isFirstPhase(ModuleOp module) {
   const WalkResult result = module.walk([](Operation *op) {
     if (op->getName().getDialectNamespace() == "dataflow" ||
-        isa<AttendOp, AttentionOp, AttentionWeightsOp, EmbedOp>(op)) {
+        isa<AttendOp, AttentionOp, AttentionWeightsOp, EmbedOp, GroupedLinearOp>(op)) {
       return WalkResult::interrupt();
     }
     auto parameter = dyn_cast<ParameterOp>(op);

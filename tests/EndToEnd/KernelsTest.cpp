@@ -3,73 +3,15 @@
 /// Kernels at odd sizes on every target, against their naive twins in double precision: widths that
 /// are no multiple of a vector or panel, head sizes from 1 to 80, sequences from one token to
 /// several blocks of keys.
-#include "frontend/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/EndToEnd/KernelProgram.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 namespace heddle {
 namespace {
-
-constexpr int vocabulary = 61;
-
-/// A matrix of the program and its values.
-struct Matrix {
-  std::string name;
-  int64_t rows;
-  int64_t columns; // 0: a vector
-  std::vector<float> values;
-
-  double at(int64_t row, int64_t column = 0) const {
-    return values[columns == 0 ? row : row * columns + column];
-  }
-};
-
-Matrix randomMatrix(const std::string &name, int64_t rows, int64_t columns, std::mt19937 &random) {
-  Matrix matrix{name, rows, columns, {}};
-  float scale = columns == 0 ? 1.0f : 1.0f / std::sqrt(static_cast<float>(columns));
-  std::normal_distribution<float> normal(0, scale);
-  matrix.values.resize(rows * std::max<int64_t>(columns, 1));
-  std::generate(matrix.values.begin(), matrix.values.end(), [&] { return normal(random); });
-  return matrix;
-}
-
-std::string tensorType(const std::string &shape) { return "tensor<" + shape + "xf32>"; }
-std::string rowsType(int64_t width) { return tensorType("?x" + std::to_string(width)); }
-
-/// Compiles parameters and the body of an entry; the path of the binary.
-std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
-                           const std::string &body) {
-  std::string text;
-  std::vector<SafetensorsTensor> tensors;
-  for (const Matrix &matrix : parameters) {
-    std::vector<int64_t> shape = {matrix.rows};
-    std::string dimensions = std::to_string(matrix.rows);
-    if (matrix.columns > 0) {
-      shape.push_back(matrix.columns);
-      dimensions += "x" + std::to_string(matrix.columns);
-    }
-    text += "transformer.parameter @" + matrix.name + " : " + tensorType(dimensions) + " from \"" +
-            matrix.name + "\"\n";
-    tensors.push_back({matrix.name, Dtype::F32, shape, std::as_bytes(std::span(matrix.values))});
-  }
-  text += "func.func @encode(%ids: tensor<?xi32> {transformer.name = \"input_ids\"}, "
-          "%rows: !transformer.segments) -> (" +
-          rowsType(width) + " {transformer.name = \"out\"}) {\n" + body +
-          "  return %out : " + rowsType(width) + "\n}\n";
-  TemporaryFolder folder;
-  std::string program = folder.write("program.mlir", text);
-  EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
-  return compileModel(program);
-}
-
-std::string gatherText(const std::string &result, const std::string &table, int64_t width) {
-  return "  %" + result + " = transformer.gather @" + table + "[%ids] : " + rowsType(width) + "\n";
-}
 
 // layer_norm(gelu(x W^T + b)) of one row.
 std::vector<double> twinOfRow(const Matrix &x, int32_t id, const Matrix &w, const Matrix &b,

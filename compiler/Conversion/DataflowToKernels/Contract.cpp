@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Matrix products with packed weights: rows [m, k] times panels [n / 48][k][48].
+/// Matrix products with packed weights: rows [m, k] times panels [n / 48][k][48]. With groups,
+/// every panel belongs to one of them, and reads and writes its columns.
 ///
 /// The inner loop is a register tile of rows x vectors with the whole of k in one loop, so that
 /// every element's sum runs in the order of k whatever the number of rows: same row, same bits. A
@@ -146,14 +147,36 @@ static void callTile(VectorCode &code, func::FuncOp kernel, Value count, ValueRa
 }
 
 namespace {
-/// The result of a product: rows of n elements, and the epilogue on the way to them.
+/// The result of a product: its rows, and the epilogue on the way to them.
 struct Destination {
   Value result;
   int64_t rowElements;
-  int64_t n;
   const Epilogue &epilogue;
 };
+
+/// A panel: the first columns of input and result that it reads and writes, and its number among
+/// those of its group.
+struct Panel {
+  Value weights;
+  Value inputColumn;
+  Value resultColumn;
+  Value number;
+};
 } // namespace
+
+static Panel panelAt(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes,
+                     Value index) {
+  Value group = code.integer(0), number = index;
+  if (computes.getGroups() > 1) {
+    group = code.divide(index, computes.getGroupPanels());
+    number = code.remainder(index, computes.getGroupPanels());
+  }
+  Value weights = body.arguments.operand(code, 2);
+  int64_t bytes = computes.getK() * HEDDLE_PANEL * 4;
+  return {code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, computes.getK()),
+          code.add(code.multiply(group, computes.getN()), code.multiply(number, HEDDLE_PANEL)),
+          number};
+}
 
 // Takes `rows` rows of sums of one panel, from number `first` of the tile on, through the epilogue;
 // `width` columns of it count. All vectors are loaded before any is stored, so that their chains of
@@ -195,11 +218,13 @@ static void storePanel(VectorCode &code, const Destination &to, Value sums, Valu
 // All tiles of one panel for the rows [first, last): divided evenly, so that no tile is a small
 // remainder.
 static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
-                      Value first, Value last, Value panel, int64_t k) {
-  dataflow::BufferType input = body.kernel.getOperandBuffer(0);
+                      Value first, Value last, Value index) {
+  auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
+  int64_t k = computes.getK(), panelBytes = k * HEDDLE_PANEL * 4;
+  int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
   Value rows = body.arguments.operand(code, 1);
-  int64_t panelBytes = k * HEDDLE_PANEL * 4;
-  Value weights = code.bytesAt(body.arguments.operand(code, 2), code.multiply(panel, panelBytes));
+  Panel panel = panelAt(code, body, computes, index);
+  Value weights = panel.weights;
   Value next = code.bytesAt(weights, code.integer(panelBytes));
   Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);
   auto edge = [&](Value tile) {
@@ -223,20 +248,18 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
     Value step = code.select(asks, stride, code.integer(0));
     ahead = code.select(isAlone, code.bytesAt(weights, code.integer(kBytesAhead)), ahead);
     step = code.select(isAlone, code.integer(kPanelLines * kLineBytes), step);
-    Value from = code.at(rows, code.multiply(row, input.getRowElements()));
-    callTile(
-        code, body.function, rowCount,
-        {from, code.integer(input.getRowElements()), weights, code.integer(k), sums, ahead, step});
-    Value column = code.multiply(panel, HEDDLE_PANEL);
-    int64_t tail = to.n % HEDDLE_PANEL;
+    Value from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
+    callTile(code, body.function, rowCount,
+             {from, code.integer(inputElements), weights, code.integer(k), sums, ahead, step});
+    int64_t tail = computes.getN() % HEDDLE_PANEL;
     if (tail == 0) {
-      storePanel(code, to, sums, row, rowCount, column, HEDDLE_PANEL);
+      storePanel(code, to, sums, row, rowCount, panel.resultColumn, HEDDLE_PANEL);
       return;
     }
-    Value whole = code.less(panel, code.integer(to.n / HEDDLE_PANEL));
+    Value whole = code.less(panel.number, code.integer(computes.getN() / HEDDLE_PANEL));
     code.when(
-        whole, [&] { storePanel(code, to, sums, row, rowCount, column, HEDDLE_PANEL); },
-        [&] { storePanel(code, to, sums, row, rowCount, column, tail); });
+        whole, [&] { storePanel(code, to, sums, row, rowCount, panel.resultColumn, HEDDLE_PANEL); },
+        [&] { storePanel(code, to, sums, row, rowCount, panel.resultColumn, tail); });
   });
 }
 
@@ -244,7 +267,7 @@ void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAt
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
   Destination to{arguments.operand(code, 0), body.kernel.getResultBuffer().getRowElements(),
-                 computes.getN(), epilogue};
+                 epilogue};
   Value sums = code.frame(body.function, code.target.tileRows * HEDDLE_PANEL);
   // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
   // are whole tiles of about the same number.
@@ -258,9 +281,8 @@ void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAt
   };
   code.loop(code.integer(0), blocks, 1, [&](Value block) {
     Value first = edge(block), last = edge(code.add(block, 1));
-    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value panel) {
-      emitPanel(code, body, to, sums, first, last, panel, computes.getK());
-    });
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1,
+              [&](Value panel) { emitPanel(code, body, to, sums, first, last, panel); });
   });
 }
 
@@ -268,7 +290,8 @@ void emitContractFinish(VectorCode &code, const KernelBody &body, dataflow::Cont
   Value result = body.arguments.operand(code, 0);
   int64_t rowElements = body.kernel.getResultBuffer().getRowElements();
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
-    emitRowNorm(code, body, code.at(result, code.multiply(row, rowElements)), computes.getN());
+    emitRowNorm(code, body, code.at(result, code.multiply(row, rowElements)),
+                computes.getGroups() * computes.getN());
   });
 }
 

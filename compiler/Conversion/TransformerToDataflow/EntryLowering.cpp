@@ -137,12 +137,13 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
       .Case<transformer::ActivateOp, transformer::AddOp, transformer::AppendOp,
             transformer::AttendOp, transformer::AttentionOp, transformer::AttentionWeightsOp,
             transformer::CachedOp, transformer::ColumnsOp, transformer::ContractOp,
-            transformer::EmbedOp, transformer::GatherOp, transformer::LayerNormOp,
-            transformer::LinearOp, transformer::MaskBiasOp, transformer::MergeHeadsOp,
-            transformer::MultiplyOp, transformer::NormalizeOp, transformer::PoolOp,
-            transformer::RelativeBiasOp, transformer::RmsNormOp, transformer::ScaleOp,
-            transformer::SelectOp, transformer::SoftmaxOp, transformer::SplitHeadsOp,
-            transformer::TransposeOp>([&](auto typed) { return lower(typed); })
+            transformer::EmbedOp, transformer::GatherOp, transformer::GroupedLinearOp,
+            transformer::LayerNormOp, transformer::LinearOp, transformer::MaskBiasOp,
+            transformer::MergeHeadsOp, transformer::MultiplyOp, transformer::NormalizeOp,
+            transformer::PoolOp, transformer::RelativeBiasOp, transformer::RmsNormOp,
+            transformer::ScaleOp, transformer::SelectOp, transformer::SoftmaxOp,
+            transformer::SplitHeadsOp, transformer::TransposeOp>(
+          [&](auto typed) { return lower(typed); })
       .Case([&](transformer::WeightOp weight) {
         return define(weight, parameter(weight.getParameterAttr()));
       })
@@ -240,15 +241,19 @@ Value EntryLowering::parameter(FlatSymbolRefAttr symbol) {
   return buffer;
 }
 
-FlatSymbolRefAttr EntryLowering::packedWeight(FlatSymbolRefAttr weight) {
-  StringAttr &name = packed[weight.getAttr()];
+FlatSymbolRefAttr EntryLowering::packedWeight(FlatSymbolRefAttr weight, int64_t groups) {
+  StringAttr &name = packed[{weight.getAttr(), groups}];
   if (!name) {
     transformer::ParameterOp op = parameterOp(weight);
     ArrayRef<int64_t> shape = op.getTensorType().getShape();
-    int64_t panels = llvm::divideCeilSigned(shape[0], HEDDLE_PANEL);
+    int64_t panels = groups * llvm::divideCeilSigned(shape[0] / groups, HEDDLE_PANEL);
     auto type = RankedTensorType::get({panels, shape[1], HEDDLE_PANEL}, builder.getF32Type());
+    SmallVector<int64_t, 1> numbers;
+    if (groups > 1) {
+      numbers.push_back(groups);
+    }
     auto expression = transformer::ParameterExpressionAttr::get(
-        builder.getContext(), transformer::ExpressionKind::Pack, {weight});
+        builder.getContext(), transformer::ExpressionKind::Pack, {weight}, numbers);
     OpBuilder parameterBuilder(builder.getContext());
     auto derived = transformer::ParameterOp::create(
         parameterBuilder, op.getLoc(), builder.getStringAttr(weight.getValue() + ".packed"),

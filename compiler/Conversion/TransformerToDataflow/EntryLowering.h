@@ -16,8 +16,8 @@
 
 namespace heddle {
 
-/// The packed form of each weight of a module, by the weight's name.
-using PackedWeights = llvm::DenseMap<mlir::StringAttr, mlir::StringAttr>;
+/// The packed forms of each weight of a module, by the weight's name and the number of groups.
+using PackedWeights = llvm::DenseMap<std::pair<mlir::StringAttr, int64_t>, mlir::StringAttr>;
 
 /// How the blocks of each cache of a module lie, by the cache's name: `keys` if an attention of any
 /// entry has it as keys. Fails where one has it as keys and another as values.
@@ -49,6 +49,7 @@ private:
   mlir::LogicalResult lower(transformer::ColumnsOp op);
   mlir::LogicalResult lower(transformer::EmbedOp op);
   mlir::LogicalResult lower(transformer::GatherOp op);
+  mlir::LogicalResult lower(transformer::GroupedLinearOp op);
   mlir::LogicalResult lower(transformer::LayerNormOp op);
   mlir::LogicalResult lower(transformer::LinearOp op);
   mlir::LogicalResult lower(transformer::MultiplyOp op);
@@ -113,7 +114,7 @@ private:
   dataflow::BufferType denseBuffer(llvm::ArrayRef<int64_t> shape);
   /// A parameter as a buffer, read once for each graph.
   mlir::Value parameter(mlir::FlatSymbolRefAttr symbol);
-  mlir::FlatSymbolRefAttr packedWeight(mlir::FlatSymbolRefAttr weight);
+  mlir::FlatSymbolRefAttr packedWeight(mlir::FlatSymbolRefAttr weight, int64_t groups);
   transformer::ParameterOp parameterOp(mlir::FlatSymbolRefAttr symbol) {
     return symbols.lookup<transformer::ParameterOp>(symbol.getValue());
   }
@@ -128,6 +129,9 @@ private:
   /// An element-wise operation: a rows kernel where rows allow it, else a nest.
   mlir::LogicalResult elementwise(mlir::Operation *op, llvm::StringRef stem,
                                   llvm::ArrayRef<mlir::Value> operands, EpilogueBuilder epilogue);
+  /// The linear map of each of `groups` equal parts of the input's columns.
+  mlir::LogicalResult linear(mlir::Operation *op, mlir::FlatSymbolRefAttr weight,
+                             mlir::FlatSymbolRefAttr bias, int64_t groups);
   /// One norm of rows as a kernel of its own.
   mlir::LogicalResult norm(mlir::Operation *op, llvm::StringRef stem, mlir::Value input,
                            dataflow::NormAttr norm, llvm::ArrayRef<mlir::Value> operands);

@@ -215,21 +215,31 @@ LogicalResult EntryLowering::lower(transformer::NormalizeOp op) {
   return norm(op, "normalize", bufferOf(op.getInput()), attribute, {});
 }
 
-LogicalResult EntryLowering::lower(transformer::LinearOp op) {
-  BufferType input = typeOf(op.getInput());
-  int64_t width = op.getType().getDimSize(1);
+LogicalResult EntryLowering::linear(Operation *op, FlatSymbolRefAttr weight, FlatSymbolRefAttr bias,
+                                    int64_t groups) {
+  BufferType input = typeOf(op->getOperand(0));
+  int64_t width = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(1);
   KernelParts parts;
   parts.stem = "contract";
-  parts.computes = ContractAttr::get(builder.getContext(), width, input.getWidth());
-  parts.inputs = {bufferOf(op.getInput()), parameter(packedWeight(op.getWeightAttr()))};
+  parts.computes =
+      ContractAttr::get(builder.getContext(), width / groups, input.getWidth() / groups, groups);
+  parts.inputs = {bufferOf(op->getOperand(0)), parameter(packedWeight(weight, groups))};
   parts.result = denseBuffer({input.getShape().front(), width});
-  if (!op.getBiasAttr()) {
+  if (!bias) {
     return dispatch(op, parts);
   }
-  parts.elementwise = {parameter(op.getBiasAttr())};
+  parts.elementwise = {parameter(bias)};
   return dispatch(op, parts, [](OpBuilder &region, Location location, ValueRange arguments) {
     return createSum(region, location, arguments[0], arguments[1]);
   });
+}
+
+LogicalResult EntryLowering::lower(transformer::GroupedLinearOp op) {
+  return linear(op, op.getWeightAttr(), op.getBiasAttr(), op.getGroups());
+}
+
+LogicalResult EntryLowering::lower(transformer::LinearOp op) {
+  return linear(op, op.getWeightAttr(), op.getBiasAttr(), /*groups=*/1);
 }
 
 LogicalResult EntryLowering::lower(transformer::PoolOp op) {

@@ -44,7 +44,9 @@ PackedWeights packedWeights(ModuleOp module) {
   for (auto parameter : module.getOps<transformer::ParameterOp>()) {
     auto expression = parameter.getExpressionAttr();
     if (expression && expression.getKind() == transformer::ExpressionKind::Pack) {
-      packed.try_emplace(expression.getOperands().front().getAttr(), parameter.getSymNameAttr());
+      int64_t groups = expression.getNumbers().empty() ? 1 : expression.getNumbers().front();
+      packed.try_emplace({expression.getOperands().front().getAttr(), groups},
+                         parameter.getSymNameAttr());
     }
   }
   return packed;

@@ -233,6 +233,26 @@ TEST_F(ManifestTest, CountsProducts) {
   EXPECT_EQ(dispatches->Get(2)->flops_per_token(), 9600u);
 }
 
+// The contraction above in two groups: 50 columns of each fill two panels.
+TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
+  std::string text = program.str();
+  const std::pair<llvm::StringRef, llvm::StringRef> changes[] = {
+      {"tensor<100x48xf32>", "tensor<100x24xf32>"},
+      {"tensor<3x48x48xf32> = pack(@w)", "tensor<4x24x48xf32> = pack(@w, 2)"},
+      {"<n = 100, k = 48>", "<n = 50, k = 24, groups = 2>"},
+      {"[3, 48, 48]", "[4, 24, 48]"}};
+  for (auto [from, to] : changes) {
+    for (size_t at = 0; (at = text.find(from.str(), at)) != std::string::npos;) {
+      text.replace(at, from.size(), to.str());
+    }
+  }
+  const manifest::Manifest *written = build(text, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const manifest::Dispatch *contract = written->entries()->Get(0)->dispatches()->Get(2);
+  EXPECT_EQ(contract->grid()->columns(), 4u);
+  EXPECT_EQ(contract->flops_per_token(), 4800u);
+}
+
 TEST_F(ManifestTest, CountsTheProductsOfNests) {
   module = parseSourceString<ModuleOp>(R"mlir(
     dataflow.kernel @scores : (!dataflow.buffer<[tokens, 12, 32], f32>, !dataflow.buffer<[12, 32, tokens], f32>) -> !dataflow.buffer<[tokens, 12, longest], f32> computes #dataflow.nest<"thd,hdk->thk", sum> {

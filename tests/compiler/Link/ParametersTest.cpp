@@ -103,6 +103,25 @@ TEST(ParametersTest, RowsFromTheFirst) {
             expected);
 }
 
+// Each group of rows fills panels of its own: the columns of a panel are 48, those beyond are zero.
+TEST(ParametersTest, PanelsOfGroups) {
+  constexpr int64_t n = 50, k = 3, width = 48;
+  const std::vector<float> packed =
+      valuesOf("transformer.parameter @t : tensor<100x3xf32> from \"t\"\n"
+               "transformer.parameter @p : tensor<4x3x48xf32> = pack(@t, 2)");
+  ASSERT_EQ(packed.size(), size_t(4 * k * width));
+  for (int64_t panel = 0; panel < 4; ++panel) {
+    for (int64_t i = 0; i < k; ++i) {
+      for (int64_t column = 0; column < width; ++column) {
+        const int64_t inGroup = panel % 2 * width + column;
+        const int64_t row = panel / 2 * n + inGroup;
+        EXPECT_EQ(packed[(panel * k + i) * width + column], inGroup < n ? float(row * k + i) : 0.0f)
+            << panel << " " << i << " " << column;
+      }
+    }
+  }
+}
+
 TEST(ParametersTest, OnesFromARow) {
   const std::vector<float> expected = {0, 0, 1, 1, 1, 1};
   EXPECT_EQ(valuesOf("transformer.parameter @p : tensor<3x2xf32> = ones_from(1)"), expected);

@@ -297,3 +297,36 @@ dataflow.kernel @kernel_c5 : () -> !rows computes #dataflow.gather<width = 384, 
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.contract<n = 100, k = 64, groups = 0>'}}
+dataflow.kernel @no_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[3, 64, 48], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 0> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// The panels of all groups together would be five.
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [6, 64, 48] and element type 'f32', got '!dataflow.buffer<[5, 64, 48], f32>'}}
+dataflow.kernel @panels_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !dataflow.buffer<[5, 64, 48], f32>) -> !dataflow.buffer<[tokens, 200], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens, 128] and element type 'f32', got '!dataflow.buffer<[tokens, 64], f32>'}}
+dataflow.kernel @input_of_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[6, 64, 48], f32>) -> !dataflow.buffer<[tokens, 200], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a result of shape [tokens, 200] and element type 'f32', got '!dataflow.buffer<[tokens, 100], f32>'}}
+dataflow.kernel @result_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !dataflow.buffer<[6, 64, 48], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

@@ -35,6 +35,15 @@ dataflow.kernel @factors : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buff
   dataflow.yield %1
 }
 
+// Eight groups, each from 64 columns to 100, which are three panels.
+// CHECK-LABEL: dataflow.kernel @contract_groups
+// CHECK-SAME: computes #dataflow.contract<n = 100, k = 64, groups = 8> {
+dataflow.kernel @contract_groups : (!dataflow.buffer<[tokens, 512] in 1152, f32>, !dataflow.buffer<[24, 64, 48], f32>) -> !dataflow.buffer<[tokens, 800], f32>
+    computes #dataflow.contract<n = 100, k = 64, groups = 8> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+
 // CHECK-LABEL: dataflow.kernel @attention
 // CHECK-SAME: computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false> {
 dataflow.kernel @attention : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 192], f32>) -> !dataflow.buffer<[tokens, 192], f32>

@@ -171,3 +171,49 @@ func.func @embed_zero_scale(%ids: tensor<?xi32>) -> tensor<?x384xf32> {
   %x = transformer.embed [@word] ids(%ids) {scales = array<f32: 0.0>} : tensor<?x384xf32>
   return %x : tensor<?x384xf32>
 }
+
+// -----
+
+transformer.parameter @w : tensor<96x16xf32> from "w"
+func.func @grouped_linear_c1(%x: tensor<?x64xf32>) -> tensor<?x96xf32> {
+  // expected-error@+1 {{'transformer.grouped_linear' op expects groups to divide the widths, got 3 and 64}}
+  %0 = transformer.grouped_linear %x, @w {groups = 3 : i64} : tensor<?x64xf32> -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<98x16xf32> from "w"
+func.func @grouped_linear_of_other_width(%x: tensor<?x64xf32>) -> tensor<?x98xf32> {
+  // expected-error@+1 {{'transformer.grouped_linear' op expects groups to divide the widths, got 4 and 98}}
+  %0 = transformer.grouped_linear %x, @w {groups = 4 : i64} : tensor<?x64xf32> -> tensor<?x98xf32>
+  return %0 : tensor<?x98xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<96x16xf32> from "w"
+func.func @grouped_linear_without_groups(%x: tensor<?x64xf32>) -> tensor<?x96xf32> {
+  // expected-error@+1 {{'transformer.grouped_linear' op expects groups to divide the widths, got 0 and 64}}
+  %0 = transformer.grouped_linear %x, @w {groups = 0 : i64} : tensor<?x64xf32> -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<96x64xf32> from "w" // expected-note {{the parameter is defined here}}
+func.func @grouped_linear_c2(%x: tensor<?x64xf32>) -> tensor<?x96xf32> {
+  // expected-error@+1 {{'transformer.grouped_linear' op expects weight '@w' of shape 96x16, got 96x64}}
+  %0 = transformer.grouped_linear %x, @w {groups = 4 : i64} : tensor<?x64xf32> -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<96x16xf32> from "w"
+transformer.parameter @b : tensor<24xf32> from "b" // expected-note {{the parameter is defined here}}
+func.func @grouped_linear_c3(%x: tensor<?x64xf32>) -> tensor<?x96xf32> {
+  // expected-error@+1 {{'transformer.grouped_linear' op expects bias '@b' of shape 96, got 24}}
+  %0 = transformer.grouped_linear %x, @w, @b {groups = 4 : i64} : tensor<?x64xf32> -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}

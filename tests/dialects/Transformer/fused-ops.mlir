@@ -10,6 +10,9 @@ transformer.parameter @norm.bias : tensor<384xf32> from "norm.bias"
 
 transformer.parameter @distances : tensor<12x257xf32> from "distances"
 
+transformer.parameter @inner.weight : tensor<2048x64xf32> from "inner.weight"
+transformer.parameter @inner.bias : tensor<2048xf32> from "inner.bias"
+
 // CHECK-LABEL: func.func @attention
 func.func @attention(%qkv: tensor<?x1152xf32>, %q: tensor<?x384xf32>, %rows: !transformer.segments)
     -> tensor<?x384xf32> {
@@ -63,4 +66,13 @@ func.func @weights_by_distance(%q: tensor<?x384xf32>, %rows: !transformer.segmen
   // CHECK: transformer.attention_weights {{.*}} {bias = @distances, heads = 12 : i64, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<causal>}
   %p = transformer.attention_weights %q, %q in(%rows, %rows) {bias = @distances, heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<causal>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
   return %p : tensor<?x12x?xf32>
+}
+
+// CHECK-LABEL: func.func @grouped_linear
+func.func @grouped_linear(%x: tensor<?x512xf32>) -> (tensor<?x2048xf32>, tensor<?x2048xf32>) {
+  // CHECK: transformer.grouped_linear %{{.*}}, @inner.weight, @inner.bias {groups = 8 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>
+  %y = transformer.grouped_linear %x, @inner.weight, @inner.bias {groups = 8 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>
+  // CHECK: transformer.grouped_linear %{{.*}}, @inner.weight {groups = 8 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>
+  %z = transformer.grouped_linear %x, @inner.weight {groups = 8 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>
+  return %y, %z : tensor<?x2048xf32>, tensor<?x2048xf32>
 }

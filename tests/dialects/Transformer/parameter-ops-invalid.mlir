@@ -242,3 +242,27 @@ transformer.parameter @columns_of_shapes : tensor<4x10xf32> = concat_columns(@a,
 transformer.parameter @a : tensor<4x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects shape 4x12 of its expression, got 4x6}}
 transformer.parameter @columns_of_width : tensor<4x6xf32> = concat_columns(@a, @a)
+
+// -----
+
+transformer.parameter @a : tensor<100x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 100x6 for 3x6x48}}
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 3)
+
+// -----
+
+transformer.parameter @a : tensor<100x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects shape 4x6x48 of its expression, got 3x6x48}}
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 2)
+
+// -----
+
+transformer.parameter @a : tensor<100x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects the groups of 'pack' from 1 to 4294967296, got 0}}
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 0)
+
+// -----
+
+transformer.parameter @a : tensor<100x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects 'pack' with at most 1 number, got 2}}
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 2, 2)

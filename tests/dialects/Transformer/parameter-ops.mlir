@@ -20,6 +20,9 @@ transformer.parameter @packed.weight : tensor<8x384x48xf32> = pack(@query.weight
 transformer.parameter @wide.weight : tensor<400x384xf32> from "wide"
 // CHECK: transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight)
 transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight)
+// Two groups of 200 columns fill 5 panels each.
+// CHECK: transformer.parameter @grouped.weight : tensor<10x384x48xf32> = pack(@wide.weight, 2)
+transformer.parameter @grouped.weight : tensor<10x384x48xf32> = pack(@wide.weight, 2)
 // CHECK: transformer.parameter @none.bias : tensor<384xf32> = zeros()
 transformer.parameter @none.bias : tensor<384xf32> = zeros()
 

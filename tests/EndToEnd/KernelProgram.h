@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Small programs around one kernel, for tests against a naive twin: rows are looked up in a table
+/// of random values, so that a twin knows every one of them by its id.
+#ifndef HEDDLE_TESTS_ENDTOEND_KERNELPROGRAM_H
+#define HEDDLE_TESTS_ENDTOEND_KERNELPROGRAM_H
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// Ids are below this; it is the rows of every table that is looked up.
+constexpr int vocabulary = 61;
+
+/// A matrix of the program and its values.
+struct Matrix {
+  std::string name;
+  int64_t rows;
+  int64_t columns; // 0: a vector
+  std::vector<float> values;
+
+  double at(int64_t row, int64_t column = 0) const {
+    return values[columns == 0 ? row : row * columns + column];
+  }
+};
+
+/// A matrix of normal values whose products with rows of about 1 are about 1.
+Matrix randomMatrix(const std::string &name, int64_t rows, int64_t columns, std::mt19937 &random);
+
+/// `tensor<SHAPExf32>`.
+std::string tensorType(const std::string &shape);
+
+/// `tensor<?xWIDTHxf32>`.
+std::string rowsType(int64_t width);
+
+/// The line that looks `result` up by the ids of the input.
+std::string gatherText(const std::string &result, const std::string &table, int64_t width);
+
+/// Compiles parameters and the body of the entry `encode`, which reads %ids and %rows and defines
+/// %out, rows of `width`; the path of the binary, empty after a failure.
+std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
+                           const std::string &body);
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_KERNELPROGRAM_H
