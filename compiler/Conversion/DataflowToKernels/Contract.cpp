@@ -90,12 +90,13 @@ static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, in
   }
 }
 
-// The tile function for a number of rows, written once in a module. No kernel's name has a slash.
-static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t rowCount) {
+// The tile function for a number of rows and of columns, those of a panel or the whole vectors that
+// hold those of a last one, written once in a module. No kernel's name has a slash.
+static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t rowCount,
+                                 int64_t width) {
   auto module = kernel->getParentOfType<ModuleOp>();
   std::string name =
-      ("tile/contract_" + Twine(rowCount) + "x" + Twine(HEDDLE_PANEL) + "." + code.target.name)
-          .str();
+      ("tile/contract_" + Twine(rowCount) + "x" + Twine(width) + "." + code.target.name).str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;
   }
@@ -112,20 +113,21 @@ static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t 
     rows.push_back(code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
   }
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
-  for (int64_t column = 0; column < HEDDLE_PANEL; column += columns) {
-    tileColumns(code, entry, rows, column, std::min(vectors, (HEDDLE_PANEL - column) / code.lanes));
+  for (int64_t column = 0; column < width; column += columns) {
+    tileColumns(code, entry, rows, column, std::min(vectors, (width - column) / code.lanes));
   }
   func::ReturnOp::create(code.builder, kernel.getLoc());
   return function;
 }
 
-// Calls the tile function for `count` rows, a number from 1 to the target's tile.
-static void callTile(VectorCode &code, func::FuncOp kernel, Value count, ValueRange arguments) {
+// Calls the tile function for `count` rows, a number from 1 to the target's tile, and a width.
+static void callTile(VectorCode &code, func::FuncOp kernel, Value count, int64_t width,
+                     ValueRange arguments) {
   int64_t most = code.target.tileRows;
   SmallVector<int64_t> cases;
   SmallVector<func::FuncOp> tiles;
   for (int64_t rows = 1; rows <= most; ++rows) {
-    tiles.push_back(tileFunction(code, kernel, rows));
+    tiles.push_back(tileFunction(code, kernel, rows, width));
     if (rows < most) {
       cases.push_back(rows);
     }
@@ -224,8 +226,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
   Value rows = body.arguments.operand(code, 1);
   Panel panel = panelAt(code, body, computes, index);
-  Value weights = panel.weights;
-  Value next = code.bytesAt(weights, code.integer(panelBytes));
+  Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
   Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);
   auto edge = [&](Value tile) {
     return code.add(first, code.divide(code.multiply(count, tile), tiles));
@@ -244,22 +245,25 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
     // Tiles that come when all of it was asked for ask for one place again, which costs nothing.
     Value begin = code.multiply(tile, share);
     Value asks = code.less(begin, code.integer(panelBytes));
-    Value ahead = code.select(asks, code.bytesAt(next, begin), weights);
+    Value ahead = code.select(asks, code.bytesAt(next, begin), panel.weights);
     Value step = code.select(asks, stride, code.integer(0));
-    ahead = code.select(isAlone, code.bytesAt(weights, code.integer(kBytesAhead)), ahead);
+    ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
     step = code.select(isAlone, code.integer(kPanelLines * kLineBytes), step);
     Value from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
-    callTile(code, body.function, rowCount,
-             {from, code.integer(inputElements), weights, code.integer(k), sums, ahead, step});
+    SmallVector<Value> arguments = {
+        from, code.integer(inputElements), panel.weights, code.integer(k), sums, ahead, step};
+    auto computeColumns = [&](int64_t width) {
+      int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
+      callTile(code, body.function, rowCount, vectors * code.lanes, arguments);
+      storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
+    };
     int64_t tail = computes.getN() % HEDDLE_PANEL;
     if (tail == 0) {
-      storePanel(code, to, sums, row, rowCount, panel.resultColumn, HEDDLE_PANEL);
+      computeColumns(HEDDLE_PANEL);
       return;
     }
     Value whole = code.less(panel.number, code.integer(computes.getN() / HEDDLE_PANEL));
-    code.when(
-        whole, [&] { storePanel(code, to, sums, row, rowCount, panel.resultColumn, HEDDLE_PANEL); },
-        [&] { storePanel(code, to, sums, row, rowCount, panel.resultColumn, tail); });
+    code.when(whole, [&] { computeColumns(HEDDLE_PANEL); }, [&] { computeColumns(tail); });
   });
 }
 
