@@ -24,16 +24,19 @@ dataflow.kernel @attention : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buf
 
 // Six vectors of eight lanes for the lesser target: tiles of 6 rows and 2 vectors.
 // CHECK-LABEL: module @"x86-64-v3"
+// The last panel has 24 columns: three vectors are multiplied, those of the panel's rest are not.
+// CHECK: func.func private @"tile/contract_6x24.x86-64-v3"
 // CHECK: func.func private @"tile/contract_6x48.x86-64-v3"
 // CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>
 // CHECK: func.func @"contract.x86-64-v3"(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)
-// The last panel has 24 columns: three whole vectors, and nothing masked.
+// Three whole vectors, and nothing masked.
 // CHECK-NOT: masked
 // CHECK: func.func @"contract_norm.x86-64-v3"
 // CHECK: func.func @"contract_norm.finish.x86-64-v3"
 // CHECK: math.sqrt
 
 // CHECK-LABEL: module @"x86-64-v4"
+// CHECK: func.func private @"tile/contract_8x32.x86-64-v4"
 // CHECK: func.func private @"tile/contract_8x48.x86-64-v4"
 // CHECK: llvm.intr.prefetch
 // CHECK: math.fma {{.*}} : vector<16xf32>
