@@ -237,6 +237,10 @@ TEST(Generate, PreNormIsThatOfThePaper) { expectPaper("transformer-pre"); }
 
 TEST(Generate, SharedAttentionIsThatOfItsOracle) { expectPaper("san"); }
 
+TEST(Generate, BranchesAreThoseOfThePaper) { expectPaper("weighted"); }
+
+TEST(Generate, BranchesWithOneFeedForwardLayer) { expectPaper("weighted-shared-ffn"); }
+
 TEST(Generate, MarianIsThatOfTransformers) { expectTransformers("marian-tiny", {0, 1}); }
 
 TEST(Generate, BartIsThatOfTransformers) { expectTransformers("bart-tiny", {2, 1}); }

@@ -56,8 +56,17 @@ TEST_P(RefusedConfiguration, GivesItsMessage) {
 }
 
 static const ConfigurationCase refused[] = {
-    {"Branches", "transformer-post", R"({"branches": {"count": 4}})",
-     "config.json: \"branches\" is there, expected a model without"},
+    {"Branches", "transformer-post", R"({"branches": 4})",
+     "config.json: \"branches\" is 4, expected an object"},
+    {"NoBranches", "transformer-post", R"({"branches": {"count": 0, "ffn": "shared"}})",
+     "config.json: \"branches\": \"count\" is 0, expected an integer from 1 to 65536"},
+    {"BranchesThatDoNotDivide", "transformer-post", R"({"branches": {"count": 5, "ffn": "shared"}})",
+     "config.json: \"branches\": \"count\" is 5, expected a divisor of \"d_model\", 48"},
+    {"BranchesWithoutWidth", "transformer-post",
+     R"({"branches": {"count": 4, "ffn": "per-branch"}, "d_ff": 3})",
+     "config.json: \"branches\": \"count\" is 4, expected at most \"d_ff\", 3"},
+    {"FeedForwardOfBranches", "transformer-post", R"({"branches": {"count": 4, "ffn": "own"}})",
+     "config.json: \"branches\": \"ffn\" is \"own\", expected one of per-branch, shared"},
     {"SelfAttentionSharing", "transformer-post", R"({"self_attention_sharing": [2, 2]})",
      "config.json: \"self_attention_sharing\" has blocks of 4 layers in all, expected 3, "
      "\"decoder_layers\""},
@@ -70,6 +79,10 @@ static const ConfigurationCase refused[] = {
     {"SharingByName", "transformer-post", R"({"self_attention_sharing": "all"})",
      "config.json: \"self_attention_sharing\" is \"all\", expected an integer from 1 to 3, or a list "
      "of them"},
+    {"SharingOfBranches", "transformer-post",
+     R"({"branches": {"count": 4, "ffn": "shared"}, "cross_attention_sharing": [3]})",
+     "config.json: \"cross_attention_sharing\" is there, expected a model without it: its layers have "
+     "\"branches\" in that place"},
     {"AverageAttention", "transformer-post", R"({"decoder_self_attention": "average"})",
      "config.json: \"decoder_self_attention\" is there, expected a model without"},
     {"ZeroEmbedding", "transformer-post", R"({"start_from_zero_embedding": 1})",

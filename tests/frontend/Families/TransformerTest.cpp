@@ -89,6 +89,33 @@ TEST(TransformerTest, NormsBeforeSubLayersAndAfterStacks) {
   EXPECT_TRUE(contains(text, ", @output.weight : tensor<?x48xf32> -> tensor<?x61xf32>"));
 }
 
+// Equations 3 and 4 of "Weighted Transformer network": no W^O of all heads, no feed-forward layer.
+TEST(TransformerTest, BranchesAreSummed) {
+  const std::string text = program("weighted");
+  EXPECT_TRUE(contains(
+      text,
+      R"(    %25 = transformer.columns %15 from 12 : tensor<?x48xf32> -> tensor<?x12xf32>
+)"));
+  for (const char *part :
+       {"@encoder.layers.0.branched.kappa : tensor<4xf32> from",
+        "@encoder.layers.0.branched.branches.1.kappa : tensor<1xf32> = "
+        "rows(@encoder.layers.0.branched.kappa, 1)",
+        "@encoder.layers.0.branched.branches.1.inner.weight : tensor<24x48xf32> from",
+        "@decoder.layers.2.branched.branches.3.outer.weight : tensor<48x24xf32> from",
+        "@decoder.layers.2.self_attention.output.weight"}) {
+    EXPECT_TRUE(contains(text, part));
+  }
+  for (const char *part : {"cross_attention.output", ".ffn.", "encoder.layers.0.self_attention"}) {
+    EXPECT_EQ(text.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(TransformerTest, BranchesMayShareOneFeedForwardLayer) {
+  const std::string text = program("weighted-shared-ffn");
+  EXPECT_TRUE(contains(text, "@encoder.layers.0.branched.ffn.inner.weight : tensor<96x48xf32>"));
+  EXPECT_EQ(text.find("branches.0.inner"), std::string::npos);
+}
+
 TEST(TransformerTest, GenerationFollowsThePaper) {
   EXPECT_TRUE(contains(
       program("transformer-post"),

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// config.json of the project's own format.
+#include "frontend/Families/Family.h"
+
+#include "dialects/Transformer/Transformer.h"
+#include "frontend/Config/Config.h"
+#include "frontend/Config/Generation.h"
+#include "frontend/Families/FamilyConfig.h"
+#include "frontend/Families/Transformer.h"
+
+#include <fmt/format.h>
+#include <numeric>
+
+namespace heddle {
+
+static Result<Positions> readPositions(const Config &config, int64_t width) {
+  HEDDLE_ASSIGN(const std::string name,
+                config.oneOf("positions", {"sinusoidal", "sinusoidal-split", "learned"}));
+  if (name == "learned") {
+    return Positions::Learned;
+  }
+  if (width < 4 || width % 2 != 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"d_model\" is {}, expected an even number from 4 on for "
+                                    "sinusoids",
+                                    config.where(), width));
+  }
+  return name == "sinusoidal" ? Positions::Sinusoidal : Positions::SinusoidalSplit;
+}
+
+/// The sizes of the blocks of decoder layers that share; none if the key is not there.
+static Result<std::vector<int64_t>> readBlocks(const Config &config, std::string_view key,
+                                               int64_t layers) {
+  if (!config.has(key)) {
+    return std::vector<int64_t>();
+  }
+  HEDDLE_ASSIGN(std::vector<int64_t> blocks, config.integers(key, 1, layers));
+  const int64_t sum = std::accumulate(blocks.begin(), blocks.end(), int64_t{0});
+  if (sum != layers) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"{}\" has blocks of {} layers in all, expected {}, "
+                                    "\"decoder_layers\"",
+                                    config.where(), key, sum, layers));
+  }
+  return blocks;
+}
+
+/// Any number of branches that divides the width. What is left over when the inner width is divided
+/// among them is left out, as where such models are trained.
+static Result<Branches> readBranches(const Config &config, int64_t width, int64_t inner) {
+  if (!config.has("branches")) {
+    return Branches{};
+  }
+  HEDDLE_ASSIGN(const Config options, config.object("branches"));
+  Branches branches;
+  HEDDLE_ASSIGN(branches.count, options.integer("count", 1, widthLimit));
+  HEDDLE_TRY(checkHeads(options, "count", branches.count, "d_model", width));
+  HEDDLE_ASSIGN(const std::string ffn, options.oneOf("ffn", {"per-branch", "shared"}));
+  branches.shared = ffn == "shared";
+  if (!branches.shared && branches.count > inner) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"count\" is {}, expected at most \"d_ff\", {}",
+                                    options.where(), branches.count, inner));
+  }
+  return branches;
+}
+
+/// What only some models have.
+static Status readOptions(Transformer &model, const Config &config) {
+  HEDDLE_ASSIGN(model.finalNorm, config.booleanOr("final_norm", model.preNorm));
+  HEDDLE_ASSIGN(model.embeddingNorm, config.booleanOr("embedding_norm", false));
+  HEDDLE_ASSIGN(model.scaleEmbeddings, config.booleanOr("scale_embeddings", true));
+  HEDDLE_ASSIGN(model.startFromZero, config.booleanOr("start_from_zero_embedding", false));
+  HEDDLE_ASSIGN(model.outputBias, config.booleanOr("output_bias", false));
+  HEDDLE_ASSIGN(model.targetVocabulary,
+                config.integerOr("target_vocab_size", 1, tableLimit, model.sourceVocabulary));
+  HEDDLE_ASSIGN(model.firstPosition, config.integerOr("positions_offset", 0, tableLimit, 0));
+  HEDDLE_ASSIGN(model.selfBlocks,
+                readBlocks(config, "self_attention_sharing", model.decoderLayers));
+  HEDDLE_ASSIGN(model.crossBlocks,
+                readBlocks(config, "cross_attention_sharing", model.decoderLayers));
+  HEDDLE_ASSIGN(
+      model.alignmentLayer,
+      config.integerOr("alignment_layer", 0, model.decoderLayers - 1, model.decoderLayers - 1));
+  HEDDLE_ASSIGN(model.branches, readBranches(config, model.width, model.inner));
+  if (model.branches.count > 0 && !model.crossBlocks.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"cross_attention_sharing\" is there, expected a model "
+                                    "without it: its layers have \"branches\" in that place",
+                                    config.where()));
+  }
+  if (model.tied && model.targetVocabulary != model.sourceVocabulary) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"target_vocab_size\" is {}, expected {}, \"vocab_size\", "
+                                    "with \"tie_embeddings\"",
+                                    config.where(), model.targetVocabulary,
+                                    model.sourceVocabulary));
+  }
+  return {};
+}
+
+Result<Transformer> Transformer::read(const Config &config) {
+  HEDDLE_TRY(refuseOption(config, "decoder_self_attention"));
+  Transformer model;
+  HEDDLE_ASSIGN(model.sourceVocabulary, config.integer("vocab_size", 1, tableLimit));
+  HEDDLE_ASSIGN(model.width, config.integer("d_model", 1, widthLimit));
+  HEDDLE_ASSIGN(model.encoderLayers, config.integer("encoder_layers", 1, layerLimit));
+  HEDDLE_ASSIGN(model.decoderLayers, config.integer("decoder_layers", 1, layerLimit));
+  HEDDLE_ASSIGN(model.heads, config.integer("heads", 1, widthLimit));
+  HEDDLE_TRY(checkHeads(config, "heads", model.heads, "d_model", model.width));
+  HEDDLE_ASSIGN(model.inner, config.integer("d_ff", 1, 4 * widthLimit));
+  HEDDLE_ASSIGN(const std::string norm, config.oneOf("norm", {"pre", "post"}));
+  model.preNorm = norm == "pre";
+  HEDDLE_ASSIGN(model.epsilon, config.numberOr("layer_norm_eps", 0, 1, 1e-6));
+  HEDDLE_ASSIGN(model.activation, readActivation(config, "activation", "relu"));
+  HEDDLE_ASSIGN(model.positions, readPositions(config, model.width));
+  HEDDLE_ASSIGN(model.maxPositions, config.integer("max_positions", 1, tableLimit));
+  HEDDLE_ASSIGN(model.tied, config.boolean("tie_embeddings"));
+  HEDDLE_TRY(readOptions(model, config));
+  return model;
+}
+
+/// The format has one token of each kind, and the paper's search but for what was converted.
+static Result<Generation> readTokens(const Config &config, int64_t vocabulary) {
+  Generation generation;
+  HEDDLE_ASSIGN(const int64_t start, config.integer("bos_token_id", 0, vocabulary - 1));
+  HEDDLE_ASSIGN(const int64_t end, config.integer("eos_token_id", 0, vocabulary - 1));
+  HEDDLE_ASSIGN(const int64_t pad, config.integerOr("pad_token_id", 0, tableLimit, 0));
+  generation.start = {static_cast<int32_t>(start)};
+  generation.end = {static_cast<int32_t>(end)};
+  generation.pad = static_cast<int32_t>(pad);
+  HEDDLE_ASSIGN(generation.rules,
+                config.oneOfOr("rules", {"paper", "transformers", "ctranslate2"}, "paper"));
+  return generation;
+}
+
+Result<FamilyModel> buildTransformer(mlir::MLIRContext &context, const ModelSource &source) {
+  HEDDLE_ASSIGN(const Transformer model, Transformer::read(source.config));
+  HEDDLE_ASSIGN(const Generation generation, readTokens(source.config, model.targetVocabulary));
+  ModelBuilder builder(context, "transformer");
+  builder.generation(generation);
+  model.encode(builder.scope(), builder.entry("encode"));
+  model.decode(builder.scope(), builder.entry("decode"));
+  HEDDLE_ASSIGN(auto module, builder.build());
+  return FamilyModel{std::move(module), {}};
+}
+
+} // namespace heddle
