@@ -6,11 +6,11 @@
 #include "runtime/Kernels/Reference/LogSumExp.h"
 #include "runtime/Kernels/Reference/TopK.h"
 #include "runtime/Kernels/TopK.h"
+#include "tests/runtime/Kernels/AllTargets.h"
 
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 #include <limits>
 #include <random>
 
@@ -28,18 +28,6 @@ static std::vector<float> randomValues(size_t count, float scale, int levels, ui
     value = scale * std::round(unit * static_cast<float>(levels)) / static_cast<float>(levels);
   }
   return values;
-}
-
-/// Calls `check` once for each set of vector instructions.
-template <typename Check> static void onAllTargets(const Check &check) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 static std::vector<ExponentialSum> pieces(std::span<const float> values, size_t size) {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The divergence as the sum over keys of (p log2(2p / (p + q)) + q log2(2q / (p + q))) / 2: the
+/// entropies of the definition are larger than what is left of them by orders of magnitude, and
+/// their rounding would be too. Sixteen partial sums whatever the vectors are, so that all targets
+/// add in the same order.
+#include "runtime/Kernels/JensenShannon.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/Kernels/JensenShannon.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace heddle::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+static constexpr size_t divergenceSums = 16;
+
+/// p log2(2p / both), 0 where p is 0. The quotient is at most 2 and, as p is no less than the
+/// smallest number there is, never 0.
+template <class D, class V> static V divergenceTerm(D d, V p, V both) {
+  const V quotient = hn::Div(hn::Add(p, p), both);
+  const V term = hn::Mul(p, hn::Log2(d, quotient));
+  return hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), term);
+}
+
+/// Adds the terms of sixteen keys to as many partial sums.
+static void addSixteenKeys(const float *p, const float *q, float *partial) {
+  const hn::CappedTag<float, divergenceSums> d;
+  for (size_t part = 0; part < divergenceSums; part += hn::Lanes(d)) {
+    const auto left = hn::LoadU(d, p + part);
+    const auto right = hn::LoadU(d, q + part);
+    const auto both = hn::Add(left, right);
+    auto term = hn::Add(divergenceTerm(d, left, both), divergenceTerm(d, right, both));
+    // The logarithm makes a number of what is none.
+    term = hn::IfThenElse(hn::Eq(both, both), term, both);
+    hn::StoreU(hn::Add(hn::LoadU(d, partial + part), term), d, partial + part);
+  }
+}
+
+static void addKeys(const float *p, const float *q, int64_t count, float *partial) {
+  constexpr auto step = static_cast<int64_t>(divergenceSums);
+  int64_t i = 0;
+  for (; i + step <= count; i += step) {
+    addSixteenKeys(p + i, q + i, partial);
+  }
+  if (i < count) {
+    float left[divergenceSums] = {};
+    float right[divergenceSums] = {};
+    std::copy(p + i, p + count, left);
+    std::copy(q + i, q + count, right);
+    addSixteenKeys(left, right, partial);
+  }
+}
+
+} // namespace heddle::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heddle {
+HWY_EXPORT(addKeys);
+
+/// Keys whose terms are added up in single precision.
+static constexpr int64_t keysOfASum = 4096;
+
+double jensenShannon(const float *p, const float *q, int64_t count) {
+  double sum = 0;
+  for (int64_t begin = 0; begin < count; begin += keysOfASum) {
+    float partial[16] = {};
+    const int64_t keys = std::min(count - begin, keysOfASum);
+    HWY_DYNAMIC_DISPATCH(addKeys)(p + begin, q + begin, keys, partial);
+    for (const float each : partial) {
+      sum += static_cast<double>(each);
+    }
+  }
+  // Rounding may leave the range. In this form NaN stays what it is.
+  sum /= 2;
+  return sum < 0 ? 0 : sum > 1 ? 1 : sum;
+}
+
+} // namespace heddle
+#endif // HWY_ONCE
