@@ -41,6 +41,10 @@ def NormalizeHeadsPass : Pass<"transformer-normalize-heads", "::mlir::ModuleOp">
   let summary = "Write heads split or merged by a contraction with a weight as linear maps";
 }
 
+def ObserveAttentionPass : Pass<"transformer-observe-attention", "::mlir::ModuleOp"> {
+  let summary = "Give every entry the probabilities of its attentions as results to ask for";
+}
+
 def ShareAttentionPass : Pass<"transformer-share-attention", "::mlir::ModuleOp"> {
   let summary = "Compute once what several layers compute equally: values, caches, attention";
 }

@@ -55,9 +55,9 @@ bool CompileOptions::isEnabled(llvm::StringRef pass) const {
 }
 
 std::vector<std::string> optionalPasses() {
-  return {"deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
-          "share-attention",        "fuse-projections", "fuse-embedding",  "eliminate-dead",
-          "fold-epilogues",         "merge-kernels",    "plan-memory"};
+  return {"observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
+          "fuse-attention",    "share-attention",        "fuse-projections", "fuse-embedding",
+          "eliminate-dead",    "fold-epilogues",         "merge-kernels",    "plan-memory"};
 }
 
 static void buildFused(OpPassManager &manager, const CompileOptions &options) {
@@ -72,6 +72,7 @@ static void buildFused(OpPassManager &manager, const CompileOptions &options) {
     sharing.policy = options.sharing;
     manager.addPass(createApplySharingPass(sharing));
   }
+  add("observe-attention", createObserveAttentionPass());
   add("deduplicate-parameters", createDeduplicateParametersPass());
   add("eliminate-common", createEliminateCommonPass());
   add("normalize-heads", createNormalizeHeadsPass());

@@ -12,6 +12,7 @@
 #include "compiler/Report/Report.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -50,6 +51,15 @@ manifest::ElementType elementOf(Type type) {
   auto buffer = dyn_cast<BufferType>(type);
   return !buffer || buffer.getElementType().isF32() ? manifest::ElementType::F32
                                                     : manifest::ElementType::I32;
+}
+
+/// The kind of an observed output; graphs have been verified.
+manifest::Observed observedKind(StringAttr kind) {
+  return llvm::StringSwitch<manifest::Observed>(kind ? kind.getValue() : "")
+      .Case("encoder", manifest::Observed::Encoder)
+      .Case("decoder", manifest::Observed::Decoder)
+      .Case("cross", manifest::Observed::Cross)
+      .Default(manifest::Observed::No);
 }
 
 manifest::SizeExpression toSize(SizeAttr size) {
@@ -229,7 +239,9 @@ LogicalResult EntryWriter::writeOutputs() {
       continue;
     }
     auto name = graph.getResultAttrOfType<StringAttr>(index, "dataflow.name");
-    bool isWeights = !caches.empty() && type.getShape().size() == 3 &&
+    auto observed = graph.getResultAttrOfType<StringAttr>(index, "dataflow.observed");
+    // Of entries without caches only what is observed, which sessions know how to hand out.
+    bool isWeights = (!caches.empty() || observed) && type.getShape().size() == 3 &&
                      type.getShape().front() == BufferType::kTokens &&
                      type.getShape().back() == BufferType::kLongest;
     if (type.hasSymbol(BufferType::kLongest) && !isWeights) {
@@ -238,7 +250,8 @@ LogicalResult EntryWriter::writeOutputs() {
     }
     auto shape = builder.CreateVectorOfStructs(shapeOf(type));
     outputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()), elementOf(type),
-                                           shape, 0, false, numbers.lookup(value)));
+                                           shape, 0, false, numbers.lookup(value),
+                                           observedKind(observed)));
   }
   return success();
 }

@@ -97,7 +97,9 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
   let description = [{
     Arguments and results are buffers or caches and carry `dataflow.name`, their public name. An
     integer input has `dataflow.limit`, below which its ids must be, and may have
-    `dataflow.optional`. A cache that is appended to is also a result, of the same name.
+    `dataflow.optional`. A cache that is appended to is also a result, of the same name. A result
+    that shows the probabilities of an attention has `dataflow.observed`, which says what its keys
+    are; nobody gets it unasked.
 
     Constraints:
     - C1: arguments and results are caches, or dense buffers whose first dimension is tokens or
@@ -110,6 +112,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     - C6: the body holds only `dataflow.parameter`, `columns`, `reshape`, `dispatch` and `output`.
     - C7: `max_length`, the most rows of a sequence, is not negative; 0 stands for any.
     - C8: a result that is a cache is what was appended to the argument of the same name.
+    - C9: a result with `dataflow.observed`, "encoder", "decoder" or "cross", is a buffer [tokens,
+      heads, longest] of f32, and no other buffer follows it.
 
     ```mlir
     dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30522 : i64})

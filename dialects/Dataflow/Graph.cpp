@@ -114,6 +114,36 @@ static LogicalResult verifyLimit(GraphOp graph, unsigned index, Type type) {
   return limit ? error << limit : error << "none";
 }
 
+/// C9. What is observed comes last, so that the numbers of the other outputs do not depend on it.
+static LogicalResult verifyObserved(GraphOp graph) {
+  bool isObserved = false;
+  for (auto [index, type] : llvm::enumerate(graph.getResultTypes())) {
+    auto buffer = dyn_cast<BufferType>(type);
+    Attribute observed = graph.getResultAttr(index, "dataflow.observed");
+    if (!observed) {
+      if (buffer && isObserved) {
+        return graph.emitOpError("expects observed results after all others, got result #")
+               << index << " after one";
+      }
+      continue;
+    }
+    isObserved = true;
+    auto kind = dyn_cast<StringAttr>(observed);
+    if (!kind || !llvm::is_contained({"encoder", "decoder", "cross"}, kind.getValue())) {
+      return graph.emitOpError("expects a 'dataflow.observed' of \"encoder\", \"decoder\" or "
+                               "\"cross\" of result #")
+             << index << ", got " << observed;
+    }
+    if (!buffer || !buffer.getElementType().isF32() || buffer.getShape().size() != 3 ||
+        buffer.getShape().front() != BufferType::kTokens || buffer.getShape()[1] <= 0 ||
+        buffer.getShape().back() != BufferType::kLongest) {
+      return graph.emitOpError("expects observed result #")
+             << index << " to be [tokens, heads, longest] of f32, got " << type;
+    }
+  }
+  return success();
+}
+
 /// C6
 static LogicalResult verifyOperations(GraphOp graph) {
   for (Operation &op : graph.getBody().front()) {
@@ -170,7 +200,7 @@ LogicalResult GraphOp::verify() {
       return failure();
     }
   }
-  if (failed(verifyOperations(*this))) {
+  if (failed(verifyObserved(*this)) || failed(verifyOperations(*this))) {
     return failure();
   }
   // C2

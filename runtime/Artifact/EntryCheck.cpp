@@ -43,6 +43,7 @@ private:
   Status checkPort(const manifest::Port &port, uint32_t index, Location location) const;
   Status checkPortType(const manifest::Port &port, Location location) const;
   Status checkOutputType(const manifest::Port &port) const;
+  Status checkObserved(const Ports &ports, uint32_t index, Location location) const;
   Status checkCaches() const;
   Status checkCache(const manifest::CachePort &cache, uint32_t index) const;
   Status checkDispatch(const manifest::Dispatch &dispatch);
@@ -197,10 +198,15 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   const bool ofSequences = rows.constant() == 0 && rows.symbol() == Symbol::Sequences;
   const uint32_t rank = port.shape()->size();
   const manifest::Dimension &last = *port.shape()->Get(rank - 1);
-  // Attention weights, of an entry that only a decoder runs: [tokens, heads, longest].
-  const bool ofKeys = cacheCount() != 0 && ofTokens && rank == 3 && last.constant() == 0 &&
-                      last.symbol() == Symbol::Longest;
+  // Attention weights, [tokens, heads, longest]: of an entry that only a decoder runs, or observed.
+  const bool isObserved = port.observed() != manifest::Observed::No;
+  const bool ofKeys = (cacheCount() != 0 || isObserved) && ofTokens && rank == 3 &&
+                      last.constant() == 0 && last.symbol() == Symbol::Longest;
   const bool constantRows = rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
+  if (isObserved && (port.element() != manifest::ElementType::F32 || !ofKeys)) {
+    return HEDDLE_ERROR(DataLoss,
+                        "expected an observed output of floats, [tokens, heads, longest]");
+  }
   if (port.element() != manifest::ElementType::F32 || (!ofTokens && !ofSequences) ||
       (!constantRows && !ofKeys)) {
     return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width, one "
@@ -252,6 +258,21 @@ Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
   return checkPortType(port, location);
 }
 
+/// What is observed comes after all other outputs: those are then numbered without it.
+Status EntryChecker::checkObserved(const Ports &ports, uint32_t index, Location location) const {
+  using manifest::Observed;
+  const Observed observed = ports.Get(index)->observed();
+  if (observed > Observed::MAX || (location == Location::Input && observed != Observed::No)) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("observed as {}, expected at most {} of an output "
+                                              "and 0 of an input",
+                                              unsigned(observed), unsigned(Observed::MAX)));
+  }
+  if (index > 0 && observed == Observed::No && ports.Get(index - 1)->observed() != Observed::No) {
+    return HEDDLE_ERROR(DataLoss, "after an output that is observed, expected those last");
+  }
+  return {};
+}
+
 Status EntryChecker::checkPorts(const Ports &ports, Location location) const {
   const std::string_view kind = location == Location::Input ? "input" : "output";
   for (uint32_t i = 0; i < ports.size(); ++i) {
@@ -262,6 +283,7 @@ Status EntryChecker::checkPorts(const Ports &ports, Location location) const {
         return HEDDLE_ERROR(DataLoss, fmt::format("{} {} is there twice", kind, quote(name)));
       }
     }
+    HEDDLE_TRY_WITH(checkObserved(ports, i, location), fmt::format("{} {}", kind, quote(name)));
     if (location == Location::Output && !written[ports.Get(i)->buffer()]) {
       return HEDDLE_ERROR(DataLoss,
                           fmt::format("output {} is written by no dispatch", quote(name)));

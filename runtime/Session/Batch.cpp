@@ -31,6 +31,7 @@ static size_t findPort(const std::vector<PortInfo> &ports, std::string_view name
 
 Status Batch::bindLengths(const EntryInfo &entry) {
   tokenCount = 0;
+  longestLength = 0;
   for (size_t i = 0; i < sequenceLengths.size(); ++i) {
     const int64_t length = sequenceLengths[i];
     if (length <= 0) {
@@ -43,6 +44,7 @@ Status Batch::bindLengths(const EntryInfo &entry) {
                                                   i, length, entry.maxLength));
     }
     tokenCount += length;
+    longestLength = std::max(longestLength, length);
     if (tokenCount > mostTokens) {
       return HEDDLE_ERROR(OutOfRange, fmt::format("sequences 0 to {} have {} tokens, expected at "
                                                   "most {} in a batch",
@@ -91,8 +93,11 @@ Status Batch::bindInput(const EntryInfo &entry, const Input &input) {
 }
 
 Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
-  const size_t index = findPort(entry.outputs, output.name);
+  size_t index = findPort(entry.outputs, output.name);
   if (index == entry.outputs.size()) {
+    index += findPort(entry.observed, output.name);
+  }
+  if (index == entry.outputs.size() + entry.observed.size()) {
     return HEDDLE_ERROR(NotFound, fmt::format("no output {}, there are {}", quote(output.name),
                                               namesOf(entry.outputs)));
   }
@@ -100,19 +105,21 @@ Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("output {} is given twice", quote(output.name)));
   }
-  const std::vector<int64_t> &shape = entry.outputs[index].shape;
+  const bool isObserved = index >= entry.outputs.size();
+  const std::vector<int64_t> &shape =
+      isObserved ? entry.observed[index - entry.outputs.size()].shape : entry.outputs[index].shape;
   const int64_t rows =
       shape[0] == tokensDimension ? tokenCount : static_cast<int64_t>(sequenceLengths.size());
-  if (shape.back() == longestDimension) {
+  if (shape.back() == longestDimension && !isObserved) {
     return HEDDLE_ERROR(Unsupported, fmt::format("output {} has rows as long as the longest "
                                                  "sequence, which only a decoder gives",
                                                  quote(output.name)));
   }
   int64_t width = 1;
   for (size_t i = 1; i < shape.size(); ++i) {
-    width *= shape[i];
+    width *= shape[i] == longestDimension ? longestLength : shape[i];
   }
-  // Rows are below 2^31 and a manifest's width below 2^40: no overflow in 128 bits.
+  // Rows and lengths are below 2^31, a manifest's heads below 2^32: no overflow in 128 bits.
   if (static_cast<unsigned __int128>(rows) * static_cast<unsigned __int128>(width) !=
       output.values.size()) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -129,8 +136,9 @@ Status Batch::bind(const EntryInfo &entry, std::span<const int32_t> lengths,
   sequenceLengths = lengths;
   inputValues.assign(entry.inputs.size(), nullptr);
   inputsGiven.assign(entry.inputs.size(), false);
-  outputValues.assign(entry.outputs.size(), nullptr);
-  outputsRequested.assign(entry.outputs.size(), false);
+  const size_t outputCount = entry.outputs.size() + entry.observed.size();
+  outputValues.assign(outputCount, nullptr);
+  outputsRequested.assign(outputCount, false);
   HEDDLE_TRY(bindLengths(entry));
   for (const Input &input : inputs) {
     HEDDLE_TRY(bindInput(entry, input));

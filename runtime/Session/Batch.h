@@ -21,9 +21,11 @@ public:
 
   std::span<const int32_t> lengths() const { return sequenceLengths; }
   int64_t tokens() const { return tokenCount; }
+  /// Tokens of the longest sequence.
+  int64_t longest() const { return longestLength; }
   /// [tokens], by the number of the input; null: all zeros.
   const std::vector<const int32_t *> &inputs() const { return inputValues; }
-  /// By the number of the output; null unless requested.
+  /// By the number of the output, those that are observed after the others; null unless requested.
   const std::vector<float *> &outputs() const { return outputValues; }
   /// Which outputs were asked for. (With no sequences their pointers may be null.)
   const std::vector<bool> &requested() const { return outputsRequested; }
@@ -36,6 +38,7 @@ private:
 
   std::span<const int32_t> sequenceLengths;
   int64_t tokenCount = 0;
+  int64_t longestLength = 0;
   std::vector<const int32_t *> inputValues;
   std::vector<bool> inputsGiven;
   std::vector<float *> outputValues;

@@ -73,7 +73,7 @@ Result<std::shared_ptr<Executor>> Executor::create(const Model &model,
   }
   size_t costs = 0;
   for (const EntryInfo &entry : model.entries()) {
-    costs += static_cast<size_t>(entry.dispatches);
+    costs += static_cast<size_t>(entry.dispatches + entry.observedDispatches);
   }
   HEDDLE_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(options.threads));
   return std::make_shared<Executor>(std::move(pool), options, costs);
@@ -122,7 +122,7 @@ static Range rowsOf(const Chunk &chunk, bool overTokens) {
 /// Where a chunk's rows of an output are in the caller's memory, if they can be computed there.
 static std::byte *directAddress(const PlannedOutput &output, float *values, const Chunk &chunk) {
   // A decoder leaves outputs that it reads itself without a place of their own.
-  if (!output.requested || output.readBack || values == nullptr) {
+  if (!output.requested || output.readBack || output.rowBytes == 0 || values == nullptr) {
     return nullptr;
   }
   std::byte *const address =
@@ -236,11 +236,33 @@ void Executor::resizeFor(const Run &run, Worker &worker) {
   worker.caches.resize(run.caches.size());
 }
 
+/// Copies rows of [tokens, heads, longest of the chunk] to rows of [tokens, heads, longest of all]:
+/// of each the keys of its own sequence, then zeros.
+static void copyKeys(const Run &run, const Chunk &chunk, const PlannedOutput &output,
+                     const float *from, float *values) {
+  const auto heads = static_cast<int64_t>(output.heads);
+  const int64_t pitch = run.batch.longest();
+  float *to = values + chunk.firstToken * heads * pitch;
+  for (int64_t i = 0; i < chunk.sequences; ++i) {
+    const int64_t length = run.batch.lengths()[static_cast<size_t>(chunk.firstSequence + i)];
+    for (int64_t piece = 0; piece < length * heads; ++piece) {
+      std::fill(std::copy_n(from, length, to), to + pitch, 0.0F);
+      from += chunk.longest;
+      to += pitch;
+    }
+  }
+}
+
 void Executor::copyOutputs(const Run &run, const Chunk &chunk, Worker &worker) const {
   for (uint32_t port = 0; port < run.plan.outputs.size(); ++port) {
     const PlannedOutput &output = run.plan.outputs[port];
     float *const values = run.batch.outputs()[port];
     if (!output.requested || values == nullptr || directAddress(output, values, chunk) != nullptr) {
+      continue;
+    }
+    if (output.rowBytes == 0) {
+      copyKeys(run, chunk, output,
+               static_cast<const float *>(outputAddress(run, chunk, port, worker)), values);
       continue;
     }
     const Range rows = rowsOf(chunk, output.overTokens);

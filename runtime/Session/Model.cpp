@@ -5,10 +5,12 @@
 
 #include "runtime/Device/Cpu/Targets.h"
 #include "runtime/Session/ModelState.h"
+#include "runtime/Session/Plan.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace heddle {
 
@@ -43,6 +45,7 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
     }
     info.limit = inputs ? static_cast<int64_t>(port->limit()) : 0;
     info.optional = inputs && port->optional();
+    info.observed = static_cast<Observed>(port->observed());
     list.push_back(std::move(info));
   }
   return list;
@@ -58,22 +61,45 @@ static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
   return list;
 }
 
+/// Which dispatches run for other reasons than what is observed.
+static std::vector<bool> unobserved(const manifest::Entry &entry, size_t outputs) {
+  PlanRequest request{std::vector<bool>(entry.outputs()->size(), true), true, -1};
+  const std::vector<bool> all = dispatchesFor(entry, request);
+  std::fill(request.outputs.begin() + static_cast<std::ptrdiff_t>(outputs), request.outputs.end(),
+            false);
+  std::vector<bool> others = dispatchesFor(entry, request);
+  for (size_t i = 0; i < all.size(); ++i) {
+    others[i] = others[i] || !all[i];
+  }
+  return others;
+}
+
 static EntryInfo describeEntry(const manifest::Entry &entry) {
   EntryInfo info;
   info.name = entry.name()->str();
   info.inputs = describePorts(*entry.inputs(), true);
   info.outputs = describePorts(*entry.outputs(), false);
+  const auto observed =
+      std::find_if(info.outputs.begin(), info.outputs.end(),
+                   [](const PortInfo &port) { return port.observed != Observed::No; });
+  info.observed.assign(std::make_move_iterator(observed),
+                       std::make_move_iterator(info.outputs.end()));
+  info.outputs.erase(observed, info.outputs.end());
   info.caches = describeCaches(entry);
   info.maxLength = static_cast<int64_t>(entry.max_length());
-  if (const manifest::SizeExpression *const arena = entry.arena()) {
-    info.arenaBytesPerToken = arena->tokens();
-    info.arenaBytesPerSequence = arena->sequences();
-    info.arenaBytesPerTokenAndLongest = arena->tokens_longest();
-  }
-  info.dispatches = entry.dispatches()->size();
-  for (const manifest::Dispatch *const dispatch : *entry.dispatches()) {
-    info.flopsPerToken += dispatch->flops_per_token();
-    info.flopsPerTokenAndKey += dispatch->flops_per_token_key();
+  const std::vector<bool> counted = unobserved(entry, info.outputs.size());
+  const SymbolicSize arena = arenaOf(entry, counted);
+  info.arenaBytesPerToken = arena.tokens;
+  info.arenaBytesPerSequence = arena.sequences;
+  info.arenaBytesPerTokenAndLongest = arena.tokensLongest;
+  for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
+    if (!counted[i]) {
+      ++info.observedDispatches;
+      continue;
+    }
+    ++info.dispatches;
+    info.flopsPerToken += entry.dispatches()->Get(i)->flops_per_token();
+    info.flopsPerTokenAndKey += entry.dispatches()->Get(i)->flops_per_token_key();
   }
   return info;
 }

@@ -52,6 +52,18 @@ int32_t PagedDecoder::pad() const {
   return table == nullptr ? -1 : table->pad();
 }
 
+std::vector<int32_t> PagedDecoder::start() const {
+  const manifest::Generation *const table = loaded.state->artifact->manifest().generation();
+  return table == nullptr ? std::vector<int32_t>()
+                          : std::vector<int32_t>(table->start()->begin(), table->start()->end());
+}
+
+bool PagedDecoder::isEnd(int32_t token) const {
+  const manifest::Generation *const table = loaded.state->artifact->manifest().generation();
+  return table != nullptr &&
+         std::find(table->end()->begin(), table->end()->end(), token) != table->end()->end();
+}
+
 PagedDecoder::Source *PagedDecoder::find(SourceId id) {
   const auto index = static_cast<size_t>(id);
   return static_cast<int32_t>(id) >= 0 && index < sources.size() && sources[index].live
@@ -221,21 +233,41 @@ int64_t PagedDecoder::length(HypothesisId id) const {
 
 // --- Steps -------------------------------------------------------------------------------------
 
-Result<PagedDecoder::Step *> PagedDecoder::stepFor(bool attention) {
-  std::unique_ptr<Step> &step = steps[attention ? 1 : 0];
-  if (step != nullptr) {
-    return step.get();
+/// Which outputs a step has, in `chosen`.
+Status PagedDecoder::chooseOutputs(const AttentionWeights *attention,
+                                   std::span<const ObservedWeights> observed) {
+  const size_t outputs = decoder.info->outputs.size();
+  chosen.assign(outputs + decoder.info->observed.size(), false);
+  chosen[static_cast<size_t>(logitsPort)] = true;
+  if (attention != nullptr && attentionPort < 0) {
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: attention weights are asked for, and entry "
+                                                 "\"decode\" has no output \"attention\"",
+                                                 loaded.path()));
   }
-  PlanRequest request;
-  request.outputs.assign(decoder.info->outputs.size(), false);
-  request.outputs[static_cast<size_t>(logitsPort)] = true;
-  if (attention) {
-    request.outputs[static_cast<size_t>(attentionPort)] = true;
+  if (attention != nullptr) {
+    chosen[static_cast<size_t>(attentionPort)] = true;
   }
-  request.caches = true;
-  request.deferred = logitsPort;
+  for (const ObservedWeights &each : observed) {
+    if (each.number >= decoder.info->observed.size()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("observed output {} is asked for, entry \"decode\" has {}",
+                                      each.number, decoder.info->observed.size()));
+    }
+    chosen[outputs + each.number] = true;
+  }
+  return {};
+}
+
+Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outputs) {
+  for (const std::unique_ptr<Step> &step : steps) {
+    if (step->outputs == outputs) {
+      return step.get();
+    }
+  }
+  PlanRequest request{outputs, true, logitsPort};
   const Artifact &artifact = *loaded.state->artifact;
   auto made = std::make_unique<Step>();
+  made->outputs = outputs;
   made->plan = Plan::make(artifact, *decoder.table, request);
   const int64_t panels = (vocabularySize + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
   if (made->plan.deferred && made->plan.deferred->columns != panels) {
@@ -246,8 +278,8 @@ Result<PagedDecoder::Step *> PagedDecoder::stepFor(bool attention) {
   HEDDLE_ASSIGN(made->projection,
                 Projection::create(made->plan, made->plan.outputs[static_cast<size_t>(logitsPort)],
                                    vocabularySize, executor->threads()));
-  step = std::move(made);
-  return step.get();
+  steps.push_back(std::move(made));
+  return steps.back().get();
 }
 
 Status PagedDecoder::checkExtension(const Extension &extension) const {
@@ -354,46 +386,53 @@ void PagedDecoder::describeHistory(std::span<const Extension> extensions) {
   }
 }
 
-/// Each row is cut to the positions of its source, and the rest is zero.
-void PagedDecoder::readAttention(const Step &step, const Run &run,
-                                 AttentionWeights &attention) const {
-  const PlannedOutput &output = step.plan.outputs[static_cast<size_t>(attentionPort)];
-  const std::vector<int64_t> &shape =
-      decoder.info->outputs[static_cast<size_t>(attentionPort)].shape;
-  attention.heads = shape.size() == 3 ? shape[1] : 1;
-  attention.pitch = memoryRows.longest;
-  const auto rows = static_cast<size_t>(batch.tokens());
-  const auto heads = static_cast<size_t>(attention.heads);
-  const auto pitch = static_cast<size_t>(attention.pitch);
-  attention.values.assign(rows * heads * pitch, 0.0f);
+/// Each row is cut to the keys there are, and the rest is zero.
+void PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const Run &run,
+                               AttentionWeights &weights) const {
+  const bool ofHistory = keys == Observed::Decoder;
+  const bool ofMemory = keys == Observed::No || keys == Observed::Cross;
+  weights.heads = static_cast<int64_t>(output.heads);
+  weights.pitch = ofHistory ? historyRows.longest : ofMemory ? memoryRows.longest : batch.longest();
+  const auto heads = static_cast<size_t>(weights.heads);
+  const auto pitch = static_cast<size_t>(weights.pitch);
+  weights.values.assign(static_cast<size_t>(batch.tokens()) * heads * pitch, 0.0f);
   const float *values = executor->kept(output);
-  for (size_t row = 0; row < rows; ++row) {
-    const auto segment = static_cast<size_t>(memoryRows.segmentOf[row]);
-    for (size_t head = 0; head < heads; ++head) {
-      std::copy_n(values, memoryRows.lengths[segment],
-                  attention.values.data() + (row * heads + head) * pitch);
-      values += run.longestCached;
+  float *to = weights.values.data();
+  size_t row = 0;
+  for (size_t sequence = 0; sequence < lengths.size(); ++sequence) {
+    for (int32_t token = 0; token < lengths[sequence]; ++token, ++row) {
+      const int64_t count = ofHistory ? historyRows.lengths[sequence]
+                            : ofMemory
+                                ? memoryRows.lengths[static_cast<size_t>(memoryRows.segmentOf[row])]
+                                : lengths[sequence];
+      for (size_t head = 0; head < heads; ++head) {
+        std::copy_n(values, count, to);
+        to += pitch;
+        values += run.longestCached;
+      }
     }
   }
 }
 
 Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
                             AttentionWeights *attention) {
-  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, attention); });
+  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, attention, {}); });
+}
+
+Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
+                            std::span<ObservedWeights> observed) {
+  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, nullptr, observed); });
 }
 
 Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
-                                     AttentionWeights *attention) {
+                                     AttentionWeights *attention,
+                                     std::span<ObservedWeights> observed) {
   if (extensions.empty()) {
     return {};
   }
-  if (attention != nullptr && attentionPort < 0) {
-    return HEDDLE_ERROR(Unsupported, fmt::format("{}: attention weights are asked for, and entry "
-                                                 "\"decode\" has no output \"attention\"",
-                                                 loaded.path()));
-  }
+  HEDDLE_TRY(chooseOutputs(attention, observed));
   HEDDLE_TRY(gather(extensions));
-  HEDDLE_ASSIGN(Step *const step, stepFor(attention != nullptr));
+  HEDDLE_ASSIGN(Step *const step, stepFor(chosen));
   HEDDLE_TRY(checkHistoryRoom(extensions));
   describeMemory(extensions);
   int64_t longest = 0;
@@ -417,7 +456,13 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   describeHistory(extensions);
   HEDDLE_TRY(executor->run(run));
   if (attention != nullptr) {
-    readAttention(*step, run, *attention);
+    readWeights(step->plan.outputs[static_cast<size_t>(attentionPort)], Observed::No, run,
+                *attention);
+  }
+  for (ObservedWeights &each : observed) {
+    const size_t port = decoder.info->outputs.size() + each.number;
+    readWeights(step->plan.outputs[port], decoder.info->observed[each.number].observed, run,
+                each.weights);
   }
   return {};
 }

@@ -12,12 +12,19 @@
 #include "runtime/Session/Executor.h"
 #include "runtime/Session/Projection.h"
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace heddle {
+
+/// An output of "decode" that is observed, and where it goes.
+struct ObservedWeights {
+  /// Its place in EntryInfo::observed.
+  size_t number = 0;
+  /// Keys are those of the history, of the source or of the extension, as PortInfo::observed says.
+  AttentionWeights weights;
+};
 
 /// Keeps its working memory: a step no larger than one before it allocates nothing.
 class PagedDecoder final : public Decoder {
@@ -45,11 +52,17 @@ public:
   int64_t length(HypothesisId hypothesis) const override;
   Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                 AttentionWeights *attention = nullptr) override;
+  /// Also gives outputs that are observed.
+  Status decode(std::span<const Extension> extensions, LogitsSink &sink,
+                std::span<ObservedWeights> observed);
   int64_t blocksInUse() const override { return history.inUse() + memory.inUse(); }
 
   const Model &model() const { return loaded; }
   /// The token that pads sources in files; -1: none.
   int32_t pad() const;
+  /// What hypotheses begin with, and whether a token ends one.
+  std::vector<int32_t> start() const;
+  bool isEnd(int32_t token) const;
   /// Bytes of cache that one position takes: of a hypothesis, and of a source.
   uint64_t historyBytesPerPosition() const;
   uint64_t memoryBytesPerPosition() const;
@@ -90,8 +103,9 @@ private:
     void prepare(int64_t segments, int64_t positions);
     void addSegment(const BlockTable &table);
   };
-  /// A plan of "decode", with attention weights or without.
+  /// A plan of "decode", for some outputs.
   struct Step {
+    std::vector<bool> outputs;
     Plan plan;
     Projection projection;
   };
@@ -100,15 +114,18 @@ private:
   Status bindEntries();
   Status bindCaches();
   Status createPools();
-  Result<Step *> stepFor(bool attention);
+  Result<Step *> stepFor(const std::vector<bool> &outputs);
   Status checkExtension(const Extension &extension) const;
   Status gather(std::span<const Extension> extensions);
   Status checkHistoryRoom(std::span<const Extension> extensions);
   void describeMemory(std::span<const Extension> extensions);
   void describeHistory(std::span<const Extension> extensions);
-  void readAttention(const Step &step, const Run &run, AttentionWeights &attention) const;
+  Status chooseOutputs(const AttentionWeights *attention,
+                       std::span<const ObservedWeights> observed);
+  void readWeights(const PlannedOutput &output, Observed keys, const Run &run,
+                   AttentionWeights &weights) const;
   Status decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
-                         AttentionWeights *attention);
+                         AttentionWeights *attention, std::span<ObservedWeights> observed);
   Status encodeUnguarded(std::span<const std::span<const int32_t>> sources, std::span<SourceId> ids,
                          std::span<const Output> outputs);
   Status runEncode(std::span<const SourceId> ids);
@@ -132,12 +149,13 @@ private:
   std::vector<int32_t> freeSources;
   std::vector<Hypothesis> hypotheses;
   std::vector<int32_t> freeHypotheses;
-  std::array<std::unique_ptr<Step>, 2> steps;
+  std::vector<std::unique_ptr<Step>> steps;
   /// Of "encode", by the outputs asked for.
   std::vector<std::pair<std::vector<bool>, std::unique_ptr<Plan>>> encodePlans;
   uint64_t stepNumber = 0;
   // Of one call, kept for their memory.
   Batch batch;
+  std::vector<bool> chosen;
   std::vector<int32_t> lengths;
   std::vector<int32_t> ids;
   std::vector<int32_t> starts;

@@ -93,6 +93,9 @@ static void placeOutputs(Plan &plan, const manifest::Entry &entry, const PlanReq
     output.live = plan.buffers[index].kind != BufferPlace::Kind::Unused;
     output.overTokens = buffer.shape()->Get(0)->symbol() == manifest::Symbol::Tokens;
     output.rowBytes = rowBytes(buffer).value_or(0);
+    if (output.rowBytes == 0) {
+      output.heads = buffer.shape()->Get(1)->constant();
+    }
     if (output.live) {
       output.offset = plan.memory;
       plan.memory = plan.memory + bufferSize(buffer)->symbolic.alignedUp(HEDDLE_ALIGNMENT);
@@ -138,13 +141,34 @@ static std::vector<bool> buffersAskedFor(const manifest::Entry &entry, const Pla
   return needed;
 }
 
+std::vector<bool> dispatchesFor(const manifest::Entry &entry, const PlanRequest &request) {
+  std::vector<bool> needed = buffersAskedFor(entry, request);
+  return liveDispatches(entry, needed);
+}
+
+SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live) {
+  SymbolicSize used;
+  for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
+    const uint32_t written = entry.dispatches()->Get(i)->operands()->Get(0)->buffer();
+    const manifest::Buffer &buffer = *entry.buffers()->Get(written);
+    if (!live[i] || buffer.location() != Location::Arena) {
+      continue;
+    }
+    // The manifest was checked: the sum is within the entry's arena.
+    const SymbolicSize end = SymbolicSize::of(*buffer.offset()) + bufferSize(buffer)->symbolic;
+    used.tokens = std::max(used.tokens, end.tokens);
+    used.sequences = std::max(used.sequences, end.sequences);
+    used.tokensLongest = std::max(used.tokensLongest, end.tokensLongest);
+  }
+  return used;
+}
+
 Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
                 const PlanRequest &request) {
   Plan plan;
-  std::vector<bool> needed = buffersAskedFor(entry, request);
-  const std::vector<bool> live = liveDispatches(entry, needed);
-  std::vector<bool> read(needed.size(), false);
-  plan.buffers.resize(needed.size());
+  const std::vector<bool> live = dispatchesFor(entry, request);
+  std::vector<bool> read(entry.buffers()->size(), false);
+  plan.buffers.resize(entry.buffers()->size());
   plan.inputsUsed.resize(entry.inputs()->size(), false);
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
     if (!live[i]) {
@@ -162,7 +186,8 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
       plan.usesCaches = plan.usesCaches || plan.buffers[index].kind == BufferPlace::Kind::Cache;
     }
   }
-  plan.memory = entry.arena() == nullptr ? SymbolicSize{} : SymbolicSize::of(*entry.arena());
+  // Results that nobody asked for may be what most of the arena is for.
+  plan.memory = arenaOf(entry, live);
   deferLast(plan, entry, request, read);
   placeOutputs(plan, entry, request, read);
   return plan;

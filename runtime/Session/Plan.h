@@ -64,8 +64,9 @@ struct PlannedOutput {
   bool live = false;
   bool overTokens = false;
   uint32_t buffer = 0;
-  /// 0 when rows are as long as the longest sequence: only a decoder reads those.
+  /// 0 when rows are as long as the longest sequence: then they have `heads` pieces of that length.
   uint64_t rowBytes = 0;
+  uint64_t heads = 0;
   /// Its place in the working memory when it is not computed where the caller wants it.
   SymbolicSize offset;
 };
@@ -85,6 +86,12 @@ struct PlanRequest {
   /// The output whose computation, if it comes last, is left to the caller; -1: none.
   int32_t deferred = -1;
 };
+
+/// Which dispatches of an entry a request needs.
+std::vector<bool> dispatchesFor(const manifest::Entry &entry, const PlanRequest &request);
+
+/// What of the arena the dispatches marked in `live` use.
+SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live);
 
 /// What to run; immutable once made.
 struct Plan {

@@ -21,7 +21,8 @@ static constexpr std::string_view embedOutput = "embedding";
 static std::vector<size_t> countDispatches(const Model &model) {
   std::vector<size_t> first{0};
   for (const EntryInfo &entry : model.entries()) {
-    first.push_back(first.back() + static_cast<size_t>(entry.dispatches));
+    first.push_back(first.back() +
+                    static_cast<size_t>(entry.dispatches + entry.observedDispatches));
   }
   return first;
 }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr llvm::StringLiteral transformerName = "transformer.name";
 constexpr llvm::StringLiteral transformerOptional = "transformer.optional";
+constexpr llvm::StringLiteral transformerObserved = "transformer.observed";
 // An id that no table bounds may be any number that is not negative.
 constexpr int64_t anyId = int64_t{1} << 31;
 
@@ -217,8 +218,12 @@ void EntryLowering::setSignature() {
     argumentAttributes.push_back(attributes.getDictionary(builder.getContext()));
   }
   for (unsigned index = 0; index < entry.getNumResults(); ++index) {
-    NamedAttribute name("dataflow.name", entry.getResultAttr(index, transformerName));
-    resultAttributes.push_back(builder.getDictionaryAttr(name));
+    NamedAttrList attributes;
+    attributes.append("dataflow.name", entry.getResultAttr(index, transformerName));
+    if (Attribute observed = entry.getResultAttr(index, transformerObserved)) {
+      attributes.append("dataflow.observed", observed);
+    }
+    resultAttributes.push_back(attributes.getDictionary(builder.getContext()));
   }
   graph.setFunctionTypeAttr(TypeAttr::get(
       builder.getFunctionType(body.getArgumentTypes(), body.getTerminator()->getOperandTypes())));

@@ -49,6 +49,10 @@ inline constexpr int64_t tokensDimension = -1;
 inline constexpr int64_t sequencesDimension = -2;
 inline constexpr int64_t longestDimension = -3;
 
+/// What an output shows of a model that runs: nothing but itself, or the probabilities of an
+/// attention whose keys are the rows themselves, the history of the rows, or a memory.
+enum class Observed : uint8_t { No, Encoder, Decoder, Cross };
+
 /// One input or output of an entry.
 struct PortInfo {
   std::string name;
@@ -59,6 +63,7 @@ struct PortInfo {
   int64_t limit = 0;
   /// Inputs: when left out, all values are zero.
   bool optional = false;
+  Observed observed = Observed::No;
 };
 
 /// A cache that an entry reads: what it, or another entry, has computed of positions before.
@@ -78,6 +83,10 @@ struct EntryInfo {
   std::string name;
   std::vector<PortInfo> inputs;
   std::vector<PortInfo> outputs;
+  /// Outputs that show what the model does inside, [tokens, heads, longest] each: the probability
+  /// of every key of a row's own sequence, then zeros. In the order of the model. They can be asked
+  /// for as the others can, and cost nothing where they are not; no other number here counts them.
+  std::vector<PortInfo> observed = {};
   /// An entry that reads caches is run by a decoder, not by Session::run.
   std::vector<CacheInfo> caches;
   /// The longest sequence, in tokens; 0: any.
@@ -87,13 +96,14 @@ struct EntryInfo {
   uint64_t arenaBytesPerToken = 0;
   uint64_t arenaBytesPerSequence = 0;
   uint64_t arenaBytesPerTokenAndLongest = 0;
-  /// Dispatches of the whole graph.
+  /// Dispatches of the graph, but for those that only `observed` needs, which are counted apart.
   int64_t dispatches = 0;
+  int64_t observedDispatches = 0;
   /// Floating-point operations per token, and per token and key of its sequence.
   uint64_t flopsPerToken = 0;
   uint64_t flopsPerTokenAndKey = 0;
 
-  /// The floating-point operations of a batch, all outputs asked for.
+  /// The floating-point operations of a batch, all `outputs` asked for.
   HEDDLE_API double flops(std::span<const int32_t> lengths) const;
 };
 
@@ -205,7 +215,8 @@ struct Input {
   std::span<const int32_t> values;
 };
 
-/// Where one output goes: [rows, width] as its PortInfo::shape says.
+/// Where one output goes: [rows, width] as its PortInfo::shape says, whose longestDimension is the
+/// longest of all sequences of the run.
 struct Output {
   std::string_view name;
   std::span<float> values;

@@ -296,3 +296,34 @@ dataflow.graph @no_length(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name =
   %0 = dataflow.dispatch @gather(%ids, %t, %t) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 384], f32>, !dataflow.buffer<[9, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
   dataflow.output
 }
+
+// -----
+
+!weights = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.observed' of "encoder", "decoder" or "cross" of result #0, got "self"}}
+dataflow.graph @graph_c9(%x: !weights {dataflow.name = "x"}) -> (!weights {dataflow.name = "p", dataflow.observed = "self"}) {
+  dataflow.output %x : !weights
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.observed' of "encoder", "decoder" or "cross" of result #0, got 1 : i64}}
+dataflow.graph @observed_as_a_number(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "p", dataflow.observed = 1 : i64}) {
+  dataflow.output %x : !dataflow.buffer<[tokens, 4], f32>
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects observed result #0 to be [tokens, heads, longest] of f32, got '!dataflow.buffer<[tokens, 4], f32>'}}
+dataflow.graph @observed_rows(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "p", dataflow.observed = "cross"}) {
+  dataflow.output %x : !dataflow.buffer<[tokens, 4], f32>
+}
+
+// -----
+
+!weights = !dataflow.buffer<[tokens, 2, longest], f32>
+!rows = !dataflow.buffer<[tokens, 4], f32>
+// expected-error@+1 {{'dataflow.graph' op expects observed results after all others, got result #1 after one}}
+dataflow.graph @observed_before_another(%x: !rows {dataflow.name = "x"}, %p: !weights {dataflow.name = "q"}) -> (!weights {dataflow.name = "p", dataflow.observed = "encoder"}, !rows {dataflow.name = "y"}) {
+  dataflow.output %p, %x : !weights, !rows
+}

@@ -20,7 +20,7 @@ static std::vector<Offset<manifest::Port>> ports(FlatBufferBuilder &builder,
     const auto name = builder.CreateString(port.name);
     const auto shape = builder.CreateVectorOfStructs(port.shape);
     result.push_back(manifest::CreatePort(builder, name, port.element, shape, port.limit,
-                                          port.optional, port.buffer));
+                                          port.optional, port.buffer, port.observed));
   }
   return result;
 }

@@ -33,6 +33,7 @@ struct PortSpec {
   uint64_t limit;
   bool optional;
   uint32_t buffer;
+  manifest::Observed observed = manifest::Observed::No;
 };
 
 struct BufferSpec {

@@ -145,6 +145,18 @@ static const Case bufferCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Buffers, HostileManifest, testing::ValuesIn(bufferCases), nameOf);
 
+/// Adds an output that shows some attention.
+static void observe(ModelSpec &spec) {
+  const auto buffer = static_cast<uint32_t>(encode(spec).buffers.size());
+  const Shape shape = {Dimension(0, Symbol::Tokens), Dimension(2, Symbol::Tokens),
+                       Dimension(0, Symbol::Longest)};
+  encode(spec).outputs.push_back(
+      {"self", ElementType::F32, shape, 0, false, buffer, manifest::Observed::Encoder});
+  encode(spec).buffers.push_back({Location::Output, ElementType::F32, shape, std::nullopt, 2});
+  encode(spec).dispatches.push_back(encode(spec).dispatches.back());
+  encode(spec).dispatches.back().operands[0] = manifest::Operand(buffer, 0);
+}
+
 static const Case portCases[] = {
     {"buffer", [](auto &m) { encode(m).inputs[0].buffer = 99; }, "port 0, whose buffer is 99"},
     {"sameBuffer", [](auto &m) { encode(m).inputs.push_back(encode(m).inputs[0]); },
@@ -183,6 +195,19 @@ static const Case portCases[] = {
        encode(m).buffers[8].shape[1] = Dimension(0, Symbol::Longest);
      },
      "expected an output of floats with rows of constant width"},
+    {"observedUnknown", [](auto &m) { encode(m).inputs[0].observed = manifest::Observed(7); },
+     "input \"input_ids\": observed as 7, expected at most 3 of an output and 0 of an input"},
+    {"observedInput", [](auto &m) { encode(m).inputs[1].observed = manifest::Observed::Cross; },
+     "input \"token_type_ids\": observed as 3, expected at most 3 of an output and 0"},
+    {"observedRows", [](auto &m) { encode(m).outputs[1].observed = manifest::Observed::Encoder; },
+     "output \"pooler_output\": expected an observed output of floats, [tokens, heads, longest]"},
+    {"observedFirst",
+     [](auto &m) {
+       observe(m);
+       std::swap(encode(m).outputs[1], encode(m).outputs[2]);
+       std::swap(encode(m).buffers[9].index, encode(m).buffers.back().index);
+     },
+     "output \"pooler_output\": after an output that is observed, expected those last"},
     {"outputUnwritten", [](auto &m) { encode(m).dispatches.pop_back(); },
      "output \"pooler_output\" is written by no dispatch"},
     {"tooMany", [](auto &m) { encode(m).inputs.resize(1025, encode(m).inputs[0]); },
@@ -223,6 +248,15 @@ static const Case dispatchCases[] = {
 INSTANTIATE_TEST_SUITE_P(Dispatches, HostileManifest, testing::ValuesIn(dispatchCases), nameOf);
 
 TEST(ManifestCheck, AcceptsTheFixture) { EXPECT_EQ(check(model()).message(), ""); }
+
+TEST(ManifestCheck, AcceptsWhatIsObserved) {
+  ModelSpec spec = model();
+  observe(spec);
+  EXPECT_EQ(check(spec).message(), "");
+  // Rows of no constant width are for those alone.
+  encode(spec).outputs.back().observed = manifest::Observed::No;
+  EXPECT_NE(check(spec).message().find("with rows of constant width"), std::string::npos);
+}
 
 TEST(ManifestCheck, RefusesWhatIsNoFlatBuffer) {
   for (const size_t size : {0, 1, 4, 8, 64, 1000}) {

@@ -222,6 +222,52 @@ TEST(PagedDecoder, GivesAttentionWeights) {
   }
 }
 
+/// The test model with its attention weights as an output that is observed, of the given kind.
+static fixture::ModelSpec observedModel(manifest::Observed kind) {
+  fixture::ModelSpec spec = fixture::generatingModel();
+  fixture::EntrySpec &decode = spec.entries[1];
+  std::swap(decode.outputs[0], decode.outputs[1]);
+  std::swap(decode.buffers[10].index, decode.buffers[11].index);
+  decode.outputs[1].observed = kind;
+  return spec;
+}
+
+TEST(PagedDecoder, GivesWhatIsObserved) {
+  std::mt19937 random(8);
+  const Tokens longer = randomTokens(random, 21, fixture::words);
+  const Tokens shorter = randomTokens(random, 4, fixture::words);
+  const Tokens target = randomTokens(random, 30, vocabulary);
+  const Model model = loadModel(observedModel(manifest::Observed::Cross), "observed.so");
+  const EntryInfo &decode = model.entries()[1];
+  ASSERT_EQ(decode.outputs.size(), 1u);
+  ASSERT_EQ(decode.observed.size(), 1u);
+  EXPECT_EQ(decode.observed[0].observed, Observed::Cross);
+  EXPECT_EQ(decode.dispatches, 6);
+  EXPECT_EQ(decode.observedDispatches, 1);
+  const std::unique_ptr<PagedDecoder> usual = makeDecoder();
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = 2}, model);
+  const std::vector<SourceId> ids{encodeOne(*decoder, shorter), encodeOne(*decoder, longer)};
+  const Extension extensions[] = {{*decoder->start(ids[0]), target},
+                                  {*decoder->start(ids[1]), target}};
+  Recorder recorder;
+  std::vector<ObservedWeights> observed(1);
+  ASSERT_EQ(decoder->decode(extensions, recorder, observed).message(), "");
+  const std::vector<SourceId> others{encodeOne(*usual, shorter), encodeOne(*usual, longer)};
+  const Extension same[] = {{*usual->start(others[0]), target}, {*usual->start(others[1]), target}};
+  Recorder expectedLogits;
+  AttentionWeights expected;
+  ASSERT_EQ(usual->decode(same, expectedLogits, &expected).message(), "");
+  EXPECT_EQ(recorder.logits, expectedLogits.logits);
+  EXPECT_EQ(observed[0].weights.heads, fixture::heads);
+  EXPECT_EQ(observed[0].weights.pitch, 21);
+  EXPECT_EQ(observed[0].weights.values, expected.values);
+  // A step without it is another plan, and asking for what is not there changes nothing.
+  observed[0].number = 1;
+  EXPECT_EQ(decoder->decode(extensions, recorder, observed).message(),
+            "observed output 1 is asked for, entry \"decode\" has 1");
+  EXPECT_EQ(decoder->length(extensions[0].hypothesis), 30);
+}
+
 TEST(PagedDecoder, HandsOutLogitsThatAreNotComputedLast) {
   fixture::ModelSpec spec = fixture::generatingModel();
   std::swap(spec.entries[1].dispatches[4], spec.entries[1].dispatches[5]);
