@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What `heddle analyze` finds out about a model's attention, and the file it writes:
+///
+///   {"model": "m.so", "theta": 0.8, "sentences": 3, "positions": 71,
+///    "kinds": [{"kind": "decoder", "layers": ["decoder.layers.0.self_attention", ...],
+///               "positions": 35, "divergence": [[0, 0.54, ...], ...], "policy": [1, 5]}]}
+///
+/// "theta" and "policy" are null where no policy was asked for.
+#ifndef HEDDLE_RUNTIME_ANALYSIS_ATTENTIONANALYSIS_H
+#define HEDDLE_RUNTIME_ANALYSIS_ATTENTIONANALYSIS_H
+
+#include "heddle/Status.h"
+#include "runtime/Analysis/SharingPolicy.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// The attentions of one kind, in the order of the layers.
+struct KindAnalysis {
+  /// What the keys are: "encoder", the rows themselves; "decoder", the history; "cross", a memory.
+  std::string kind;
+  /// Their names in the checkpoint.
+  std::vector<std::string> layers;
+  /// Rows that were looked at.
+  int64_t positions = 0;
+  DivergenceMatrix divergence;
+  std::optional<std::vector<int64_t>> policy = std::nullopt;
+};
+
+struct AttentionAnalysis {
+  std::string model;
+  std::optional<double> theta = std::nullopt;
+  std::vector<KindAnalysis> kinds;
+  int64_t sentences = 0;
+  /// Tokens of sources and of what the model made of them.
+  int64_t positions = 0;
+};
+
+/// The file, ending in a line feed.
+std::string writeAnalysis(const AttentionAnalysis &analysis);
+
+/// Reads what writeAnalysis() wrote, or anyone: InvalidArgument says what is wrong with the text.
+Result<AttentionAnalysis> readAnalysis(std::string_view text);
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_ANALYSIS_ATTENTIONANALYSIS_H
