@@ -6,8 +6,10 @@
 #define HEDDLE_RUNTIME_TOOLS_COMMANDLINE_H
 
 #include "heddle/Generation.h"
+#include "runtime/Analysis/SharingPolicy.h"
 #include "runtime/Tools/Shapes.h"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -109,6 +111,36 @@ struct BenchOptions : SubcommandOptions {
   int32_t targetLength = 24;
 };
 
+/// heddle analyze: how much the attention of a model's layers differs.
+struct AnalyzeOptions : SubcommandOptions {
+  /// One text a line, or "-".
+  std::string input;
+  /// The analysis as .json: a file, or "-" for standard output.
+  std::string output = "-";
+  /// A picture; empty: none.
+  std::string svg;
+  /// Hypotheses of the search whose best text is looked at; as the binary says.
+  std::optional<int32_t> beam;
+  /// The similarity above which layers share; nothing: no policy.
+  std::optional<double> theta;
+  BlockRule blocks = BlockRule::Largest;
+  int threads = 1;
+  std::string isa;
+  /// Lines are ids, not texts.
+  bool tokens = false;
+};
+
+/// heddle compare: what another binary makes of the same texts, and how fast.
+struct CompareOptions : SubcommandOptions {
+  /// What `model` is compared with.
+  std::string other;
+  std::string input;
+  std::optional<int32_t> beam;
+  int threads = 1;
+  std::string isa;
+  bool tokens = false;
+};
+
 /// heddle info: what is inside.
 struct InfoOptions : SubcommandOptions {};
 
@@ -126,9 +158,9 @@ struct UsageError {
   std::string command;
 };
 
-using CommandLine =
-    std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions, GenerateOptions,
-                 ScoreOptions, BenchOptions, InfoOptions, VerifyOptions>;
+using CommandLine = std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions,
+                                 GenerateOptions, ScoreOptions, AnalyzeOptions, CompareOptions,
+                                 BenchOptions, InfoOptions, VerifyOptions>;
 
 /// Reads the arguments of main(), the program's name first.
 CommandLine parseCommandLine(std::span<const char *const> arguments);

@@ -16,6 +16,8 @@ Status execute(const EmbedOptions &options);
 Status execute(const TokenizeOptions &options);
 Status execute(const GenerateOptions &options);
 Status execute(const ScoreOptions &options);
+Status execute(const AnalyzeOptions &options);
+Status execute(const CompareOptions &options);
 Status execute(const RunOptions &options);
 Status execute(const BenchOptions &options);
 Status execute(const InfoOptions &options);

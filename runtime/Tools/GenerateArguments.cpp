@@ -5,62 +5,14 @@
 #include "heddle/Limits.h"
 #include "runtime/Base/Utf8.h"
 #include "runtime/Generate/SearchRules.h"
+#include "runtime/Tools/NumberReader.h"
 #include "runtime/Tools/RawOptions.h"
 
 #include <charconv>
-#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
 namespace heddle::tools {
-
-namespace {
-/// Reads options of one command until one makes no sense.
-class NumberReader {
-public:
-  explicit NumberReader(const CLI::App &app) : app(app) {}
-
-  /// The value of an option of whole numbers, if it was given.
-  template <typename Number>
-  std::optional<Number> whole(const char *name, const std::string &text, Number least,
-                              Number most) {
-    Number value = 0;
-    if (error || app.get_option(name)->count() == 0) {
-      return std::nullopt;
-    }
-    const char *const end = text.data() + text.size();
-    const auto [stop, code] = std::from_chars(text.data(), end, value);
-    if (code != std::errc() || stop != end || value < least || value > most) {
-      error = usage(app, fmt::format("{} is {}, expected a whole number from {} to {}", name,
-                                     quote(text), least, most));
-      return std::nullopt;
-    }
-    return value;
-  }
-
-  /// The value of an option of numbers, if it was given; `range` says what `allows` allows.
-  template <typename Allows>
-  std::optional<float> number(const char *name, const std::string &text, const std::string &range,
-                              const Allows &allows) {
-    float value = 0;
-    if (error || app.get_option(name)->count() == 0) {
-      return std::nullopt;
-    }
-    const char *const end = text.data() + text.size();
-    const auto [stop, code] = std::from_chars(text.data(), end, value);
-    if (code != std::errc() || stop != end || !std::isfinite(value) || !allows(value)) {
-      error = usage(app, fmt::format("{} is {}, expected {}", name, quote(text), range));
-      return std::nullopt;
-    }
-    return value;
-  }
-
-  std::optional<UsageError> error;
-
-private:
-  const CLI::App &app;
-};
-} // namespace
 
 static constexpr int32_t mostTokens = 1 << 24;
 

@@ -18,6 +18,8 @@ namespace heddle::tools {
 struct RawOptions {
   std::string model, input, output, inputs, outputs, entry, isa, shapes, lengths;
   std::string threads = "1";
+  // Of analysis.
+  std::string other, svg, theta, blocks;
   bool json = false, roofline = false, profile = false;
   // Of generation.
   std::string source, target, prefix, shortlist, beam, nbest, rules, lengthPenalty, coveragePenalty,
@@ -43,6 +45,10 @@ void declareGenerate(CLI::App &app, RawOptions &raw);
 CommandLine readGenerate(const CLI::App &app, const RawOptions &raw);
 void declareScore(CLI::App &app, RawOptions &raw);
 CommandLine readScore(const CLI::App &app, const RawOptions &raw);
+void declareAnalyze(CLI::App &app, RawOptions &raw);
+CommandLine readAnalyze(const CLI::App &app, const RawOptions &raw);
+void declareCompare(CLI::App &app, RawOptions &raw);
+CommandLine readCompare(const CLI::App &app, const RawOptions &raw);
 /// The part of `heddle bench` that is about generation.
 void declareCases(CLI::App &app, RawOptions &raw);
 std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddle analyze: lines in blocks, first through the search, then with what it found through the
+/// model once more.
+#include "runtime/Analysis/HeatMap.h"
+#include "runtime/Generate/Settings.h"
+#include "runtime/Tools/AttentionObserver.h"
+#include "runtime/Tools/Commands.h"
+#include "runtime/Tools/LineReader.h"
+#include "runtime/Tools/OutputStream.h"
+#include "runtime/Tools/Progress.h"
+#include "runtime/Tools/TextReader.h"
+#include "runtime/Tools/TokenLine.h"
+
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+namespace {
+/// Sentences that go through the search together.
+constexpr size_t blockSentences = 256;
+
+/// One run of the command.
+struct Analyzer {
+  const AnalyzeOptions &options;
+  const Model &model;
+  AttentionObserver observer;
+  /// Of a model that generates.
+  std::optional<Generator> generator;
+  GenerationOptions search;
+  LineReader lines;
+
+  Result<Tokens> sourceOf(std::string_view line);
+  Result<std::vector<Sentence>> nextBlock();
+};
+} // namespace
+
+/// The ids of a line, checked, so that messages name it.
+Result<Tokens> Analyzer::sourceOf(std::string_view line) {
+  Result<Tokens> ids = options.tokens ? parseTokenLine(line)
+                       : generator    ? generator->encodeSource(line)
+                                      : model.tokenize(line);
+  HEDDLE_TRY(ids.status());
+  if (generator) {
+    HEDDLE_TRY(generator->check(GenerationRequest{.source = *ids, .options = search}));
+    return ids;
+  }
+  HEDDLE_TRY(checkTokens("text", *ids, observer.input().limit));
+  const auto count = static_cast<int64_t>(ids->size());
+  if (observer.longestSource() != 0 && count > observer.longestSource()) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("text has {} tokens, expected at most {}, the "
+                                                "positions of the model",
+                                                count, observer.longestSource()));
+  }
+  return ids;
+}
+
+/// Some of the lines that are not empty, with what the model makes of them; none at the end.
+Result<std::vector<Sentence>> Analyzer::nextBlock() {
+  std::vector<Tokens> sources;
+  while (sources.size() < blockSentences) {
+    HEDDLE_ASSIGN(const std::optional<std::string_view> line, lines.next());
+    if (!line) {
+      break;
+    }
+    if (line->find_first_not_of(" \t") == std::string_view::npos) {
+      continue;
+    }
+    Result<Tokens> source = sourceOf(*line);
+    HEDDLE_TRY_WITH(source.status(), lines.where());
+    sources.push_back(*std::move(source));
+  }
+  std::vector<Tokens> targets(sources.size());
+  if (generator) {
+    HEDDLE_ASSIGN(targets, generateBest(*generator, sources, search, lines.name()));
+  }
+  std::vector<Sentence> block;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    block.push_back({std::move(sources[i]), std::move(targets[i])});
+  }
+  return block;
+}
+
+static Status writeTo(const std::string &path, const std::string &text) {
+  HEDDLE_ASSIGN(OutputStream output, OutputStream::open(path));
+  HEDDLE_TRY(output.write(text));
+  return output.finish();
+}
+
+/// All sentences through the model.
+static Result<AttentionAnalysis> analyze(Analyzer &analyzer, const AnalyzeOptions &options) {
+  HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
+  Progress progress("sentences", options.json);
+  for (int64_t done = 0;;) {
+    HEDDLE_ASSIGN(const std::vector<Sentence> block, analyzer.nextBlock());
+    if (block.empty()) {
+      break;
+    }
+    HEDDLE_TRY_WITH(analyzer.observer.add(block), analyzer.lines.name());
+    done += static_cast<int64_t>(block.size());
+    progress.update(done, total);
+  }
+  AttentionAnalysis analysis = analyzer.observer.analysis();
+  if (analysis.sentences == 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: no texts, expected at least one", analyzer.lines.name()));
+  }
+  return analysis;
+}
+
+Status execute(const AnalyzeOptions &options) {
+  HEDDLE_ASSIGN(LineReader lines, LineReader::open(options.input));
+  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  if (!options.tokens && !model.hasTokenizer()) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: the model has no tokenizer, expected one or --tokens", options.model));
+  }
+  const SessionOptions session = {.threads = options.threads};
+  HEDDLE_ASSIGN(AttentionObserver observer, AttentionObserver::create(model, session));
+  std::optional<Generator> generator;
+  if (observer.generates()) {
+    HEDDLE_ASSIGN(Generator made, Generator::create(model, {.session = session}));
+    generator.emplace(std::move(made));
+  } else if (options.beam) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: --beam is given, and the model does not generate", options.model));
+  }
+  Analyzer analyzer{options, model,           std::move(observer), std::move(generator),
+                    {},      std::move(lines)};
+  analyzer.search.beam = options.beam;
+  HEDDLE_ASSIGN(AttentionAnalysis analysis, analyze(analyzer, options));
+  if (options.theta) {
+    analysis.theta = options.theta;
+    for (KindAnalysis &kind : analysis.kinds) {
+      kind.policy = sharingPolicy(kind.divergence, *options.theta, options.blocks);
+    }
+  }
+  if (!options.svg.empty()) {
+    HEDDLE_TRY(writeTo(options.svg, heatMapSvg(analysis)));
+  }
+  return writeTo(options.output, writeAnalysis(analysis));
+}
+
+} // namespace heddle::tools
