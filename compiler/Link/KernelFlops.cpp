@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Counting the products of a kernel from its configuration.
+/// Counting the products of a kernel, and the weights it reads, from its configuration.
 #include "compiler/Link/Manifest.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -66,6 +66,42 @@ KernelFlops kernelFlops(KernelOp kernel) {
       })
       .Case([&](NestAttr nest) { return nestFlops(kernel, nest); })
       .Default([](Attribute) { return KernelFlops{}; });
+}
+
+Value viewedValue(Value value) {
+  while (isa_and_nonnull<ColumnsOp, ReshapeOp>(value.getDefiningOp())) {
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether input `index` of a look-up is a table. Each of the id inputs is followed by its table,
+/// then come the tables by position; what is behind them belongs to the norm.
+static bool isTable(GatherAttr gather, unsigned index) {
+  unsigned ids = 2 * gather.getLookups();
+  return index < ids ? index % 2 == 1 : index < ids + gather.getPositionOffsets().size();
+}
+
+WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel) {
+  WeightTraffic traffic;
+  auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
+  for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
+    auto parameter = viewedValue(input).getDefiningOp<dataflow::ParameterOp>();
+    if (!parameter) {
+      continue;
+    }
+    auto type = cast<BufferType>(parameter.getResult().getType());
+    uint64_t elements = 1;
+    for (int64_t dimension : type.getShape()) {
+      elements *= dimension;
+    }
+    if (gather && isTable(gather, index)) {
+      traffic.perToken += gather.getWidth() * sizeof(float);
+    } else {
+      traffic.perRun += elements * sizeof(float);
+    }
+  }
+  return traffic;
 }
 
 } // namespace heddle

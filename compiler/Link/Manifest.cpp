@@ -91,14 +91,6 @@ FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp
   return manifest::CreateGrid(builder, rows, tile, columns);
 }
 
-/// What a view shows, through any number of views.
-Value baseOf(Value value) {
-  while (isa_and_nonnull<ColumnsOp, ReshapeOp>(value.getDefiningOp())) {
-    value = value.getDefiningOp()->getOperand(0);
-  }
-  return value;
-}
-
 /// The kernels that graphs run, and their finishes, numbered as they are met.
 class KernelTable {
 public:
@@ -224,7 +216,7 @@ LogicalResult EntryWriter::writeCache(BlockArgument argument) {
                                                       : manifest::CacheLayout::Rows;
   auto isAppend = [&](DispatchOp dispatch) {
     return symbols.lookup<KernelOp>(dispatch.getKernel()).isAppend() &&
-           baseOf(dispatch.getInputs().front()) == argument;
+           viewedValue(dispatch.getInputs().front()) == argument;
   };
   caches.push_back(manifest::CreateCachePort(
       builder, text(builder, name.getValue()), type.getWidth(), layout,
@@ -339,6 +331,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   }
   int32_t number = kernels.numberOf(kernel);
   KernelFlops flops = kernelFlops(kernel);
+  WeightTraffic weights = weightTraffic(dispatch, kernel);
   // A program without checkpoint names: never a path, which would differ between machines.
   std::string name = checkpointName(dispatch.getLoc());
   FailureOr<Offset<manifest::Grid>> grid = writeGrid(builder, kernel);
@@ -348,7 +341,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   dispatches.push_back(manifest::CreateDispatch(
       builder, number, hasFinish(kernel) ? number + 1 : -1, builder.CreateVectorOfStructs(operands),
       *grid, text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perToken,
-      flops.perTokenKey));
+      flops.perTokenKey, weights.perRun, weights.perToken));
   return success();
 }
 

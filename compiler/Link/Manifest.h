@@ -78,6 +78,17 @@ struct KernelFlops {
 };
 KernelFlops kernelFlops(dataflow::KernelOp kernel);
 
+/// What a view of a graph shows, through any number of views.
+mlir::Value viewedValue(mlir::Value value);
+
+/// Bytes of parameters that a dispatch reads: all of them once in a run, but of tables that are
+/// looked up one row for each token.
+struct WeightTraffic {
+  uint64_t perRun = 0;
+  uint64_t perToken = 0;
+};
+WeightTraffic weightTraffic(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
+
 /// Writes the manifest of a module whose memory is planned, and finishes `builder`. Fails with an
 /// error at the operation that a manifest cannot describe, or when the runtime would refuse it.
 mlir::LogicalResult buildManifest(mlir::ModuleOp module, const ManifestInputs &inputs,

@@ -26,6 +26,7 @@ struct Generator::State {
   BatchSearch search;
   std::shared_ptr<const Tokenizer> sourceTokenizer;
   std::shared_ptr<const Tokenizer> targetTokenizer;
+  bool profiles = false;
 };
 
 static std::vector<int32_t> listOf(const flatbuffers::Vector<int32_t> *values) {
@@ -93,6 +94,7 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
     auto state = std::make_unique<State>(std::move(decoder), defaults, limits, options.batchTokens);
     state->sourceTokenizer = model.state->tokenizer;
     state->targetTokenizer = model.state->targetTokenizer;
+    state->profiles = options.session.profile;
     return Generator(std::move(state));
   });
 }
@@ -145,5 +147,18 @@ Result<std::vector<int32_t>> Generator::encodeTarget(std::string_view text) cons
 Result<std::string> Generator::decode(std::span<const int32_t> tokens) const {
   return withoutExceptions([&] { return decodeText(state->targetTokenizer.get(), tokens); });
 }
+
+std::vector<DispatchProfile> Generator::profile() const {
+  return state->profiles ? profileOf(state->decoder->model().state->artifact->manifest(),
+                                     state->decoder->costs().costs())
+                         : std::vector<DispatchProfile>();
+}
+
+std::vector<DispatchRun> Generator::trace() const {
+  const Executor &executor = state->decoder->costs();
+  return traceOf(executor.costs(), executor.spans());
+}
+
+void Generator::resetProfile() { state->decoder->costs().resetCosts(); }
 
 } // namespace heddle

@@ -51,18 +51,53 @@ static double multiplyAdd(int64_t rounds, float *sink) {
   return static_cast<double>(rounds) * 12 * 2 * static_cast<double>(hn::Lanes(d));
 }
 
-/// Adds up `count` integers, a multiple of 1024, from memory.
-static uint64_t readAll(const uint64_t *values, size_t count) {
+/// Adds up `count` integers from memory: `streams` parts side by side, each of which asks for what
+/// comes `ahead` bytes later. One sequential reader leaves requests unused: the processor fetches
+/// ahead within a page only, and of one stream only so much.
+template <size_t streams>
+static uint64_t readStreams(const uint64_t *values, size_t count, size_t ahead) {
   const hn::ScalableTag<uint64_t> d;
   const size_t lanes = hn::Lanes(d);
-  auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
-  for (size_t i = 0; i + 4 * lanes <= count; i += 4 * lanes) {
-    s0 = hn::Add(s0, hn::Load(d, values + i));
-    s1 = hn::Add(s1, hn::Load(d, values + i + lanes));
-    s2 = hn::Add(s2, hn::Load(d, values + i + 2 * lanes));
-    s3 = hn::Add(s3, hn::Load(d, values + i + 3 * lanes));
+  constexpr size_t line = 64 / sizeof(uint64_t);
+  const size_t part = count / streams / (4 * line) * (4 * line);
+  auto s0 = hn::Zero(d), s1 = hn::Zero(d);
+  for (size_t i = 0; i < part; i += line) {
+    for (size_t stream = 0; stream < streams; ++stream) {
+      const uint64_t *const from = values + stream * part + i;
+      // Past the end it asks for the next part, or for nothing that is there: both do no harm.
+      hwy::Prefetch(from + ahead / sizeof(uint64_t));
+      for (size_t lane = 0; lane < line; lane += 2 * lanes) {
+        s0 = hn::Add(s0, hn::Load(d, from + lane));
+        if (lane + lanes < line) {
+          s1 = hn::Add(s1, hn::Load(d, from + lane + lanes));
+        }
+      }
+    }
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+}
+
+/// The bytes that one of the ways of reading has read; `sum` keeps the compiler from leaving it
+/// out.
+static double readAll(const uint64_t *values, size_t count, int way, uint64_t *sum) {
+  static constexpr size_t ahead[] = {1024, 4096, 8192};
+  const size_t distance = ahead[static_cast<size_t>(way) % 3];
+  const size_t streams = size_t(1) << (way / 3);
+  switch (streams) {
+  case 1:
+    *sum = readStreams<1>(values, count, distance);
+    break;
+  case 2:
+    *sum = readStreams<2>(values, count, distance);
+    break;
+  case 4:
+    *sum = readStreams<4>(values, count, distance);
+    break;
+  default:
+    *sum = readStreams<8>(values, count, distance);
+    break;
+  }
+  return static_cast<double>(count * sizeof(uint64_t));
 }
 
 static const char *targetName() { return hwy::TargetName(HWY_TARGET); }
@@ -78,6 +113,9 @@ HWY_EXPORT(targetName);
 
 /// Tries of each measurement; the best counts, as everything else only ever makes it slower.
 static constexpr int tries = 5;
+/// Ways of reading: 1, 2, 4 and 8 streams, each with three distances of prefetching.
+static constexpr int waysOfReading = 12;
+static constexpr int triesOfReading = 2 * waysOfReading;
 static constexpr int64_t roundsPerTry = 4'000'000;
 /// Twice the largest last-level caches of today's sockets, shared by the threads.
 static constexpr uint64_t bytesToRead = uint64_t(512) << 20;
@@ -86,10 +124,10 @@ static double secondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The best rate of `work(worker)`, which answers the amount done, over the threads of a pool.
-template <typename Work> static double bestRate(ThreadPool &pool, const Work &work) {
+/// The best rate of `work(worker, try)`, which answers the amount done, over the threads of a pool.
+template <typename Work> static double bestRate(ThreadPool &pool, int count, const Work &work) {
   double best = 0;
-  for (int i = 0; i < tries; ++i) {
+  for (int i = 0; i < count; ++i) {
     std::atomic<double> amount = 0;
     std::chrono::steady_clock::time_point begin;
     auto task = [&](int worker) {
@@ -97,7 +135,7 @@ template <typename Work> static double bestRate(ThreadPool &pool, const Work &wo
       if (worker == 0) {
         begin = std::chrono::steady_clock::now();
       }
-      const double done = work(worker);
+      const double done = work(worker, i);
       for (double before = amount; !amount.compare_exchange_weak(before, before + done);) {
       }
     };
@@ -110,7 +148,7 @@ template <typename Work> static double bestRate(ThreadPool &pool, const Work &wo
 Result<double> measureFmaPeak(int threads) {
   HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
   std::atomic<float> keep = 0;
-  return bestRate(*pool, [&](int) {
+  return bestRate(*pool, tries, [&](int, int) {
     float sink = 0;
     const double operations = HWY_DYNAMIC_DISPATCH(multiplyAdd)(roundsPerTry, &sink);
     keep.store(sink, std::memory_order_relaxed);
@@ -128,10 +166,13 @@ Result<double> measureReadBandwidth(int threads) {
   // Pages that were never written are all the same one.
   auto fill = [&](int worker) { std::memset(own(worker), 1, share); };
   pool->run(fill);
-  return bestRate(*pool, [&](int worker) {
+  return bestRate(*pool, triesOfReading, [&](int worker, int attempt) {
     const auto *const values = reinterpret_cast<const uint64_t *>(own(worker));
-    keep += HWY_DYNAMIC_DISPATCH(readAll)(values, share / sizeof(uint64_t));
-    return static_cast<double>(share);
+    uint64_t sum = 0;
+    const double bytes = HWY_DYNAMIC_DISPATCH(readAll)(values, share / sizeof(uint64_t),
+                                                       attempt % waysOfReading, &sum);
+    keep += sum;
+    return bytes;
   });
 }
 

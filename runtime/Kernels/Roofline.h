@@ -17,8 +17,9 @@ namespace heddle {
 /// threads together, the best of several tries.
 Result<double> measureFmaPeak(int threads);
 
-/// Reading memory once, in order, far more of it than any cache holds: 10^9 bytes per second of
-/// `threads` threads together, the best of several tries.
+/// Reading memory once, far more of it than any cache holds: 10^9 bytes per second of `threads`
+/// threads together, the best of several ways: one to eight streams side by side, with prefetching
+/// near and far ahead.
 Result<double> measureReadBandwidth(int threads);
 
 /// The vector instructions that measureFmaPeak() uses here, as Highway names them.

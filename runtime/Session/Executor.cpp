@@ -16,6 +16,8 @@ namespace heddle {
 
 /// More threads than a machine has use for.
 static constexpr int mostThreads = 1024;
+/// 4 GiB of them.
+static constexpr int64_t mostTraceRuns = int64_t(1) << 26;
 
 /// A part of a division of work.
 struct Range {
@@ -66,6 +68,10 @@ Result<std::shared_ptr<Executor>> Executor::create(const Model &model,
                         fmt::format("chunks of {} tokens, expected at least 1, or 0 for the usual",
                                     options.chunkTokens));
   }
+  if (options.traceRuns < 0 || options.traceRuns > mostTraceRuns) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("a trace of {} runs, expected 0 to {}",
+                                                     options.traceRuns, mostTraceRuns));
+  }
   if (model.isa().empty()) {
     return HEDDLE_ERROR(
         InvalidArgument,
@@ -83,6 +89,7 @@ Executor::Executor(std::unique_ptr<ThreadPool> threads, const SessionOptions &op
     : pool(std::move(threads)), options(options), workers(static_cast<size_t>(pool->threads())) {
   for (Worker &worker : workers) {
     worker.costs.resize(options.profile ? costs : 0);
+    worker.spans.reserve(options.profile ? static_cast<size_t>(options.traceRuns) : 0);
   }
 }
 
@@ -273,24 +280,56 @@ void Executor::copyOutputs(const Run &run, const Chunk &chunk, Worker &worker) c
   }
 }
 
+/// What a call of a dispatch over a chunk does. The caches are where `bound` has them.
+DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
+                              const Worker &bound) const {
+  const auto tokens = static_cast<double>(chunk.tokens);
+  DispatchWork work;
+  work.weightBytes = dispatch.weightBytes + dispatch.weightBytesPerToken * tokens;
+  double pairs = chunk.pairs;
+  // The first operand is written, the others are read.
+  for (uint32_t i = 1; i < dispatch.operandCount; ++i) {
+    const BufferPlace &place =
+        run.plan.buffers[run.plan.operands[dispatch.firstOperand + i].buffer];
+    if (place.kind != BufferPlace::Kind::Cache) {
+      continue;
+    }
+    const CachedWork cached = cachedWork(bound.caches[place.port]);
+    work.cacheBytes += cached.bytes;
+    pairs = cached.pairs;
+  }
+  work.flops = dispatch.flopsPerToken * tokens + dispatch.flopsPerTokenKey * pairs;
+  return work;
+}
+
 /// Runs `call`, and with SessionOptions::profile writes down how long it took; `counts` on the one
-/// worker that counts the call.
+/// worker that counts the call. The operands are those of `bound`.
 template <typename Call>
 void Executor::timed(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
-                     Worker &worker, bool counts, const Call &call) {
+                     const Worker &bound, Worker &worker, bool counts, const Call &call) {
   if (!options.profile) {
     call();
     return;
   }
   const auto begin = std::chrono::steady_clock::now();
   call();
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  DispatchCost &cost = worker.costs[run.firstCost + dispatch.index];
+  const auto end = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> time = end - begin;
+  const size_t index = run.firstCost + dispatch.index;
+  DispatchCost &cost = worker.costs[index];
   cost.seconds += time.count();
+  const bool kept = worker.spans.size() < worker.spans.capacity();
+  if (!counts && !kept) {
+    return;
+  }
+  const DispatchWork work = workOf(run, dispatch, chunk, bound);
   if (counts) {
     cost.calls += 1;
-    cost.flops += dispatch.flopsPerToken * static_cast<double>(chunk.tokens) +
-                  dispatch.flopsPerTokenKey * chunk.pairs;
+    cost.work += work;
+  }
+  if (kept) {
+    const std::chrono::duration<double> start = begin - epoch;
+    worker.spans.push_back({index, 0, start.count(), time.count(), work});
   }
 }
 
@@ -301,7 +340,7 @@ void Executor::runChunk(const Run &run, const Chunk &chunk, Worker &worker) {
   for (const PlannedDispatch &dispatch : run.plan.dispatches) {
     context.operands = worker.operands.data() + dispatch.firstOperand;
     const int64_t rows = dispatch.overTokens ? chunk.tokens : chunk.sequences;
-    timed(run, dispatch, chunk, worker, true, [&] {
+    timed(run, dispatch, chunk, worker, worker, true, [&] {
       dispatch.kernel(&context, 0, rows, 0, dispatch.columns);
       if (dispatch.finish != nullptr) {
         dispatch.finish(&context, 0, rows, 0, dispatch.columns);
@@ -322,7 +361,8 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
   context.operands = deferred ? workers[0].operands.data() + deferred->firstOperand : nullptr;
   const auto call = [&] { run.tail->run(worker, {context, workers[0].bases}); };
   if (deferred) {
-    timed(run, *deferred, chunk, workers[static_cast<size_t>(worker)], worker == 0, call);
+    timed(run, *deferred, chunk, workers[0], workers[static_cast<size_t>(worker)], worker == 0,
+          call);
   } else {
     call();
   }
@@ -396,7 +436,7 @@ Status Executor::runCooperative(const Run &run, const Chunk &chunk) {
         first.memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(index);
     for (const PlannedDispatch &dispatch : run.plan.dispatches) {
       context.operands = first.operands.data() + dispatch.firstOperand;
-      timed(run, dispatch, chunk, workers[static_cast<size_t>(index)], index == 0,
+      timed(run, dispatch, chunk, first, workers[static_cast<size_t>(index)], index == 0,
             [&] { shareDispatch(dispatch, context, index, run.whole); });
       pool->barrier();
     }
@@ -470,18 +510,29 @@ std::vector<DispatchCost> Executor::costs() const {
   std::vector<DispatchCost> total(workers[0].costs.size());
   for (const Worker &worker : workers) {
     for (size_t i = 0; i < total.size(); ++i) {
-      total[i].calls += worker.costs[i].calls;
-      total[i].seconds += worker.costs[i].seconds;
-      total[i].flops += worker.costs[i].flops;
+      total[i] += worker.costs[i];
     }
   }
   return total;
 }
 
+std::vector<DispatchSpan> Executor::spans() const {
+  std::vector<DispatchSpan> list;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    for (DispatchSpan span : workers[i].spans) {
+      span.thread = static_cast<int>(i);
+      list.push_back(span);
+    }
+  }
+  return list;
+}
+
 void Executor::resetCosts() {
   for (Worker &worker : workers) {
     std::fill(worker.costs.begin(), worker.costs.end(), DispatchCost{});
+    worker.spans.clear();
   }
+  epoch = std::chrono::steady_clock::now();
 }
 
 } // namespace heddle

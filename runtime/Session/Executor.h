@@ -10,22 +10,17 @@
 #include "runtime/Device/Cpu/WorkMemory.h"
 #include "runtime/Session/Batch.h"
 #include "runtime/Session/Plan.h"
+#include "runtime/Session/Profile.h"
 #include "runtime/Session/Scheduler.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace heddle {
-
-/// What a dispatch has cost one worker.
-struct DispatchCost {
-  uint64_t calls = 0;
-  double seconds = 0;
-  double flops = 0;
-};
 
 /// Which blocks the rows of a run see in the caches of one group.
 struct CacheRows {
@@ -103,6 +98,8 @@ public:
 
   /// The costs of all workers together, `costs` of them; zeros unless SessionOptions::profile.
   std::vector<DispatchCost> costs() const;
+  /// Single runs, worker by worker; none unless SessionOptions::traceRuns.
+  std::vector<DispatchSpan> spans() const;
   void resetCosts();
 
 private:
@@ -112,6 +109,8 @@ private:
     std::vector<void *> operands;
     std::vector<HeddleCache> caches;
     std::vector<DispatchCost> costs;
+    /// At most SessionOptions::traceRuns, for which there is room from the start.
+    std::vector<DispatchSpan> spans;
   };
 
   /// Where the parts of a working memory begin.
@@ -144,14 +143,18 @@ private:
   void runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int worker);
   void shareDispatch(const PlannedDispatch &dispatch, const HeddleKernelContext &context,
                      int worker, bool streams);
+  DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
+                      const Worker &bound) const;
   template <typename Call>
-  void timed(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk, Worker &worker,
-             bool counts, const Call &call);
+  void timed(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
+             const Worker &bound, Worker &worker, bool counts, const Call &call);
 
   std::unique_ptr<ThreadPool> pool;
   const SessionOptions options;
   Scheduler scheduler;
   std::vector<Worker> workers;
+  /// What the times of spans count from.
+  std::chrono::steady_clock::time_point epoch = std::chrono::steady_clock::now();
 };
 
 } // namespace heddle

@@ -58,6 +58,8 @@ public:
   int64_t blocksInUse() const override { return history.inUse() + memory.inUse(); }
 
   const Model &model() const { return loaded; }
+  /// The costs of its dispatches, and of whoever shares the executor.
+  Executor &costs() const { return *executor; }
   /// The token that pads sources in files; -1: none.
   int32_t pad() const;
   /// What hypotheses begin with, and whether a token ends one.

@@ -36,6 +36,8 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Di
   planned.operandCount = dispatch.operands()->size();
   planned.flopsPerToken = static_cast<double>(dispatch.flops_per_token());
   planned.flopsPerTokenKey = static_cast<double>(dispatch.flops_per_token_key());
+  planned.weightBytes = static_cast<double>(dispatch.weight_bytes());
+  planned.weightBytesPerToken = static_cast<double>(dispatch.weight_bytes_per_token());
   for (const manifest::Operand *const operand : *dispatch.operands()) {
     plan.operands.push_back({operand->buffer(), operand->byte_offset()});
   }

@@ -31,6 +31,9 @@ struct PlannedDispatch {
   uint32_t operandCount;
   double flopsPerToken;
   double flopsPerTokenKey;
+  /// Bytes of weights read by a call, and for each token.
+  double weightBytes;
+  double weightBytesPerToken;
 };
 
 /// Where a buffer's address comes from.

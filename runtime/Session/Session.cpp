@@ -158,24 +158,13 @@ Status Session::embed(std::span<const std::string_view> texts, std::span<float> 
 }
 
 std::vector<DispatchProfile> Session::profile() const {
-  std::vector<DispatchProfile> list;
-  if (!state->options.profile) {
-    return list;
-  }
-  const std::vector<DispatchCost> costs = state->executor->costs();
-  const manifest::Manifest &model = state->model.state->artifact->manifest();
-  size_t next = 0;
-  for (const manifest::Entry *const entry : *model.entries()) {
-    for (const manifest::Dispatch *const dispatch : *entry->dispatches()) {
-      const DispatchCost &cost = costs[next++];
-      if (cost.calls != 0) {
-        list.push_back({entry->name()->str(), dispatch->name()->str(),
-                        model.kernels()->Get(dispatch->kernel())->name()->str(), cost.calls,
-                        cost.seconds, cost.flops});
-      }
-    }
-  }
-  return list;
+  return state->options.profile
+             ? profileOf(state->model.state->artifact->manifest(), state->executor->costs())
+             : std::vector<DispatchProfile>();
+}
+
+std::vector<DispatchRun> Session::trace() const {
+  return traceOf(state->executor->costs(), state->executor->spans());
 }
 
 void Session::resetProfile() { state->executor->resetCosts(); }

@@ -5,12 +5,12 @@
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Timing.h"
+#include "runtime/Tools/Workload.h"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <random>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -54,24 +54,8 @@ static double rounded(double value, int digits) {
   return std::round(value * scale) / scale;
 }
 
-/// The output that is timed: token by token where there is one, as the engines Heddle is compared
-/// with give it.
-static const PortInfo &timedOutput(const EntryInfo &entry) {
-  const auto found =
-      std::find_if(entry.outputs.begin(), entry.outputs.end(),
-                   [](const PortInfo &port) { return port.name == "last_hidden_state"; });
-  return found == entry.outputs.end() ? entry.outputs.front() : *found;
-}
-
 static Work makeWork(const Bench &bench, const Shape &shape) {
-  // Low ids are special tokens and rare characters in most vocabularies.
-  constexpr int64_t firstOrdinaryId = 1000;
-  const int64_t low = bench.input.limit > firstOrdinaryId ? firstOrdinaryId : 0;
-  std::mt19937_64 random(0);
-  std::uniform_int_distribution<int32_t> ids(static_cast<int32_t>(low),
-                                             static_cast<int32_t>(bench.input.limit - 1));
-  Work work{shape, std::vector<int32_t>(static_cast<size_t>(shape.tokens())), {}};
-  std::generate(work.ids.begin(), work.ids.end(), [&] { return ids(random); });
+  Work work{shape, randomIds(shape, bench.input), {}};
   const bool perToken = bench.output.shape.front() == tokensDimension;
   const size_t rows = perToken ? work.ids.size() : shape.lengths.size();
   work.result.resize(rows * static_cast<size_t>(rowWidth(bench.output)));

@@ -142,7 +142,8 @@ static CommandLine readBench(const CLI::App &app, const RawOptions &raw) {
   }
   BenchOptions options{{raw.model, raw.json},  {},      raw.lengths,  raw.entry,
                        threadsOf(raw.threads), raw.isa, raw.roofline, raw.profile};
-  if (const auto error = readCases(app, raw, options)) {
+  if (const auto error =
+          readCases(app, raw, options.cases, options.sourceLength, options.targetLength)) {
     return *error;
   }
   if (options.threads == 0) {
@@ -223,6 +224,8 @@ static const std::vector<Command> &commands() {
       {"run", "Run an entry over tensors in a safetensors file", declareRun, readRun},
       {"bench", "Measure the speed of an entry or of generation, as JSON lines", declareBench,
        readBench},
+      {"profile", "Say where the time of a model goes, dispatch by dispatch", declareProfile,
+       readProfile},
       {"info", "Say what is inside a compiled model", declareModel, readModelOnly<InfoOptions>},
       {"verify", "Check structure and checksums of a compiled model", declareModel,
        readModelOnly<VerifyOptions>},

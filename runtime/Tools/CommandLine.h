@@ -141,6 +141,39 @@ struct CompareOptions : SubcommandOptions {
   bool tokens = false;
 };
 
+/// What the rows of a profile add up.
+enum class ProfileBy {
+  /// Dispatches whose names differ in the number of the layer only.
+  Name,
+  /// Nothing: every dispatch has a row.
+  Dispatch,
+  /// What is in one layer.
+  Layer,
+  /// What is computed by the same kind of kernel.
+  Kind,
+};
+
+/// heddle profile: where the time goes.
+struct ProfileOptions : SubcommandOptions {
+  std::vector<Shape> shapes = {};
+  std::string entry = {};
+  std::vector<GenerationCase> cases = {};
+  int32_t sourceLength = 24;
+  int32_t targetLength = 24;
+  /// Texts, or lines of ids; empty: none.
+  std::string input = {};
+  bool tokens = false;
+  /// Of `input`; nothing: as the model says.
+  std::optional<int32_t> beam = std::nullopt;
+  ProfileBy by = ProfileBy::Name;
+  int64_t runs = 5;
+  int threads = 1;
+  std::string isa = {};
+  /// Files; empty: none.
+  std::string trace = {};
+  std::string output = {};
+};
+
 /// heddle info: what is inside.
 struct InfoOptions : SubcommandOptions {};
 
@@ -158,9 +191,10 @@ struct UsageError {
   std::string command;
 };
 
-using CommandLine = std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions,
-                                 GenerateOptions, ScoreOptions, AnalyzeOptions, CompareOptions,
-                                 BenchOptions, InfoOptions, VerifyOptions>;
+using CommandLine =
+    std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions, GenerateOptions,
+                 ScoreOptions, AnalyzeOptions, CompareOptions, BenchOptions, ProfileOptions,
+                 InfoOptions, VerifyOptions>;
 
 /// Reads the arguments of main(), the program's name first.
 CommandLine parseCommandLine(std::span<const char *const> arguments);

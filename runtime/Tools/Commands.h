@@ -20,6 +20,7 @@ Status execute(const AnalyzeOptions &options);
 Status execute(const CompareOptions &options);
 Status execute(const RunOptions &options);
 Status execute(const BenchOptions &options);
+Status execute(const ProfileOptions &options);
 Status execute(const InfoOptions &options);
 Status execute(const VerifyOptions &options);
 

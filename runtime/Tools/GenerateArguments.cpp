@@ -14,8 +14,6 @@
 
 namespace heddle::tools {
 
-static constexpr int32_t mostTokens = 1 << 24;
-
 void declareGenerate(CLI::App &app, RawOptions &raw) {
   declareModel(app, raw);
   const auto file = [&](const char *name, std::string &to, const char *text) {
@@ -259,12 +257,11 @@ static std::optional<GenerationCase> parseCase(std::string_view text) {
 }
 
 std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,
-                                    BenchOptions &options) {
+                                    std::vector<GenerationCase> &cases, int32_t &sourceLength,
+                                    int32_t &targetLength) {
   NumberReader reader(app);
-  options.sourceLength =
-      reader.whole("--source-length", raw.sourceLength, 1, mostTokens).value_or(24);
-  options.targetLength =
-      reader.whole("--target-length", raw.targetLength, 1, mostTokens).value_or(24);
+  sourceLength = reader.whole("--source-length", raw.sourceLength, 1, mostTokens).value_or(24);
+  targetLength = reader.whole("--target-length", raw.targetLength, 1, mostTokens).value_or(24);
   if (reader.error || app.get_option("--cases")->count() == 0) {
     return reader.error;
   }
@@ -277,7 +274,7 @@ std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,
                                     "32x4",
                                     quote(rest.substr(0, comma))));
     }
-    options.cases.push_back(*one);
+    cases.push_back(*one);
     if (comma == std::string_view::npos) {
       return std::nullopt;
     }

@@ -15,6 +15,9 @@
 
 namespace heddle::tools {
 
+/// More than any text has.
+inline constexpr int32_t mostTokens = 1 << 24;
+
 /// Reads options of one command until one makes no sense.
 class NumberReader {
 public:

@@ -21,6 +21,7 @@ struct RawOptions {
   // Of analysis.
   std::string other, svg, theta, blocks;
   bool json = false, roofline = false, profile = false;
+  std::string by, runs, trace;
   // Of generation.
   std::string source, target, prefix, shortlist, beam, nbest, rules, lengthPenalty, coveragePenalty,
       minLength, maxLength, noRepeatNgram, repetitionPenalty, temperature, topK, topP, seed,
@@ -52,7 +53,11 @@ CommandLine readCompare(const CLI::App &app, const RawOptions &raw);
 /// The part of `heddle bench` that is about generation.
 void declareCases(CLI::App &app, RawOptions &raw);
 std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,
-                                    BenchOptions &options);
+                                    std::vector<GenerationCase> &cases, int32_t &sourceLength,
+                                    int32_t &targetLength);
+
+void declareProfile(CLI::App &app, RawOptions &raw);
+CommandLine readProfile(const CLI::App &app, const RawOptions &raw);
 
 } // namespace heddle::tools
 

@@ -181,6 +181,11 @@ public:
   /// The text of a target, without special tokens.
   Result<std::string> decode(std::span<const int32_t> tokens) const;
 
+  /// What encoding and decoding have cost, as of a Session: see there.
+  std::vector<DispatchProfile> profile() const;
+  std::vector<DispatchRun> trace() const;
+  void resetProfile();
+
 private:
   struct HEDDLE_LOCAL State;
   explicit Generator(std::unique_ptr<State> state);

@@ -207,6 +207,9 @@ struct SessionOptions {
   uint64_t cacheBytes = uint64_t(1) << 30;
   /// Accumulates the time of every dispatch (Session::profile); costs two clock reads each.
   bool profile = false;
+  /// With `profile`: also keeps the first so many runs of dispatches of each thread one by one
+  /// (Session::trace), at 64 bytes each.
+  int64_t traceRuns = 0;
 };
 
 /// Values of one input: those of all sequences end to end, [tokens].
@@ -235,6 +238,25 @@ struct DispatchProfile {
   double seconds = 0;
   /// Floating-point operations done.
   double flops = 0;
+  /// Bytes of weights, and of cached positions, that were needed: once for each call, and for each
+  /// segment that sees the same positions. What a cache of the processor gave again is not counted.
+  double weightBytes = 0;
+  double cacheBytes = 0;
+};
+
+/// One run of a dispatch, or of one thread's part of it.
+struct DispatchRun {
+  /// Its place in profile().
+  size_t dispatch = 0;
+  /// 0 is the thread that called.
+  int thread = 0;
+  /// Seconds, from the creation of the session or the last resetProfile().
+  double start = 0;
+  double seconds = 0;
+  /// Of the whole dispatch, where several threads share it.
+  double flops = 0;
+  double weightBytes = 0;
+  double cacheBytes = 0;
 };
 
 /// Runs the entries of a model. One thread at a time; keeps its working memory between runs, so
@@ -264,6 +286,8 @@ public:
 
   /// One record per dispatch that has run, in graph order; empty without SessionOptions::profile.
   std::vector<DispatchProfile> profile() const;
+  /// Single runs, thread by thread and in order of time; empty without SessionOptions::traceRuns.
+  std::vector<DispatchRun> trace() const;
   void resetProfile();
 
 private:

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// From costs by number to what they are of.
+#include "runtime/Session/Profile.h"
+
+namespace heddle {
+
+CachedWork cachedWork(const HeddleCache &cache) {
+  const double positionBytes =
+      static_cast<double>(cache.block_stride) / HEDDLE_BLOCK * sizeof(float);
+  CachedWork work;
+  for (int64_t segment = 0; segment < cache.segments; ++segment) {
+    const auto rows = static_cast<double>(cache.offsets[segment + 1] - cache.offsets[segment]);
+    const auto positions = static_cast<double>(cache.lengths[segment]);
+    work.bytes += positions * positionBytes;
+    work.pairs += rows * positions;
+  }
+  return work;
+}
+
+std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
+                                       std::span<const DispatchCost> costs) {
+  std::vector<DispatchProfile> list;
+  size_t next = 0;
+  for (const manifest::Entry *const entry : *model.entries()) {
+    for (const manifest::Dispatch *const dispatch : *entry->dispatches()) {
+      const DispatchCost &cost = costs[next++];
+      if (cost.calls != 0) {
+        list.push_back({entry->name()->str(), dispatch->name()->str(),
+                        model.kernels()->Get(dispatch->kernel())->name()->str(), cost.calls,
+                        cost.seconds, cost.work.flops, cost.work.weightBytes,
+                        cost.work.cacheBytes});
+      }
+    }
+  }
+  return list;
+}
+
+std::vector<DispatchRun> traceOf(std::span<const DispatchCost> costs,
+                                 std::span<const DispatchSpan> spans) {
+  std::vector<size_t> places(costs.size());
+  size_t next = 0;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    places[i] = next;
+    next += costs[i].calls != 0 ? 1 : 0;
+  }
+  std::vector<DispatchRun> list;
+  list.reserve(spans.size());
+  for (const DispatchSpan &span : spans) {
+    list.push_back({places[span.index], span.thread, span.start, span.seconds, span.work.flops,
+                    span.work.weightBytes, span.work.cacheBytes});
+  }
+  return list;
+}
+
+} // namespace heddle

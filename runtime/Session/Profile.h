@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What dispatches cost, counted by each worker for itself and put together when somebody asks.
+#ifndef HEDDLE_RUNTIME_SESSION_PROFILE_H
+#define HEDDLE_RUNTIME_SESSION_PROFILE_H
+
+#include "heddle/Abi.h"
+#include "heddle/Session.h"
+#include "runtime/Artifact/Manifest_generated.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+/// What one call of a dispatch does.
+struct DispatchWork {
+  double flops = 0;
+  double weightBytes = 0;
+  double cacheBytes = 0;
+
+  DispatchWork &operator+=(const DispatchWork &other) {
+    flops += other.flops;
+    weightBytes += other.weightBytes;
+    cacheBytes += other.cacheBytes;
+    return *this;
+  }
+};
+
+/// What a dispatch has cost one worker.
+struct DispatchCost {
+  uint64_t calls = 0;
+  double seconds = 0;
+  DispatchWork work;
+
+  DispatchCost &operator+=(const DispatchCost &other) {
+    calls += other.calls;
+    seconds += other.seconds;
+    work += other.work;
+    return *this;
+  }
+};
+
+/// One run of a dispatch by one worker; `index` is that of its cost, times are seconds.
+struct DispatchSpan {
+  size_t index = 0;
+  int thread = 0;
+  double start = 0;
+  double seconds = 0;
+  DispatchWork work;
+};
+
+/// What reading a cache means: the bytes of all positions its segments see, and the products of
+/// rows and positions.
+struct CachedWork {
+  double bytes = 0;
+  double pairs = 0;
+};
+CachedWork cachedWork(const HeddleCache &cache);
+
+/// The dispatches that were called, of costs in the order of the manifest.
+std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
+                                       std::span<const DispatchCost> costs);
+
+/// The spans with the places that their dispatches have in profileOf() of the same costs.
+std::vector<DispatchRun> traceOf(std::span<const DispatchCost> costs,
+                                 std::span<const DispatchSpan> spans);
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_PROFILE_H

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What dispatches cost, added up as `heddle profile --by` says and set against what the machine
+/// can do: a dispatch can be no faster than its operations at the peak rate, nor than reading its
+/// weights and cached positions at the bandwidth of the memory.
+#ifndef HEDDLE_RUNTIME_TOOLS_PROFILEROWS_H
+#define HEDDLE_RUNTIME_TOOLS_PROFILEROWS_H
+
+#include "heddle/Session.h"
+#include "runtime/Tools/CommandLine.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::tools {
+
+/// What the threads used can do together: 10^9 operations, and bytes, per second.
+struct MachineRoof {
+  double peak = 0;
+  double bandwidth = 0;
+};
+
+/// Some dispatches of one entry.
+struct ProfileRow {
+  std::string entry;
+  /// As in the checkpoint; of several layers, with a star in place of the number.
+  std::string name;
+  /// The function; of several, the one that took longest, and how many there are.
+  std::string kernel;
+  size_t kernels = 1;
+  uint64_t calls = 0;
+  /// Of the clock on the wall: those of all threads, divided by their number.
+  double seconds = 0;
+  double flops = 0;
+  double weightBytes = 0;
+  double cacheBytes = 0;
+  /// The least seconds that each dispatch needs by the roofs, added up; and the part of them in
+  /// which it is memory that decides.
+  double leastSeconds = 0;
+  double memorySeconds = 0;
+
+  /// 10^9 operations, and bytes of weights and caches, per second.
+  double rate() const { return seconds > 0 ? flops * 1e-9 / seconds : 0; }
+  double traffic() const { return seconds > 0 ? (weightBytes + cacheBytes) * 1e-9 / seconds : 0; }
+  /// Above 1 where a cache of the processor had what the roof counts as read from memory.
+  double ofRoof() const { return seconds > 0 ? leastSeconds / seconds : 0; }
+  bool boundByMemory() const { return memorySeconds * 2 > leastSeconds; }
+};
+
+/// "decoder.layers.3.ffn.inner": "decoder.layers.*.ffn.inner", "decoder.layers.3". A name without a
+/// number is its own name, and its layer the name without its last part.
+std::string withoutLayerNumber(std::string_view name);
+std::string layerOf(std::string_view name);
+/// The family of a kernel: "contract" of "contract_512x2048_relu".
+std::string kindOfKernel(std::string_view kernel);
+
+/// The rows, those that took longest first.
+std::vector<ProfileRow> profileRows(std::span<const DispatchProfile> profile, ProfileBy by,
+                                    int threads, const MachineRoof &roof);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_PROFILEROWS_H

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Work that commands make up to measure with: the same on every machine.
+#ifndef HEDDLE_RUNTIME_TOOLS_WORKLOAD_H
+#define HEDDLE_RUNTIME_TOOLS_WORKLOAD_H
+
+#include "heddle/Generation.h"
+#include "runtime/Tools/Shapes.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle::tools {
+
+/// The output that is timed: token by token where there is one, as the engines Heddle is compared
+/// with give it.
+const PortInfo &timedOutput(const EntryInfo &entry);
+
+/// Ids for a batch, that an input takes.
+std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input);
+
+/// Sources of ordinary tokens of a vocabulary.
+std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary);
+
+/// Generates from all sources; what does not have exactly options.maxLength tokens is an error.
+Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,
+                       const GenerationOptions &options);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_WORKLOAD_H
