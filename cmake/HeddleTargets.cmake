@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The macros leaves use: heddle_library, heddle_executable, heddle_dialect, heddle_gtest,
-# heddle_fuzzer. Leaves list sources and dependencies and hold no logic.
+# The macros leaves use: heddle_library, heddle_executable, heddle_dialect, heddle_embed,
+# heddle_gtest, heddle_fuzzer. Leaves list sources and dependencies and hold no logic.
 
 # heddle_library(NAME SOURCES... LINK targets...   [MLIR])
 # MLIR: the library uses LLVM and MLIR headers, is compiled without RTTI and links libMLIR.so.
@@ -50,6 +50,20 @@ function(heddle_dialect)
   mlir_tablegen(Ops.h.inc -gen-op-decls -dialect=${ARG_PREFIX} ${include})
   mlir_tablegen(Ops.cpp.inc -gen-op-defs -dialect=${ARG_PREFIX} ${include})
   add_public_tablegen_target(heddle_${ARG_PREFIX}_tablegen)
+endfunction()
+
+# heddle_embed(NAME NAMESPACE name OUTPUT file FILES...): the target NAME makes OUTPUT, beside the
+# generated files of this folder, with each file as an array of bytes.
+function(heddle_embed name)
+  cmake_parse_arguments(ARG "" "NAMESPACE;OUTPUT" "FILES" ${ARGN})
+  list(TRANSFORM ARG_FILES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${ARG_OUTPUT})
+  set(script ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DNAMESPACE=${ARG_NAMESPACE} "-DFILES=${files}"
+            -P ${script}
+    DEPENDS ${files} ${script} COMMENT "Embedding ${ARG_OUTPUT}" VERBATIM)
+  add_custom_target(${name} DEPENDS ${output})
 endfunction()
 
 # heddle_gtest(NAME SOURCES... LINK targets... [MLIR]): a GoogleTest program known to ctest.

@@ -19,7 +19,10 @@ static void declareOptions(CLI::App &app, CommandLine &line) {
   app.add_option("--start-at", line.startAt,
                  "the first phase to run: INPUT is the result of the one before");
   app.add_option("--report", line.reportFile,
-                 "write every candidate of every pass, taken or not, and why, as JSON");
+                 "write every candidate of every pass, taken or not, and why: FILE.html is a page "
+                 "with the program before and after and its costs, any other name JSON");
+  app.add_option("--analysis", line.analysisFile,
+                 "show this file of 'heddle analyze' in the page of --report");
   app.add_option("--share-attention", line.sharing,
                  "let blocks of layers share their attention, by kind (encoder, self, cross): "
                  "self:1,5,cross:4,2");

@@ -21,6 +21,7 @@ struct CommandLine {
   std::string startAt;
   std::string reportFile;
   std::string sharing;
+  std::string analysisFile;
   std::vector<std::string> disabledPasses;
 };
 

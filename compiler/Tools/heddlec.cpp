@@ -3,7 +3,10 @@
 /// heddlec: a model folder, or a program of the IR, to a binary or to the program after any phase.
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Pipeline.h"
+#include "compiler/Report/AnalysisCheck.h"
 #include "compiler/Report/Report.h"
+#include "compiler/Report/ReportPage.h"
+#include "compiler/Tools/AnalysisFile.h"
 #include "compiler/Tools/CommandLine.h"
 #include "compiler/Transforms/SharingPolicy.h"
 #include "frontend/Import/Import.h"
@@ -18,6 +21,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -74,6 +78,11 @@ static int fail(const llvm::Twine &message, ExitCode code) {
 
 static Status usage(const llvm::Twine &message) {
   return HEDDLE_ERROR(InvalidArgument, message.str());
+}
+
+/// Whether the report is a page.
+static bool wantsPage(const CommandLine &line) {
+  return llvm::StringRef(line.reportFile).ends_with(".html");
 }
 
 static Status parseTargets(const CommandLine &line, CompileOptions &options) {
@@ -169,6 +178,9 @@ static Status parseTask(const CommandLine &line, Task &task) {
     }
   }
   HEDDLE_TRY(parseSharing(line, task));
+  if (!line.analysisFile.empty() && !wantsPage(line)) {
+    return usage("--analysis is shown by --report=FILE.html, which is not asked for");
+  }
   task.options.disabledPasses = line.disabledPasses;
   task.options.precision = line.precision;
   HEDDLE_TRY(parseTargets(line, task.options));
@@ -226,14 +238,55 @@ static Status runPhase(ModuleOp module, Phase phase, const CompileOptions &optio
   return {};
 }
 
-static Status writeReport(const Report &report, const std::string &path) {
-  if (path.empty()) {
+/// The last part of a path, which may end in a slash.
+static std::string lastPart(llvm::StringRef path) {
+  return llvm::sys::path::filename(path.rtrim('/')).str();
+}
+
+static Status writeReport(const Report &report, const ReportPage &page, const CommandLine &line) {
+  if (line.reportFile.empty()) {
     return {};
+  }
+  if (wantsPage(line)) {
+    return writeText(page.html(lastPart(line.input), report), line.reportFile);
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
   report.writeJson(stream);
-  return writeText(text, path);
+  return writeText(text, line.reportFile);
+}
+
+/// What the page says of a compilation before any phase has run, and the analysis it shows.
+static Status beginPage(const CommandLine &line, const Task &task, const ImportedModel &model,
+                        ReportPage &page) {
+  const std::pair<const char *, std::string> facts[] = {
+      {"model type", model.modelType},
+      {"precision", task.options.precision},
+      {"targets", llvm::join(task.options.targets, ", ")},
+      {"passes left out", llvm::join(task.options.disabledPasses, ", ")},
+      {"compiler", "heddlec " HEDDLE_VERSION},
+      {"hash of the model", model.sourceHash}};
+  for (const auto &[name, value] : facts) {
+    if (!value.empty()) {
+      page.addFact(name, value);
+    }
+  }
+  if (line.analysisFile.empty()) {
+    return {};
+  }
+  HEDDLE_ASSIGN(Analysis analysis, readAnalysis(line.analysisFile));
+  HEDDLE_TRY(checkAnalysis(analysis, *model.module, line.analysisFile));
+  page.setAnalysis(std::move(analysis));
+  return {};
+}
+
+/// Keeps what the page shows of a phase, before the next one changes it.
+static void addToPage(ReportPage &page, Phase phase, ModuleOp module) {
+  if (phase == Phase::Model || phase == Phase::Fused) {
+    page.addProgram(phaseName(phase).str(), module);
+  } else if (phase == Phase::Dataflow) {
+    page.addCosts(module);
+  }
 }
 
 // What writes a tokenizer; packs it once here, so that what is wrong with it is said before
@@ -325,6 +378,8 @@ static Status compile(const CommandLine &line, const Task &task) {
   for (const std::string &note : model.notes) {
     llvm::errs() << "heddlec: note: " << note << "\n";
   }
+  ReportPage page;
+  HEDDLE_TRY(beginPage(line, task, model, page));
   ModelFacts facts;
   HEDDLE_TRY(addTokenizers(model, facts));
   CompileOptions options = task.options;
@@ -338,6 +393,9 @@ static Status compile(const CommandLine &line, const Task &task) {
     if (phase >= task.first && phase < Phase::Assembly) {
       HEDDLE_TRY(runPhase(*model.module, phase, options));
     }
+    if (wantsPage(line)) {
+      addToPage(page, phase, *model.module);
+    }
     bool isLast = phase == task.last;
     if (phase == task.print || (isLast && phase != Phase::SharedObject)) {
       HEDDLE_ASSIGN(std::string text, programText(*model.module, phase));
@@ -348,7 +406,7 @@ static Status compile(const CommandLine &line, const Task &task) {
     }
   }
   // Before the binary: when anything fails, there is none.
-  HEDDLE_TRY(writeReport(report, line.reportFile));
+  HEDDLE_TRY(writeReport(report, page, line));
   if (task.last == Phase::SharedObject) {
     HEDDLE_TRY(link(model, report, line, std::move(facts)));
   }

@@ -14,6 +14,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/Kernels/Roofline.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -112,13 +113,13 @@ HWY_EXPORT(readAll);
 HWY_EXPORT(targetName);
 
 /// Tries of each measurement; the best counts, as everything else only ever makes it slower.
-static constexpr int tries = 5;
+static constexpr int tries = 20;
 /// Ways of reading: 1, 2, 4 and 8 streams, each with three distances of prefetching.
 static constexpr int waysOfReading = 12;
 static constexpr int triesOfReading = 2 * waysOfReading;
 static constexpr int64_t roundsPerTry = 4'000'000;
-/// Twice the largest last-level caches of today's sockets, shared by the threads.
-static constexpr uint64_t bytesToRead = uint64_t(512) << 20;
+/// Bytes that a try reads at least, so that starting together takes no part of the time.
+static constexpr uint64_t leastBytesOfTry = uint64_t(64) << 20;
 
 static double secondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -156,11 +157,17 @@ Result<double> measureFmaPeak(int threads) {
   });
 }
 
-Result<double> measureReadBandwidth(int threads) {
+Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
   HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
+  // Every way of reading reads whole multiples of this.
+  constexpr uint64_t unit = 8192;
+  const uint64_t share =
+      std::max(std::min(bytes, beyondCaches) / static_cast<uint64_t>(threads) / unit, uint64_t(1)) *
+      unit;
+  const uint64_t times =
+      std::max(leastBytesOfTry / (share * static_cast<uint64_t>(threads)), uint64_t(1));
   WorkMemory memory;
-  HEDDLE_TRY(memory.reserve(bytesToRead));
-  const uint64_t share = bytesToRead / static_cast<uint64_t>(threads) / 8192 * 8192;
+  HEDDLE_TRY(memory.reserve(share * static_cast<uint64_t>(threads)));
   std::atomic<uint64_t> keep = 0;
   auto own = [&](int worker) { return memory.data() + share * static_cast<uint64_t>(worker); };
   // Pages that were never written are all the same one.
@@ -168,11 +175,14 @@ Result<double> measureReadBandwidth(int threads) {
   pool->run(fill);
   return bestRate(*pool, triesOfReading, [&](int worker, int attempt) {
     const auto *const values = reinterpret_cast<const uint64_t *>(own(worker));
-    uint64_t sum = 0;
-    const double bytes = HWY_DYNAMIC_DISPATCH(readAll)(values, share / sizeof(uint64_t),
-                                                       attempt % waysOfReading, &sum);
-    keep += sum;
-    return bytes;
+    double done = 0;
+    for (uint64_t i = 0; i < times; ++i) {
+      uint64_t sum = 0;
+      done += HWY_DYNAMIC_DISPATCH(readAll)(values, share / sizeof(uint64_t),
+                                            attempt % waysOfReading, &sum);
+      keep += sum;
+    }
+    return done;
   });
 }
 

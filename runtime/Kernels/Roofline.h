@@ -7,6 +7,7 @@
 
 #include "heddle/Status.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,10 +18,13 @@ namespace heddle {
 /// threads together, the best of several tries.
 Result<double> measureFmaPeak(int threads);
 
-/// Reading memory once, far more of it than any cache holds: 10^9 bytes per second of `threads`
-/// threads together, the best of several ways: one to eight streams side by side, with prefetching
-/// near and far ahead.
-Result<double> measureReadBandwidth(int threads);
+/// More than the caches of today's processors hold.
+inline constexpr uint64_t beyondCaches = uint64_t(512) << 20;
+
+/// Reading `bytes` again and again: 10^9 bytes per second of `threads` threads together, each with
+/// its part, the best of several ways: one to eight streams side by side, with prefetching near and
+/// far ahead. Of so many bytes as a cache holds it is the rate of the cache.
+Result<double> measureReadBandwidth(int threads, uint64_t bytes = beyondCaches);
 
 /// The vector instructions that measureFmaPeak() uses here, as Highway names them.
 std::string_view rooflineTarget();

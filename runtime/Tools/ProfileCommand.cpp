@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -28,6 +29,8 @@ struct Measured {
   /// Of one run on the wall: the mean, so that it and the rows' are of the same runs.
   double seconds = 0;
   int64_t runs = 1;
+  MachineRoof roof;
+  std::map<std::string, double> passBytes;
   std::vector<ProfileRow> rows;
 
   /// Of the wall and not in any dispatch: the search, waiting for other threads, copies.
@@ -50,8 +53,7 @@ static std::string dump(const Json &json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options,
-                                const MachineRoof &roof) {
+static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options, double peak) {
   HEDDLE_TRY(work.run());
   work.resetProfile();
   const auto begin = std::chrono::steady_clock::now();
@@ -64,7 +66,14 @@ static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options
   measured.tokens = work.tokens();
   measured.runs = options.runs;
   measured.seconds = time.count() / static_cast<double>(options.runs);
-  measured.rows = profileRows(work.profile(), options.by, options.threads, roof);
+  const std::vector<DispatchProfile> profile = work.profile();
+  measured.roof.peak = peak;
+  measured.passBytes = bytesOfPass(profile);
+  for (const auto &[entry, bytes] : measured.passBytes) {
+    HEDDLE_ASSIGN(measured.roof.bandwidth[entry],
+                  measureReadBandwidth(options.threads, static_cast<uint64_t>(bytes)));
+  }
+  measured.rows = profileRows(profile, options.by, options.threads, measured.roof);
   return measured;
 }
 
@@ -97,6 +106,10 @@ static std::string table(const Measured &measured) {
   std::string text = fmt::format(
       "\n{}: {:.4f} ms a run, {:.1f} tokens/s, {} runs\n", measured.title, measured.seconds * 1e3,
       static_cast<double>(measured.tokens) / measured.seconds, measured.runs);
+  for (const auto &[entry, bytes] : measured.passBytes) {
+    text += fmt::format("{} reads {:.2f} MB a pass, at {:.1f} GB/s at best\n", entry, bytes * 1e-6,
+                        measured.roof.bandwidth.at(entry));
+  }
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
                       "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
                       "name");
@@ -127,11 +140,18 @@ static Json recordOf(const Measured &measured) {
                     {"fraction_of_roof", rounded(row.ofRoof(), 4)},
                     {"bound", row.boundByMemory() ? "memory" : "compute"}});
   }
+  Json entries = Json::array();
+  for (const auto &[entry, bytes] : measured.passBytes) {
+    entries.push_back({{"entry", entry},
+                       {"pass_bytes", rounded(bytes, 0)},
+                       {"roof_gb_per_s", rounded(measured.roof.bandwidth.at(entry), 2)}});
+  }
   return {{"work", measured.title},
           {"tokens", measured.tokens},
           {"runs", measured.runs},
           {"ms", rounded(measured.seconds * 1e3, 6)},
           {"outside_ms", rounded(measured.outside() * 1e3, 6)},
+          {"entries", std::move(entries)},
           {"rows", std::move(rows)}};
 }
 
@@ -193,14 +213,11 @@ static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
   return file.finish();
 }
 
-static Json machineRecord(const Model &model, const ProfileOptions &options,
-                          const MachineRoof &roof) {
-  return {{"model", options.model},
-          {"isa", model.isa()},
-          {"precision", model.precision()},
-          {"threads", options.threads},
-          {"peak_gflops", rounded(roof.peak, 1)},
-          {"bandwidth_gb_per_s", rounded(roof.bandwidth, 2)}};
+static Json machineRecord(const Model &model, const ProfileOptions &options, double peak,
+                          double bandwidth) {
+  return {{"model", options.model},          {"isa", model.isa()},
+          {"precision", model.precision()},  {"threads", options.threads},
+          {"peak_gflops", rounded(peak, 1)}, {"bandwidth_gb_per_s", rounded(bandwidth, 2)}};
 }
 
 /// Opened before anything is measured, so that a name that cannot be is said at once.
@@ -218,20 +235,19 @@ Status execute(const ProfileOptions &options) {
   HEDDLE_ASSIGN(std::optional<OutputStream> traceFile, openIfNamed(options.trace));
   HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
   HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));
-  MachineRoof roof;
-  HEDDLE_ASSIGN(roof.peak, measureFmaPeak(options.threads));
-  HEDDLE_ASSIGN(roof.bandwidth, measureReadBandwidth(options.threads));
-  Json record = machineRecord(model, options, roof);
+  HEDDLE_ASSIGN(const double peak, measureFmaPeak(options.threads));
+  HEDDLE_ASSIGN(const double bandwidth, measureReadBandwidth(options.threads));
+  Json record = machineRecord(model, options, peak, bandwidth);
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();
   if (!options.json) {
-    HEDDLE_TRY(out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s\n",
+    HEDDLE_TRY(out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n",
                                      options.model, model.precision(), model.isa(), options.threads,
-                                     options.threads == 1 ? "thread" : "threads", roof.peak,
-                                     roof.bandwidth)));
+                                     options.threads == 1 ? "thread" : "threads", peak,
+                                     bandwidth)));
   }
   for (const std::unique_ptr<ProfileWork> &work : works) {
-    HEDDLE_ASSIGN(const Measured measured, measure(*work, options, roof));
+    HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));
     record["works"].push_back(recordOf(measured));
     if (!options.json) {
       HEDDLE_TRY(out.write(table(measured)));

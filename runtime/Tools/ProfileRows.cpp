@@ -76,10 +76,20 @@ static std::tuple<std::string, std::string, std::string> keyOf(const DispatchPro
   return {dispatch.entry, withoutLayerNumber(dispatch.name), dispatch.kernel};
 }
 
+std::map<std::string, double> bytesOfPass(std::span<const DispatchProfile> profile) {
+  std::map<std::string, double> bytes;
+  for (const DispatchProfile &dispatch : profile) {
+    bytes[dispatch.entry] +=
+        (dispatch.weightBytes + dispatch.cacheBytes) / static_cast<double>(dispatch.calls);
+  }
+  return bytes;
+}
+
 static void add(ProfileRow &row, const DispatchProfile &dispatch, double seconds,
                 const MachineRoof &roof) {
   const double computing = dispatch.flops * 1e-9 / roof.peak;
-  const double reading = (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 / roof.bandwidth;
+  const double reading =
+      (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 / roof.bandwidth.at(dispatch.entry);
   row.calls += dispatch.calls;
   row.seconds += seconds;
   row.flops += dispatch.flops;
@@ -100,7 +110,9 @@ std::vector<ProfileRow> profileRows(std::span<const DispatchProfile> profile, Pr
     const auto [place, isNew] = places.try_emplace(key, rows.size());
     if (isNew || by == ProfileBy::Dispatch) {
       place->second = rows.size();
-      rows.push_back({dispatch.entry, std::get<1>(key)});
+      ProfileRow &row = rows.emplace_back();
+      row.entry = dispatch.entry;
+      row.name = std::get<1>(key);
       kernels.emplace_back();
     }
     const double seconds = dispatch.seconds / threads;
@@ -114,8 +126,10 @@ std::vector<ProfileRow> profileRows(std::span<const DispatchProfile> profile, Pr
     rows[i].kernel = longest->first;
     rows[i].kernels = kernels[i].size();
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const ProfileRow &a, const ProfileRow &b) { return a.seconds > b.seconds; });
+  std::sort(rows.begin(), rows.end(), [](const ProfileRow &a, const ProfileRow &b) {
+    return std::tie(b.seconds, a.entry, a.name, a.kernel) <
+           std::tie(a.seconds, b.entry, b.name, b.kernel);
+  });
   return rows;
 }
 

@@ -2,7 +2,7 @@
 ///
 /// What dispatches cost, added up as `heddle profile --by` says and set against what the machine
 /// can do: a dispatch can be no faster than its operations at the peak rate, nor than reading its
-/// weights and cached positions at the bandwidth of the memory.
+/// weights and cached positions.
 #ifndef HEDDLE_RUNTIME_TOOLS_PROFILEROWS_H
 #define HEDDLE_RUNTIME_TOOLS_PROFILEROWS_H
 
@@ -10,6 +10,7 @@
 #include "runtime/Tools/CommandLine.h"
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,11 +18,17 @@
 
 namespace heddle::tools {
 
-/// What the threads used can do together: 10^9 operations, and bytes, per second.
+/// What the threads used can do together: 10^9 operations, and bytes, per second. An entry reads as
+/// many bytes in a pass through its dispatches as it reads before it needs any of them again: where
+/// a cache holds so many, the roof is that of the cache.
 struct MachineRoof {
   double peak = 0;
-  double bandwidth = 0;
+  /// Of each entry.
+  std::map<std::string, double> bandwidth;
 };
+
+/// Bytes of weights and cached positions that a pass of each entry reads, on average.
+std::map<std::string, double> bytesOfPass(std::span<const DispatchProfile> profile);
 
 /// Some dispatches of one entry.
 struct ProfileRow {
@@ -45,7 +52,6 @@ struct ProfileRow {
   /// 10^9 operations, and bytes of weights and caches, per second.
   double rate() const { return seconds > 0 ? flops * 1e-9 / seconds : 0; }
   double traffic() const { return seconds > 0 ? (weightBytes + cacheBytes) * 1e-9 / seconds : 0; }
-  /// Above 1 where a cache of the processor had what the roof counts as read from memory.
   double ofRoof() const { return seconds > 0 ? leastSeconds / seconds : 0; }
   bool boundByMemory() const { return memorySeconds * 2 > leastSeconds; }
 };

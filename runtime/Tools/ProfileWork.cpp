@@ -135,10 +135,10 @@ static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const G
                                     .beam = each.beam,
                                     .minLength = options.targetLength,
                                     .maxLength = options.targetLength};
-  return std::make_unique<GenerationWork>(
+  return std::unique_ptr<ProfileWork>(new GenerationWork(
       fmt::format("{}x{}, {} to {} tokens", each.batch, each.beam, options.sourceLength,
                   options.targetLength),
-      std::move(generator), randomSources(each.batch, options.sourceLength, vocabulary), search);
+      std::move(generator), randomSources(each.batch, options.sourceLength, vocabulary), search));
 }
 
 /// The ids of every text or line of ids that has some; `encode` gives those of a text.
@@ -204,10 +204,11 @@ static Result<std::unique_ptr<ProfileWork>> generateInput(const Model &model,
                    .annotate(options.input));
   }
   // Sentences that run together then end together.
-  std::stable_sort(sources.begin(), sources.end(),
-                   [](const auto &a, const auto &b) { return a.size() > b.size(); });
-  return std::make_unique<GenerationWork>(titleOf(options.input), std::move(generator),
-                                          std::move(sources), search);
+  std::sort(sources.begin(), sources.end(), [](const auto &a, const auto &b) {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  });
+  return std::unique_ptr<ProfileWork>(
+      new GenerationWork(titleOf(options.input), std::move(generator), std::move(sources), search));
 }
 
 static Result<std::unique_ptr<ProfileWork>> encodeInput(const Model &model,
@@ -229,7 +230,7 @@ static Result<std::unique_ptr<ProfileWork>> encodeInput(const Model &model,
     }
     work->add(std::move(lengths), std::move(ids));
   }
-  return work;
+  return std::unique_ptr<ProfileWork>(std::move(work));
 }
 
 Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &model,

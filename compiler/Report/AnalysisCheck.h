@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// An analysis beside the program it is of.
+#ifndef HEDDLE_COMPILER_REPORT_ANALYSISCHECK_H
+#define HEDDLE_COMPILER_REPORT_ANALYSISCHECK_H
+
+#include "compiler/Report/Analysis.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace heddle {
+
+/// Refuses an analysis of layers that a program does not have: of another model. `path` is the file
+/// it was read from.
+Status checkAnalysis(const Analysis &analysis, mlir::ModuleOp module, const std::string &path);
+
+/// As it was read.
+void writeAnalysis(llvm::json::OStream &json, const Analysis &analysis);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_REPORT_ANALYSISCHECK_H

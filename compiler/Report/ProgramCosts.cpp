@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Counting over graphs.
+#include "compiler/Report/ProgramCosts.h"
+
+#include "compiler/Link/Manifest.h"
+#include "compiler/Report/ProgramGraph.h"
+#include "compiler/Report/Report.h"
+#include "compiler/Transforms/KernelBuilder.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// "f32 [tokens, 384]"
+std::string typeText(BufferType type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << type.getElementType() << " [";
+  llvm::interleaveComma(type.getShape(), stream, [&](int64_t size) {
+    if (size > 0) {
+      stream << size;
+    } else {
+      stream << (size == BufferType::kTokens      ? "tokens"
+                 : size == BufferType::kSequences ? "sequences"
+                                                  : "longest");
+    }
+  });
+  stream << "]";
+  return text;
+}
+
+uint64_t bytesOf(ParameterOp parameter) {
+  auto type = cast<BufferType>(parameter.getResult().getType());
+  uint64_t elements = 1;
+  for (int64_t size : type.getShape()) {
+    elements *= size;
+  }
+  return elements * sizeof(float);
+}
+
+class CostCounter {
+public:
+  explicit CostCounter(ModuleOp module) : symbols(module) {}
+
+  EntryCosts count(GraphOp graph) {
+    EntryCosts entry;
+    entry.name = graph.getSymName();
+    entry.maxLength = graph.getMaxLength();
+    if (SizeAttr arena = graph.getArenaAttr()) {
+      entry.arenaPerToken = arena.getTokens();
+      entry.arenaPerSequence = arena.getSequences();
+      entry.arenaPerTokenAndLongest = arena.getTokensLongest();
+    }
+    addPorts(graph, entry);
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      entry.dispatches.push_back(count(dispatch));
+    }
+    return entry;
+  }
+
+private:
+  void addPorts(GraphOp graph, EntryCosts &entry) {
+    auto nameOf = [](StringAttr name) { return name ? name.getValue().str() : std::string(); };
+    llvm::StringSet<> written;
+    for (auto [index, type] : llvm::enumerate(graph.getResultTypes())) {
+      std::string name = nameOf(graph.getResultAttrOfType<StringAttr>(index, "dataflow.name"));
+      if (auto buffer = dyn_cast<BufferType>(type)) {
+        entry.outputs.push_back({name, typeText(buffer)});
+      } else {
+        written.insert(name);
+      }
+    }
+    for (auto [index, type] : llvm::enumerate(graph.getArgumentTypes())) {
+      std::string name = nameOf(graph.getArgAttrOfType<StringAttr>(index, "dataflow.name"));
+      if (auto buffer = dyn_cast<BufferType>(type)) {
+        entry.inputs.push_back({name, typeText(buffer)});
+      } else if (auto cache = dyn_cast<CacheType>(type)) {
+        entry.caches.push_back({name, cache.getWidth() * sizeof(float), written.contains(name)});
+      }
+    }
+  }
+
+  DispatchCosts count(DispatchOp dispatch) {
+    auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+    KernelFlops flops = kernelFlops(kernel);
+    DispatchCosts costs;
+    costs.name = checkpointName(dispatch.getLoc());
+    costs.kernel = kernel.getSymName();
+    costs.kind = familyName(kernel.getComputes());
+    costs.flopsPerToken = flops.perToken;
+    costs.flopsPerTokenKey = flops.perTokenKey;
+    for (Value input : dispatch.getInputs()) {
+      auto parameter = viewedValue(input).getDefiningOp<ParameterOp>();
+      if (parameter && counted.insert(parameter.getParameter()).second) {
+        costs.weightBytes += bytesOf(parameter);
+      }
+    }
+    return costs;
+  }
+
+  SymbolTable symbols;
+  /// Parameters of all entries: what two of them read is stored once.
+  llvm::StringSet<> counted;
+};
+
+void writePorts(llvm::json::OStream &json, llvm::StringRef key,
+                const std::vector<PortFacts> &ports) {
+  json.attributeArray(key, [&] {
+    for (const PortFacts &port : ports) {
+      json.object([&] {
+        json.attribute("name", llvm::json::fixUTF8(port.name));
+        json.attribute("type", port.type);
+      });
+    }
+  });
+}
+
+void writeDispatch(llvm::json::OStream &json, const DispatchCosts &dispatch) {
+  json.object([&] {
+    json.attribute("name", llvm::json::fixUTF8(dispatch.name));
+    json.attribute("layer", llvm::json::fixUTF8(layerPrefix(dispatch.name)));
+    json.attribute("kernel", dispatch.kernel);
+    json.attribute("kind", dispatch.kind);
+    json.attribute("flops_per_token", dispatch.flopsPerToken);
+    json.attribute("flops_per_token_and_key", dispatch.flopsPerTokenKey);
+    json.attribute("weight_bytes", dispatch.weightBytes);
+  });
+}
+
+} // namespace
+
+std::vector<EntryCosts> programCosts(ModuleOp module) {
+  CostCounter counter(module);
+  std::vector<EntryCosts> entries;
+  for (auto graph : module.getOps<GraphOp>()) {
+    entries.push_back(counter.count(graph));
+  }
+  return entries;
+}
+
+void writeCosts(llvm::json::OStream &json, const EntryCosts &entry) {
+  json.object([&] {
+    json.attribute("name", llvm::json::fixUTF8(entry.name));
+    writePorts(json, "inputs", entry.inputs);
+    writePorts(json, "outputs", entry.outputs);
+    json.attributeArray("caches", [&] {
+      for (const CacheCosts &cache : entry.caches) {
+        json.object([&] {
+          json.attribute("name", llvm::json::fixUTF8(cache.name));
+          json.attribute("layer", llvm::json::fixUTF8(layerPrefix(cache.name)));
+          json.attribute("bytes_per_token", cache.bytesPerToken);
+          json.attribute("written", cache.written);
+        });
+      }
+    });
+    json.attributeArray("dispatches", [&] {
+      for (const DispatchCosts &dispatch : entry.dispatches) {
+        writeDispatch(json, dispatch);
+      }
+    });
+    json.attribute("arena_bytes_per_token", entry.arenaPerToken);
+    json.attribute("arena_bytes_per_sequence", entry.arenaPerSequence);
+    json.attribute("arena_bytes_per_token_and_longest", entry.arenaPerTokenAndLongest);
+    json.attribute("max_length", entry.maxLength);
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Where the operations, the weights and the caches of a program are, counted on its dispatches:
+/// the same numbers that the binary's manifest has.
+#ifndef HEDDLE_COMPILER_REPORT_PROGRAMCOSTS_H
+#define HEDDLE_COMPILER_REPORT_PROGRAMCOSTS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// One dispatch.
+struct DispatchCosts {
+  /// In the checkpoint, and the family of its kernel: "contract".
+  std::string name;
+  std::string kernel;
+  std::string kind;
+  uint64_t flopsPerToken = 0;
+  /// For each token and key it sees.
+  uint64_t flopsPerTokenKey = 0;
+  /// Of the parameters that no dispatch before it reads: sums count each stored tensor once.
+  uint64_t weightBytes = 0;
+};
+
+/// An input or output, or a cache.
+struct PortFacts {
+  std::string name;
+  std::string type;
+};
+
+struct CacheCosts {
+  std::string name;
+  uint64_t bytesPerToken = 0;
+  /// Whether this entry appends to it: then it is the entry whose tokens it keeps.
+  bool written = false;
+};
+
+/// One entry. Memory is tokens * perToken + sequences * perSequence + tokens * longest *
+/// perTokenAndLongest bytes.
+struct EntryCosts {
+  std::string name;
+  std::vector<PortFacts> inputs;
+  std::vector<PortFacts> outputs;
+  std::vector<CacheCosts> caches;
+  std::vector<DispatchCosts> dispatches;
+  uint64_t arenaPerToken = 0;
+  uint64_t arenaPerSequence = 0;
+  uint64_t arenaPerTokenAndLongest = 0;
+  int64_t maxLength = 0;
+};
+
+/// Of the dataflow graphs of a module; none before they are made.
+std::vector<EntryCosts> programCosts(mlir::ModuleOp module);
+
+/// `{"name", "inputs": [...], "outputs": [...], "caches": [...], "dispatches": [...], "arena":
+/// ...}`
+void writeCosts(llvm::json::OStream &json, const EntryCosts &entry);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_REPORT_PROGRAMCOSTS_H

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A report as one page that needs nothing else: what a compilation made of a program, before and
+/// after, with every decision. The page's own files are in compiler/Report/Page; what is known only
+/// when a model is compiled goes in as one JSON document.
+#ifndef HEDDLE_COMPILER_REPORT_REPORTPAGE_H
+#define HEDDLE_COMPILER_REPORT_REPORTPAGE_H
+
+#include "compiler/Report/Analysis.h"
+#include "compiler/Report/ProgramCosts.h"
+#include "compiler/Report/ProgramGraph.h"
+#include "compiler/Report/Report.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+/// Filled in phase by phase, as each changes the program for good.
+class ReportPage {
+public:
+  /// A line of the page's head: "targets", "x86-64-v3, x86-64-v4".
+  void addFact(const std::string &name, const std::string &value) {
+    facts.emplace_back(name, value);
+  }
+  /// The program of a phase of the model level: "model" before, "fused" after.
+  void addProgram(const std::string &phase, mlir::ModuleOp module) {
+    programs.emplace_back(phase, programGraph(module));
+  }
+  /// Of the dataflow phase.
+  void addCosts(mlir::ModuleOp module) { costs = programCosts(module); }
+  void setAnalysis(Analysis measured) { analysis = std::move(measured); }
+
+  /// The page about a model of that name.
+  std::string html(const std::string &model, const Report &report) const;
+
+private:
+  std::string json(const std::string &model, const Report &report) const;
+
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<std::pair<std::string, std::vector<EntryGraph>>> programs;
+  std::vector<EntryCosts> costs;
+  std::optional<Analysis> analysis;
+};
+
+/// JSON with no character that could end the element of a page it is in, or begin another.
+std::string escapedForPage(llvm::StringRef json);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_REPORT_REPORTPAGE_H
