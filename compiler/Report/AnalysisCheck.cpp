@@ -56,9 +56,9 @@ Status checkAnalysis(const Analysis &analysis, ModuleOp module, const std::strin
     for (const std::string &layer : kind.layers) {
       if (!known.contains(layer)) {
         return HEDDLE_ERROR(InvalidArgument,
-                            path + ": the attention '" + layer + "' is none of this model, " +
+                            path + ": the attention \"" + layer + "\" is none of this model, " +
                                 (known.empty() ? "which has no attention"
-                                               : "expected names such as '" + example + "'"));
+                                               : "expected names such as \"" + example + "\""));
       }
     }
   }

@@ -256,9 +256,9 @@ static Status writeReport(const Report &report, const ReportPage &page, const Co
   return writeText(text, line.reportFile);
 }
 
-/// What the page says of a compilation before any phase has run, and the analysis it shows.
+/// What the page says of a compilation before any phase has run.
 static Status beginPage(const CommandLine &line, const Task &task, const ImportedModel &model,
-                        ReportPage &page) {
+                        std::optional<Analysis> analysis, ReportPage &page) {
   const std::pair<const char *, std::string> facts[] = {
       {"model type", model.modelType},
       {"precision", task.options.precision},
@@ -271,12 +271,10 @@ static Status beginPage(const CommandLine &line, const Task &task, const Importe
       page.addFact(name, value);
     }
   }
-  if (line.analysisFile.empty()) {
-    return {};
+  if (analysis) {
+    HEDDLE_TRY(checkAnalysis(*analysis, *model.module, line.analysisFile));
+    page.setAnalysis(*std::move(analysis));
   }
-  HEDDLE_ASSIGN(Analysis analysis, readAnalysis(line.analysisFile));
-  HEDDLE_TRY(checkAnalysis(analysis, *model.module, line.analysisFile));
-  page.setAnalysis(std::move(analysis));
   return {};
 }
 
@@ -372,6 +370,10 @@ static Status compile(const CommandLine &line, const Task &task) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   registerDialects(context);
   Report report(context);
+  std::optional<Analysis> analysis;
+  if (!line.analysisFile.empty()) {
+    HEDDLE_ASSIGN(analysis, readAnalysis(line.analysisFile));
+  }
   progress.phase("model");
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input));
   HEDDLE_TRY(checkPhase(*model.module, task, line.input));
@@ -379,7 +381,7 @@ static Status compile(const CommandLine &line, const Task &task) {
     llvm::errs() << "heddlec: note: " << note << "\n";
   }
   ReportPage page;
-  HEDDLE_TRY(beginPage(line, task, model, page));
+  HEDDLE_TRY(beginPage(line, task, model, std::move(analysis), page));
   ModelFacts facts;
   HEDDLE_TRY(addTokenizers(model, facts));
   CompileOptions options = task.options;

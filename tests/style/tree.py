@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = {".cpp", ".h", ".c", ".td", ".mlir", ".def", ".fbs", ".py", ".cmake", ".sh"}
+CODE = {".cpp", ".h", ".c", ".td", ".mlir", ".def", ".fbs", ".py", ".cmake", ".sh",
+        ".js", ".css", ".html"}
 
 
 def files():

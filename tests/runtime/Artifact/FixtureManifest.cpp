@@ -46,7 +46,8 @@ static std::vector<Offset<manifest::Dispatch>> dispatches(FlatBufferBuilder &bui
     const auto operands = builder.CreateVectorOfStructs(dispatch.operands);
     const auto name = builder.CreateString(dispatch.name);
     result.push_back(manifest::CreateDispatch(builder, dispatch.kernel, dispatch.finish, operands,
-                                              grid, name, dispatch.flops, dispatch.flopsPerKey));
+                                              grid, name, dispatch.flops, dispatch.flopsPerKey,
+                                              dispatch.weightBytes, dispatch.weightBytesPerToken));
   }
   return result;
 }

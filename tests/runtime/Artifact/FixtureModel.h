@@ -62,6 +62,8 @@ struct DispatchSpec {
   uint32_t columns;
   uint64_t flops;
   uint64_t flopsPerKey;
+  uint64_t weightBytes = 0;
+  uint64_t weightBytesPerToken = 0;
 };
 
 struct EntrySpec {

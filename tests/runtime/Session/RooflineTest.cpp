@@ -22,3 +22,13 @@ TEST(Roofline, BandwidthIsPossible) {
   EXPECT_GT(*bandwidth, 0.05);
   EXPECT_LT(*bandwidth, 5000);
 }
+
+TEST(Roofline, ReadsAsMuchAsItIsAskedTo) {
+  // Next to nothing is rounded up to what every way of reading can divide.
+  for (const uint64_t bytes : {uint64_t(0), uint64_t(1), uint64_t(3) << 20}) {
+    const Result<double> bandwidth = measureReadBandwidth(2, bytes);
+    ASSERT_TRUE(bandwidth.ok());
+    EXPECT_GT(*bandwidth, 0.05);
+    EXPECT_LT(*bandwidth, 20000);
+  }
+}

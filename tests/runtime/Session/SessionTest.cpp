@@ -430,6 +430,10 @@ TEST(Session, RefusesOptions) {
             "5000 threads, expected 1 to 1024");
   EXPECT_EQ(Session::create(model, {.chunkTokens = -1}).status().message(),
             "chunks of -1 tokens, expected at least 1, or 0 for the usual");
+  for (const int64_t runs : {int64_t(-1), (int64_t(1) << 26) + 1}) {
+    EXPECT_EQ(Session::create(model, {.traceRuns = runs}).status().message(),
+              "a trace of " + std::to_string(runs) + " runs, expected 0 to 67108864");
+  }
   const Result<Model> described = Model::load(model.path(), {.describeOnly = true});
   ASSERT_TRUE(described.ok());
   EXPECT_NE(Session::create(*described)

@@ -63,7 +63,7 @@ TEST(Arguments, OtherCommands) {
 TEST(Arguments, HelpAndVersion) {
   const auto whole = std::get<HelpText>(parse({"--help"})).text;
   for (const char *command :
-       {"embed", "tokenize", "generate", "score", "run", "bench", "info", "verify"}) {
+       {"embed", "tokenize", "generate", "score", "run", "bench", "profile", "info", "verify"}) {
     EXPECT_NE(whole.find(command), std::string::npos) << command;
     const auto text = std::get<HelpText>(parse({command, "--help"})).text;
     EXPECT_NE(text.find("OUT.so"), std::string::npos) << text;
