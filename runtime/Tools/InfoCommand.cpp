@@ -39,6 +39,20 @@ static std::string_view elementName(ElementType element) {
   return "unknown";
 }
 
+static std::string_view observedName(Observed observed) {
+  switch (observed) {
+  case Observed::No:
+    return "no";
+  case Observed::Encoder:
+    return "encoder";
+  case Observed::Decoder:
+    return "decoder";
+  case Observed::Cross:
+    return "cross";
+  }
+  return "unknown";
+}
+
 static Json describePort(const PortInfo &port, bool input) {
   Json described = {{"name", port.name}, {"element", elementName(port.element)}};
   described["shape"] = Json::array();
@@ -81,6 +95,14 @@ static Json describeEntry(const EntryInfo &entry) {
   described["outputs"] = Json::array();
   for (const PortInfo &port : entry.outputs) {
     described["outputs"].push_back(describePort(port, false));
+  }
+  if (!entry.observed.empty()) {
+    described["observed"] = Json::array();
+    for (const PortInfo &port : entry.observed) {
+      described["observed"].push_back(describePort(port, false));
+      described["observed"].back()["observed"] = observedName(port.observed);
+    }
+    described["observed_dispatches"] = entry.observedDispatches;
   }
   if (!entry.caches.empty()) {
     described["caches"] = describeCaches(entry);
@@ -226,6 +248,9 @@ static std::string entryText(const Json &entry) {
   }
   for (const Json &port : entry["outputs"]) {
     text += fmt::format("  output  {}: {}\n", port["name"].get<std::string>(), typeText(port));
+  }
+  if (entry.contains("observed")) {
+    text += fmt::format("  shows   {} attentions, for those who ask\n", entry["observed"].size());
   }
   const auto longest = entry["max_length"].get<int64_t>();
   text += fmt::format("  length  {}\n",

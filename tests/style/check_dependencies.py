@@ -11,15 +11,16 @@ import re
 from tree import files, finish, read
 
 # What both halves know: status, files, the manifest's and the tokenizer's schema, the ELF layout,
-# and the parts of tokenizers that are checked when they are packed.
+# the analysis of attention as a file and as a picture, and the parts of tokenizers that are checked when they are packed.
 SHARED = ["runtime/include", "runtime/Base", "runtime/Artifact/ElfFile", "runtime/Artifact/Layout",
           "runtime/Artifact/GenerationCheck", "runtime/Artifact/Manifest_generated.h",
-          "runtime/Tokenizer/Tokenizer_generated.h",
+          "runtime/Analysis/AttentionAnalysis", "runtime/Analysis/HeatMap",
+          "runtime/Analysis/SharingPolicy", "runtime/Tokenizer/Tokenizer_generated.h",
           "runtime/Tokenizer/VocabularyHash.h", "runtime/Tokenizer/PairMerging.h",
           "runtime/Tokenizer/DoubleArray.h", "runtime/Tokenizer/CharsMap",
           "runtime/Tokenizer/SentencePieceModel"]
 SHARED_TARGETS = ["heddle_base", "heddle_elf", "heddle_generation_check", "heddle_manifest_schema",
-                  "heddle_tokenizer_schema", "heddle_sentencepiece"]
+                  "heddle_analysis", "heddle_tokenizer_schema", "heddle_sentencepiece"]
 # Reading files of a model needs no LLVM: the command line reads safetensors and tokenizers with the
 # same code.
 INPUT = ["frontend/Checkpoint", "frontend/Config", "frontend/Tokenizer"]

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// `heddle analyze` on compiled models: the divergences that other programs' attention gives, the
+/// same whatever passes ran and however the work was shared; and that outputs which show attention
+/// cost nothing where nobody asks for them.
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "runtime/Analysis/AttentionAnalysis.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+
+/// The sources of an oracle as lines of ids, without their padding.
+std::string sourcesOf(const std::string &oracle, const std::string &ids, int32_t pad) {
+  auto file = Checkpoint::open(oracles + oracle + "/expected.safetensors");
+  EXPECT_TRUE(file.ok());
+  const auto &shape = file->find(ids)->shape;
+  const auto width = static_cast<size_t>(shape[1]);
+  std::vector<int32_t> values(static_cast<size_t>(shape[0]) * width);
+  EXPECT_TRUE(file->readI32(ids, values).ok());
+  std::string lines;
+  for (size_t row = 0; row * width < values.size(); ++row) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * width);
+    std::vector<int32_t> line(begin, begin + static_cast<std::ptrdiff_t>(width));
+    while (!line.empty() && line.back() == pad) {
+      line.pop_back();
+    }
+    lines += fmt::format("{}\n", fmt::join(line, " "));
+  }
+  return lines;
+}
+
+tools::Outcome analyze(const std::string &binary, const std::string &lines,
+                       std::vector<std::string> options = {}) {
+  options.insert(options.begin(), {"analyze", binary, "--tokens", "--input", "-"});
+  return tools::runHeddle(options, {.input = lines});
+}
+
+/// Compares with what make_analysis.py found.
+void expectOracle(const std::string &output, const std::string &oracle, const std::string &what) {
+  Result<AttentionAnalysis> found = readAnalysis(output);
+  ASSERT_TRUE(found.ok()) << found.status().message() << "\n" << output << what;
+  const Json expected = Json::parse(readBytes(oracles + oracle + "/analysis.json"));
+  EXPECT_EQ(found->sentences, expected["sentences"]) << what;
+  EXPECT_EQ(found->positions, expected["positions"]) << what;
+  ASSERT_EQ(found->kinds.size(), expected["kinds"].size()) << what;
+  for (size_t i = 0; i < found->kinds.size(); ++i) {
+    const KindAnalysis &kind = found->kinds[i];
+    const Json &its = expected["kinds"][i];
+    EXPECT_EQ(kind.kind, its["kind"]) << what;
+    EXPECT_EQ(kind.positions, its["positions"]) << what;
+    ASSERT_EQ(Json(kind.layers), its["layers"]) << what;
+    for (size_t row = 0; row < kind.layers.size(); ++row) {
+      for (size_t column = 0; column < kind.layers.size(); ++column) {
+        EXPECT_NEAR(kind.divergence[row][column], its["divergence"][row][column].get<double>(),
+                    1e-5)
+            << oracle << " " << kind.kind << " " << row << " " << column << " " << what;
+      }
+    }
+  }
+}
+
+void expectAgreement(const std::string &oracle, const std::string &ids, int32_t pad,
+                     const std::vector<std::string> &options) {
+  const std::string lines = sourcesOf(oracle, ids, pad);
+  for (const std::vector<std::string> &passes : std::vector<std::vector<std::string>>{
+           {}, {"--disable-pass=fuse-attention"}, {"--disable-pass=plan-memory"}}) {
+    const std::string binary = compileModel(oracles + oracle, passes);
+    ASSERT_FALSE(binary.empty());
+    for (const std::string &isa : runnableTargets(binary)) {
+      std::vector<std::string> all = options;
+      all.insert(all.end(), {"--isa", isa});
+      const tools::Outcome outcome = analyze(binary, lines, all);
+      ASSERT_EQ(outcome.code, 0) << outcome.error;
+      expectOracle(outcome.output, oracle, passes.empty() ? isa : passes[0] + " " + isa);
+      // The same bits whoever does the work.
+      all.insert(all.end(), {"--threads", "2"});
+      EXPECT_EQ(analyze(binary, lines, all).output, outcome.output);
+    }
+  }
+}
+
+TEST(Analyze, AgreesWithTransformerPost) {
+  expectAgreement("transformer-post", "source", 0, {"--beam", "1"});
+}
+TEST(Analyze, AgreesWithTransformerPre) {
+  expectAgreement("transformer-pre", "source", 0, {"--beam", "1"});
+}
+TEST(Analyze, AgreesWithSharedAttention) { expectAgreement("san", "source", 0, {"--beam", "1"}); }
+TEST(Analyze, AgreesWithBert) { expectAgreement("bert-tiny", "input_ids", 0, {}); }
+
+TEST(Analyze, WritesPoliciesAndPictures) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const std::string lines = sourcesOf("transformer-post", "source", 0);
+  TemporaryFolder folder;
+  const tools::Outcome outcome = analyze(
+      binary, lines,
+      {"--beam", "4", "--theta", "0.7", "--output", folder / "a.json", "--svg", folder / "a.svg"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_EQ(outcome.output, "");
+  Result<AttentionAnalysis> found = readAnalysis(readBytes(folder / "a.json"));
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->theta, 0.7);
+  for (const KindAnalysis &kind : found->kinds) {
+    EXPECT_EQ(kind.policy, sharingPolicy(kind.divergence, 0.7)) << kind.kind;
+  }
+  const std::string svg = readBytes(folder / "a.svg");
+  EXPECT_EQ(svg.substr(0, 5), "<svg ");
+  const double some = found->kinds[1].divergence[0][2];
+  EXPECT_NE(svg.find(fmt::format("{:.4f}", some)), std::string::npos);
+  // Another way to cut blocks, and nothing where nothing was asked for.
+  const tools::Outcome extend =
+      analyze(binary, lines, {"--beam", "4", "--theta", "0.7", "--blocks", "extend"});
+  found = readAnalysis(extend.output);
+  ASSERT_TRUE(found.ok()) << extend.error;
+  for (const KindAnalysis &kind : found->kinds) {
+    EXPECT_EQ(kind.policy, sharingPolicy(kind.divergence, 0.7, BlockRule::Extend)) << kind.kind;
+  }
+  found = readAnalysis(analyze(binary, lines, {"--beam", "4"}).output);
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->theta || found->kinds[0].policy);
+}
+
+TEST(Analyze, RefusesWhatItCannotAnalyze) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const std::string blind =
+      compileModel(oracles + "transformer-post", {"--disable-pass=observe-attention"});
+  const std::string bert = compileModel(oracles + "bert-tiny");
+  const auto expectRefusal = [&](const tools::Outcome &outcome, const std::string &message) {
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_NE(outcome.error.find(message), std::string::npos) << outcome.error;
+  };
+  expectRefusal(analyze(blind, "5 6\n"),
+                ": no output shows an attention, expected a model that has some, compiled without "
+                "--disable-pass=observe-attention");
+  expectRefusal(analyze(binary, "\n \n"), "standard input: no texts, expected at least one");
+  expectRefusal(analyze(binary, "5 6\n\n5 61\n"), "standard input:3: source");
+  expectRefusal(analyze(binary, "5 x\n"), "standard input:1: ");
+  expectRefusal(analyze(bert, "5 6\n", {"--beam", "2"}),
+                ": --beam is given, and the model does not generate");
+  expectRefusal(analyze(bert, "5 100000\n"), "standard input:1: text");
+  std::string longLine;
+  for (int i = 0; i < 600; ++i) {
+    longLine += "7 ";
+  }
+  expectRefusal(analyze(bert, longLine + "\n"), "standard input:1: text has 600 tokens, expected "
+                                                "at most ");
+  expectRefusal(tools::runHeddle({"analyze", binary, "--input", "-"}, {.input = "x\n"}),
+                ": the model has no tokenizer, expected one or --tokens");
+  expectRefusal(tools::runHeddle({"analyze", binary, "--tokens", "--input", "nowhere.txt"}),
+                "nowhere.txt: ");
+  expectRefusal(analyze(binary, "5 6\n", {"--output", "/nowhere/a.json"}), "/nowhere/a.json: ");
+  expectRefusal(analyze(binary, "5 6\n", {"--svg", "/nowhere/a.svg"}), "/nowhere/a.svg: ");
+}
+
+/// Which dispatches run for one output of an entry, and how often.
+std::vector<std::pair<std::string, uint64_t>>
+dispatchesFor(const std::string &binary, const std::string &entry, const std::string &output) {
+  auto model = Model::load(binary);
+  auto session = Session::create(*model, {.profile = true});
+  const Ragged batch = randomSentences(4, 12, 60, 1);
+  std::vector<float> values(batch.ids.size() * 4096);
+  for (const PortInfo &port : model->findEntry(entry)->outputs) {
+    if (port.name == output) {
+      values.resize(batch.ids.size() * static_cast<size_t>(port.shape[1]));
+    }
+  }
+  const Input input{model->findEntry(entry)->inputs[0].name, batch.ids};
+  const Output wanted{output, values};
+  const Status status = session->run(entry, batch.lengths, {&input, 1}, {&wanted, 1});
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::vector<std::pair<std::string, uint64_t>> found;
+  for (const DispatchProfile &dispatch : session->profile()) {
+    found.emplace_back(dispatch.name, dispatch.calls);
+  }
+  return found;
+}
+
+TEST(ObservedOutputs, CostNothingUnasked) {
+  for (const auto &[oracle, output] :
+       {std::pair("transformer-post", "encoder"), std::pair("bert-tiny", "last_hidden_state")}) {
+    const std::string with = compileModel(oracles + oracle);
+    const std::string without =
+        compileModel(oracles + oracle, {"--disable-pass=observe-attention"});
+    auto watched = Model::load(with);
+    auto plain = Model::load(without);
+    ASSERT_TRUE(watched.ok() && plain.ok());
+    ASSERT_EQ(watched->entries().size(), plain->entries().size());
+    for (size_t i = 0; i < plain->entries().size(); ++i) {
+      const EntryInfo &a = watched->entries()[i];
+      const EntryInfo &b = plain->entries()[i];
+      EXPECT_FALSE(a.observed.empty());
+      EXPECT_TRUE(b.observed.empty());
+      EXPECT_EQ(a.outputs.size(), b.outputs.size());
+      EXPECT_EQ(a.dispatches, b.dispatches) << oracle << " " << a.name;
+      EXPECT_GT(a.observedDispatches, 0);
+      EXPECT_EQ(b.observedDispatches, 0);
+      EXPECT_EQ(a.flopsPerToken, b.flopsPerToken);
+      EXPECT_EQ(a.flopsPerTokenAndKey, b.flopsPerTokenAndKey);
+      EXPECT_EQ(a.arenaBytesPerToken, b.arenaBytesPerToken) << oracle << " " << a.name;
+      EXPECT_EQ(a.arenaBytesPerTokenAndLongest, b.arenaBytesPerTokenAndLongest);
+    }
+    const std::string entry = plain->entries()[0].name;
+    EXPECT_EQ(dispatchesFor(with, entry, output), dispatchesFor(without, entry, output)) << oracle;
+  }
+}
+
+TEST(ObservedOutputs, AreDistributionsThatDependOnNothingElse) {
+  const std::string binary = compileModel(oracles + "bert-tiny");
+  auto model = Model::load(binary);
+  ASSERT_TRUE(model.ok());
+  const EntryInfo &entry = *model->findEntry("encode");
+  ASSERT_FALSE(entry.observed.empty());
+  const PortInfo &port = entry.observed.back();
+  EXPECT_EQ(port.observed, Observed::Encoder);
+  const auto heads = static_cast<size_t>(port.shape[1]);
+  const Ragged batch = randomSentences(9, 14, 60, 4);
+  const auto longest =
+      static_cast<size_t>(*std::max_element(batch.lengths.begin(), batch.lengths.end()));
+  const auto run = [&](const SessionOptions &options, std::span<const int32_t> lengths,
+                       std::span<const int32_t> ids, size_t keys) {
+    auto session = Session::create(*model, options);
+    std::vector<float> values(ids.size() * heads * keys, 7.0F);
+    const Input input{"input_ids", ids};
+    const Output output{port.name, values};
+    const Status status = session->run("encode", lengths, {&input, 1}, {&output, 1});
+    EXPECT_TRUE(status.ok()) << status.message();
+    return values;
+  };
+  const std::vector<float> all = run({}, batch.lengths, batch.ids, longest);
+  EXPECT_EQ(run({.threads = 2}, batch.lengths, batch.ids, longest), all);
+  EXPECT_EQ(run({.threads = 2, .chunkTokens = 8}, batch.lengths, batch.ids, longest), all);
+  EXPECT_EQ(
+      run({.threads = 2, .schedule = Schedule::Cooperative}, batch.lengths, batch.ids, longest),
+      all);
+  size_t first = 0;
+  for (const int32_t length : batch.lengths) {
+    const auto keys = static_cast<size_t>(length);
+    const std::vector<float> alone =
+        run({}, {&length, 1}, std::span(batch.ids).subspan(first, keys), keys);
+    for (size_t row = 0; row < keys * heads; ++row) {
+      const float *const found = all.data() + (first * heads + row) * longest;
+      double sum = 0;
+      for (size_t key = 0; key < longest; ++key) {
+        EXPECT_EQ(found[key], key < keys ? alone[row * keys + key] : 0.0F);
+        sum += static_cast<double>(found[key]);
+      }
+      EXPECT_NEAR(sum, 1, 1e-5);
+    }
+    first += keys;
+  }
+  auto session = Session::create(*model);
+  std::vector<float> values(5);
+  const Input input{"input_ids", batch.ids};
+  const Output output{port.name, values};
+  EXPECT_EQ(
+      session->run("encode", batch.lengths, {&input, 1}, {&output, 1}).message(),
+      fmt::format("entry \"encode\": output \"{}\" has room for 5 floats, expected {} rows of "
+                  "{}",
+                  port.name, batch.ids.size(), heads * longest));
+}
+
+TEST(ObservedOutputs, AreCountedByInfo) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const tools::Outcome text = tools::runHeddle({"info", binary});
+  EXPECT_NE(text.output.find("  shows   3 attentions, for those who ask\n"), std::string::npos)
+      << text.output;
+  EXPECT_NE(text.output.find("  shows   6 attentions, for those who ask\n"), std::string::npos);
+  const Json described = Json::parse(tools::runHeddle({"info", binary, "--json"}).output);
+  const Json &shown = described["entries"][1]["observed"];
+  ASSERT_EQ(shown.size(), 6U);
+  EXPECT_EQ(shown[0]["name"], "decoder.layers.0.self_attention");
+  EXPECT_EQ(shown[0]["observed"], "decoder");
+  EXPECT_EQ(shown[1]["observed"], "cross");
+  EXPECT_EQ(shown[0]["shape"], Json({"tokens", 4, "longest"}));
+  const std::string blind =
+      compileModel(oracles + "transformer-post", {"--disable-pass=observe-attention"});
+  EXPECT_EQ(tools::runHeddle({"info", blind}).output.find("shows"), std::string::npos);
+}
+
+} // namespace
+} // namespace heddle

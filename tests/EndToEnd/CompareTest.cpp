@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// `heddle compare` on compiled models: a model and itself, a model and a version of it with other
+/// rounding, models that differ, and what cannot be compared.
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "frontend/Checkpoint/Safetensors.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+const std::string lines = "5 6 7 8\n\n9 10 11 12 13 14 15\n20\n";
+
+tools::Outcome compare(const std::string &a, const std::string &b, const std::string &input,
+                       std::vector<std::string> options = {}) {
+  options.insert(options.begin(), {"compare", a, b, "--tokens", "--input", "-"});
+  return tools::runHeddle(options, {.input = input});
+}
+
+/// A copy of an oracle's model with one tensor multiplied.
+std::string scaledModel(const std::string &oracle, const std::string &tensor, float factor,
+                        const TemporaryFolder &folder) {
+  const std::string copy = folder / "scaled";
+  std::filesystem::create_directory(copy);
+  std::filesystem::copy_file(oracles + oracle + "/config.json", copy + "/config.json");
+  auto file = SafetensorsFile::open(oracles + oracle + "/model.safetensors");
+  EXPECT_TRUE(file.ok());
+  std::vector<float> values;
+  std::vector<SafetensorsTensor> tensors;
+  for (SafetensorsTensor each : file->tensors()) {
+    if (each.name == tensor) {
+      values.resize(each.bytes.size() / sizeof(float));
+      std::memcpy(values.data(), each.bytes.data(), each.bytes.size());
+      for (float &value : values) {
+        value *= factor;
+      }
+      each.bytes = std::as_bytes(std::span(values));
+    }
+    tensors.push_back(each);
+  }
+  EXPECT_FALSE(values.empty()) << tensor;
+  EXPECT_TRUE(writeSafetensors(copy + "/model.safetensors", tensors).ok());
+  return copy;
+}
+
+TEST(Compare, AModelAndItself) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const tools::Outcome outcome = compare(binary, binary, lines, {"--json", "--beam", "2"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json result = Json::parse(outcome.output);
+  EXPECT_EQ(result["sentences"], 3);
+  const Json &difference = result["b_against_a"];
+  EXPECT_EQ(difference["equal_tokens"], 1);
+  EXPECT_EQ(difference["identical_lines"], 1);
+  EXPECT_EQ(difference["kl_bits"], 0);
+  EXPECT_EQ(difference["jsd_bits"], 0);
+  EXPECT_EQ(difference["bleu"], 100);
+  EXPECT_EQ(difference["chrf"], 100);
+  for (const char *const side : {"a", "b"}) {
+    EXPECT_EQ(result[side]["file"], binary);
+    EXPECT_GT(result[side]["tokens_per_s"], 0);
+    EXPECT_GT(result[side]["seconds"], 0);
+    EXPECT_GT(result[side]["weight_bytes"], 100000);
+    // Keys and values of 48 floats in three layers.
+    EXPECT_EQ(result[side]["cache_bytes_per_token"]["target"], 2 * 3 * 48 * 4);
+    EXPECT_EQ(result[side]["cache_bytes_per_token"]["source"], 2 * 3 * 48 * 4);
+  }
+  EXPECT_GT(result["speed_ratio"], 0);
+}
+
+TEST(Compare, ModelsThatDiffer) {
+  const std::string a = compileModel(oracles + "transformer-post");
+  TemporaryFolder folder;
+  const std::string b = compileModel(
+      scaledModel("transformer-post", "decoder.layers.2.ffn.outer.weight", 1.5F, folder));
+  const tools::Outcome outcome = compare(a, b, lines, {"--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json difference = Json::parse(outcome.output)["b_against_a"];
+  const double kl = difference["kl_bits"];
+  const double jsd = difference["jsd_bits"];
+  EXPECT_GT(kl, 1e-4);
+  EXPECT_GT(jsd, 1e-5);
+  EXPECT_LT(jsd, kl);
+  // As teacher forcing gives it: the log-probabilities of `heddle run` on the same tokens.
+  EXPECT_LE(difference["equal_tokens"], 1);
+  const tools::Outcome table = compare(a, b, lines);
+  ASSERT_EQ(table.code, 0) << table.error;
+  EXPECT_EQ(table.output.substr(0, 11), "3 sentences") << table.output;
+  for (const char *const part :
+       {"\ntokens/s ", "\nweight bytes ", "\ncache bytes a target token ", "1152            1152",
+        "\nb against a: ", " % of tokens equal, ", "BLEU ", "chrF ",
+        "\ndistributions after a's "
+        "texts: KL "}) {
+    EXPECT_NE(table.output.find(part), std::string::npos) << part << "\n" << table.output;
+  }
+}
+
+TEST(Compare, Embeddings) {
+  const std::string path = oracles + "bert-tiny";
+  const std::string a = compileModel(path);
+  auto model = Model::load(a);
+  ASSERT_TRUE(model.ok());
+  if (model->findEntry("embed") == nullptr) {
+    const tools::Outcome refused = compare(a, a, lines);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_NE(refused.error.find("the models do not generate, expected ones that embed: "),
+              std::string::npos)
+        << refused.error;
+    return;
+  }
+  const std::string b = compileModel(path, {"--disable-pass=fuse-attention"});
+  const tools::Outcome outcome = compare(a, b, lines, {"--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json result = Json::parse(outcome.output);
+  EXPECT_NEAR(result["b_against_a"]["mean_cosine"], 1, 1e-5);
+  EXPECT_NEAR(result["b_against_a"]["least_cosine"], 1, 1e-5);
+  EXPECT_FALSE(result["a"].contains("cache_bytes_per_token"));
+}
+
+TEST(Compare, RefusesWhatCannotBeCompared) {
+  const std::string a = compileModel(oracles + "transformer-post");
+  const std::string other = compileModel(oracles + "marian-tiny");
+  const std::string bert = compileModel(oracles + "bert-tiny");
+  const auto expectRefusal = [&](const tools::Outcome &outcome, const std::string &message) {
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_NE(outcome.error.find(message), std::string::npos) << outcome.error;
+  };
+  expectRefusal(compare(a, other, lines), a + " and " + other + ": the vocabularies have 61 and ");
+  expectRefusal(compare(a, bert, lines), ": only the first generates, expected both or neither");
+  expectRefusal(compare(bert, a, lines), ": only the second generates, expected both or neither");
+  expectRefusal(compare(bert, bert, lines, {"--beam", "2"}),
+                ": --beam is given, and the models do not generate");
+  expectRefusal(compare(a, a, "\n"), "standard input: no texts, expected at least one");
+  expectRefusal(compare(a, a, "5\n6 61\n"), "standard input:2: " + a + ": source");
+  expectRefusal(compare(a, "/nowhere/b.so", lines), "/nowhere/b.so: ");
+  expectRefusal(tools::runHeddle({"compare", a, a, "--input", "-"}, {.input = "x\n"}),
+                a + ": the model has no tokenizer, expected one or --tokens");
+}
+
+} // namespace
+} // namespace heddle
