@@ -78,6 +78,8 @@ static void buildFused(OpPassManager &manager, const CompileOptions &options) {
   add("normalize-heads", createNormalizeHeadsPass());
   add("fuse-attention", createFuseAttentionPass());
   add("share-attention", createShareAttentionPass(options.hasher));
+  // Before projections of the same rows become one: what is shared leaves some of them unread.
+  add("eliminate-dead", createEliminateDeadPass());
   add("fuse-projections", createFuseProjectionsPass());
   add("fuse-embedding", createFuseEmbeddingPass());
   add("eliminate-dead", createEliminateDeadPass());

@@ -106,28 +106,37 @@ LogicalResult shareProbabilities(SoftmaxOp head, SoftmaxOp member) {
   return success();
 }
 
-/// The attention around a softmax whose sums of values are shared; an error if it is none.
-FailureOr<AttentionMatch> matchContext(SoftmaxOp softmax) {
+/// A softmax and its sum of values, which are shared.
+struct Context {
+  SoftmaxOp softmax;
+  WeightedSum sum;
+};
+
+/// An error if the softmax is not that of one attention.
+FailureOr<Context> matchContext(SoftmaxOp softmax) {
   std::string reason;
   FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
-  if (failed(match)) {
-    softmax.emitOpError("is to share its attention and is not the softmax of one: ") << reason;
+  if (succeeded(match) && match->sums.size() == 1) {
+    return Context{softmax, match->sums.front()};
   }
-  return match;
+  if (succeeded(match)) {
+    reason = "its probabilities have " + std::to_string(match->sums.size()) + " sums of values";
+  }
+  return softmax.emitOpError("is to share its attention and is not the softmax of one: ") << reason;
 }
 
-LogicalResult shareContext(const AttentionMatch &head, const AttentionMatch &member) {
+LogicalResult shareContext(const Context &head, const Context &member) {
   SoftmaxOp headSoftmax = head.softmax;
   SoftmaxOp memberSoftmax = member.softmax;
-  ContractOp headContext = head.weighted;
-  ContractOp memberContext = member.weighted;
+  ContractOp headContext = head.sum.contract;
+  ContractOp memberContext = member.sum.contract;
   if (failed(checkHeads(headSoftmax, memberSoftmax))) {
     return failure();
   }
   std::string name = placeName(headSoftmax.getLoc());
-  if (head.valueSize != member.valueSize) {
+  if (head.sum.valueSize != member.sum.valueSize) {
     return memberContext.emitOpError("has values of ")
-           << member.valueSize << " a head, expected " << head.valueSize << " as " << name
+           << member.sum.valueSize << " a head, expected " << head.sum.valueSize << " as " << name
            << " has, whose attention it is to share";
   }
   if (memberContext->isBeforeInBlock(headContext)) {
@@ -135,8 +144,8 @@ LogicalResult shareContext(const AttentionMatch &head, const AttentionMatch &mem
            << name << " does, whose sums it is to share";
   }
   SmallVector<int64_t> permutation;
-  for (int64_t axis : member.resultOrder) {
-    permutation.push_back(llvm::find(head.resultOrder, axis) - head.resultOrder.begin());
+  for (int64_t axis : member.sum.resultOrder) {
+    permutation.push_back(llvm::find(head.sum.resultOrder, axis) - head.sum.resultOrder.begin());
   }
   OpBuilder builder(memberContext);
   Location location = memberSoftmax.getLoc();
@@ -221,16 +230,16 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
   }
 
   static LogicalResult applyContext(ArrayRef<SoftmaxOp> block) {
-    SmallVector<AttentionMatch> matches;
+    SmallVector<Context> contexts;
     for (SoftmaxOp softmax : block) {
-      FailureOr<AttentionMatch> match = matchContext(softmax);
-      if (failed(match)) {
+      FailureOr<Context> context = matchContext(softmax);
+      if (failed(context)) {
         return failure();
       }
-      matches.push_back(*match);
+      contexts.push_back(*context);
     }
-    return success(llvm::all_of(ArrayRef(matches).drop_front(), [&](const AttentionMatch &member) {
-      return succeeded(shareContext(matches.front(), member));
+    return success(llvm::all_of(ArrayRef(contexts).drop_front(), [&](const Context &member) {
+      return succeeded(shareContext(contexts.front(), member));
     }));
   }
 };

@@ -84,8 +84,8 @@ void Candidates::addSymbols(Operation *op, Shared &shared) {
       [&](FlatSymbolRefAttr symbol) { shared.symbols.insert(symbol.getAttr()); });
 }
 
-/// The cache of `name`'s class that goes with a repeated use of `name`: that itself, or, where its own
-/// is the name that stays, another; null if all that go are counted.
+/// The cache of `name`'s class that goes with a repeated use of `name`: that itself, or, where its
+/// own is the name that stays, another; null if all that go are counted.
 StringAttr Candidates::findErased(StringAttr name) {
   StringAttr first = values.keptFor(name);
   auto isErased = [&](StringAttr cache) { return cache != first && !addedCaches.contains(cache); };

@@ -15,8 +15,8 @@ namespace {
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 const std::vector<std::string> optionalPasses = {
     "deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
-    "fuse-projections",       "fuse-embedding",   "eliminate-dead",  "fold-epilogues",
-    "merge-kernels",          "plan-memory"};
+    "share-attention",        "fuse-projections", "fuse-embedding",  "eliminate-dead",
+    "fold-epilogues",         "merge-kernels",    "plan-memory"};
 
 /// A tensor of a file, with its shape before its values so that both are compared.
 std::vector<float> readTensor(const std::string &path, const std::string &name) {

@@ -122,14 +122,20 @@ std::string everyPass(const TemporaryFolder &folder) {
   const std::string path = folder.write(
       "every-pass.mlir", readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/every-pass.mlir"));
   const std::vector<std::pair<const char *, std::vector<int64_t>>> shapes = {
-      {"word", {32, 24}},  {"segment", {2, 24}}, {"square", {24, 24}}, {"query", {24, 24}},
-      {"key", {24, 24}},   {"value", {24, 24}},  {"heads", {3, 8, 8}}, {"norm.weight", {24}},
-      {"norm.bias", {24}}, {"unused", {24}}};
-  const std::vector<std::byte> zeros(32 * 24 * sizeof(float));
+      {"word", {32, 24}},      {"segment", {2, 24}}, {"square", {24, 24}}, {"query", {24, 24}},
+      {"key", {24, 24}},       {"value", {24, 24}},  {"heads", {3, 8, 8}}, {"norm.weight", {24}},
+      {"norm.bias", {24}},     {"unused", {24}},     {"other", {24, 24}},  {"key.copy", {24, 24}},
+      {"value.copy", {24, 24}}};
+  // Every tensor begins at another number, copies where theirs does.
+  std::vector<float> values(32 * 24 + shapes.size());
+  std::iota(values.begin(), values.end(), 0.0F);
+  std::map<std::string, size_t> beginnings;
   std::vector<SafetensorsTensor> tensors;
   for (const auto &[name, shape] : shapes) {
-    tensors.push_back(
-        {name, Dtype::F32, shape, std::span(zeros).first(*byteSize(Dtype::F32, shape))});
+    const std::string original = std::string(name).substr(0, std::string(name).find(".copy"));
+    const size_t begin = beginnings.try_emplace(original, beginnings.size()).first->second;
+    const auto bytes = std::as_bytes(std::span(values).subspan(begin));
+    tensors.push_back({name, Dtype::F32, shape, bytes.first(*byteSize(Dtype::F32, shape))});
   }
   EXPECT_TRUE(writeSafetensors(folder / "every-pass.safetensors", tensors).ok());
   return path;
@@ -150,14 +156,15 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
       EXPECT_TRUE(entry["savings"].value(saving, json()).is_number_integer()) << entry;
     }
   }
-  for (const char *pass : {"deduplicate-parameters", "eliminate-common", "normalize-heads",
-                           "fuse-attention", "fuse-projections", "fuse-embedding", "eliminate-dead",
-                           "fold-epilogues", "merge-kernels", "plan-memory"}) {
+  for (const char *pass :
+       {"deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
+        "share-attention", "fuse-projections", "fuse-embedding", "eliminate-dead", "fold-epilogues",
+        "merge-kernels", "plan-memory"}) {
     EXPECT_GT(taken[pass], 0) << pass;
   }
   // The others do without conditions: what they see, they take.
-  for (const char *pass : {"normalize-heads", "fuse-attention", "fuse-projections",
-                           "fuse-embedding", "fold-epilogues"}) {
+  for (const char *pass : {"normalize-heads", "fuse-attention", "share-attention",
+                           "fuse-projections", "fuse-embedding", "fold-epilogues"}) {
     EXPECT_GT(declined[pass], 0) << pass;
   }
 }

@@ -69,8 +69,32 @@ const std::vector<UsageCase> usageCases = {
     {"UnknownPass",
      {"m", "-o", "x.so", "--disable-pass=fuse-everything"},
      "--disable-pass is 'fuse-everything', expected one of deduplicate-parameters, "
-     "eliminate-common, normalize-heads, fuse-attention, fuse-projections, fuse-embedding, "
-     "eliminate-dead, fold-epilogues, merge-kernels, plan-memory"},
+     "eliminate-common, normalize-heads, fuse-attention, share-attention, fuse-projections, "
+     "fuse-embedding, eliminate-dead, fold-epilogues, merge-kernels, plan-memory"},
+    {"SharingOfNoKind",
+     {"m", "-o", "x.so", "--share-attention=1,5"},
+     "--share-attention has '1' before any kind, expected for example self:1,5"},
+    {"SharingOfUnknownKind",
+     {"m", "-o", "x.so", "--share-attention=decoder:1,5"},
+     "--share-attention has kind 'decoder', expected encoder, self or cross"},
+    {"SharingOfAKindTwice",
+     {"m", "-o", "x.so", "--share-attention=self:1,5,self:6"},
+     "--share-attention has kind 'self' again, expected it once"},
+    {"SharingOfNoNumber",
+     {"m", "-o", "x.so", "--share-attention=self:1,five"},
+     "--share-attention has 'five' as the size of a block, expected a number from 1 to 100000"},
+    {"SharingOfANegativeNumber",
+     {"m", "-o", "x.so", "--share-attention=self:-1"},
+     "--share-attention has '-1' as the size of a block, expected a number from 1 to 100000"},
+    {"SharingOfNothing",
+     {"m", "-o", "x.so", "--share-attention="},
+     "--share-attention has no value, expected one after it"},
+    {"SharingAfterItsPhase",
+     {"p.mlir", "--start-at=dataflow", "-o", "x.so", "--share-attention=self:2"},
+     "--share-attention is done in the phase fused, which is not among those from dataflow to so"},
+    {"SharingBeforeItsPhase",
+     {"m", "--emit=model", "--share-attention=self:2"},
+     "--share-attention is done in the phase fused, which is not among those from model to model"},
 };
 
 class HeddlecUsageTest : public HeddlecTest, public testing::WithParamInterface<UsageCase> {};

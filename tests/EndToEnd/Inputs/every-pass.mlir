@@ -7,6 +7,9 @@ transformer.parameter @square : tensor<24x24xf32> from "square"
 transformer.parameter @query : tensor<24x24xf32> from "query"
 transformer.parameter @key : tensor<24x24xf32> from "key"
 transformer.parameter @value : tensor<24x24xf32> from "value"
+transformer.parameter @other : tensor<24x24xf32> from "other"
+transformer.parameter @key.copy : tensor<24x24xf32> from "key.copy"
+transformer.parameter @value.copy : tensor<24x24xf32> from "value.copy"
 transformer.parameter @heads : tensor<3x8x8xf32> from "heads"
 transformer.parameter @norm.weight : tensor<24xf32> from "norm.weight"
 transformer.parameter @norm.bias : tensor<24xf32> from "norm.bias"
@@ -34,6 +37,17 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  // Another attention to its keys and values, under other names, with queries of its own.
+  %q3 = transformer.linear %x, @other : tensor<?x24xf32> -> tensor<?x24xf32>
+  %k3 = transformer.linear %x, @key.copy : tensor<?x24xf32> -> tensor<?x24xf32>
+  %v3 = transformer.linear %x, @value.copy : tensor<?x24xf32> -> tensor<?x24xf32>
+  %qh3 = transformer.split_heads %q3 : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh3 = transformer.split_heads %k3 : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh3 = transformer.split_heads %v3 : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s3 = transformer.contract "thd,khd->thk" %qh3, %kh3 in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %p3 = transformer.softmax %s3 in(%rows) : tensor<?x3x?xf32>
+  %c3 = transformer.contract "thk,khd->thd" %p3, %vh3 in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m3 = transformer.merge_heads %c3 : tensor<?x3x8xf32> -> tensor<?x24xf32>
   // What looks like attention and is not.
   %xh = transformer.split_heads %x : tensor<?x24xf32> -> tensor<?x3x8xf32>
   %s2 = transformer.contract "thd,khd->thk" %xh, %xh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
@@ -57,7 +71,8 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   %r2 = transformer.activate relu %l2 : tensor<?x24xf32>
   %y1 = transformer.add %r1, %r2 : tensor<?x24xf32>, tensor<?x24xf32>
   %y2 = transformer.add %y1, %h2 : tensor<?x24xf32>, tensor<?x24xf32>
-  %y3 = transformer.add %y2, %more : tensor<?x24xf32>, tensor<?x24xf32>
+  %y4 = transformer.add %y2, %m3 : tensor<?x24xf32>, tensor<?x24xf32>
+  %y3 = transformer.add %y4, %more : tensor<?x24xf32>, tensor<?x24xf32>
   // Two dispatches of one kernel.
   %l3 = transformer.linear %y3, @key : tensor<?x24xf32> -> tensor<?x24xf32>
   %r3 = transformer.activate relu %l3 : tensor<?x24xf32>

@@ -126,6 +126,16 @@ TEST_F(ManifestTest, SaysWhatIsGiven) {
   EXPECT_EQ(written->weights_size(), 39616u);
   EXPECT_EQ(written->report_summary()->Get(0)->str(), "fold-epilogues: 1 of 1 taken");
   EXPECT_EQ(written->tokenizer(), nullptr);
+  EXPECT_EQ(written->sharing(), nullptr);
+}
+
+TEST_F(ManifestTest, SaysWhatSharingWasAskedFor) {
+  std::string shared = program.str();
+  const std::string type = "transformer.model_type = \"bert\"";
+  shared.replace(shared.find(type), type.size(), type + ", transformer.sharing = \"encoder:1,2\"");
+  const manifest::Manifest *written = build(shared, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  EXPECT_EQ(written->sharing()->str(), "encoder:1,2");
 }
 
 TEST_F(ManifestTest, LeavesRoomForTheChecksumOfTheCode) {

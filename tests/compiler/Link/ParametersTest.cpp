@@ -188,5 +188,40 @@ TEST(ParametersTest, ColumnsSideBySide) {
             (std::vector<float>{0, 0, 1, 2, 0, 1, 3, 4, 5, 1}));
 }
 
+// Contents for the passes that compare parameters.
+TEST(ParametersTest, HashesRowsOfEvaluatedParameters) {
+  MLIRContext context;
+  context.loadDialect<transformer::TransformerDialect>();
+  auto module = parseSourceString<ModuleOp>(R"mlir(
+    transformer.parameter @a : tensor<2x3xf32> from "a"
+    transformer.parameter @b : tensor<2x3xf32> from "b"
+    transformer.parameter @both : tensor<4x3xf32> = concat(@a, @b)
+    transformer.parameter @turned : tensor<3x2xf32> = transpose(@a)
+    transformer.parameter @zeros : tensor<3xf32> = zeros()
+    transformer.parameter @lost : tensor<3xf32> from "lost")mlir",
+                                            &context);
+  ASSERT_TRUE(module);
+  size_t reads = 0;
+  const ParameterHasher hasher =
+      parameterHasher([&](llvm::StringRef name, std::span<float> values) -> Status {
+        ++reads;
+        std::iota(values.begin(), values.end(), name == "b" ? 6.0f : 0.0f);
+        return name == "lost" ? HEDDLE_ERROR(NotFound, "no tensor \"lost\"") : Status();
+      });
+  const auto hash = [&](llvm::StringRef name, int64_t first, int64_t count) {
+    return hasher(module->lookupSymbol<transformer::ParameterOp>(name), first, count);
+  };
+  EXPECT_EQ(reads, 0u);
+  EXPECT_EQ(hash("both", 0, 2), hash("a", 0, 2));
+  EXPECT_EQ(hash("both", 2, 2), hash("b", 0, 2));
+  EXPECT_EQ(hash("both", 3, 1), hash("b", 1, 1));
+  EXPECT_NE(hash("a", 0, 2), hash("b", 0, 2));
+  EXPECT_NE(hash("a", 0, 1), hash("a", 1, 1));
+  EXPECT_NE(hash("turned", 0, 3), hash("a", 0, 2));
+  EXPECT_TRUE(hash("zeros", 0, 3)->isZero);
+  EXPECT_FALSE(hash("a", 0, 1)->isZero);
+  EXPECT_FALSE(hash("lost", 0, 3).has_value());
+}
+
 } // namespace
 } // namespace heddle

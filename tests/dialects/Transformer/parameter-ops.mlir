@@ -30,6 +30,9 @@ transformer.parameter @none.bias : tensor<384xf32> = zeros()
 // CHECK: transformer.parameter @twice.weight : tensor<1536x384xf32> = concat(@both.weight, @both.weight)
 transformer.parameter @twice.weight : tensor<1536x384xf32> = concat(@both.weight, @both.weight)
 
+// CHECK: transformer.parameter @copy.weight : tensor<384x384xf32> from "layer.1.query.weight" {content = "query"}
+transformer.parameter @copy.weight : tensor<384x384xf32> from "layer.1.query.weight" {content = "query"}
+
 // CHECK: transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
 transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
 // CHECK: transformer.parameter @halves : tensor<512x384xf32> = sinusoid_split(1, 191)

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Layers that share attention: proved, where checkpoints have equal tensors under other names, and
+/// asked for, by `--share-attention`. Each test writes the checkpoint that its model needs.
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "frontend/Checkpoint/Safetensors.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/HeddlecRun.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+
+/// The tensors of a checkpoint, on their way to a file.
+class Tensors {
+public:
+  void fill(const std::string &name, std::vector<int64_t> shape, uint32_t seed) {
+    size_t count = 1;
+    for (const int64_t size : shape) {
+      count *= static_cast<size_t>(size);
+    }
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> small(-0.3F, 0.3F);
+    std::vector<float> values(count);
+    std::generate(values.begin(), values.end(), [&] { return small(random); });
+    tensors[name] = {std::move(shape), std::move(values)};
+  }
+  void copy(const std::string &from, const std::string &to) { tensors[to] = tensors.at(from); }
+  /// Changes the last bit of one value.
+  void flip(const std::string &name) {
+    float &value = tensors.at(name).values[7];
+    value = std::nextafter(value, 1.0F);
+  }
+  /// Adds all tensors of a file.
+  void read(const std::string &path) {
+    auto checkpoint = Checkpoint::open(path);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
+    for (const std::string &name : checkpoint->names()) {
+      Tensor &tensor = tensors[name];
+      tensor.shape = checkpoint->find(name)->shape;
+      tensor.values.resize(*byteSize(Dtype::F32, tensor.shape) / sizeof(float));
+      ASSERT_TRUE(checkpoint->readF32(name, tensor.values).ok());
+    }
+  }
+  bool contains(const std::string &name) const { return tensors.contains(name); }
+  void write(const std::string &path) const {
+    std::vector<SafetensorsTensor> list;
+    for (const auto &[name, tensor] : tensors) {
+      list.push_back({name, Dtype::F32, tensor.shape, std::as_bytes(std::span(tensor.values))});
+    }
+    ASSERT_TRUE(writeSafetensors(path, list).ok());
+  }
+
+private:
+  struct Tensor {
+    std::vector<int64_t> shape;
+    std::vector<float> values;
+  };
+  std::map<std::string, Tensor> tensors;
+};
+
+/// What one compilation gave.
+struct Compiled {
+  std::string binary;
+  json report;
+
+  /// What a pass took, or why it declined.
+  std::vector<std::string> texts(const std::string &pass, bool taken) const {
+    std::vector<std::string> found;
+    for (const json &entry : report) {
+      if (entry["pass"] == pass && entry["taken"] == taken) {
+        found.push_back(entry[taken ? "what" : "reason"]);
+      }
+    }
+    return found;
+  }
+  int64_t savings(const std::string &pass, const std::string &key) const {
+    int64_t sum = 0;
+    for (const json &entry : report) {
+      sum += entry["pass"] == pass ? entry["savings"][key].get<int64_t>() : 0;
+    }
+    return sum;
+  }
+  size_t count(const std::string &pass, bool taken, std::string_view part) const {
+    const std::vector<std::string> all = texts(pass, taken);
+    return static_cast<size_t>(std::count_if(all.begin(), all.end(), [&](const std::string &text) {
+      return text.find(part) != std::string::npos;
+    }));
+  }
+};
+
+class SharedLayersTest : public HeddlecTest {
+protected:
+  Compiled compile(const std::string &input, std::vector<std::string> options = {}) const {
+    const std::string name = "out" + std::to_string(work.names().size());
+    Compiled compiled{work / (name + ".so"), {}};
+    const std::string report = work / (name + ".json");
+    options.insert(options.begin(), {input, "-o", compiled.binary, "--report=" + report});
+    const tools::Outcome outcome = heddlec(options);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    compiled.report = json::parse(readBytes(report), nullptr, false);
+    return compiled;
+  }
+  Compiled compileUnshared(const std::string &input) const {
+    return compile(input, {"--disable-pass=share-attention"});
+  }
+
+  /// The logits of the sentences of an oracle.
+  std::vector<float> logits(const Compiled &compiled, const std::string &oracle) const {
+    const std::string path = work / "logits.safetensors";
+    const tools::Outcome outcome =
+        tools::runHeddle({"run", compiled.binary, "--inputs",
+                          oracles + oracle + "/expected.safetensors", "--outputs", path});
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    return readTensor(path, "logits");
+  }
+  static std::vector<float> readTensor(const std::string &path, const std::string &name) {
+    auto checkpoint = Checkpoint::open(path);
+    if (!checkpoint.ok() || checkpoint->find(name) == nullptr) {
+      ADD_FAILURE() << path << " has no " << name;
+      return {};
+    }
+    std::vector<float> values(*byteSize(Dtype::F32, checkpoint->find(name)->shape) / sizeof(float));
+    EXPECT_TRUE(checkpoint->readF32(name, values).ok());
+    return values;
+  }
+  static json info(const Compiled &compiled) {
+    const tools::Outcome outcome = tools::runHeddle({"info", compiled.binary, "--json"});
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    return json::parse(outcome.output, nullptr, false);
+  }
+  /// The names of all caches of a binary.
+  static std::set<std::string> caches(const Compiled &compiled) {
+    std::set<std::string> names;
+    const json described = info(compiled);
+    for (const json &entry : described["entries"]) {
+      for (const json &cache : entry.value("caches", json::array())) {
+        names.insert(cache["name"]);
+      }
+    }
+    return names;
+  }
+};
+
+// --- Proved ----------------------------------------------------------------------------------
+
+const std::vector<std::string> parallelLayers = {"first", "second", "third"};
+
+/// A model whose layers stand side by side, with a checkpoint in which all tensors differ.
+class ParallelLayersTest : public SharedLayersTest {
+protected:
+  ParallelLayersTest() {
+    uint32_t seed = 1;
+    tensors.fill("word", {61, 24}, seed++);
+    tensors.fill("norm.weight", {24}, seed++);
+    tensors.fill("norm.bias", {24}, seed++);
+    for (const std::string &layer : parallelLayers) {
+      for (const std::string kind : {".self.", ".cross."}) {
+        for (const std::string name : {"query", "key", "value"}) {
+          tensors.fill(layer + kind + name, {24, 24}, seed++);
+        }
+      }
+    }
+  }
+
+  /// The layer `to` has these tensors of `from`.
+  void copy(const std::string &from, const std::string &to, const std::vector<std::string> &names) {
+    for (const std::string kind : {".self.", ".cross."}) {
+      for (const std::string &name : names) {
+        tensors.copy(from + kind + name, to + kind + name);
+      }
+    }
+  }
+  /// The path of the program, beside its checkpoint.
+  std::string write() const {
+    tensors.write(source / "model.safetensors");
+    return source.write("model.mlir",
+                        readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/parallel-layers.mlir"));
+  }
+  /// Compiles with and without the pass; both give the same.
+  Compiled compileBoth() const {
+    const std::string program = write();
+    Compiled shared = compile(program);
+    const std::vector<float> expected = logits(compileUnshared(program), "transformer-post");
+    EXPECT_LE(largestDifference(logits(shared, "transformer-post"), expected), 5e-5F);
+    EXPECT_GT(*std::max_element(expected.begin(), expected.end()), 0.1F);
+    return shared;
+  }
+
+  Tensors tensors;
+  TemporaryFolder source;
+};
+
+TEST_F(ParallelLayersTest, OtherTensorsShareNothing) {
+  const Compiled compiled = compileBoth();
+  EXPECT_EQ(compiled.texts("share-attention", true), std::vector<std::string>());
+  EXPECT_EQ(compiled.texts("share-attention", false), std::vector<std::string>());
+  EXPECT_EQ(caches(compiled).size(), 12U);
+}
+
+TEST_F(ParallelLayersTest, EqualTensorsShareOutputs) {
+  copy("first", "second", {"query", "key", "value"});
+  const Compiled compiled = compileBoth();
+  EXPECT_EQ(compiled.texts("share-attention", true).size(), 2U);
+  EXPECT_EQ(compiled.count("share-attention", true, "shares the output of "), 2U);
+  // Three maps of 24 by 24 in each of two attentions, four caches of 24 floats.
+  EXPECT_EQ(compiled.savings("share-attention", "flops_per_token"), 6 * 2 * 24 * 24);
+  EXPECT_EQ(compiled.savings("share-attention", "flops_per_token_and_key"), 2 * 4 * 24);
+  EXPECT_EQ(compiled.savings("share-attention", "weight_bytes"), 6 * 4 * 24 * 24);
+  EXPECT_EQ(compiled.savings("share-attention", "cache_bytes_per_token"), 4 * 4 * 24);
+  const std::set<std::string> expected = {
+      "first.self.key", "first.self.value", "first.cross.key", "first.cross.value",
+      "third.self.key", "third.self.value", "third.cross.key", "third.cross.value"};
+  EXPECT_EQ(caches(compiled), expected);
+  // Not only near: sharing computes the same operations.
+  EXPECT_EQ(logits(compiled, "transformer-post"),
+            logits(compileUnshared(source / "model.mlir"), "transformer-post"));
+}
+
+TEST_F(ParallelLayersTest, ValuesOfTheirOwnLeaveTheWeights) {
+  copy("first", "third", {"query", "key"});
+  const Compiled compiled = compileBoth();
+  EXPECT_EQ(compiled.texts("share-attention", true).size(), 2U);
+  EXPECT_EQ(compiled.count("share-attention", true, "shares the weights of "), 2U);
+  EXPECT_EQ(compiled.savings("share-attention", "cache_bytes_per_token"), 2 * 4 * 24);
+  EXPECT_EQ(compiled.savings("share-attention", "flops_per_token_and_key"), 2 * 2 * 24);
+  EXPECT_FALSE(caches(compiled).contains("third.self.key"));
+  EXPECT_TRUE(caches(compiled).contains("third.self.value"));
+}
+
+TEST_F(ParallelLayersTest, KeysAndValuesOfOneLayerAreReadByAll) {
+  copy("first", "second", {"key", "value"});
+  copy("first", "third", {"key", "value"});
+  const Compiled compiled = compileBoth();
+  EXPECT_EQ(compiled.count("share-attention", true, "shares the keys and values of "), 4U);
+  EXPECT_EQ(compiled.count("share-attention", false, "the queries differ: "), 4U);
+  EXPECT_EQ(caches(compiled).size(), 4U);
+  EXPECT_EQ(logits(compiled, "transformer-post"),
+            logits(compileUnshared(source / "model.mlir"), "transformer-post"));
+}
+
+TEST_F(ParallelLayersTest, OneBitKeepsLayersApart) {
+  copy("first", "second", {"query", "key", "value"});
+  const Tensors equal = tensors;
+  const std::map<std::string, std::pair<std::string, size_t>> cases = {
+      // What is said, and how many of twelve caches are left.
+      {"second.self.query", {"the queries differ: second.self.query has other values", 8}},
+      {"second.self.key", {"the keys differ: second.self.key has other values", 9}},
+      {"second.cross.key",
+       {"the keys differ: @encode appends other rows to cache \"second.cross.key\" than to "
+        "\"first.cross.key\": second.cross.key has other values",
+        9}}};
+  for (const auto &[name, expected] : cases) {
+    tensors = equal;
+    tensors.flip(name);
+    const Compiled compiled = compileBoth();
+    EXPECT_EQ(compiled.count("share-attention", true, "shares the output of "), 1U) << name;
+    EXPECT_EQ(compiled.count("share-attention", true, "shares the weights of "), 0U) << name;
+    EXPECT_EQ(compiled.count("share-attention", false, expected.first), 1U) << name;
+    EXPECT_EQ(caches(compiled).size(), expected.second) << name;
+  }
+  // Of the values, the weights are left.
+  tensors = equal;
+  tensors.flip("second.self.value");
+  const Compiled compiled = compileBoth();
+  EXPECT_EQ(compiled.count("share-attention", true, "shares the weights of "), 1U);
+  EXPECT_EQ(caches(compiled).size(), 9U);
+}
+
+// --- Models of a family ----------------------------------------------------------------------
+
+class SharedModelTest : public SharedLayersTest {
+protected:
+  /// A folder with the configuration of an oracle, but for some keys, and these tensors.
+  std::string write(const std::string &oracle, const std::vector<std::string> &without) const {
+    json config = json::parse(readBytes(oracles + oracle + "/config.json"), nullptr, false);
+    for (const std::string &key : without) {
+      config.erase(key);
+    }
+    tensors.write(source / "model.safetensors");
+    source.write("config.json", config.dump());
+    return source.path();
+  }
+
+  Tensors tensors;
+  TemporaryFolder source;
+};
+
+TEST_F(SharedModelTest, LayersReadOneMemory) {
+  // Keys and values of the source are those of the first decoder layer everywhere.
+  tensors.read(oracles + "transformer-post/model.safetensors");
+  for (const std::string name : {"key.weight", "key.bias", "value.weight", "value.bias"}) {
+    for (const std::string layer : {"1", "2"}) {
+      tensors.copy("decoder.layers.0.cross_attention." + name,
+                   "decoder.layers." + layer + ".cross_attention." + name);
+    }
+  }
+  const std::string model = write("transformer-post", {});
+  const Compiled shared = compile(model);
+  EXPECT_EQ(
+      shared.texts("share-attention", true),
+      std::vector<std::string>(2, "shares the keys and values of decoder.layers.0.cross_attention"))
+      << shared.report;
+  EXPECT_EQ(shared.texts("share-attention", false),
+            (std::vector<std::string>{
+                "not shared with decoder.layers.0.cross_attention: the queries differ: "
+                "decoder.layers.1.cross_attention.query.weight has other values",
+                "not shared with decoder.layers.1.cross_attention: the queries differ: "
+                "decoder.layers.2.cross_attention.query.weight has other values"}));
+  EXPECT_EQ(shared.savings("share-attention", "cache_bytes_per_token"), 4 * 4 * 48);
+  EXPECT_EQ(caches(shared).size(), 8U);
+  EXPECT_EQ(logits(shared, "transformer-post"), logits(compileUnshared(model), "transformer-post"));
+}
+
+TEST_F(SharedModelTest, AnOrdinaryModelHasNoCandidates) {
+  const Compiled compiled = compile(oracles + "transformer-post");
+  EXPECT_EQ(compiled.texts("share-attention", true).size(), 0U);
+  EXPECT_EQ(compiled.texts("share-attention", false).size(), 0U);
+  EXPECT_FALSE(info(compiled).contains("sharing"));
+}
+
+// --- Asked for -------------------------------------------------------------------------------
+
+/// The program after a phase without places and attributes of the module.
+std::string operationsOf(const std::string &text) {
+  std::istringstream stream(text);
+  std::string kept;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("#") || line.starts_with("module")) {
+      continue;
+    }
+    for (size_t at = line.find(" loc("); at != std::string::npos; at = line.find(" loc(", at)) {
+      line.erase(at, line.find(')', at) - at + 1);
+    }
+    kept += line + "\n";
+  }
+  return kept;
+}
+
+TEST_F(SharedModelTest, APolicyGivesTheDeclaredModel) {
+  // The tensors that the declared model has none for may be anything.
+  tensors.read(oracles + "san/model.safetensors");
+  uint32_t seed = 1;
+  for (const std::string layer : {"0", "1", "2", "3", "4"}) {
+    for (const std::string kind : {"self", "cross"}) {
+      for (const std::string name : {"query", "key", "value"}) {
+        const std::string scope = "decoder.layers." + layer + "." + kind + "_attention." + name;
+        if (!tensors.contains(scope + ".weight")) {
+          tensors.fill(scope + ".weight", {48, 48}, seed++);
+          tensors.fill(scope + ".bias", {48}, seed++);
+        }
+      }
+    }
+  }
+  const std::string model = write("san", {"self_attention_sharing", "cross_attention_sharing"});
+  const std::string policy = "--share-attention=self:1,4,cross:3,2";
+  const Compiled shared = compile(model, {policy});
+  const Compiled declared = compile(oracles + "san");
+  const std::vector<float> found = logits(shared, "san");
+  EXPECT_EQ(found, logits(declared, "san"));
+  EXPECT_LE(largestDifference(found, readTensor(oracles + "san/expected.safetensors", "logits")),
+            5e-5F);
+  EXPECT_EQ(caches(shared), caches(declared));
+  const tools::Outcome fused = heddlec({model, "--emit=fused", policy});
+  EXPECT_EQ(operationsOf(fused.output),
+            operationsOf(heddlec({oracles + "san", "--emit=fused"}).output));
+  // Three members of a self block, three of cross blocks.
+  EXPECT_EQ(shared.count("apply-sharing", true,
+                         "shares the probabilities of decoder.layers.1.self_attention"),
+            3U);
+  EXPECT_EQ(
+      shared.count("apply-sharing", true, "shares the context of decoder.layers.0.cross_attention"),
+      2U);
+  EXPECT_EQ(
+      shared.count("apply-sharing", true, "shares the context of decoder.layers.3.cross_attention"),
+      1U);
+}
+
+TEST_F(SharedModelTest, TheBinarySaysWhatWasAsked) {
+  const Compiled shared =
+      compile(oracles + "transformer-post", {"--share-attention=cross:1,2,encoder:3"});
+  EXPECT_EQ(info(shared)["sharing"], "cross:1,2,encoder:3");
+  const tools::Outcome text = tools::runHeddle({"info", shared.binary});
+  EXPECT_NE(text.output.find("sharing     cross:1,2,encoder:3, as asked for when it was compiled"),
+            std::string::npos)
+      << text.output;
+  // The phases may be run one by one.
+  const std::string program = work / "fused.mlir";
+  ASSERT_EQ(heddlec({oracles + "transformer-post", "--share-attention=cross:1,2,encoder:3",
+                     "--stop-after=fused", "-o", program})
+                .code,
+            0);
+  tensors.read(oracles + "transformer-post/model.safetensors");
+  tensors.write(work / "fused.safetensors");
+  const Compiled later = compile(program, {"--start-at=dataflow"});
+  EXPECT_EQ(info(later)["sharing"], "cross:1,2,encoder:3");
+  EXPECT_EQ(logits(later, "transformer-post"), logits(shared, "transformer-post"));
+}
+
+TEST_F(SharedModelTest, RefusesAPolicyOfAnotherModel) {
+  const auto refusal = [&](const std::string &model, const std::string &policy) {
+    const tools::Outcome outcome =
+        heddlec({oracles + model, "-o", work / "none.so", "--share-attention=" + policy});
+    EXPECT_EQ(outcome.code, 1);
+    return withoutNotes(outcome.error);
+  };
+  const std::string end = "\nheddlec: the program could not be taken to the phase 'fused', for the "
+                          "reason above\n";
+  EXPECT_EQ(refusal("transformer-post", "self:1,5"),
+            "loc(\"decode\"): error: 'func.func' op has 3 layers of self attention, but the blocks "
+            "of the sharing policy have 6" +
+                end);
+  EXPECT_EQ(refusal("transformer-post", "encoder:2"),
+            "loc(\"encode\"): error: 'func.func' op has 3 layers of encoder attention, but the "
+            "blocks of the sharing policy have 2" +
+                end);
+  EXPECT_NE(
+      refusal("bert-tiny", "cross:3")
+          .find("error: the sharing policy has blocks of cross attention, but the program has "
+                "no such attention"),
+      std::string::npos);
+}
+
+} // namespace
+} // namespace heddle
