@@ -63,7 +63,8 @@ private:
   /// What of an attention is that of an earlier one; empty if nothing is.
   std::string describeShared(AttentionOp attention);
   void decline(AttentionOp attention);
-  AttentionOp findEarlier(AttentionOp attention, llvm::function_ref<bool(AttentionOp)> matches);
+  SmallVector<AttentionOp> findEarlier(AttentionOp attention,
+                                       llvm::function_ref<bool(AttentionOp)> matches);
   /// Adds a repeated operation, and those that only such operations need, to `shared`.
   void add(Operation *op, Shared &shared);
   StringAttr findErased(StringAttr name);
@@ -118,7 +119,7 @@ void Candidates::addCache(StringAttr name, Shared &shared) {
 void Candidates::add(Operation *op, Shared &shared) {
   // What only repeated operations use goes with them, spelt as none before it.
   auto isAdded = [&](Operation *user) { return added.contains(user); };
-  bool isUnused = !op->use_empty() && llvm::all_of(op->getUsers(), isAdded);
+  bool isUnused = !op->use_empty() && llvm::all_of(op->getUsers(), isAdded) && !values.isKept(op);
   if ((!values.keptFor(op) && !isUnused) || !added.insert(op).second) {
     return;
   }
@@ -135,19 +136,19 @@ void Candidates::add(Operation *op, Shared &shared) {
   }
 }
 
-/// The nearest attention before another, in its block, that matches.
-AttentionOp Candidates::findEarlier(AttentionOp attention,
-                                    llvm::function_ref<bool(AttentionOp)> matches) {
-  AttentionOp nearest;
+/// The attentions before another, in its block, that match.
+SmallVector<AttentionOp> Candidates::findEarlier(AttentionOp attention,
+                                                 llvm::function_ref<bool(AttentionOp)> matches) {
+  SmallVector<AttentionOp> earlier;
   for (AttentionOp other : attentions) {
     if (other == attention) {
       break;
     }
     if (other->getBlock() == attention->getBlock() && matches(other)) {
-      nearest = other;
+      earlier.push_back(other);
     }
   }
-  return nearest;
+  return earlier;
 }
 
 std::string Candidates::describeShared(AttentionOp attention) {
@@ -167,12 +168,15 @@ std::string Candidates::describeShared(AttentionOp attention) {
     if (!producer || !values.keptFor(producer)) {
       continue;
     }
-    AttentionOp other = findEarlier(attention, [&, number = number, value = value](AttentionOp op) {
+    auto hasIt = [&, number = number, value = value](AttentionOp op) {
       return numbering.areEqual(op->getOperand(number), value);
-    });
-    if (!other) {
+    };
+    SmallVector<AttentionOp> earlier = findEarlier(attention, hasIt);
+    if (earlier.empty()) {
       continue;
     }
+    // The one that computes them.
+    AttentionOp other = earlier.front();
     SmallVector<StringRef> names;
     for (auto [name, operand, place] : operands) {
       if (numbering.areEqual(other->getOperand(place), operand)) {
@@ -184,18 +188,18 @@ std::string Candidates::describeShared(AttentionOp attention) {
   return {};
 }
 
-/// Says what keeps an attention from having the weights of an earlier one that is like it.
+/// Says what keeps an attention from having the weights of the nearest before it that is like it.
 void Candidates::decline(AttentionOp attention) {
-  AttentionOp other = findEarlier(attention, [&](AttentionOp op) {
+  SmallVector<AttentionOp> earlier = findEarlier(attention, [&](AttentionOp op) {
     return numbering.areEqual(op.getQueries(), attention.getQueries()) &&
            numbering.areEqual(op.getKeys(), attention.getKeys()) &&
            (numbering.areEqual(op.getQuery(), attention.getQuery()) ||
             numbering.areEqual(op.getKey(), attention.getKey()));
   });
-  if (other) {
+  if (!earlier.empty()) {
     reportDeclined(attention.getLoc(), passName,
-                   "not shared with " + placeName(other.getLoc()) + ": " +
-                       differenceOf(attention, other, numbering));
+                   "not shared with " + placeName(earlier.back().getLoc()) + ": " +
+                       differenceOf(attention, earlier.back(), numbering));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -46,6 +47,9 @@ void SharedValues::findRepeated(Block &block) {
     auto [place, isNew] = first.try_emplace(numbering.numberOf(op.getResult(0)), op.getResult(0));
     if (!isNew) {
       kept[&op] = place->second;
+      if (Operation *keeper = place->second.getDefiningOp()) {
+        keepers.insert(keeper);
+      }
     } else if (auto attention = dyn_cast<AttentionOp>(op)) {
       weights[{&block, numbering.weightsOf(attention)}].attentions.push_back(attention);
     } else if (auto existing = dyn_cast<AttentionWeightsOp>(op)) {

@@ -8,8 +8,8 @@
 
 #include "compiler/Transforms/ValueNumbering.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace heddle {
 
@@ -34,6 +34,9 @@ public:
   /// The value that an operation computes again; null if it is the first to.
   mlir::Value keptFor(mlir::Operation *op) const { return kept.lookup(op); }
 
+  /// Whether the result of an operation stands for that of another.
+  bool isKept(mlir::Operation *op) const { return keepers.contains(op); }
+
   /// The cache that has the rows of `name`: the first of its class.
   mlir::StringAttr keptFor(mlir::StringAttr name) const;
 
@@ -56,6 +59,7 @@ private:
   mlir::ModuleOp module;
   const ValueNumbering &numbering;
   llvm::MapVector<mlir::Operation *, mlir::Value> kept;
+  llvm::DenseSet<mlir::Operation *> keepers;
   llvm::MapVector<std::pair<mlir::Block *, unsigned>, SharedWeights> weights;
 };
 

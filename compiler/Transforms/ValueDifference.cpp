@@ -89,7 +89,8 @@ std::string Differences::ofAttributes(Operation *mine, Operation *other) {
     }
   }
   std::string difference;
-  for (StringAttr name : names) {
+  // From the last: of weight and bias, the weight.
+  for (StringAttr name : llvm::reverse(names)) {
     Attribute left = mine->getAttr(name);
     Attribute right = other->getAttr(name);
     auto leftSymbol = dyn_cast_if_present<FlatSymbolRefAttr>(left);

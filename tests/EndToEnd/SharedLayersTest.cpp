@@ -105,7 +105,8 @@ protected:
     const std::string name = "out" + std::to_string(work.names().size());
     Compiled compiled{work / (name + ".so"), {}};
     const std::string report = work / (name + ".json");
-    options.insert(options.begin(), {input, "-o", compiled.binary, "--report=" + report});
+    options.insert(options.begin(),
+                   {input, "-o", compiled.binary, "--report=" + report, "--target=x86-64-v3"});
     const tools::Outcome outcome = heddlec(options);
     EXPECT_EQ(outcome.code, 0) << outcome.error;
     compiled.report = json::parse(readBytes(report), nullptr, false);
