@@ -27,7 +27,7 @@ NOTE = "<!-- Written by `./dev docs` from {source}; change that. -->\n\n"
 def escape(line):
     """Types such as tensor<?xf32> outside code would be taken for HTML tags."""
     parts = line.split("`")
-    parts[::2] = [re.sub(r"(tensor|buffer|cache)<", r"\1\\<", part) for part in parts[::2]]
+    parts[::2] = [re.sub(r"(tensor|buffer|cache|state)<", r"\1\\<", part) for part in parts[::2]]
     return "`".join(parts)
 
 

@@ -46,7 +46,7 @@ KernelFlops nestFlops(KernelOp kernel, NestAttr nest) {
 } // namespace
 
 KernelFlops kernelFlops(KernelOp kernel) {
-  if (kernel.isAppend() || kernel.getResultBuffer().hasSymbol(BufferType::kSequences)) {
+  if (kernel.writesCache() || kernel.getResultBuffer().hasSymbol(BufferType::kSequences)) {
     return {};
   }
   return llvm::TypeSwitch<Attribute, KernelFlops>(kernel.getComputes())

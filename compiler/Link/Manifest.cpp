@@ -62,6 +62,18 @@ manifest::Observed observedKind(StringAttr kind) {
       .Default(manifest::Observed::No);
 }
 
+manifest::CacheLayout layoutOf(CacheType type) {
+  switch (type.getLayout()) {
+  case CacheLayout::Keys:
+    return manifest::CacheLayout::Keys;
+  case CacheLayout::Rows:
+    return manifest::CacheLayout::Rows;
+  case CacheLayout::State:
+    return manifest::CacheLayout::State;
+  }
+  llvm_unreachable("every layout is handled");
+}
+
 manifest::SizeExpression toSize(SizeAttr size) {
   return {size.getTokens(), size.getSequences(), size.getTokensLongest()};
 }
@@ -72,9 +84,11 @@ bool hasFinish(KernelOp kernel) {
 }
 
 FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel) {
-  auto rows = !kernel.isAppend() && kernel.getResultBuffer().hasSymbol(BufferType::kSequences)
-                  ? manifest::Symbol::Sequences
-                  : manifest::Symbol::Tokens;
+  // What runs along a sequence has its rows in order: a sequence is the least that divides.
+  bool alongSequences =
+      isa<AccumulateAttr, PrefixMeanAttr>(kernel.getComputes()) ||
+      (!kernel.writesCache() && kernel.getResultBuffer().hasSymbol(BufferType::kSequences));
+  auto rows = alongSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens;
   auto [tile, columns] =
       llvm::TypeSwitch<Attribute, std::pair<uint32_t, uint64_t>>(kernel.getComputes())
           .Case([](ContractAttr contract) {
@@ -82,6 +96,14 @@ FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp
           })
           .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([](auto attention) {
             return std::pair<uint32_t, uint64_t>(rowTile, attention.getHeads());
+          })
+          .Case([&](AccumulateAttr) {
+            return std::pair<uint32_t, uint64_t>(
+                1, llvm::divideCeil(kernel.getOperandCache(0).getWidth(), HEDDLE_PANEL));
+          })
+          .Case([&](PrefixMeanAttr) {
+            return std::pair<uint32_t, uint64_t>(
+                1, llvm::divideCeil(kernel.getOperandCache(1).getWidth(), HEDDLE_PANEL));
           })
           .Default([](Attribute) { return std::pair<uint32_t, uint64_t>(1, 1); });
   if (columns > largestGrid) {
@@ -212,15 +234,13 @@ LogicalResult EntryWriter::writeCache(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
   auto type = cast<CacheType>(argument.getType());
   addBuffer(argument, manifest::Location::Cache, caches.size(), nullptr);
-  auto layout = type.getLayout() == CacheLayout::Keys ? manifest::CacheLayout::Keys
-                                                      : manifest::CacheLayout::Rows;
-  auto isAppend = [&](DispatchOp dispatch) {
-    return symbols.lookup<KernelOp>(dispatch.getKernel()).isAppend() &&
+  auto isWrite = [&](DispatchOp dispatch) {
+    return symbols.lookup<KernelOp>(dispatch.getKernel()).writesCache() &&
            viewedValue(dispatch.getInputs().front()) == argument;
   };
   caches.push_back(manifest::CreateCachePort(
-      builder, text(builder, name.getValue()), type.getWidth(), layout,
-      llvm::any_of(graph.getBody().getOps<DispatchOp>(), isAppend), numbers.lookup(argument)));
+      builder, text(builder, name.getValue()), type.getWidth(), layoutOf(type),
+      llvm::any_of(graph.getBody().getOps<DispatchOp>(), isWrite), numbers.lookup(argument)));
   return success();
 }
 
@@ -265,7 +285,7 @@ LogicalResult EntryWriter::writeResult(DispatchOp dispatch) {
   Value result = dispatch.getResult();
   auto type = dyn_cast<BufferType>(result.getType());
   if (!type) {
-    // The same memory as the cache it appends to.
+    // The same memory as the cache it writes.
     FailureOr<manifest::Operand> cache = operandOf(dispatch.getInputs().front(), dispatch);
     if (failed(cache)) {
       return failure();
@@ -319,8 +339,8 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   }
   auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
   SmallVector<Value> values = {dispatch.getResult()};
-  // Append has its cache once: as what it writes.
-  llvm::append_range(values, dispatch.getInputs().drop_front(kernel.isAppend() ? 1 : 0));
+  // What writes a cache has it once: as its result.
+  llvm::append_range(values, dispatch.getInputs().drop_front(kernel.writesCache() ? 1 : 0));
   std::vector<manifest::Operand> operands;
   for (Value value : values) {
     FailureOr<manifest::Operand> operand = operandOf(value, dispatch);

@@ -107,6 +107,16 @@ static Values onesFrom(ArrayRef<int64_t> shape, int64_t first) {
   return table;
 }
 
+/// Some columns of a matrix of `width`, [rows, count].
+static Values cutColumns(const Values &matrix, int64_t width, int64_t first, int64_t count) {
+  Values result;
+  result.reserve(matrix.size() / width * count);
+  for (auto row = matrix.begin(); row != matrix.end(); row += width) {
+    result.insert(result.end(), row + first, row + first + count);
+  }
+  return result;
+}
+
 /// [m, k] times [k, n], n = 1 for a vector; sums in double, in the order of k.
 static Values multiplyMatrices(const Values &left, const Values &right, int64_t m, int64_t k) {
   auto n = static_cast<int64_t>(right.size()) / k;
@@ -230,6 +240,8 @@ static Result<Values> evaluateUnary(ModuleOp module, transformer::ParameterOp pa
     auto first = values.begin() + expression.getNumbers()[0] * row;
     return Values(first, first + parameter.getTensorType().getNumElements());
   }
+  case transformer::ExpressionKind::Columns:
+    return cutColumns(values, shape[1], expression.getNumbers()[0], type.getDimSize(1));
   default: // Reshape: the same values in the same order.
     return values;
   }

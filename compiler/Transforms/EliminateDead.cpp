@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Drops operations whose results nothing needs, caches that no entry reads with what is appended
-/// to them, caches that an entry neither reads nor appends to, then parameters that neither an
-/// operation nor the expression of a needed parameter names: their tensors do not enter the binary.
+/// Drops operations whose results nothing needs, caches and states that no entry reads with what is
+/// appended to them or accumulated into them, those that an entry neither reads nor changes, then
+/// parameters that neither an operation nor the expression of a needed parameter names: their
+/// tensors do not enter the binary.
 ///
 /// Before, where no entry reads "key":
 ///   func.func @decode(%x, %rows, %key: !cache {transformer.name = "key"}) -> (..., !cache {...})
@@ -46,12 +47,13 @@ void eraseOperations(ModuleOp module) {
 }
 
 StringAttr cacheNameOf(func::FuncOp entry, BlockArgument argument) {
-  return isa<CacheType>(argument.getType())
+  return isa<CacheType, StateType>(argument.getType())
              ? entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "transformer.name")
              : StringAttr();
 }
 
-/// Calls `visit` for each argument of an entry that is a cache with a name, last arguments first.
+/// Calls `visit` for each argument of an entry that is a cache or a state with a name, last arguments
+/// first.
 void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, StringAttr)> visit) {
   for (BlockArgument argument : llvm::to_vector(llvm::reverse(entry.getArguments()))) {
     if (StringAttr name = cacheNameOf(entry, argument)) {
@@ -60,17 +62,18 @@ void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, Strin
   }
 }
 
-/// Whether a cache, before or after an append, has a user but appends and the end of the entry.
+/// Whether a cache or state, before or after it is changed, has a user but what changes it and the
+/// end of the entry.
 bool isRead(Value cache) {
   return llvm::any_of(cache.getUsers(), [](Operation *user) {
-    if (auto append = dyn_cast<AppendOp>(user)) {
-      return isRead(append.getResult());
+    if (isa<AccumulateOp, AppendOp>(user)) {
+      return isRead(user->getResult(0));
     }
     return !user->hasTrait<OpTrait::IsTerminator>();
   });
 }
 
-/// Erases a cache argument of an entry, what is appended to it, and that as a result.
+/// Erases a cache or state argument of an entry, what changes it, and that as a result.
 void eraseCache(func::FuncOp entry, BlockArgument argument) {
   for (Operation *append : llvm::make_early_inc_range(argument.getUsers())) {
     for (OpOperand &use : llvm::make_early_inc_range(append->getResult(0).getUses())) {
@@ -84,7 +87,7 @@ void eraseCache(func::FuncOp entry, BlockArgument argument) {
   (void)entry.eraseArgument(argument.getArgNumber());
 }
 
-/// Caches that are written and never read, in all entries. Whether there was one.
+/// Caches and states that are written and never read, in all entries. Whether there was one.
 bool eraseUnreadCaches(ModuleOp module) {
   llvm::DenseSet<Attribute> read;
   for (auto entry : module.getOps<func::FuncOp>()) {
@@ -101,10 +104,11 @@ bool eraseUnreadCaches(ModuleOp module) {
       if (read.contains(name) || argument.use_empty()) {
         return;
       }
+      auto cache = dyn_cast<CacheType>(argument.getType());
       reportTaken(argument.getLoc(), passName,
-                  "cache \"" + name.getValue() + "\" of @" + entry.getSymName() +
-                      ", which no entry reads",
-                  {.cacheBytesPerToken = 4 * cast<CacheType>(argument.getType()).getWidth()});
+                  (cache ? "cache \"" : "state \"") + name.getValue() + "\" of @" +
+                      entry.getSymName() + ", which no entry reads",
+                  {.cacheBytesPerToken = cache ? 4 * cache.getWidth() : 0});
       eraseCache(entry, argument);
       isChanged = true;
     });
@@ -112,13 +116,15 @@ bool eraseUnreadCaches(ModuleOp module) {
   return isChanged;
 }
 
-/// Caches that an entry does not use, though others may.
+/// Caches and states that an entry does not use, though others may.
 void eraseCaches(ModuleOp module) {
   for (auto entry : module.getOps<func::FuncOp>()) {
     for (int64_t number = int64_t(entry.getNumArguments()) - 1; number >= 0; --number) {
       BlockArgument argument = entry.getArgument(number);
-      if (isa<CacheType>(argument.getType()) && argument.use_empty()) {
-        reportTaken(argument.getLoc(), passName, "a cache of @" + entry.getSymName());
+      bool isState = isa<StateType>(argument.getType());
+      if ((isState || isa<CacheType>(argument.getType())) && argument.use_empty()) {
+        reportTaken(argument.getLoc(), passName,
+                    (isState ? "a state of @" : "a cache of @") + entry.getSymName());
         // Fails only for types with more to them than arguments.
         (void)entry.eraseArgument(number);
       }

@@ -87,6 +87,9 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   }
   auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
   if (!takesEpilogue(kernel.getComputes())) {
+    if (isa<PrefixMeanAttr>(kernel.getComputes())) {
+      return "its input is a prefix mean, which has no epilogue";
+    }
     return isa<AttendAttr, AttentionAttr, AttentionWeightsAttr>(kernel.getComputes())
                ? "its input is an attention, which has no epilogue"
                : "its input is a loop nest, which has no epilogue";

@@ -79,8 +79,8 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
 
 StringRef familyName(Attribute computes) {
   return llvm::TypeSwitch<Attribute, StringRef>(computes)
-      .Case<AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr, ContractAttr, GatherAttr,
-            NestAttr, PoolAttr, RowsAttr>(
+      .Case<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
+            ContractAttr, GatherAttr, NestAttr, PoolAttr, PrefixMeanAttr, RowsAttr>(
           [](auto family) { return decltype(family)::getMnemonic(); });
 }
 

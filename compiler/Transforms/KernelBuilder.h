@@ -27,7 +27,7 @@ struct KernelParts {
   dataflow::NormAttr norm;
   /// The weight of a norm, the bias of a layer norm.
   llvm::SmallVector<mlir::Value> normOperands;
-  /// A buffer; of append, the cache.
+  /// A buffer; of append and accumulate, the cache.
   mlir::Type result;
 };
 

@@ -78,6 +78,8 @@ std::string sizesOf(KernelOp kernel) {
         return std::to_string(cache.getWidth()) + "_" +
                stringifyCacheLayout(cache.getLayout()).str();
       })
+      .Case([&](AccumulateAttr) { return std::to_string(kernel.getOperandCache(0).getWidth()); })
+      .Case([&](PrefixMeanAttr) { return std::to_string(kernel.getOperandCache(1).getWidth()); })
       .Case([](ContractAttr contract) {
         std::string groups =
             contract.getGroups() > 1 ? std::to_string(contract.getGroups()) + "x" : "";

@@ -19,11 +19,11 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     of a norm, the bias of a layer norm.
 
     Constraints:
-    - C1: `computes` is one of append, attend, attention, attention_weights, contract, gather, nest,
-      pool, rows.
+    - C1: `computes` is one of accumulate, append, attend, attention, attention_weights, contract,
+      gather, nest, pool, prefix_mean, rows.
     - C2: the operands are as many as `computes`, the region and the norm take, and there is one
       result. They are buffers, but for the cache that is input #0 and the result of append, keys and
-      values of attend, attention and attention_weights, and inputs of a nest.
+      values of attend, attention and attention_weights, inputs of a nest, and the states of C11.
     - C3: the region is one block of scalar maths on f32 and conditions that yields one value. Its
       operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
       `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
@@ -31,8 +31,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C4: element-wise operands are rows of the result's shape, vectors of its width, as many rows of
       one number, [rows, 1], or one number, [1].
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
-    - C6: only contract, rows, gather and pool have a norm; append, attend, attention and
-      attention_weights have a trivial region; the epsilon of a norm is finite and not negative.
+    - C6: only contract, rows, gather and pool have a norm; accumulate, append, attend, attention,
+      attention_weights and prefix_mean have a trivial region; the epsilon of a norm is finite and
+      not negative.
     - C7: the name is not empty and has only letters, digits, '_', '.' and '-': it becomes a symbol
       of an object file.
     - C8: the result, packed weights, tables and the weights of attend are dense: they have no row
@@ -41,6 +42,8 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
       lookups, are finite.
     - C10: a bias distance is 0 to 2^20; keys and values are both buffers, or both caches: keys of
       layout `keys`, values of layout `rows`.
+    - C11: input #0 and the result of accumulate, and input #1 of prefix_mean, are a cache of layout
+      `state`; no other operand is.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -61,10 +64,10 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::FunctionType getKernelType() { return getFunctionType(); }
-    /// The result, which is a buffer but for append.
+    /// The result, which is a buffer unless the kernel writes a cache.
     BufferType getResultBuffer() { return ::llvm::cast<BufferType>(getKernelType().getResult(0)); }
     /// Whether the result is the cache that is input #0.
-    bool isAppend() { return ::llvm::isa<AppendAttr>(getComputes()); }
+    bool writesCache() { return ::llvm::isa<AccumulateAttr, AppendAttr>(getComputes()); }
     BufferType getOperandBuffer(unsigned i) {
       return ::llvm::cast<BufferType>(getKernelType().getInput(i));
     }
@@ -97,9 +100,9 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
   let description = [{
     Arguments and results are buffers or caches and carry `dataflow.name`, their public name. An
     integer input has `dataflow.limit`, below which its ids must be, and may have
-    `dataflow.optional`. A cache that is appended to is also a result, of the same name. A result
-    that shows the probabilities of an attention has `dataflow.observed`, which says what its keys
-    are; nobody gets it unasked.
+    `dataflow.optional`. A cache that is appended to, or a state that is accumulated into, is also a
+    result, of the same name. A result that shows the probabilities of an attention has
+    `dataflow.observed`, which says what its keys are; nobody gets it unasked.
 
     Constraints:
     - C1: arguments and results are caches, or dense buffers whose first dimension is tokens or
@@ -219,7 +222,10 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     - C6: the caches that a kernel reads are all appended to in the graph, or none of them is: only
       then they have the same positions.
     - C7: where keys after the row are hidden, by a causal attend, attention or attention_weights or
-      by `hidden` of a nest, a cache that has the keys is appended to in the graph: only then the row is one of its positions.
+      by `hidden` of a nest, a cache that has the keys is appended to in the graph: only then the row
+      is one of its positions.
+    - C8: what accumulate adds to is an argument of the graph. Nothing else adds to it, and what
+      reads it stands before: it is changed in place.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

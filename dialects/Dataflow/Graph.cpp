@@ -349,6 +349,29 @@ static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &
   return success();
 }
 
+/// C8: `accumulate` is the last to touch its state, which is an argument.
+static LogicalResult verifyLastUse(DispatchOp accumulate) {
+  auto argument = dyn_cast<BlockArgument>(viewedBy(accumulate.getInputs().front()));
+  if (!argument) {
+    return accumulate.emitOpError("expects to accumulate into an argument of the graph, got a "
+                                  "result");
+  }
+  SmallVector<Value> values = {argument};
+  while (!values.empty()) {
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (auto view = dyn_cast<ReshapeOp>(user)) {
+        values.push_back(view.getResult());
+      } else if (isa<DispatchOp>(user) && accumulate->isBeforeInBlock(user)) {
+        InFlightDiagnostic error = accumulate.emitOpError(
+            "expects to be the last to use the state it changes, got a dispatch after it");
+        error.attachNote(user->getLoc()) << "the other user is here";
+        return error;
+      }
+    }
+  }
+  return success();
+}
+
 /// Whether the graph appends to a cache that is read: it is a result of that, or was there before.
 static bool isAppended(Value cache) {
   SmallVector<Value> values = {viewedBy(cache)};
@@ -413,8 +436,11 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     error.attachNote(kernel.getLoc()) << "the kernel is defined here";
     return error;
   }
-  if (kernel.isAppend()) {
+  if (isa<AppendAttr>(kernel.getComputes())) {
     return verifyOnlyAppend(*this, symbolTable);
+  }
+  if (isa<AccumulateAttr>(kernel.getComputes())) {
+    return verifyLastUse(*this);
   }
   if (failed(verifyCaches(*this, kernel.getComputes()))) {
     return failure();

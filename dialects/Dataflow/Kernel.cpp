@@ -30,7 +30,8 @@ int64_t ContractAttr::getGroupPanels() const {
 
 unsigned KernelOp::getNumInputs() {
   return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
-      .Case<AppendAttr, AttendAttr, ContractAttr>([](auto) { return 2; })
+      .Case<AccumulateAttr, AppendAttr, AttendAttr, ContractAttr, PrefixMeanAttr>(
+          [](auto) { return 2; })
       .Case([](AttentionAttr attention) { return attention.getBiasDistance() > 0 ? 4 : 3; })
       .Case([](AttentionWeightsAttr weights) { return weights.getBiasDistance() > 0 ? 3 : 2; })
       .Case([](GatherAttr gather) {
@@ -106,26 +107,48 @@ static LogicalResult verifyRegion(KernelOp kernel) {
 /// Whether input `i` may be a cache.
 static bool takesCache(KernelOp kernel, unsigned i) {
   return llvm::TypeSwitch<Attribute, bool>(kernel.getComputes())
-      .Case([&](AppendAttr) { return i == 0; })
-      .Case<AttendAttr, AttentionWeightsAttr>([&](auto) { return i == 1; })
+      .Case<AccumulateAttr, AppendAttr>([&](auto) { return i == 0; })
+      .Case<AttendAttr, AttentionWeightsAttr, PrefixMeanAttr>([&](auto) { return i == 1; })
       .Case([&](AttentionAttr) { return i == 1 || i == 2; })
       .Case([&](NestAttr) { return i < kernel.getNumInputs(); })
       .Default([](Attribute) { return false; });
 }
 
+/// Whether input `i` is a state.
+static bool takesState(KernelOp kernel, unsigned i) {
+  return (isa<AccumulateAttr>(kernel.getComputes()) && i == 0) ||
+         (isa<PrefixMeanAttr>(kernel.getComputes()) && i == 1);
+}
+
+/// The family of a kernel, without its sizes.
+static StringRef familyOf(KernelOp kernel) {
+  return llvm::TypeSwitch<Attribute, StringRef>(kernel.getComputes())
+      .Case<AccumulateAttr, AppendAttr, AttentionAttr, ContractAttr, GatherAttr, NestAttr, PoolAttr,
+            PrefixMeanAttr, RowsAttr>([](auto family) { return decltype(family)::getMnemonic(); });
+}
+
 /// C2: where operands are buffers, and where they are caches.
 static LogicalResult verifyMemory(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
-  bool isAppend = kernel.isAppend();
-  if (isAppend && (!isa<CacheType>(type.getInput(0)) || type.getInput(0) != type.getResult(0))) {
-    return kernel.emitOpError("expects a cache as input #0 and result of append, got ") << type;
+  bool writesCache = kernel.writesCache();
+  if (writesCache && (!isa<CacheType>(type.getInput(0)) || type.getInput(0) != type.getResult(0))) {
+    return kernel.emitOpError("expects a cache as input #0 and result of ")
+           << familyOf(kernel) << ", got " << type;
   }
   for (auto [index, operand] : llvm::enumerate(type.getInputs())) {
     if (!isa<BufferType>(operand) && !(isa<CacheType>(operand) && takesCache(kernel, index))) {
       return kernel.emitOpError("expects a buffer as operand #") << index << ", got " << operand;
     }
+    // C11
+    auto cache = dyn_cast<CacheType>(operand);
+    bool isState = cache && cache.getLayout() == CacheLayout::State;
+    if (takesState(kernel, index) != isState) {
+      return kernel.emitOpError("expects ")
+             << (isState ? "no state" : "a cache of layout 'state'") << " as operand #" << index
+             << " of " << familyOf(kernel) << ", got " << operand;
+    }
   }
-  if (!isAppend && !isa<BufferType>(type.getResult(0))) {
+  if (!writesCache && !isa<BufferType>(type.getResult(0))) {
     return kernel.emitOpError("expects a buffer as result, got ") << type.getResult(0);
   }
   return success();
@@ -344,6 +367,11 @@ static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
         }
         return success(valid);
       })
+      .Case([&](PrefixMeanAttr) {
+        int64_t width = kernel.getOperandCache(1).getWidth();
+        return success(succeeded(result({BufferType::kTokens, width})) &&
+                       succeeded(input(0, {BufferType::kTokens, width}, f32)));
+      })
       .Case([&](PoolAttr pool) {
         return success(succeeded(result({BufferType::kSequences, pool.getWidth()})) &&
                        succeeded(input(0, {BufferType::kTokens, pool.getWidth()}, f32)));
@@ -452,7 +480,8 @@ static LogicalResult verifyElementwise(KernelOp kernel) {
 
 /// C6
 static LogicalResult verifyNorm(KernelOp kernel) {
-  if (isa<AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr>(kernel.getComputes()) &&
+  if (isa<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
+          PrefixMeanAttr>(kernel.getComputes()) &&
       !kernel.hasTrivialEpilogue()) {
     return kernel.emitOpError("expects a region that yields its argument for ")
            << kernel.getComputes() << ", got another";
@@ -473,11 +502,11 @@ static LogicalResult verifyNorm(KernelOp kernel) {
   return success();
 }
 
-/// C4 to C6 for append, whose result is no rows.
-static LogicalResult verifyAppend(KernelOp kernel) {
+/// C4 to C6 for append and accumulate, whose result is no rows.
+static LogicalResult verifyWritten(KernelOp kernel) {
   if (kernel.getNumElementwise() > 0) {
-    return kernel.emitOpError("expects no element-wise operands of append, got ")
-           << kernel.getNumElementwise();
+    return kernel.emitOpError("expects no element-wise operands of ")
+           << familyOf(kernel) << ", got " << kernel.getNumElementwise();
   }
   return success(succeeded(verifyShape(kernel, "input #1", kernel.getOperandBuffer(1),
                                        {BufferType::kTokens, kernel.getOperandCache(0).getWidth()},
@@ -487,18 +516,18 @@ static LogicalResult verifyAppend(KernelOp kernel) {
 
 LogicalResult KernelOp::verify() {
   // C1
-  if (!isa<AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr, ContractAttr, GatherAttr,
-           NestAttr, PoolAttr, RowsAttr>(getComputes())) {
-    return emitOpError("expects to compute append, attend, attention, attention_weights, contract, "
-                       "gather, nest, pool or rows, got ")
+  if (!isa<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
+           ContractAttr, GatherAttr, NestAttr, PoolAttr, PrefixMeanAttr, RowsAttr>(getComputes())) {
+    return emitOpError("expects to compute accumulate, append, attend, attention, "
+                       "attention_weights, contract, gather, nest, pool, prefix_mean or rows, got ")
            << getComputes();
   }
   if (failed(verifyName(*this)) || failed(verifyRegion(*this)) ||
       failed(verifyOperandCount(*this))) {
     return failure();
   }
-  if (isAppend()) {
-    return verifyAppend(*this);
+  if (writesCache()) {
+    return verifyWritten(*this);
   }
   int64_t rows = getResultBuffer().getShape().front();
   if (!isa<NestAttr>(getComputes()) && rows != BufferType::kTokens &&

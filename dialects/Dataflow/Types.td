@@ -50,14 +50,16 @@ def Dataflow_NormKind : Dataflow_Enum<"NormKind", "what is done to a finished ro
 
 def Dataflow_CacheLayout : Dataflow_Enum<"CacheLayout", "how a block of a cache lies in memory", [
   I32EnumAttrCase<"Keys", 0, "keys">,   // [width][HEDDLE_BLOCK]
-  I32EnumAttrCase<"Rows", 1, "rows">]>; // [HEDDLE_BLOCK][width]
+  I32EnumAttrCase<"Rows", 1, "rows">,    // [HEDDLE_BLOCK][width]
+  I32EnumAttrCase<"State", 2, "state">]>; // [width]: one row, however many positions
 
 def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
   let mnemonic = "cache";
   let summary = "positions of every sequence, in blocks, that stay from run to run";
   let description = [{
     `!dataflow.cache<[8, 64], keys>`: the shape is that of one position, the layout says how the
-    positions of a block lie (`HeddleCache` in runtime/include/heddle/Abi.h). Elements are f32.
+    positions of a block lie (`HeddleCache` in runtime/include/heddle/Abi.h). Elements are f32. Of
+    layout `state` it has no positions but one row a sequence, which holds what all of them left.
 
     Constraints:
     - C1: the rank is 1 to 3, every dimension is positive, and their product is at most 2^40.
@@ -126,6 +128,23 @@ def Dataflow_AppendAttr : Dataflow_Attr<"Append", "append"> {
   let description = [{
     Every row goes to the place of its position in its sequence. The result is the same memory as
     inputs[0]: the runtime made room for the rows before the run.
+  }];
+}
+
+def Dataflow_AccumulateAttr : Dataflow_Attr<"Accumulate", "accumulate"> {
+  let summary = "inputs[1] [tokens, width] added to the state inputs[0], which is the result";
+  let description = [{
+    The rows of a sequence are added one after the other, in their order. What was in the state of a
+    sequence whose first row has position 0 does not count: it is zero. The result is the same
+    memory as inputs[0].
+  }];
+}
+
+def Dataflow_PrefixMeanAttr : Dataflow_Attr<"PrefixMean", "prefix_mean"> {
+  let summary = "means of the rows inputs[0] [tokens, width] of a sequence, up to and with each";
+  let description = [{
+    The state inputs[1] is the sum of the rows of earlier runs, and is read as accumulate reads it.
+    The sum at each row is divided by the position of the row plus one.
   }];
 }
 

@@ -48,7 +48,8 @@ def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a param
   I32EnumAttrCase<"Product", 10, "product">,   // of two matrices, or of a matrix and a vector
   I32EnumAttrCase<"Scale", 11, "scale">,       // of its first operand, by the others and a constant
   I32EnumAttrCase<"Sum", 12, "sum">,           // of its operands, element by element
-  I32EnumAttrCase<"ConcatColumns", 13, "concat_columns">]>; // of matrices along the second axis
+  I32EnumAttrCase<"ConcatColumns", 13, "concat_columns">, // of matrices along the second axis
+  I32EnumAttrCase<"Columns", 14, "columns">]>; // of a matrix, from (first column)
 
 def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "ParameterExpression"> {
   let mnemonic = "expression";

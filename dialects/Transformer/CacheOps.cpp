@@ -9,8 +9,12 @@ using namespace mlir;
 using namespace heddle::transformer;
 
 BlockArgument heddle::transformer::cacheArgument(Value cache) {
-  auto append = cache.getDefiningOp<AppendOp>();
-  return dyn_cast<BlockArgument>(append ? append.getCache() : cache);
+  if (auto append = cache.getDefiningOp<AppendOp>()) {
+    cache = append.getCache();
+  } else if (auto accumulate = cache.getDefiningOp<AccumulateOp>()) {
+    cache = accumulate.getState();
+  }
+  return dyn_cast<BlockArgument>(cache);
 }
 
 StringAttr heddle::transformer::cacheName(Value cache) {

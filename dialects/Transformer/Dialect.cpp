@@ -116,6 +116,14 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
+LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
+  // C1
+  if (width < 1) {
+    return emitError() << "expects a state of positive width, got " << width;
+  }
+  return success();
+}
+
 void TransformerDialect::initialize() {
   addTypes<
 #define GET_TYPEDEF_LIST

@@ -57,6 +57,8 @@ static Signature signatureOf(ExpressionKind kind) {
     return {0, {"the first row"}};
   case ExpressionKind::Rows:
     return {1, {"the first row"}};
+  case ExpressionKind::Columns:
+    return {1, {"the first column"}};
   case ExpressionKind::RelativeBuckets:
     return {1, {"bidirectional", "the distance"}};
   case ExpressionKind::Product:
@@ -168,6 +170,15 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
   }
   case ExpressionKind::RelativeBuckets:
     return inferDistances(operands[0], expression.getNumbers());
+  case ExpressionKind::Columns: {
+    // As many columns as the type says, if there are.
+    int64_t first = expression.getNumbers()[0];
+    if (operands[0].getRank() != 2 || shape.size() != 2 || first > operands[0].getDimSize(1) ||
+        shape[1] > operands[0].getDimSize(1) - first) {
+      return failure();
+    }
+    return SmallVector<int64_t>{operands[0].getDimSize(0), shape[1]};
+  }
   case ExpressionKind::Product:
     return inferProduct(operands[0], operands[1]);
   case ExpressionKind::Scale:

@@ -33,8 +33,8 @@ namespace heddle::transformer {
 /// The largest distance D that a table of biases by distance, [heads, 2 D + 1], can have.
 inline constexpr int64_t mostDistance = int64_t{1} << 20;
 
-/// The argument of the entry that a cache was before anything was appended to it; null if it was
-/// none.
+/// The argument of the entry that a cache or state was before anything was appended to it or
+/// accumulated into it; null if it was none.
 mlir::BlockArgument cacheArgument(mlir::Value cache);
 
 /// The `transformer.name` of that argument; null if there is none.

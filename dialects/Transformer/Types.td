@@ -25,6 +25,21 @@ def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {
   let genVerifyDecl = 1;
 }
 
+def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
+  let mnemonic = "state";
+  let summary = "what is left of all positions so far of every sequence: one row, however many";
+  let description = [{
+    `!transformer.state<512>`: a row of width 512 that outlives a run of an entry. Like a cache it is
+    a value: `accumulate` gives the state with more rows in it, `prefix_mean` reads it.
+
+    Constraints:
+    - C1: the width is positive.
+  }];
+  let parameters = (ins "int64_t":$width);
+  let assemblyFormat = "`<` $width `>`";
+  let genVerifyDecl = 1;
+}
+
 /// f32 values of any rank, for example rows `tensor<?x384xf32>` or scores `tensor<?x12x?xf32>`.
 def Transformer_Tensor : RankedTensorOf<[F32]>;
 /// Rows of activations: `tensor<?xWxf32>`, W the width.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Caches and what they are of: histories and memories.
+/// Caches, what they are of: histories and memories, and states.
 #include "frontend/Builder/ModelState.h"
 
 #include "runtime/Base/Utf8.h"
@@ -12,6 +12,10 @@ using namespace mlir;
 
 namespace heddle {
 
+// As messages call them.
+static constexpr std::string_view cacheKind = "cache";
+static constexpr std::string_view stateKind = "state";
+
 EntryState *ModelState::entryOf(Block *block) {
   const auto found = std::find_if(entries.begin(), entries.end(),
                                   [&](EntryState &entry) { return &entry.body() == block; });
@@ -19,12 +23,12 @@ EntryState *ModelState::entryOf(Block *block) {
 }
 
 Segments Entry::memory(std::string_view name) {
-  if (!state->works()) {
+  if (!model->works()) {
     return {};
   }
-  EntryState &entry = state->entries[index];
+  EntryState &entry = model->entries[index];
   if (name.empty() || !entry.memory.empty()) {
-    state->fail(entry.name,
+    model->fail(entry.name,
                 fmt::format("memory {} {}", quote(name),
                             name.empty() ? "has no name" : "is the second of the entry"));
     return {};
@@ -32,15 +36,16 @@ Segments Entry::memory(std::string_view name) {
   entry.memory = name;
   BlockArgument argument = entry.body().insertArgument(
       static_cast<unsigned>(entry.inputs.size()) + 1,
-      transformer::SegmentsType::get(state->context), state->nameLocation(name));
-  return Segments(state, argument);
+      transformer::SegmentsType::get(model->context), model->nameLocation(name));
+  return Segments(model, argument);
 }
 
-Cache Entry::cache(std::string_view name, int64_t width) {
-  if (!state->works()) {
+/// An argument that outlives a run; null after an error.
+Value Entry::addKept(std::string_view kind, std::string_view name, int64_t width) {
+  if (!model->works()) {
     return {};
   }
-  EntryState &entry = state->entries[index];
+  EntryState &entry = model->entries[index];
   const auto known =
       std::find_if(entry.caches.begin(), entry.caches.end(),
                    [&](const EntryState::Cache &cache) { return cache.name == name; });
@@ -48,18 +53,50 @@ Cache Entry::cache(std::string_view name, int64_t width) {
     const std::string wrong = name.empty() ? "has no name"
                               : width < 1  ? fmt::format("has width {}, expected 1 or more", width)
                                            : "is there twice";
-    state->fail(entry.name, fmt::format("cache {} {}", quote(name), wrong));
+    model->fail(entry.name, fmt::format("{} {} {}", kind, quote(name), wrong));
     return {};
   }
-  BlockArgument argument = entry.body().addArgument(
-      transformer::CacheType::get(state->context, width), state->nameLocation(name));
+  const Type type = kind == stateKind ? Type(transformer::StateType::get(model->context, width))
+                                      : transformer::CacheType::get(model->context, width);
+  BlockArgument argument = entry.body().addArgument(type, model->nameLocation(name));
   entry.caches.push_back({std::string(name), argument});
-  return Cache(state, argument);
+  return argument;
 }
 
-/// The width of a valid cache.
-static int64_t widthOf(const Cache &cache) {
-  return cast<transformer::CacheType>(cache.value().getType()).getWidth();
+Cache Entry::cache(std::string_view name, int64_t width) {
+  return Cache(model, addKept(cacheKind, name, width));
+}
+
+State Entry::state(std::string_view name, int64_t width) {
+  return State(model, addKept(stateKind, name, width));
+}
+
+/// The width of a valid cache or state.
+static int64_t widthOf(const ModelValue &kept) {
+  const Type type = kept.value().getType();
+  const auto state = dyn_cast<transformer::StateType>(type);
+  return state ? state.getWidth() : cast<transformer::CacheType>(type).getWidth();
+}
+
+/// Fails if the rows are not as wide as what keeps them.
+static bool expectWidth(OperationSite &site, std::string_view kind, const ModelValue &kept,
+                        const Tensor &x) {
+  const int64_t width = widthOf(kept);
+  if (typeOf(x) == site.tensorType({ShapedType::kDynamic, width})) {
+    return true;
+  }
+  site.fail(fmt::format("rows of shape {} for the {}, expected [?, {}]",
+                        printSizes(typeOf(x).getShape()), kind, width));
+  return false;
+}
+
+/// The entry's record of a cache or state that nothing has changed yet; null if something has.
+static EntryState::Cache *findUnchanged(OperationSite &site, const ModelValue &kept) {
+  std::vector<EntryState::Cache> &caches = site.entry().caches;
+  const auto newest =
+      std::find_if(caches.begin(), caches.end(),
+                   [&](const EntryState::Cache &cache) { return cache.value == kept.value(); });
+  return newest == caches.end() ? nullptr : &*newest;
 }
 
 Cache Cache::append(const Tensor &x, const Segments &rows) const {
@@ -67,17 +104,11 @@ Cache Cache::append(const Tensor &x, const Segments &rows) const {
   if (!site.ok()) {
     return {};
   }
-  const int64_t width = widthOf(*this);
-  if (typeOf(x) != site.tensorType({ShapedType::kDynamic, width})) {
-    site.fail(fmt::format("rows of shape {} for the cache, expected [?, {}]",
-                          printSizes(typeOf(x).getShape()), width));
+  if (!expectWidth(site, cacheKind, *this, x)) {
     return {};
   }
-  std::vector<EntryState::Cache> &caches = site.entry().caches;
-  const auto newest =
-      std::find_if(caches.begin(), caches.end(),
-                   [&](const EntryState::Cache &cache) { return cache.value == content; });
-  if (newest == caches.end()) {
+  EntryState::Cache *const newest = findUnchanged(site, *this);
+  if (newest == nullptr) {
     site.fail("the cache was appended to before, expected what that gave");
     return {};
   }
@@ -95,6 +126,31 @@ Tensor Cache::rows(const Segments &segments) const {
   }
   return site.make<Tensor, transformer::CachedOp>(
       site.tensorType({ShapedType::kDynamic, widthOf(*this)}), content, segments.value());
+}
+
+Tensor State::prefixMean(const Tensor &x, const Segments &rows) const {
+  OperationSite site({this, &x, &rows});
+  if (!site.ok() || !expectWidth(site, stateKind, *this, x)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::PrefixMeanOp>(typeOf(x), x.value(), content, rows.value());
+}
+
+State State::accumulate(const Tensor &x, const Segments &rows) const {
+  OperationSite site({this, &x, &rows});
+  if (!site.ok() || !expectWidth(site, stateKind, *this, x)) {
+    return {};
+  }
+  EntryState::Cache *const newest = findUnchanged(site, *this);
+  if (newest == nullptr) {
+    site.fail("the state was accumulated into before, expected what it was");
+    return {};
+  }
+  const auto accumulated = site.make<State, transformer::AccumulateOp>(content.getType(), content,
+                                                                       x.value(), rows.value());
+  newest->value = accumulated.value();
+  newest->appended = true;
+  return accumulated;
 }
 
 Segments Segments::history() const {

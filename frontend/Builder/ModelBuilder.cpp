@@ -52,22 +52,22 @@ Entry ModelBuilder::entry(std::string_view name) {
 }
 
 Ids Entry::addInput(std::string_view name, bool optional) {
-  if (!state->works()) {
+  if (!model->works()) {
     return {};
   }
-  EntryState &entry = state->entries[index];
+  EntryState &entry = model->entries[index];
   for (const EntryState::Input &input : entry.inputs) {
     if (input.name == name) {
-      state->fail(entry.name, fmt::format("input \"{}\" is there twice", name));
+      model->fail(entry.name, fmt::format("input \"{}\" is there twice", name));
       return {};
     }
   }
   const auto type =
-      RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(state->context, 32));
+      RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(model->context, 32));
   BlockArgument argument = entry.body().insertArgument(static_cast<unsigned>(entry.inputs.size()),
-                                                       type, state->nameLocation(name));
+                                                       type, model->nameLocation(name));
   entry.inputs.push_back({std::string(name), optional});
-  return Ids(state, argument);
+  return Ids(model, argument);
 }
 
 Ids Entry::input(std::string_view name) { return addInput(name, false); }
@@ -75,20 +75,20 @@ Ids Entry::input(std::string_view name) { return addInput(name, false); }
 Ids Entry::optionalInput(std::string_view name) { return addInput(name, true); }
 
 Segments Entry::segments() const {
-  if (!state->works()) {
+  if (!model->works()) {
     return {};
   }
-  EntryState &entry = state->entries[index];
-  return Segments(state, entry.body().getArgument(static_cast<unsigned>(entry.inputs.size())));
+  EntryState &entry = model->entries[index];
+  return Segments(model, entry.body().getArgument(static_cast<unsigned>(entry.inputs.size())));
 }
 
 Tensor Entry::weight(const Parameter &parameter) const {
   const Segments rows = segments();
-  OperationSite site(state, parameter.symbol(), {&rows});
+  OperationSite site(model, parameter.symbol(), {&rows});
   if (!site.ok()) {
     return {};
   }
-  if (parameter.model() != state) {
+  if (parameter.model() != model) {
     site.fail("the weight is no parameter of this model");
     return {};
   }
@@ -97,14 +97,14 @@ Tensor Entry::weight(const Parameter &parameter) const {
 }
 
 void Entry::output(std::string_view name, const Tensor &result) {
-  if (!state->works()) {
+  if (!model->works()) {
     return;
   }
-  EntryState &entry = state->entries[index];
+  EntryState &entry = model->entries[index];
   const auto wrong = [&](std::string_view what) {
-    state->fail(entry.name, fmt::format("output \"{}\" {}", name, what));
+    model->fail(entry.name, fmt::format("output \"{}\" {}", name, what));
   };
-  if (!result.valid() || result.model() != state ||
+  if (!result.valid() || result.model() != model ||
       result.value().getParentBlock() != &entry.body()) {
     return wrong("is no value of this entry");
   }

@@ -50,7 +50,8 @@ struct Generation;
 struct ModelState;
 class Tensor;
 
-/// What Tensor, Ids, Mask, Segments and Cache have in common: cheap to copy, valid until build().
+/// What Tensor, Ids, Mask, Segments, Cache and State have in common: cheap to copy, valid until
+/// build().
 class ModelValue {
 public:
   ModelValue() = default;
@@ -89,6 +90,20 @@ public:
   Cache append(const Tensor &x, const Segments &rows) const;
   /// The rows of the cache that the segments have, [k, w]: a history, or a memory.
   Tensor rows(const Segments &segments) const;
+};
+
+/// What is left of all positions so far of every sequence: one row each, the sum of theirs. It
+/// outlives a run of an entry, and is as large after a thousand positions as after one.
+class State : public ModelValue {
+public:
+  using ModelValue::ModelValue;
+
+  /// The mean of all rows of the sequence up to and including each row of x, those of earlier runs
+  /// by their sum in the state: [t, w] to the same.
+  Tensor prefixMean(const Tensor &x, const Segments &rows) const;
+  /// The state with the rows of each sequence, [t, w], added to it. It becomes a result of the
+  /// entry; the state before is no longer to be used but by prefixMean().
+  State accumulate(const Tensor &x, const Segments &rows) const;
 };
 
 /// One integer a row, [t].
@@ -224,6 +239,9 @@ public:
   /// `count` of the first axis from `first` on.
   Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
                  int64_t count) const;
+  /// `count` columns of a matrix from `first` on.
+  Parameter columns(std::string_view name, const Parameter &parameter, int64_t first,
+                    int64_t count) const;
 
   /// The row of the table `name`.weight [size, width] for each id: [t] to [t, width].
   Tensor gather(std::string_view name, const Ids &ids, int64_t size, int64_t width) const;
@@ -283,7 +301,7 @@ private:
 /// are declared.
 class Entry {
 public:
-  Entry(ModelState *state, size_t index) : state(state), index(index) {}
+  Entry(ModelState *model, size_t index) : model(model), index(index) {}
 
   /// One integer a row, [t].
   Ids input(std::string_view name);
@@ -296,6 +314,8 @@ public:
   Segments memory(std::string_view name);
   /// The cache of that name, rows of `width`; entries that name it share it.
   Cache cache(std::string_view name, int64_t width);
+  /// The state of that name, of `width`; zero before the first run of a sequence.
+  State state(std::string_view name, int64_t width);
   /// The value of a parameter, for mathematics other than linear() and gather().
   Tensor weight(const Parameter &parameter) const;
   /// Names a result: [t, w], [s, w] if it was pooled, or [t, h, k].
@@ -303,8 +323,9 @@ public:
 
 private:
   Ids addInput(std::string_view name, bool optional);
+  mlir::Value addKept(std::string_view kind, std::string_view name, int64_t width);
 
-  ModelState *state;
+  ModelState *model;
   size_t index;
 };
 

@@ -20,8 +20,8 @@
 namespace heddle {
 
 /// One entry while it is written. Its function has one block, whose arguments are the inputs, the
-/// segments, the memory's segments if there is one, and the caches; the function's type is set when
-/// the model ends.
+/// segments, the memory's segments if there is one, the caches and the states; the function's type
+/// is set when the model ends.
 struct EntryState {
   struct Input {
     std::string name;
@@ -32,9 +32,10 @@ struct EntryState {
     mlir::Value value;
   };
 
+  /// A cache or a state.
   struct Cache {
     std::string name;
-    /// The newest: what appending gave, or the argument.
+    /// The newest: what appending or accumulating gave, or the argument.
     mlir::Value value;
     bool appended = false;
   };

@@ -116,4 +116,11 @@ Parameter Scope::rows(std::string_view name, const Parameter &parameter, int64_t
   return derive(name, ExpressionKind::Rows, {&parameter}, {first}, std::move(shape));
 }
 
+Parameter Scope::columns(std::string_view name, const Parameter &parameter, int64_t first,
+                         int64_t count) const {
+  // The verifier says what is wrong with a parameter of another rank.
+  const int64_t rows = parameter.shape().empty() ? 0 : parameter.shape().front();
+  return derive(name, ExpressionKind::Columns, {&parameter}, {first}, {rows, count});
+}
+
 } // namespace heddle

@@ -4,7 +4,8 @@
 /// format. With norms before sub-layers instead of after them: Xiong et al., "On layer
 /// normalization in the Transformer architecture". With branches: Ahmed et al., "Weighted
 /// Transformer network for machine translation". With decoder layers that share attention: Xiao et
-/// al., "Sharing attention weights for fast Transformer".
+/// al., "Sharing attention weights for fast Transformer". With averages in place of attention to the
+/// target: Zhang, Xiong and Su, "Accelerating neural Transformer via an average attention network".
 #include "frontend/Families/Transformer.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -58,6 +59,29 @@ static bool isFirst(const std::vector<int64_t> &blocks, int64_t layer) {
     layer -= size;
   }
   return true;
+}
+
+/// "Average attention network", section 3, without the feed-forward of the average: g is the mean
+/// of all x so far, [i; f] = sigmoid(W [x; g] + b), and i x + f g is the result. All that is kept
+/// is a sum. W [x; g] is W_x x + W_g g: nothing is written side by side.
+Tensor Transformer::average(const Scope &scope, const Tensor &x, const Segments &rows,
+                            Entry &entry) const {
+  const State sum = entry.state(scope.scope("sum").name(), width);
+  const Tensor mean = sum.prefixMean(x, rows);
+  sum.accumulate(x, rows);
+  const Parameter weight = scope.parameter("gate.weight", {2 * width, 2 * width});
+  const Parameter bias = scope.parameter("gate.bias", {2 * width});
+  const auto gate = [&](std::string_view name, int64_t first) {
+    const Scope own = scope.scope("gate").scope(name);
+    const Parameter both = own.rows("weight", weight, first, width);
+    const Parameter ofInput = own.columns("own.weight", both, 0, width);
+    const Parameter ofMean = own.columns("mean.weight", both, width, width);
+    return (own.linear(x, ofInput, own.rows("bias", bias, first, width)) + own.linear(mean, ofMean))
+        .activate(Activation::Sigmoid);
+  };
+  const Tensor input = gate("input", 0);
+  const Tensor forget = gate("forget", width);
+  return input * x + forget * mean;
 }
 
 /// Section 3.3: two linear maps with an activation between.
@@ -165,7 +189,7 @@ void Transformer::encode(const Scope &model, Entry entry) const {
 void Transformer::decode(const Scope &model, Entry entry) const {
   const Ids target = entry.input("target");
   const Segments rows = entry.segments();
-  const Segments seen = rows.history();
+  const Segments seen = averages ? Segments() : rows.history();
   const Segments source = entry.memory("memory");
   Tensor x = embed(model, "decoder", target, targetVocabulary, rows);
   Attended self;
@@ -199,7 +223,8 @@ void Transformer::decode(const Scope &model, Entry entry) const {
   for (int64_t index = 0; index < decoderLayers; ++index) {
     const Scope layer = model.scope("decoder.layers", index);
     x = subLayer(layer, "self_attention_norm", x, [&](const Tensor &y) {
-      return attendToTarget(y, layer.scope("self_attention"), index);
+      const Scope scope = layer.scope("self_attention");
+      return averages ? average(scope, y, rows, entry) : attendToTarget(y, scope, index);
     });
     if (branches.count > 0) {
       x = subLayer(layer, "branched_norm", x, [&](const Tensor &y) {

@@ -73,6 +73,8 @@ struct Transformer {
   /// to the target, and the result of that to the source; none: every layer has its own.
   std::vector<int64_t> selfBlocks;
   std::vector<int64_t> crossBlocks;
+  /// Averages in place of the decoder's attention to the target.
+  bool averages = false;
   /// The decoder layer whose attention to the source is an output.
   int64_t alignmentLayer = 0;
   Branches branches;
@@ -90,6 +92,7 @@ private:
                      const Memory &memory, transformer::Visibility visibility, int64_t count) const;
   Tensor mix(const Scope &scope, const Tensor &probabilities, const Segments &rows,
              const Tensor &value, const Segments &keys, int64_t count) const;
+  Tensor average(const Scope &scope, const Tensor &x, const Segments &rows, Entry &entry) const;
   Tensor feedForward(const Scope &scope, const Tensor &x, int64_t inner) const;
   Tensor sumBranches(const Scope &scope, Entry &entry, const Tensor &heads) const;
   Tensor embed(const Scope &model, std::string_view stack, const Ids &tokens, int64_t vocabulary,

@@ -73,6 +73,12 @@ static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.scaleEmbeddings, config.booleanOr("scale_embeddings", true));
   HEDDLE_ASSIGN(model.startFromZero, config.booleanOr("start_from_zero_embedding", false));
   HEDDLE_ASSIGN(model.outputBias, config.booleanOr("output_bias", false));
+  HEDDLE_ASSIGN(const std::string self,
+                config.oneOfOr("decoder_self_attention", {"softmax", "average"}, "softmax"));
+  model.averages = self == "average";
+  if (model.averages) {
+    HEDDLE_TRY(refuseOption(config, "self_attention_sharing"));
+  }
   HEDDLE_ASSIGN(model.targetVocabulary,
                 config.integerOr("target_vocab_size", 1, tableLimit, model.sourceVocabulary));
   HEDDLE_ASSIGN(model.firstPosition, config.integerOr("positions_offset", 0, tableLimit, 0));
@@ -101,7 +107,6 @@ static Status readOptions(Transformer &model, const Config &config) {
 }
 
 Result<Transformer> Transformer::read(const Config &config) {
-  HEDDLE_TRY(refuseOption(config, "decoder_self_attention"));
   Transformer model;
   HEDDLE_ASSIGN(model.sourceVocabulary, config.integer("vocab_size", 1, tableLimit));
   HEDDLE_ASSIGN(model.width, config.integer("d_model", 1, widthLimit));

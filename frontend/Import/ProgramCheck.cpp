@@ -24,7 +24,7 @@ using namespace transformer;
 static bool isOfFrontend(ExpressionKind kind) {
   return kind == ExpressionKind::Rows || kind == ExpressionKind::SinusoidInterleaved ||
          kind == ExpressionKind::SinusoidSplit || kind == ExpressionKind::RelativeBuckets ||
-         kind == ExpressionKind::OnesFrom;
+         kind == ExpressionKind::OnesFrom || kind == ExpressionKind::Columns;
 }
 
 bool isFirstPhase(ModuleOp module) {
@@ -132,7 +132,16 @@ static LogicalResult verifyName(func::FuncOp entry, const Twine &what, Attribute
   return success();
 }
 
-/// Ids, then the segments of the rows, then a memory's segments by name, then caches.
+/// Whether a value outlives a run.
+static bool isKept(Type type) { return isa<CacheType, StateType>(type); }
+
+/// What a message calls such a value, and what was done to one that an entry returns.
+static llvm::StringRef kindOf(Type type) { return isa<StateType>(type) ? "state" : "cache"; }
+static llvm::StringRef changeOf(Type type) {
+  return isa<StateType>(type) ? "accumulated into" : "appended to";
+}
+
+/// Ids, then the segments of the rows, then a memory's segments by name, then caches and states.
 static LogicalResult verifyArguments(func::FuncOp entry) {
   const llvm::ArrayRef<Type> types = entry.getFunctionType().getInputs();
   const auto isSegments = [](Type type) { return isa<SegmentsType>(type); };
@@ -151,20 +160,20 @@ static LogicalResult verifyArguments(func::FuncOp entry) {
                                  << "got " << type;
     }
     const bool isMemory = number == rows + 1 && isSegments(type);
-    if (number > rows && !isMemory && !isa<CacheType>(type)) {
+    if (number > rows && !isMemory && !isKept(type)) {
       return entry.emitOpError() << "expects argument " << number
-                                 << ", after its segments, to be a cache, got " << type;
+                                 << ", after its segments, to be a cache or state, got " << type;
     }
     if (number != rows && failed(verifyName(entry, "argument " + Twine(number),
                                             entry.getArgAttr(number, "transformer.name"),
-                                            isa<CacheType>(type) ? caches : inputs))) {
+                                            isKept(type) ? caches : inputs))) {
       return failure();
     }
   }
   return success();
 }
 
-/// A cache among the results is the argument of that name, appended to.
+/// A cache or state among the results is the argument of that name, changed.
 static LogicalResult verifyCacheResult(func::FuncOp entry, unsigned number) {
   auto end = dyn_cast<func::ReturnOp>(entry.getBody().back().getTerminator());
   const Value value = end ? end.getOperand(number) : Value();
@@ -172,20 +181,22 @@ static LogicalResult verifyCacheResult(func::FuncOp entry, unsigned number) {
   if (!origin || origin == value || origin.getOwner() != &entry.getBody().front() ||
       entry.getArgAttr(origin.getArgNumber(), "transformer.name") !=
           entry.getResultAttr(number, "transformer.name")) {
-    return entry.emitOpError() << "expects result " << number
-                               << ", a cache, to be the argument of its name, appended to";
+    const Type type = entry.getFunctionType().getResult(number);
+    return entry.emitOpError() << "expects result " << number << ", a " << kindOf(type)
+                               << ", to be the argument of its name, " << changeOf(type);
   }
   return success();
 }
 
-/// What is appended to a cache is among the results, for later runs.
+/// What is appended to a cache or accumulated into a state is among the results, for later runs.
 static LogicalResult verifyAppended(func::FuncOp entry) {
-  const WalkResult result = entry.walk([](AppendOp append) {
-    if (llvm::any_of(append->getUsers(), llvm::IsaPred<func::ReturnOp>)) {
+  const WalkResult result = entry.walk([](Operation *op) {
+    if (!isa<AccumulateOp, AppendOp>(op) ||
+        llvm::any_of(op->getUsers(), llvm::IsaPred<func::ReturnOp>)) {
       return WalkResult::advance();
     }
-    append.emitOpError("appends to a cache that its entry does not return, expected it among the "
-                       "results");
+    op->emitOpError() << (isa<AppendOp>(op) ? "appends to a cache" : "accumulates into a state")
+                      << " that its entry does not return, expected it among the results";
     return WalkResult::interrupt();
   });
   return success(!result.wasInterrupted());
@@ -204,11 +215,11 @@ static bool isOutput(Type type) {
 static LogicalResult verifyResults(func::FuncOp entry) {
   llvm::StringSet<> outputs, caches;
   for (auto [number, type] : llvm::enumerate(entry.getFunctionType().getResults())) {
-    const bool isCache = isa<CacheType>(type);
+    const bool isCache = isKept(type);
     if (!isCache && !isOutput(type)) {
       return entry.emitOpError() << "expects result " << number
                                  << " to be rows, tensor<?xWxf32>, scores, tensor<?xHx?xf32>, or a "
-                                 << "cache, got " << type;
+                                 << "cache or state, got " << type;
     }
     if (failed(verifyName(entry, "result " + Twine(number),
                           entry.getResultAttr(number, "transformer.name"),
@@ -233,19 +244,20 @@ static LogicalResult verifyEntry(func::FuncOp entry) {
   return verifyResults(entry);
 }
 
-/// Entries that name a cache share it: it has one width.
+/// Entries that name a cache or state share it: it has one type.
 static LogicalResult verifyCaches(ModuleOp module) {
   llvm::StringMap<Type> caches;
   for (auto entry : module.getOps<func::FuncOp>()) {
     for (auto [number, type] : llvm::enumerate(entry.getFunctionType().getInputs())) {
-      if (!isa<CacheType>(type)) {
+      if (!isKept(type)) {
         continue;
       }
       const auto name = cast<StringAttr>(entry.getArgAttr(number, "transformer.name"));
       const auto [known, isNew] = caches.try_emplace(name.getValue(), type);
       if (!isNew && known->second != type) {
-        return entry.emitOpError() << "expects cache " << name << " of type " << known->second
-                                   << ", as in another entry, got " << type;
+        return entry.emitOpError()
+               << "expects " << kindOf(known->second) << " " << name << " of type " << known->second
+               << ", as in another entry, got " << type;
       }
     }
   }

@@ -327,7 +327,14 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
                                               "before it has done",
                                               operand.buffer()));
   }
-  if (!isWritten && writable && !written[operand.buffer()]) {
+  const bool isState =
+      isCache && entry.caches()->Get(buffer.index())->layout() == CacheLayout::State;
+  if (!isWritten && isState && written[operand.buffer()]) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("reads the state of buffer {}, which a dispatch "
+                                              "before it has changed",
+                                              operand.buffer()));
+  }
+  if (!isWritten && writable && !isState && !written[operand.buffer()]) {
     return HEDDLE_ERROR(DataLoss, fmt::format("reads buffer {}, which no dispatch before it writes",
                                               operand.buffer()));
   }

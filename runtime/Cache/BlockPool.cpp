@@ -3,8 +3,6 @@
 /// Blocks: taking, sharing and giving back.
 #include "runtime/Cache/BlockPool.h"
 
-#include "heddle/Abi.h"
-
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -13,13 +11,14 @@
 namespace heddle {
 
 Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape> caches,
-                                    CacheBudget &budget) {
+                                    CacheBudget &budget, int64_t positions) {
   BlockPool pool;
   pool.name = std::move(name);
   pool.shapes.assign(caches.begin(), caches.end());
   pool.budget = &budget;
+  pool.blockPositions = positions;
   for (const CacheShape &shape : caches) {
-    pool.stride += shape.width * HEDDLE_BLOCK;
+    pool.stride += shape.width * positions;
   }
   if (pool.stride != 0) {
     const uint64_t most =
@@ -33,23 +32,23 @@ Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape
 float *BlockPool::memory(size_t cache) const {
   int64_t before = 0;
   for (size_t i = 0; i < cache; ++i) {
-    before += shapes[i].width * HEDDLE_BLOCK;
+    before += shapes[i].width * blockPositions;
   }
   return reinterpret_cast<float *>(space.data()) + before;
 }
 
-Status BlockPool::checkRoom(int64_t blocks) const {
+Status BlockPool::checkRoom(int64_t blocks, uint64_t promised) const {
   // A group without caches has blocks of no bytes: as many as there are numbers.
   const auto most = std::numeric_limits<int32_t>::max();
   const uint64_t bytes = blockBytes();
-  const uint64_t left = bytes == 0 ? most : (budget->bound - budget->used) / bytes;
+  const uint64_t taken = budget->used + std::min(promised, budget->bound - budget->used);
+  const uint64_t left = bytes == 0 ? most : (budget->bound - taken) / bytes;
   const uint64_t mine = bytes == 0 ? most : space.size() / bytes;
-  const auto taken = static_cast<uint64_t>(used);
-  if (static_cast<uint64_t>(blocks) > std::min(left, mine - taken)) {
+  if (static_cast<uint64_t>(blocks) > std::min(left, mine - static_cast<uint64_t>(used))) {
     return HEDDLE_ERROR(ResourceExhausted,
                         fmt::format("the cache is full: the {} needs {} more blocks of {} bytes, "
                                     "and {} of {} bytes are in use",
-                                    name, blocks, blockBytes(), budget->used, budget->bound));
+                                    name, blocks, blockBytes(), taken, budget->bound));
   }
   return {};
 }
@@ -95,14 +94,14 @@ void BlockPool::copy(int32_t to, int32_t from, int64_t positions) {
   for (const CacheShape &shape : shapes) {
     if (shape.transposed) {
       for (int64_t row = 0; row < shape.width; ++row) {
-        std::memcpy(target + row * HEDDLE_BLOCK, source + row * HEDDLE_BLOCK,
+        std::memcpy(target + row * blockPositions, source + row * blockPositions,
                     static_cast<size_t>(positions) * sizeof(float));
       }
     } else {
       std::memcpy(target, source, static_cast<size_t>(positions * shape.width) * sizeof(float));
     }
-    target += shape.width * HEDDLE_BLOCK;
-    source += shape.width * HEDDLE_BLOCK;
+    target += shape.width * blockPositions;
+    source += shape.width * blockPositions;
   }
 }
 

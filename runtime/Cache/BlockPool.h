@@ -2,10 +2,12 @@
 ///
 /// The memory of caches, in blocks of HEDDLE_BLOCK positions. A block holds those positions of all
 /// caches of a group, one cache after the other, so that one number addresses every layer, and a
-/// sequence has one table of blocks however many layers there are.
+/// sequence has one table of blocks however many layers there are. States are a group too, in
+/// blocks of one.
 #ifndef HEDDLE_RUNTIME_CACHE_BLOCKPOOL_H
 #define HEDDLE_RUNTIME_CACHE_BLOCKPOOL_H
 
+#include "heddle/Abi.h"
 #include "heddle/Status.h"
 #include "runtime/Cache/AddressSpace.h"
 
@@ -20,7 +22,7 @@ namespace heddle {
 struct CacheShape {
   /// Elements of a position.
   int64_t width;
-  /// A block lies [width][HEDDLE_BLOCK], else [HEDDLE_BLOCK][width].
+  /// A block lies [width][positions], else [positions][width].
   bool transposed;
 };
 
@@ -37,17 +39,19 @@ class BlockPool {
 public:
   BlockPool() = default;
   /// `name` is what messages call it. The budget must outlive the pool. Addresses for all of the
-  /// budget are reserved at once, so `memory` never moves; pages cost memory as they are used.
+  /// budget are reserved at once, so `memory` never moves; pages cost memory as they are used. A
+  /// block has that many `positions`.
   static Result<BlockPool> create(std::string name, std::span<const CacheShape> caches,
-                                  CacheBudget &budget);
+                                  CacheBudget &budget, int64_t positions = HEDDLE_BLOCK);
 
   /// Where a cache's part of block 0 begins, and floats from a block to the next.
   float *memory(size_t cache) const;
   int64_t blockStride() const { return stride; }
   uint64_t blockBytes() const { return static_cast<uint64_t>(stride) * sizeof(float); }
 
-  /// Whether `blocks` more can be taken: ResourceExhausted if not.
-  Status checkRoom(int64_t blocks) const;
+  /// Whether `blocks` more can be taken beside `promised` bytes that other pools of the budget are
+  /// about to take: ResourceExhausted if not.
+  Status checkRoom(int64_t blocks, uint64_t promised = 0) const;
   /// Room for the books of `blocks` more, so that taking them allocates nothing.
   void prepare(int64_t blocks);
   /// A block with one reference; there must be room. What an earlier sequence left in it is not
@@ -66,6 +70,7 @@ private:
   std::vector<CacheShape> shapes;
   CacheBudget *budget = nullptr;
   AddressSpace space;
+  int64_t blockPositions = HEDDLE_BLOCK;
   int64_t stride = 0;
   int64_t used = 0;
   /// Of every block that was ever taken.

@@ -71,8 +71,9 @@ public:
 
   /// A hypothesis without tokens.
   virtual Result<HypothesisId> start(SourceId source) = 0;
-  /// A second hypothesis with the same tokens. Shares all blocks of the cache; the last one, when
-  /// it is not full, is copied by whichever is extended first.
+  /// A second hypothesis with the same tokens. Shares all blocks of the cache, and the row of its
+  /// states; that and the last block, when it is not full, are copied by whichever is extended
+  /// first.
   virtual Result<HypothesisId> fork(HypothesisId hypothesis) = 0;
   virtual void release(HypothesisId hypothesis) = 0;
   /// Tokens appended so far.
@@ -84,7 +85,8 @@ public:
   virtual Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                         AttentionWeights *attention = nullptr) = 0;
 
-  /// Blocks of the cache in use, for tests and reports: none when all was released.
+  /// Blocks of the cache and rows of states in use, for tests and reports: none when all was
+  /// released.
   virtual int64_t blocksInUse() const = 0;
 };
 

@@ -94,11 +94,11 @@ Status PagedDecoder::bindEntries() {
   return {};
 }
 
-/// The caches an entry appends to.
-static std::vector<CacheShape> writtenShapes(const EntryInfo &entry) {
+/// The caches an entry appends to, or the states it changes.
+static std::vector<CacheShape> writtenShapes(const EntryInfo &entry, bool states) {
   std::vector<CacheShape> shapes;
   for (const CacheInfo &cache : entry.caches) {
-    if (cache.written) {
+    if (cache.written && cache.state == states) {
       shapes.push_back({cache.width, cache.transposed});
     }
   }
@@ -106,21 +106,25 @@ static std::vector<CacheShape> writtenShapes(const EntryInfo &entry) {
 }
 
 Status PagedDecoder::createPools() {
-  HEDDLE_ASSIGN(history,
-                BlockPool::create("history of hypotheses", writtenShapes(*decoder.info), budget));
-  HEDDLE_ASSIGN(memory,
-                BlockPool::create("memory of sources", writtenShapes(*encoder.info), budget));
+  HEDDLE_ASSIGN(history, BlockPool::create("history of hypotheses",
+                                           writtenShapes(*decoder.info, false), budget));
+  HEDDLE_ASSIGN(states, BlockPool::create("states of hypotheses",
+                                          writtenShapes(*decoder.info, true), budget,
+                                          /*positions=*/1));
+  HEDDLE_ASSIGN(
+      memory, BlockPool::create("memory of sources", writtenShapes(*encoder.info, false), budget));
   return {};
 }
 
-/// The place of a cache among those an entry appends to, or -1.
-static int64_t writtenIndex(const EntryInfo &entry, std::string_view name) {
+/// The place of a cache among those an entry appends to, or of a state among those it changes; -1
+/// if it does not.
+static int64_t writtenIndex(const EntryInfo &entry, const CacheInfo &wanted) {
   int64_t index = 0;
   for (const CacheInfo &cache : entry.caches) {
-    if (cache.written && cache.name == name) {
+    if (cache.written && cache.name == wanted.name) {
       return index;
     }
-    index += cache.written ? 1 : 0;
+    index += cache.written && cache.state == wanted.state ? 1 : 0;
   }
   return -1;
 }
@@ -129,17 +133,23 @@ Status PagedDecoder::bindCaches() {
   for (Entry *const entry : {&encoder, &decoder}) {
     const bool decodes = entry == &decoder;
     for (const CacheInfo &cache : entry->info->caches) {
-      const int64_t own = writtenIndex(*entry->info, cache.name);
-      const int64_t its = decodes ? writtenIndex(*encoder.info, cache.name) : -1;
+      if (cache.state && !(decodes && cache.written)) {
+        return doesNotGenerate(loaded, fmt::format("the state {} is in entry {}, expected states "
+                                                   "that \"decode\" reads and changes",
+                                                   quote(cache.name), quote(entry->info->name)));
+      }
+      const int64_t own = writtenIndex(*entry->info, cache);
+      const int64_t its = decodes ? writtenIndex(*encoder.info, cache) : -1;
       if (own < 0 && its < 0) {
         return doesNotGenerate(loaded, fmt::format("entry {} reads the cache {}, which nothing "
                                                    "before it fills",
                                                    quote(entry->info->name), quote(cache.name)));
       }
       const bool isHistory = decodes && own >= 0;
-      const BlockPool &pool = isHistory ? history : memory;
-      entry->caches.push_back({pool.memory(static_cast<size_t>(own >= 0 ? own : its)),
-                               pool.blockStride(), &(isHistory ? historyRows : memoryRows).view});
+      const BlockPool &pool = cache.state ? states : isHistory ? history : memory;
+      const Rows &rows = cache.state ? stateRows : isHistory ? historyRows : memoryRows;
+      entry->caches.push_back(
+          {pool.memory(static_cast<size_t>(own >= 0 ? own : its)), pool.blockStride(), &rows.view});
     }
   }
   return {};

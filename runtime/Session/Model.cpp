@@ -56,7 +56,8 @@ static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
   for (uint32_t i = 0; entry.caches() != nullptr && i < entry.caches()->size(); ++i) {
     const manifest::CachePort &cache = *entry.caches()->Get(i);
     list.push_back({cache.name()->str(), static_cast<int64_t>(cache.width()), cache.written(),
-                    cache.layout() == manifest::CacheLayout::Keys});
+                    cache.layout() == manifest::CacheLayout::Keys,
+                    cache.layout() == manifest::CacheLayout::State});
   }
   return list;
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <limits>
 
 namespace heddle {
 
@@ -36,6 +37,14 @@ void PagedDecoder::Rows::addSegment(const BlockTable &table) {
   blocks.resize(blocks.size() + static_cast<size_t>(view.blocksPitch) - list.size(), 0);
   lengths.push_back(static_cast<int32_t>(table.length()));
   longest = std::max(longest, table.length());
+  view.segments = static_cast<int64_t>(lengths.size());
+  view.lengths = lengths.data();
+  view.blocks = blocks.data();
+}
+
+void PagedDecoder::Rows::addState(const StateRow &state) {
+  blocks.push_back(state.block());
+  lengths.push_back(1);
   view.segments = static_cast<int64_t>(lengths.size());
   view.lengths = lengths.data();
   view.blocks = blocks.data();
@@ -189,6 +198,7 @@ Result<HypothesisId> PagedDecoder::start(SourceId id) {
     const int32_t number = newHypothesis();
     Hypothesis &hypothesis = hypotheses[static_cast<size_t>(number)];
     hypothesis.live = true;
+    hypothesis.length = 0;
     hypothesis.source = static_cast<int32_t>(id);
     source->hypotheses += 1;
     freeHypotheses.pop_back();
@@ -207,6 +217,8 @@ Result<HypothesisId> PagedDecoder::fork(HypothesisId id) {
     Hypothesis &hypothesis = hypotheses[static_cast<size_t>(number)];
     hypothesis.table.prepare(original.table.length());
     hypothesis.table.shareWith(history, original.table);
+    hypothesis.state.shareWith(states, original.state);
+    hypothesis.length = original.length;
     hypothesis.live = true;
     hypothesis.source = original.source;
     sources[static_cast<size_t>(original.source)].hypotheses += 1;
@@ -220,6 +232,7 @@ void PagedDecoder::release(HypothesisId id) {
   assert(hypothesis != nullptr);
   if (hypothesis != nullptr) {
     hypothesis->table.clear(history);
+    hypothesis->state.clear(states);
     hypothesis->live = false;
     sources[static_cast<size_t>(hypothesis->source)].hypotheses -= 1;
     freeHypotheses.push_back(static_cast<int32_t>(id));
@@ -228,7 +241,7 @@ void PagedDecoder::release(HypothesisId id) {
 
 int64_t PagedDecoder::length(HypothesisId id) const {
   const Hypothesis *const hypothesis = find(id);
-  return hypothesis == nullptr ? 0 : hypothesis->table.length();
+  return hypothesis == nullptr ? 0 : hypothesis->length;
 }
 
 // --- Steps -------------------------------------------------------------------------------------
@@ -296,11 +309,13 @@ Status PagedDecoder::checkExtension(const Extension &extension) const {
                                                      "released",
                                                      number, hypothesis->source));
   }
-  const int64_t length = hypothesis->table.length() + static_cast<int64_t>(extension.tokens.size());
-  if (longestTarget() != 0 && length > longestTarget()) {
+  const int64_t length = hypothesis->length + static_cast<int64_t>(extension.tokens.size());
+  // Positions are i32. Caches would be full long before, but a state has room for any number.
+  const int64_t most = longestTarget() != 0 ? longestTarget() : std::numeric_limits<int32_t>::max();
+  if (length > most) {
     return HEDDLE_ERROR(OutOfRange, fmt::format("hypothesis {} would have {} tokens, the model "
                                                 "allows at most {}",
-                                                number, length, longestTarget()));
+                                                number, length, most));
   }
   return {};
 }
@@ -316,7 +331,7 @@ Status PagedDecoder::gather(std::span<const Extension> extensions) {
     Hypothesis &hypothesis = *find(extension.hypothesis);
     hypothesis.step = stepNumber;
     lengths.push_back(static_cast<int32_t>(extension.tokens.size()));
-    starts.push_back(static_cast<int32_t>(hypothesis.table.length()));
+    starts.push_back(static_cast<int32_t>(hypothesis.length));
     ids.insert(ids.end(), extension.tokens.begin(), extension.tokens.end());
   }
   const Input input{decoder.input, ids};
@@ -324,32 +339,65 @@ Status PagedDecoder::gather(std::span<const Extension> extensions) {
   return {};
 }
 
-/// Counts the blocks that all extensions together take: exactly, as a block that all its owners
-/// extend is copied by all but the last of them.
-Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
+/// The copies of the blocks in `shared`, once for each hypothesis that changes it: exactly, as a
+/// block that all its owners change is copied by all but the last of them.
+int64_t PagedDecoder::blocksToCopy(const BlockPool &pool) {
   int64_t blocks = 0;
-  partial.clear();
-  for (size_t i = 0; i < extensions.size(); ++i) {
+  std::sort(shared.begin(), shared.end());
+  for (size_t begin = 0; begin < shared.size();) {
+    size_t end = begin;
+    while (end < shared.size() && shared[end] == shared[begin]) {
+      ++end;
+    }
+    blocks +=
+        std::min(static_cast<int64_t>(end - begin), int64_t(pool.referencesOf(shared[begin])) - 1);
+    begin = end;
+  }
+  return blocks;
+}
+
+/// Counts the blocks that all extensions together take.
+Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
+  int64_t rows = 0;
+  shared.clear();
+  for (size_t i = 0; keepsStates() && i < extensions.size(); ++i) {
+    const int32_t row = find(extensions[i].hypothesis)->state.block();
+    rows += row < 0 ? 1 : 0;
+    if (row >= 0 && states.referencesOf(row) > 1) {
+      shared.push_back(row);
+    }
+  }
+  rows += blocksToCopy(states);
+  int64_t blocks = 0;
+  shared.clear();
+  for (size_t i = 0; keepsHistory() && i < extensions.size(); ++i) {
     BlockTable &table = find(extensions[i].hypothesis)->table;
     blocks += table.blocksFor(lengths[i]);
     table.prepare(lengths[i]);
     if (const int32_t last = table.partialBlock(); last >= 0 && history.referencesOf(last) > 1) {
-      partial.push_back(last);
+      shared.push_back(last);
     }
   }
-  std::sort(partial.begin(), partial.end());
-  for (size_t begin = 0; begin < partial.size();) {
-    size_t end = begin;
-    while (end < partial.size() && partial[end] == partial[begin]) {
-      ++end;
-    }
-    blocks += std::min(static_cast<int64_t>(end - begin),
-                       int64_t(history.referencesOf(partial[begin])) - 1);
-    begin = end;
-  }
-  HEDDLE_TRY(history.checkRoom(blocks));
+  blocks += blocksToCopy(history);
+  HEDDLE_TRY(states.checkRoom(rows));
+  HEDDLE_TRY(history.checkRoom(blocks, static_cast<uint64_t>(rows) * states.blockBytes()));
+  states.prepare(rows);
   history.prepare(blocks);
   return {};
+}
+
+/// There must be room.
+void PagedDecoder::extend(std::span<const Extension> extensions) {
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    Hypothesis &hypothesis = *find(extensions[i].hypothesis);
+    if (keepsHistory()) {
+      hypothesis.table.extend(history, lengths[i]);
+    }
+    if (keepsStates()) {
+      hypothesis.state.change(states);
+    }
+    hypothesis.length += lengths[i];
+  }
 }
 
 /// Rows of neighbours of one source form one segment: they read its keys together.
@@ -382,7 +430,13 @@ void PagedDecoder::describeMemory(std::span<const Extension> extensions) {
 /// After the hypotheses were extended.
 void PagedDecoder::describeHistory(std::span<const Extension> extensions) {
   for (const Extension &extension : extensions) {
-    historyRows.addSegment(find(extension.hypothesis)->table);
+    const Hypothesis &hypothesis = *find(extension.hypothesis);
+    if (keepsHistory()) {
+      historyRows.addSegment(hypothesis.table);
+    }
+    if (keepsStates()) {
+      stateRows.addState(hypothesis.state);
+    }
   }
 }
 
@@ -437,10 +491,13 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   describeMemory(extensions);
   int64_t longest = 0;
   for (size_t i = 0; i < extensions.size(); ++i) {
-    longest = std::max<int64_t>(longest, int64_t(starts[i]) + lengths[i]);
+    const int64_t before = keepsHistory() ? starts[i] : 0;
+    longest = std::max(longest, before + lengths[i]);
   }
   historyRows.clear();
   historyRows.prepare(static_cast<int64_t>(extensions.size()), longest);
+  stateRows.clear();
+  stateRows.prepare(static_cast<int64_t>(extensions.size()), 1);
   Run run{.plan = step->plan, .batch = batch, .firstCost = decoder.firstCost};
   run.caches = decoder.caches;
   run.starts = starts;
@@ -450,9 +507,7 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   HEDDLE_TRY(executor->reserve(run));
   step->projection.begin(sink, batch.tokens());
   // From here on nothing fails.
-  for (size_t i = 0; i < extensions.size(); ++i) {
-    find(extensions[i].hypothesis)->table.extend(history, lengths[i]);
-  }
+  extend(extensions);
   describeHistory(extensions);
   HEDDLE_TRY(executor->run(run));
   if (attention != nullptr) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The decoder of compiled models: entries "encode" and "decode" over paged caches. Caches that
-/// "decode" appends to are the history of each hypothesis; those that "encode" appends to are the
-/// memory of a source, which all its hypotheses read.
+/// "decode" appends to are the history of each hypothesis, and what it adds to its states; caches
+/// that "encode" appends to are the memory of a source, which all its hypotheses read.
 #ifndef HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 #define HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 
 #include "heddle/Session.h"
 #include "runtime/Cache/BlockTable.h"
+#include "runtime/Cache/StateRow.h"
 #include "runtime/Session/Decoder.h"
 #include "runtime/Session/Executor.h"
 #include "runtime/Session/Projection.h"
@@ -55,7 +56,7 @@ public:
   /// Also gives outputs that are observed.
   Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                 std::span<ObservedWeights> observed);
-  int64_t blocksInUse() const override { return history.inUse() + memory.inUse(); }
+  int64_t blocksInUse() const override { return history.inUse() + states.inUse() + memory.inUse(); }
 
   const Model &model() const { return loaded; }
   /// The costs of its dispatches, and of whoever shares the executor.
@@ -68,6 +69,8 @@ public:
   /// Bytes of cache that one position takes: of a hypothesis, and of a source.
   uint64_t historyBytesPerPosition() const;
   uint64_t memoryBytesPerPosition() const;
+  /// Bytes that the states of a hypothesis take, however long it is.
+  uint64_t stateBytes() const { return states.blockBytes(); }
 
 private:
   /// One entry.
@@ -89,7 +92,10 @@ private:
     int32_t source = 0;
     /// The number of the last decode() that extends it.
     uint64_t step = 0;
+    /// Its tokens: the positions of the table, where there are caches to have them.
+    int64_t length = 0;
     BlockTable table;
+    StateRow state;
   };
   /// A CacheRows, and what it points to.
   struct Rows {
@@ -104,6 +110,8 @@ private:
     /// Room for the blocks of `segments` segments of at most `positions`.
     void prepare(int64_t segments, int64_t positions);
     void addSegment(const BlockTable &table);
+    /// Of one block, whatever the positions.
+    void addState(const StateRow &state);
   };
   /// A plan of "decode", for some outputs.
   struct Step {
@@ -116,10 +124,15 @@ private:
   Status bindEntries();
   Status bindCaches();
   Status createPools();
+  /// Whether anything grows with the tokens of a hypothesis.
+  bool keepsHistory() const { return history.blockBytes() != 0; }
+  bool keepsStates() const { return states.blockBytes() != 0; }
   Result<Step *> stepFor(const std::vector<bool> &outputs);
   Status checkExtension(const Extension &extension) const;
   Status gather(std::span<const Extension> extensions);
+  int64_t blocksToCopy(const BlockPool &pool);
   Status checkHistoryRoom(std::span<const Extension> extensions);
+  void extend(std::span<const Extension> extensions);
   void describeMemory(std::span<const Extension> extensions);
   void describeHistory(std::span<const Extension> extensions);
   Status chooseOutputs(const AttentionWeights *attention,
@@ -146,6 +159,7 @@ private:
   int32_t attentionPort = -1;
   CacheBudget budget;
   BlockPool history;
+  BlockPool states;
   BlockPool memory;
   std::vector<Source> sources;
   std::vector<int32_t> freeSources;
@@ -161,8 +175,9 @@ private:
   std::vector<int32_t> lengths;
   std::vector<int32_t> ids;
   std::vector<int32_t> starts;
-  std::vector<int32_t> partial;
+  std::vector<int32_t> shared;
   Rows historyRows;
+  Rows stateRows;
   Rows memoryRows;
 };
 

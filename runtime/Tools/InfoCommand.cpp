@@ -70,7 +70,18 @@ static Json describePort(const PortInfo &port, bool input) {
 static uint64_t cacheBytes(const EntryInfo &entry, bool written) {
   uint64_t bytes = 0;
   for (const CacheInfo &cache : entry.caches) {
-    bytes += cache.written == written ? static_cast<uint64_t>(cache.width) * sizeof(float) : 0;
+    if (!cache.state && cache.written == written) {
+      bytes += static_cast<uint64_t>(cache.width) * sizeof(float);
+    }
+  }
+  return bytes;
+}
+
+/// Bytes that all states of an entry take for one sequence, however long.
+static uint64_t stateBytes(const EntryInfo &entry) {
+  uint64_t bytes = 0;
+  for (const CacheInfo &cache : entry.caches) {
+    bytes += cache.state ? static_cast<uint64_t>(cache.width) * sizeof(float) : 0;
   }
   return bytes;
 }
@@ -81,7 +92,9 @@ static Json describeCaches(const EntryInfo &entry) {
     described.push_back({{"name", cache.name},
                          {"width", cache.width},
                          {"written", cache.written},
-                         {"layout", cache.transposed ? "keys" : "rows"}});
+                         {"layout", cache.state        ? "state"
+                                    : cache.transposed ? "keys"
+                                                       : "rows"}});
   }
   return described;
 }
@@ -108,6 +121,7 @@ static Json describeEntry(const EntryInfo &entry) {
     described["caches"] = describeCaches(entry);
     described["cache_bytes_per_token_appended"] = cacheBytes(entry, true);
     described["cache_bytes_per_token_read"] = cacheBytes(entry, false);
+    described["state_bytes_per_sequence"] = stateBytes(entry);
   }
   described["max_length"] = entry.maxLength;
   described["dispatches"] = entry.dispatches;
@@ -268,6 +282,10 @@ static std::string entryText(const Json &entry) {
     text += fmt::format("  caches  {}, {} bytes a token appended, {} read\n",
                         entry["caches"].size(), entry["cache_bytes_per_token_appended"].dump(),
                         entry["cache_bytes_per_token_read"].dump());
+    if (entry["state_bytes_per_sequence"] != 0) {
+      text += fmt::format("  states  {} bytes a sequence, however long\n",
+                          entry["state_bytes_per_sequence"].dump());
+    }
   }
   return text + fmt::format("  work    {} dispatches, {} operations a token, {} a token and key\n",
                             entry["dispatches"].dump(), entry["flops_per_token"].dump(),

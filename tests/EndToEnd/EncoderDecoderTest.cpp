@@ -98,6 +98,9 @@ TEST(EncoderDecoder, AgreesWithTransformerPre) {
 TEST(EncoderDecoder, AgreesWithSharedAttention) {
   expectOracle("san", {"encoder", "logits"}, 5e-5f);
 }
+TEST(EncoderDecoder, AgreesWithSanAverage) {
+  expectOracle("san-average", {"encoder", "logits"}, 5e-5f);
+}
 TEST(EncoderDecoder, AgreesWithMarianTiny) { expectOracle("marian-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithBartTiny) { expectOracle("bart-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithT5Tiny) { expectOracle("t5-tiny", {"logits"}, 1e-4f); }
@@ -109,6 +112,7 @@ TEST(EncoderDecoder, EveryPassMayBeLeftOutOfTransformerPre) {
   expectPassesOptional("transformer-pre");
 }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfSharedAttention) { expectPassesOptional("san"); }
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfSanAverage) { expectPassesOptional("san-average"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfMarianTiny) { expectPassesOptional("marian-tiny"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfT5Tiny) { expectPassesOptional("t5-tiny"); }
 

@@ -237,6 +237,8 @@ TEST(Generate, PreNormIsThatOfThePaper) { expectPaper("transformer-pre"); }
 
 TEST(Generate, SharedAttentionIsThatOfItsOracle) { expectPaper("san"); }
 
+TEST(Generate, AverageAttentionIsThatOfThePaper) { expectPaper("san-average"); }
+
 TEST(Generate, BranchesAreThoseOfThePaper) { expectPaper("weighted"); }
 
 TEST(Generate, BranchesWithOneFeedForwardLayer) { expectPaper("weighted-shared-ffn"); }
@@ -311,8 +313,10 @@ TEST(Generate, TransliterationIsThatOfCTranslate2) {
   EXPECT_EQ(compared, 960U);
 }
 
-TEST(Generate, HasTheSameBitsInAnyBatch) {
-  const std::string binary = compileModel(oracles + "transformer-pre");
+class GenerateInBatches : public testing::TestWithParam<const char *> {};
+
+TEST_P(GenerateInBatches, HasTheSameBits) {
+  const std::string binary = compileModel(oracles + GetParam());
   ASSERT_FALSE(binary.empty());
   auto model = Model::load(binary);
   ASSERT_TRUE(model.ok());
@@ -342,6 +346,13 @@ TEST(Generate, HasTheSameBitsInAnyBatch) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Models, GenerateInBatches,
+                         testing::Values("transformer-pre", "san-average"),
+                         [](const testing::TestParamInfo<const char *> &info) {
+                           return std::string(info.param).substr(0, 3) == "san" ? "States"
+                                                                                : "Caches";
+                         });
+
 TEST(Generate, ASmallCacheGivesTheSame) {
   const std::string binary = compileModel(oracles + "transformer-post");
   ASSERT_FALSE(binary.empty());
@@ -357,8 +368,8 @@ TEST(Generate, ASmallCacheGivesTheSame) {
   EXPECT_EQ(found, generateTokens(binary, lines, options));
 }
 
-TEST(Generate, ASoakEndsWithEveryBlockReturned) {
-  const std::string binary = compileModel(oracles + "transformer-post");
+TEST_P(GenerateInBatches, ASoakEndsWithEveryBlockReturned) {
+  const std::string binary = compileModel(oracles + GetParam());
   auto model = Model::load(binary);
   ASSERT_TRUE(model.ok());
   // Room for some of the sentences that want to run together.

@@ -57,6 +57,7 @@ static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, 
 
 static void emitBody(VectorCode &code, const KernelBody &body) {
   llvm::TypeSwitch<Attribute>(body.kernel.getComputes())
+      .Case([&](dataflow::AccumulateAttr) { emitAccumulate(code, body); })
       .Case([&](dataflow::AppendAttr) { emitAppend(code, body); })
       .Case([&](dataflow::ContractAttr computes) { emitContract(code, body, computes); })
       .Case([&](dataflow::AttendAttr computes) { emitAttend(code, body, computes); })
@@ -64,6 +65,7 @@ static void emitBody(VectorCode &code, const KernelBody &body) {
       .Case([&](dataflow::AttentionWeightsAttr computes) {
         emitAttentionWeights(code, body, computes);
       })
+      .Case([&](dataflow::PrefixMeanAttr) { emitPrefixMean(code, body); })
       .Case([&](dataflow::RowsAttr computes) { emitRows(code, body, computes); })
       .Case([&](dataflow::GatherAttr computes) { emitGather(code, body, computes); })
       .Case([&](dataflow::PoolAttr computes) { emitPool(code, body, computes); })

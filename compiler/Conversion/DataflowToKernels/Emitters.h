@@ -52,6 +52,7 @@ mlir::Value cacheElement(VectorCode &code, dataflow::CacheType type, mlir::Value
                          mlir::Value position, mlir::Value element);
 
 // One emitter a family; `computes` of the kernel is the attribute named.
+void emitAccumulate(VectorCode &code, const KernelBody &body);
 void emitAppend(VectorCode &code, const KernelBody &body);
 void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
 void emitAttend(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes);
@@ -60,6 +61,7 @@ void emitAttentionWeights(VectorCode &code, const KernelBody &body,
                           dataflow::AttentionWeightsAttr computes);
 void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);
 void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes);
+void emitPrefixMean(VectorCode &code, const KernelBody &body);
 void emitPool(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes);
 void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes);
 

@@ -48,8 +48,9 @@ std::pair<Value, Value> keyAndValue(Operation *op) {
 /// The segments of the rows of an operation, or of its queries; null if it names none.
 Value rowSegments(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<transformer::AppendOp, transformer::EmbedOp, transformer::HistoryOp,
-            transformer::PoolOp, transformer::PositionsOp>([](auto op) { return op.getRows(); })
+      .Case<transformer::AccumulateOp, transformer::AppendOp, transformer::EmbedOp,
+            transformer::HistoryOp, transformer::PoolOp, transformer::PositionsOp,
+            transformer::PrefixMeanOp>([](auto op) { return op.getRows(); })
       .Case<transformer::AttendOp, transformer::AttentionOp, transformer::AttentionWeightsOp,
             transformer::MaskOp, transformer::RelativeBiasOp>(
           [](auto op) { return op.getQueries(); })
@@ -151,7 +152,8 @@ LogicalResult EntryLowering::reshapeCache(Operation *op, ArrayRef<int64_t> shape
 
 LogicalResult EntryLowering::checkCacheUse(Operation *op) {
   for (Value operand : op->getOperands()) {
-    if (!cacheOf(operand) || isa<transformer::CacheType>(operand.getType())) {
+    if (!cacheOf(operand) ||
+        isa<transformer::CacheType, transformer::StateType>(operand.getType())) {
       continue;
     }
     bool isTransposed = cacheOrders.contains(operand);

@@ -96,6 +96,12 @@ LogicalResult EntryLowering::lowerArguments() {
       }
       continue;
     }
+    if (isa<transformer::StateType>(argument.getType())) {
+      if (failed(lowerState(argument))) {
+        return failure();
+      }
+      continue;
+    }
     BufferType type = argumentBuffer(argument.getType());
     if (!type) {
       return entry.emitError("argument ")
@@ -135,16 +141,16 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
     return failure();
   }
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<transformer::ActivateOp, transformer::AddOp, transformer::AppendOp,
-            transformer::AttendOp, transformer::AttentionOp, transformer::AttentionWeightsOp,
-            transformer::CachedOp, transformer::ColumnsOp, transformer::ContractOp,
-            transformer::EmbedOp, transformer::GatherOp, transformer::GroupedLinearOp,
-            transformer::LayerNormOp, transformer::LinearOp, transformer::MaskBiasOp,
-            transformer::MergeHeadsOp, transformer::MultiplyOp, transformer::NormalizeOp,
-            transformer::PoolOp, transformer::RelativeBiasOp, transformer::RmsNormOp,
-            transformer::ScaleOp, transformer::SelectOp, transformer::SoftmaxOp,
-            transformer::SplitHeadsOp, transformer::TransposeOp>(
-          [&](auto typed) { return lower(typed); })
+      .Case<transformer::AccumulateOp, transformer::ActivateOp, transformer::AddOp,
+            transformer::AppendOp, transformer::AttendOp, transformer::AttentionOp,
+            transformer::AttentionWeightsOp, transformer::CachedOp, transformer::ColumnsOp,
+            transformer::ContractOp, transformer::EmbedOp, transformer::GatherOp,
+            transformer::GroupedLinearOp, transformer::LayerNormOp, transformer::LinearOp,
+            transformer::MaskBiasOp, transformer::MergeHeadsOp, transformer::MultiplyOp,
+            transformer::NormalizeOp, transformer::PoolOp, transformer::PrefixMeanOp,
+            transformer::RelativeBiasOp, transformer::RmsNormOp, transformer::ScaleOp,
+            transformer::SelectOp, transformer::SoftmaxOp, transformer::SplitHeadsOp,
+            transformer::TransposeOp>([&](auto typed) { return lower(typed); })
       .Case([&](transformer::WeightOp weight) {
         return define(weight, parameter(weight.getParameterAttr()));
       })
@@ -167,11 +173,15 @@ LogicalResult EntryLowering::lowerReturn(func::ReturnOp op) {
              << index << " of entry '" << entry.getSymName() << "' has no transformer.name";
     }
     Value buffer = bufferOf(operand);
-    if (isa<transformer::CacheType>(operand.getType())) {
-      if (!operand.getDefiningOp<transformer::AppendOp>() ||
+    bool isState = isa<transformer::StateType>(operand.getType());
+    if (isState || isa<transformer::CacheType>(operand.getType())) {
+      if (!isa_and_nonnull<transformer::AccumulateOp, transformer::AppendOp>(
+              operand.getDefiningOp()) ||
           transformer::cacheName(operand) != entry.getResultAttr(index, transformerName)) {
-        return op.emitOpError("returns another cache as result ")
-               << index << ", expected the argument of its name, appended to";
+        return op.emitOpError("returns another ")
+               << (isState ? "state" : "cache") << " as result " << index
+               << ", expected the argument of its name, "
+               << (isState ? "accumulated into" : "appended to");
       }
       results.push_back(buffer);
       continue;

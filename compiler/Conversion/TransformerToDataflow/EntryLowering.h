@@ -39,6 +39,7 @@ private:
   mlir::LogicalResult lowerArguments();
   mlir::LogicalResult lowerSegments(mlir::BlockArgument argument);
   mlir::LogicalResult lowerCache(mlir::BlockArgument argument);
+  mlir::LogicalResult lowerState(mlir::BlockArgument argument);
   mlir::LogicalResult lowerOperation(mlir::Operation *op);
   mlir::LogicalResult lowerReturn(mlir::func::ReturnOp op);
   void setSignature();
@@ -78,6 +79,12 @@ private:
   // --- Caches
   mlir::LogicalResult lower(transformer::AppendOp op);
   mlir::LogicalResult lower(transformer::CachedOp op);
+  // --- States
+  /// Where something still has to read the state as it was, nothing: reading it comes back here.
+  mlir::LogicalResult lower(transformer::AccumulateOp op);
+  mlir::LogicalResult lower(transformer::PrefixMeanOp op);
+
+  // --- Caches and states
   /// The cache that is the buffer of a value; null if that is no cache.
   dataflow::CacheType cacheOf(mlir::Value value) {
     return llvm::dyn_cast_or_null<dataflow::CacheType>(bufferOf(value) ? bufferOf(value).getType()

@@ -33,6 +33,8 @@
  * blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
  * A block holds width * HEDDLE_BLOCK elements: keys lie [width][HEDDLE_BLOCK], so that a vector of
  * scores is a sum over the head size lane by lane; everything else lies [HEDDLE_BLOCK][width].
+ * A state has one row of width elements for each sequence of the run, in block blocks[s *
+ * blocks_pitch]; before a sequence's first position it is zero, whatever is there.
  * Field order is the layout compiled code reads: eight bytes each. */
 typedef struct HeddleCache {
   float *memory;             /* this cache's part of block 0 */

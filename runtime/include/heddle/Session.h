@@ -66,16 +66,19 @@ struct PortInfo {
   Observed observed = Observed::No;
 };
 
-/// A cache that an entry reads: what it, or another entry, has computed of positions before.
+/// A cache that an entry reads: what it, or another entry, has computed of positions before; or a
+/// state, what is left of all of them.
 struct CacheInfo {
   /// The caches of one name in all entries are one.
   std::string name;
-  /// Floats of one position.
+  /// Floats of one position, or of the state of one sequence.
   int64_t width = 0;
-  /// Whether this entry appends its rows to it.
+  /// Whether this entry appends its rows to it, or adds them to it.
   bool written = false;
   /// Blocks of positions lie [width][positions], as attention reads keys; else [positions][width].
   bool transposed = false;
+  /// One row a sequence, however many positions it has.
+  bool state = false;
 };
 
 /// One function of a model: "encode", "embed", ...
@@ -202,8 +205,9 @@ struct SessionOptions {
   /// size that keeps its activations in the second-level cache.
   int64_t chunkTokens = 0;
   Schedule schedule = Schedule::Automatic;
-  /// Bytes that the caches of generation may take. Memory is used only as they fill; a call that
-  /// would need more is refused with ResourceExhausted and changes nothing.
+  /// Bytes that the caches and states of generation may take: caches grow with every token, a state
+  /// does not. Memory is used only as they fill; a call that would need more is refused with
+  /// ResourceExhausted and changes nothing.
   uint64_t cacheBytes = uint64_t(1) << 30;
   /// Accumulates the time of every dispatch (Session::profile); costs two clock reads each.
   bool profile = false;

@@ -171,7 +171,7 @@ typedef struct heddle_generator_options {
   int32_t threads;
   /* Source tokens, once for each hypothesis, in the running batch at most. */
   int64_t batch_tokens;
-  /* Bytes of keys and values at most. */
+  /* Bytes of keys, values and states at most. */
   uint64_t cache_bytes;
 } heddle_generator_options;
 #define HEDDLE_GENERATOR_OPTIONS_INIT {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30}

@@ -435,5 +435,52 @@ TEST_F(ManifestTest, RefusesAParameterWithoutPlace) {
   EXPECT_EQ(error, "'transformer.parameter' op has no place in the weights");
 }
 
+constexpr llvm::StringLiteral stateProgram = R"mlir(
+module {
+  dataflow.kernel @prefix_mean_100 : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], state>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.prefix_mean {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+  dataflow.kernel @accumulate_100 : (!dataflow.cache<[100], state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], state> computes #dataflow.accumulate {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+  dataflow.graph @decode(%s: !dataflow.cache<[100], state> {dataflow.name = "sum"}) -> (!dataflow.buffer<[tokens, 100], f32> {dataflow.name = "y"}, !dataflow.cache<[100], state> {dataflow.name = "sum"}) attributes {arena = #dataflow.size<tokens = 448>} {
+    %x = dataflow.dispatch @zero() at <> : () -> !dataflow.buffer<[tokens, 100], f32>
+    %y = dataflow.dispatch @prefix_mean_100(%x, %s) : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], state>) -> !dataflow.buffer<[tokens, 100], f32>
+    %s1 = dataflow.dispatch @accumulate_100(%s, %x) : (!dataflow.cache<[100], state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], state>
+    dataflow.output %y, %s1 : !dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], state>
+  }
+  dataflow.kernel @zero : () -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.nest<"->tc", none> {
+    %zero = arith.constant 0.0 : f32
+    dataflow.yield %zero
+  }
+}
+)mlir";
+
+TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
+  const manifest::Manifest *written = build(stateProgram, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const manifest::Entry *entry = written->entries()->Get(0);
+  ASSERT_EQ(entry->caches()->size(), 1u);
+  const manifest::CachePort *state = entry->caches()->Get(0);
+  EXPECT_EQ(state->name()->str(), "sum");
+  EXPECT_EQ(state->layout(), manifest::CacheLayout::State);
+  EXPECT_EQ(state->width(), 100u);
+  EXPECT_TRUE(state->written());
+  ASSERT_EQ(entry->dispatches()->size(), 3u);
+  for (uint32_t i = 1; i < 3; ++i) {
+    const manifest::Grid *grid = entry->dispatches()->Get(i)->grid();
+    EXPECT_EQ(grid->rows(), manifest::Symbol::Sequences);
+    EXPECT_EQ(grid->row_tile(), 1u);
+    // Two panels of 48 columns, and one of 4.
+    EXPECT_EQ(grid->columns(), 3u);
+  }
+  // The state is there once, as what is written.
+  const auto *operands = entry->dispatches()->Get(2)->operands();
+  ASSERT_EQ(operands->size(), 2u);
+  EXPECT_EQ(operands->Get(0)->buffer(), state->buffer());
+}
+
 } // namespace
 } // namespace heddle

@@ -103,6 +103,13 @@ TEST(ParametersTest, RowsFromTheFirst) {
             expected);
 }
 
+TEST(ParametersTest, ColumnsFromTheFirst) {
+  const std::vector<float> expected = {1, 2, 6, 7, 11, 12};
+  EXPECT_EQ(valuesOf("transformer.parameter @t : tensor<3x5xf32> from \"t\"\n"
+                     "transformer.parameter @p : tensor<3x2xf32> = columns(@t, 1)"),
+            expected);
+}
+
 // Each group of rows fills panels of its own: the columns of a panel are 48, those beyond are zero.
 TEST(ParametersTest, PanelsOfGroups) {
   constexpr int64_t n = 50, k = 3, width = 48;

@@ -39,3 +39,24 @@ func.func @decode(%x: tensor<?x24xf32>, %rows: !transformer.segments,
   %a = transformer.append %key, %x in(%rows) : !transformer.cache<24>
   return %a : !transformer.cache<24>
 }
+
+// So it is with states; what is accumulated and not read goes with its result.
+// CHECK-LABEL: func.func @states(
+// CHECK-SAME: %[[S:[a-z0-9]+]]: !transformer.state<24> {transformer.name = "sum"}) -> (tensor<?x24xf32>, !transformer.state<24>) {
+// CHECK-NEXT: transformer.prefix_mean %{{[a-z0-9]+}}, %[[S]]
+// CHECK-NEXT: transformer.accumulate %[[S]]
+// CHECK-NEXT: return
+func.func @states(%x: tensor<?x24xf32>, %rows: !transformer.segments,
+                  %sum: !transformer.state<24> {transformer.name = "sum"},
+                  // expected-remark @below {{a state of @states}}
+                  %other: !transformer.state<24> {transformer.name = "other"},
+                  // expected-remark @below {{state \"unread\" of @states, which no entry reads}}
+                  %unread: !transformer.state<24> {transformer.name = "unread"})
+    -> (tensor<?x24xf32>, !transformer.state<24>, !transformer.state<24>) {
+  // expected-remark @below {{transformer.prefix_mean}}
+  %g = transformer.prefix_mean %x, %other in(%rows) : !transformer.state<24>
+  %y = transformer.prefix_mean %x, %sum in(%rows) : !transformer.state<24>
+  %a = transformer.accumulate %sum, %x in(%rows) : !transformer.state<24>
+  %b = transformer.accumulate %unread, %x in(%rows) : !transformer.state<24>
+  return %y, %a, %b : tensor<?x24xf32>, !transformer.state<24>, !transformer.state<24>
+}

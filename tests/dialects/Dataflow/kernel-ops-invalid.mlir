@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects to compute append, attend, attention, attention_weights, contract, gather, nest, pool or rows, got "rows"}}
+// expected-error@+1 {{'dataflow.kernel' op expects to compute accumulate, append, attend, attention, attention_weights, contract, gather, nest, pool, prefix_mean or rows, got "rows"}}
 dataflow.kernel @kernel_c1 : (!rows) -> !rows computes "rows" {
 ^bb0(%x: f32):
   dataflow.yield %x

@@ -266,3 +266,27 @@ transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 0)
 transformer.parameter @a : tensor<100x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects 'pack' with at most 1 number, got 2}}
 transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 2, 2)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'columns' takes, got shapes 4x6 for 4x3}}
+transformer.parameter @columns_beyond : tensor<4x3xf32> = columns(@a, 4)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects shape 4x3 of its expression, got 5x3}}
+transformer.parameter @columns_rows : tensor<5x3xf32> = columns(@a, 3)
+
+// -----
+
+transformer.parameter @a : tensor<6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'columns' takes, got shapes 6 for 3}}
+transformer.parameter @columns_vector : tensor<3xf32> = columns(@a, 3)
+
+// -----
+
+transformer.parameter @a : tensor<4x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects the first column of 'columns' from 0 to 4294967296, got -1}}
+transformer.parameter @columns_before : tensor<4x3xf32> = columns(@a, -1)

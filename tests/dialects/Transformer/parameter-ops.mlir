@@ -44,6 +44,8 @@ transformer.parameter @distances : tensor<12x257xf32> = relative_buckets(@bucket
 transformer.parameter @later : tensor<500x384xf32> = rows(@positions, 2)
 // CHECK: transformer.parameter @not_first : tensor<512x384xf32> = ones_from(1)
 transformer.parameter @not_first : tensor<512x384xf32> = ones_from(1)
+// CHECK: transformer.parameter @right : tensor<768x100xf32> = columns(@both.weight, 284)
+transformer.parameter @right : tensor<768x100xf32> = columns(@both.weight, 284)
 
 transformer.parameter @query.bias : tensor<384xf32> from "query.bias"
 transformer.parameter @weights : tensor<8xf32> from "weights"

@@ -192,16 +192,38 @@ TEST_F(BuilderTest, WritesCachesAndMemories) {
 )");
 }
 
+TEST_F(BuilderTest, WritesStates) {
+  Entry entry = model.entry("decode");
+  const Ids ids = entry.input("ids");
+  const Segments rows = entry.segments();
+  const Tensor x = model.scope().gather("words", ids, 50, 24);
+  const State sum = entry.state("layer.sum", 24);
+  sum.accumulate(x, rows);
+  entry.output("mean", sum.prefixMean(x, rows));
+  EXPECT_EQ(text(model), R"(module attributes {transformer.model_type = "test"} {
+  transformer.parameter @words.weight : tensor<50x24xf32> from "words.weight"
+  func.func @decode(%arg0: tensor<?xi32> {transformer.name = "ids"}, %arg1: !transformer.segments, %arg2: !transformer.state<24> {transformer.name = "layer.sum"}) -> (tensor<?x24xf32> {transformer.name = "mean"}, !transformer.state<24> {transformer.name = "layer.sum"}) {
+    %0 = transformer.gather @words.weight[%arg0] : tensor<?x24xf32>
+    %1 = transformer.accumulate %arg2, %0 in(%arg1) : !transformer.state<24>
+    %2 = transformer.prefix_mean %0, %arg2 in(%arg1) : !transformer.state<24>
+    return %2, %1 : tensor<?x24xf32>, !transformer.state<24>
+  }
+}
+)");
+}
+
 TEST_F(BuilderTest, DerivesParameters) {
   Entry entry = model.entry("encode");
   const Ids ids = entry.input("ids");
   const Segments rows = entry.segments();
   const Scope scope = model.scope("layer");
   const Parameter table = scope.parameter("words", {50, 24});
-  const Tensor x = scope.gather(scope.rows("later", table, 2, 48), ids) +
-                   scope.gather(scope.sinusoid("sines", 64, 24), scope.positions(rows)) +
-                   scope.gather(scope.reshape("flat", table, {50, 24}), ids) +
-                   scope.gather(scope.onesFrom("later_ones", 1, 64, 24), scope.positions(rows));
+  const Tensor x =
+      scope.gather(scope.rows("later", table, 2, 48), ids) +
+      scope.gather(scope.sinusoid("sines", 64, 24), scope.positions(rows)) +
+      scope.gather(scope.reshape("flat", table, {50, 24}), ids) +
+      scope.gather(scope.onesFrom("later_ones", 1, 64, 24), scope.positions(rows)) +
+      scope.gather(scope.columns("right", scope.parameter("wide", {50, 40}), 16, 24), ids);
   entry.output("normed", scope.rmsNorm("norm", x, 1e-6));
   const Parameter distances =
       scope.relativeBuckets("distances", scope.parameter("buckets", {8, 4}), true, 20);
@@ -212,6 +234,7 @@ TEST_F(BuilderTest, DerivesParameters) {
         "@layer.sines : tensor<64x24xf32> = sinusoid_interleaved(0, 12)",
         "@layer.flat : tensor<50x24xf32> = reshape(@layer.words)",
         "@layer.later_ones : tensor<64x24xf32> = ones_from(1)",
+        "@layer.right : tensor<50x24xf32> = columns(@layer.wide, 16)",
         "@layer.distances : tensor<4x41xf32> = relative_buckets(@layer.buckets, 1, 20)",
         ", @layer.norm.weight {epsilon = 9.99999997E-7 : f32}",
         "transformer.relative_bias @layer.distances in(%arg1, %arg1) : tensor<?x4x?xf32>"}) {

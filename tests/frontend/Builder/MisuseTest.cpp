@@ -78,6 +78,23 @@ static const MisuseCase misuseCases[] = {
        cache.append(d.x, d.rows);
        cache.append(d.x, d.rows);
      }},
+    {"StateOfNoWidth", "\"encode\": state \"s\" has width 0, expected 1 or more",
+     [](Draft &d) { d.entry.state("s", 0); }},
+    {"StateOfACache", "\"encode\": state \"c\" is there twice",
+     [](Draft &d) {
+       d.entry.cache("c", 24);
+       d.entry.state("c", 24);
+     }},
+    {"StateOfOtherRows", "\"s\": rows of shape [?, 24] for the state, expected [?, 25]",
+     [](Draft &d) { d.entry.state("s", 25).accumulate(d.x, d.rows); }},
+    {"MeanOfOtherRows", "\"s\": rows of shape [?, 4, 6] for the state, expected [?, 24]",
+     [](Draft &d) { d.entry.state("s", 24).prefixMean(d.heads, d.rows); }},
+    {"AccumulatedTwice", "\"s\": the state was accumulated into before, expected what it was",
+     [](Draft &d) {
+       const State state = d.entry.state("s", 24);
+       state.accumulate(d.x, d.rows);
+       state.accumulate(d.x, d.rows);
+     }},
     {"MemoryWithoutName", "\"encode\": memory \"\" has no name",
      [](Draft &d) { d.entry.memory(""); }},
     {"TwoMemories", "\"encode\": memory \"b\" is the second of the entry",

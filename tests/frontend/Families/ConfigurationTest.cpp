@@ -83,8 +83,10 @@ static const ConfigurationCase refused[] = {
      R"({"branches": {"count": 4, "ffn": "shared"}, "cross_attention_sharing": [3]})",
      "config.json: \"cross_attention_sharing\" is there, expected a model without it: its layers have "
      "\"branches\" in that place"},
-    {"AverageAttention", "transformer-post", R"({"decoder_self_attention": "average"})",
-     "config.json: \"decoder_self_attention\" is there, expected a model without"},
+    {"DecoderSelfAttention", "transformer-post", R"({"decoder_self_attention": "linear"})",
+     "config.json: \"decoder_self_attention\" is \"linear\", expected softmax or average"},
+    {"SharedAverages", "san-average", R"({"self_attention_sharing": [3]})",
+     "config.json: \"self_attention_sharing\" is there, expected a model without"},
     {"ZeroEmbedding", "transformer-post", R"({"start_from_zero_embedding": 1})",
      "config.json: \"start_from_zero_embedding\" is 1, expected true or false"},
     {"HeadsOfTransformer", "transformer-post", R"({"heads": 5})",

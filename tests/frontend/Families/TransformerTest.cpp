@@ -79,6 +79,36 @@ TEST(TransformerTest, LayersThatShareAttentionOwnWhatTheyUse) {
   }
 }
 
+TEST(TransformerTest, AveragesKeepASum) {
+  const std::string text = program("san-average");
+  EXPECT_TRUE(contains(text, R"(
+  transformer.parameter @decoder.layers.0.self_attention.gate.weight : tensor<96x96xf32> from "decoder.layers.0.self_attention.gate.weight"
+  transformer.parameter @decoder.layers.0.self_attention.gate.bias : tensor<96xf32> from "decoder.layers.0.self_attention.gate.bias"
+  transformer.parameter @decoder.layers.0.self_attention.gate.input.weight : tensor<48x96xf32> = rows(@decoder.layers.0.self_attention.gate.weight, 0)
+  transformer.parameter @decoder.layers.0.self_attention.gate.input.own.weight : tensor<48x48xf32> = columns(@decoder.layers.0.self_attention.gate.input.weight, 0)
+  transformer.parameter @decoder.layers.0.self_attention.gate.input.mean.weight : tensor<48x48xf32> = columns(@decoder.layers.0.self_attention.gate.input.weight, 48)
+  transformer.parameter @decoder.layers.0.self_attention.gate.input.bias : tensor<48xf32> = rows(@decoder.layers.0.self_attention.gate.bias, 0)
+)"));
+  EXPECT_TRUE(contains(text, R"(
+    %4 = transformer.add %1, %3 : tensor<?x48xf32>, tensor<?x48xf32>
+    %5 = transformer.prefix_mean %4, %arg3 in(%arg1) : !transformer.state<48>
+    %6 = transformer.accumulate %arg3, %4 in(%arg1) : !transformer.state<48>
+    %7 = transformer.linear %4, @decoder.layers.0.self_attention.gate.input.own.weight, @decoder.layers.0.self_attention.gate.input.bias : tensor<?x48xf32> -> tensor<?x48xf32>
+    %8 = transformer.linear %5, @decoder.layers.0.self_attention.gate.input.mean.weight : tensor<?x48xf32> -> tensor<?x48xf32>
+    %9 = transformer.add %7, %8 : tensor<?x48xf32>, tensor<?x48xf32>
+    %10 = transformer.activate sigmoid %9 : tensor<?x48xf32>
+)"));
+  EXPECT_TRUE(contains(text, R"(
+    %15 = transformer.multiply %10, %4 : tensor<?x48xf32>
+    %16 = transformer.multiply %14, %5 : tensor<?x48xf32>
+    %17 = transformer.add %15, %16 : tensor<?x48xf32>, tensor<?x48xf32>
+    %18 = transformer.add %17, %4 : tensor<?x48xf32>, tensor<?x48xf32>
+)"));
+  EXPECT_TRUE(contains(text, "!transformer.state<48> {transformer.name = "
+                             "\"decoder.layers.2.self_attention.sum\"}"));
+  EXPECT_FALSE(text.find("transformer.history") != std::string::npos);
+}
+
 TEST(TransformerTest, NormsBeforeSubLayersAndAfterStacks) {
   const std::string text = program("transformer-pre");
   EXPECT_TRUE(contains(text, "transformer.layer_norm %4, "

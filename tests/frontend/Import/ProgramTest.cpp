@@ -138,7 +138,7 @@ TEST_F(ProgramTest, EntriesNeedNames) {
       {" {transformer.name = \"y\"}", "",
        "'func.func' op expects \"transformer.name\" on result 0, a string"},
       {"%rows: !transformer.segments)", "%rows: !transformer.segments, %last: tensor<?xi32>)",
-       "'func.func' op expects argument 2, after its segments, to be a cache, got '"
+       "'func.func' op expects argument 2, after its segments, to be a cache or state, got '"
        "tensor<?xi32>'"},
       {", %rows", ", %more: tensor<?xi64>, %rows",
        "'func.func' op expects argument 1 to be ids, tensor<?xi32>, got 'tensor<?xi64>'"},
@@ -162,8 +162,9 @@ TEST_F(ProgramTest, EntriesNeedNames) {
   folder.write("m.mlir",
                "module {\n  func.func @f(%a: !transformer.segments) -> !transformer.segments {\n"
                "    return %a : !transformer.segments\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects result 0 to be rows, tensor<?xWxf32>, "
-                              "scores, tensor<?xHx?xf32>, or a cache, got '!transformer.segments'");
+  EXPECT_EQ(message(),
+            path + ":2:3: 'func.func' op expects result 0 to be rows, tensor<?xWxf32>, "
+                   "scores, tensor<?xHx?xf32>, or a cache or state, got '!transformer.segments'");
   folder.write("m.mlir", "module {\n}\n");
   EXPECT_EQ(message(), path + ":1:1: the program has no func.func, expected an entry");
 }
@@ -182,7 +183,8 @@ TEST_F(ProgramTest, CachesAreResultsWhenAppendedTo) {
            ") {\n    return %c : !transformer.cache<2>\n  }\n}\n",
        "'func.func' op expects \"transformer.name\" on argument 2, a string"},
       {head + "%y: tensor<?xi32> {transformer.name = \"y\"}) {\n    return\n  }\n}\n",
-       "'func.func' op expects argument 2, after its segments, to be a cache, got 'tensor<?xi32>'"},
+       "'func.func' op expects argument 2, after its segments, to be a cache or state, got '"
+       "tensor<?xi32>'"},
   };
   for (const auto &item : cases) {
     folder.write("m.mlir", item.text);
@@ -216,6 +218,39 @@ TEST_F(ProgramTest, WhatIsAppendedIsReturned) {
                "    return %x : tensor<?x2xf32>\n  }\n}\n");
   EXPECT_EQ(message(), path + ":5:11: 'transformer.append' op appends to a cache that its entry "
                               "does not return, expected it among the results");
+}
+
+TEST_F(ProgramTest, StatesAreResultsWhenAccumulatedInto) {
+  const std::string head =
+      "module {\n  transformer.parameter @w : tensor<9x2xf32> from \"w\"\n"
+      "  func.func @f(%i: tensor<?xi32> {transformer.name = \"i\"}, %rows: !transformer.segments, "
+      "%s: !transformer.state<2> {transformer.name = \"s\"}) -> ";
+  const std::string rows = "tensor<?x2xf32> {transformer.name = \"y\"}";
+  const std::string state = "!transformer.state<2> {transformer.name = \"s\"}";
+  const std::string body = ") {\n    %x = transformer.gather @w[%i] : tensor<?x2xf32>\n"
+                           "    %s1 = transformer.accumulate %s, %x in(%rows) : "
+                           "!transformer.state<2>\n";
+  const std::string both = "return %x, %s1 : tensor<?x2xf32>, !transformer.state<2>\n  }\n";
+  folder.write("m.mlir", head + "(" + rows + ", " + state + body + both + "}\n");
+  EXPECT_EQ(message(), "");
+  folder.write("m.mlir", head + "(" + rows + body + "    return %x : tensor<?x2xf32>\n  }\n}\n");
+  EXPECT_EQ(message(), path +
+                           ":5:11: 'transformer.accumulate' op accumulates into a state that its "
+                           "entry does not return, expected it among the results");
+  folder.write("m.mlir",
+               head + "(" + state + ") {\n    return %s : !transformer.state<2>\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":3:3: 'func.func' op expects result 0, a state, to be the argument "
+                              "of its name, accumulated into");
+  folder.write("m.mlir", head + "(" + rows + ", " + state + body + both +
+                             "  func.func @g(%rows: !transformer.segments, %c: "
+                             "!transformer.cache<2> {transformer.name = \"s\"}) -> (" +
+                             rows +
+                             ") {\n    %y = transformer.cached %c in(%rows) : "
+                             "!transformer.cache<2> -> tensor<?x2xf32>\n"
+                             "    return %y : tensor<?x2xf32>\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":8:3: 'func.func' op expects state \"s\" of type "
+                              "'!transformer.state<2>', as in another entry, got "
+                              "'!transformer.cache<2>'");
 }
 
 TEST_F(ProgramTest, LaterPhasesMayHaveLostParameters) {

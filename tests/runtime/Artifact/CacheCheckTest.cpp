@@ -65,9 +65,9 @@ static const Case cacheCases[] = {
        decode(m).caches[0].width = 1 << 21;
        decode(m).buffers[3].shape[0] = Dimension(1 << 21, Symbol::Tokens);
      },
-     "cache \"self.key\": width 2097152 and layout 0, expected 1 to 1048576 and at most 1"},
-    {"layout", [](auto &m) { decode(m).caches[0].layout = CacheLayout(2); },
-     "width 32 and layout 2"},
+     "cache \"self.key\": width 2097152 and layout 0, expected 1 to 1048576 and at most 2"},
+    {"layout", [](auto &m) { decode(m).caches[0].layout = CacheLayout(3); },
+     "width 32 and layout 3"},
     {"element", [](auto &m) { decode(m).buffers[3].element = ElementType::I32; },
      "element type 1 and 128 bytes a position"},
     {"symbolic", [](auto &m) { decode(m).buffers[3].shape[0] = Dimension(0, Symbol::Tokens); },
@@ -115,6 +115,41 @@ static const Case cacheCases[] = {
      "expected an output of floats with rows of constant width"},
 };
 INSTANTIATE_TEST_SUITE_P(Caches, HostileCaches, testing::ValuesIn(cacheCases), nameOf);
+
+class HostileStates : public testing::TestWithParam<Case> {};
+
+TEST_P(HostileStates, AreRefused) {
+  ModelSpec spec = averagingModel();
+  ASSERT_EQ(check(spec).message(), "");
+  GetParam().change(spec);
+  const Status status = check(spec);
+  EXPECT_EQ(status.code(), StatusCode::DataLoss);
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+}
+
+static const Case stateCases[] = {
+    {"readAfterItsChange",
+     [](auto &m) { std::swap(decode(m).dispatches[1], decode(m).dispatches[2]); },
+     "dispatch 2 (\"mean\"): operand 2: reads the state of buffer 12, which a dispatch before it "
+     "has "
+     "changed"},
+    {"changedTwice", [](auto &m) { decode(m).dispatches.push_back(decode(m).dispatches[2]); },
+     "appends to the cache of buffer 12, which a dispatch before it has done"},
+    {"neverChanged", [](auto &m) { decode(m).dispatches.erase(decode(m).dispatches.begin() + 2); },
+     "cache \"sum\": no dispatch appends to it"},
+    {"notItsOwn", [](auto &m) { decode(m).caches[4].written = false; },
+     "writes buffer 12, which is an input, a parameter or a cache that is only read"},
+    {"width", [](auto &m) { decode(m).caches[4].width = 33; },
+     "element type 0 and 128 bytes a position, cache \"sum\" has 33 floats"},
+    {"noState", [](auto &m) { decode(m).caches[4].layout = CacheLayout::Rows; },
+     "dispatch 1 (\"mean\"): operand 2: reads buffer 12, which no dispatch before it writes"},
+};
+INSTANTIATE_TEST_SUITE_P(States, HostileStates, testing::ValuesIn(stateCases), nameOf);
+
+TEST(CacheCheck, AcceptsStates) {
+  EXPECT_EQ(check(averagingModel()).message(), "");
+  EXPECT_EQ(check(historylessModel()).message(), "");
+}
 
 static const Case generationCases[] = {
     {"noDecode", [](auto &m) { m.entries[1].name = "step"; },

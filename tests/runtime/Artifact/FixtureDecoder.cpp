@@ -25,7 +25,9 @@ enum KernelNumber : uint32_t {
   AttendHistory,
   AttendMemory,
   Weights,
-  Project
+  Project,
+  PrefixMean,
+  Accumulate
 };
 
 static DispatchSpec dispatch(const std::string &name, uint32_t kernel,
@@ -119,6 +121,43 @@ ModelSpec generatingModel() {
   spec.actualWeightsSize = spec.weightsSize;
   spec.entries = {encodeEntry(), decodeEntry()};
   spec.generation = GenerationSpec{{1}, {2}, {3}, 0, -1, -1, "paper", 0, 4, 0.6f, 0, 1};
+  return spec;
+}
+
+/// Work of whole sequences.
+static DispatchSpec along(const std::string &name, uint32_t kernel, std::vector<Operand> operands) {
+  DispatchSpec spec = dispatch(name, kernel, std::move(operands), 1);
+  spec.rows = Symbol::Sequences;
+  spec.rowTile = 1;
+  return spec;
+}
+
+ModelSpec averagingModel() {
+  ModelSpec spec = generatingModel();
+  addKernel(spec, "prefix_mean", 0);
+  addKernel(spec, "accumulate", 0);
+  EntrySpec &entry = spec.entries[1];
+  entry.caches.push_back({"sum", width, CacheLayout::State, true, 12});
+  entry.buffers.push_back(buffer(Location::Cache, {columns}, 4));
+  entry.buffers.push_back(arena(2));
+  entry.arena = SizeExpression(3 * rowBytes, 0, 0);
+  const DispatchSpec added[] = {along("mean", PrefixMean, {{13, 0}, {7, 0}, {12, 0}}),
+                                along("sum", Accumulate, {{12, 0}, {7, 0}})};
+  entry.dispatches.insert(entry.dispatches.begin() + 1, std::begin(added), std::end(added));
+  entry.dispatches[5].operands[1] = Operand(13, 0);
+  return spec;
+}
+
+ModelSpec historylessModel() {
+  ModelSpec spec = averagingModel();
+  EntrySpec &entry = spec.entries[1];
+  entry.caches.erase(entry.caches.begin(), entry.caches.begin() + 2);
+  entry.buffers[3] = entry.buffers[4] = arena(0);
+  entry.buffers[5].index = 0;
+  entry.buffers[6].index = 1;
+  entry.buffers[12].index = 2;
+  entry.dispatches.erase(entry.dispatches.begin() + 3, entry.dispatches.begin() + 6);
+  entry.dispatches[1].operands[0] = Operand(8, 0);
   return spec;
 }
 

@@ -57,6 +57,42 @@ void TARGET(append_rows)(ROW_RANGE) {
   }
 }
 
+/* The sum that earlier runs left of column c of sequence s */
+static float left_of(const HeddleKernelContext *context, const HeddleCache *state, int64_t s,
+                     int64_t c) {
+  const float *row = state->memory + state->block_stride * state->blocks[s * state->blocks_pitch];
+  return context->positions[context->offsets[s]] == 0 ? 0.0f : row[c];
+}
+
+/* output[r] = (input[0] + ... + input[r]) / (position + 1), over all rows of the sequence so far */
+void TARGET(prefix_mean)(ROW_RANGE) {
+  float *output = context->operands[0];
+  const float *input = context->operands[1];
+  for (int64_t s = row_begin; s < row_end; ++s) {
+    for (int64_t c = 0; c < WIDTH; ++c) {
+      float sum = left_of(context, context->operands[2], s, c);
+      for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
+        sum += input[r * WIDTH + c];
+        output[r * WIDTH + c] = sum / (float)(context->positions[r] + 1);
+      }
+    }
+  }
+}
+
+void TARGET(accumulate)(ROW_RANGE) {
+  const HeddleCache *state = context->operands[0];
+  const float *input = context->operands[1];
+  for (int64_t s = row_begin; s < row_end; ++s) {
+    for (int64_t c = 0; c < WIDTH; ++c) {
+      float sum = left_of(context, state, s, c);
+      for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
+        sum += input[r * WIDTH + c];
+      }
+      state->memory[state->block_stride * state->blocks[s * state->blocks_pitch] + c] = sum;
+    }
+  }
+}
+
 /* The weight of position p for a row: 1 / (1 + (query . key)^2), over the columns of a head. */
 static float weight(const float *query, const HeddleCache *keys, int64_t r, int64_t p,
                     int64_t head) {

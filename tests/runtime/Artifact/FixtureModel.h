@@ -145,6 +145,14 @@ inline constexpr int longestTarget = 250;
 /// memory of each; parameters sources, targets, projection.
 ModelSpec generatingModel();
 
+/// The same with a state "sum", cache number 4 and buffer 12: the query of the history is the mean
+/// of all targets so far.
+ModelSpec averagingModel();
+
+/// The same without the history: the mean is what sees the memory. Caches "cross.value",
+/// "cross.key" and "sum".
+ModelSpec historylessModel();
+
 /// Its manifest.
 std::string serialize(const ModelSpec &spec, uint64_t codeChecksum);
 

@@ -97,6 +97,11 @@ TEST(BlockPool, SaysWhenItIsFull) {
   EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(status.message(), "the cache is full: the history needs 2 more blocks of 768 bytes, "
                               "and 1536 of 2309 bytes are in use");
+  EXPECT_EQ(pool.checkRoom(1, 1).code(), StatusCode::Ok);
+  EXPECT_EQ(pool.checkRoom(1, 6).message(),
+            "the cache is full: the history needs 1 more blocks of 768 bytes, and 1542 of 2309 "
+            "bytes are in use");
+  EXPECT_FALSE(pool.checkRoom(1, UINT64_MAX).ok());
   pool.take();
   EXPECT_FALSE(other.checkRoom(1).ok());
   pool.release(0);

@@ -57,9 +57,11 @@ static size_t generate(PagedDecoder &decoder, Candidates &sink, SourceId source)
 }
 
 TEST(DecoderAllocation, NoneOnceTheMemoryHasGrown) {
-  for (const int threads : {1, 2}) {
+  for (const int trial : {0, 1, 2, 3}) {
+    const int threads = trial / 2 + 1;
     const std::unique_ptr<PagedDecoder> decoder =
-        makeDecoder({.threads = threads, .schedule = Schedule::Cooperative});
+        makeDecoder({.threads = threads, .schedule = Schedule::Cooperative},
+                    trial % 2 == 0 ? generatingModel() : averagingModel());
     Candidates sink;
     const SourceId source = encodeOne(*decoder, {1, 2, 3});
     EXPECT_GT(generate(*decoder, sink, source), 0u);

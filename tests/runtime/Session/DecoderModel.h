@@ -26,6 +26,16 @@ inline Model generatingModel() {
   return model;
 }
 
+inline Model averagingModel() {
+  static const Model model = loadModel(fixture::averagingModel(), "averaging.so");
+  return model;
+}
+
+inline Model historylessModel() {
+  static const Model model = loadModel(fixture::historylessModel(), "historyless.so");
+  return model;
+}
+
 inline std::unique_ptr<PagedDecoder> makeDecoder(const SessionOptions &options = {},
                                                  const Model &model = generatingModel()) {
   Result<std::unique_ptr<PagedDecoder>> decoder = PagedDecoder::create(model, options);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows of states.
+#include "runtime/Cache/StateRow.h"
+
+namespace heddle {
+
+void StateRow::change(BlockPool &pool) {
+  if (own < 0) {
+    // Kernels take what is in it for zero.
+    own = pool.take();
+  } else if (pool.referencesOf(own) > 1) {
+    const int32_t copy = pool.take();
+    pool.copy(copy, own, 1);
+    pool.release(own);
+    own = copy;
+  }
+}
+
+void StateRow::shareWith(BlockPool &pool, const StateRow &other) {
+  own = other.own;
+  if (own >= 0) {
+    pool.share(own);
+  }
+}
+
+void StateRow::clear(BlockPool &pool) {
+  if (own >= 0) {
+    pool.release(own);
+  }
+  own = -1;
+}
+
+} // namespace heddle

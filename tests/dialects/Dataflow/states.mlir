@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+
+!state = !dataflow.cache<[512], state>
+!rows = !dataflow.buffer<[tokens, 512], f32>
+
+// CHECK-LABEL: dataflow.kernel @accumulate
+// CHECK-SAME: (!dataflow.cache<[512], state>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], state> computes #dataflow.accumulate
+dataflow.kernel @accumulate : (!state, !rows) -> !state computes #dataflow.accumulate {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.kernel @prefix_mean
+// CHECK-SAME: (!dataflow.buffer<[tokens, 512] in 1024, f32>, !dataflow.cache<[512], state>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.prefix_mean
+dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 512] in 1024, f32>, !state) -> !rows computes #dataflow.prefix_mean {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// CHECK-LABEL: dataflow.graph @decode
+// CHECK-SAME: %arg1: !dataflow.cache<[512], state> {dataflow.name = "sum"}
+dataflow.graph @decode(%wide: !dataflow.buffer<[tokens, 1024], f32> {dataflow.name = "x"}, %s: !state {dataflow.name = "sum"}) -> (!rows {dataflow.name = "y"}, !state {dataflow.name = "sum"}) {
+  %x = dataflow.columns %wide from 512 : !dataflow.buffer<[tokens, 1024], f32> -> !dataflow.buffer<[tokens, 512] in 1024, f32>
+  // CHECK: %[[Y:.*]] = dataflow.dispatch @prefix_mean(%{{.*}}, %arg1)
+  %y = dataflow.dispatch @prefix_mean(%x, %s) : (!dataflow.buffer<[tokens, 512] in 1024, f32>, !state) -> !rows
+  // CHECK: %[[S:.*]] = dataflow.dispatch @accumulate(%arg1, %[[Y]])
+  %s1 = dataflow.dispatch @accumulate(%s, %y) : (!state, !rows) -> !state
+  // CHECK: dataflow.output %[[Y]], %[[S]]
+  dataflow.output %y, %s1 : !rows, !state
+}
