@@ -52,8 +52,8 @@ StringAttr cacheNameOf(func::FuncOp entry, BlockArgument argument) {
              : StringAttr();
 }
 
-/// Calls `visit` for each argument of an entry that is a cache or a state with a name, last arguments
-/// first.
+/// Calls `visit` for each argument of an entry that is a cache or a state with a name, last
+/// arguments first.
 void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, StringAttr)> visit) {
   for (BlockArgument argument : llvm::to_vector(llvm::reverse(entry.getArguments()))) {
     if (StringAttr name = cacheNameOf(entry, argument)) {

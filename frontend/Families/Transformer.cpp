@@ -4,8 +4,9 @@
 /// format. With norms before sub-layers instead of after them: Xiong et al., "On layer
 /// normalization in the Transformer architecture". With branches: Ahmed et al., "Weighted
 /// Transformer network for machine translation". With decoder layers that share attention: Xiao et
-/// al., "Sharing attention weights for fast Transformer". With averages in place of attention to the
-/// target: Zhang, Xiong and Su, "Accelerating neural Transformer via an average attention network".
+/// al., "Sharing attention weights for fast Transformer". With averages in place of attention to
+/// the target: Zhang, Xiong and Su, "Accelerating neural Transformer via an average attention
+/// network".
 #include "frontend/Families/Transformer.h"
 
 #include "dialects/Transformer/Transformer.h"

@@ -168,8 +168,8 @@ TEST_P(Decoding, HypothesesOfOneSourceReadItTogether) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Decoding,
-                         testing::Values("transformer-post", "transformer-pre", "san", "san-average",
-                                         "marian-tiny", "bart-tiny", "t5-tiny"),
+                         testing::Values("transformer-post", "transformer-pre", "san",
+                                         "san-average", "marian-tiny", "bart-tiny", "t5-tiny"),
                          [](const testing::TestParamInfo<const char *> &info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -60,7 +60,8 @@ static const ConfigurationCase refused[] = {
      "config.json: \"branches\" is 4, expected an object"},
     {"NoBranches", "transformer-post", R"({"branches": {"count": 0, "ffn": "shared"}})",
      "config.json: \"branches\": \"count\" is 0, expected an integer from 1 to 65536"},
-    {"BranchesThatDoNotDivide", "transformer-post", R"({"branches": {"count": 5, "ffn": "shared"}})",
+    {"BranchesThatDoNotDivide", "transformer-post",
+     R"({"branches": {"count": 5, "ffn": "shared"}})",
      "config.json: \"branches\": \"count\" is 5, expected a divisor of \"d_model\", 48"},
     {"BranchesWithoutWidth", "transformer-post",
      R"({"branches": {"count": 4, "ffn": "per-branch"}, "d_ff": 3})",
@@ -74,14 +75,17 @@ static const ConfigurationCase refused[] = {
      "config.json: \"cross_attention_sharing\" has blocks of 2 layers in all, expected 3, "
      "\"decoder_layers\""},
     {"EmptyBlock", "transformer-post", R"({"cross_attention_sharing": [3, 0]})",
-     "config.json: \"cross_attention_sharing\" is [3,0], expected an integer from 1 to 3, or a list "
+     "config.json: \"cross_attention_sharing\" is [3,0], expected an integer from 1 to 3, or a "
+     "list "
      "of them"},
     {"SharingByName", "transformer-post", R"({"self_attention_sharing": "all"})",
-     "config.json: \"self_attention_sharing\" is \"all\", expected an integer from 1 to 3, or a list "
+     "config.json: \"self_attention_sharing\" is \"all\", expected an integer from 1 to 3, or a "
+     "list "
      "of them"},
     {"SharingOfBranches", "transformer-post",
      R"({"branches": {"count": 4, "ffn": "shared"}, "cross_attention_sharing": [3]})",
-     "config.json: \"cross_attention_sharing\" is there, expected a model without it: its layers have "
+     "config.json: \"cross_attention_sharing\" is there, expected a model without it: its layers "
+     "have "
      "\"branches\" in that place"},
     {"DecoderSelfAttention", "transformer-post", R"({"decoder_self_attention": "linear"})",
      "config.json: \"decoder_self_attention\" is \"linear\", expected softmax or average"},

@@ -122,9 +122,9 @@ TEST(TransformerTest, NormsBeforeSubLayersAndAfterStacks) {
 // Equations 3 and 4 of "Weighted Transformer network": no W^O of all heads, no feed-forward layer.
 TEST(TransformerTest, BranchesAreSummed) {
   const std::string text = program("weighted");
-  EXPECT_TRUE(contains(
-      text,
-      R"(    %25 = transformer.columns %15 from 12 : tensor<?x48xf32> -> tensor<?x12xf32>
+  EXPECT_TRUE(
+      contains(text,
+               R"(    %25 = transformer.columns %15 from 12 : tensor<?x48xf32> -> tensor<?x12xf32>
 )"));
   for (const char *part :
        {"@encoder.layers.0.branched.kappa : tensor<4xf32> from",
