@@ -81,7 +81,10 @@ private:
       if (auto buffer = dyn_cast<BufferType>(type)) {
         entry.inputs.push_back({name, typeText(buffer)});
       } else if (auto cache = dyn_cast<CacheType>(type)) {
-        entry.caches.push_back({name, cache.getWidth() * sizeof(float), written.contains(name)});
+        uint64_t bytes = cache.getWidth() * sizeof(float);
+        bool isState = cache.getLayout() == CacheLayout::State;
+        entry.caches.push_back(
+            {name, isState ? 0 : bytes, isState ? bytes : 0, written.contains(name)});
       }
     }
   }
@@ -155,6 +158,7 @@ void writeCosts(llvm::json::OStream &json, const EntryCosts &entry) {
           json.attribute("name", llvm::json::fixUTF8(cache.name));
           json.attribute("layer", llvm::json::fixUTF8(layerPrefix(cache.name)));
           json.attribute("bytes_per_token", cache.bytesPerToken);
+          json.attribute("bytes_per_sequence", cache.bytesPerSequence);
           json.attribute("written", cache.written);
         });
       }

@@ -34,9 +34,11 @@ struct PortFacts {
   std::string type;
 };
 
+/// A cache, or a state, which takes nothing for a token.
 struct CacheCosts {
   std::string name;
   uint64_t bytesPerToken = 0;
+  uint64_t bytesPerSequence = 0;
   /// Whether this entry appends to it: then it is the entry whose tokens it keeps.
   bool written = false;
 };

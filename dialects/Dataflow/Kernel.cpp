@@ -123,8 +123,9 @@ static bool takesState(KernelOp kernel, unsigned i) {
 /// The family of a kernel, without its sizes.
 static StringRef familyOf(KernelOp kernel) {
   return llvm::TypeSwitch<Attribute, StringRef>(kernel.getComputes())
-      .Case<AccumulateAttr, AppendAttr, AttentionAttr, ContractAttr, GatherAttr, NestAttr, PoolAttr,
-            PrefixMeanAttr, RowsAttr>([](auto family) { return decltype(family)::getMnemonic(); });
+      .Case<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
+            ContractAttr, GatherAttr, NestAttr, PoolAttr, PrefixMeanAttr, RowsAttr>(
+          [](auto family) { return decltype(family)::getMnemonic(); });
 }
 
 /// C2: where operands are buffers, and where they are caches.

@@ -294,7 +294,7 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
     if (place.kind != BufferPlace::Kind::Cache) {
       continue;
     }
-    const CachedWork cached = cachedWork(bound.caches[place.port]);
+    const CachedWork cached = cachedWork(bound.caches[place.port], place.positionBytes);
     work.cacheBytes += cached.bytes;
     pairs = cached.pairs;
   }

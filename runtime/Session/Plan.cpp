@@ -76,6 +76,7 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const Artifact &artif
     break;
   case Location::Cache:
     place.kind = BufferPlace::Kind::Cache;
+    place.positionBytes = static_cast<double>(bufferSize(buffer)->constant);
     break;
   }
   return place;

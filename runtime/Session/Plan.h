@@ -54,6 +54,8 @@ struct BufferPlace {
   uint32_t port = 0;
   SymbolicSize offset;
   const void *address = nullptr;
+  /// Of a cache: bytes of one position, or of the state of one sequence.
+  double positionBytes = 0;
 };
 
 /// An output of the entry.

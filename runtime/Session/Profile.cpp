@@ -5,9 +5,7 @@
 
 namespace heddle {
 
-CachedWork cachedWork(const HeddleCache &cache) {
-  const double positionBytes =
-      static_cast<double>(cache.block_stride) / HEDDLE_BLOCK * sizeof(float);
+CachedWork cachedWork(const HeddleCache &cache, double positionBytes) {
   CachedWork work;
   for (int64_t segment = 0; segment < cache.segments; ++segment) {
     const auto rows = static_cast<double>(cache.offsets[segment + 1] - cache.offsets[segment]);

@@ -57,7 +57,7 @@ struct CachedWork {
   double bytes = 0;
   double pairs = 0;
 };
-CachedWork cachedWork(const HeddleCache &cache);
+CachedWork cachedWork(const HeddleCache &cache, double positionBytes);
 
 /// The dispatches that were called, of costs in the order of the manifest.
 std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,

@@ -61,6 +61,7 @@ function showEntries(section, data) {
       portTable('Inputs', entry.inputs, (port) => port.type),
       portTable('Outputs', entry.outputs, (port) => port.type),
       portTable('Caches', entry.caches, (cache) =>
+        cache.bytes_per_sequence > 0 ? `${inBytes(cache.bytes_per_sequence)} per sequence` :
         `${inBytes(cache.bytes_per_token)} per token${cache.written ? ', appended to' : ''}`),
       element('p', {}, 'Working memory: ', memoryText(entry))))));
   return true;

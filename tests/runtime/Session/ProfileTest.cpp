@@ -120,11 +120,10 @@ TEST(Profile, CountsThePositionsThatSegmentsSee) {
   const std::array<int32_t, 4> offsets{0, 1, 4, 6};
   const std::array<int32_t, 3> lengths{5, 7, 20};
   HeddleCache cache{};
-  cache.block_stride = 8 * HEDDLE_BLOCK;
   cache.offsets = offsets.data();
   cache.lengths = lengths.data();
   cache.segments = 3;
-  const CachedWork work = cachedWork(cache);
+  const CachedWork work = cachedWork(cache, 8 * sizeof(float));
   EXPECT_EQ(work.bytes, (5 + 7 + 20) * 8 * sizeof(float));
   EXPECT_EQ(work.pairs, 1 * 5 + 3 * 7 + 2 * 20);
 }
