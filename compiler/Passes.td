@@ -29,6 +29,10 @@ def FuseAttentionPass : Pass<"transformer-fuse-attention", "::mlir::ModuleOp"> {
   let summary = "Recognise softmax(scale * Q K^T + mask) V in primitive maths, however it is spelt";
 }
 
+def FuseBranchesPass : Pass<"transformer-fuse-branches", "::mlir::ModuleOp"> {
+  let summary = "Compute sums of scaled linear maps in the cheapest way: as products of folded weights";
+}
+
 def FuseEmbeddingPass : Pass<"transformer-fuse-embedding", "::mlir::ModuleOp"> {
   let summary = "Sum table look-ups, and their layer norm, in one operation";
 }

@@ -56,8 +56,9 @@ bool CompileOptions::isEnabled(llvm::StringRef pass) const {
 
 std::vector<std::string> optionalPasses() {
   return {"observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
-          "fuse-attention",    "share-attention",        "fuse-projections", "fuse-embedding",
-          "eliminate-dead",    "fold-epilogues",         "merge-kernels",    "plan-memory"};
+          "fuse-attention",    "share-attention",        "fuse-branches",    "fuse-projections",
+          "fuse-embedding",    "eliminate-dead",         "fold-epilogues",   "merge-kernels",
+          "plan-memory"};
 }
 
 static void buildFused(OpPassManager &manager, const CompileOptions &options) {
@@ -80,6 +81,7 @@ static void buildFused(OpPassManager &manager, const CompileOptions &options) {
   add("share-attention", createShareAttentionPass(options.hasher));
   // Before projections of the same rows become one: what is shared leaves some of them unread.
   add("eliminate-dead", createEliminateDeadPass());
+  add("fuse-branches", createFuseBranchesPass());
   add("fuse-projections", createFuseProjectionsPass());
   add("fuse-embedding", createFuseEmbeddingPass());
   add("eliminate-dead", createEliminateDeadPass());

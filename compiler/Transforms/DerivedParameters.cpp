@@ -5,6 +5,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -41,6 +43,48 @@ llvm::DenseSet<Attribute> neededParameters(ModuleOp module) {
   return needed;
 }
 
+// More names than these are shown by the first and the last.
+static constexpr size_t mostNamesJoined = 4;
+
+std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
+  SmallVector<SmallVector<StringRef>> names;
+  size_t shortest = SIZE_MAX;
+  for (FlatSymbolRefAttr symbol : symbols) {
+    symbol.getValue().split(names.emplace_back(), '.');
+    shortest = std::min(shortest, names.back().size());
+  }
+  ArrayRef<StringRef> first = names.front();
+  // Each name keeps one part of its own.
+  size_t before = 0;
+  while (before + 1 < shortest &&
+         llvm::all_of(names, [&](auto &name) { return name[before] == first[before]; })) {
+    ++before;
+  }
+  size_t after = 0;
+  while (before + after + 1 < shortest && llvm::all_of(names, [&](auto &name) {
+           return name[name.size() - 1 - after] == first[first.size() - 1 - after];
+         })) {
+    ++after;
+  }
+  SmallVector<std::string> middle;
+  for (ArrayRef<StringRef> name : names) {
+    middle.push_back(llvm::join(name.drop_front(before).drop_back(after), "."));
+  }
+  // Those of all layers of a decoder read the same rows: the first and the last say which.
+  if (middle.size() > mostNamesJoined) {
+    middle = {middle.front(), "to", middle.back()};
+  }
+  SmallVector<std::string> parts;
+  for (StringRef part : first.take_front(before)) {
+    parts.push_back(part.str());
+  }
+  parts.push_back(llvm::join(middle, "_"));
+  for (StringRef part : first.take_back(after)) {
+    parts.push_back(part.str());
+  }
+  return llvm::join(parts, ".");
+}
+
 DerivedParameters::DerivedParameters(ModuleOp module) : module(module), symbols(module) {
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
     last = parameter;
@@ -57,7 +101,7 @@ ParameterOp DerivedParameters::lookUp(FlatSymbolRefAttr symbol) const {
 FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef name,
                                             ExpressionKind kind,
                                             llvm::ArrayRef<FlatSymbolRefAttr> operands,
-                                            llvm::ArrayRef<int64_t> shape) {
+                                            llvm::ArrayRef<int64_t> shape, FloatAttr factor) {
   OpBuilder builder(module.getContext());
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   FlatSymbolRefAttr base;
@@ -74,7 +118,8 @@ FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef n
     }
     operands = base;
   }
-  auto expression = ParameterExpressionAttr::get(builder.getContext(), kind, operands);
+  auto expression = ParameterExpressionAttr::get(builder.getContext(), kind, operands,
+                                                 ArrayRef<int64_t>(), factor);
   ParameterOp &known = byExpression[{expression, type}];
   if (!known) {
     known = ParameterOp::create(builder, location, builder.getStringAttr(name), TypeAttr::get(type),

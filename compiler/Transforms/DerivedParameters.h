@@ -22,6 +22,11 @@ int64_t byteSize(transformer::ParameterOp parameter);
 /// parameter.
 llvm::DenseSet<mlir::Attribute> neededParameters(mlir::ModuleOp module);
 
+/// `self.query.weight` and `self.key.weight` give `self.query_key.weight`: the common dotted
+/// beginning and end once, what differs between them joined, of many only the first and the last.
+/// Always an identifier without quotes.
+std::string joinNames(llvm::ArrayRef<mlir::FlatSymbolRefAttr> symbols);
+
 /// The parameters of a module, and those that a pass adds.
 class DerivedParameters {
 public:
@@ -32,10 +37,11 @@ public:
 
   /// The parameter `kind(operands)` of this shape: one that exists already, else a new one called
   /// `name` (with a number after it if the name is taken). Reshapes of reshapes are folded.
+  /// `factor` is the constant of `scale`.
   mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
                                  transformer::ExpressionKind kind,
                                  llvm::ArrayRef<mlir::FlatSymbolRefAttr> operands,
-                                 llvm::ArrayRef<int64_t> shape);
+                                 llvm::ArrayRef<int64_t> shape, mlir::FloatAttr factor = {});
 
 private:
   mlir::ModuleOp module;

@@ -22,7 +22,6 @@
 #include "compiler/Transforms/DerivedParameters.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -35,49 +34,6 @@ namespace heddle {
 namespace {
 
 constexpr llvm::StringLiteral passName = "fuse-projections";
-constexpr size_t mostNamesJoined = 4;
-
-/// `self.query.weight` and `self.key.weight` give `self.query_key.weight`: the common dotted
-/// beginning and end once, what differs between them joined, of many only the first and the last.
-/// Always an identifier without quotes.
-std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
-  SmallVector<SmallVector<StringRef>> names;
-  size_t shortest = SIZE_MAX;
-  for (FlatSymbolRefAttr symbol : symbols) {
-    symbol.getValue().split(names.emplace_back(), '.');
-    shortest = std::min(shortest, names.back().size());
-  }
-  ArrayRef<StringRef> first = names.front();
-  // Each name keeps one part of its own.
-  size_t before = 0;
-  while (before + 1 < shortest &&
-         llvm::all_of(names, [&](auto &name) { return name[before] == first[before]; })) {
-    ++before;
-  }
-  size_t after = 0;
-  while (before + after + 1 < shortest && llvm::all_of(names, [&](auto &name) {
-           return name[name.size() - 1 - after] == first[first.size() - 1 - after];
-         })) {
-    ++after;
-  }
-  SmallVector<std::string> middle;
-  for (ArrayRef<StringRef> name : names) {
-    middle.push_back(llvm::join(name.drop_front(before).drop_back(after), "."));
-  }
-  // Those of all layers of a decoder read the same rows: the first and the last say which.
-  if (middle.size() > mostNamesJoined) {
-    middle = {middle.front(), "to", middle.back()};
-  }
-  SmallVector<std::string> parts;
-  for (StringRef part : first.take_front(before)) {
-    parts.push_back(part.str());
-  }
-  parts.push_back(llvm::join(middle, "_"));
-  for (StringRef part : first.take_back(after)) {
-    parts.push_back(part.str());
-  }
-  return llvm::join(parts, ".");
-}
 
 /// The first user that cannot read columns of wider rows in place, null if all can.
 Operation *findCopyingUser(LinearOp linear) {

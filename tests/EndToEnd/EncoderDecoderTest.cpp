@@ -14,9 +14,9 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 const std::vector<std::string> optionalPasses = {
-    "deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
-    "share-attention",        "fuse-projections", "fuse-embedding",  "eliminate-dead",
-    "fold-epilogues",         "merge-kernels",    "plan-memory"};
+    "deduplicate-parameters", "eliminate-common", "normalize-heads",  "fuse-attention",
+    "share-attention",        "fuse-branches",    "fuse-projections", "fuse-embedding",
+    "eliminate-dead",         "fold-epilogues",   "merge-kernels",    "plan-memory"};
 
 /// A tensor of a file, with its shape before its values so that both are compared.
 std::vector<float> readTensor(const std::string &path, const std::string &name) {
@@ -101,6 +101,10 @@ TEST(EncoderDecoder, AgreesWithSharedAttention) {
 TEST(EncoderDecoder, AgreesWithSanAverage) {
   expectOracle("san-average", {"encoder", "logits"}, 5e-5f);
 }
+TEST(EncoderDecoder, AgreesWithWeighted) { expectOracle("weighted", {"encoder", "logits"}, 5e-5f); }
+TEST(EncoderDecoder, AgreesWithWeightedSharedFeedForward) {
+  expectOracle("weighted-shared-ffn", {"encoder", "logits"}, 5e-5f);
+}
 TEST(EncoderDecoder, AgreesWithMarianTiny) { expectOracle("marian-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithBartTiny) { expectOracle("bart-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithT5Tiny) { expectOracle("t5-tiny", {"logits"}, 1e-4f); }
@@ -113,6 +117,10 @@ TEST(EncoderDecoder, EveryPassMayBeLeftOutOfTransformerPre) {
 }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfSharedAttention) { expectPassesOptional("san"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfSanAverage) { expectPassesOptional("san-average"); }
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfWeighted) { expectPassesOptional("weighted"); }
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfWeightedSharedFeedForward) {
+  expectPassesOptional("weighted-shared-ffn");
+}
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfMarianTiny) { expectPassesOptional("marian-tiny"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfT5Tiny) { expectPassesOptional("t5-tiny"); }
 

@@ -158,12 +158,12 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
   }
   for (const char *pass :
        {"deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
-        "share-attention", "fuse-projections", "fuse-embedding", "eliminate-dead", "fold-epilogues",
-        "merge-kernels", "plan-memory"}) {
+        "share-attention", "fuse-branches", "fuse-projections", "fuse-embedding", "eliminate-dead",
+        "fold-epilogues", "merge-kernels", "plan-memory"}) {
     EXPECT_GT(taken[pass], 0) << pass;
   }
   // The others do without conditions: what they see, they take.
-  for (const char *pass : {"normalize-heads", "fuse-attention", "share-attention",
+  for (const char *pass : {"normalize-heads", "fuse-attention", "share-attention", "fuse-branches",
                            "fuse-projections", "fuse-embedding", "fold-epilogues"}) {
     EXPECT_GT(declined[pass], 0) << pass;
   }

@@ -69,8 +69,8 @@ const std::vector<UsageCase> usageCases = {
     {"UnknownPass",
      {"m", "-o", "x.so", "--disable-pass=fuse-everything"},
      "--disable-pass is 'fuse-everything', expected one of deduplicate-parameters, "
-     "eliminate-common, normalize-heads, fuse-attention, share-attention, fuse-projections, "
-     "fuse-embedding, eliminate-dead, fold-epilogues, merge-kernels, plan-memory"},
+     "eliminate-common, normalize-heads, fuse-attention, share-attention, fuse-branches, "
+     "fuse-projections, fuse-embedding, eliminate-dead, fold-epilogues, merge-kernels, plan-memory"},
     {"SharingOfNoKind",
      {"m", "-o", "x.so", "--share-attention=1,5"},
      "--share-attention has '1' before any kind, expected for example self:1,5"},

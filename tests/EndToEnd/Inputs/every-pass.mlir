@@ -73,8 +73,9 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   %y2 = transformer.add %y1, %h2 : tensor<?x24xf32>, tensor<?x24xf32>
   %y4 = transformer.add %y2, %m3 : tensor<?x24xf32>, tensor<?x24xf32>
   %y3 = transformer.add %y4, %more : tensor<?x24xf32>, tensor<?x24xf32>
-  // Two dispatches of one kernel.
-  %l3 = transformer.linear %y3, @key : tensor<?x24xf32> -> tensor<?x24xf32>
+  // Two dispatches of one kernel; two maps with nothing between them.
+  %l0 = transformer.linear %y3, @query : tensor<?x24xf32> -> tensor<?x24xf32>
+  %l3 = transformer.linear %l0, @key : tensor<?x24xf32> -> tensor<?x24xf32>
   %r3 = transformer.activate relu %l3 : tensor<?x24xf32>
   %l4 = transformer.linear %r3, @value : tensor<?x24xf32> -> tensor<?x24xf32>
   %r4 = transformer.activate relu %l4 : tensor<?x24xf32>

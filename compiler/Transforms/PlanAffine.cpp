@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Choosing a plan: terms of the same rows become one product, a map that several terms end with is
+/// applied to their sum, chains of maps are composed where that is cheaper, and what is left is
+/// stacked: products side by side, for branches their first and their last ones.
+#include "compiler/Transforms/BranchStack.h"
+
+#include <vector>
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+namespace {
+
+/// Terms with one product of numbers of rows, and the constants that have it too.
+struct GatedTerms {
+  SmallVector<Value> rows;
+  SmallVector<Term> terms;
+  SmallVector<Weight> constants;
+};
+
+class Planner {
+public:
+  explicit Planner(const DerivedParameters &parameters) : parameters(parameters) {}
+
+  Plan planSum(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants, int64_t width);
+  std::string obstacle;
+
+private:
+  SmallVector<Term> mergeAtoms(ArrayRef<Term> terms, int64_t width);
+  void takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vector<PlanNode> &maps);
+  void planProducts(ArrayRef<Term> terms, std::vector<PlanNode> &maps);
+  Addend planGated(const GatedTerms &gated, int64_t width);
+
+  const DerivedParameters &parameters;
+};
+
+/// The terms apart by their numbers of rows; first those without.
+std::vector<GatedTerms> separate(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants) {
+  std::vector<GatedTerms> parts(1);
+  auto partOf = [&](const Factor &factor) -> GatedTerms & {
+    auto found =
+        llvm::find_if(parts, [&](const GatedTerms &part) { return part.rows == factor.rows; });
+    return found != parts.end() ? *found : parts.emplace_back(GatedTerms{factor.rows, {}, {}});
+  };
+  for (const Term &term : terms) {
+    partOf(term.factor).terms.push_back({term.factor.known(), term.chain, term.atom});
+  }
+  for (const ConstantTerm &constant : constants) {
+    partOf(constant.factor).constants.push_back(constant.vector.scaled(constant.factor));
+  }
+  return parts;
+}
+
+/// Nodes as the parts of a sum, or the only one.
+Plan addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t width) {
+  const Factor &factor = parts.front().factor;
+  if (parts.size() == 1 && !bias && factor.isOne() && factor.rows.empty()) {
+    return parts.front().plan;
+  }
+  PlanNode sum{.kind = PlanNode::Kind::Sum, .width = width, .bias = bias};
+  sum.parts.assign(parts.begin(), parts.end());
+  return makePlan(sum);
+}
+
+} // namespace
+
+SmallVector<Term> Planner::mergeAtoms(ArrayRef<Term> terms, int64_t width) {
+  SmallVector<SmallVector<Term>> alike;
+  for (const Term &term : terms) {
+    auto found = llvm::find_if(alike, [&](ArrayRef<Term> others) {
+      return !term.chain.empty() && !others.front().chain.empty() &&
+             sliceOf(others.front().atom) == sliceOf(term.atom) &&
+             others.front().factor.rows == term.factor.rows;
+    });
+    if (found != alike.end()) {
+      found->push_back(term);
+    } else {
+      alike.push_back({term});
+    }
+  }
+  SmallVector<Term> merged;
+  for (ArrayRef<Term> same : alike) {
+    if (same.size() == 1) {
+      merged.push_back(same.front());
+      continue;
+    }
+    int64_t apart = 0;
+    SmallVector<Weight> matrices;
+    for (const Term &term : same) {
+      apart += cheapestChain(term.chain).multiplications;
+      matrices.push_back(compose(term.chain).scaled(term.factor));
+    }
+    // As many products as one of them alone has, if that is of full rank.
+    if (width * sliceOf(same.front().atom).width <= apart) {
+      merged.push_back({same.front().factor.ofRows(), {Weight::sum(matrices)}, same.front().atom});
+    } else {
+      llvm::append_range(merged, same);
+    }
+  }
+  return merged;
+}
+
+void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vector<PlanNode> &maps) {
+  for (size_t first = 0; first < terms.size(); ++first) {
+    if (terms[first].chain.empty()) {
+      continue;
+    }
+    Weight map = terms[first].chain.back();
+    auto endsWithMap = [&](const Term &term) {
+      return !term.chain.empty() && term.chain.back().isSameStored(map);
+    };
+    SmallVector<Term> inner;
+    int64_t apart = -width;
+    for (const Term &term : terms) {
+      if (endsWithMap(term)) {
+        apart += 2 * cheapestChain(term.chain).multiplications +
+                 width * (1 + static_cast<int64_t>(term.factor.rows.size()));
+        inner.push_back(term);
+        inner.back().chain.pop_back();
+      }
+    }
+    if (inner.size() < 2) {
+      continue;
+    }
+    Planner planner(parameters);
+    PlanNode node{.kind = PlanNode::Kind::Linear, .width = width, .weight = map};
+    node.parts.push_back({{}, planner.planSum(inner, {}, map.columns())});
+    if (costOf(makePlan(node)) >= apart) {
+      continue;
+    }
+    obstacle = obstacle.empty() ? planner.obstacle : obstacle;
+    maps.push_back(node);
+    llvm::erase_if(terms, endsWithMap);
+    --first;
+  }
+}
+
+void Planner::planProducts(ArrayRef<Term> terms, std::vector<PlanNode> &maps) {
+  SmallVector<StackedProduct> products;
+  for (const Term &term : terms) {
+    if (term.chain.empty()) {
+      continue;
+    }
+    Plan input = makePlan(columnsNode(sliceOf(term.atom)));
+    ChainSplit split = cheapestChain(term.chain);
+    ArrayRef<Weight> rest(term.chain);
+    for (size_t length : ArrayRef<size_t>(split.lengths).drop_back()) {
+      input = makePlan(linearNode(compose(rest.take_front(length)), input));
+      rest = rest.drop_front(length);
+    }
+    products.push_back({compose(rest).scaled(term.factor), input});
+  }
+  std::string apart = stackProducts(products, parameters);
+  obstacle = obstacle.empty() ? apart : obstacle;
+  for (const StackedProduct &product : products) {
+    maps.push_back(linearNode(product.map, product.input));
+  }
+}
+
+/// Maps, then atoms, as the parts of a sum. The bias goes with the last map, if there is one.
+static SmallVector<Addend> collectParts(std::vector<PlanNode> &maps, ArrayRef<Term> terms,
+                                        std::optional<Weight> &bias) {
+  if (bias && !maps.empty()) {
+    maps.back().bias = bias;
+    bias.reset();
+  }
+  SmallVector<Addend> parts;
+  for (const PlanNode &map : maps) {
+    parts.push_back({{}, makePlan(map)});
+  }
+  for (const Term &term : terms) {
+    if (term.chain.empty()) {
+      parts.push_back({term.factor, makePlan(columnsNode(sliceOf(term.atom)))});
+    }
+  }
+  return parts;
+}
+
+static std::optional<Weight> sumOf(ArrayRef<Weight> constants) {
+  return constants.empty() ? std::nullopt : std::optional(Weight::sum(constants));
+}
+
+/// A vector times a number of each row is the product of that number with a matrix of one column.
+static void moveNumbers(std::vector<GatedTerms> &gated) {
+  for (size_t index = gated.size() - 1; index > 0; --index) {
+    GatedTerms &part = gated[index];
+    if (!part.terms.empty()) {
+      continue;
+    }
+    Term number{{}, {Weight::sum(part.constants).asColumn()}, part.rows.pop_back_val()};
+    auto &terms = part.rows.empty() ? gated.front().terms : part.terms;
+    terms.push_back(number);
+    part.constants.clear();
+    if (part.terms.empty()) {
+      gated.erase(gated.begin() + static_cast<std::ptrdiff_t>(index));
+    }
+  }
+}
+
+/// A part of a sum that is multiplied by numbers of rows, before that.
+Addend Planner::planGated(const GatedTerms &gated, int64_t width) {
+  std::vector<PlanNode> maps;
+  planProducts(gated.terms, maps);
+  Factor factor{1, {}, gated.rows};
+  std::optional<Weight> bias = sumOf(gated.constants);
+  SmallVector<Addend> parts = collectParts(maps, gated.terms, bias);
+  if (parts.size() == 1 && !bias) {
+    return {parts.front().factor * factor, parts.front().plan};
+  }
+  return {factor, addUp(parts, bias, width)};
+}
+
+Plan Planner::planSum(ArrayRef<Term> all, ArrayRef<ConstantTerm> constants, int64_t width) {
+  SmallVector<Term> terms = mergeAtoms(all, width);
+  std::vector<PlanNode> maps;
+  takeCommonMaps(terms, width, maps);
+  std::vector<GatedTerms> gated = separate(terms, constants);
+  moveNumbers(gated);
+  planProducts(gated.front().terms, maps);
+  std::optional<Weight> bias = sumOf(gated.front().constants);
+  size_t withProducts = maps.empty() ? 0 : 1;
+  SmallVector<Addend> parts = collectParts(maps, gated.front().terms, bias);
+  for (const GatedTerms &part : ArrayRef<GatedTerms>(gated).drop_front()) {
+    withProducts += llvm::any_of(part.terms, [](const Term &term) { return !term.chain.empty(); });
+    parts.push_back(planGated(part, width));
+  }
+  if (withProducts > 1 && obstacle.empty()) {
+    obstacle = "its products are multiplied by different numbers of each row";
+  }
+  return addUp(parts, bias, width);
+}
+
+PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters) {
+  Planner planner(parameters);
+  Plan plan = planner.planSum(form.terms, form.constants, width);
+  return {plan, planner.obstacle};
+}
+
+} // namespace heddle
