@@ -22,7 +22,7 @@ def EliminateCommonPass : Pass<"transformer-eliminate-common", "::mlir::ModuleOp
 }
 
 def EliminateDeadPass : Pass<"transformer-eliminate-dead", "::mlir::ModuleOp"> {
-  let summary = "Drop operations and parameters that no result needs";
+  let summary = "Drop operations, caches and parameters that no result needs";
 }
 
 def FuseAttentionPass : Pass<"transformer-fuse-attention", "::mlir::ModuleOp"> {

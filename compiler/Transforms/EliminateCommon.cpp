@@ -33,9 +33,10 @@ constexpr llvm::StringLiteral passName = "eliminate-common";
 struct ReplacementListener final : RewriterBase::Listener {
   void notifyOperationReplaced(Operation *op, ValueRange replacement) override {
     std::string kept = checkpointName(replacement.front().getLoc());
-    reportTaken(op->getLoc(), passName,
-                op->getName().getStringRef() + (kept.empty() ? "" : ", equal to that of " + kept),
-                {.flopsPerToken = flopsPerToken(op)});
+    reportTaken(
+        op->getLoc(), passName,
+        op->getName().getStringRef() + (kept.empty() ? "" : ", equal to that of " + kept),
+        {.flopsPerToken = flopsPerToken(op), .flopsPerTokenAndKey = flopsPerTokenAndKey(op)});
   }
 };
 

@@ -4,6 +4,7 @@
 /// need not be able to.
 #include "runtime/Artifact/Artifact.h"
 #include "runtime/Artifact/Manifest_generated.h"
+#include "runtime/Tools/CacheSummary.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/OutputStream.h"
 
@@ -234,6 +235,9 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   if (manifest.sharing() != nullptr) {
     described["sharing"] = manifest.sharing()->string_view();
   }
+  if (const Json caches = summariseCaches(model.entries()); !caches.is_null()) {
+    described["caches"] = caches;
+  }
   described["source_hash"] = model.sourceHash();
   described["producer"] = model.producer();
   described["entries"] = Json::array();
@@ -336,6 +340,9 @@ static std::string modelText(const Json &model) {
   }
   if (model.contains("sharing")) {
     out += fmt::format("sharing     {}, as asked for when it was compiled\n", text("sharing"));
+  }
+  if (model.contains("caches")) {
+    out += cachesText(model["caches"]);
   }
   out += fmt::format("source      {}\n", text("source_hash"));
   out += fmt::format("producer    {}\n", text("producer"));

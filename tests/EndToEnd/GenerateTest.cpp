@@ -11,6 +11,7 @@
 #include "tests/frontend/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -242,6 +243,21 @@ TEST(Generate, AverageAttentionIsThatOfThePaper) { expectPaper("san-average"); }
 TEST(Generate, BranchesAreThoseOfThePaper) { expectPaper("weighted"); }
 
 TEST(Generate, BranchesWithOneFeedForwardLayer) { expectPaper("weighted-shared-ffn"); }
+
+/// By hand: rows of 48 floats, 192 bytes. Of five layers in blocks of 1 and 4 two have keys, all
+/// have values; of the source, in blocks of 3 and 2, two layers have keys and values.
+TEST(Generate, SharedAttentionKeepsWhatItsLayersOwn) {
+  const auto cachesOf = [](const std::string &name) {
+    const std::string binary = compileModel(oracles + name);
+    const tools::Outcome outcome = tools::runHeddle({"info", binary, "--json"});
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    Json caches = Json::parse(outcome.output, nullptr, false)["caches"];
+    return std::array{caches["list"].size(), caches["history"].get<size_t>(),
+                      caches["memory"].get<size_t>(), caches["bytes_per_token"].get<size_t>()};
+  };
+  EXPECT_EQ(cachesOf("san"), (std::array<size_t, 4>{11, 7 * 192, 4 * 192, 11 * 192}));
+  EXPECT_EQ(cachesOf("transformer-post"), (std::array<size_t, 4>{12, 6 * 192, 6 * 192, 12 * 192}));
+}
 
 TEST(Generate, MarianIsThatOfTransformers) { expectTransformers("marian-tiny", {0, 1}); }
 

@@ -34,6 +34,15 @@ dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 
   dataflow.yield %x
 }
 
+dataflow.kernel @weights : (!rows, !dataflow.cache<[32], keys>, !dataflow.buffer<[2, 9], f32>) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 16, scale = 5.000000e-01 : f32, causal = true, biasDistance = 4> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @attend : (!scores, !dataflow.cache<[32], rows>) -> !rows computes #dataflow.attend<heads = 2, valueSize = 16, causal = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
 // A row's block is that of its position; a position of keys is scattered, one of values copied.
 // CHECK-LABEL: func.func @"append_keys.x86-64-v3"
 // CHECK: scf.for
@@ -64,3 +73,18 @@ dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 
 // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<8xf32>
 // CHECK: arith.addf %{{.*}}, %{{.*}} : vector<8xf32>
 // CHECK: math.sqrt
+
+// Small tiles for few rows first; what is stored stays within the keys of the row.
+// CHECK-LABEL: func.func @"weights.x86-64-v3"
+// CHECK: scf.while
+// CHECK: scf.if
+// CHECK: math.fma {{.*}} : vector<8xf32>
+// CHECK: math.exp2 {{.*}} : vector<8xf32>
+// CHECK: arith.divf
+// CHECK: llvm.intr.masked.store
+
+// A hidden value is selected away, never multiplied by zero.
+// CHECK-LABEL: func.func @"attend.x86-64-v3"
+// CHECK: math.fma {{.*}} : vector<8xf32>
+// CHECK: arith.select {{.*}} : vector<8xf32>
+// CHECK-NOT: math.exp2

@@ -75,9 +75,8 @@ static const ConfigurationCase refused[] = {
      "config.json: \"cross_attention_sharing\" has blocks of 2 layers in all, expected 3, "
      "\"decoder_layers\""},
     {"EmptyBlock", "transformer-post", R"({"cross_attention_sharing": [3, 0]})",
-     "config.json: \"cross_attention_sharing\" is [3,0], expected an integer from 1 to 3, or a "
-     "list "
-     "of them"},
+     "config.json: \"cross_attention_sharing\" is a list of 2, expected an integer from 1 to 3, "
+     "or a list of them"},
     {"SharingByName", "transformer-post", R"({"self_attention_sharing": "all"})",
      "config.json: \"self_attention_sharing\" is \"all\", expected an integer from 1 to 3, or a "
      "list "

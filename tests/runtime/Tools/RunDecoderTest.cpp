@@ -181,6 +181,9 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
   for (const char *part :
        {"caches  2, 256 bytes a token appended, 0 read",
         "caches  4, 256 bytes a token appended, 256 read",
+        "caches      4, 512 bytes a token: 256 of the history, 256 of the memory\n",
+        "\n  history  self.key: 128 bytes a token, as keys\n",
+        "\n  memory  cross.value: 128 bytes a token, as rows\n",
         "generation  rules paper, start [1], end [2], pad 0, suppressed [3], max_length 0, beams 4",
         "output      WordPiece", "attention: f32 [tokens, 2, longest]"}) {
     EXPECT_NE(text.output.find(part), std::string::npos) << part << "\nin\n" << text.output;
@@ -194,6 +197,10 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
   EXPECT_EQ(info["generation"]["end"], json::array({2}));
   EXPECT_EQ(info["target_tokenizer"]["kind"], "WordPiece");
   EXPECT_EQ(info["entries"][1]["cache_bytes_per_token_read"], 256);
+  EXPECT_EQ(info["caches"]["list"].size(), 4u);
+  EXPECT_EQ(info["caches"]["history"], 256);
+  EXPECT_EQ(info["caches"]["memory"], 256);
+  EXPECT_EQ(info["caches"]["bytes_per_token"], 512);
   EXPECT_EQ(info["entries"][1]["caches"][0],
             (json{{"name", "self.key"}, {"width", width}, {"written", true}, {"layout", "keys"}}));
 }

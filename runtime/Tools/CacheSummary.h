@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What the caches of a model take for one token: each of them, those that grow with the output and
+/// those of the input, and all. What layers share is there once.
+#ifndef HEDDLE_RUNTIME_TOOLS_CACHESUMMARY_H
+#define HEDDLE_RUNTIME_TOOLS_CACHESUMMARY_H
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace heddle {
+struct EntryInfo;
+} // namespace heddle
+
+namespace heddle::tools {
+
+/// {"list": [{"name", "of": "history" or "memory", "layout", "bytes_per_token"}], "history",
+/// "memory", "bytes_per_token"}: a history grows with the rows of an entry that reads it, a memory
+/// is what another entry has left. Null without caches.
+nlohmann::ordered_json summariseCaches(const std::vector<EntryInfo> &entries);
+
+/// The same in lines, for people; empty without caches.
+std::string cachesText(const nlohmann::ordered_json &caches);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_CACHESUMMARY_H
