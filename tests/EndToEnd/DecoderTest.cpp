@@ -3,9 +3,14 @@
 /// Decoding of compiled models from their caches: the same bits as recomputing the whole prefix,
 /// for every chunking, batch and number of threads.
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace heddle {
 namespace {
@@ -165,6 +170,75 @@ TEST_P(Decoding, HypothesesOfOneSourceReadItTogether) {
       }
     }
   }
+}
+
+/// The weights that every token of a target gives to its source, decoded in pieces of a size:
+/// [token][head][position].
+std::vector<float> weightsOf(PagedDecoder &decoder, const Pair &pair, size_t piece) {
+  const SourceId source = encodeOne(decoder, pair.source);
+  const HypothesisId hypothesis = *decoder.start(source);
+  std::vector<float> values;
+  for (size_t done = 0; done < pair.target.size(); done += piece) {
+    const size_t count = std::min(piece, pair.target.size() - done);
+    const Extension extension{hypothesis, std::span(pair.target).subspan(done, count)};
+    Recorder recorder;
+    AttentionWeights weights;
+    EXPECT_EQ(decoder.decode({&extension, 1}, recorder, &weights).message(), "");
+    EXPECT_EQ(weights.values.size(), count * weights.heads * pair.source.size());
+    values.insert(values.end(), weights.values.begin(), weights.values.end());
+  }
+  decoder.release(hypothesis);
+  decoder.release(source);
+  return values;
+}
+
+TEST_P(Decoding, AttentionWeightsAreThoseOfItsMathematics) {
+  const std::string folder = HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam());
+  const std::string binary = compileModel(folder);
+  const std::string plain = compileModel(folder, {"--disable-pass=fuse-attention"});
+  ASSERT_FALSE(binary.empty() || plain.empty());
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::mt19937 random(13);
+    const std::unique_ptr<PagedDecoder> fused = decoderOf(binary, isa, 1);
+    const std::unique_ptr<PagedDecoder> nests = decoderOf(plain, isa, 1);
+    for (const Pair &pair : randomPairs(*fused, 4, random)) {
+      const std::vector<float> weights = weightsOf(*fused, pair, pair.target.size());
+      EXPECT_EQ(weightsOf(*fused, pair, 1), weights) << isa;
+      EXPECT_EQ(weightsOf(*fused, pair, 3), weights) << isa;
+      EXPECT_LE(largestDifference(weightsOf(*nests, pair, pair.target.size()), weights), 1e-5f);
+      for (size_t row = 0; row < weights.size(); row += pair.source.size()) {
+        const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(row);
+        const auto end = begin + static_cast<std::ptrdiff_t>(pair.source.size());
+        EXPECT_NEAR(std::accumulate(begin, end, 0.0), 1.0, 1e-5);
+      }
+    }
+  }
+}
+
+/// What a layer that shares attention gives is what the first of its block gives.
+TEST(SharedDecoding, TheAttentionOfALayerIsThatOfItsBlock) {
+  const std::string oracle = HEDDLE_TEST_DATA "/oracles/san";
+  std::ifstream stream(oracle + "/config.json");
+  nlohmann::json config = nlohmann::json::parse(stream, nullptr, false);
+  ASSERT_EQ(config["cross_attention_sharing"], (nlohmann::json{3, 2}));
+  std::mt19937 random(14);
+  std::vector<Pair> pairs;
+  std::vector<std::vector<float>> weights;
+  for (int layer = 0; layer < 5; ++layer) {
+    const TemporaryFolder folder;
+    config["alignment_layer"] = layer;
+    folder.write("config.json", config.dump());
+    std::filesystem::copy_file(oracle + "/model.safetensors", folder / "model.safetensors");
+    const std::string binary = compileModel(folder.path());
+    ASSERT_FALSE(binary.empty());
+    const std::unique_ptr<PagedDecoder> decoder = decoderOf(binary, "", 1);
+    pairs = pairs.empty() ? randomPairs(*decoder, 1, random) : pairs;
+    weights.push_back(weightsOf(*decoder, pairs.front(), 4));
+  }
+  EXPECT_EQ(weights[1], weights[0]);
+  EXPECT_EQ(weights[2], weights[0]);
+  EXPECT_NE(weights[3], weights[0]);
+  EXPECT_EQ(weights[4], weights[3]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Decoding,
