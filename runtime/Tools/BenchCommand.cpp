@@ -153,7 +153,8 @@ static Result<double> countFlops(const Bench &bench, Session &profiled, Work &wo
 
 static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   Work work = makeWork(bench, shape);
-  HEDDLE_ASSIGN(const double seconds, timeWork([&] { return runOnce(bench, session, work); }));
+  HEDDLE_ASSIGN(const double seconds,
+                timeWork([&] { return runOnce(bench, session, work); }, bench.options.runs));
   // Made only now: its threads must not be there while time is taken.
   const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
   HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));

@@ -5,6 +5,7 @@
 #include "runtime/Tools/CommandLine.h"
 
 #include "runtime/Base/Utf8.h"
+#include "runtime/Tools/NumberReader.h"
 #include "runtime/Tools/RawOptions.h"
 #include "runtime/Tools/TextReader.h"
 
@@ -146,6 +147,12 @@ static CommandLine readBench(const CLI::App &app, const RawOptions &raw) {
           readCases(app, raw, options.cases, options.sourceLength, options.targetLength)) {
     return *error;
   }
+  NumberReader reader(app);
+  options.shortlist = reader.whole("--shortlist", raw.shortlist, 1, mostTokens).value_or(0);
+  options.runs = reader.whole("--runs", raw.runs, 1, mostTokens).value_or(0);
+  if (reader.error) {
+    return *reader.error;
+  }
   if (options.threads == 0) {
     return badThreads(app, raw.threads);
   }
@@ -204,6 +211,10 @@ static void declareBench(CLI::App &app, RawOptions &raw) {
   app.add_option("--lengths", raw.lengths, "One ragged batch: the lengths in this file, one a line")
       ->type_name("FILE");
   declareCases(app, raw);
+  app.add_option("--shortlist", raw.shortlist, "Only the N lowest tokens may come in --cases (all)")
+      ->type_name("N");
+  app.add_option("--runs", raw.runs, "Time exactly so many runs after one (5 and 2 s after 3)")
+      ->type_name("N");
   declareEntry(app, raw);
   app.add_flag("--roofline", raw.roofline,
                "Also the share and speed of every kernel, and the machine's peak and bandwidth");

@@ -109,6 +109,10 @@ struct BenchOptions : SubcommandOptions {
   std::vector<GenerationCase> cases = {};
   int32_t sourceLength = 24;
   int32_t targetLength = 24;
+  /// Tokens that may come, the ones of the lowest ids; 0: all.
+  int32_t shortlist = 0;
+  /// Runs to time; 0: as long as it takes.
+  int64_t runs = 0;
 };
 
 /// heddle analyze: how much the attention of a model's layers differs.

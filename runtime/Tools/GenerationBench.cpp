@@ -11,8 +11,16 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace heddle::tools {
+
+/// The lowest ids are the commonest tokens of most vocabularies.
+static std::vector<int32_t> makeShortlist(int32_t count, int64_t vocabulary) {
+  std::vector<int32_t> tokens(static_cast<size_t>(std::min<int64_t>(count, vocabulary)));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
 
 Status benchCases(const Model &model, const BenchOptions &options) {
   OutputStream lines = OutputStream::standard();
@@ -30,8 +38,10 @@ Status benchCases(const Model &model, const BenchOptions &options) {
                                       .maxLength = options.targetLength};
     const std::vector<std::vector<int32_t>> sources =
         randomSources(each.batch, options.sourceLength, vocabulary);
+    const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, vocabulary);
     HEDDLE_ASSIGN(const double seconds,
-                  timeWork([&] { return generateExactly(generator, sources, search); }));
+                  timeWork([&] { return generateExactly(generator, sources, search, shortlist); },
+                           options.runs));
     const double generated = static_cast<double>(each.batch) * options.targetLength;
     const nlohmann::ordered_json line = {
         {"engine", fmt::format("heddle-{}", model.precision())},

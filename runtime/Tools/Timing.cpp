@@ -18,14 +18,18 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-Result<double> timeWork(const std::function<Status()> &work,
-                        const std::function<double()> &seconds) {
-  for (int run = 0; run < warmUpRuns; ++run) {
+Result<double> timeWork(const std::function<Status()> &work, const std::function<double()> &seconds,
+                        int64_t runs) {
+  for (int run = 0; run < (runs > 0 ? 1 : warmUpRuns); ++run) {
     HEDDLE_TRY(work());
   }
   std::vector<double> times;
   const double start = seconds();
-  while (times.size() < fewestRuns || seconds() - start < shortestTime) {
+  const auto isEnough = [&] {
+    return runs > 0 ? times.size() >= static_cast<size_t>(runs)
+                    : times.size() >= fewestRuns && seconds() - start >= shortestTime;
+  };
+  while (!isEnough()) {
     const double begin = seconds();
     HEDDLE_TRY(work());
     times.push_back(seconds() - begin);
@@ -33,11 +37,12 @@ Result<double> timeWork(const std::function<Status()> &work,
   return median(std::move(times));
 }
 
-Result<double> timeWork(const std::function<Status()> &work) {
-  return timeWork(work, [] {
+Result<double> timeWork(const std::function<Status()> &work, int64_t runs) {
+  const auto clock = [] {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return std::chrono::duration<double>(now).count();
-  });
+  };
+  return timeWork(work, clock, runs);
 }
 
 Status pinToFirstProcessors(int threads) {

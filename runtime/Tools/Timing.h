@@ -7,6 +7,7 @@
 
 #include "heddle/Status.h"
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -20,12 +21,13 @@ inline constexpr double shortestTime = 2.0;
 /// The element in the middle of the sorted values; the upper one of two. Of at least one value.
 double median(std::vector<double> values);
 
-/// The median seconds of `work`, or its first failure. `seconds` is a clock.
-Result<double> timeWork(const std::function<Status()> &work,
-                        const std::function<double()> &seconds);
+/// The median seconds of `work`, or its first failure. `seconds` is a clock. With `runs`, exactly
+/// so many are timed, after one to warm up: for work that takes turns with other work.
+Result<double> timeWork(const std::function<Status()> &work, const std::function<double()> &seconds,
+                        int64_t runs = 0);
 
 /// The same with the machine's steady clock.
-Result<double> timeWork(const std::function<Status()> &work);
+Result<double> timeWork(const std::function<Status()> &work, int64_t runs = 0);
 
 /// Keeps this process, and the threads it starts from now on, on its first `threads` processors.
 Status pinToFirstProcessors(int threads);

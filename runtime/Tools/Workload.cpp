@@ -43,9 +43,13 @@ std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, i
 }
 
 Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,
-                       const GenerationOptions &options) {
+                       const GenerationOptions &options, std::span<const int32_t> shortlist) {
   for (const std::vector<int32_t> &source : sources) {
-    HEDDLE_TRY(generator.add({.source = source, .options = options}).status());
+    HEDDLE_TRY(generator
+                   .add({.source = source,
+                         .shortlist = std::vector(shortlist.begin(), shortlist.end()),
+                         .options = options})
+                   .status());
   }
   while (!generator.idle()) {
     HEDDLE_ASSIGN(const std::vector<GenerationResult> finished, generator.step());

@@ -24,8 +24,9 @@ std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input);
 std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary);
 
 /// Generates from all sources; what does not have exactly options.maxLength tokens is an error.
+/// Only tokens of the shortlist may come, if there are any.
 Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,
-                       const GenerationOptions &options);
+                       const GenerationOptions &options, std::span<const int32_t> shortlist = {});
 
 } // namespace heddle::tools
 

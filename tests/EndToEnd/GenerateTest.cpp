@@ -643,8 +643,9 @@ TEST(Generate, AClosedPipeIsAnError) {
 
 TEST(Generate, BenchHasTheKeysOfThePeers) {
   const std::string binary = compileModel(oracles + "transformer-post");
-  const tools::Outcome outcome = tools::runHeddle(
-      {"bench", binary, "--cases", "1x1,3x2", "--source-length", "6", "--target-length", "9"});
+  const tools::Outcome outcome =
+      tools::runHeddle({"bench", binary, "--cases", "1x1,3x2", "--source-length", "6",
+                        "--target-length", "9", "--shortlist", "20", "--runs", "2"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   std::istringstream stream(outcome.output);
   for (const int batch : {1, 3}) {

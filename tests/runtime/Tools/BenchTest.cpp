@@ -68,6 +68,9 @@ TEST(Timing, AtLeastFiveRunsAndTwoSeconds) {
   ASSERT_TRUE(fast.ok());
   EXPECT_DOUBLE_EQ(*fast, 0.125);
   EXPECT_EQ(runs, 3 + 16);
+  runs = 0;
+  ASSERT_TRUE(timeWork(run(0.125), clock, 2).ok());
+  EXPECT_EQ(runs, 1 + 2);
 }
 
 TEST(Timing, FailuresEndIt) {

@@ -181,8 +181,11 @@ TEST(GenerateArguments, Score) {
 }
 
 TEST(GenerateArguments, Cases) {
-  const auto options = std::get<BenchOptions>(
-      parse({"bench", "m.so", "--cases", "1x1,32x4", "--target-length", "20"}));
+  const auto options =
+      std::get<BenchOptions>(parse({"bench", "m.so", "--cases", "1x1,32x4", "--target-length", "20",
+                                    "--runs", "2", "--shortlist", "900"}));
+  EXPECT_EQ(options.runs, 2);
+  EXPECT_EQ(options.shortlist, 900);
   ASSERT_EQ(options.cases.size(), 2U);
   EXPECT_EQ(options.cases[1].batch, 32);
   EXPECT_EQ(options.cases[1].beam, 4);
