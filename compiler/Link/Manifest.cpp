@@ -110,7 +110,9 @@ FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp
     return kernel.emitOpError("has work of ")
            << columns << " columns, expected at most " << largestGrid;
   }
-  return manifest::CreateGrid(builder, rows, tile, columns);
+  auto contract = dyn_cast<ContractAttr>(kernel.getComputes());
+  bool ragged = contract && contract.getGroups() > 1 && contract.getN() % HEDDLE_PANEL != 0;
+  return manifest::CreateGrid(builder, rows, tile, columns, ragged);
 }
 
 /// The kernels that graphs run, and their finishes, numbered as they are met.

@@ -283,7 +283,8 @@ Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outp
   made->outputs = outputs;
   made->plan = Plan::make(artifact, *decoder.table, request);
   const int64_t panels = (vocabularySize + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
-  if (made->plan.deferred && made->plan.deferred->columns != panels) {
+  if (made->plan.deferred &&
+      (made->plan.deferred->columns != panels || made->plan.deferred->ragged)) {
     // Its columns are not panels of the vocabulary: it has to run as a whole.
     request.deferred = -1;
     made->plan = Plan::make(artifact, *decoder.table, request);

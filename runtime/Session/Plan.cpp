@@ -32,6 +32,7 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Di
   planned.overTokens = dispatch.grid()->rows() == manifest::Symbol::Tokens;
   planned.rowTile = dispatch.grid()->row_tile();
   planned.columns = dispatch.grid()->columns();
+  planned.ragged = dispatch.grid()->ragged();
   planned.firstOperand = static_cast<uint32_t>(plan.operands.size());
   planned.operandCount = dispatch.operands()->size();
   planned.flopsPerToken = static_cast<double>(dispatch.flops_per_token());

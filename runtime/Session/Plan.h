@@ -26,6 +26,8 @@ struct PlannedDispatch {
   bool overTokens;
   int64_t rowTile;
   int64_t columns;
+  /// Whether its columns are panels, some of which begin at no multiple of a panel's width.
+  bool ragged;
   /// Its operands in Plan::operands.
   uint32_t firstOperand;
   uint32_t operandCount;

@@ -218,6 +218,7 @@ TEST_F(ManifestTest, DividesTheWork) {
   EXPECT_EQ(contract->grid()->rows(), manifest::Symbol::Tokens);
   EXPECT_EQ(contract->grid()->row_tile(), 8u);
   EXPECT_EQ(contract->grid()->columns(), 3u);
+  EXPECT_FALSE(contract->grid()->ragged());
   EXPECT_EQ(contract->finish_kernel(), int32_t(contract->kernel()) + 1);
   EXPECT_EQ(contract->name()->str(), "layer.0.output");
   EXPECT_EQ(dispatches->Get(3)->grid()->rows(), manifest::Symbol::Sequences);
@@ -260,6 +261,7 @@ TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
   ASSERT_NE(written, nullptr) << error;
   const manifest::Dispatch *contract = written->entries()->Get(0)->dispatches()->Get(2);
   EXPECT_EQ(contract->grid()->columns(), 4u);
+  EXPECT_TRUE(contract->grid()->ragged());
   EXPECT_EQ(contract->flops_per_token(), 4800u);
 }
 

@@ -64,6 +64,7 @@ struct DispatchSpec {
   uint64_t flopsPerKey;
   uint64_t weightBytes = 0;
   uint64_t weightBytesPerToken = 0;
+  bool ragged = false;
 };
 
 struct EntrySpec {

@@ -291,6 +291,21 @@ TEST(PagedDecoder, HandsOutLogitsThatAreNotComputedLast) {
   }
 }
 
+// A chunk of logits is no range of such columns: the projection runs as a whole.
+TEST(PagedDecoder, HandsOutLogitsOfRaggedPanels) {
+  fixture::ModelSpec spec = fixture::generatingModel();
+  ASSERT_EQ(spec.entries[1].dispatches.back().name, "projection");
+  spec.entries[1].dispatches.back().ragged = true;
+  const Model model = loadModel(spec, "ragged.so");
+  std::mt19937 random(8);
+  const Tokens source = randomTokens(random, 9, fixture::words);
+  const Tokens target = randomTokens(random, 40, vocabulary);
+  const std::unique_ptr<PagedDecoder> usual = makeDecoder();
+  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = 2}, model);
+  EXPECT_EQ(logitsOf(*decoder, source, target, {30, 10}),
+            logitsOf(*usual, source, target, {30, 10}));
+}
+
 TEST(PagedDecoder, DoesNotComputeChunksThatAreNotWanted) {
   std::mt19937 random(7);
   const Tokens source = randomTokens(random, 9, fixture::words);
