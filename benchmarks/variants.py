@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Variants of the Transformer against the standard one and against other engines, as one table.
+
+`./dev bench --variants` calls this. Everything is of base size with random weights, f32, one thread.
+What is compared takes turns: every round measures one after the other, a gain is the median over
+rounds of the quotients within a round, above 1 where Heddle's variant is faster.
+
+Parts:
+  encoder   six Weighted Transformer layers against six standard ones, and against other engines
+  policies  shared and average attention: the gain that the models' sizes promise, and the gain
+  growth    where that gain grows: beams, depth, a shortlist
+  grid      each fused form against the unfused one, over 30 shapes
+
+The promised gain is that of a machine that is limited by nothing but arithmetic and memory: a step
+takes as long as its products at the measured peak, or its weights at the measured bandwidth, if
+that is longer; and then as long as its attention, or its caches. Sizes are those that `heddle info`
+gives of the two binaries.
+"""
+
+import argparse
+import functools
+import json
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from compare import NAMES, lines_of, number, peers_python, write_between
+
+HERE = Path(__file__).resolve().parent
+BRANCHES = HERE / "peers" / "branches.py"
+BEGIN, END = "<!-- variants: begin -->", "<!-- variants: end -->"
+PARTS = ["encoder", "policies", "growth", "grid"]
+SOURCE = 24
+SHAPES = ["1x128", "8x128"]
+CASES = ["1x1", "32x4"]
+LENGTHS = [24, 200]
+POLICIES = ["san", "average", "san-average"]
+# Name, the variant and what it is compared with, batch x beam, target tokens, shortlist.
+GROWTH = [("4 beams", "san", "standard", "1x4", 24, 0),
+          ("32 sentences", "san", "standard", "32x1", 24, 0),
+          ("100 tokens", "san", "standard", "1x1", 100, 0),
+          ("12 layers", "deep-san", "deep", "1x1", 24, 0),
+          ("12 layers", "deep-san", "deep", "32x4", 24, 0),
+          ("shortlist of 1,000", "san", "standard", "1x1", 24, 1000),
+          ("shortlist of 1,000", "san", "standard", "32x4", 24, 1000)]
+# What is switched off, and the models of which it fuses something.
+GRID_MODELS = ["branches-128-512-4", "branches-256-1024-4", "branches-512-2048-2",
+               "branches-512-2048-8", "branches-1024-4096-16"]
+GRID_SHAPES = ["1x1", "1x16", "1x128", "8x16", "32x32", "4x256"]
+GRID_PASSES = ["fuse-branches", "fuse-projections", "fuse-embedding", "fold-epilogues"]
+# A timed call takes about so long, in runs of what it times.
+SECONDS = 0.7
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="./dev bench --variants", description=__doc__.splitlines()[0],
+        epilog="HEDDLE_PEERS_PYTHON: a python that has torch and the engines, instead of "
+               "build/peers")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {','.join(PARTS)}")
+    parser.add_argument("--peers", default="openvino,onnxruntime,torch,torch-compile",
+                        metavar="ENGINES", help="engines that encode the weighted model")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--verbose", action="store_true", help="every shape of the grid")
+    parser.add_argument("--work", required=True, type=Path, help="where models are kept")
+    for name in ("heddle", "heddlec"):
+        parser.add_argument(f"--{name}", required=True, type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.parts = options.parts.split(",")
+    options.peers = [name for name in options.peers.split(",") if name]
+    for name in options.parts:
+        if name not in PARTS:
+            parser.error(f"unknown part '{name}', expected one of {', '.join(PARTS)}")
+    return options
+
+
+def say(text):
+    print(f"bench: {text}", file=sys.stderr)
+
+
+class Models:
+    """Checkpoints and their binaries, made when they are first asked for."""
+
+    def __init__(self, options, python):
+        self.options = options
+        self.python = python
+        self.infos = {}
+
+    def folder(self, name):
+        folder = self.options.work / name
+        if not (folder / "config.json").exists():
+            say(f"writing a random model to {folder}")
+            subprocess.run([self.python, str(BRANCHES), "make", str(self.options.work), "--models",
+                            name], check=True)
+        return folder
+
+    def binary(self, name, without=""):
+        """The compiled model, with a pass left out if one is named."""
+        folder = self.folder(name)
+        binary = folder / (f"without-{without}.so" if without else "model.so")
+        heddlec = self.options.heddlec
+        if not binary.exists() or binary.stat().st_mtime < heddlec.stat().st_mtime:
+            disabled = [f"--disable-pass={without}"] if without else []
+            subprocess.run([str(heddlec), str(folder), *disabled, "-o", str(binary)], check=True)
+        return binary
+
+    def entries(self, name):
+        """What `heddle info` says of the entries, by name."""
+        if name not in self.infos:
+            described, = lines_of([str(self.options.heddle), "info", str(self.binary(name)),
+                                   "--json"])
+            self.infos[name] = {entry["name"]: entry for entry in described["entries"]}
+        return self.infos[name]
+
+
+# --- measurements ----------------------------------------------------------------------------
+
+
+def encode_line(options, binary, shape, runs):
+    line, = (line for line in lines_of([str(options.heddle), "bench", str(binary), "--shapes", shape,
+                                        "--threads", "1", "--runs", str(runs)])
+             if line.get("shape") == shape)
+    return line
+
+
+def generate_line(options, binary, case, length, shortlist, runs):
+    command = [str(options.heddle), "bench", str(binary), "--cases", case, "--source-length",
+               str(SOURCE), "--target-length", str(length), "--threads", "1", "--runs", str(runs)]
+    line, = lines_of(command + (["--shortlist", str(shortlist)] if shortlist else []))
+    return line
+
+
+def runs_within(milliseconds):
+    return max(1, min(200, int(SECONDS * 1e3 / milliseconds)))
+
+
+def take_turns(options, label, measures, peers=None):
+    """{name: [line, ...]}, a line a round. A measure is called with a number of runs; peers know
+    theirs."""
+    say(label)
+    turns = dict(peers or {})
+    for name, measure in measures.items():
+        turns[name] = functools.partial(measure, runs_within(measure(1)["ms"]))
+    measured = defaultdict(list)
+    for _ in range(options.rounds):
+        for name, turn in turns.items():
+            measured[name].append(turn())
+    return measured
+
+
+def median(lines, key="ms"):
+    return statistics.median(line[key] for line in lines)
+
+
+def gain(slower, faster):
+    """The median of the quotients of lines that were measured one after the other."""
+    return statistics.median(a["ms"] / b["ms"] for a, b in zip(slower, faster))
+
+
+def peer_line(options, models, engine, shape):
+    line, = lines_of([models.python, str(BRANCHES), "time", str(options.work), "--engine", engine,
+                      "--model", "weighted", "--threads", "1", "--shapes", shape])
+    return line
+
+
+# --- predictions -----------------------------------------------------------------------------
+
+
+class Machine:
+    """The measured peak and bandwidth of one core."""
+
+    def __init__(self, options, models):
+        lines = lines_of([str(options.heddle), "bench", str(models.binary("standard")), "--shapes",
+                          "1x1", "--threads", "1", "--roofline", "--runs", "1"])
+        machine = next(line for line in lines if line.get("kind") == "machine")
+        self.peak = machine["peak_gflops"] * 1e9
+        self.bandwidth = machine["bandwidth_gb_per_s"] * 1e9
+
+    def seconds(self, operations, read):
+        return max(operations / self.peak, read / self.bandwidth)
+
+
+def cache_widths(entry, written):
+    """Floats that a position has in the caches that an entry appends to, or only reads."""
+    return sum(cache["width"] for cache in entry.get("caches", []) if cache["written"] == written)
+
+
+def step_seconds(machine, entry, rows, history, projection):
+    """One step of decoding with so many positions before it. Of every cached float there is one
+    multiplication and one addition; of every weight too. Of the last product, the one with the
+    vocabulary, the part `projection` is computed."""
+    products = entry["flops_per_token"] - (1 - projection) * 2 * entry["vocabulary"] * entry["width"]
+    cached = rows * (history * cache_widths(entry, True) + SOURCE * cache_widths(entry, False))
+    return (machine.seconds(rows * products, 2 * products) + machine.seconds(2 * cached, 4 * cached))
+
+
+def predict(machine, models, name, case, length, shortlist):
+    """Seconds to translate, from the sizes alone."""
+    config = json.loads((models.folder(name) / "config.json").read_text())
+    entries = models.entries(name)
+    batch, beam = map(int, case.split("x"))
+    encode = entries["encode"]
+    tokens = batch * SOURCE
+    seconds = machine.seconds(tokens * encode["flops_per_token"], 2 * encode["flops_per_token"])
+    seconds += tokens * SOURCE * encode["flops_per_token_and_key"] / machine.peak
+    decode = {**entries["decode"], "vocabulary": config["vocab_size"], "width": config["d_model"]}
+    projection = shortlist / config["vocab_size"] if shortlist else 1
+    for step in range(length):
+        rows = batch * (beam if step > 0 else 1)
+        seconds += step_seconds(machine, decode, rows, step + 1, projection)
+    return seconds
+
+
+def caches_by_hand(config):
+    """Bytes of a target token and of a source token in the caches, from the paper's definition: a
+    block of self-attention layers has one cache of keys and one of values for each layer, a block
+    of layers that attend to the source one of both. An average is a state, not a cache."""
+    layers, width = config["decoder_layers"], config["d_model"]
+    blocks = len(config.get("self_attention_sharing", range(layers)))
+    own = 0 if config.get("decoder_self_attention") == "average" else blocks + layers
+    cross = 2 * len(config.get("cross_attention_sharing", range(layers)))
+    return 4 * width * own, 4 * width * cross
+
+
+# --- the table -------------------------------------------------------------------------------
+
+
+class Table:
+    HEAD = ["what", "case", "ms", "against", "its ms", "predicted", "measured", "asked", ""]
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, what, case, milliseconds, against, its, predicted, measured, asked, holds):
+        def ratio(value):
+            return "" if value is None else f"{value:.2f}x"
+        self.rows.append([what, case, number(milliseconds), against, number(its), ratio(predicted),
+                          f"**{measured:.2f}x**", asked, "yes" if holds else "**no**"])
+
+    def note(self, what, case, value, against, other):
+        """Two numbers that are asked to be equal."""
+        self.rows.append([what, case, f"{value:,}", against, f"{other:,}", "", "", "equal",
+                          "yes" if value == other else "**no**"])
+
+    def text(self):
+        rows = [self.HEAD, ["---"] * len(self.HEAD), *self.rows]
+        return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def encoder_part(options, models, table):
+    for shape in SHAPES:
+        measures = {name: functools.partial(encode_line, options, models.binary(name), shape)
+                    for name in ("standard", "weighted")}
+        peers = {engine: functools.partial(peer_line, options, models, engine, shape)
+                 for engine in options.peers}
+        measured = take_turns(options, f"encoder, {shape}", measures, peers)
+        standard, weighted = measured["standard"], measured["weighted"]
+        work = [median(lines, "gflops") * median(lines) for lines in (standard, weighted)]
+        gained = gain(standard, weighted)
+        table.add("weighted, 6 encoder layers", shape, median(weighted), "standard layers",
+                  median(standard), work[0] / work[1], gained, "1.35x", gained >= 1.35)
+        # The time of the folded operations at the rate of the standard layers, over its own.
+        share = gained / (work[0] / work[1])
+        table.add("its operations at that rate", shape, median(weighted), "",
+                  median(weighted) * share, None, share, "0.91x", share >= 1 / 1.1)
+        if not options.peers:
+            continue
+        best = min(options.peers, key=lambda engine: median(measured[engine]))
+        for engine in options.peers:
+            ahead = gain(measured[engine], weighted)
+            asked = "1.6x" if engine == best else ""
+            table.add("weighted, 6 encoder layers", shape, median(weighted), NAMES[engine],
+                      median(measured[engine]), None, ahead, asked,
+                      ahead >= 1.6 or engine != best)
+
+
+def policy_row(options, models, machine, table, what, variant, base, case, length, shortlist, floor):
+    measures = {name: functools.partial(generate_line, options, models.binary(name), case, length,
+                                        shortlist) for name in (base, variant)}
+    measured = take_turns(options, f"{what}, {case}, {length} tokens", measures)
+    before, after = (predict(machine, models, name, case, length, shortlist)
+                     for name in (base, variant))
+    gained = gain(measured[base], measured[variant])
+    asked = "90 % of it" + (f", {floor}x" if floor else "")
+    table.add(what, f"{case}, {length} tokens", median(measured[variant]), base,
+              median(measured[base]), before / after, gained, asked,
+              gained >= 0.9 * before / after and gained >= floor)
+
+
+def policies_part(options, models, table):
+    machine = Machine(options, models)
+    for name in POLICIES:
+        config = json.loads((models.folder(name) / "config.json").read_text())
+        own, cross = caches_by_hand(config)
+        decode = models.entries(name)["decode"]
+        table.note(f"{name}, caches", "bytes a target token", own, "by hand; info",
+                   4 * cache_widths(decode, True))
+        table.note(f"{name}, caches", "bytes a source token", cross, "by hand; info",
+                   4 * cache_widths(decode, False))
+        for case in CASES:
+            for length in LENGTHS:
+                policy_row(options, models, machine, table, name, name, "standard", case, length, 0,
+                           1.07 if name == "san" and length == 24 else 0)
+
+
+def growth_part(options, models, table):
+    machine = Machine(options, models)
+    for what, variant, base, case, length, shortlist in GROWTH:
+        policy_row(options, models, machine, table, f"{variant}, {what}", variant, base, case,
+                   length, shortlist, 0)
+
+
+def grid_part(options, models, table):
+    for without in GRID_PASSES:
+        worst = None
+        for name in GRID_MODELS:
+            for shape in GRID_SHAPES:
+                measures = {key: functools.partial(encode_line, options,
+                                                   models.binary(name, left_out), shape)
+                            for key, left_out in (("with", ""), ("without", without))}
+                measured = take_turns(options, f"grid, {without}, {name}, {shape}", measures)
+                time = gain(measured["with"], measured["without"])
+                row = (time, name, shape, median(measured["with"]), median(measured["without"]))
+                worst = max(worst or row, row)
+                if options.verbose:
+                    print(f"{without} {name} {shape}: {time:.3f} of the time without")
+        time, name, shape, fused, unfused = worst
+        table.add(f"{without}, the worst of {len(GRID_MODELS) * len(GRID_SHAPES)}",
+                  f"{name.removeprefix('branches-')}, {shape}", fused, "without it", unfused, None,
+                  1 / time, "0.97x", time <= 1.03)
+
+
+def main():
+    options = parse()
+    parts = {"encoder": encoder_part, "policies": policies_part, "growth": growth_part,
+             "grid": grid_part}
+    table = Table()
+    try:
+        models = Models(options, peers_python(options))
+        for name in options.parts:
+            parts[name](options, models, table)
+    except subprocess.CalledProcessError as error:
+        program = " ".join(map(str, error.cmd[:3]))
+        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+    print(table.text())
+    if options.write:
+        write_between(BEGIN, END, table.text())
+
+
+if __name__ == "__main__":
+    main()
