@@ -23,7 +23,8 @@ const manifest::Entry *findEntry(const manifest::Manifest &model, std::string_vi
 
 int32_t findOutput(const manifest::Entry &entry, std::string_view name) {
   for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
-    if (entry.outputs()->Get(i)->name()->string_view() == name) {
+    const manifest::Port &port = *entry.outputs()->Get(i);
+    if (port.name()->string_view() == name && port.observed() == manifest::Observed::No) {
       return static_cast<int32_t>(i);
     }
   }

@@ -20,7 +20,7 @@ inline constexpr std::string_view attentionOutput = "attention";
 
 /// The entry of that name, or null.
 const manifest::Entry *findEntry(const manifest::Manifest &model, std::string_view name);
-/// The number of the output of that name, or -1.
+/// The number of the output of that name, or -1. What is observed is no output by its name alone.
 int32_t findOutput(const manifest::Entry &entry, std::string_view name);
 
 /// Caches of one name have one type, and exactly one entry appends to them. The entries must have

@@ -400,18 +400,13 @@ static std::string countsText(std::string_view name, const Json &a, const Json &
   return rowText(name, a.dump(), b.dump(), ratioText(a.get<double>(), b.get<double>()));
 }
 
-static std::string nameOf(const Json &side) {
-  const auto path = side["file"].get<std::string>();
-  const std::string name = path.substr(path.rfind('/') + 1);
-  return name.size() <= 15 ? name : fmt::format("..{}", name.substr(name.size() - 13));
-}
-
 static std::string tableOf(const Json &result) {
   const Json &a = result["a"];
   const Json &b = result["b"];
   const Json &difference = result["b_against_a"];
-  std::string text = rowText(fmt::format("{} sentences", result["sentences"].dump()), nameOf(a),
-                             nameOf(b), "ratio");
+  std::string text =
+      fmt::format("a  {}\nb  {}\n\n", a["file"].get<std::string>(), b["file"].get<std::string>());
+  text += rowText(fmt::format("{} sentences", result["sentences"].dump()), "a", "b", "ratio");
   text += rowText("tokens/s", fmt::format("{:.1f}", a["tokens_per_s"].get<double>()),
                   fmt::format("{:.1f}", b["tokens_per_s"].get<double>()),
                   fmt::format("{:.3f}x", result["speed_ratio"].get<double>()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Options that are numbers, with messages that say what is allowed.
+/// Options whose values are numbers: read until one makes no sense.
 #ifndef HEDDLE_RUNTIME_TOOLS_NUMBERREADER_H
 #define HEDDLE_RUNTIME_TOOLS_NUMBERREADER_H
 
@@ -63,6 +63,7 @@ public:
 private:
   const CLI::App &app;
 };
+
 } // namespace heddle::tools
 
 #endif // HEDDLE_RUNTIME_TOOLS_NUMBERREADER_H
