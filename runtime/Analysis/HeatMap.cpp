@@ -62,7 +62,8 @@ static std::string colourOf(double divergence) {
   using Colour = std::array<double, 3>;
   static constexpr std::array<Colour, 5> scale = {
       {{255, 246, 214}, {253, 198, 118}, {233, 124, 72}, {164, 48, 76}, {58, 15, 60}}};
-  const double place = std::clamp(divergence, 0.0, 1.0) * (scale.size() - 1);
+  // What is no number is as pale as nothing.
+  const double place = (divergence > 0 ? std::min(divergence, 1.0) : 0.0) * (scale.size() - 1);
   const size_t low = std::min(static_cast<size_t>(place), scale.size() - 2);
   const double part = place - static_cast<double>(low);
   std::array<int, 3> mixed{};

@@ -3,6 +3,7 @@
 /// heddle analyze: lines in blocks, first through the search, then with what it found through the
 /// model once more.
 #include "runtime/Analysis/HeatMap.h"
+#include "runtime/Base/Utf8.h"
 #include "runtime/Generate/Settings.h"
 #include "runtime/Tools/AttentionObserver.h"
 #include "runtime/Tools/Commands.h"
@@ -12,6 +13,7 @@
 #include "runtime/Tools/TextReader.h"
 #include "runtime/Tools/TokenLine.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace heddle::tools {
@@ -108,6 +110,24 @@ static Result<AttentionAnalysis> analyze(Analyzer &analyzer, const AnalyzeOption
   return analysis;
 }
 
+/// The failure of an analysis in which some divergence is no number.
+static Status checkNumbers(const AttentionAnalysis &analysis, const std::string &model) {
+  for (const KindAnalysis &kind : analysis.kinds) {
+    for (size_t row = 0; row < kind.layers.size(); ++row) {
+      for (size_t column = 0; column < row; ++column) {
+        if (std::isnan(kind.divergence[row][column])) {
+          return HEDDLE_ERROR(InvalidArgument,
+                              fmt::format("{}: attention {} or {} has probabilities that are no "
+                                          "numbers",
+                                          model, quote(kind.layers[column]),
+                                          quote(kind.layers[row])));
+        }
+      }
+    }
+  }
+  return {};
+}
+
 Status execute(const AnalyzeOptions &options) {
   HEDDLE_ASSIGN(LineReader lines, LineReader::open(options.input));
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
@@ -131,6 +151,7 @@ Status execute(const AnalyzeOptions &options) {
                     {},      std::move(lines)};
   analyzer.search.beam = options.beam;
   HEDDLE_ASSIGN(AttentionAnalysis analysis, analyze(analyzer, options));
+  HEDDLE_TRY(checkNumbers(analysis, options.model));
   if (options.theta) {
     analysis.theta = options.theta;
     for (KindAnalysis &kind : analysis.kinds) {

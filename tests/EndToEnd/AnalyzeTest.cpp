@@ -6,6 +6,7 @@
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "runtime/Analysis/AttentionAnalysis.h"
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/ScaledModel.h"
 #include "tests/frontend/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
@@ -15,6 +16,7 @@
 #include <fmt/ranges.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace heddle {
@@ -176,6 +178,20 @@ TEST(Analyze, RefusesWhatItCannotAnalyze) {
                 "nowhere.txt: ");
   expectRefusal(analyze(binary, "5 6\n", {"--output", "/nowhere/a.json"}), "/nowhere/a.json: ");
   expectRefusal(analyze(binary, "5 6\n", {"--svg", "/nowhere/a.svg"}), "/nowhere/a.svg: ");
+}
+
+TEST(Analyze, SaysWhatIsNoNumber) {
+  TemporaryFolder folder;
+  const std::string binary =
+      compileModel(scaledModel(oracles + "bert-tiny", "encoder.layer.1.attention.self.query.weight",
+                               std::numeric_limits<float>::quiet_NaN(), folder));
+  const tools::Outcome outcome = analyze(binary, "5 6 7\n");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.error.find(": attention \"encoder.layer.0.attention.self\" or "
+                               "\"encoder.layer.1.attention.self\" has probabilities that are no "
+                               "numbers"),
+            std::string::npos)
+      << outcome.error;
 }
 
 /// Which dispatches run for one output of an entry, and how often.

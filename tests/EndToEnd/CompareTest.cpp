@@ -2,14 +2,11 @@
 ///
 /// `heddle compare` on compiled models: a model and itself, a model and a version of it with other
 /// rounding, models that differ, and what cannot be compared.
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/ScaledModel.h"
 #include "tests/frontend/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
-#include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -24,32 +21,6 @@ tools::Outcome compare(const std::string &a, const std::string &b, const std::st
                        std::vector<std::string> options = {}) {
   options.insert(options.begin(), {"compare", a, b, "--tokens", "--input", "-"});
   return tools::runHeddle(options, {.input = input});
-}
-
-/// A copy of an oracle's model with one tensor multiplied.
-std::string scaledModel(const std::string &oracle, const std::string &tensor, float factor,
-                        const TemporaryFolder &folder) {
-  const std::string copy = folder / "scaled";
-  std::filesystem::create_directory(copy);
-  std::filesystem::copy_file(oracles + oracle + "/config.json", copy + "/config.json");
-  auto file = SafetensorsFile::open(oracles + oracle + "/model.safetensors");
-  EXPECT_TRUE(file.ok());
-  std::vector<float> values;
-  std::vector<SafetensorsTensor> tensors;
-  for (SafetensorsTensor each : file->tensors()) {
-    if (each.name == tensor) {
-      values.resize(each.bytes.size() / sizeof(float));
-      std::memcpy(values.data(), each.bytes.data(), each.bytes.size());
-      for (float &value : values) {
-        value *= factor;
-      }
-      each.bytes = std::as_bytes(std::span(values));
-    }
-    tensors.push_back(each);
-  }
-  EXPECT_FALSE(values.empty()) << tensor;
-  EXPECT_TRUE(writeSafetensors(copy + "/model.safetensors", tensors).ok());
-  return copy;
 }
 
 TEST(Compare, AModelAndItself) {
@@ -81,7 +52,7 @@ TEST(Compare, ModelsThatDiffer) {
   const std::string a = compileModel(oracles + "transformer-post");
   TemporaryFolder folder;
   const std::string b = compileModel(
-      scaledModel("transformer-post", "decoder.layers.2.ffn.outer.weight", 1.5F, folder));
+      scaledModel(oracles + "transformer-post", "decoder.layers.2.ffn.outer.weight", 1.5F, folder));
   const tools::Outcome outcome = compare(a, b, lines, {"--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   const Json difference = Json::parse(outcome.output)["b_against_a"];

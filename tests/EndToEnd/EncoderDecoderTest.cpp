@@ -14,9 +14,10 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 const std::vector<std::string> optionalPasses = {
-    "deduplicate-parameters", "eliminate-common", "normalize-heads",  "fuse-attention",
-    "share-attention",        "fuse-branches",    "fuse-projections", "fuse-embedding",
-    "eliminate-dead",         "fold-epilogues",   "merge-kernels",    "plan-memory"};
+    "observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
+    "fuse-attention",    "share-attention",        "fuse-branches",    "fuse-projections",
+    "fuse-embedding",    "eliminate-dead",         "fold-epilogues",   "merge-kernels",
+    "plan-memory"};
 
 /// A tensor of a file, with its shape before its values so that both are compared.
 std::vector<float> readTensor(const std::string &path, const std::string &name) {

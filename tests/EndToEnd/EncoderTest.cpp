@@ -15,9 +15,10 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 const std::vector<std::string> optionalPasses = {
-    "deduplicate-parameters", "eliminate-common", "normalize-heads",  "fuse-attention",
-    "share-attention",        "fuse-branches",    "fuse-projections", "fuse-embedding",
-    "eliminate-dead",         "fold-epilogues",   "merge-kernels",    "plan-memory"};
+    "observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
+    "fuse-attention",    "share-attention",        "fuse-branches",    "fuse-projections",
+    "fuse-embedding",    "eliminate-dead",         "fold-epilogues",   "merge-kernels",
+    "plan-memory"};
 constexpr float unfusedBound = 1e-5f;
 
 /// expected.safetensors of an oracle: its sentences without their padding, and where they lay.

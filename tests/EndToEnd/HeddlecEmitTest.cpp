@@ -157,9 +157,9 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
     }
   }
   for (const char *pass :
-       {"deduplicate-parameters", "eliminate-common", "normalize-heads", "fuse-attention",
-        "share-attention", "fuse-branches", "fuse-projections", "fuse-embedding", "eliminate-dead",
-        "fold-epilogues", "merge-kernels", "plan-memory"}) {
+       {"observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
+        "fuse-attention", "share-attention", "fuse-branches", "fuse-projections", "fuse-embedding",
+        "eliminate-dead", "fold-epilogues", "merge-kernels", "plan-memory"}) {
     EXPECT_GT(taken[pass], 0) << pass;
   }
   // The others do without conditions: what they see, they take.

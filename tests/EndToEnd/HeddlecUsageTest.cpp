@@ -68,9 +68,11 @@ const std::vector<UsageCase> usageCases = {
      "--start-at=llvm is after the last phase, fused"},
     {"UnknownPass",
      {"m", "-o", "x.so", "--disable-pass=fuse-everything"},
-     "--disable-pass is 'fuse-everything', expected one of deduplicate-parameters, "
+     "--disable-pass is 'fuse-everything', expected one of observe-attention, "
+     "deduplicate-parameters, "
      "eliminate-common, normalize-heads, fuse-attention, share-attention, fuse-branches, "
-     "fuse-projections, fuse-embedding, eliminate-dead, fold-epilogues, merge-kernels, plan-memory"},
+     "fuse-projections, fuse-embedding, eliminate-dead, fold-epilogues, merge-kernels, "
+     "plan-memory"},
     {"SharingOfNoKind",
      {"m", "-o", "x.so", "--share-attention=1,5"},
      "--share-attention has '1' before any kind, expected for example self:1,5"},
