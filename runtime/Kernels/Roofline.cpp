@@ -116,10 +116,9 @@ HWY_EXPORT(targetName);
 static constexpr int tries = 20;
 /// Ways of reading: 1, 2, 4 and 8 streams, each with three distances of prefetching.
 static constexpr int waysOfReading = 12;
-static constexpr int triesOfReading = 2 * waysOfReading;
 static constexpr int64_t roundsPerTry = 4'000'000;
 /// Bytes that a try reads at least, so that starting together takes no part of the time.
-static constexpr uint64_t leastBytesOfTry = uint64_t(64) << 20;
+static constexpr uint64_t leastBytesOfTry = uint64_t(32) << 20;
 
 static double secondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -173,13 +172,12 @@ Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
   // Pages that were never written are all the same one.
   auto fill = [&](int worker) { std::memset(own(worker), 1, share); };
   pool->run(fill);
-  return bestRate(*pool, triesOfReading, [&](int worker, int attempt) {
+  return bestRate(*pool, waysOfReading, [&](int worker, int attempt) {
     const auto *const values = reinterpret_cast<const uint64_t *>(own(worker));
     double done = 0;
     for (uint64_t i = 0; i < times; ++i) {
       uint64_t sum = 0;
-      done += HWY_DYNAMIC_DISPATCH(readAll)(values, share / sizeof(uint64_t),
-                                            attempt % waysOfReading, &sum);
+      done += HWY_DYNAMIC_DISPATCH(readAll)(values, share / sizeof(uint64_t), attempt, &sum);
       keep += sum;
     }
     return done;

@@ -10,7 +10,7 @@ CachedWork cachedWork(const HeddleCache &cache, double positionBytes) {
   for (int64_t segment = 0; segment < cache.segments; ++segment) {
     const auto rows = static_cast<double>(cache.offsets[segment + 1] - cache.offsets[segment]);
     const auto positions = static_cast<double>(cache.lengths[segment]);
-    work.bytes += positions * positionBytes;
+    work.bytes += positions * static_cast<double>(positionBytes);
     work.pairs += rows * positions;
   }
   return work;

@@ -130,7 +130,7 @@ TEST_F(HeddlecReport, AnalysesOfAnotherForm) {
 
 TEST_F(HeddlecReport, TextsThatAreNoJson) {
   const std::string file = work.write("analysis.json", "{\"model\": ");
-  expectError(arguments(file), file + ": not JSON at byte 10, near \"{\"model\": \"");
+  expectError(arguments(file), file + R"(: not JSON at byte 10, near "{\"model\": ")");
   // No stack is deep enough for every file.
   work.write("analysis.json", std::string(1'000'000, '['));
   expectError(arguments(file), file + ": lists and objects nest deeper than 64 levels");

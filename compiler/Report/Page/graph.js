@@ -4,6 +4,8 @@
 
 const boxSize = { width: 138, height: 42 };
 const pillHeight = 22;
+/** Drawings shrink to what there is room for, but no further than this; then they scroll. */
+const leastScale = 0.75;
 
 /** Groups of both programs in one order; what only the second has comes after what it follows. */
 function pairGroups(before, after) {
@@ -178,7 +180,8 @@ function drawGroup(entry, group, details) {
   const width = Math.ceil(layout.width) + 2 * margin;
   const height = Math.ceil(layout.height) + 2 * margin;
   const svg = svgElement('svg', { viewBox: `${-margin} ${-margin} ${width} ${height}`, width, height,
-                                  role: 'group', 'aria-label': `operations of ${group.title}` });
+                                  role: 'group', 'aria-label': `operations of ${group.title}`,
+                                  style: `min-width:${Math.round(width * leastScale)}px` });
   const slots = slotsOf(edges);
   for (const edge of edges) {
     svg.append(svgElement('path', { class: 'edge', d: edgePath(edge.points, drawn, edge, slots.get(edge)) }));
@@ -235,7 +238,12 @@ function graphRow(stack, programs, number) {
       stack.length > 1 ? element('span', { class: 'badge' }, `${stack.length} equal layers`) : null,
       element('span', { class: 'fold-count' }, counts.join(' \u2192 ') + ' operations')));
   const body = element('div', { class: 'fold-body' });
-  const show = (index) => body.replaceChildren(unfoldRow(stack[index], programs));
+  const show = (index) => {
+    body.replaceChildren(unfoldRow(stack[index], programs));
+    body.querySelectorAll('.drawing').forEach((drawing) => {
+      drawing.scrollLeft = (drawing.scrollWidth - drawing.clientWidth) / 2;
+    });
+  };
   fold.addEventListener('toggle', () => {
     // Drawn when first asked for: a model has hundreds of operations.
     if (fold.open && !fold.dataset.drawn) {

@@ -5,21 +5,26 @@
 
 const layoutSizes = { rankGap: 30, columnGap: 14, pointWidth: 10 };
 
-/** Ranks of nodes whose edges all lead to later nodes; sources stand right above what reads them. */
+/** Ranks of nodes whose edges all lead to later nodes: as high as what they read allows, then as low
+ *  as what reads them allows where that makes no edge longer in all. */
 function ranksOf(count, edges) {
   const rank = new Array(count).fill(0);
-  const isSource = new Array(count).fill(true);
+  const inputs = Array.from({ length: count }, () => []);
+  const readers = Array.from({ length: count }, () => []);
   for (const edge of [...edges].sort((a, b) => a.to - b.to || a.from - b.from)) {
     rank[edge.to] = Math.max(rank[edge.to], rank[edge.from] + 1);
-    isSource[edge.to] = false;
+    inputs[edge.to].push(edge.from);
+    readers[edge.from].push(edge.to);
   }
-  for (let node = 0; node < count; ++node) {
-    const readers = edges.filter((edge) => edge.from === node).map((edge) => rank[edge.to]);
-    if (isSource[node] && readers.length > 0) {
-      rank[node] = Math.min(...readers) - 1;
+  // Numbers are not in the order of edges where something outside is read: the lowest rank first.
+  const downwards = [...rank.keys()].sort((a, b) => rank[b] - rank[a]);
+  for (const node of downwards) {
+    if (readers[node].length > 0 && inputs[node].length <= readers[node].length) {
+      rank[node] = Math.min(...readers[node].map((reader) => rank[reader])) - 1;
     }
   }
-  return rank;
+  const top = Math.min(...rank);
+  return rank.map((each) => each - top);
 }
 
 /** Items of every rank, with points for long edges; edges of one node share their points. */
@@ -57,6 +62,14 @@ function ranksWithPoints(nodes, edges) {
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
+/** The middle one, or the mean of the two in the middle: a neighbour far away pulls no more than one
+ *  that is near. */
+function middle(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
 function orderRows(rows) {
   rows.forEach((row) => row.forEach((item, place) => { item.place = place; }));
   for (let sweep = 0; sweep < 8; ++sweep) {
@@ -93,12 +106,12 @@ function placeRows(rows) {
     row.forEach((item) => { item.wish = 0; });
     spread(row);
   }
-  for (let sweep = 0; sweep < 12; ++sweep) {
+  for (let sweep = 0; sweep < 24; ++sweep) {
     const towards = sweep % 2 === 0 ? 'up' : 'down';
     for (const row of sweep % 2 === 0 ? rows : [...rows].reverse()) {
       row.forEach((item) => {
         const next = item[towards].length ? item[towards] : item.up.concat(item.down);
-        item.wish = next.length ? mean(next.map((other) => other.x)) : item.x;
+        item.wish = next.length ? middle(next.map((other) => other.x)) : item.x;
       });
       spread(row);
     }

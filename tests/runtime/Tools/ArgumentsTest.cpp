@@ -74,7 +74,7 @@ TEST(Arguments, HelpAndVersion) {
 
 TEST(Arguments, NoCommand) {
   const std::string expected = "expected one of embed, tokenize, generate, score, analyze, "
-                               "compare, run, bench, info, verify";
+                               "compare, run, bench, profile, info, verify";
   EXPECT_EQ(errorOf({}), ": no command, " + expected);
   EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
   EXPECT_EQ(errorOf({"--input", "a.txt"}), ": unknown command \"--input\", " + expected);
