@@ -241,7 +241,8 @@ static Result<Values> evaluateUnary(ModuleOp module, transformer::ParameterOp pa
     return Values(first, first + parameter.getTensorType().getNumElements());
   }
   case transformer::ExpressionKind::Columns:
-    return cutColumns(values, shape[1], expression.getNumbers()[0], type.getDimSize(1));
+    return cutColumns(values, shape[1], expression.getNumbers()[0],
+                      parameter.getTensorType().getDimSize(1));
   default: // Reshape: the same values in the same order.
     return values;
   }

@@ -50,7 +50,7 @@ func.func @states(%x: tensor<?x24xf32>, %rows: !transformer.segments,
                   %sum: !transformer.state<24> {transformer.name = "sum"},
                   // expected-remark @below {{a state of @states}}
                   %other: !transformer.state<24> {transformer.name = "other"},
-                  // expected-remark @below {{state \"unread\" of @states, which no entry reads}}
+                  // expected-remark @below {{state "unread" of @states, which no entry reads}}
                   %unread: !transformer.state<24> {transformer.name = "unread"})
     -> (tensor<?x24xf32>, !transformer.state<24>, !transformer.state<24>) {
   // expected-remark @below {{transformer.prefix_mean}}
