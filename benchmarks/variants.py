@@ -278,17 +278,21 @@ def encoder_part(options, models, table):
                       ahead >= 1.6 or engine != best)
 
 
-def policy_row(options, models, machine, table, what, variant, base, case, length, shortlist, floor):
+def generation_rows(options, models, machine, table, names, base, case, length, shortlist, floors):
+    """A row for each of the names: label, variant. All of them take turns with the base."""
+    variants = [variant for _, variant in names]
     measures = {name: functools.partial(generate_line, options, models.binary(name), case, length,
-                                        shortlist) for name in (base, variant)}
-    measured = take_turns(options, f"{what}, {case}, {length} tokens", measures)
-    before, after = (predict(machine, models, name, case, length, shortlist)
-                     for name in (base, variant))
-    gained = gain(measured[base], measured[variant])
-    asked = "90 % of it" + (f", {floor}x" if floor else "")
-    table.add(what, f"{case}, {length} tokens", median(measured[variant]), base,
-              median(measured[base]), before / after, gained, asked,
-              gained >= 0.9 * before / after and gained >= floor)
+                                        shortlist) for name in (base, *variants)}
+    measured = take_turns(options, f"{', '.join(variants)}, {case}, {length} tokens", measures)
+    before = predict(machine, models, base, case, length, shortlist)
+    for label, variant in names:
+        promised = before / predict(machine, models, variant, case, length, shortlist)
+        gained = gain(measured[base], measured[variant])
+        floor = floors.get(variant, 0)
+        table.add(label, f"{case}, {length} tokens", median(measured[variant]), base,
+                  median(measured[base]), promised, gained,
+                  "90 % of it" + (f", {floor}x" if floor else ""),
+                  gained >= 0.9 * promised and gained >= floor)
 
 
 def policies_part(options, models, table):
@@ -301,17 +305,17 @@ def policies_part(options, models, table):
                    4 * cache_widths(decode, True))
         table.note(f"{name}, caches", "bytes a source token", cross, "by hand; info",
                    4 * cache_widths(decode, False))
-        for case in CASES:
-            for length in LENGTHS:
-                policy_row(options, models, machine, table, name, name, "standard", case, length, 0,
-                           1.07 if name == "san" and length == 24 else 0)
+    for case in CASES:
+        for length in LENGTHS:
+            generation_rows(options, models, machine, table, [(name, name) for name in POLICIES],
+                            "standard", case, length, 0, {"san": 1.07} if length == 24 else {})
 
 
 def growth_part(options, models, table):
     machine = Machine(options, models)
     for what, variant, base, case, length, shortlist in GROWTH:
-        policy_row(options, models, machine, table, f"{variant}, {what}", variant, base, case,
-                   length, shortlist, 0)
+        generation_rows(options, models, machine, table, [(f"{variant}, {what}", variant)], base,
+                        case, length, shortlist, {})
 
 
 def grid_part(options, models, table):
