@@ -185,8 +185,10 @@ class Machine:
 
 
 def cache_widths(entry, written):
-    """Floats that a position has in the caches that an entry appends to, or only reads."""
-    return sum(cache["width"] for cache in entry.get("caches", []) if cache["written"] == written)
+    """Floats that a position has in the caches that an entry appends to, or only reads. A state is
+    one row, whatever the length."""
+    return sum(cache["width"] for cache in entry.get("caches", [])
+               if cache["written"] == written and cache["layout"] != "state")
 
 
 def step_seconds(machine, entry, rows, history, projection):
