@@ -4,8 +4,8 @@
 
     pip install torch safetensors tokenizers numpy
     train.py OUT                 config.json, model.safetensors, tokenizer.json, heldout.tsv in OUT
-    train.py OUT --variant deep|weighted
-    train.py OUT --variant shared --base DEEP --policy ANALYSIS.json
+    train.py OUT --variant weighted
+    train.py OUT --variant shared --base MODEL --policy ANALYSIS.json
     train.py --evaluate MODEL    exact match on the heldout.tsv of this folder
 
 Seeds are fixed. It is one thread that trains: at this size a second one gains little. Every 500
@@ -30,29 +30,34 @@ from generate import pairs
 from simplex import onto_simplex
 from transformer import BOS, EOS, PAD, UNK, Transformer
 
-# The second round begins with what the first wrote, and learns from other, harder pairs.
-ROUNDS = [{"seed": 1, "steps": 5000, "rate": 2e-3}, {"seed": 3, "steps": 4000, "rate": 1.2e-3}]
-# What a model that begins to share attention learns from; it begins with what another wrote.
-RETRAINING = [{"seed": 5, "steps": 4000, "rate": 1.2e-3}]
-WARMUP, KEEP = 500, 500
-PAIRS, BATCH, THREADS = 500000, 128, 1
+PAIRS, BATCH, THREADS, KEPT = 500000, 128, 1, 500
 HELDOUT_SEED, HELDOUT = 2, 6000
-CONFIG = {
+STANDARD = {
     "model_type": "transformer", "vocab_size": 448, "d_model": 128, "encoder_layers": 3,
     "decoder_layers": 2, "heads": 4, "d_ff": 512, "norm": "pre", "layer_norm_eps": 1e-6,
     "positions": "sinusoidal", "max_positions": 256, "tie_embeddings": True, "activation": "relu",
     "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
 }
-# Sharing is about the layers of a decoder: the models to compare have more, and narrower ones.
-DEEP = CONFIG | {"decoder_layers": 4, "d_ff": 256}
-VARIANTS = {
-    "standard": CONFIG,
-    "deep": DEEP,
-    "weighted": DEEP | {"branches": {"count": CONFIG["heads"], "ffn": "per-branch"}},
+# About as many parameters: a layer of branches has no feed-forward network beside its attention.
+WEIGHTED = STANDARD | {"decoder_layers": 4, "d_ff": 256,
+                       "branches": {"count": STANDARD["heads"], "ffn": "per-branch"}}
+CONFIGS = {"standard": STANDARD, "weighted": WEIGHTED}
+# Each round begins with what the one before wrote, the shared variant with another model. All but
+# seed 1 draw harder pairs. What a schedule means: Optimizer.
+ROUNDS = {
+    "standard": [{"seed": 1, "steps": 5000, "schedule": {"rate": 2e-3, "end": 5000}},
+                 {"seed": 3, "steps": 4000, "schedule": {"rate": 1.2e-3, "end": 4000}}],
+    "weighted": [{"seed": 1, "steps": 2500, "schedule": {"rate": 2e-3, "end": 5000}},
+                 {"seed": 3, "steps": 1650,
+                  "schedule": {"rate": 1e-3, "warmup": 100, "hold": 500, "end": 1650,
+                               "frozen": 1150, "keep": 0.99}}],
+    "shared": [{"seed": 5, "steps": 1250,
+                "schedule": {"rate": 6e-4, "warmup": 50, "hold": 617, "end": 1250,
+                             "keep": 0.99}}],
 }
 # The weights of branches are bounded, so they learn faster: after the warm-up, which takes a tenth
-# of the others', by the root of the number of layers. In the last part they stay as they are.
-FASTER, SOONER, FROZEN = DEEP["decoder_layers"] ** 0.5, 10, 1500
+# of the others', by the root of the number of layers.
+FASTER, SOONER = WEIGHTED["decoder_layers"] ** 0.5, 10
 
 
 def say(*words):
@@ -80,7 +85,7 @@ def learn_tokenizer(training):
          pre_tokenizers.ByteLevel(add_prefix_space=False)])
     specials = ["<pad>", "<s>", "</s>", "<unk>"]
     tokenizer.train_from_iterator(
-        training, trainers.BpeTrainer(vocab_size=CONFIG["vocab_size"], special_tokens=specials,
+        training, trainers.BpeTrainer(vocab_size=STANDARD["vocab_size"], special_tokens=specials,
                                       initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
                                       show_progress=False))
     # No merge holds a digit, so they need no pre-tokenizer of their own any more.
@@ -143,8 +148,11 @@ class Optimizer:
     """AdamW, the rate rising, then falling along a cosine; the weights of branches have their own
     rate and lie on the simplex after every step. Keeps the mean of the last weights."""
 
-    def __init__(self, model, steps, rate, frozen):
-        self.model, self.steps, self.rate, self.frozen = model, steps, rate, frozen
+    def __init__(self, model, rate, end, hold=0, warmup=500, frozen=0, keep=0.998):
+        """The rate falls from the step hold to the step end. In the last frozen steps the weights
+        of branches stay as they are. keep: what a step leaves of the mean."""
+        self.model, self.rate, self.hold, self.end = model, rate, hold, end
+        self.warmup, self.frozen, self.keep = warmup, frozen, keep
         self.step, named = 0, list(model.named_parameters())
         self.average = {name: weight.detach().clone() for name, weight in named}
         self.on_simplex = [weight for name, weight in named if bounded(name)]
@@ -155,11 +163,11 @@ class Optimizer:
 
     def minimise(self, loss):
         self.step += 1
-        falling = self.rate * (
-            0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * self.step / self.steps)))
-        rates = [falling * min(self.step / WARMUP, 1),
-                 falling * min(self.step * SOONER / WARMUP, 1) * FASTER]
-        if self.step > self.steps - self.frozen:
+        fallen = max(0, self.step - self.hold) / (self.end - self.hold)
+        falling = self.rate * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * fallen)))
+        rates = [falling * min(self.step / self.warmup, 1),
+                 falling * min(self.step * SOONER / self.warmup, 1) * FASTER]
+        if self.step > self.end - self.frozen:
             rates[1] = 0.0
         for group, rate in zip(self.adam.param_groups, rates):
             group["lr"] = rate
@@ -171,7 +179,7 @@ class Optimizer:
             if rates[1]:
                 for weight in self.on_simplex:
                     weight.copy_(torch.tensor(onto_simplex(weight.tolist())))
-            keep = min(0.998, self.step / (self.step + 10))
+            keep = min(self.keep, self.step / (self.step + 10))
             for weight, mean in zip(self.model.parameters(), self.average.values()):
                 mean.lerp_(weight, 1 - keep)
 
@@ -185,28 +193,28 @@ class Optimizer:
         self.adam.load_state_dict(state["adam"])
 
 
-def fit(model, tokenizer, training, checkpoint, seed, steps, rate, frozen=0):
+def fit(model, tokenizer, training, checkpoint, plan):
     """Trains, from the checkpoint if there is one. Returns the mean of the last weights."""
     sources = [encoding.ids for encoding in tokenizer.encode_batch(list(training))]
     targets = [[BOS] + encoding.ids for encoding in tokenizer.encode_batch(list(training.values()))]
     say(f"{sum(map(len, sources)) / len(sources):.1f} tokens a line, "
         f"{sum(map(len, targets)) / len(targets):.1f} a normal form")
-    optimizer = Optimizer(model, steps, rate, frozen)
+    optimizer = Optimizer(model, **plan["schedule"])
     if checkpoint.exists():
         optimizer.resume(torch.load(checkpoint)["state"])
     begin, loss_sum = time.time(), 0.0
-    feed = itertools.islice(batches(random.Random(seed), sources, targets, BATCH),
-                            optimizer.step, steps)
+    feed = itertools.islice(batches(random.Random(plan["seed"]), sources, targets, BATCH),
+                            optimizer.step, plan["steps"])
     model.train()
     for source, target, following in feed:
         logits = model.decode(*model.encode(source), target)
         loss = F.cross_entropy(logits.flatten(0, 1), following.flatten(), ignore_index=PAD)
         optimizer.minimise(loss)
         loss_sum += loss.item()
-        if optimizer.step % KEEP == 0:
-            say(f"step {optimizer.step}: loss {loss_sum / KEEP:.4f}, {time.time() - begin:.0f} s")
+        if optimizer.step % KEPT == 0:
+            say(f"step {optimizer.step}: loss {loss_sum / KEPT:.4f}, {time.time() - begin:.0f} s")
             loss_sum = 0.0
-            save_checkpoint(checkpoint, seed, optimizer.state())
+            save_checkpoint(checkpoint, plan["seed"], optimizer.state())
     return optimizer.average
 
 
@@ -227,38 +235,38 @@ def save(folder, config, tokenizer, weights):
 
 def train(options):
     begin, cpu = time.time(), time.process_time()
-    known = distinct(ROUNDS[0]["seed"], PAIRS)
+    known = distinct(1, PAIRS)
     heldout = distinct(HELDOUT_SEED, HELDOUT, known)
     out, checkpoint = options.out, options.out / "checkpoint.pt"
     out.mkdir(parents=True, exist_ok=True)
-    rounds = (RETRAINING if options.variant == "shared" else ROUNDS)[options.round - 1:]
+    rounds = ROUNDS[options.variant][options.round - 1:]
     if checkpoint.exists():
         seed = torch.load(checkpoint)["seed"]
-        while rounds[0]["seed"] != seed:
-            rounds.pop(0)
+        rounds = list(itertools.dropwhile(lambda plan: plan["seed"] != seed, rounds))
     for plan in rounds:
         say(f"round with seed {plan['seed']}")
         torch.manual_seed(plan["seed"])
-        if plan in RETRAINING:
-            training = distinct(plan["seed"], PAIRS, heldout, hard=True)
-            model, tokenizer, config = sharing(options.base, options.policy)
-        elif plan is ROUNDS[0]:
-            training, tokenizer = known, learn_tokenizer(list(known)[:50000])
-            config = VARIANTS[options.variant]
-            model = Transformer(config)
-        else:
-            training = distinct(plan["seed"], PAIRS, heldout, hard=True)
-            model, tokenizer = load(out)
-            config = json.loads((out / "config.json").read_text())
-        frozen = FROZEN if plan is ROUNDS[-1] else 0
-        weights = fit(model, tokenizer, training, checkpoint, **plan, frozen=frozen)
+        hard = plan["seed"] != 1
+        training = distinct(plan["seed"], PAIRS, heldout, hard) if hard else known
+        model, tokenizer, config = beginning(options, hard, known)
+        weights = fit(model, tokenizer, training, checkpoint, plan)
         save(out, config, tokenizer, weights)
-        checkpoint.unlink()
+        checkpoint.unlink(missing_ok=True)
     say(f"trained in {time.time() - begin:.0f} s, "
         f"{time.process_time() - cpu:.0f} s of processor time")
     (out / "heldout.tsv").write_text(
         "".join(f"{line}\t{normal}\n" for line, normal in heldout.items()))
     measure(out, heldout)
+
+
+def beginning(options, later, known):
+    """What a round begins with: (model, tokenizer, config)."""
+    if options.variant == "shared":
+        return sharing(options.base, options.policy)
+    if later:
+        return *load(options.out), json.loads((options.out / "config.json").read_text())
+    config = CONFIGS[options.variant]
+    return Transformer(config), learn_tokenizer(list(known)[:50000]), config
 
 
 def sharing(base, policy):
@@ -295,7 +303,7 @@ def main():
     parser.add_argument("--evaluate", action="store_true", help="measure the model that is there")
     parser.add_argument("--round", type=int, default=1,
                         help="begin with this round, OUT has what those before wrote")
-    parser.add_argument("--variant", choices=[*VARIANTS, "shared"], default="standard",
+    parser.add_argument("--variant", choices=ROUNDS, default="standard",
                         help="what to train, %(default)s by default")
     parser.add_argument("--base", type=Path, help="the model that 'shared' begins with")
     parser.add_argument("--policy", type=Path, metavar="JSON",
