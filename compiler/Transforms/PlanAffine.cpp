@@ -5,6 +5,8 @@
 /// stacked: products side by side, for branches their first and their last ones.
 #include "compiler/Transforms/BranchStack.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <vector>
 
 using namespace mlir;
@@ -102,6 +104,49 @@ SmallVector<Term> Planner::mergeAtoms(ArrayRef<Term> terms, int64_t width) {
   return merged;
 }
 
+/// Applies a chain to `input` in its cheapest stretches but for the last, which it returns.
+static Weight applyStretches(ArrayRef<Weight> chain, Plan &input) {
+  ChainSplit split = cheapestChain(chain);
+  for (size_t length : ArrayRef<size_t>(split.lengths).drop_back()) {
+    input = makePlan(linearNode(compose(chain.take_front(length)), input));
+    chain = chain.drop_front(length);
+  }
+  return compose(chain);
+}
+
+/// How many maps all terms end with.
+static size_t commonEnd(ArrayRef<Term> terms) {
+  size_t length = 0;
+  auto hasNext = [&](const Term &term) {
+    size_t size = term.chain.size();
+    const SmallVector<Weight> &first = terms.front().chain;
+    return length < size && length < first.size() &&
+           term.chain[size - 1 - length].isSameStored(first[first.size() - 1 - length]);
+  };
+  while (llvm::all_of(terms, hasNext)) {
+    ++length;
+  }
+  return length;
+}
+
+/// The last `length` maps of the terms, applied to the sum of what is before them. What all are
+/// multiplied by goes with the maps.
+static PlanNode planCommonEnd(ArrayRef<Term> terms, size_t length, Planner &planner) {
+  Factor common = terms.front().factor.known();
+  bool hasCommon = llvm::all_of(terms, [&](const Term &term) {
+    return term.factor.constant == common.constant && term.factor.weights == common.weights;
+  });
+  SmallVector<Term> inner(terms);
+  for (Term &term : inner) {
+    term.chain.pop_back_n(length);
+    term.factor = hasCommon ? term.factor.ofRows() : term.factor;
+  }
+  ArrayRef<Weight> end = ArrayRef<Weight>(terms.front().chain).take_back(length);
+  Plan input = planner.planSum(inner, {}, end.front().columns());
+  Weight last = applyStretches(end, input);
+  return linearNode(hasCommon ? last.scaled(common) : last, input);
+}
+
 void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vector<PlanNode> &maps) {
   for (size_t first = 0; first < terms.size(); ++first) {
     if (terms[first].chain.empty()) {
@@ -111,27 +156,38 @@ void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vecto
     auto endsWithMap = [&](const Term &term) {
       return !term.chain.empty() && term.chain.back().isSameStored(map);
     };
-    SmallVector<Term> inner;
-    int64_t apart = -width;
+    SmallVector<Term> same;
+    int64_t least = -width;
     for (const Term &term : terms) {
       if (endsWithMap(term)) {
-        apart += 2 * cheapestChain(term.chain).multiplications +
+        least += 2 * cheapestChain(term.chain).multiplications +
                  width * (1 + static_cast<int64_t>(term.factor.rows.size()));
-        inner.push_back(term);
-        inner.back().chain.pop_back();
+        same.push_back(term);
       }
     }
-    if (inner.size() < 2) {
+    if (same.size() < 2) {
       continue;
     }
-    Planner planner(parameters);
-    PlanNode node{.kind = PlanNode::Kind::Linear, .width = width, .weight = map};
-    node.parts.push_back({{}, planner.planSum(inner, {}, map.columns())});
-    if (costOf(makePlan(node)) >= apart) {
+    std::optional<PlanNode> best;
+    std::string apart;
+    // Any length between would be tried again inside of the shortest.
+    llvm::SmallSetVector<size_t, 2> lengths;
+    lengths.insert(commonEnd(same));
+    lengths.insert(1);
+    for (size_t length : lengths) {
+      Planner planner(parameters);
+      PlanNode node = planCommonEnd(same, length, planner);
+      if (int64_t cost = costOf(makePlan(node)); cost < least) {
+        least = cost;
+        best = node;
+        apart = planner.obstacle;
+      }
+    }
+    if (!best) {
       continue;
     }
-    obstacle = obstacle.empty() ? planner.obstacle : obstacle;
-    maps.push_back(node);
+    obstacle = obstacle.empty() ? apart : obstacle;
+    maps.push_back(*best);
     llvm::erase_if(terms, endsWithMap);
     --first;
   }
@@ -144,13 +200,8 @@ void Planner::planProducts(ArrayRef<Term> terms, std::vector<PlanNode> &maps) {
       continue;
     }
     Plan input = makePlan(columnsNode(sliceOf(term.atom)));
-    ChainSplit split = cheapestChain(term.chain);
-    ArrayRef<Weight> rest(term.chain);
-    for (size_t length : ArrayRef<size_t>(split.lengths).drop_back()) {
-      input = makePlan(linearNode(compose(rest.take_front(length)), input));
-      rest = rest.drop_front(length);
-    }
-    products.push_back({compose(rest).scaled(term.factor), input});
+    Weight last = applyStretches(term.chain, input);
+    products.push_back({last.scaled(term.factor), input});
   }
   std::string apart = stackProducts(products, parameters);
   obstacle = obstacle.empty() ? apart : obstacle;

@@ -30,6 +30,11 @@ transformer.parameter @kappa : tensor<1xf32> from "kappa"
 // CHECK: transformer.parameter @b.0.output_inner_outer.bias : tensor<24xf32> = product(@b.0.outer.weight, @b.0.output_inner.bias)
 // CHECK: transformer.parameter @b.0.output_inner_outer.scaled.bias : tensor<24xf32> = scale(@b.0.output_inner_outer.bias, 3.000000e+00)
 // CHECK: transformer.parameter @b.0.inner_outer_output_inner_outer.scaled.bias : tensor<24xf32> = sum(@b.0.inner_outer.scaled.bias, @b.0.output_inner_outer.scaled.bias)
+// CHECK: transformer.parameter @full_b.0.inner.weight : tensor<12x24xf32> = product(@b.0.inner.weight, @full.weight)
+// CHECK: transformer.parameter @full_b.0.inner.scaled.weight : tensor<12x24xf32> = scale(@full_b.0.inner.weight, 2.000000e+00)
+// CHECK: transformer.parameter @full_b.0.inner.bias : tensor<12xf32> = product(@b.0.inner.weight, @full.bias)
+// CHECK: transformer.parameter @full_b.0.inner.scaled.bias : tensor<12xf32> = scale(@full_b.0.inner.bias, 2.000000e+00)
+// CHECK: transformer.parameter @b.0.inner_full_b.0.inner.scaled.bias : tensor<12xf32> = sum(@b.0.inner.bias, @full_b.0.inner.scaled.bias)
 // CHECK: transformer.parameter @full_down.weight : tensor<4x24xf32> = product(@down.weight, @full.weight)
 // CHECK: transformer.parameter @full_down.bias : tensor<4xf32> = product(@down.weight, @full.bias)
 // CHECK: transformer.parameter @full_down_up.bias : tensor<24xf32> = product(@up.weight, @full_down.bias)
@@ -43,11 +48,6 @@ transformer.parameter @kappa : tensor<1xf32> from "kappa"
 // CHECK: transformer.parameter @up_up2.scaled.weight : tensor<24x8xf32> = concat_columns(@up.weight, @up2.scaled.weight)
 // CHECK: transformer.parameter @b.1.output.scaled.weight : tensor<24x8xf32> = scale(@b.1.output.weight, @b.1.kappa)
 // CHECK: transformer.parameter @b.0.output_1.output.scaled.weight : tensor<24x16xf32> = concat_columns(@b.0.output.weight, @b.1.output.scaled.weight)
-// CHECK: transformer.parameter @b.1.output.scaled.bias : tensor<24xf32> = scale(@b.1.output.bias, @b.1.kappa)
-// CHECK: transformer.parameter @b.0.output_1.output.scaled.bias : tensor<24xf32> = sum(@b.0.output.bias, @b.1.output.scaled.bias)
-// CHECK: transformer.parameter @full.scaled.weight : tensor<24x24xf32> = scale(@full.weight, 5.000000e-01)
-// CHECK: transformer.parameter @full.weight_scaled.weight : tensor<24x24xf32> = sum(@full.weight, @full.scaled.weight)
-// CHECK: transformer.parameter @full.scaled.bias : tensor<24xf32> = scale(@full.bias, 5.000000e-01)
 
 // Two products with nothing between them.
 // CHECK-LABEL: func.func @chain(
@@ -75,6 +75,21 @@ func.func @chain_of_three(%a: tensor<?x8xf32>) -> tensor<?x24xf32> {
   %4 = transformer.linear %3, @b.0.outer.weight : tensor<?x12xf32> -> tensor<?x24xf32>
   %5 = transformer.scale %4, 3.000000e+00 : tensor<?x24xf32>
   return %5 : tensor<?x24xf32>
+}
+
+// Two products of a sum: one of the sum, not one of each of what is added.
+// CHECK-LABEL: func.func @chain_of_a_sum(
+// CHECK-SAME: %[[ARG0:[a-z0-9]+]]: {{.*}}%[[ARG1:[a-z0-9]+]]:
+// CHECK-NEXT: %[[V0:.*]] = transformer.add %[[ARG0]], %[[ARG1]] : tensor<?x24xf32>, tensor<?x24xf32>
+// CHECK-NEXT: %[[V1:.*]] = transformer.linear %[[V0]], @full_b.0.inner.scaled.weight, @b.0.inner_full_b.0.inner.scaled.bias : tensor<?x24xf32> -> tensor<?x12xf32>
+// CHECK-NEXT: return %[[V1]] : tensor<?x12xf32>
+func.func @chain_of_a_sum(%x: tensor<?x24xf32>, %y: tensor<?x24xf32>) -> tensor<?x12xf32> {
+  // expected-remark @below {{2 maps as 24 to 12}}
+  %0 = transformer.add %x, %y : tensor<?x24xf32>, tensor<?x24xf32>
+  %1 = transformer.linear %0, @full.weight, @full.bias : tensor<?x24xf32> -> tensor<?x24xf32>
+  %2 = transformer.scale %1, 2.000000e+00 : tensor<?x24xf32>
+  %3 = transformer.linear %2, @b.0.inner.weight, @b.0.inner.bias : tensor<?x24xf32> -> tensor<?x12xf32>
+  return %3 : tensor<?x12xf32>
 }
 
 // Three of which two are better composed.
