@@ -60,6 +60,7 @@ public:
 
 private:
   void consider(AttentionOp attention);
+  void skipOutputs(AttentionOp attention);
   /// What of an attention is that of an earlier one; empty if nothing is.
   std::string describeShared(AttentionOp attention);
   void decline(AttentionOp attention);
@@ -203,7 +204,19 @@ void Candidates::decline(AttentionOp attention) {
   }
 }
 
+/// The same weights as outputs that a caller may ask for: they are no work of their own.
+void Candidates::skipOutputs(AttentionOp attention) {
+  for (Operation *op : values.repeated()) {
+    auto weights = dyn_cast<AttentionWeightsOp>(op);
+    if (weights && weights->getBlock() == attention->getBlock() &&
+        numbering.numberOf(weights) == numbering.weightsOf(attention)) {
+      added.insert(op);
+    }
+  }
+}
+
 void Candidates::consider(AttentionOp attention) {
+  skipOutputs(attention);
   SharedWeights *weights = values.weightsFor(attention);
   std::string what = describeShared(attention);
   if (!what.empty()) {

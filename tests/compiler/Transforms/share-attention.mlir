@@ -175,3 +175,32 @@ func.func @declared(%x: tensor<?x4xf32>, %rows: !transformer.segments) -> (tenso
   %ob = transformer.attention %qb, %kb, %vb in(%rows, %rows) {heads = 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
 }
+
+// -----
+
+// Weights that a caller may ask for are those of the layer that is left, and no candidates.
+// CHECK-LABEL: func.func @asked_for(
+// CHECK: %[[O:.*]] = transformer.attention %
+// CHECK: %[[P:.*]] = transformer.attention_weights
+// CHECK-NOT: transformer.attention
+// CHECK: return %[[O]], %[[P]], %[[O]], %[[P]]
+transformer.parameter @aq : tensor<4x4xf32> from "aq" {content = "q"}
+transformer.parameter @ak : tensor<4x4xf32> from "ak" {content = "k"}
+transformer.parameter @av : tensor<4x4xf32> from "av" {content = "v"}
+transformer.parameter @bq : tensor<4x4xf32> from "bq" {content = "q"}
+transformer.parameter @bk : tensor<4x4xf32> from "bk" {content = "k"}
+transformer.parameter @bv : tensor<4x4xf32> from "bv" {content = "v"}
+func.func @asked_for(%x: tensor<?x4xf32>, %rows: !transformer.segments) -> (tensor<?x4xf32>, tensor<?x2x?xf32>, tensor<?x4xf32>, tensor<?x2x?xf32>) {
+  %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
+  %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
+  %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) {heads = 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %pa = transformer.attention_weights %qa, %ka in(%rows, %rows) {heads = 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x2x?xf32>
+  %qb = transformer.linear %x, @bq : tensor<?x4xf32> -> tensor<?x4xf32>
+  %kb = transformer.linear %x, @bk : tensor<?x4xf32> -> tensor<?x4xf32>
+  %vb = transformer.linear %x, @bv : tensor<?x4xf32> -> tensor<?x4xf32>
+  // expected-remark @below {{flops_per_token=96, flops_per_token_and_key=16, weight_bytes=192, what="shares the output of}}
+  %ob = transformer.attention %qb, %kb, %vb in(%rows, %rows) {heads = 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %pb = transformer.attention_weights %qb, %kb in(%rows, %rows) {heads = 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x2x?xf32>
+  return %oa, %pa, %ob, %pb : tensor<?x4xf32>, tensor<?x2x?xf32>, tensor<?x4xf32>, tensor<?x2x?xf32>
+}
