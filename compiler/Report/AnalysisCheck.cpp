@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Comparing an analysis with a program, and writing it down for the page.
+/// Comparing names.
 #include "compiler/Report/AnalysisCheck.h"
 
 #include "compiler/Report/Report.h"
@@ -11,48 +11,19 @@
 using namespace mlir;
 
 namespace heddle {
-namespace {
 
-void writeKind(llvm::json::OStream &json, const AttentionAnalysis &kind) {
-  json.object([&] {
-    json.attribute("kind", llvm::json::fixUTF8(kind.kind));
-    json.attributeArray("layers", [&] {
-      for (const std::string &layer : kind.layers) {
-        json.value(llvm::json::fixUTF8(layer));
-      }
-    });
-    json.attributeArray("divergence", [&] {
-      for (const std::vector<double> &row : kind.divergence) {
-        json.array([&] {
-          for (double value : row) {
-            json.value(value);
-          }
-        });
-      }
-    });
-    if (kind.policy) {
-      json.attributeArray("policy", [&] {
-        for (int64_t block : *kind.policy) {
-          json.value(block);
-        }
-      });
-    }
-  });
-}
-
-} // namespace
-
-Status checkAnalysis(const Analysis &analysis, ModuleOp module, const std::string &path) {
+Status checkAnalysis(const AttentionAnalysis &analysis, ModuleOp module, const std::string &path) {
   llvm::StringSet<> known;
   std::string example;
   module.walk([&](Operation *operation) {
-    if (isa<transformer::SoftmaxOp, transformer::AttentionOp>(operation)) {
+    if (isa<transformer::SoftmaxOp, transformer::AttentionOp, transformer::AttentionWeightsOp>(
+            operation)) {
       std::string name = checkpointName(operation->getLoc());
       example = example.empty() ? name : example;
       known.insert(name);
     }
   });
-  for (const AttentionAnalysis &kind : analysis.kinds) {
+  for (const KindAnalysis &kind : analysis.kinds) {
     for (const std::string &layer : kind.layers) {
       if (!known.contains(layer)) {
         return HEDDLE_ERROR(InvalidArgument,
@@ -63,22 +34,6 @@ Status checkAnalysis(const Analysis &analysis, ModuleOp module, const std::strin
     }
   }
   return {};
-}
-
-void writeAnalysis(llvm::json::OStream &json, const Analysis &analysis) {
-  json.object([&] {
-    json.attribute("model", llvm::json::fixUTF8(analysis.model));
-    json.attribute("sentences", analysis.sentences);
-    json.attribute("positions", analysis.positions);
-    if (analysis.theta) {
-      json.attribute("theta", *analysis.theta);
-    }
-    json.attributeArray("kinds", [&] {
-      for (const AttentionAnalysis &kind : analysis.kinds) {
-        writeKind(json, kind);
-      }
-    });
-  });
 }
 
 } // namespace heddle

@@ -4,20 +4,16 @@
 #ifndef HEDDLE_COMPILER_REPORT_ANALYSISCHECK_H
 #define HEDDLE_COMPILER_REPORT_ANALYSISCHECK_H
 
-#include "compiler/Report/Analysis.h"
+#include "runtime/Analysis/AttentionAnalysis.h"
 
 #include "mlir/IR/BuiltinOps.h"
-
-#include "llvm/Support/JSON.h"
 
 namespace heddle {
 
 /// Refuses an analysis of layers that a program does not have: of another model. `path` is the file
 /// it was read from.
-Status checkAnalysis(const Analysis &analysis, mlir::ModuleOp module, const std::string &path);
-
-/// As it was read.
-void writeAnalysis(llvm::json::OStream &json, const Analysis &analysis);
+Status checkAnalysis(const AttentionAnalysis &analysis, mlir::ModuleOp module,
+                     const std::string &path);
 
 } // namespace heddle
 

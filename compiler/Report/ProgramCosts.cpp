@@ -4,6 +4,7 @@
 #include "compiler/Report/ProgramCosts.h"
 
 #include "compiler/Link/Manifest.h"
+#include "compiler/Report/OptionalWork.h"
 #include "compiler/Report/ProgramGraph.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/KernelBuilder.h"
@@ -58,8 +59,14 @@ public:
       entry.arenaPerTokenAndLongest = arena.getTokensLongest();
     }
     addPorts(graph, entry);
+    const llvm::DenseSet<Operation *> aside =
+        optionalWork(graph.getBody().front().getTerminator(), [&](unsigned result) {
+          return graph.getResultAttr(result, "dataflow.observed") != nullptr;
+        });
     for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
-      entry.dispatches.push_back(count(dispatch));
+      if (!aside.contains(dispatch)) {
+        entry.dispatches.push_back(count(dispatch));
+      }
     }
     return entry;
   }
@@ -70,7 +77,9 @@ private:
     llvm::StringSet<> written;
     for (auto [index, type] : llvm::enumerate(graph.getResultTypes())) {
       std::string name = nameOf(graph.getResultAttrOfType<StringAttr>(index, "dataflow.name"));
-      if (auto buffer = dyn_cast<BufferType>(type)) {
+      if (graph.getResultAttr(index, "dataflow.observed")) {
+        entry.observed += 1;
+      } else if (auto buffer = dyn_cast<BufferType>(type)) {
         entry.outputs.push_back({name, typeText(buffer)});
       } else {
         written.insert(name);
@@ -152,6 +161,7 @@ void writeCosts(llvm::json::OStream &json, const EntryCosts &entry) {
     json.attribute("name", llvm::json::fixUTF8(entry.name));
     writePorts(json, "inputs", entry.inputs);
     writePorts(json, "outputs", entry.outputs);
+    json.attribute("observed", entry.observed);
     json.attributeArray("caches", [&] {
       for (const CacheCosts &cache : entry.caches) {
         json.object([&] {

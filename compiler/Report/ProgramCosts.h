@@ -49,6 +49,9 @@ struct EntryCosts {
   std::string name;
   std::vector<PortFacts> inputs;
   std::vector<PortFacts> outputs;
+  /// Outputs that show the probabilities of an attention, which are computed when asked for: what
+  /// they cost is counted nowhere here.
+  int64_t observed = 0;
   std::vector<CacheCosts> caches;
   std::vector<DispatchCosts> dispatches;
   uint64_t arenaPerToken = 0;

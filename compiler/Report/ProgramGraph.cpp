@@ -3,6 +3,7 @@
 /// Reading a module into groups of nodes.
 #include "compiler/Report/ProgramGraph.h"
 
+#include "compiler/Report/OptionalWork.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/OperationCost.h"
 #include "dialects/Transformer/Transformer.h"
@@ -91,19 +92,24 @@ public:
     for (BlockArgument argument : function.getArguments()) {
       readArgument(argument);
     }
-    for (Operation &operation : function.getBody().front()) {
-      if (operation.hasTrait<OpTrait::IsTerminator>()) {
-        llvm::SetVector<size_t> results;
-        for (Value value : operation.getOperands()) {
-          if (auto found = numbers.find(value); found != numbers.end()) {
-            results.insert(found->second);
-          }
-        }
-        entry.results.assign(results.begin(), results.end());
-      } else {
+    Operation *terminator = function.getBody().front().getTerminator();
+    auto isObserved = [&](unsigned result) {
+      return function.getResultAttr(result, "transformer.observed") != nullptr;
+    };
+    const llvm::DenseSet<Operation *> aside = optionalWork(terminator, isObserved);
+    for (Operation &operation : function.getBody().front().without_terminator()) {
+      if (!aside.contains(&operation)) {
         readOperation(operation);
       }
     }
+    llvm::SetVector<size_t> results;
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      auto found = numbers.find(operand.get());
+      if (found != numbers.end() && !isObserved(operand.getOperandNumber())) {
+        results.insert(found->second);
+      }
+    }
+    entry.results.assign(results.begin(), results.end());
     for (GraphGroup &group : entry.groups) {
       if (!group.isLayer) {
         group.title = titleOf(group);

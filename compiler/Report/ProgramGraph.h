@@ -55,7 +55,8 @@ struct EntryGraph {
   std::vector<size_t> results;
 };
 
-/// The functions of a module of the model level, in order; none in later phases.
+/// The functions of a module of the model level, in order, without what is computed for observed
+/// results alone; none in later phases.
 std::vector<EntryGraph> programGraph(mlir::ModuleOp module);
 
 /// The layer in a checkpoint name: up to its first part that is a number, or nothing.

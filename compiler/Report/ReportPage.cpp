@@ -3,8 +3,8 @@
 /// The page: template, style and script as the build embeds them, and the document.
 #include "compiler/Report/ReportPage.h"
 
-#include "compiler/Report/AnalysisCheck.h"
 #include "compiler/Report/PageFiles.h.inc"
+#include "runtime/Analysis/HeatMap.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -35,6 +35,22 @@ std::string escapedForPage(llvm::StringRef json) {
     }
   }
   return escaped;
+}
+
+/// The numbers of an analysis are in its pictures.
+static void writeAnalysis(llvm::json::OStream &json, const AttentionAnalysis &analysis) {
+  json.attributeObject("analysis", [&] {
+    json.attribute("sentences", analysis.sentences);
+    json.attribute("positions", analysis.positions);
+    if (analysis.theta) {
+      json.attribute("theta", *analysis.theta);
+    }
+    json.attributeArray("heat_maps", [&] {
+      for (const KindAnalysis &kind : analysis.kinds) {
+        json.value(llvm::json::fixUTF8(heatMapSvg(kind)));
+      }
+    });
+  });
 }
 
 std::string ReportPage::json(const std::string &model, const Report &report) const {
@@ -69,9 +85,7 @@ std::string ReportPage::json(const std::string &model, const Report &report) con
     json.rawValue([&](llvm::raw_ostream &raw) { report.writeJson(raw); });
     json.attributeEnd();
     if (analysis) {
-      json.attributeBegin("analysis");
       writeAnalysis(json, *analysis);
-      json.attributeEnd();
     }
   });
   return text;

@@ -6,10 +6,10 @@
 #ifndef HEDDLE_COMPILER_REPORT_REPORTPAGE_H
 #define HEDDLE_COMPILER_REPORT_REPORTPAGE_H
 
-#include "compiler/Report/Analysis.h"
 #include "compiler/Report/ProgramCosts.h"
 #include "compiler/Report/ProgramGraph.h"
 #include "compiler/Report/Report.h"
+#include "runtime/Analysis/AttentionAnalysis.h"
 
 #include <optional>
 #include <string>
@@ -31,7 +31,7 @@ public:
   }
   /// Of the dataflow phase.
   void addCosts(mlir::ModuleOp module) { costs = programCosts(module); }
-  void setAnalysis(Analysis measured) { analysis = std::move(measured); }
+  void setAnalysis(AttentionAnalysis measured) { analysis = std::move(measured); }
 
   /// The page about a model of that name.
   std::string html(const std::string &model, const Report &report) const;
@@ -42,7 +42,7 @@ private:
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::pair<std::string, std::vector<EntryGraph>>> programs;
   std::vector<EntryCosts> costs;
-  std::optional<Analysis> analysis;
+  std::optional<AttentionAnalysis> analysis;
 };
 
 /// JSON with no character that could end the element of a page it is in, or begin another.

@@ -6,12 +6,12 @@
 #include "compiler/Report/AnalysisCheck.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Report/ReportPage.h"
-#include "compiler/Tools/AnalysisFile.h"
 #include "compiler/Tools/CommandLine.h"
 #include "compiler/Transforms/SharingPolicy.h"
 #include "frontend/Import/Import.h"
 #include "frontend/Tokenizer/TokenizerFile.h"
 #include "runtime/Base/AtomicFile.h"
+#include "runtime/Base/MappedFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
@@ -256,13 +256,25 @@ static Status writeReport(const Report &report, const ReportPage &page, const Co
   return writeText(text, line.reportFile);
 }
 
+/// The analysis that the page is to show.
+static Result<std::optional<AttentionAnalysis>> analysisOf(const CommandLine &line) {
+  if (line.analysisFile.empty()) {
+    return std::optional<AttentionAnalysis>();
+  }
+  HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(line.analysisFile));
+  Result<AttentionAnalysis> analysis = readAnalysis(file.text());
+  HEDDLE_TRY_WITH(analysis.status(), line.analysisFile);
+  return std::optional(*std::move(analysis));
+}
+
 /// What the page says of a compilation before any phase has run.
 static Status beginPage(const CommandLine &line, const Task &task, const ImportedModel &model,
-                        std::optional<Analysis> analysis, ReportPage &page) {
+                        std::optional<AttentionAnalysis> analysis, ReportPage &page) {
   const std::pair<const char *, std::string> facts[] = {
       {"model type", model.modelType},
       {"precision", task.options.precision},
       {"targets", llvm::join(task.options.targets, ", ")},
+      {"attention shared as asked for", task.options.sharing},
       {"passes left out", llvm::join(task.options.disabledPasses, ", ")},
       {"compiler", "heddlec " HEDDLE_VERSION},
       {"hash of the model", model.sourceHash}};
@@ -370,10 +382,7 @@ static Status compile(const CommandLine &line, const Task &task) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   registerDialects(context);
   Report report(context);
-  std::optional<Analysis> analysis;
-  if (!line.analysisFile.empty()) {
-    HEDDLE_ASSIGN(analysis, readAnalysis(line.analysisFile));
-  }
+  HEDDLE_ASSIGN(std::optional<AttentionAnalysis> analysis, analysisOf(line));
   progress.phase("model");
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input));
   HEDDLE_TRY(checkPhase(*model.module, task, line.input));

@@ -60,6 +60,8 @@ function showEntries(section, data) {
         (entry.max_length > 0 ? `at most ${exact.format(entry.max_length)} tokens a sequence` : 'sequences of any length')),
       portTable('Inputs', entry.inputs, (port) => port.type),
       portTable('Outputs', entry.outputs, (port) => port.type),
+      entry.observed > 0 ? element('p', { class: 'muted' },
+        `${plural(entry.observed, 'output')} with the probabilities of attentions, when asked for`) : null,
       portTable('Caches', entry.caches, (cache) =>
         cache.bytes_per_sequence > 0 ? `${inBytes(cache.bytes_per_sequence)} per sequence` :
         `${inBytes(cache.bytes_per_token)} per token${cache.written ? ', appended to' : ''}`),

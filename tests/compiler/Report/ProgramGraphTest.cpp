@@ -118,6 +118,33 @@ TEST_F(ProgramGraphTest, layersThatDifferAreNotEqual) {
   }
 }
 
+TEST_F(ProgramGraphTest, leavesOutWhatOnlyObservedResultsNeed) {
+  const std::string text = R"(
+    module {
+      transformer.parameter @a : tensor<8x8xf32> from "a"
+      func.func @encode(%x: tensor<?x8xf32> {transformer.name = "rows"},
+                        %r: !transformer.segments)
+          -> (tensor<?x8xf32> {transformer.name = "y"},
+              tensor<?x8xf32> {transformer.name = "z", transformer.observed = "encoder"}) {
+        %0 = transformer.linear %x, @a : tensor<?x8xf32> -> tensor<?x8xf32> loc("both")
+        %1 = transformer.activate relu %0 : tensor<?x8xf32> loc("result")
+        %2 = transformer.activate tanh %0 : tensor<?x8xf32> loc("observed")
+        %3 = transformer.activate silu %0 : tensor<?x8xf32> loc("dead")
+        return %1, %2 : tensor<?x8xf32>, tensor<?x8xf32>
+      }
+    })";
+  context.loadAllAvailableDialects();
+  module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(module);
+  EntryGraph entry = heddle::programGraph(*module).front();
+  std::vector<std::string> names;
+  for (const heddle::GraphNode &node : entry.nodes) {
+    names.push_back(node.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"rows", "both", "result", "dead"}));
+  EXPECT_EQ(entry.results, std::vector<size_t>{2});
+}
+
 TEST_F(ProgramGraphTest, programsWithoutNamesAreOneGroup) {
   EntryGraph entry = read(R"(
     %0 = transformer.linear %x, @a : tensor<?x8xf32> -> tensor<?x8xf32>

@@ -29,8 +29,13 @@ module {
     %0 = transformer.gather @w[%x] : tensor<?x8xf32> loc("NAME.0.table")
     %1 = transformer.linear %0, @w : tensor<?x8xf32> -> tensor<?x8xf32> loc("NAME.0.first")
     %2 = transformer.linear %0, @w : tensor<?x8xf32> -> tensor<?x8xf32> loc("NAME.0.second")
-    %3 = transformer.add %1, %2 : tensor<?x8xf32>, tensor<?x8xf32> loc("NAME.0.sum")
-    return %3 : tensor<?x8xf32>
+    %3 = transformer.split_heads %1 : tensor<?x8xf32> -> tensor<?x2x4xf32> loc("NAME.0.first")
+    %4 = transformer.contract "thd,khd->thk" %3, %3 in(%r, %r) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32> loc("NAME.0.attention")
+    %5 = transformer.softmax %4 in(%r) : tensor<?x2x?xf32> loc("NAME.0.attention")
+    %6 = transformer.contract "thk,khd->thd" %5, %3 in(%r, %r) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32> loc("NAME.0.attention")
+    %7 = transformer.merge_heads %6 : tensor<?x2x4xf32> -> tensor<?x8xf32> loc("NAME.0.attention")
+    %8 = transformer.add %7, %2 : tensor<?x8xf32>, tensor<?x8xf32> loc("NAME.0.sum")
+    return %8 : tensor<?x8xf32>
   }
 }
 """
@@ -250,10 +255,18 @@ class PageTest(unittest.TestCase):
     def test_heat_maps(self):
         self.open(self.page)
         self.assertEqual(self.count("#attention svg.heat-map"), 3)
-        self.assertEqual(self.count("#attention rect.heat"), 27)
-        self.assertEqual(self.count("#attention rect.frame"), 6)
-        self.assertIn("0.2500", self.text("#attention svg title"[:-6] + " g:nth-of-type(2) title"))
+        # Nine squares each, and a frame around the block of two.
+        self.assertEqual(self.count("#attention svg.heat-map g > rect"), 27)
+        self.assertEqual(self.count("#attention svg.heat-map rect.block"), 3)
+        self.assertEqual(self.text("#attention svg.heat-map g:nth-of-type(2) title"),
+                         "encoder.layers.0.self_attention and encoder.layers.1.self_attention: 0.2500")
         self.assertIn("7 sentences", self.text("#attention"))
+        # It takes the colors of the page, light or dark.
+        for dark in (False, True):
+            self.open(self.page, DESKTOP, dark)
+            self.assertEqual(*self.browser.run(
+                "[getComputedStyle(document.querySelector('.heat-map .label')).fill,"
+                " getComputedStyle(document.body).color]"))
         page, _ = self.compile(BERT, "bert")
         self.open(page)
         self.assertEqual(self.count("#attention"), 0)
@@ -311,11 +324,17 @@ class PageTest(unittest.TestCase):
         header = json.dumps({"w": {"dtype": "F32", "shape": [8, 8], "data_offsets": [0, 256]}}).encode()
         with open(program.replace(".mlir", ".safetensors"), "wb") as file:
             file.write(len(header).to_bytes(8, "little") + header + bytes(256))
-        page, report = self.compile(program, "hostile")
+        file_name = os.path.join(self.folder.name, "hostile-analysis.json")
+        with open(file_name, "w", encoding="utf-8") as file:
+            json.dump({"model": EVIL, "theta": None, "sentences": 1, "positions": 1, "kinds": [
+                {"kind": EVIL, "layers": [EVIL + ".0.attention"], "divergence": [[0]], "policy": None}]}, file)
+        page, report = self.compile(program, "hostile", f"--analysis={file_name}")
         self.open(page)
         self.assertEqual(self.count("b"), 0)
         self.assertEqual(self.count("script"), 2)
         self.assertEqual(self.text("h1"), "<b>hostile.mlir")
+        self.assertIn(EVIL, self.text("#attention svg title"))
+        self.assertIn(EVIL, self.text("#attention svg .label"))
         self.assertTrue(any(EVIL in decision["where"] for decision in report), report)
         self.assertEqual(self.browser.run("[...document.querySelectorAll('.where')].map((each) => each.textContent)"),
                          [decision["where"] for decision in report])
