@@ -327,14 +327,13 @@ class PageTest(unittest.TestCase):
         file_name = os.path.join(self.folder.name, "hostile-analysis.json")
         with open(file_name, "w", encoding="utf-8") as file:
             json.dump({"model": EVIL, "theta": None, "sentences": 1, "positions": 1, "kinds": [
-                {"kind": EVIL, "layers": [EVIL + ".0.attention"], "divergence": [[0]], "policy": None}]}, file)
+                {"kind": "encoder", "layers": [EVIL + ".0.attention"], "divergence": [[0]], "policy": None}]}, file)
         page, report = self.compile(program, "hostile", f"--analysis={file_name}")
         self.open(page)
         self.assertEqual(self.count("b"), 0)
         self.assertEqual(self.count("script"), 2)
         self.assertEqual(self.text("h1"), "<b>hostile.mlir")
         self.assertIn(EVIL, self.text("#attention svg title"))
-        self.assertIn(EVIL, self.text("#attention svg .label"))
         self.assertTrue(any(EVIL in decision["where"] for decision in report), report)
         self.assertEqual(self.browser.run("[...document.querySelectorAll('.where')].map((each) => each.textContent)"),
                          [decision["where"] for decision in report])
