@@ -241,10 +241,10 @@ Status execute(const ProfileOptions &options) {
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();
   if (!options.json) {
-    HEDDLE_TRY(out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n",
-                                     options.model, model.precision(), model.isa(), options.threads,
-                                     options.threads == 1 ? "thread" : "threads", peak,
-                                     bandwidth)));
+    HEDDLE_TRY(
+        out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n",
+                              options.model, model.precision(), model.isa(), options.threads,
+                              options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
   }
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));
