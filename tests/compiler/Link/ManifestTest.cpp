@@ -289,6 +289,30 @@ TEST_F(ManifestTest, CountsTheProductsOfNests) {
   EXPECT_EQ(heads.perTokenKey, 0u);
 }
 
+TEST_F(ManifestTest, CountsTheHalvesOfAttention) {
+  module = parseSourceString<ModuleOp>(R"mlir(
+    !rows = !dataflow.buffer<[tokens, 384], f32>
+    !scores = !dataflow.buffer<[tokens, 12, longest], f32>
+    dataflow.kernel @weights : (!rows, !rows) -> !scores computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.0 : f32, causal = false> {
+    ^bb0(%x: f32):
+      dataflow.yield %x
+    }
+    dataflow.kernel @attend : (!scores, !dataflow.cache<[192], rows>) -> !dataflow.buffer<[tokens, 192], f32> computes #dataflow.attend<heads = 12, valueSize = 16, causal = false> {
+    ^bb0(%x: f32):
+      dataflow.yield %x
+    }
+  )mlir",
+                                       ParserConfig(&context));
+  ASSERT_TRUE(module);
+  SymbolTable symbols(*module);
+  KernelFlops weights = kernelFlops(symbols.lookup<dataflow::KernelOp>("weights"));
+  EXPECT_EQ(weights.perToken, 0u);
+  EXPECT_EQ(weights.perTokenKey, 2u * 384);
+  KernelFlops attend = kernelFlops(symbols.lookup<dataflow::KernelOp>("attend"));
+  EXPECT_EQ(attend.perToken, 0u);
+  EXPECT_EQ(attend.perTokenKey, 2u * 192);
+}
+
 TEST_F(ManifestTest, IsTheSameForTheSameProgram) {
   ASSERT_NE(build(program, someInputs()), nullptr) << error;
   std::string first(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
