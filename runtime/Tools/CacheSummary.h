@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// What the caches of a model take for one token: each of them, those that grow with the output and
-/// those of the input, and all. What layers share is there once.
+/// those of the input, and all; and its states for one sequence. What layers share is there once.
 #ifndef HEDDLE_RUNTIME_TOOLS_CACHESUMMARY_H
 #define HEDDLE_RUNTIME_TOOLS_CACHESUMMARY_H
 
@@ -15,9 +15,10 @@ struct EntryInfo;
 
 namespace heddle::tools {
 
-/// {"list": [{"name", "of": "history" or "memory", "layout", "bytes_per_token"}], "history",
-/// "memory", "bytes_per_token"}: a history grows with the rows of an entry that reads it, a memory
-/// is what another entry has left. Null without caches.
+/// {"list": [{"name", "of": "history", "memory" or "sequence", "layout", "bytes_per_token" or
+/// "bytes_per_sequence"}], "history", "memory", "bytes_per_token", "state_bytes_per_sequence"}: a
+/// history grows with the rows of an entry that reads it, a memory is what another entry has left,
+/// the state of a sequence does not grow. Null without any.
 nlohmann::ordered_json summariseCaches(const std::vector<EntryInfo> &entries);
 
 /// The same in lines, for people; empty without caches.
