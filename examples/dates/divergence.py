@@ -99,11 +99,12 @@ def analyse(folder, lines, theta):
             "kind": kind,
             "layers": [f"{name}.layers.{i}.{ATTENTION[kind]}"
                        for i, layer in enumerate(stack.layers) if attends(layer)],
+            "positions": found.rows,
             "divergence": found.mean(),
             "policy": sharing_policy(found.mean(), theta) if theta is not None else None,
         })
     return {"model": folder.name, "theta": theta, "kinds": described, "sentences": len(lines),
-            "positions": kinds["decoder"].rows}
+            "positions": kinds["encoder"].rows + kinds["decoder"].rows}
 
 
 def main():

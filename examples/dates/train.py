@@ -48,9 +48,18 @@ ROUNDS = {
     "standard": [{"seed": 1, "steps": 5000, "schedule": {"rate": 2e-3, "end": 5000}},
                  {"seed": 3, "steps": 4000, "schedule": {"rate": 1.2e-3, "end": 4000}}],
     "weighted": [{"seed": 1, "steps": 2500, "schedule": {"rate": 2e-3, "end": 5000}},
-                 {"seed": 3, "steps": 1650,
+                 {"seed": 3, "steps": 1300,
                   "schedule": {"rate": 1e-3, "warmup": 100, "hold": 500, "end": 1650,
-                               "frozen": 1150, "keep": 0.99}}],
+                               "frozen": 1150, "keep": 0.99}},
+                 {"seed": 5, "steps": 750,
+                  "schedule": {"rate": 4e-4, "warmup": 50, "end": 1300, "frozen": 1300,
+                               "keep": 0.995}},
+                 {"seed": 3, "steps": 1800,
+                  "schedule": {"rate": 6e-4, "warmup": 50, "hold": 571, "end": 1800,
+                               "frozen": 1800, "keep": 0.995}},
+                 {"seed": 5, "steps": 1400,
+                  "schedule": {"rate": 6e-4, "warmup": 50, "end": 1400, "frozen": 1400,
+                               "keep": 0.995}}],
     "shared": [{"seed": 5, "steps": 1250,
                 "schedule": {"rate": 6e-4, "warmup": 50, "hold": 617, "end": 1250,
                              "keep": 0.99}}],
@@ -193,7 +202,7 @@ class Optimizer:
         self.adam.load_state_dict(state["adam"])
 
 
-def fit(model, tokenizer, training, checkpoint, plan):
+def fit(model, tokenizer, training, checkpoint, number, plan):
     """Trains, from the checkpoint if there is one. Returns the mean of the last weights."""
     sources = [encoding.ids for encoding in tokenizer.encode_batch(list(training))]
     targets = [[BOS] + encoding.ids for encoding in tokenizer.encode_batch(list(training.values()))]
@@ -214,20 +223,21 @@ def fit(model, tokenizer, training, checkpoint, plan):
         if optimizer.step % KEPT == 0:
             say(f"step {optimizer.step}: loss {loss_sum / KEPT:.4f}, {time.time() - begin:.0f} s")
             loss_sum = 0.0
-            save_checkpoint(checkpoint, plan["seed"], optimizer.state())
+            save_checkpoint(checkpoint, number, optimizer.state())
     return optimizer.average
 
 
-def save_checkpoint(path, seed, state):
+def save_checkpoint(path, number, state):
     """Whole or not at all."""
-    torch.save({"seed": seed, "state": state}, path.with_suffix(".new"))
+    torch.save({"round": number, "state": state}, path.with_suffix(".new"))
     path.with_suffix(".new").replace(path)
 
 
 def save(folder, config, tokenizer, weights):
-    """Half of the bytes; what is measured are the rounded weights."""
-    rounded = {name: (weight if bounded(name) else weight.half()).contiguous()
-               for name, weight in weights.items()}
+    """Half of the bytes; what is measured are the rounded weights. A mean of points of the simplex
+    lies on it, but for what many additions round."""
+    rounded = {name: (torch.tensor(onto_simplex(weight.tolist())) if bounded(name)
+                      else weight.half().contiguous()) for name, weight in weights.items()}
     save_file(rounded, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -239,17 +249,14 @@ def train(options):
     heldout = distinct(HELDOUT_SEED, HELDOUT, known)
     out, checkpoint = options.out, options.out / "checkpoint.pt"
     out.mkdir(parents=True, exist_ok=True)
-    rounds = ROUNDS[options.variant][options.round - 1:]
-    if checkpoint.exists():
-        seed = torch.load(checkpoint)["seed"]
-        rounds = list(itertools.dropwhile(lambda plan: plan["seed"] != seed, rounds))
-    for plan in rounds:
-        say(f"round with seed {plan['seed']}")
+    first = torch.load(checkpoint)["round"] if checkpoint.exists() else options.round
+    for number, plan in enumerate(ROUNDS[options.variant][first - 1:], first):
+        say(f"round {number}")
         torch.manual_seed(plan["seed"])
         hard = plan["seed"] != 1
         training = distinct(plan["seed"], PAIRS, heldout, hard) if hard else known
-        model, tokenizer, config = beginning(options, hard, known)
-        weights = fit(model, tokenizer, training, checkpoint, plan)
+        model, tokenizer, config = beginning(options, number, known)
+        weights = fit(model, tokenizer, training, checkpoint, number, plan)
         save(out, config, tokenizer, weights)
         checkpoint.unlink(missing_ok=True)
     say(f"trained in {time.time() - begin:.0f} s, "
@@ -259,11 +266,11 @@ def train(options):
     measure(out, heldout)
 
 
-def beginning(options, later, known):
+def beginning(options, number, known):
     """What a round begins with: (model, tokenizer, config)."""
     if options.variant == "shared":
         return sharing(options.base, options.policy)
-    if later:
+    if number > 1:
         return *load(options.out), json.loads((options.out / "config.json").read_text())
     config = CONFIGS[options.variant]
     return Transformer(config), learn_tokenizer(list(known)[:50000]), config
