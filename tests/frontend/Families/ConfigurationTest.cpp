@@ -87,7 +87,7 @@ static const ConfigurationCase refused[] = {
      "have "
      "\"branches\" in that place"},
     {"DecoderSelfAttention", "transformer-post", R"({"decoder_self_attention": "linear"})",
-     "config.json: \"decoder_self_attention\" is \"linear\", expected softmax or average"},
+     "config.json: \"decoder_self_attention\" is \"linear\", expected one of softmax, average"},
     {"SharedAverages", "san-average", R"({"self_attention_sharing": [3]})",
      "config.json: \"self_attention_sharing\" is there, expected a model without"},
     {"ZeroEmbedding", "transformer-post", R"({"start_from_zero_embedding": 1})",

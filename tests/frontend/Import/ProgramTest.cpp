@@ -231,6 +231,7 @@ TEST_F(ProgramTest, StatesAreResultsWhenAccumulatedInto) {
                            "    %s1 = transformer.accumulate %s, %x in(%rows) : "
                            "!transformer.state<2>\n";
   const std::string both = "return %x, %s1 : tensor<?x2xf32>, !transformer.state<2>\n  }\n";
+  writeWeights({zeros("w", {9, 2})});
   folder.write("m.mlir", head + "(" + rows + ", " + state + body + both + "}\n");
   EXPECT_EQ(message(), "");
   folder.write("m.mlir", head + "(" + rows + body + "    return %x : tensor<?x2xf32>\n  }\n}\n");
