@@ -24,7 +24,9 @@ struct GatedTerms {
 
 class Planner {
 public:
-  explicit Planner(const DerivedParameters &parameters) : parameters(parameters) {}
+  /// `attempts` counts down over all planners of a form.
+  Planner(const DerivedParameters &parameters, unsigned &attempts)
+      : parameters(parameters), attempts(attempts) {}
 
   Plan planSum(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants, int64_t width);
   std::string obstacle;
@@ -36,7 +38,12 @@ private:
   Addend planGated(const GatedTerms &gated, int64_t width);
 
   const DerivedParameters &parameters;
+  unsigned &attempts;
 };
+
+// Maps that many terms end with may be nested, and each may be taken or left: beyond so many ways
+// of one sum, what is left is planned as it is.
+constexpr unsigned mostAttempts = 256;
 
 /// The terms apart by their numbers of rows; first those without.
 std::vector<GatedTerms> separate(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants) {
@@ -148,11 +155,15 @@ static PlanNode planCommonEnd(ArrayRef<Term> terms, size_t length, Planner &plan
 }
 
 void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vector<PlanNode> &maps) {
+  SmallVector<Weight> declined;
   for (size_t first = 0; first < terms.size(); ++first) {
     if (terms[first].chain.empty()) {
       continue;
     }
     Weight map = terms[first].chain.back();
+    if (llvm::any_of(declined, [&](const Weight &other) { return map.isSameStored(other); })) {
+      continue;
+    }
     auto endsWithMap = [&](const Term &term) {
       return !term.chain.empty() && term.chain.back().isSameStored(map);
     };
@@ -175,7 +186,11 @@ void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vecto
     lengths.insert(commonEnd(same));
     lengths.insert(1);
     for (size_t length : lengths) {
-      Planner planner(parameters);
+      if (attempts == 0) {
+        break;
+      }
+      --attempts;
+      Planner planner(parameters, attempts);
       PlanNode node = planCommonEnd(same, length, planner);
       if (int64_t cost = costOf(makePlan(node)); cost < least) {
         least = cost;
@@ -184,6 +199,7 @@ void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vecto
       }
     }
     if (!best) {
+      declined.push_back(map);
       continue;
     }
     obstacle = obstacle.empty() ? apart : obstacle;
@@ -284,7 +300,8 @@ Plan Planner::planSum(ArrayRef<Term> all, ArrayRef<ConstantTerm> constants, int6
 }
 
 PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters) {
-  Planner planner(parameters);
+  unsigned attempts = mostAttempts;
+  Planner planner(parameters, attempts);
   Plan plan = planner.planSum(form.terms, form.constants, width);
   return {plan, planner.obstacle};
 }
