@@ -85,18 +85,41 @@ Savings eraseDead(ArrayRef<Operation *> operations) {
   return savings;
 }
 
-/// Fails unless a member has the heads of the head of its block.
-LogicalResult checkHeads(SoftmaxOp head, SoftmaxOp member) {
-  if (headsOf(head) == headsOf(member)) {
-    return success();
+/// Whether segments are of the same rows: one value, or histories of the same rows.
+bool areSameSegments(Value left, Value right) {
+  auto leftHistory = left.getDefiningOp<HistoryOp>();
+  auto rightHistory = right.getDefiningOp<HistoryOp>();
+  return left == right ||
+         (leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows());
+}
+
+/// Fails unless a member of a block may see what the head of it sees, with as many heads.
+LogicalResult checkMember(SoftmaxOp head, SoftmaxOp member) {
+  std::string name = placeName(head.getLoc());
+  if (headsOf(head) != headsOf(member)) {
+    return member.emitOpError("has ") << headsOf(member) << " heads, expected " << headsOf(head)
+                                      << " as " << name << " has, whose attention it is to share";
   }
-  return member.emitOpError("has ")
-         << headsOf(member) << " heads, expected " << headsOf(head) << " as "
-         << placeName(head.getLoc()) << " has, whose attention it is to share";
+  if (!areSameSegments(head.getKeys(), member.getKeys())) {
+    return member.emitOpError("is over other keys than ")
+           << name << ", whose attention it is to share";
+  }
+  std::string reason;
+  FailureOr<AttentionMatch> first = matchAttention(head, reason);
+  FailureOr<AttentionMatch> second = matchAttention(member, reason);
+  if (failed(first) || failed(second)) {
+    return member.emitOpError("is to share the attention of ")
+           << name << ", and one of both is not the softmax of attention: " << reason;
+  }
+  if (first->visibility != second->visibility || first->bias != second->bias) {
+    return member.emitOpError("has another mask or another bias by distance than ")
+           << name << ", whose attention it is to share";
+  }
+  return success();
 }
 
 LogicalResult shareProbabilities(SoftmaxOp head, SoftmaxOp member) {
-  if (failed(checkHeads(head, member))) {
+  if (failed(checkMember(head, member))) {
     return failure();
   }
   Location location = member.getLoc();
@@ -130,7 +153,7 @@ LogicalResult shareContext(const Context &head, const Context &member) {
   SoftmaxOp memberSoftmax = member.softmax;
   ContractOp headContext = head.sum.contract;
   ContractOp memberContext = member.sum.contract;
-  if (failed(checkHeads(headSoftmax, memberSoftmax))) {
+  if (failed(checkMember(headSoftmax, memberSoftmax))) {
     return failure();
   }
   std::string name = placeName(headSoftmax.getLoc());
