@@ -259,15 +259,38 @@ void Candidates::find() {
   }
 }
 
+/// Erases parameters, and those that only other parameters without use name and that name them.
+void eraseParameters(ModuleOp module, llvm::DenseSet<Attribute> unneeded,
+                     const llvm::DenseSet<Attribute> &needed) {
+  for (ParameterOp parameter : module.getOps<ParameterOp>()) {
+    std::optional<ParameterExpressionAttr> expression = parameter.getExpression();
+    if (expression && !needed.contains(parameter.getSymNameAttr()) &&
+        llvm::any_of(expression->getOperands(), [&](FlatSymbolRefAttr operand) {
+          return unneeded.contains(operand.getAttr());
+        })) {
+      unneeded.insert(parameter.getSymNameAttr());
+    }
+  }
+  // Users come after what they name.
+  const auto parameters = llvm::to_vector(module.getOps<ParameterOp>());
+  for (ParameterOp parameter : llvm::reverse(parameters)) {
+    if (unneeded.contains(parameter.getSymNameAttr())) {
+      parameter.erase();
+    }
+  }
+}
+
 /// Erases the parameters that nothing names any more, and counts each where it was first named.
 void Candidates::report() {
   llvm::DenseSet<Attribute> needed = neededParameters(module);
   SymbolTable symbols(module);
+  llvm::DenseSet<Attribute> unneeded;
   for (Shared &shared : found) {
     SmallVector<Attribute> pending(shared.symbols.begin(), shared.symbols.end());
     for (size_t index = 0; index < pending.size(); ++index) {
       auto parameter = symbols.lookup<ParameterOp>(cast<StringAttr>(pending[index]));
-      if (!parameter || needed.contains(pending[index])) {
+      if (!parameter || needed.contains(pending[index]) ||
+          !unneeded.insert(pending[index]).second) {
         continue;
       }
       // Its operands are counted with it.
@@ -278,10 +301,10 @@ void Candidates::report() {
           pending.push_back(operand.getAttr());
         }
       }
-      symbols.erase(parameter);
     }
     reportTaken(shared.location, passName, shared.what, shared.savings);
   }
+  eraseParameters(module, unneeded, needed);
 }
 
 /// Names each table of position biases as the first with its values is named.

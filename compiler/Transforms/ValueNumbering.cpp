@@ -282,19 +282,13 @@ unsigned ValueNumbering::numberColumns(ColumnsOp columns) {
   return intern({{OfColumns, operandNumber(input), uintptr_t(first), uintptr_t(count)}, {}});
 }
 
-/// A factor of a factor is their product, as fuse-attention has it.
+/// Two factors are not one: their product rounds, and what is between them may overflow.
 unsigned ValueNumbering::numberScale(ScaleOp scale) {
-  double factor = scale.getFactor().convertToFloat();
-  Value input = scale.getInput();
-  while (auto inner = input.getDefiningOp<ScaleOp>()) {
-    factor *= inner.getFactor().convertToFloat();
-    input = inner.getInput();
+  if (scale.getFactor().isExactlyValue(1.0)) {
+    return operandNumber(scale.getInput());
   }
-  auto product = FloatAttr::get(Float32Type::get(scale.getContext()), factor);
-  if (product.getValue().isExactlyValue(1.0)) {
-    return operandNumber(input);
-  }
-  return intern({{OfScale, operandNumber(input), keyOf(Attribute(product))}, {}});
+  return intern(
+      {{OfScale, operandNumber(scale.getInput()), keyOf(Attribute(scale.getFactorAttr()))}, {}});
 }
 
 unsigned ValueNumbering::numberOther(Operation *op) {
