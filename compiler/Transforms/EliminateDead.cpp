@@ -63,13 +63,13 @@ void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, Strin
 }
 
 /// Whether a cache or state, before or after it is changed, has a user but what changes it and the
-/// end of the entry.
+/// end of the entry. To return what was not changed is an error, which the lowering reports.
 bool isRead(Value cache) {
-  return llvm::any_of(cache.getUsers(), [](Operation *user) {
+  return llvm::any_of(cache.getUsers(), [&](Operation *user) {
     if (isa<AccumulateOp, AppendOp>(user)) {
       return isRead(user->getResult(0));
     }
-    return !user->hasTrait<OpTrait::IsTerminator>();
+    return isa<BlockArgument>(cache) || !user->hasTrait<OpTrait::IsTerminator>();
   });
 }
 

@@ -444,7 +444,7 @@ void PagedDecoder::describeHistory(std::span<const Extension> extensions) {
 /// Each row is cut to the keys there are, and the rest is zero.
 void PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const Run &run,
                                AttentionWeights &weights) const {
-  const bool ofHistory = keys == Observed::Decoder;
+  const bool ofHistory = keys == Observed::Decoder && keepsHistory();
   const bool ofMemory = keys == Observed::No || keys == Observed::Cross;
   weights.heads = static_cast<int64_t>(output.heads);
   weights.pitch = ofHistory ? historyRows.longest : ofMemory ? memoryRows.longest : batch.longest();

@@ -96,3 +96,13 @@ func.func @reads(%memory: !transformer.segments, %c: !transformer.cache<24> {tra
   %x = transformer.cached %c in(%memory) : !transformer.cache<24> -> tensor<?x24xf32>
   return %x : tensor<?x24xf32>
 }
+
+// -----
+
+// A cache that is returned as it came stays: what is wrong with that is the lowering's to say.
+// CHECK-LABEL: func.func @returned(
+// CHECK: return %{{.*}}, %{{.*}} : tensor<?x24xf32>, !transformer.cache<24>
+func.func @returned(%x: tensor<?x24xf32>, %rows: !transformer.segments, %c: !transformer.cache<24> {transformer.name = "k"})
+    -> (tensor<?x24xf32>, !transformer.cache<24> {transformer.name = "k"}) {
+  return %x, %c : tensor<?x24xf32>, !transformer.cache<24>
+}
