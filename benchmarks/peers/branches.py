@@ -45,6 +45,12 @@ for width, inner, count in [(128, 512, 4), (256, 1024, 4), (512, 2048, 2), (512,
     MODELS[f"branches-{width}-{inner}-{count}"] = {
         "d_model": width, "d_ff": inner, "heads": count, "encoder_layers": 2, "decoder_layers": 1,
         "vocab_size": 4000, "branches": {"count": count, "ffn": "per-branch"}}
+# Decoders all of whose layers have the first one's keys and values of the source, as other weights of
+# the same content: nothing in these files says that they may be shared.
+EQUAL = {f"equal-{width}-{inner}": {"d_model": width, "d_ff": inner, "encoder_layers": 1,
+                                    "vocab_size": 4000}
+         for width, inner in [(128, 512), (256, 1024), (512, 2048)]}
+MODELS.update(EQUAL)
 COMPARED = ["standard", "weighted"]
 
 
@@ -95,6 +101,11 @@ def write_model(name, folder):
     for parameter, values in model.named_parameters():
         if parameter.endswith(("kappa", "alpha")):
             values.data = reference.project_simplex(torch.rand(values.shape))
+    if name in EQUAL:
+        first, *others = (layer.cross_attention for layer in model.decoder.layers)
+        for other in others:
+            other.key.load_state_dict(first.key.state_dict())
+            other.value.load_state_dict(first.value.state_dict())
     # So that logits are of the size that trained models have.
     model.shared.weight.data *= config["d_model"] ** -0.5
     folder.mkdir(parents=True, exist_ok=True)
