@@ -10,11 +10,12 @@
 #include "frontend/Builder/ModelBuilder.h"
 #include "frontend/Config/Config.h"
 #include "frontend/Config/Generation.h"
+#include "frontend/Families/DotProductAttention.h"
 #include "frontend/Families/FamilyConfig.h"
+#include "frontend/Families/SubLayer.h"
 
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 
 namespace heddle {
 
@@ -37,18 +38,6 @@ struct Stack {
   int64_t inner = 0;
 };
 
-struct Attended {
-  Tensor result;
-  Tensor probabilities;
-};
-
-/// Keys and values as attention reads them, and which rows of them belong to a query.
-struct Memory {
-  Tensor key;
-  Tensor value;
-  Segments rows;
-};
-
 /// A model of the family: its numbers and its mathematics.
 struct Bart {
   Stack encoder = {"encoder"};
@@ -69,9 +58,10 @@ struct Bart {
   Tensor embed(const Scope &model, const Stack &stack, const Ids &tokens,
                const Segments &rows) const;
   template <typename Function>
-  Tensor subLayer(const Scope &layer, std::string_view norm, const Tensor &x, Function f) const;
-  Attended attention(const Scope &scope, const Stack &stack, const Tensor &x, const Segments &rows,
-                     const Memory &memory, Visibility visibility) const;
+  Tensor subLayer(const Scope &layer, std::string_view name, const Tensor &x, Function f) const;
+  Tensor attention(const Scope &scope, const Stack &stack, const Tensor &x, const Segments &rows,
+                   const Memory &memory, Visibility visibility,
+                   Tensor *probabilities = nullptr) const;
   Tensor feedForward(const Scope &layer, const Stack &stack, const Tensor &x) const;
   Tensor endStack(const Scope &scope, const Tensor &x) const;
   void encode(const Scope &model, Entry entry) const;
@@ -107,29 +97,23 @@ Tensor Bart::embed(const Scope &model, const Stack &stack, const Ids &tokens,
 }
 
 template <typename Function>
-Tensor Bart::subLayer(const Scope &layer, std::string_view norm, const Tensor &x,
+Tensor Bart::subLayer(const Scope &layer, std::string_view name, const Tensor &x,
                       Function f) const {
-  if (preNorm) {
-    return f(layer.layerNorm(norm, x, epsilon)) + x;
-  }
-  return layer.layerNorm(norm, f(x) + x, epsilon);
+  return residualSubLayer(layer, {name, preNorm, epsilon}, x, f);
 }
 
-/// "Attention is all you need", section 3.2.
-Attended Bart::attention(const Scope &scope, const Stack &stack, const Tensor &x,
-                         const Segments &rows, const Memory &memory, Visibility visibility) const {
-  const double scale = 1 / std::sqrt(static_cast<double>(width / stack.heads));
-  const Tensor query = (scope.linear("q_proj", x, width) * scale).splitHeads(stack.heads);
-  const Tensor key = memory.key.splitHeads(stack.heads);
-  const Tensor value = memory.value.splitHeads(stack.heads);
-  Tensor scores = scope.contract("thd,khd->thk", query, key, rows, memory.rows);
-  if (visibility == Visibility::Causal) {
-    scores = scores.select(scope.mask(visibility, rows, memory.rows),
-                           -std::numeric_limits<double>::infinity());
+/// "Attention is all you need", section 3.2. `probabilities`, if there, becomes what it gave to
+/// the keys.
+Tensor Bart::attention(const Scope &scope, const Stack &stack, const Tensor &x,
+                       const Segments &rows, const Memory &memory, Visibility visibility,
+                       Tensor *probabilities) const {
+  const Tensor query = scope.linear("q_proj", x, width) * dotProductScale(width / stack.heads);
+  const Attended attended =
+      attend(scope, query, rows, memory, stack.heads, {.visibility = visibility});
+  if (probabilities) {
+    *probabilities = attended.probabilities;
   }
-  const Tensor probabilities = scores.softmax(memory.rows);
-  const Tensor mixed = scope.contract("thk,khd->thd", probabilities, value, rows, memory.rows);
-  return {scope.linear("out_proj", mixed.mergeHeads(), width), probabilities};
+  return scope.linear("out_proj", attended.context, width);
 }
 
 Tensor Bart::feedForward(const Scope &layer, const Stack &stack, const Tensor &x) const {
@@ -151,7 +135,7 @@ void Bart::encode(const Scope &model, Entry entry) const {
     x = subLayer(layer, "self_attn_layer_norm", x, [&](const Tensor &y) {
       const Scope self = layer.scope("self_attn");
       const Memory all = {self.linear("k_proj", y, width), self.linear("v_proj", y, width), rows};
-      return attention(self, encoder, y, rows, all, Visibility::All).result;
+      return attention(self, encoder, y, rows, all, Visibility::All);
     });
     x = feedForward(layer, encoder, x);
   }
@@ -180,16 +164,14 @@ Tensor Bart::decodeLayer(const Scope &layer, const Tensor &x, Entry &entry, cons
     };
     const Tensor key = keep("k_proj");
     const Tensor value = keep("v_proj");
-    return attention(self, decoder, y, rows, {key, value, seen}, Visibility::Causal).result;
+    return attention(self, decoder, y, rows, {key, value, seen}, Visibility::Causal);
   });
   const Tensor crossed = subLayer(layer, "encoder_attn_layer_norm", attended, [&](const Tensor &y) {
     const Scope cross = layer.scope("encoder_attn");
     const Tensor key = entry.cache(cross.scope("k_proj").name(), width).rows(source);
     const Tensor value = entry.cache(cross.scope("v_proj").name(), width).rows(source);
-    const Attended mixed =
-        attention(cross, decoder, y, rows, {key, value, source}, Visibility::All);
-    probabilities = mixed.probabilities;
-    return mixed.result;
+    return attention(cross, decoder, y, rows, {key, value, source}, Visibility::All,
+                     &probabilities);
   });
   return feedForward(layer, decoder, crossed);
 }

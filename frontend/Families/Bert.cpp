@@ -10,9 +10,9 @@
 #include "frontend/Builder/ModelBuilder.h"
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "frontend/Config/Config.h"
+#include "frontend/Families/DotProductAttention.h"
 #include "frontend/Families/FamilyConfig.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 namespace heddle {
@@ -87,13 +87,12 @@ Tensor Bert::embeddings(const Scope &scope, const Ids &tokens, const Ids &types,
 
 /// Attention, equation 1 and section 3.2.2: softmax(Q K^T / sqrt(d)) V for every head.
 Tensor Bert::attention(const Scope &self, const Tensor &x, const Segments &rows) const {
-  const Tensor query = self.linear(names.query, x, width).splitHeads(heads);
-  const Tensor key = self.linear(names.key, x, width).splitHeads(heads);
-  const Tensor value = self.linear(names.value, x, width).splitHeads(heads);
-  const int64_t headSize = width / heads;
-  const double scale = 1 / std::sqrt(static_cast<double>(headSize));
-  const Tensor scores = self.contract("thd,khd->thk", query, key, rows) * scale;
-  return self.contract("thk,khd->thd", scores.softmax(rows), value, rows).mergeHeads();
+  const Tensor query = self.linear(names.query, x, width);
+  const Tensor key = self.linear(names.key, x, width);
+  const Tensor value = self.linear(names.value, x, width);
+  return attend(self, query, rows, {key, value, rows}, heads,
+                {.scale = dotProductScale(width / heads)})
+      .context;
 }
 
 /// Attention, section 3.1: each of the two sub-layers has a residual connection and a layer norm.

@@ -10,11 +10,11 @@
 #include "frontend/Builder/ModelBuilder.h"
 #include "frontend/Config/Config.h"
 #include "frontend/Config/Generation.h"
+#include "frontend/Families/DotProductAttention.h"
 #include "frontend/Families/FamilyConfig.h"
 
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 
 namespace heddle {
 
@@ -22,18 +22,6 @@ using transformer::Activation;
 using transformer::Visibility;
 
 namespace {
-
-struct Attended {
-  Tensor result;
-  Tensor probabilities;
-};
-
-/// Keys and values as attention reads them, and which rows of them belong to a query.
-struct Memory {
-  Tensor key;
-  Tensor value;
-  Segments rows;
-};
 
 /// A model of the family: its numbers and its mathematics.
 struct T5 {
@@ -61,8 +49,8 @@ struct T5 {
   Tensor embed(const Scope &model, const Ids &tokens) const;
   Tensor distances(const Scope &stack, bool bidirectional, const Segments &queries,
                    const Segments &keys) const;
-  Attended attention(const Scope &scope, const Tensor &x, const Segments &rows,
-                     const Memory &memory, const Tensor &bias, Visibility visibility) const;
+  Tensor attention(const Scope &scope, const Tensor &x, const Segments &rows, const Memory &memory,
+                   const Scoring &scoring, Tensor *probabilities = nullptr) const;
   Tensor feedForward(const Scope &scope, const Tensor &x) const;
   void encode(const Scope &model, Entry entry) const;
   Tensor decodeLayer(const Scope &block, const Tensor &x, Entry &entry, const Segments &source,
@@ -85,23 +73,16 @@ Tensor T5::distances(const Scope &stack, bool bidirectional, const Segments &que
                            queries, keys);
 }
 
-/// Attention without a scale; `bias` is not valid where there is none.
-Attended T5::attention(const Scope &scope, const Tensor &x, const Segments &rows,
-                       const Memory &memory, const Tensor &bias, Visibility visibility) const {
-  const Tensor query = linear(scope, "q", x, keyWidth()).splitHeads(heads);
-  const Tensor key = memory.key.splitHeads(heads);
-  const Tensor value = memory.value.splitHeads(heads);
-  Tensor scores = scope.contract("thd,khd->thk", query, key, rows, memory.rows);
-  if (bias.valid()) {
-    scores = scores + bias;
+/// Attention without a scale. `probabilities`, if there,
+/// becomes what it gave to the keys.
+Tensor T5::attention(const Scope &scope, const Tensor &x, const Segments &rows,
+                     const Memory &memory, const Scoring &scoring, Tensor *probabilities) const {
+  const Attended attended =
+      attend(scope, linear(scope, "q", x, keyWidth()), rows, memory, heads, scoring);
+  if (probabilities) {
+    *probabilities = attended.probabilities;
   }
-  if (visibility == Visibility::Causal) {
-    scores = scores.select(scope.mask(visibility, rows, memory.rows),
-                           -std::numeric_limits<double>::infinity());
-  }
-  const Tensor probabilities = scores.softmax(memory.rows);
-  const Tensor mixed = scope.contract("thk,khd->thd", probabilities, value, rows, memory.rows);
-  return {linear(scope, "o", mixed.mergeHeads(), width), probabilities};
+  return linear(scope, "o", attended.context, width);
 }
 
 Tensor T5::feedForward(const Scope &scope, const Tensor &x) const {
@@ -124,7 +105,7 @@ void T5::encode(const Scope &model, Entry entry) const {
     const Scope self = block.scope("layer.0.SelfAttention");
     const Tensor y = block.scope("layer.0").rmsNorm("layer_norm", x, epsilon);
     const Memory all = {linear(self, "k", y, keyWidth()), linear(self, "v", y, keyWidth()), rows};
-    x = attention(self, y, rows, all, bias, Visibility::All).result + x;
+    x = attention(self, y, rows, all, {.bias = bias}) + x;
     x = feedForward(block.scope("layer.1"), x);
   }
   x = stack.rmsNorm("final_layer_norm", x, epsilon);
@@ -153,17 +134,18 @@ Tensor T5::decodeLayer(const Scope &block, const Tensor &x, Entry &entry, const 
   };
   const Tensor key = keep("k");
   const Tensor value = keep("v");
-  const Tensor attended =
-      attention(self, y, rows, {key, value, seen}, bias, Visibility::Causal).result + x;
+  const Tensor attended = attention(self, y, rows, {key, value, seen},
+                                    {.bias = bias, .visibility = Visibility::Causal}) +
+                          x;
 
   const Scope cross = block.scope("layer.1.EncDecAttention");
   const Memory memory = {entry.cache(cross.scope("k").name(), keyWidth()).rows(source),
                          entry.cache(cross.scope("v").name(), keyWidth()).rows(source), source};
-  const Attended mixed =
+  const Tensor crossed =
       attention(cross, block.scope("layer.1").rmsNorm("layer_norm", attended, epsilon), rows,
-                memory, Tensor(), Visibility::All);
-  probabilities = mixed.probabilities;
-  return feedForward(block.scope("layer.2"), mixed.result + attended);
+                memory, {}, &probabilities) +
+      attended;
+  return feedForward(block.scope("layer.2"), crossed);
 }
 
 void T5::decode(const Scope &model, Entry entry) const {

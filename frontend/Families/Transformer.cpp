@@ -10,45 +10,26 @@
 #include "frontend/Families/Transformer.h"
 
 #include "dialects/Transformer/Transformer.h"
+#include "frontend/Families/SubLayer.h"
 
 #include <cmath>
-#include <limits>
 
 namespace heddle {
 
 using transformer::Activation;
 using transformer::Visibility;
 
-/// Section 3.1: each sub-layer has a residual connection and a layer norm.
 template <typename Function>
-Tensor Transformer::subLayer(const Scope &layer, std::string_view norm, const Tensor &x,
+Tensor Transformer::subLayer(const Scope &layer, std::string_view name, const Tensor &x,
                              Function f) const {
-  if (preNorm) {
-    return f(layer.layerNorm(norm, x, epsilon)) + x;
-  }
-  return layer.layerNorm(norm, f(x) + x, epsilon);
+  return residualSubLayer(layer, {name, preNorm, epsilon}, x, f);
 }
 
 /// Section 3.2, equation 1: softmax(Q K^T / sqrt(d_k)) V for each of `count` heads.
 Attended Transformer::attention(const Scope &scope, const Tensor &x, const Segments &rows,
                                 const Memory &memory, Visibility visibility, int64_t count) const {
-  const Tensor query = scope.linear("query", x, width).splitHeads(count);
-  const Tensor key = memory.key.splitHeads(count);
-  const double scale = 1 / std::sqrt(static_cast<double>(width / count));
-  Tensor scores = scope.contract("thd,khd->thk", query, key, rows, memory.rows) * scale;
-  if (visibility == Visibility::Causal) {
-    scores = scores.select(scope.mask(visibility, rows, memory.rows),
-                           -std::numeric_limits<double>::infinity());
-  }
-  const Tensor probabilities = scores.softmax(memory.rows);
-  return {mix(scope, probabilities, rows, memory.value, memory.rows, count), probabilities};
-}
-
-/// The sum of values with given weights, heads side by side.
-Tensor Transformer::mix(const Scope &scope, const Tensor &probabilities, const Segments &rows,
-                        const Tensor &value, const Segments &keys, int64_t count) const {
-  return scope.contract("thk,khd->thd", probabilities, value.splitHeads(count), rows, keys)
-      .mergeHeads();
+  return attend(scope, scope.linear("query", x, width), rows, memory, count,
+                {.scale = dotProductScale(width / count), .visibility = visibility});
 }
 
 /// Whether a layer is the first of its block; without blocks every layer is.
@@ -207,7 +188,7 @@ void Transformer::decode(const Scope &model, Entry entry) const {
       const Tensor value = keep("value");
       self = attention(scope, y, rows, {key, value, seen}, Visibility::Causal, heads);
     } else {
-      self.context = mix(scope, self.probabilities, rows, keep("value"), seen, heads);
+      self.context = mixValues(scope, self.probabilities, rows, keep("value"), seen, heads);
     }
     return scope.linear("output", self.context, width);
   };

@@ -6,6 +6,7 @@
 #define HEDDLE_FRONTEND_FAMILIES_TRANSFORMER_H
 
 #include "frontend/Builder/ModelBuilder.h"
+#include "frontend/Families/DotProductAttention.h"
 #include "heddle/Status.h"
 
 #include <cstdint>
@@ -18,20 +19,6 @@ class Config;
 
 /// How tokens know where they are.
 enum class Positions { Sinusoidal, SinusoidalSplit, Learned };
-
-/// What decoder layers may share of attention: the sum of the values, heads side by side, before
-/// W^O, and the weights it gave to the keys.
-struct Attended {
-  Tensor context;
-  Tensor probabilities;
-};
-
-/// Keys and values as attention reads them, and which rows of them belong to a query.
-struct Memory {
-  Tensor key;
-  Tensor value;
-  Segments rows;
-};
 
 /// What a layer of the Weighted Transformer has in place of attention's W^O and the feed-forward
 /// layer.
@@ -87,11 +74,9 @@ struct Transformer {
 
 private:
   template <typename Function>
-  Tensor subLayer(const Scope &layer, std::string_view norm, const Tensor &x, Function f) const;
+  Tensor subLayer(const Scope &layer, std::string_view name, const Tensor &x, Function f) const;
   Attended attention(const Scope &scope, const Tensor &x, const Segments &rows,
                      const Memory &memory, transformer::Visibility visibility, int64_t count) const;
-  Tensor mix(const Scope &scope, const Tensor &probabilities, const Segments &rows,
-             const Tensor &value, const Segments &keys, int64_t count) const;
   Tensor average(const Scope &scope, const Tensor &x, const Segments &rows, Entry &entry) const;
   Tensor feedForward(const Scope &scope, const Tensor &x, int64_t inner) const;
   Tensor sumBranches(const Scope &scope, Entry &entry, const Tensor &heads) const;

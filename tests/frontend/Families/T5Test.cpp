@@ -24,8 +24,8 @@ TEST(T5Test, AttentionHasNoScaleAndABias) {
   EXPECT_TRUE(contains(
       program("t5-tiny"),
       R"(transformer.contract "thd,khd->thk" %6, %7 in(%arg1, %arg1) : tensor<?x4x12xf32>, tensor<?x4x12xf32> -> tensor<?x4x?xf32>
-    %10 = transformer.add %9, %1 : tensor<?x4x?xf32>, tensor<?x4x?xf32>
-    %11 = transformer.softmax %10 in(%arg1) : tensor<?x4x?xf32>
+    %9 = transformer.add %8, %1 : tensor<?x4x?xf32>, tensor<?x4x?xf32>
+    %10 = transformer.softmax %9 in(%arg1) : tensor<?x4x?xf32>
 )"));
 }
 
