@@ -2,13 +2,20 @@
 ///
 /// Status and Result: how every fallible call of Heddle answers. Nothing throws, exits or aborts
 /// across an interface; a failure carries a code, a message that says what was seen, what was
-/// expected and where, and the source line that noticed it.
+/// expected and where, and the source line that noticed it. The one misuse that cannot be answered
+/// is to ask a failed Result for its value: that ends the program with the failure's message.
 ///
 /// Text: lower case, no full stop, observed before expected, names in quotes.
 #ifndef HEDDLE_STATUS_H
 #define HEDDLE_STATUS_H
 
+#if __cplusplus < 202002L
+#error "Heddle's C++ interface needs C++20, as with -std=c++20 or CMAKE_CXX_STANDARD 20"
+#endif
+
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -79,14 +86,28 @@ public:
 
   bool ok() const { return content.index() == 0; }
   Status status() const { return ok() ? Status() : std::get<1>(content); }
-  /// The value; only after ok().
-  T &operator*() & { return std::get<0>(content); }
-  const T &operator*() const & { return std::get<0>(content); }
-  T &&operator*() && { return std::get<0>(std::move(content)); }
-  T *operator->() { return &std::get<0>(content); }
-  const T *operator->() const { return &std::get<0>(content); }
+  /// The value; only after ok(). Of a failure: ends the program with its message.
+  T &operator*() & { return *operator->(); }
+  const T &operator*() const & { return *operator->(); }
+  T &&operator*() && { return std::move(*operator->()); }
+  T *operator->() {
+    T *value = std::get_if<0>(&content);
+    return value ? value : endProgram();
+  }
+  const T *operator->() const {
+    const T *value = std::get_if<0>(&content);
+    return value ? value : endProgram();
+  }
 
 private:
+  [[noreturn]] T *endProgram() const {
+    const Status failure = status();
+    const auto length = static_cast<int>(failure.message().size());
+    std::fprintf(stderr, "heddle: the value of a failed call was asked for: %.*s\n", length,
+                 failure.message().data());
+    std::abort();
+  }
+
   std::variant<T, Status> content;
 };
 
