@@ -82,8 +82,8 @@ static bool isTable(GatherAttr gather, unsigned index) {
   return index < ids ? index % 2 == 1 : index < ids + gather.getPositionOffsets().size();
 }
 
-WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel) {
-  WeightTraffic traffic;
+SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel) {
+  SmallVector<WeightRead> reads;
   auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
   for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
     auto parameter = viewedValue(input).getDefiningOp<dataflow::ParameterOp>();
@@ -95,11 +95,17 @@ WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel) {
     for (int64_t dimension : type.getShape()) {
       elements *= dimension;
     }
-    if (gather && isTable(gather, index)) {
-      traffic.perToken += gather.getWidth() * sizeof(float);
-    } else {
-      traffic.perRun += elements * sizeof(float);
-    }
+    const bool isPerToken = gather && isTable(gather, index);
+    reads.push_back(
+        {parameter, (isPerToken ? gather.getWidth() : elements) * sizeof(float), isPerToken});
+  }
+  return reads;
+}
+
+WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel) {
+  WeightTraffic traffic;
+  for (const WeightRead &read : weightReads(dispatch, kernel)) {
+    (read.isPerToken ? traffic.perToken : traffic.perRun) += read.bytes;
   }
   return traffic;
 }

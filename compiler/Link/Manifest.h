@@ -81,8 +81,16 @@ KernelFlops kernelFlops(dataflow::KernelOp kernel);
 /// What a view of a graph shows, through any number of views.
 mlir::Value viewedValue(mlir::Value value);
 
-/// Bytes of parameters that a dispatch reads: all of them once in a run, but of tables that are
-/// looked up one row for each token.
+/// A parameter that a dispatch reads: all of it once in a run, or of a table that is looked up one
+/// row for each token.
+struct WeightRead {
+  dataflow::ParameterOp parameter;
+  uint64_t bytes = 0;
+  bool isPerToken = false;
+};
+llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
+
+/// Bytes of all that a dispatch reads so.
 struct WeightTraffic {
   uint64_t perRun = 0;
   uint64_t perToken = 0;

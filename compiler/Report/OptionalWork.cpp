@@ -22,13 +22,22 @@ static void addNeeded(Value value, llvm::DenseSet<Operation *> &needed) {
   }
 }
 
+llvm::DenseSet<Operation *> neededWork(Operation *terminator,
+                                       llvm::function_ref<bool(unsigned)> isWanted) {
+  llvm::DenseSet<Operation *> needed;
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    if (isWanted(operand.getOperandNumber())) {
+      addNeeded(operand.get(), needed);
+    }
+  }
+  return needed;
+}
+
 llvm::DenseSet<Operation *> optionalWork(Operation *terminator,
                                          llvm::function_ref<bool(unsigned)> isOptional) {
-  llvm::DenseSet<Operation *> usual;
-  llvm::DenseSet<Operation *> optional;
-  for (OpOperand &operand : terminator->getOpOperands()) {
-    addNeeded(operand.get(), isOptional(operand.getOperandNumber()) ? optional : usual);
-  }
+  llvm::DenseSet<Operation *> optional = neededWork(terminator, isOptional);
+  const llvm::DenseSet<Operation *> usual =
+      neededWork(terminator, [&](unsigned result) { return !isOptional(result); });
   for (Operation *operation : usual) {
     optional.erase(operation);
   }

@@ -12,6 +12,10 @@
 
 namespace heddle {
 
+/// The operations before `terminator` that its operands numbered by `isWanted` need.
+llvm::DenseSet<mlir::Operation *> neededWork(mlir::Operation *terminator,
+                                             llvm::function_ref<bool(unsigned)> isWanted);
+
 /// The operations before `terminator` that are needed for the results numbered by `isOptional` and
 /// for no other. What no result needs is not among them.
 llvm::DenseSet<mlir::Operation *> optionalWork(mlir::Operation *terminator,

@@ -45,6 +45,20 @@ uint64_t bytesOf(ParameterOp parameter) {
   return elements * sizeof(float);
 }
 
+/// Of a buffer with a row for each token; 0 of any other value, and of scores, whose rows are as
+/// long as the longest sequence.
+uint64_t rowBytes(Value value) {
+  auto type = dyn_cast<BufferType>(value.getType());
+  if (!type || !type.hasSymbol(BufferType::kTokens) || type.hasSymbol(BufferType::kLongest)) {
+    return 0;
+  }
+  uint64_t bits = type.getElementType().getIntOrFloatBitWidth();
+  for (int64_t size : type.getShape()) {
+    bits *= size > 0 ? size : 1;
+  }
+  return bits / 8;
+}
+
 class CostCounter {
 public:
   explicit CostCounter(ModuleOp module) : symbols(module) {}
@@ -59,19 +73,44 @@ public:
       entry.arenaPerTokenAndLongest = arena.getTokensLongest();
     }
     addPorts(graph, entry);
+    readInEntry.clear();
     const llvm::DenseSet<Operation *> aside =
         optionalWork(graph.getBody().front().getTerminator(), [&](unsigned result) {
           return graph.getResultAttr(result, "dataflow.observed") != nullptr;
         });
+    const llvm::DenseSet<Operation *> usual = usualWork(graph);
     for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
       if (!aside.contains(dispatch)) {
-        entry.dispatches.push_back(count(dispatch));
+        DispatchCosts &costs = entry.dispatches.emplace_back(count(dispatch));
+        costs.isUsual = usual.contains(dispatch);
+        if (costs.isUsual) {
+          addTraffic(dispatch, entry);
+        }
       }
     }
     return entry;
   }
 
 private:
+  /// What a run executes that asks for no probabilities; all that is needed, if there is nothing
+  /// else to ask for.
+  static llvm::DenseSet<Operation *> usualWork(GraphOp graph) {
+    auto isBuffer = [&](unsigned result) {
+      return isa<BufferType>(graph.getResultTypes()[result]);
+    };
+    auto isUsual = [&](unsigned result) {
+      auto buffer = dyn_cast<BufferType>(graph.getResultTypes()[result]);
+      return !graph.getResultAttr(result, "dataflow.observed") &&
+             !(buffer && buffer.hasSymbol(BufferType::kLongest));
+    };
+    const bool hasUsual =
+        llvm::any_of(llvm::seq<unsigned>(0, graph.getResultTypes().size()),
+                     [&](unsigned result) { return isBuffer(result) && isUsual(result); });
+    return neededWork(graph.getBody().front().getTerminator(), [&](unsigned result) {
+      return isUsual(result) || (!hasUsual && !graph.getResultAttr(result, "dataflow.observed"));
+    });
+  }
+
   void addPorts(GraphOp graph, EntryCosts &entry) {
     auto nameOf = [](StringAttr name) { return name ? name.getValue().str() : std::string(); };
     llvm::StringSet<> written;
@@ -107,6 +146,7 @@ private:
     costs.kind = familyName(kernel.getComputes());
     costs.flopsPerToken = flops.perToken;
     costs.flopsPerTokenKey = flops.perTokenKey;
+    costs.keys = keysOf(dispatch);
     for (Value input : dispatch.getInputs()) {
       auto parameter = viewedValue(input).getDefiningOp<ParameterOp>();
       if (parameter && counted.insert(parameter.getParameter()).second) {
@@ -116,7 +156,41 @@ private:
     return costs;
   }
 
+  /// The caches that a dispatch reads are all appended to in the graph, or none of them is.
+  KeyPlace keysOf(DispatchOp dispatch) {
+    for (Value input : dispatch.getInputs()) {
+      if (isa<CacheType>(input.getType())) {
+        // One whose positions only are needed may be read as it was before.
+        Value cache = viewedValue(input);
+        const bool isWritten =
+            cache.getDefiningOp() || llvm::any_of(cache.getUsers(), [&](Operation *user) {
+              auto other = dyn_cast<DispatchOp>(user);
+              return other && symbols.lookup<KernelOp>(other.getKernel()).writesCache();
+            });
+        return isWritten ? KeyPlace::WrittenCache : KeyPlace::ReadCache;
+      }
+    }
+    return KeyPlace::Rows;
+  }
+
+  void addTraffic(DispatchOp dispatch, EntryCosts &entry) {
+    auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+    for (WeightRead &read : weightReads(dispatch, kernel)) {
+      if (read.isPerToken) {
+        entry.lookupBytesPerToken += read.bytes;
+      } else if (readInEntry.insert(read.parameter.getParameter()).second) {
+        entry.weightBytesRead += read.bytes;
+      }
+    }
+    entry.activationBytesPerToken += rowBytes(dispatch.getResult());
+    for (Value input : dispatch.getInputs()) {
+      entry.activationBytesPerToken += rowBytes(input);
+      entry.readsCaches |= isa<CacheType>(input.getType()) && !kernel.writesCache();
+    }
+  }
+
   SymbolTable symbols;
+  llvm::StringSet<> readInEntry;
   /// Parameters of all entries: what two of them read is stored once.
   llvm::StringSet<> counted;
 };

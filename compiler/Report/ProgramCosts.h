@@ -15,6 +15,10 @@
 
 namespace heddle {
 
+/// Where the keys are that the rows of a dispatch see: among the rows themselves, in caches that
+/// the entry appends to, which hold the positions before them, or in caches that it only reads.
+enum class KeyPlace { Rows, WrittenCache, ReadCache };
+
 /// One dispatch.
 struct DispatchCosts {
   /// In the checkpoint, and the family of its kernel: "contract".
@@ -24,6 +28,10 @@ struct DispatchCosts {
   uint64_t flopsPerToken = 0;
   /// For each token and key it sees.
   uint64_t flopsPerTokenKey = 0;
+  KeyPlace keys = KeyPlace::Rows;
+  /// Whether a run executes it that asks for no probabilities: not those of the model either, which
+  /// most runs leave.
+  bool isUsual = true;
   /// Of the parameters that no dispatch before it reads: sums count each stored tensor once.
   uint64_t weightBytes = 0;
 };
@@ -54,6 +62,14 @@ struct EntryCosts {
   int64_t observed = 0;
   std::vector<CacheCosts> caches;
   std::vector<DispatchCosts> dispatches;
+  /// What the usual dispatches of this entry alone read: each parameter once, of tables that are
+  /// looked up a row for each token.
+  uint64_t weightBytesRead = 0;
+  uint64_t lookupBytesPerToken = 0;
+  /// What they write and read for each row, but for what has a number for each key.
+  uint64_t activationBytesPerToken = 0;
+  /// Whether it goes on from what caches and states hold: a step of a decoder does.
+  bool readsCaches = false;
   uint64_t arenaPerToken = 0;
   uint64_t arenaPerSequence = 0;
   uint64_t arenaPerTokenAndLongest = 0;

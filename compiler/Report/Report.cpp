@@ -225,21 +225,33 @@ std::vector<Report::Entry> Report::entries() const {
   return sorted;
 }
 
-void Report::writeJson(llvm::raw_ostream &stream) const {
+void Report::writeEntry(llvm::json::OStream &json, const Entry &entry,
+                        llvm::function_ref<void()> further) {
+  json.object([&] {
+    json.attribute("pass", entry.pass);
+    json.attribute("where", llvm::json::fixUTF8(entry.where));
+    json.attribute("taken", entry.taken);
+    json.attribute(entry.taken ? whatKey : reasonKey, llvm::json::fixUTF8(entry.text));
+    json.attributeObject("savings", [&] {
+      for (const SavingField &field : savingFields) {
+        json.attribute(field.key, entry.savings.*field.value);
+      }
+    });
+    if (further) {
+      further();
+    }
+  });
+}
+
+void Report::writeJson(llvm::raw_ostream &stream,
+                       llvm::function_ref<void(llvm::json::OStream &)> further) const {
   llvm::json::OStream json(stream, 2);
   json.array([&] {
     for (const Entry &entry : entries()) {
-      json.object([&] {
-        json.attribute("pass", entry.pass);
-        json.attribute("where", llvm::json::fixUTF8(entry.where));
-        json.attribute("taken", entry.taken);
-        json.attribute(entry.taken ? whatKey : reasonKey, llvm::json::fixUTF8(entry.text));
-        json.attributeObject("savings", [&] {
-          for (const SavingField &field : savingFields) {
-            json.attribute(field.key, entry.savings.*field.value);
-          }
-        });
-      });
+      writeEntry(json, entry);
+    }
+    if (further) {
+      further(json);
     }
   });
   stream << '\n';

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/Location.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
 
@@ -20,7 +21,10 @@
 
 namespace llvm {
 class raw_ostream;
+namespace json {
+class OStream;
 }
+} // namespace llvm
 
 namespace mlir {
 class MLIRContext;
@@ -86,10 +90,16 @@ public:
   /// compared as numbers; equal places in the order of the program. The same for the same input.
   std::vector<Entry> entries() const;
 
-  /// `[{"pass", "where", "taken", "what" or "reason", "savings": {"flops_per_token",
+  /// The array of all entries, as writeEntry() has each, in the order of entries(); then what
+  /// `further` writes, elements of the same array.
+  void writeJson(llvm::raw_ostream &stream,
+                 llvm::function_ref<void(llvm::json::OStream &)> further = nullptr) const;
+
+  /// `{"pass", "where", "taken", "what" or "reason", "savings": {"flops_per_token",
   /// "weight_bytes", "activation_bytes_per_token", "cache_bytes_per_token",
-  /// "flops_per_token_and_key"}}]`, in the order of entries().
-  void writeJson(llvm::raw_ostream &stream) const;
+  /// "flops_per_token_and_key"}}`, and the attributes that `further` writes.
+  static void writeEntry(llvm::json::OStream &json, const Entry &entry,
+                         llvm::function_ref<void()> further = nullptr);
 
   /// A few lines for people and for the manifest: one for each pass with its counts and sums, then
   /// one for each declined candidate.

@@ -81,6 +81,7 @@ std::string ReportPage::json(const std::string &model, const Report &report) con
         writeCosts(json, entry);
       }
     });
+    json.attributeArray("gain", [&] { writeGain(json, gain); });
     json.attributeBegin("decisions");
     json.rawValue([&](llvm::raw_ostream &raw) { report.writeJson(raw); });
     json.attributeEnd();
@@ -103,8 +104,9 @@ std::string ReportPage::html(const std::string &model, const Report &report) con
   auto [beforeScript, afterScript] = afterData.split(scriptMark);
   return (beforeStyle + fileText(page::pageCss) + beforeData + escapedForPage(json(model, report)) +
           beforeScript + fileText(page::numbersJs) + fileText(page::layoutJs) +
-          fileText(page::graphJs) + fileText(page::costsJs) + fileText(page::decisionsJs) +
-          fileText(page::heatMapJs) + fileText(page::pageJs) + afterScript)
+          fileText(page::graphJs) + fileText(page::gainJs) + fileText(page::costsJs) +
+          fileText(page::decisionsJs) + fileText(page::heatMapJs) + fileText(page::pageJs) +
+          afterScript)
       .str();
 }
 

@@ -6,6 +6,7 @@
 #ifndef HEDDLE_COMPILER_REPORT_REPORTPAGE_H
 #define HEDDLE_COMPILER_REPORT_REPORTPAGE_H
 
+#include "compiler/Report/PredictedGain.h"
 #include "compiler/Report/ProgramCosts.h"
 #include "compiler/Report/ProgramGraph.h"
 #include "compiler/Report/Report.h"
@@ -31,6 +32,7 @@ public:
   }
   /// Of the dataflow phase.
   void addCosts(mlir::ModuleOp module) { costs = programCosts(module); }
+  void setGain(PredictedGain predicted) { gain = std::move(predicted); }
   void setAnalysis(AttentionAnalysis measured) { analysis = std::move(measured); }
 
   /// The page about a model of that name.
@@ -42,6 +44,7 @@ private:
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::pair<std::string, std::vector<EntryGraph>>> programs;
   std::vector<EntryCosts> costs;
+  PredictedGain gain;
   std::optional<AttentionAnalysis> analysis;
 };
 

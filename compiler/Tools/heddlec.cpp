@@ -4,6 +4,7 @@
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Report/AnalysisCheck.h"
+#include "compiler/Report/PredictedGain.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Report/ReportPage.h"
 #include "compiler/Tools/CommandLine.h"
@@ -243,16 +244,54 @@ static std::string lastPart(llvm::StringRef path) {
   return llvm::sys::path::filename(path.rtrim('/')).str();
 }
 
-static Status writeReport(const Report &report, const ReportPage &page, const CommandLine &line) {
+/// What the program costs where every pass that can be left out is, and no sharing is asked for.
+/// Errors do not reach the user: what is compiled is another program.
+static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, CompileOptions options,
+                                                          Progress &progress) {
+  progress.phase("costs without the passes");
+  options.disabledPasses = optionalPasses();
+  options.sharing.clear();
+  std::string reason;
+  ScopedDiagnosticHandler handler(imported.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && reason.empty()) {
+      const std::string place = placeName(diagnostic.getLocation());
+      reason = (place.empty() ? place : place + ": ") + diagnostic.str();
+    }
+    return success();
+  });
+  OwningOpRef<ModuleOp> program = imported.clone();
+  for (Phase phase : {Phase::Fused, Phase::Dataflow}) {
+    if (!runPhase(*program, phase, options).ok()) {
+      return HEDDLE_ERROR(InvalidArgument, "without the passes the program cannot be taken to the "
+                                           "phase '" +
+                                               phaseName(phase).str() + "': " + reason);
+    }
+  }
+  return programCosts(*program);
+}
+
+/// Whether the report is to say what the passes gain: from the imported program to its dispatches.
+static bool wantsGain(const CommandLine &line, const Task &task) {
+  return !line.reportFile.empty() && task.first == Phase::Fused && task.last >= Phase::Dataflow;
+}
+
+static PredictedGain gainOver(const Result<std::vector<EntryCosts>> &before, ModuleOp dispatches) {
+  return before.ok() ? predictGain(*before, programCosts(dispatches))
+                     : PredictedGain{{}, std::string(before.status().message())};
+}
+
+static Status writeReport(const Report &report, const PredictedGain &gain, ReportPage &page,
+                          const CommandLine &line) {
   if (line.reportFile.empty()) {
     return {};
   }
   if (wantsPage(line)) {
+    page.setGain(gain);
     return writeText(page.html(lastPart(line.input), report), line.reportFile);
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
-  report.writeJson(stream);
+  report.writeJson(stream, [&](llvm::json::OStream &json) { writeGain(json, gain); });
   return writeText(text, line.reportFile);
 }
 
@@ -381,7 +420,6 @@ static Status compile(const CommandLine &line, const Task &task) {
   Progress progress;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   registerDialects(context);
-  Report report(context);
   HEDDLE_ASSIGN(std::optional<AttentionAnalysis> analysis, analysisOf(line));
   progress.phase("model");
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input));
@@ -397,6 +435,13 @@ static Status compile(const CommandLine &line, const Task &task) {
   if (model.checkpoint) {
     options.hasher = parameterHasher(parameterSource(model));
   }
+  // Before the report listens: what the passes find there is of no interest.
+  std::optional<Result<std::vector<EntryCosts>>> before;
+  if (wantsGain(line, task)) {
+    before = costsWithoutPasses(*model.module, task.options, progress);
+  }
+  PredictedGain gain;
+  Report report(context);
   Phase phase = task.first == Phase::Fused ? Phase::Model
                                            : static_cast<Phase>(static_cast<int>(task.first) - 1);
   for (;; phase = static_cast<Phase>(static_cast<int>(phase) + 1)) {
@@ -406,6 +451,9 @@ static Status compile(const CommandLine &line, const Task &task) {
     }
     if (wantsPage(line)) {
       addToPage(page, phase, *model.module);
+    }
+    if (phase == Phase::Dataflow && before) {
+      gain = gainOver(*before, *model.module);
     }
     bool isLast = phase == task.last;
     if (phase == task.print || (isLast && phase != Phase::SharedObject)) {
@@ -417,7 +465,7 @@ static Status compile(const CommandLine &line, const Task &task) {
     }
   }
   // Before the binary: when anything fails, there is none.
-  HEDDLE_TRY(writeReport(report, page, line));
+  HEDDLE_TRY(writeReport(report, gain, page, line));
   if (task.last == Phase::SharedObject) {
     HEDDLE_TRY(link(model, report, line, std::move(facts)));
   }

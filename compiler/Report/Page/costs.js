@@ -9,6 +9,7 @@ const metrics = [
     of: 'dispatches', format: inCounts },
   { key: 'weight_bytes', title: 'Weights', unit: 'stored', of: 'dispatches', format: inBytes },
   { key: 'bytes_per_token', title: 'Cache', unit: 'per token', of: 'caches', format: inBytes },
+  { key: 'bytes_per_sequence', title: 'State', unit: 'per sequence', of: 'caches', format: inBytes },
 ];
 
 /** Rows of an entry that count: a cache counts where it is written. */
@@ -24,7 +25,10 @@ const parentOf = (name) => (name.includes('.') ? name.slice(0, name.lastIndexOf(
 
 /** What a row belongs to: its layer, or where it has none the name it is under. */
 const layerOf = (row) => row.layer || parentOf(row.name) || 'other';
-const kindOf = (row) => row.kind || (/key$/.test(row.name) ? 'keys' : /value$/.test(row.name) ? 'values' : 'cache');
+const kindOf = (row) => row.kind || (row.bytes_per_sequence > 0 ? 'state' : /key$/.test(row.name) ? 'keys' :
+  /value$/.test(row.name) ? 'values' : 'cache');
+/** The color of a kind. */
+const kindFamily = (kind) => familyOf(['keys', 'values', 'state', 'cache'].includes(kind) ? 'append' : kind);
 
 /** Sums by `keyOf`, each with its parts by kind; in the order of the program. */
 function sumsOf(rows, metric, keyOf) {
@@ -44,7 +48,7 @@ function sumsOf(rows, metric, keyOf) {
 function barRow(sum, largest, total, metric) {
   const parts = [...sum.parts].sort((a, b) => b[1] - a[1]);
   const bar = element('span', { class: 'bar' }, parts.map(([kind, value]) =>
-    element('span', { class: 'bar-part ' + familyOf(kind === 'keys' || kind === 'values' ? 'append' : kind),
+    element('span', { class: 'bar-part ' + kindFamily(kind),
                       style: `width:${(value / largest) * 100}%`,
                       title: `${kind}: ${exact.format(value)}` })));
   return element('tr', {},
@@ -100,7 +104,7 @@ function legend(data, metric) {
   const kinds = new Set(data.costs.flatMap((entry) => rowsOf(entry, metric))
     .filter((row) => row[metric.key] > 0).map(kindOf));
   return element('ul', { class: 'legend' }, [...kinds].map((kind) => element('li', {},
-    element('span', { class: 'swatch ' + familyOf(kind === 'keys' || kind === 'values' ? 'append' : kind) }),
+    element('span', { class: 'swatch ' + kindFamily(kind) }),
     kind)));
 }
 

@@ -74,7 +74,7 @@ function showPage() {
   const data = JSON.parse(document.getElementById('data').textContent);
   showHead(data);
   showSummary(document.getElementById('summary'), data);
-  const parts = { costs: showCosts, graph: showGraph, decisions: showDecisions, attention: showAttention,
+  const parts = { gain: showGain, costs: showCosts, graph: showGraph, decisions: showDecisions, attention: showAttention,
                   entries: showEntries };
   for (const [id, show] of Object.entries(parts)) {
     const section = document.getElementById(id);

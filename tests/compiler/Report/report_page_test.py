@@ -17,6 +17,8 @@ HEDDLEC, TESTS = sys.argv[1:3]
 PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
 DESKTOP, PHONE = (1280, 900), (390, 844)
 TRANSFORMER = os.path.join(TESTS, "oracles", "transformer-post")
+WEIGHTED = os.path.join(TESTS, "oracles", "weighted")
+AVERAGE = os.path.join(TESTS, "oracles", "san-average")
 BERT = os.path.join(TESTS, "oracles", "bert-tiny")
 
 # A program whose names would end the script element, begin another, or be markup.
@@ -77,14 +79,14 @@ class PageTest(unittest.TestCase):
 
     @classmethod
     def compile(cls, model, name, *options):
-        """The page about a model, and the same decisions as JSON."""
+        """The page about a model, and the decisions of the JSON without options."""
         page = os.path.join(cls.folder.name, name + ".html")
         report = os.path.join(cls.folder.name, name + ".json")
         command = [HEDDLEC, model, "--stop-after=dataflow", "-o", os.devnull]
         subprocess.run([*command, f"--report={page}", *options], check=True, stderr=subprocess.PIPE)
         subprocess.run([*command, f"--report={report}"], check=True, stderr=subprocess.PIPE)
         with open(report, encoding="utf-8") as file:
-            return page, json.load(file)
+            return page, [each for each in json.load(file) if each["pass"] != "predicted-gain"]
 
     def open(self, page, size=DESKTOP, dark=False):
         self.browser.complaints.clear()
@@ -252,6 +254,45 @@ class PageTest(unittest.TestCase):
         # Keys and values of each layer, four bytes a number: of the source, and of the target.
         self.assertEqual([entry[3] for entry in totals], [layers * 2 * 4 * width] * 2)
 
+    def test_states(self):
+        """Average attention: a sum of 48 floats a layer, and no cache of the target."""
+        self.open(self.compile(AVERAGE, "average")[0])
+        self.assertIn("State per sequence", self.text("#summary"))
+        self.browser.run("document.querySelector('input[value=bytes_per_sequence]').click();"
+                         "document.querySelector('input[name=cost-by][value=layer]').click()")
+        bars = self.browser.run("[...document.querySelectorAll('.bars')].map((table) => "
+                                "[table.querySelector('caption').firstChild.data, ...[...table"
+                                ".querySelectorAll('td .number')].map((each) => each.title)])")
+        self.assertEqual(bars, [["decode", "192", "192", "192"]])
+        self.assertEqual(self.text(".legend"), "state")
+        self.open(self.page)
+        self.assertNotIn("State", self.text("#summary"))
+
+    def gains(self):
+        """By entry: the totals of both programs, and the predicted numbers."""
+        return self.browser.run("""Object.fromEntries([...document.querySelectorAll('#gain article')].map((each) =>
+          [each.querySelector('h3').textContent, {
+            totals: Object.fromEntries([...each.querySelectorAll('[data-key]')].map((row) =>
+              [row.dataset.key, [...row.querySelectorAll('.number')].map((number) =>
+                parseInt(number.title.replaceAll(',', '')))])),
+            predicted: [...each.querySelectorAll('.predicted tbody tr')].map((row) =>
+              [...row.children].map((cell) => cell.textContent)) }]))""")
+
+    def test_predicted_gain(self):
+        self.open(self.compile(WEIGHTED, "weighted")[0])
+        self.picture("gain")
+        gains = self.gains()
+        self.assertEqual(list(gains), ["encode", "decode"])
+        # Of four branches in each of three layers, a head's 12 columns to 48 and these to 24 of the
+        # inner width become one product of 12 by 24.
+        saved = 3 * 4 * 2 * (12 * 48 + 48 * 24 - 12 * 24)
+        before, after = gains["decode"]["totals"]["flops_per_token"]
+        self.assertEqual(before - after, saved)
+        self.assertEqual(gains["decode"]["predicted"],
+                         [["24 of history, 24 of source", "1.25\u00a0\u00d7", "1.38\u00a0\u00d7"],
+                          ["200 of history, 24 of source", "1.14\u00a0\u00d7", "1.23\u00a0\u00d7"]])
+        self.assertEqual([row[0] for row in gains["encode"]["predicted"]], ["16 tokens", "128 tokens"])
+
     def test_heat_maps(self):
         self.open(self.page)
         self.assertEqual(self.count("#attention svg.heat-map"), 3)
@@ -270,10 +311,10 @@ class PageTest(unittest.TestCase):
         page, _ = self.compile(BERT, "bert")
         self.open(page)
         self.assertEqual(self.count("#attention"), 0)
-        self.assertEqual(self.count("#sections a"), 4)
+        self.assertEqual(self.count("#sections a"), 5)
 
     def test_nothing_is_wider_than_a_phone(self):
-        for page in (self.page, self.compile(BERT, "bert")[0]):
+        for page in (self.page, self.compile(BERT, "bert")[0], self.compile(AVERAGE, "average")[0]):
             for dark in (False, True):
                 self.open(page, PHONE, dark)
                 self.browser.run("document.querySelector('#unfold-all').click();"
@@ -349,7 +390,7 @@ class PageTest(unittest.TestCase):
         subprocess.run([HEDDLEC, BERT, "--stop-after=fused", "-o", os.devnull, f"--report={page}"],
                        check=True, stderr=subprocess.PIPE)
         self.open(page)
-        self.assertEqual(self.count("#costs, #entries, #attention"), 0)
+        self.assertEqual(self.count("#gain, #costs, #entries, #attention"), 0)
         self.assertEqual(self.count("#graph"), 1)
 
 
