@@ -165,7 +165,7 @@ PredictedGain predictGain(llvm::ArrayRef<EntryCosts> before, llvm::ArrayRef<Entr
 
 void writeGain(llvm::json::OStream &json, const PredictedGain &gain) {
   if (!gain.reason.empty()) {
-    Report::writeEntry(json, {passName.str(), "", false, gain.reason, {}});
+    Report::writeEntry(json, {passName.str(), "the program", false, gain.reason, {}});
   }
   for (const EntryGain &entry : gain.entries) {
     Report::writeEntry(

@@ -53,6 +53,16 @@ public:
     }
   }
   bool contains(const std::string &name) const { return tensors.contains(name); }
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const auto &[name, tensor] : tensors) {
+      all.insert(name);
+    }
+    return all;
+  }
+  const std::vector<int64_t> &shape(const std::string &name) const {
+    return tensors.at(name).shape;
+  }
   void write(const std::string &path) const {
     std::vector<SafetensorsTensor> list;
     for (const auto &[name, tensor] : tensors) {
@@ -219,9 +229,9 @@ TEST_F(ParallelLayersTest, EqualTensorsShareOutputs) {
   EXPECT_EQ(compiled.savings("share-attention", "flops_per_token_and_key"), 2 * 4 * 24);
   EXPECT_EQ(compiled.savings("share-attention", "weight_bytes"), 6 * 4 * 24 * 24);
   EXPECT_EQ(compiled.savings("share-attention", "cache_bytes_per_token"), 4 * 4 * 24);
-  const std::set<std::string> left = {
-      "first.self.key", "first.self.value", "first.cross.key", "first.cross.value",
-      "third.self.key", "third.self.value", "third.cross.key", "third.cross.value"};
+  const std::set<std::string> left = {"first.self.key",    "first.self.value", "first.cross.key",
+                                      "first.cross.value", "third.self.key",   "third.self.value",
+                                      "third.cross.key",   "third.cross.value"};
   EXPECT_EQ(caches(compiled), left);
   // Not only near: sharing computes the same operations.
   const std::vector<float> expected =
@@ -288,11 +298,13 @@ TEST_F(ParallelLayersTest, OneBitKeepsLayersApart) {
 class SharedModelTest : public SharedLayersTest {
 protected:
   /// A folder with the configuration of an oracle, but for some keys, and these tensors.
-  std::string write(const std::string &oracle, const std::vector<std::string> &without) const {
+  std::string write(const std::string &oracle, const std::vector<std::string> &without,
+                    const json &with = json::object()) const {
     json config = json::parse(readBytes(oracles + oracle + "/config.json"), nullptr, false);
     for (const std::string &key : without) {
       config.erase(key);
     }
+    config.update(with);
     tensors.write(source / "model.safetensors");
     source.write("config.json", config.dump());
     return source.path();
@@ -390,6 +402,79 @@ TEST_F(SharedModelTest, APolicyGivesTheDeclaredModel) {
   EXPECT_EQ(
       shared.count("apply-sharing", true, "shares the context of decoder.layers.3.cross_attention"),
       1U);
+}
+
+/// The element of a report that predicts the gain of an entry.
+json gainOf(const json &report, const std::string &entry) {
+  for (const json &each : report) {
+    if (each["pass"] == "predicted-gain" && each["where"] == entry) {
+      return each;
+    }
+  }
+  ADD_FAILURE() << "no gain of " << entry << " in " << report;
+  return {};
+}
+
+// arXiv 1906.11024: of a block of layers the first computes. The others of self attention keep W^V,
+// the product with the values and W^O; those of cross attention keep W^O.
+TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
+  tensors.read(oracles + "transformer-post/model.safetensors");
+  uint32_t seed = 1;
+  const std::string scope = "decoder.layers.";
+  for (const std::string &name : tensors.names()) {
+    if (name.starts_with(scope)) {
+      std::string other = name;
+      other[scope.size()] = static_cast<char>(other[scope.size()] + 3);
+      tensors.fill(other, tensors.shape(name), seed++);
+    }
+  }
+  const std::string model = write("transformer-post", {}, {{"decoder_layers", 6}});
+  const Compiled shared = compile(model, {"--share-attention=self:1,5,cross:4,2"});
+  // Width, inner width, words; layers, and those that share self and cross attention.
+  const int64_t d = 48, inner = 96, words = 61, layers = 6, self = 4, cross = 3 + 1;
+  const int64_t matrix = 2 * d * d, row = 4 * d;
+  json decode = gainOf(shared.report, "decode");
+  const json &before = decode["before"], &after = decode["after"];
+  EXPECT_EQ(before["flops_per_token"], layers * (6 * matrix + 2 * 2 * d * inner) + 2 * words * d);
+  EXPECT_EQ(after["flops_per_token"],
+            before["flops_per_token"].get<int64_t>() - (2 * self + cross) * matrix);
+  EXPECT_EQ(decode["savings"]["flops_per_token"], 12 * matrix);
+  EXPECT_EQ(before["flops_per_token_and_history"], layers * 4 * d);
+  EXPECT_EQ(after["flops_per_token_and_history"], (layers * 4 - self * 2) * d);
+  EXPECT_EQ(before["flops_per_token_and_source"], layers * 4 * d);
+  EXPECT_EQ(after["flops_per_token_and_source"], (layers - cross) * 4 * d);
+  EXPECT_EQ(decode["savings"]["flops_per_token_and_key"], self * 2 * d + cross * 4 * d);
+  // Each map with its bias.
+  EXPECT_EQ(decode["savings"]["weight_bytes"], (2 * self + cross) * (4 * d * d + row));
+  EXPECT_EQ(before["cache_bytes_per_token"], layers * 2 * row);
+  EXPECT_EQ(after["cache_bytes_per_token"], (layers * 2 - self) * row);
+  EXPECT_EQ(before["cache_bytes_per_source_token"], layers * 2 * row);
+  EXPECT_EQ(after["cache_bytes_per_source_token"], (layers - cross) * 2 * row);
+  // The formulas of a step, by hand as well.
+  const auto step = [](const json &totals, int64_t history) {
+    return totals["flops_per_token"].get<double>() +
+           history * totals["flops_per_token_and_history"].get<double>() +
+           24 * totals["flops_per_token_and_source"].get<double>();
+  };
+  const auto bytes = [](const json &totals, int64_t history) {
+    return totals["weight_bytes"].get<double>() + totals["lookup_bytes_per_token"].get<double>() +
+           history * totals["cache_bytes_per_token"].get<double>() +
+           24 * totals["cache_bytes_per_source_token"].get<double>();
+  };
+  for (const size_t i : {0, 1}) {
+    const int64_t history = i == 0 ? 24 : 200;
+    const json &predicted = decode["predicted"][i];
+    EXPECT_EQ(predicted["history"], history);
+    EXPECT_EQ(predicted["source"], 24);
+    EXPECT_DOUBLE_EQ(predicted["arithmetic"], step(before, history) / step(after, history));
+    EXPECT_DOUBLE_EQ(predicted["memory"], bytes(before, history) / bytes(after, history));
+    EXPECT_GT(predicted["arithmetic"], 1.1);
+  }
+  // Keys and values of the source are computed where it is encoded.
+  const json encode = gainOf(shared.report, "encode");
+  EXPECT_EQ(encode["savings"]["flops_per_token"], cross * 2 * matrix);
+  EXPECT_EQ(encode["savings"]["cache_bytes_per_token"], cross * 2 * row);
+  EXPECT_EQ(encode["savings"]["flops_per_token_and_key"], 0);
 }
 
 TEST_F(SharedModelTest, TheBinarySaysWhatWasAsked) {

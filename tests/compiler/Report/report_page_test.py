@@ -42,6 +42,18 @@ module {
 }
 """
 
+UNUSED = """
+module {
+  transformer.parameter @w : tensor<8x8xf32> from "w"
+  func.func @encode(%x: tensor<?xi32> {transformer.name = "ids"}, %r: !transformer.segments)
+      -> (tensor<?x8xf32> {transformer.name = "states"}) {
+    %0 = arith.constant dense<0.0> : tensor<8xf32> loc("unused")
+    %1 = transformer.gather @w[%x] : tensor<?x8xf32>
+    return %1 : tensor<?x8xf32>
+  }
+}
+"""
+
 UNFOLD = "[...document.querySelectorAll('#graph details.fold')]"
 # Elements that reach beyond the window, but those that scroll by themselves.
 OVERFLOW = """[...document.querySelectorAll('body *')].filter((each) =>
@@ -60,6 +72,13 @@ def analysis():
                       "policy": [1, 2]})
     return {"model": "transformer-post", "theta": 0.2, "sentences": 7, "positions": 61,
             "kinds": kinds}
+
+
+def write_square(path):
+    """A checkpoint with "w", 8 x 8."""
+    header = json.dumps({"w": {"dtype": "F32", "shape": [8, 8], "data_offsets": [0, 256]}}).encode()
+    with open(path, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header + bytes(256))
 
 
 class PageTest(unittest.TestCase):
@@ -293,6 +312,17 @@ class PageTest(unittest.TestCase):
                           ["200 of history, 24 of source", "1.14\u00a0\u00d7", "1.23\u00a0\u00d7"]])
         self.assertEqual([row[0] for row in gains["encode"]["predicted"]], ["16 tokens", "128 tokens"])
 
+    def test_a_gain_that_cannot_be_predicted(self):
+        """Without the passes, what nothing needs is there to be lowered."""
+        program = os.path.join(self.folder.name, "unused.mlir")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(UNUSED)
+        write_square(program.replace(".mlir", ".safetensors"))
+        self.open(self.compile(program, "unused")[0])
+        self.assertIn("Not predicted: without the passes the program cannot be taken to the phase "
+                      "'dataflow': unused: ", self.text("#gain .reason"))
+        self.assertEqual(self.count("#gain table"), 0)
+
     def test_heat_maps(self):
         self.open(self.page)
         self.assertEqual(self.count("#attention svg.heat-map"), 3)
@@ -362,9 +392,7 @@ class PageTest(unittest.TestCase):
         program = os.path.join(self.folder.name, "<b>hostile.mlir")
         with open(program, "w", encoding="utf-8") as file:
             file.write(HOSTILE.replace("NAME", EVIL))
-        header = json.dumps({"w": {"dtype": "F32", "shape": [8, 8], "data_offsets": [0, 256]}}).encode()
-        with open(program.replace(".mlir", ".safetensors"), "wb") as file:
-            file.write(len(header).to_bytes(8, "little") + header + bytes(256))
+        write_square(program.replace(".mlir", ".safetensors"))
         file_name = os.path.join(self.folder.name, "hostile-analysis.json")
         with open(file_name, "w", encoding="utf-8") as file:
             json.dump({"model": EVIL, "theta": None, "sentences": 1, "positions": 1, "kinds": [

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The two limits of a gain, from costs written here and from those of a program.
+#include "compiler/Report/PredictedGain.h"
+#include "compiler/Pipeline.h"
+#include "compiler/Report/Report.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include "gtest/gtest.h"
+
+namespace {
+
+using heddle::EntryCosts;
+using heddle::EntryTotals;
+using heddle::KeyPlace;
+using heddle::PredictedGain;
+
+/// A step of a decoder with self and cross attention, and a state.
+EntryCosts decoder() {
+  EntryCosts entry;
+  entry.name = "decode";
+  entry.readsCaches = true;
+  entry.dispatches.resize(4);
+  entry.dispatches[0].flopsPerToken = 1000;
+  entry.dispatches[1].flopsPerTokenKey = 20;
+  entry.dispatches[1].keys = KeyPlace::WrittenCache;
+  entry.dispatches[2].flopsPerTokenKey = 30;
+  entry.dispatches[2].keys = KeyPlace::ReadCache;
+  entry.dispatches[3].flopsPerTokenKey = 7;
+  entry.weightBytesRead = 4000;
+  entry.lookupBytesPerToken = 16;
+  entry.caches = {{"self", 8, 0, true}, {"cross", 12, 0, false}, {"sum", 0, 100, true}};
+  return entry;
+}
+
+EntryCosts encoder() {
+  EntryCosts entry;
+  entry.name = "encode";
+  entry.dispatches.resize(2);
+  entry.dispatches[0].flopsPerToken = 1000;
+  entry.dispatches[1].flopsPerTokenKey = 10;
+  entry.weightBytesRead = 4000;
+  entry.lookupBytesPerToken = 16;
+  entry.caches = {{"cross", 12, 0, true}};
+  return entry;
+}
+
+std::string jsonOf(const PredictedGain &gain) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream json(stream);
+  json.array([&] { heddle::writeGain(json, gain); });
+  return text;
+}
+
+TEST(PredictedGainTest, addsUpAStep) {
+  const EntryTotals totals(decoder());
+  EXPECT_EQ(totals.flops({1, 24, 24}), 1000u + 24 * 20 + 24 * 30 + 7);
+  EXPECT_EQ(totals.bytes({1, 24, 24}), 4000u + 16 + 24 * 8 + 24 * 12 + 100);
+  EXPECT_EQ(totals.flops({2, 200, 24}), 2 * (1000u + 200 * 20 + 24 * 30 + 2 * 7));
+  EXPECT_EQ(totals.bytes({2, 200, 24}), 4000u + 2 * 16 + 200 * 8 + 24 * 12 + 100);
+}
+
+TEST(PredictedGainTest, dividesBeforeByAfter) {
+  EntryCosts after = decoder();
+  after.dispatches[0].flopsPerToken = 500;
+  after.weightBytesRead = 2000;
+  const PredictedGain gain = heddle::predictGain({encoder(), decoder()}, {encoder(), after});
+  ASSERT_EQ(gain.entries.size(), 2u);
+  const heddle::EntryGain &encode = gain.entries[0], &decode = gain.entries[1];
+  EXPECT_FALSE(encode.isDecoder);
+  ASSERT_EQ(encode.sizes.size(), 2u);
+  EXPECT_EQ(encode.sizes[1].size.rows, 128u);
+  EXPECT_EQ(encode.sizes[1].arithmetic, 1.0);
+  EXPECT_EQ(encode.sizes[1].memory, 1.0);
+  EXPECT_TRUE(decode.isDecoder);
+  ASSERT_EQ(decode.sizes.size(), 2u);
+  EXPECT_EQ(decode.sizes[0].arithmetic, 2207.0 / 1707);
+  EXPECT_EQ(decode.sizes[0].memory, 4596.0 / 2596);
+  EXPECT_EQ(decode.sizes[1].arithmetic, 5727.0 / 5227);
+  EXPECT_EQ(decode.sizes[1].memory, 6004.0 / 4004);
+}
+
+TEST(PredictedGainTest, countsWholeSequencesOfOtherEntries) {
+  const EntryTotals totals(encoder());
+  EXPECT_EQ(totals.flops({16, 16, 0}), 16u * (1000 + 16 * 10));
+  EXPECT_EQ(totals.bytes({16, 16, 0}), 4000u + 16 * 16 + 16 * 12);
+}
+
+TEST(PredictedGainTest, leavesOutWhatFewRunsExecute) {
+  EntryCosts entry = decoder();
+  entry.dispatches[1].isUsual = false;
+  EXPECT_EQ(EntryTotals(entry).flopsPerTokenAndHistory, 0u);
+}
+
+TEST(PredictedGainTest, entriesOfOneProgramOnlyHaveNone) {
+  EXPECT_TRUE(heddle::predictGain({encoder()}, {decoder()}).entries.empty());
+}
+
+TEST(PredictedGainTest, writesElementsOfAReport) {
+  EntryCosts after = encoder();
+  after.dispatches[0].flopsPerToken = 840;
+  after.caches[0].bytesPerToken = 4;
+  EXPECT_EQ(
+      jsonOf(heddle::predictGain({encoder()}, {after})),
+      R"([{"pass":"predicted-gain","where":"encode","taken":true,)"
+      R"("what":"1.16 times as fast as without the passes where arithmetic limits, 1.03 where )"
+      R"(memory does, with 16 tokens; 1.08 where arithmetic limits, 1.16 where memory does, with )"
+      R"(128 tokens","savings":{"flops_per_token":160,"weight_bytes":0,)"
+      R"("activation_bytes_per_token":0,"cache_bytes_per_token":8,"flops_per_token_and_key":0},)"
+      R"("before":{"flops_per_token":1000,"flops_per_token_and_row":10,)"
+      R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":4000,)"
+      R"("lookup_bytes_per_token":16,"cache_bytes_per_token":12,)"
+      R"("cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
+      R"("activation_bytes_per_token":0},)"
+      R"("after":{"flops_per_token":840,"flops_per_token_and_row":10,)"
+      R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":4000,)"
+      R"("lookup_bytes_per_token":16,"cache_bytes_per_token":4,)"
+      R"("cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
+      R"("activation_bytes_per_token":0},)"
+      R"("predicted":[{"tokens":16,"arithmetic":1.1599999999999999,"memory":1.0296296296296297},)"
+      R"({"tokens":128,"arithmetic":1.0754716981132075,"memory":1.1560975609756097}]}])");
+  EXPECT_EQ(
+      jsonOf({{}, "no \"reason\""}),
+      R"([{"pass":"predicted-gain","where":"the program","taken":false,"reason":"no \"reason\"",)"
+      R"("savings":{"flops_per_token":0,"weight_bytes":0,"activation_bytes_per_token":0,)"
+      R"("cache_bytes_per_token":0,"flops_per_token_and_key":0}}])");
+}
+
+TEST(PredictedGainTest, nothingLeftHasNoNumber) {
+  EntryCosts nothing;
+  nothing.name = "encode";
+  const PredictedGain gain = heddle::predictGain({encoder()}, {nothing});
+  ASSERT_EQ(gain.entries.size(), 1u);
+  EXPECT_EQ(gain.entries[0].sizes[0].arithmetic, std::nullopt);
+  EXPECT_NE(jsonOf(gain).find(R"("arithmetic":null,"memory":null)"), std::string::npos);
+  EXPECT_NE(jsonOf(gain).find("nothing is left to do"), std::string::npos);
+  EXPECT_EQ(heddle::predictGain({nothing}, {nothing}).entries[0].sizes[0].arithmetic, 1.0);
+}
+
+/// Of a program taken to its dispatches by the lowering passes alone.
+EntryCosts costsOf(const std::string &entry) {
+  mlir::MLIRContext context;
+  heddle::registerDialects(context);
+  context.loadAllAvailableDialects();
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(
+      R"(transformer.parameter @w : tensor<8x8xf32> from "w"
+         transformer.parameter @table : tensor<5x8xf32> from "table"
+      )" + entry,
+      &context);
+  EXPECT_TRUE(module);
+  heddle::CompileOptions options;
+  options.disabledPasses = heddle::optionalPasses();
+  mlir::PassManager manager(&context);
+  heddle::buildPhase(manager, heddle::Phase::Fused, options);
+  heddle::buildPhase(manager, heddle::Phase::Dataflow, options);
+  EXPECT_TRUE(mlir::succeeded(manager.run(*module)));
+  const std::vector<EntryCosts> costs = heddle::programCosts(*module);
+  return costs.empty() ? EntryCosts() : costs.front();
+}
+
+TEST(PredictedGainTest, readsEachParameterOnceAndTablesByTheRow) {
+  const EntryCosts costs = costsOf(R"(
+    func.func @encode(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments)
+        -> (tensor<?x8xf32> {transformer.name = "states"}) {
+      %0 = transformer.gather @table[%ids] : tensor<?x8xf32>
+      %1 = transformer.linear %0, @w : tensor<?x8xf32> -> tensor<?x8xf32>
+      %2 = transformer.linear %1, @w : tensor<?x8xf32> -> tensor<?x8xf32>
+      %3 = transformer.linear %0, @w : tensor<?x8xf32> -> tensor<?x8xf32> loc("dead")
+      return %2 : tensor<?x8xf32>
+    })");
+  // A row of eight is stored in a panel of 48 columns.
+  EXPECT_EQ(costs.weightBytesRead, 4u * 8 * 48);
+  EXPECT_EQ(costs.lookupBytesPerToken, 4u * 8);
+  EXPECT_FALSE(costs.readsCaches);
+  // Written and read: an id and a row, then a row and a row, twice. What nothing needs is not run.
+  EXPECT_EQ(costs.activationBytesPerToken, (4u + 32) + 2 * (32 + 32));
+  EXPECT_EQ(EntryTotals(costs).flopsPerToken, 2u * 2 * 8 * 8);
+}
+
+TEST(PredictedGainTest, tellsHistoryFromSource) {
+  const EntryCosts costs = costsOf(R"(
+    func.func @decode(%ids: tensor<?xi32> {transformer.name = "target"},
+                      %rows: !transformer.segments,
+                      %memory: !transformer.segments {transformer.name = "memory"},
+                      %own: !transformer.cache<8> {transformer.name = "own"},
+                      %other: !transformer.cache<8> {transformer.name = "other"})
+        -> (tensor<?x8xf32> {transformer.name = "states"},
+            tensor<?x2x?xf32> {transformer.name = "probabilities"},
+            !transformer.cache<8> {transformer.name = "own"}) {
+      %x = transformer.gather @table[%ids] : tensor<?x8xf32>
+      %seen = transformer.history %rows
+      %written = transformer.append %own, %x in(%rows) : !transformer.cache<8>
+      %k = transformer.cached %written in(%seen) : !transformer.cache<8> -> tensor<?x8xf32>
+      %q = transformer.split_heads %x : tensor<?x8xf32> -> tensor<?x2x4xf32>
+      %kh = transformer.split_heads %k : tensor<?x8xf32> -> tensor<?x2x4xf32>
+      %s = transformer.contract "thd,khd->thk" %q, %kh in(%rows, %seen) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
+      %p = transformer.softmax %s in(%seen) : tensor<?x2x?xf32>
+      %a = transformer.contract "thk,khd->thd" %p, %kh in(%rows, %seen) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
+      %m = transformer.cached %other in(%memory) : !transformer.cache<8> -> tensor<?x8xf32>
+      %mh = transformer.split_heads %m : tensor<?x8xf32> -> tensor<?x2x4xf32>
+      %s2 = transformer.contract "thd,khd->thk" %a, %mh in(%rows, %memory) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
+      %p2 = transformer.softmax %s2 in(%memory) : tensor<?x2x?xf32>
+      %y = transformer.merge_heads %a : tensor<?x2x4xf32> -> tensor<?x8xf32>
+      return %y, %p2, %written : tensor<?x8xf32>, tensor<?x2x?xf32>, !transformer.cache<8>
+    })");
+  EXPECT_TRUE(costs.readsCaches);
+  // Scores over the source are an output that few runs ask for.
+  std::vector<std::pair<KeyPlace, bool>> products;
+  for (const heddle::DispatchCosts &dispatch : costs.dispatches) {
+    if (dispatch.flopsPerTokenKey > 0) {
+      EXPECT_EQ(dispatch.flopsPerTokenKey, 2u * 8);
+      products.emplace_back(dispatch.keys, dispatch.isUsual);
+    }
+  }
+  EXPECT_EQ(products, (std::vector<std::pair<KeyPlace, bool>>{{KeyPlace::WrittenCache, true},
+                                                              {KeyPlace::WrittenCache, true},
+                                                              {KeyPlace::ReadCache, false}}));
+  EXPECT_EQ(EntryTotals(costs).cacheBytesPerToken, 32u);
+  EXPECT_EQ(EntryTotals(costs).cacheBytesPerSourceToken, 32u);
+}
+
+} // namespace
