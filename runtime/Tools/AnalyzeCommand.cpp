@@ -61,12 +61,9 @@ Result<Tokens> Analyzer::sourceOf(std::string_view line) {
 Result<std::vector<Sentence>> Analyzer::nextBlock() {
   std::vector<Tokens> sources;
   while (sources.size() < blockSentences) {
-    HEDDLE_ASSIGN(const std::optional<std::string_view> line, lines.next());
+    HEDDLE_ASSIGN(const std::optional<std::string_view> line, lines.nextText());
     if (!line) {
       break;
-    }
-    if (line->find_first_not_of(" \t") == std::string_view::npos) {
-      continue;
     }
     Result<Tokens> source = sourceOf(*line);
     HEDDLE_TRY_WITH(source.status(), lines.where());
@@ -131,10 +128,8 @@ static Status checkNumbers(const AttentionAnalysis &analysis, const std::string 
 Status execute(const AnalyzeOptions &options) {
   HEDDLE_ASSIGN(LineReader lines, LineReader::open(options.input));
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
-  if (!options.tokens && !model.hasTokenizer()) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("{}: the model has no tokenizer, expected one or --tokens", options.model));
+  if (!options.tokens) {
+    HEDDLE_TRY(checkTokenizer(model));
   }
   const SessionOptions session = {.threads = options.threads};
   HEDDLE_ASSIGN(AttentionObserver observer, AttentionObserver::create(model, session));

@@ -4,11 +4,11 @@
 #include "runtime/Kernels/Roofline.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/OutputStream.h"
+#include "runtime/Tools/Rounding.h"
 #include "runtime/Tools/Timing.h"
 #include "runtime/Tools/Workload.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
@@ -48,11 +48,6 @@ struct Cost {
   double flops = 0;
 };
 } // namespace
-
-static double rounded(double value, int digits) {
-  const double scale = std::pow(10.0, digits);
-  return std::round(value * scale) / scale;
-}
 
 static Work makeWork(const Bench &bench, const Shape &shape) {
   Work work{shape, randomIds(shape, bench.input), {}};

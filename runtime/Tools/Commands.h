@@ -33,6 +33,9 @@ Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name)
 /// The input of an entry that gives a batch its shape: the first that must be given.
 Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry);
 
+/// InvalidArgument for a model without a tokenizer; `expected` ends the message.
+Status checkTokenizer(const Model &model, std::string_view expected = "one or --tokens");
+
 /// Floats of one row of an output: the product of its constant dimensions.
 int64_t rowWidth(const PortInfo &output);
 

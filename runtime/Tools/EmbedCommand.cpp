@@ -100,11 +100,7 @@ static Result<Embedder> makeEmbedder(const EmbedOptions &options) {
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, "embed"));
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
-  if (!model.hasTokenizer()) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("{}: the model has no tokenizer, expected one to embed texts", options.model));
-  }
+  HEDDLE_TRY(checkTokenizer(model, "one to embed texts"));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(const int64_t width, session.embeddingWidth());
   return Embedder{std::move(session), input->name, entry->outputs.front().name, width};

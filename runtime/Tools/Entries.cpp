@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What several commands ask of a model's entries.
+/// What several commands ask of a model and its entries.
 #include "runtime/Base/Utf8.h"
 #include "runtime/Tools/Commands.h"
 
@@ -37,6 +37,14 @@ Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry)
                                  model.path(), quote(entry.name)));
   }
   return &*first;
+}
+
+Status checkTokenizer(const Model &model, std::string_view expected) {
+  return model.hasTokenizer()
+             ? Status()
+             : HEDDLE_ERROR(InvalidArgument,
+                            fmt::format("{}: the model has no tokenizer, expected {}", model.path(),
+                                        expected));
 }
 
 int64_t rowWidth(const PortInfo &output) {

@@ -120,7 +120,7 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(std::string_view
     HEDDLE_TRY_WITH(tokens.status(), shortlists->where());
     request.shortlist = std::move(*tokens);
   }
-  if (line.find_first_not_of(" \t") == std::string_view::npos) {
+  if (isBlank(line)) {
     return std::optional<GenerationRequest>();
   }
   Result<std::vector<int32_t>> source = tokensOf(line, true);
@@ -235,10 +235,8 @@ Status execute(const GenerateOptions &options) {
     }
   }
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
-  if (!options.tokens && !model.hasTokenizer()) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("{}: the model has no tokenizer, expected one or --tokens", options.model));
+  if (!options.tokens) {
+    HEDDLE_TRY(checkTokenizer(model));
   }
   const SessionOptions session = {.threads = options.threads,
                                   .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)

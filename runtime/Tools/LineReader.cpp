@@ -23,6 +23,8 @@ static Status cannot(std::string_view action, const std::string &name, int error
                                              : HEDDLE_ERROR(InputOutput, message);
 }
 
+bool isBlank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
 Result<LineReader> LineReader::open(const std::string &path) {
   if (path == "-") {
     return LineReader("standard input", STDIN_FILENO, false);
@@ -109,6 +111,15 @@ Result<std::optional<std::string_view>> LineReader::next() {
     text.remove_suffix(1);
   }
   return std::optional(text);
+}
+
+Result<std::optional<std::string_view>> LineReader::nextText() {
+  while (true) {
+    HEDDLE_ASSIGN(const std::optional<std::string_view> line, next());
+    if (!line || !isBlank(*line)) {
+      return line;
+    }
+  }
 }
 
 } // namespace heddle::tools

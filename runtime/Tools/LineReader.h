@@ -17,6 +17,9 @@ namespace heddle::tools {
 /// The longest line that is read, in bytes.
 inline constexpr size_t lineLimit = size_t(16) << 20;
 
+/// Whether a line has nothing but spaces and tabs.
+bool isBlank(std::string_view line);
+
 /// Reads one stream once. Move-only.
 class LineReader {
 public:
@@ -29,6 +32,8 @@ public:
 
   /// The next line without its end, valid until the next call; nothing at the end of the file.
   Result<std::optional<std::string_view>> next();
+  /// The same, blank lines passed over.
+  Result<std::optional<std::string_view>> nextText();
 
   /// Whether next() would answer without waiting, after at most `milliseconds` of waiting for it;
   /// a signal ends the wait early.

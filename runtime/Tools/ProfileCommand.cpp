@@ -7,11 +7,11 @@
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/ProfileRows.h"
 #include "runtime/Tools/ProfileWork.h"
+#include "runtime/Tools/Rounding.h"
 #include "runtime/Tools/Timing.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -43,11 +43,6 @@ struct Measured {
   }
 };
 } // namespace
-
-static double rounded(double value, int digits) {
-  const double scale = std::pow(10.0, digits);
-  return std::round(value * scale) / scale;
-}
 
 static std::string dump(const Json &json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);

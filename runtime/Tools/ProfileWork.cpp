@@ -154,7 +154,7 @@ static Result<std::vector<std::vector<int32_t>>> readIds(const ProfileOptions &o
   if (options.tokens) {
     HEDDLE_ASSIGN(LineReader reader, LineReader::open(options.input));
     while (true) {
-      HEDDLE_ASSIGN(const std::optional<std::string_view> line, reader.next());
+      HEDDLE_ASSIGN(const std::optional<std::string_view> line, reader.nextText());
       if (!line) {
         break;
       }
@@ -181,14 +181,6 @@ static Result<std::vector<std::vector<int32_t>>> readIds(const ProfileOptions &o
 /// What titles call an input.
 static std::string titleOf(const std::string &input) {
   return input == "-" ? "standard input" : std::filesystem::path(input).filename().string();
-}
-
-static Status needsTokenizer(const Model &model, const ProfileOptions &options) {
-  return options.tokens || model.hasTokenizer()
-             ? Status()
-             : HEDDLE_ERROR(InvalidArgument,
-                            fmt::format("{}: the model has no tokenizer, expected one or --tokens",
-                                        options.model));
 }
 
 static Result<std::unique_ptr<ProfileWork>> generateInput(const Model &model,
@@ -249,7 +241,9 @@ Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &m
     list.push_back(std::move(work));
   }
   if (!options.input.empty()) {
-    HEDDLE_TRY(needsTokenizer(model, options));
+    if (!options.tokens) {
+      HEDDLE_TRY(checkTokenizer(model));
+    }
     const bool generates = model.findEntry("decode") != nullptr && options.entry.empty();
     HEDDLE_ASSIGN(std::unique_ptr<ProfileWork> work,
                   generates ? generateInput(model, options) : encodeInput(model, options));

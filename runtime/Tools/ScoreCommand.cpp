@@ -46,7 +46,7 @@ static Result<bool> readPair(const ScoreOptions &options, const Generator &gener
   }
   block.sources.emplace_back(*source);
   block.targets.emplace_back(*target);
-  block.empty.push_back(source->find_first_not_of(" \t") == std::string_view::npos);
+  block.empty.push_back(isBlank(*source));
   if (block.empty.back()) {
     return true;
   }
@@ -83,10 +83,8 @@ Status execute(const ScoreOptions &options) {
   HEDDLE_ASSIGN(LineReader targets, LineReader::open(options.target));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
-  if (!options.tokens && !model.hasTokenizer()) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("{}: the model has no tokenizer, expected one or --tokens", options.model));
+  if (!options.tokens) {
+    HEDDLE_TRY(checkTokenizer(model));
   }
   HEDDLE_ASSIGN(Generator generator,
                 Generator::create(model, {.session = {.threads = options.threads},

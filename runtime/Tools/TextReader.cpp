@@ -25,7 +25,7 @@ std::optional<TextFormat> textFormatOf(std::string_view path) {
 
 /// The "text" of one line of a .jsonl file.
 static Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
-  if (line.find_first_not_of(" \t") == std::string_view::npos) {
+  if (isBlank(line)) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: the line is empty, {}", where, expectedObject));
   }

@@ -10,7 +10,6 @@
 #include "runtime/Tools/Progress.h"
 #include "runtime/Tools/TextReader.h"
 
-#include <fmt/format.h>
 #include <functional>
 
 namespace heddle::tools {
@@ -46,11 +45,7 @@ static Result<Encode> openFile(const std::string &path) {
 
 static Result<Encode> openModel(const std::string &path) {
   HEDDLE_ASSIGN(const Model model, Model::load(path, {.isa = {}, .describeOnly = true}));
-  if (!model.hasTokenizer()) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("{}: the model has no tokenizer, expected one to tokenize texts", path));
-  }
+  HEDDLE_TRY(checkTokenizer(model, "one to tokenize texts"));
   return Encode([model](std::string_view text) { return model.tokenize(text); });
 }
 

@@ -151,4 +151,14 @@ TEST_F(TextReaderTest, TextsAreCounted) {
   EXPECT_EQ(*input, std::nullopt);
 }
 
+TEST_F(TextReaderTest, BlankLinesArePassedOver) {
+  Result<LineReader> reader = LineReader::open(folder.write("a", "\n one\n \t\r\n\ntwo \n \n"));
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(**reader->nextText(), " one");
+  EXPECT_TRUE(reader->where().ends_with("a:2"));
+  EXPECT_EQ(**reader->nextText(), "two ");
+  EXPECT_TRUE(reader->where().ends_with("a:5"));
+  EXPECT_FALSE(reader->nextText()->has_value());
+}
+
 } // namespace heddle::tools

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Both models side by side: opened alike, given the same, timed in turn.
+#include "runtime/Tools/CompareWork.h"
+
+#include "runtime/Generate/Settings.h"
+#include "runtime/Tools/Commands.h"
+#include "runtime/Tools/LineReader.h"
+#include "runtime/Tools/TokenLine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+/// Rounds of both models are timed until each has taken so long, at least three; where a round
+/// takes minutes one has to do.
+static constexpr double roundsTime = 2.0;
+static constexpr double longestTime = 60.0;
+static constexpr size_t fewestRounds = 3;
+
+Status CompareWork::differ(const std::string &what) const {
+  return HEDDLE_ERROR(InvalidArgument, fmt::format("{} and {}: {}", sides[0].model.path(),
+                                                   sides[1].model.path(), what));
+}
+
+Status CompareWork::openGenerating() {
+  for (ComparedModel &side : sides) {
+    const SessionOptions session = {.threads = options->threads};
+    HEDDLE_ASSIGN(Generator generator, Generator::create(side.model, {.session = session}));
+    side.generator.emplace(std::move(generator));
+    HEDDLE_ASSIGN(TeacherForcer forcer, TeacherForcer::create(side.model, session));
+    side.forcer.emplace(std::move(forcer));
+  }
+  const int64_t tokens[] = {sides[0].forcer->decoder().vocabulary(),
+                            sides[1].forcer->decoder().vocabulary()};
+  if (tokens[0] != tokens[1]) {
+    return differ(fmt::format("the vocabularies have {} and {} tokens, expected the same one",
+                              tokens[0], tokens[1]));
+  }
+  return {};
+}
+
+Status CompareWork::openEmbedding() {
+  if (options->beam) {
+    return differ("--beam is given, and the models do not generate");
+  }
+  for (ComparedModel &side : sides) {
+    HEDDLE_ASSIGN(Session session, Session::create(side.model, {.threads = options->threads}));
+    HEDDLE_TRY_WITH(session.embeddingWidth().status(),
+                    "the models do not generate, expected ones that embed");
+    HEDDLE_ASSIGN(side.width, session.embeddingWidth());
+    side.session.emplace(std::move(session));
+  }
+  if (sides[0].width != sides[1].width) {
+    return differ(fmt::format("the embeddings have {} and {} numbers, expected as many",
+                              sides[0].width, sides[1].width));
+  }
+  return {};
+}
+
+Status CompareWork::open() {
+  const bool generate[] = {PagedDecoder::supports(sides[0].model),
+                           PagedDecoder::supports(sides[1].model)};
+  if (generate[0] != generate[1]) {
+    return differ(fmt::format("only the {} generates, expected both or neither",
+                              generate[0] ? "first" : "second"));
+  }
+  for (const ComparedModel &side : sides) {
+    if (!options->tokens) {
+      HEDDLE_TRY(checkTokenizer(side.model));
+    }
+  }
+  return generate[0] ? openGenerating() : openEmbedding();
+}
+
+/// The ids of a line as one of the models cuts it.
+Result<Tokens> CompareWork::sourceFor(const ComparedModel &side, std::string_view line) const {
+  if (!side.generator) {
+    Result<Tokens> ids = options->tokens ? parseTokenLine(line) : side.model.tokenize(line);
+    HEDDLE_TRY(ids.status());
+    HEDDLE_ASSIGN(const PortInfo *const input,
+                  chooseInput(side.model, *side.model.findEntry("embed")));
+    HEDDLE_TRY(checkTokens("text", *ids, input->limit));
+    return ids;
+  }
+  Result<Tokens> ids = options->tokens ? parseTokenLine(line) : side.generator->encodeSource(line);
+  HEDDLE_TRY(ids.status());
+  GenerationRequest request{.source = *ids};
+  request.options.beam = options->beam;
+  HEDDLE_TRY(side.generator->check(request));
+  return ids;
+}
+
+Result<Tokens> CompareWork::sourceOf(std::string_view line) const {
+  Result<Tokens> ids = sourceFor(sides[0], line);
+  HEDDLE_TRY_WITH(ids.status(), sides[0].model.path());
+  Result<Tokens> others = sourceFor(sides[1], line);
+  HEDDLE_TRY_WITH(others.status(), sides[1].model.path());
+  if (*ids != *others) {
+    return HEDDLE_ERROR(InvalidArgument, "the models cut the text into different tokens, expected "
+                                         "the same vocabulary");
+  }
+  return ids;
+}
+
+Status CompareWork::readSources() {
+  HEDDLE_ASSIGN(LineReader lines, LineReader::open(options->input));
+  while (true) {
+    HEDDLE_ASSIGN(const std::optional<std::string_view> line, lines.nextText());
+    if (!line) {
+      break;
+    }
+    Result<Tokens> source = sourceOf(*line);
+    HEDDLE_TRY_WITH(source.status(), lines.where());
+    sourceList.push_back(*std::move(source));
+  }
+  return !sourceList.empty()
+             ? Status()
+             : HEDDLE_ERROR(InvalidArgument,
+                            fmt::format("{}: no texts, expected at least one", lines.name()));
+}
+
+Result<CompareWork> CompareWork::open(const CompareOptions &options) {
+  HEDDLE_ASSIGN(Model a, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(Model b, Model::load(options.other, {.isa = options.isa}));
+  CompareWork work(options, std::move(a), std::move(b));
+  HEDDLE_TRY(work.open());
+  HEDDLE_TRY(work.readSources());
+  return work;
+}
+
+Status CompareWork::run(ComparedModel &side) {
+  if (side.generator) {
+    GenerationOptions search;
+    search.beam = options->beam;
+    HEDDLE_ASSIGN(side.texts, generateBest(*side.generator, sourceList, search, side.model.path()));
+    return {};
+  }
+  // A block at a time: what is embedded together is in memory together.
+  constexpr size_t blockTexts = 64;
+  HEDDLE_ASSIGN(const PortInfo *const ids, chooseInput(side.model, *side.model.findEntry("embed")));
+  std::vector<float> embeddings;
+  for (size_t begin = 0; begin < sourceList.size(); begin += blockTexts) {
+    const size_t end = std::min(sourceList.size(), begin + blockTexts);
+    std::vector<int32_t> lengths;
+    Tokens tokens;
+    for (size_t i = begin; i < end; ++i) {
+      lengths.push_back(static_cast<int32_t>(sourceList[i].size()));
+      tokens.insert(tokens.end(), sourceList[i].begin(), sourceList[i].end());
+    }
+    embeddings.resize((end - begin) * static_cast<size_t>(side.width));
+    const Input input{ids->name, tokens};
+    const Output output{"embedding", embeddings};
+    HEDDLE_TRY_WITH(side.session->run("embed", lengths, {&input, 1}, {&output, 1}),
+                    side.model.path());
+  }
+  return {};
+}
+
+/// Both in turn, so that what the machine does besides falls on both.
+Status CompareWork::time() {
+  const auto now = [] {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(since).count();
+  };
+  double total = 0;
+  const auto isEnough = [&] {
+    const size_t rounds = sides[1].times.size();
+    return (rounds >= fewestRounds && total >= 2 * roundsTime) ||
+           (rounds >= 1 && total >= longestTime);
+  };
+  while (!isEnough()) {
+    for (ComparedModel &side : sides) {
+      const double begin = now();
+      HEDDLE_TRY(run(side));
+      side.times.push_back(now() - begin);
+      total += side.times.back();
+    }
+  }
+  return {};
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Work that `heddle compare` gives two models: the same sources, through the search of both or
+/// into the embeddings of both, with the clock on each in turn.
+#ifndef HEDDLE_RUNTIME_TOOLS_COMPAREWORK_H
+#define HEDDLE_RUNTIME_TOOLS_COMPAREWORK_H
+
+#include "heddle/Generation.h"
+#include "heddle/Session.h"
+#include "runtime/Tools/CommandLine.h"
+#include "runtime/Tools/TeacherForcing.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::tools {
+
+/// One of the two models.
+struct ComparedModel {
+  explicit ComparedModel(Model loaded) : model(std::move(loaded)) {}
+
+  Model model;
+  // Of models that generate.
+  std::optional<Generator> generator;
+  std::optional<TeacherForcer> forcer;
+  // Of models that embed: numbers of an embedding.
+  std::optional<Session> session;
+  int64_t width = 0;
+
+  /// Of models that generate: what the last run wrote for each source, with its end.
+  std::vector<Tokens> texts = {};
+  /// Seconds of each round that was timed.
+  std::vector<double> times = {};
+};
+
+/// Both models and what goes through them. The options outlive it.
+class CompareWork {
+public:
+  /// Loads both models; those that are not of one kind, or differ in vocabulary or width, are
+  /// InvalidArgument. Then reads the sources: a line that either refuses or that they cut into
+  /// different tokens is an error with its place, and so is an input without any.
+  static Result<CompareWork> open(const CompareOptions &options);
+
+  bool generates() const { return sides[0].generator.has_value(); }
+  const std::vector<Tokens> &sources() const { return sourceList; }
+  ComparedModel &side(size_t index) { return sides[index]; }
+  const ComparedModel &side(size_t index) const { return sides[index]; }
+
+  /// All sources through one model: generated from, or embedded a block at a time.
+  Status run(ComparedModel &side);
+  /// Runs of both models in turn, until there are enough of each.
+  Status time();
+
+  /// The failure for two models that are not of one kind.
+  Status differ(const std::string &what) const;
+
+private:
+  CompareWork(const CompareOptions &options, Model a, Model b)
+      : options(&options), sides{ComparedModel(std::move(a)), ComparedModel(std::move(b))} {}
+  Status open();
+  Status openGenerating();
+  Status openEmbedding();
+  Status readSources();
+  Result<Tokens> sourceOf(std::string_view line) const;
+  Result<Tokens> sourceFor(const ComparedModel &side, std::string_view line) const;
+
+  const CompareOptions *options;
+  std::array<ComparedModel, 2> sides;
+  std::vector<Tokens> sourceList;
+};
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_COMPAREWORK_H
