@@ -46,7 +46,14 @@ static Json describe(const CompareWork &work, const ComparedModel &side) {
   described["tokens"] = tokens;
   described["seconds"] = seconds;
   described["tokens_per_s"] = rounded(static_cast<double>(tokens) / seconds, 1);
+  described["least_seconds"] = side.leastSeconds;
+  described["entries"] = entriesRecord(side.roof);
   return described;
+}
+
+/// Tokens a second, were every dispatch as fast as the machine allows.
+static double tokensAtBest(const Json &side) {
+  return side["tokens"].get<double>() / side["least_seconds"].get<double>();
 }
 
 /// What both models wrote. The text of tokens is what BLEU and chrF see: of ids, where there is no
@@ -153,11 +160,15 @@ Status execute(const CompareOptions &options) {
   HEDDLE_ASSIGN(CompareWork work, CompareWork::open(options));
   HEDDLE_ASSIGN(Json difference, compareResults(work, options));
   HEDDLE_TRY(work.time());
-  Json record = {{"sentences", work.sources().size()}, {"threads", options.threads}};
+  HEDDLE_TRY(work.predict());
+  Json record = {{"sentences", work.sources().size()},
+                 {"threads", options.threads},
+                 {"peak_gflops", rounded(work.side(0).roof.peak, 1)}};
   record["a"] = describe(work, work.side(0));
   record["b"] = describe(work, work.side(1));
   record["speed_ratio"] = rounded(
       record["b"]["tokens_per_s"].get<double>() / record["a"]["tokens_per_s"].get<double>(), 4);
+  record["predicted_ratio"] = rounded(tokensAtBest(record["b"]) / tokensAtBest(record["a"]), 4);
   record["b_against_a"] = std::move(difference);
   OutputStream output = OutputStream::standard();
   const auto replace = Json::error_handler_t::replace;

@@ -37,6 +37,8 @@ std::string compareTable(const Json &record) {
   text += rowText("tokens/s", fmt::format("{:.1f}", a["tokens_per_s"].get<double>()),
                   fmt::format("{:.1f}", b["tokens_per_s"].get<double>()),
                   fmt::format("{:.3f}x", record["speed_ratio"].get<double>()));
+  text +=
+      rowText("predicted", "", "", fmt::format("{:.3f}x", record["predicted_ratio"].get<double>()));
   text += countsText("tokens", a["tokens"], b["tokens"]);
   text += countsText("weight bytes", a["weight_bytes"], b["weight_bytes"]);
   if (!a.contains("cache_bytes_per_token")) {

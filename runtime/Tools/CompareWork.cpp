@@ -4,6 +4,7 @@
 #include "runtime/Tools/CompareWork.h"
 
 #include "runtime/Generate/Settings.h"
+#include "runtime/Kernels/Roofline.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/LineReader.h"
 #include "runtime/Tools/TokenLine.h"
@@ -131,13 +132,13 @@ Result<CompareWork> CompareWork::open(const CompareOptions &options) {
   return work;
 }
 
-Status CompareWork::run(ComparedModel &side) {
-  if (side.generator) {
-    GenerationOptions search;
-    search.beam = options->beam;
-    HEDDLE_ASSIGN(side.texts, generateBest(*side.generator, sourceList, search, side.model.path()));
-    return {};
-  }
+Result<std::vector<Tokens>> CompareWork::generate(Generator &generator, const Model &model) const {
+  GenerationOptions search;
+  search.beam = options->beam;
+  return generateBest(generator, sourceList, search, model.path());
+}
+
+Status CompareWork::embed(Session &session, const ComparedModel &side) const {
   // A block at a time: what is embedded together is in memory together.
   constexpr size_t blockTexts = 64;
   HEDDLE_ASSIGN(const PortInfo *const ids, chooseInput(side.model, *side.model.findEntry("embed")));
@@ -153,9 +154,16 @@ Status CompareWork::run(ComparedModel &side) {
     embeddings.resize((end - begin) * static_cast<size_t>(side.width));
     const Input input{ids->name, tokens};
     const Output output{"embedding", embeddings};
-    HEDDLE_TRY_WITH(side.session->run("embed", lengths, {&input, 1}, {&output, 1}),
-                    side.model.path());
+    HEDDLE_TRY_WITH(session.run("embed", lengths, {&input, 1}, {&output, 1}), side.model.path());
   }
+  return {};
+}
+
+Status CompareWork::run(ComparedModel &side) {
+  if (!side.generator) {
+    return embed(*side.session, side);
+  }
+  HEDDLE_ASSIGN(side.texts, generate(*side.generator, side.model));
   return {};
 }
 
@@ -178,6 +186,33 @@ Status CompareWork::time() {
       side.times.push_back(now() - begin);
       total += side.times.back();
     }
+  }
+  return {};
+}
+
+/// What the dispatches of one run cost. The sessions that are timed have no clock inside.
+Result<std::vector<DispatchProfile>> CompareWork::profile(const ComparedModel &side) const {
+  const SessionOptions session = {.threads = options->threads, .profile = true};
+  if (side.generator) {
+    HEDDLE_ASSIGN(Generator profiled, Generator::create(side.model, {.session = session}));
+    HEDDLE_TRY(generate(profiled, side.model).status());
+    return profiled.profile();
+  }
+  HEDDLE_ASSIGN(Session profiled, Session::create(side.model, session));
+  HEDDLE_TRY(embed(profiled, side));
+  return profiled.profile();
+}
+
+Status CompareWork::predict() {
+  std::vector<std::vector<DispatchProfile>> profiles;
+  for (const ComparedModel &side : sides) {
+    HEDDLE_ASSIGN(profiles.emplace_back(), profile(side));
+  }
+  HEDDLE_ASSIGN(const double peak, measureFmaPeak(options->threads));
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs(profiles, peak, options->threads));
+  for (size_t i = 0; i < sides.size(); ++i) {
+    sides[i].roof = std::move(roofs[i]);
+    sides[i].leastSeconds = leastSeconds(profiles[i], sides[i].roof);
   }
   return {};
 }

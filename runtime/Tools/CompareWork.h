@@ -8,6 +8,7 @@
 #include "heddle/Generation.h"
 #include "heddle/Session.h"
 #include "runtime/Tools/CommandLine.h"
+#include "runtime/Tools/MachineRoof.h"
 #include "runtime/Tools/TeacherForcing.h"
 
 #include <array>
@@ -31,9 +32,12 @@ struct ComparedModel {
   int64_t width = 0;
 
   /// Of models that generate: what the last run wrote for each source, with its end.
-  std::vector<Tokens> texts = {};
+  std::vector<Tokens> texts;
   /// Seconds of each round that was timed.
-  std::vector<double> times = {};
+  std::vector<double> times;
+  /// What one round is held against, and the least seconds it takes by that.
+  MachineRoof roof;
+  double leastSeconds = 0;
 };
 
 /// Both models and what goes through them. The options outlive it.
@@ -53,6 +57,9 @@ public:
   Status run(ComparedModel &side);
   /// Runs of both models in turn, until there are enough of each.
   Status time();
+  /// One more run of each, profiled, by sessions of its own; gives both their least time by what
+  /// the machine can do, measured now.
+  Status predict();
 
   /// The failure for two models that are not of one kind.
   Status differ(const std::string &what) const;
@@ -61,6 +68,9 @@ private:
   CompareWork(const CompareOptions &options, Model a, Model b)
       : options(&options), sides{ComparedModel(std::move(a)), ComparedModel(std::move(b))} {}
   Status open();
+  Result<std::vector<Tokens>> generate(Generator &generator, const Model &model) const;
+  Status embed(Session &session, const ComparedModel &side) const;
+  Result<std::vector<DispatchProfile>> profile(const ComparedModel &side) const;
   Status openGenerating();
   Status openEmbedding();
   Status readSources();

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -30,7 +29,6 @@ struct Measured {
   double seconds = 0;
   int64_t runs = 1;
   MachineRoof roof;
-  std::map<std::string, double> passBytes;
   std::vector<ProfileRow> rows;
 
   /// Of the wall and not in any dispatch: the search, waiting for other threads, copies.
@@ -62,12 +60,8 @@ static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options
   measured.runs = options.runs;
   measured.seconds = time.count() / static_cast<double>(options.runs);
   const std::vector<DispatchProfile> profile = work.profile();
-  measured.roof.peak = peak;
-  measured.passBytes = bytesOfPass(profile);
-  for (const auto &[entry, bytes] : measured.passBytes) {
-    HEDDLE_ASSIGN(measured.roof.bandwidth[entry],
-                  measureReadBandwidth(options.threads, static_cast<uint64_t>(bytes)));
-  }
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, options.threads));
+  measured.roof = std::move(roofs.front());
   measured.rows = profileRows(profile, options.by, options.threads, measured.roof);
   return measured;
 }
@@ -101,9 +95,9 @@ static std::string table(const Measured &measured) {
   std::string text = fmt::format(
       "\n{}: {:.4f} ms a run, {:.1f} tokens/s, {} runs\n", measured.title, measured.seconds * 1e3,
       static_cast<double>(measured.tokens) / measured.seconds, measured.runs);
-  for (const auto &[entry, bytes] : measured.passBytes) {
-    text += fmt::format("{} reads {:.2f} MB a pass, at {:.1f} GB/s at best\n", entry, bytes * 1e-6,
-                        measured.roof.bandwidth.at(entry));
+  for (const auto &[name, entry] : measured.roof.entries) {
+    text += fmt::format("{} reads {:.2f} MB a pass, at {:.1f} GB/s at best\n", name,
+                        entry.passBytes * 1e-6, entry.bandwidth);
   }
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
                       "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
@@ -135,18 +129,12 @@ static Json recordOf(const Measured &measured) {
                     {"fraction_of_roof", rounded(row.ofRoof(), 4)},
                     {"bound", row.boundByMemory() ? "memory" : "compute"}});
   }
-  Json entries = Json::array();
-  for (const auto &[entry, bytes] : measured.passBytes) {
-    entries.push_back({{"entry", entry},
-                       {"pass_bytes", rounded(bytes, 0)},
-                       {"roof_gb_per_s", rounded(measured.roof.bandwidth.at(entry), 2)}});
-  }
   return {{"work", measured.title},
           {"tokens", measured.tokens},
           {"runs", measured.runs},
           {"ms", rounded(measured.seconds * 1e3, 6)},
           {"outside_ms", rounded(measured.outside() * 1e3, 6)},
-          {"entries", std::move(entries)},
+          {"entries", entriesRecord(measured.roof)},
           {"rows", std::move(rows)}};
 }
 

@@ -76,27 +76,16 @@ static std::tuple<std::string, std::string, std::string> keyOf(const DispatchPro
   return {dispatch.entry, withoutLayerNumber(dispatch.name), dispatch.kernel};
 }
 
-std::map<std::string, double> bytesOfPass(std::span<const DispatchProfile> profile) {
-  std::map<std::string, double> bytes;
-  for (const DispatchProfile &dispatch : profile) {
-    bytes[dispatch.entry] +=
-        (dispatch.weightBytes + dispatch.cacheBytes) / static_cast<double>(dispatch.calls);
-  }
-  return bytes;
-}
-
 static void add(ProfileRow &row, const DispatchProfile &dispatch, double seconds,
                 const MachineRoof &roof) {
-  const double computing = dispatch.flops * 1e-9 / roof.peak;
-  const double reading =
-      (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 / roof.bandwidth.at(dispatch.entry);
+  const LeastTime least = leastTime(dispatch, roof);
   row.calls += dispatch.calls;
   row.seconds += seconds;
   row.flops += dispatch.flops;
   row.weightBytes += dispatch.weightBytes;
   row.cacheBytes += dispatch.cacheBytes;
-  row.leastSeconds += std::max(computing, reading);
-  row.memorySeconds += reading > computing ? reading : 0;
+  row.leastSeconds += least.seconds();
+  row.memorySeconds += least.reading > least.computing ? least.reading : 0;
 }
 
 std::vector<ProfileRow> profileRows(std::span<const DispatchProfile> profile, ProfileBy by,

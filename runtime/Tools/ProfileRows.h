@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// What dispatches cost, added up as `heddle profile --by` says and set against what the machine
-/// can do: a dispatch can be no faster than its operations at the peak rate, nor than reading its
-/// weights and cached positions.
+/// can do.
 #ifndef HEDDLE_RUNTIME_TOOLS_PROFILEROWS_H
 #define HEDDLE_RUNTIME_TOOLS_PROFILEROWS_H
 
 #include "heddle/Session.h"
 #include "runtime/Tools/CommandLine.h"
+#include "runtime/Tools/MachineRoof.h"
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace heddle::tools {
-
-/// What the threads used can do together: 10^9 operations, and bytes, per second. An entry reads as
-/// many bytes in a pass through its dispatches as it reads before it needs any of them again: where
-/// a cache holds so many, the roof is that of the cache.
-struct MachineRoof {
-  double peak = 0;
-  /// Of each entry.
-  std::map<std::string, double> bandwidth;
-};
-
-/// Bytes of weights and cached positions that a pass of each entry reads, on average.
-std::map<std::string, double> bytesOfPass(std::span<const DispatchProfile> profile);
 
 /// Some dispatches of one entry.
 struct ProfileRow {

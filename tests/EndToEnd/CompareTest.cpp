@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// `heddle compare` on compiled models: a model and itself, a model and a version of it with other
-/// rounding, models that differ, and what cannot be compared.
+/// rounding, models that differ, what their sizes promise, and what cannot be compared.
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "frontend/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -98,6 +100,42 @@ std::pair<double, double> divergencesOf(const std::string &a, const std::string 
   return {sums.first / static_cast<double>(rows), sums.second / static_cast<double>(rows)};
 }
 
+/// The least seconds of one run over the lines, from what `heddle profile` counts of every dispatch
+/// and the roofs that the comparison measured.
+double leastSecondsOf(const Json &record, const char *side) {
+  const tools::Outcome outcome =
+      tools::runHeddle({"profile", record[side]["file"], "--tokens", "--input", "-", "--by",
+                        "dispatch", "--runs", "1", "--json"},
+                       {.input = lines});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  std::map<std::string, double> bandwidth;
+  for (const Json &entry : record[side]["entries"]) {
+    EXPECT_GT(entry["pass_bytes"], 1000);
+    bandwidth[entry["entry"]] = entry["roof_gb_per_s"];
+  }
+  const Json works = Json::parse(outcome.output)["works"];
+  double seconds = 0;
+  for (const Json &row : works[0]["rows"]) {
+    const double bytes = row["weight_bytes"].get<double>() + row["cache_bytes"].get<double>();
+    seconds += 1e-9 * std::max(row["flops"].get<double>() / record["peak_gflops"].get<double>(),
+                               bytes / bandwidth.at(row["entry"]));
+  }
+  return seconds;
+}
+
+/// The prediction is that of the counts and the roofs, for as many tokens.
+void expectPrediction(const Json &record) {
+  double atBest[2];
+  for (const char *const side : {"a", "b"}) {
+    const double least = leastSecondsOf(record, side);
+    // The roofs are printed with few digits.
+    EXPECT_NEAR(record[side]["least_seconds"], least, least * 0.02);
+    atBest[side[0] - 'a'] = record[side]["tokens"].get<double>() / least;
+  }
+  const double expected = atBest[1] / atBest[0];
+  EXPECT_NEAR(record["predicted_ratio"], expected, expected * 0.04);
+}
+
 TEST(Compare, AModelAndItself) {
   const std::string binary = compileModel(oracles + "transformer-post");
   const tools::Outcome outcome = compare(binary, binary, lines, {"--json", "--beam", "2"});
@@ -121,16 +159,44 @@ TEST(Compare, AModelAndItself) {
     EXPECT_EQ(result[side]["cache_bytes_per_token"]["source"], 2 * 3 * 48 * 4);
   }
   EXPECT_GT(result["speed_ratio"], 0);
+  // The same counts are held against the same roofs.
+  EXPECT_EQ(result["predicted_ratio"], 1);
+  EXPECT_GT(result["a"]["least_seconds"], 0);
+  EXPECT_EQ(result["a"]["least_seconds"], result["b"]["least_seconds"]);
+}
+
+TEST(Compare, LayersThatShareTheirAttentionPromiseMore) {
+  // Texts of exactly so many tokens, whatever is in them: untrained models end anywhere.
+  TemporaryFolder folder;
+  for (const char *const file : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy_file(oracles + "marian-tiny/" + file, folder / file);
+  }
+  folder.write("generation_config.json", R"({"min_length": 12, "max_length": 12})");
+  const std::string a = compileModel(folder.path());
+  const std::string b = compileModel(folder.path(), {"--share-attention=self:2,cross:2"});
+  const tools::Outcome outcome = compare(a, b, lines, {"--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json result = Json::parse(outcome.output);
+  EXPECT_EQ(result["a"]["tokens"], result["b"]["tokens"]);
+  // Half of the maps of queries and keys, of their caches and of what reads these; neither the
+  // feed-forward networks nor the words' scores.
+  EXPECT_GT(result["predicted_ratio"], 1.05);
+  EXPECT_LT(result["b"]["least_seconds"], result["a"]["least_seconds"]);
+  expectPrediction(result);
 }
 
 TEST(Compare, ModelsThatDiffer) {
   const std::string a = compileModel(oracles + "transformer-post");
   TemporaryFolder folder;
   const std::string b = compileModel(
-      scaledModel(oracles + "transformer-post", "decoder.layers.2.ffn.outer.weight", 1.5F, folder));
+      scaledModel(oracles + "transformer-post", "decoder.layers.2.ffn.outer.weight", 4.0F, folder));
   const tools::Outcome outcome = compare(a, b, lines, {"--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
-  const Json difference = Json::parse(outcome.output)["b_against_a"];
+  const Json result = Json::parse(outcome.output);
+  // Texts of other lengths: what is predicted is about as many tokens.
+  EXPECT_NE(result["a"]["tokens"], result["b"]["tokens"]);
+  expectPrediction(result);
+  const Json &difference = result["b_against_a"];
   const double kl = difference["kl_bits"];
   const double jsd = difference["jsd_bits"];
   EXPECT_GT(kl, 1e-4);
@@ -142,8 +208,8 @@ TEST(Compare, ModelsThatDiffer) {
   ASSERT_EQ(table.code, 0) << table.error;
   EXPECT_EQ(table.output.find("a  " + a + "\nb  " + b + "\n\n3 sentences "), 0U) << table.output;
   for (const char *const part :
-       {"\ntokens/s ", "\nweight bytes ", "\ncache bytes a target token ", "1152            1152",
-        "\nb against a: ", " % of tokens equal, ", "BLEU ", "chrF ",
+       {"\ntokens/s ", "\npredicted ", "\nweight bytes ", "\ncache bytes a target token ",
+        "1152            1152", "\nb against a: ", " % of tokens equal, ", "BLEU ", "chrF ",
         "\ndistributions after a's "
         "texts: KL "}) {
     EXPECT_NE(table.output.find(part), std::string::npos) << part << "\n" << table.output;
@@ -170,6 +236,7 @@ TEST(Compare, Embeddings) {
   EXPECT_NEAR(result["b_against_a"]["mean_cosine"], 1, 1e-5);
   EXPECT_NEAR(result["b_against_a"]["least_cosine"], 1, 1e-5);
   EXPECT_FALSE(result["a"].contains("cache_bytes_per_token"));
+  expectPrediction(result);
 }
 
 TEST(Compare, RefusesWhatCannotBeCompared) {
