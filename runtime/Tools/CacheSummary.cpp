@@ -13,6 +13,14 @@ namespace heddle::tools {
 
 using Json = nlohmann::ordered_json;
 
+uint64_t cacheBytes(const CacheInfo &cache) {
+  return static_cast<uint64_t>(cache.width) * sizeof(float);
+}
+
+std::string_view cacheLayout(const CacheInfo &cache) {
+  return cache.state ? "state" : cache.transposed ? "keys" : "rows";
+}
+
 /// Whether an entry reads what only others append.
 static bool isMemory(const std::vector<EntryInfo> &entries, const std::string &name) {
   return std::any_of(entries.begin(), entries.end(), [&](const EntryInfo &entry) {
@@ -34,12 +42,12 @@ Json summariseCaches(const std::vector<EntryInfo> &entries) {
       if (isKnown) {
         continue;
       }
-      const uint64_t bytes = static_cast<uint64_t>(cache.width) * sizeof(float);
+      const uint64_t bytes = cacheBytes(cache);
       if (cache.state) {
         states += bytes;
         list.push_back({{"name", cache.name},
                         {"of", "sequence"},
-                        {"layout", "state"},
+                        {"layout", cacheLayout(cache)},
                         {"bytes_per_sequence", bytes}});
         continue;
       }
@@ -47,7 +55,7 @@ Json summariseCaches(const std::vector<EntryInfo> &entries) {
       (ofMemory ? memory : history) += bytes;
       list.push_back({{"name", cache.name},
                       {"of", ofMemory ? "memory" : "history"},
-                      {"layout", cache.transposed ? "keys" : "rows"},
+                      {"layout", cacheLayout(cache)},
                       {"bytes_per_token", bytes}});
     }
   }
@@ -62,9 +70,6 @@ Json summariseCaches(const std::vector<EntryInfo> &entries) {
 }
 
 std::string cachesText(const Json &caches) {
-  if (caches.is_null()) {
-    return {};
-  }
   std::string text = fmt::format("caches      {}, {} bytes a token: {} of the history, {} of the "
                                  "memory\n",
                                  caches["list"].size(), caches["bytes_per_token"].dump(),

@@ -5,15 +5,24 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_CACHESUMMARY_H
 #define HEDDLE_RUNTIME_TOOLS_CACHESUMMARY_H
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle {
+struct CacheInfo;
 struct EntryInfo;
 } // namespace heddle
 
 namespace heddle::tools {
+
+/// Bytes of one position of a cache, or of a state, which has no positions.
+uint64_t cacheBytes(const CacheInfo &cache);
+
+/// "state", "keys" (transposed in their blocks) or "rows".
+std::string_view cacheLayout(const CacheInfo &cache);
 
 /// {"list": [{"name", "of": "history", "memory" or "sequence", "layout", "bytes_per_token" or
 /// "bytes_per_sequence"}], "history", "memory", "bytes_per_token", "state_bytes_per_sequence"}: a
@@ -21,7 +30,7 @@ namespace heddle::tools {
 /// the state of a sequence does not grow. Null without any.
 nlohmann::ordered_json summariseCaches(const std::vector<EntryInfo> &entries);
 
-/// The same in lines, for people; empty without caches.
+/// The same in lines, for people; of a summary that is not null.
 std::string cachesText(const nlohmann::ordered_json &caches);
 
 } // namespace heddle::tools

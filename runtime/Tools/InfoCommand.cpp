@@ -67,37 +67,24 @@ static Json describePort(const PortInfo &port, bool input) {
   return described;
 }
 
-/// Bytes that one position takes in all caches that an entry appends to, or reads and does not.
-static uint64_t cacheBytes(const EntryInfo &entry, bool written) {
-  uint64_t bytes = 0;
+/// The caches of an entry, and what a position takes in those that it appends to, in those that it
+/// reads and does not append to, and a sequence in its states.
+static void describeCaches(const EntryInfo &entry, Json &described) {
+  Json list = Json::array();
+  uint64_t appended = 0;
+  uint64_t read = 0;
+  uint64_t states = 0;
   for (const CacheInfo &cache : entry.caches) {
-    if (!cache.state && cache.written == written) {
-      bytes += static_cast<uint64_t>(cache.width) * sizeof(float);
-    }
+    (cache.state ? states : cache.written ? appended : read) += cacheBytes(cache);
+    list.push_back({{"name", cache.name},
+                    {"width", cache.width},
+                    {"written", cache.written},
+                    {"layout", cacheLayout(cache)}});
   }
-  return bytes;
-}
-
-/// Bytes that all states of an entry take for one sequence, however long.
-static uint64_t stateBytes(const EntryInfo &entry) {
-  uint64_t bytes = 0;
-  for (const CacheInfo &cache : entry.caches) {
-    bytes += cache.state ? static_cast<uint64_t>(cache.width) * sizeof(float) : 0;
-  }
-  return bytes;
-}
-
-static Json describeCaches(const EntryInfo &entry) {
-  Json described = Json::array();
-  for (const CacheInfo &cache : entry.caches) {
-    described.push_back({{"name", cache.name},
-                         {"width", cache.width},
-                         {"written", cache.written},
-                         {"layout", cache.state        ? "state"
-                                    : cache.transposed ? "keys"
-                                                       : "rows"}});
-  }
-  return described;
+  described["caches"] = std::move(list);
+  described["cache_bytes_per_token_appended"] = appended;
+  described["cache_bytes_per_token_read"] = read;
+  described["state_bytes_per_sequence"] = states;
 }
 
 static Json describeEntry(const EntryInfo &entry) {
@@ -119,10 +106,7 @@ static Json describeEntry(const EntryInfo &entry) {
     described["observed_dispatches"] = entry.observedDispatches;
   }
   if (!entry.caches.empty()) {
-    described["caches"] = describeCaches(entry);
-    described["cache_bytes_per_token_appended"] = cacheBytes(entry, true);
-    described["cache_bytes_per_token_read"] = cacheBytes(entry, false);
-    described["state_bytes_per_sequence"] = stateBytes(entry);
+    describeCaches(entry, described);
   }
   described["max_length"] = entry.maxLength;
   described["dispatches"] = entry.dispatches;
