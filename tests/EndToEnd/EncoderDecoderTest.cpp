@@ -4,6 +4,7 @@
 /// very files that hold what is expected: on every target, and with every pass left out.
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/OptionalPasses.h"
 #include "tests/frontend/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
@@ -13,11 +14,6 @@ namespace heddle {
 namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
-const std::vector<std::string> optionalPasses = {
-    "observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
-    "fuse-attention",    "share-attention",        "fuse-branches",    "fuse-projections",
-    "fuse-embedding",    "eliminate-dead",         "fold-epilogues",   "merge-kernels",
-    "plan-memory"};
 
 /// A tensor of a file, with its shape before its values so that both are compared.
 std::vector<float> readTensor(const std::string &path, const std::string &name) {
@@ -72,10 +68,7 @@ void expectPassesOptional(const std::string &oracle) {
   std::string fused = compileModel(oracles + oracle);
   ASSERT_FALSE(fused.empty());
   auto expected = readTensor(runOracle(fused, oracle, "x86-64-v3", folder), "logits");
-  std::vector<std::string> none;
-  for (const std::string &pass : optionalPasses) {
-    none.push_back("--disable-pass=" + pass);
-  }
+  const std::vector<std::string> none = withoutPasses();
   const std::vector<std::string> targets = runnableTargets(fused);
   std::vector<std::vector<std::string>> variants = {none};
   for (const std::string &flag : none) {

@@ -4,6 +4,7 @@
 /// every pass left out, in any batch and on any number of threads.
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/OptionalPasses.h"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +15,6 @@ namespace heddle {
 namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
-const std::vector<std::string> optionalPasses = {
-    "observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
-    "fuse-attention",    "share-attention",        "fuse-branches",    "fuse-projections",
-    "fuse-embedding",    "eliminate-dead",         "fold-epilogues",   "merge-kernels",
-    "plan-memory"};
 constexpr float unfusedBound = 1e-5f;
 
 /// expected.safetensors of an oracle: its sentences without their padding, and where they lay.
@@ -98,10 +94,7 @@ TEST(Encoder, EveryPassMayBeLeftOut) {
   ASSERT_FALSE(fused.empty());
   Ragged batch = randomSentences(9, 40, 211, 1);
   auto expected = runBinary(fused, batch);
-  std::vector<std::string> none;
-  for (const std::string &pass : optionalPasses) {
-    none.push_back("--disable-pass=" + pass);
-  }
+  const std::vector<std::string> none = withoutPasses();
   std::vector<std::vector<std::string>> variants = {none};
   for (const std::string &flag : none) {
     variants.push_back({flag});

@@ -4,6 +4,7 @@
 #include "frontend/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
+#include "tests/EndToEnd/OptionalPasses.h"
 
 #include <nlohmann/json.hpp>
 
@@ -157,10 +158,7 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
       EXPECT_TRUE(entry["savings"].value(saving, json()).is_number_integer()) << entry;
     }
   }
-  for (const char *pass :
-       {"observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
-        "fuse-attention", "share-attention", "fuse-branches", "fuse-projections", "fuse-embedding",
-        "eliminate-dead", "fold-epilogues", "merge-kernels", "plan-memory"}) {
+  for (const std::string &pass : passNames()) {
     EXPECT_GT(taken[pass], 0) << pass;
   }
   // The others do without conditions: what they see, they take.

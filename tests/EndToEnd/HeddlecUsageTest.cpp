@@ -3,6 +3,10 @@
 /// heddlec's command line: every way to get it wrong, and what targets and phases it takes.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
+#include "tests/EndToEnd/OptionalPasses.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace heddle {
 namespace {
@@ -10,7 +14,7 @@ namespace {
 struct UsageCase {
   const char *name;
   std::vector<std::string> arguments;
-  const char *message;
+  std::string message;
 
   friend void PrintTo(const UsageCase &usageCase, std::ostream *stream) {
     *stream << usageCase.name;
@@ -68,11 +72,8 @@ const std::vector<UsageCase> usageCases = {
      "--start-at=llvm is after the last phase, fused"},
     {"UnknownPass",
      {"m", "-o", "x.so", "--disable-pass=fuse-everything"},
-     "--disable-pass is 'fuse-everything', expected one of observe-attention, "
-     "deduplicate-parameters, "
-     "eliminate-common, normalize-heads, fuse-attention, share-attention, fuse-branches, "
-     "fuse-projections, fuse-embedding, eliminate-dead, fold-epilogues, merge-kernels, "
-     "plan-memory"},
+     fmt::format("--disable-pass is 'fuse-everything', expected one of {}",
+                 fmt::join(passNames(), ", "))},
     {"SharingOfNoKind",
      {"m", "-o", "x.so", "--share-attention=1,5"},
      "--share-attention has '1' before any kind, expected for example self:1,5"},

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The one file of these tests that sees headers of the compiler.
+#include "tests/EndToEnd/OptionalPasses.h"
+
+#include "compiler/Pipeline.h"
+
+namespace heddle {
+
+std::vector<std::string> passNames() { return optionalPasses(); }
+
+std::vector<std::string> withoutPasses() {
+  std::vector<std::string> flags = optionalPasses();
+  for (std::string &flag : flags) {
+    flag.insert(0, "--disable-pass=");
+  }
+  return flags;
+}
+
+} // namespace heddle
