@@ -7,9 +7,6 @@ using namespace heddle;
 using fixture::vocabulary;
 using fixture::width;
 
-/// Bytes of one block: of the memory and of the history alike.
-static constexpr uint64_t blockBytes = 2 * width * HEDDLE_BLOCK * sizeof(float);
-
 TEST(DecoderLimits, AFullCacheRefusesSourcesAndChangesNothing) {
   const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.cacheBytes = 5 * blockBytes});
   const Tokens source(33, 1);
@@ -21,37 +18,6 @@ TEST(DecoderLimits, AFullCacheRefusesSourcesAndChangesNothing) {
                               "4096 bytes, and 0 of 20480 bytes are in use");
   EXPECT_EQ(decoder->blocksInUse(), 0);
   EXPECT_TRUE(decoder->encode({views, 1}, {ids, 1}).ok());
-}
-
-TEST(DecoderLimits, AFullCacheRefusesAStepAndChangesNothing) {
-  std::mt19937 random(1);
-  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.cacheBytes = 4 * blockBytes});
-  const Tokens source = randomTokens(random, 3, fixture::words);
-  const Tokens target = randomTokens(random, 20, vocabulary);
-  const SourceId id = encodeOne(*decoder, source);
-  const HypothesisId first = *decoder->start(id);
-  Recorder recorder;
-  const Extension begin{first, std::span(target).first(18)};
-  ASSERT_EQ(decoder->decode({&begin, 1}, recorder).message(), "");
-  const HypothesisId second = *decoder->fork(first);
-  const HypothesisId third = *decoder->fork(first);
-  // Two of the three would copy the last block, and one is free.
-  const Extension all[] = {
-      {first, {&target[18], 1}}, {second, {&target[18], 1}}, {third, {&target[18], 1}}};
-  const Status status = decoder->decode(all, recorder);
-  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
-  EXPECT_EQ(status.message(), "the cache is full: the history of hypotheses needs 2 more blocks of "
-                              "4096 bytes, and 12288 of 16384 bytes are in use");
-  EXPECT_EQ(decoder->length(first), 18);
-  EXPECT_EQ(decoder->blocksInUse(), 3);
-  decoder->release(third);
-  // The two that are left take exactly the last block.
-  ASSERT_EQ(decoder->decode({all, 2}, recorder).message(), "");
-  EXPECT_EQ(decoder->blocksInUse(), 4);
-  const std::unique_ptr<PagedDecoder> other = makeDecoder();
-  const std::vector<float> alone =
-      logitsOf(*other, source, {target.begin(), target.begin() + 19}, {19});
-  EXPECT_EQ(recorder.rows(1, 1), std::vector<float>(alone.end() - vocabulary, alone.end()));
 }
 
 TEST(DecoderLimits, RefusesMisuse) {

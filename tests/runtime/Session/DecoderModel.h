@@ -12,6 +12,11 @@
 
 namespace heddle {
 
+/// Bytes of one block of these models: of the memory and of the history alike.
+inline constexpr uint64_t blockBytes = 2 * fixture::width * HEDDLE_BLOCK * sizeof(float);
+/// Bytes of the states of one hypothesis, in those that have some.
+inline constexpr uint64_t stateRowBytes = fixture::width * sizeof(float);
+
 /// Writes a model and loads it.
 inline Model loadModel(const fixture::ModelSpec &spec, const std::string &name) {
   const std::string path = fixture::temporaryPath(name);

@@ -8,10 +8,6 @@
 
 using namespace heddle;
 using fixture::vocabulary;
-using fixture::width;
-
-/// Bytes of one block: of the memory and of the history alike.
-static constexpr uint64_t blockBytes = 2 * width * HEDDLE_BLOCK * sizeof(float);
 
 namespace {
 /// A hypothesis as the soak knows it.
@@ -123,7 +119,7 @@ static const SoakCase soakCases[] = {
     {"Caches", generatingModel, 60 * blockBytes},
     {"CachesAndStates", averagingModel, 60 * blockBytes},
     // The memory, and less than 24 rows.
-    {"States", historylessModel, 22 * blockBytes + 8 * width * sizeof(float)},
+    {"States", historylessModel, 22 * blockBytes + 8 * stateRowBytes},
 };
 INSTANTIATE_TEST_SUITE_P(Models, DecoderSoak, testing::ValuesIn(soakCases),
                          [](const testing::TestParamInfo<SoakCase> &info) {

@@ -84,28 +84,6 @@ TEST(PagedDecoder, AgreesWithAPlainComputation) {
   EXPECT_EQ(decoder->memoryBytesPerPosition(), 2u * width * sizeof(float));
 }
 
-TEST(PagedDecoder, StepsPrefillAndAnyChunkingGiveTheSameBits) {
-  std::mt19937 random(2);
-  const Tokens source = randomTokens(random, 50, fixture::words);
-  const Tokens target = randomTokens(random, 70, vocabulary);
-  const std::unique_ptr<PagedDecoder> one = makeDecoder();
-  const std::vector<float> whole = logitsOf(*one, source, target, {70});
-  for (const int threads : {1, 2, 3}) {
-    const std::unique_ptr<PagedDecoder> decoder =
-        makeDecoder({.threads = threads, .schedule = Schedule::Cooperative});
-    EXPECT_EQ(logitsOf(*decoder, source, target, {70}), whole) << threads;
-    EXPECT_EQ(logitsOf(*decoder, source, target, std::vector<size_t>(70, 1)), whole) << threads;
-    for (int trial = 0; trial < 5; ++trial) {
-      std::vector<size_t> pieces;
-      for (size_t left = 70; left > 0; left -= pieces.back()) {
-        pieces.push_back(random() % std::min<size_t>(left, 33) + 1);
-      }
-      EXPECT_EQ(logitsOf(*decoder, source, target, pieces), whole) << threads;
-    }
-    EXPECT_EQ(decoder->blocksInUse(), 0);
-  }
-}
-
 TEST(PagedDecoder, ABatchGivesTheSameBitsAsEachAlone) {
   std::mt19937 random(3);
   for (const int threads : {1, 2}) {
@@ -139,40 +117,6 @@ TEST(PagedDecoder, ABatchGivesTheSameBitsAsEachAlone) {
     }
     EXPECT_EQ(decoder->blocksInUse(), 0);
   }
-}
-
-TEST(PagedDecoder, ForksShareBlocksAndGoTheirOwnWays) {
-  std::mt19937 random(4);
-  const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
-  const Tokens source = randomTokens(random, 20, fixture::words);
-  const Tokens prefix = randomTokens(random, 18, vocabulary);
-  const SourceId id = encodeOne(*decoder, source);
-  const HypothesisId first = *decoder->start(id);
-  Recorder recorder;
-  const Extension begin{first, prefix};
-  ASSERT_EQ(decoder->decode({&begin, 1}, recorder).message(), "");
-  EXPECT_EQ(decoder->blocksInUse(), 2 + 2);
-  std::vector<HypothesisId> beam{first, *decoder->fork(first), *decoder->fork(first)};
-  EXPECT_EQ(decoder->blocksInUse(), 2 + 2);
-  const Tokens next{5, 6, 7};
-  std::vector<Extension> extensions;
-  for (size_t i = 0; i < beam.size(); ++i) {
-    EXPECT_EQ(decoder->length(beam[i]), 18);
-    extensions.push_back({beam[i], {&next[i], 1}});
-  }
-  ASSERT_EQ(decoder->decode(extensions, recorder).message(), "");
-  // The two forks have copied the last block; the last of the three kept it.
-  EXPECT_EQ(decoder->blocksInUse(), 2 + 2 + 2);
-  for (size_t i = 0; i < beam.size(); ++i) {
-    Tokens target = prefix;
-    target.push_back(next[i]);
-    const std::vector<float> alone = logitsOf(*decoder, source, target, {19});
-    EXPECT_EQ(recorder.rows(static_cast<int64_t>(i), 1),
-              std::vector<float>(alone.end() - vocabulary, alone.end()));
-    decoder->release(beam[i]);
-  }
-  decoder->release(id);
-  EXPECT_EQ(decoder->blocksInUse(), 0);
 }
 
 /// The weight a row gives to a position, by the second head's columns too.
