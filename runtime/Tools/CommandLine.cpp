@@ -57,7 +57,7 @@ UsageError badThreads(const CLI::App &app, const std::string &text) {
                                 quote(text), threadLimit));
 }
 
-static std::optional<UsageError> badInputName(const CLI::App &app, const std::string &path) {
+std::optional<UsageError> badInputName(const CLI::App &app, const std::string &path) {
   if (textFormatOf(path)) {
     return std::nullopt;
   }
@@ -85,10 +85,6 @@ void declareExecution(CLI::App &app, RawOptions &raw) {
   app.add_option("--isa", raw.isa,
                  "The target to run, for example x86-64-v3 (the best this machine has)")
       ->type_name("NAME");
-}
-
-static void declareEntry(CLI::App &app, RawOptions &raw) {
-  app.add_option("--entry", raw.entry, "The function of the model to run")->type_name("NAME");
 }
 
 static CommandLine readEmbed(const CLI::App &app, const RawOptions &raw) {
@@ -137,37 +133,6 @@ static CommandLine readRun(const CLI::App &app, const RawOptions &raw) {
   return options;
 }
 
-static CommandLine readBench(const CLI::App &app, const RawOptions &raw) {
-  if (const auto error = missing(app, {"OUT.so"})) {
-    return *error;
-  }
-  BenchOptions options{{raw.model, raw.json},  {},      raw.lengths,  raw.entry,
-                       threadsOf(raw.threads), raw.isa, raw.roofline, raw.profile};
-  if (const auto error =
-          readCases(app, raw, options.cases, options.sourceLength, options.targetLength)) {
-    return *error;
-  }
-  NumberReader reader(app);
-  options.shortlist = reader.whole("--shortlist", raw.shortlist, 1, mostTokens).value_or(0);
-  options.runs = reader.whole("--runs", raw.runs, 1, mostTokens).value_or(0);
-  if (reader.error) {
-    return *reader.error;
-  }
-  if (options.threads == 0) {
-    return badThreads(app, raw.threads);
-  }
-  if (app.get_option("--shapes")->count() > 0) {
-    Result<std::vector<Shape>> shapes = parseShapes(raw.shapes);
-    if (!shapes.ok()) {
-      return usage(app, fmt::format("--shapes: {}", shapes.status().message()));
-    }
-    options.shapes = std::move(*shapes);
-  } else if (app.get_option("--lengths")->count() == 0 && options.cases.empty()) {
-    return usage(app, "--shapes, --lengths or --cases is missing, expected at least one of them");
-  }
-  return options;
-}
-
 template <typename Options>
 static CommandLine readModelOnly(const CLI::App &app, const RawOptions &raw) {
   if (const auto error = missing(app, {"OUT.so"})) {
@@ -194,31 +159,13 @@ static void declareTokenize(CLI::App &app, RawOptions &raw) {
 
 static void declareRun(CLI::App &app, RawOptions &raw) {
   declareModel(app, raw);
-  declareEntry(app, raw);
+  app.add_option("--entry", raw.entry, "The function of the model to run")->type_name("NAME");
   app.add_option("--inputs", raw.inputs,
                  "safetensors with input_ids [B,S] and, where there is padding, attention_mask "
                  "[B,S]; or input_ids [tokens] and lengths [sequences]")
       ->type_name("FILE");
   app.add_option("--outputs", raw.outputs, "safetensors with all outputs of the entry, by name")
       ->type_name("FILE");
-  declareExecution(app, raw);
-}
-
-static void declareBench(CLI::App &app, RawOptions &raw) {
-  declareModel(app, raw);
-  app.add_option("--shapes", raw.shapes, "SENTENCESxTOKENS, for example 1x16,32x128")
-      ->type_name("LIST");
-  app.add_option("--lengths", raw.lengths, "One ragged batch: the lengths in this file, one a line")
-      ->type_name("FILE");
-  declareCases(app, raw);
-  app.add_option("--shortlist", raw.shortlist, "Only the N lowest tokens may come in --cases (all)")
-      ->type_name("N");
-  app.add_option("--runs", raw.runs, "Time exactly so many runs after one (5 and 2 s after 3)")
-      ->type_name("N");
-  declareEntry(app, raw);
-  app.add_flag("--roofline", raw.roofline,
-               "Also the share and speed of every kernel, and the machine's peak and bandwidth");
-  app.add_flag("--profile", raw.profile, "Also the share and speed of every dispatch");
   declareExecution(app, raw);
 }
 

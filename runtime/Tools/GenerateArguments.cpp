@@ -8,7 +8,6 @@
 #include "runtime/Tools/NumberReader.h"
 #include "runtime/Tools/RawOptions.h"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <limits>
 
@@ -228,58 +227,6 @@ CommandLine readScore(const CLI::App &app, const RawOptions &raw) {
     return usage(app, "--source and --target are both standard input, expected one of them");
   }
   return options;
-}
-
-void declareCases(CLI::App &app, RawOptions &raw) {
-  app.add_option("--cases", raw.cases, "Generation: SENTENCESxBEAM, for example 1x1,32x4")
-      ->type_name("LIST");
-  app.add_option("--source-length", raw.sourceLength, "Tokens of each source of --cases (24)")
-      ->type_name("N");
-  app.add_option("--target-length", raw.targetLength, "Tokens of each target of --cases (24)")
-      ->type_name("N");
-}
-
-/// One of a list of cases.
-static std::optional<GenerationCase> parseCase(std::string_view text) {
-  GenerationCase result;
-  const size_t cross = text.find('x');
-  if (cross == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const auto read = [](std::string_view digits, int32_t &value, int32_t most) {
-    const char *const end = digits.data() + digits.size();
-    const auto [stop, code] = std::from_chars(digits.data(), end, value);
-    return code == std::errc() && stop == end && value >= 1 && value <= most;
-  };
-  const bool valid = read(text.substr(0, cross), result.batch, mostTokens) &&
-                     read(text.substr(cross + 1), result.beam, mostBeams);
-  return valid ? std::optional(result) : std::nullopt;
-}
-
-std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,
-                                    std::vector<GenerationCase> &cases, int32_t &sourceLength,
-                                    int32_t &targetLength) {
-  NumberReader reader(app);
-  sourceLength = reader.whole("--source-length", raw.sourceLength, 1, mostTokens).value_or(24);
-  targetLength = reader.whole("--target-length", raw.targetLength, 1, mostTokens).value_or(24);
-  if (reader.error || app.get_option("--cases")->count() == 0) {
-    return reader.error;
-  }
-  std::string_view rest = raw.cases;
-  while (true) {
-    const size_t comma = rest.find(',');
-    const std::optional<GenerationCase> one = parseCase(rest.substr(0, comma));
-    if (!one) {
-      return usage(app, fmt::format("--cases: {} is no case, expected SENTENCESxBEAM, for example "
-                                    "32x4",
-                                    quote(rest.substr(0, comma))));
-    }
-    cases.push_back(*one);
-    if (comma == std::string_view::npos) {
-      return std::nullopt;
-    }
-    rest.remove_prefix(comma + 1);
-  }
 }
 
 } // namespace heddle::tools

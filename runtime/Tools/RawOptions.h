@@ -39,6 +39,9 @@ std::optional<UsageError> missing(const CLI::App &app, std::initializer_list<con
 int threadsOf(const std::string &text);
 UsageError badThreads(const CLI::App &app, const std::string &text);
 
+/// --input, where a text file's name must say what its lines are.
+std::optional<UsageError> badInputName(const CLI::App &app, const std::string &path);
+
 void declareModel(CLI::App &app, RawOptions &raw);
 void declareExecution(CLI::App &app, RawOptions &raw);
 
@@ -50,12 +53,8 @@ void declareAnalyze(CLI::App &app, RawOptions &raw);
 CommandLine readAnalyze(const CLI::App &app, const RawOptions &raw);
 void declareCompare(CLI::App &app, RawOptions &raw);
 CommandLine readCompare(const CLI::App &app, const RawOptions &raw);
-/// The part of `heddle bench` that is about generation.
-void declareCases(CLI::App &app, RawOptions &raw);
-std::optional<UsageError> readCases(const CLI::App &app, const RawOptions &raw,
-                                    std::vector<GenerationCase> &cases, int32_t &sourceLength,
-                                    int32_t &targetLength);
-
+void declareBench(CLI::App &app, RawOptions &raw);
+CommandLine readBench(const CLI::App &app, const RawOptions &raw);
 void declareProfile(CLI::App &app, RawOptions &raw);
 CommandLine readProfile(const CLI::App &app, const RawOptions &raw);
 

@@ -2,22 +2,11 @@
 ///
 /// The command lines of `heddle analyze` and `heddle compare` as data, and every way to get them
 /// wrong.
-#include "runtime/Tools/CommandLine.h"
+#include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <gtest/gtest.h>
 
 namespace heddle::tools {
-
-static CommandLine parse(std::vector<const char *> arguments) {
-  arguments.insert(arguments.begin(), "heddle");
-  return parseCommandLine(arguments);
-}
-
-static std::string errorOf(std::vector<const char *> arguments) {
-  const CommandLine line = parse(std::move(arguments));
-  const auto *error = std::get_if<UsageError>(&line);
-  return error == nullptr ? "no error" : error->command + ": " + error->message;
-}
 
 TEST(AnalysisArguments, AnalyzeWithNothingAndWithAll) {
   const auto least = std::get<AnalyzeOptions>(parse({"analyze", "m.so", "--input", "-"}));

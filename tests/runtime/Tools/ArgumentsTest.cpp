@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The command line as data: what is read, and every way to get it wrong.
-#include "runtime/Tools/CommandLine.h"
+#include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <gtest/gtest.h>
 
 namespace heddle::tools {
-
-static CommandLine parse(std::vector<const char *> arguments) {
-  arguments.insert(arguments.begin(), "heddle");
-  return parseCommandLine(arguments);
-}
-
-/// "command: message" of arguments that make no sense.
-static std::string errorOf(std::vector<const char *> arguments) {
-  const CommandLine line = parse(std::move(arguments));
-  const auto *error = std::get_if<UsageError>(&line);
-  return error == nullptr ? "no error" : error->command + ": " + error->message;
-}
 
 TEST(Arguments, Embed) {
   const CommandLine line = parse({"embed", "m.so", "--input", "-"});

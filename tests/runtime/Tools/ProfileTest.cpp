@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// `heddle profile`: its arguments, and how dispatches are added up.
-#include "runtime/Tools/CommandLine.h"
 #include "runtime/Tools/ProfileRows.h"
+#include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <gtest/gtest.h>
 #include <optional>
 
 namespace heddle::tools {
-
-static CommandLine parse(std::vector<const char *> arguments) {
-  arguments.insert(arguments.begin(), "heddle");
-  return parseCommandLine(arguments);
-}
-
-static std::string errorOf(const std::vector<const char *> &arguments) {
-  const CommandLine line = parse(arguments);
-  const auto *const error = std::get_if<UsageError>(&line);
-  return error == nullptr ? "no error" : error->command + ": " + error->message;
-}
 
 TEST(ProfileArguments, AllOfThem) {
   const auto options = std::get<ProfileOptions>(parse({"profile",

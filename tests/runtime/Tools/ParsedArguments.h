@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Arguments of `heddle` as tests write them.
+#ifndef HEDDLE_TESTS_RUNTIME_TOOLS_PARSEDARGUMENTS_H
+#define HEDDLE_TESTS_RUNTIME_TOOLS_PARSEDARGUMENTS_H
+
+#include "runtime/Tools/CommandLine.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle::tools {
+
+/// What the arguments after the program's name are.
+inline CommandLine parse(std::vector<const char *> arguments) {
+  arguments.insert(arguments.begin(), "heddle");
+  return parseCommandLine(arguments);
+}
+
+/// "command: message" of arguments that make no sense.
+inline std::string errorOf(std::vector<const char *> arguments) {
+  const CommandLine line = parse(std::move(arguments));
+  const auto *error = std::get_if<UsageError>(&line);
+  return error == nullptr ? "no error" : error->command + ": " + error->message;
+}
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_TESTS_RUNTIME_TOOLS_PARSEDARGUMENTS_H
