@@ -170,16 +170,8 @@ LogicalResult GroupedLinearOp::verify() {
 }
 
 LogicalResult GroupedLinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C2, C3
   int64_t inputs = getInput().getType().getDimSize(1) / getGroupsAttr().getInt();
-  int64_t outputs = getType().getDimSize(1);
-  // C2
-  if (failed(
-          verifyParameterShape(*this, "weight", getWeightAttr(), {outputs, inputs}, symbolTable))) {
-    return failure();
-  }
-  // C3
-  if (getBiasAttr()) {
-    return verifyParameterShape(*this, "bias", getBiasAttr(), {outputs}, symbolTable);
-  }
-  return success();
+  return verifyLinearMap(*this, getWeightAttr(), getBiasAttr(), inputs, getType().getDimSize(1),
+                         symbolTable);
 }

@@ -59,6 +59,14 @@ LogicalResult verifyParameterShape(Operation *user, StringRef role, FlatSymbolRe
   return error;
 }
 
+LogicalResult verifyLinearMap(Operation *user, FlatSymbolRefAttr weight, FlatSymbolRefAttr bias,
+                              int64_t inputs, int64_t outputs, SymbolTableCollection &symbolTable) {
+  if (failed(verifyParameterShape(user, "weight", weight, {outputs, inputs}, symbolTable))) {
+    return failure();
+  }
+  return bias ? verifyParameterShape(user, "bias", bias, {outputs}, symbolTable) : success();
+}
+
 LogicalResult verifyTable(Operation *user, FlatSymbolRefAttr symbol, int64_t width,
                           SymbolTableCollection &symbolTable) {
   ParameterOp parameter = lookUpParameter(user, "table", symbol, symbolTable);

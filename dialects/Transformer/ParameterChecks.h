@@ -26,6 +26,12 @@ llvm::LogicalResult verifyParameterShape(mlir::Operation *user, llvm::StringRef 
                                          llvm::ArrayRef<int64_t> expected,
                                          mlir::SymbolTableCollection &symbolTable);
 
+/// Checks that `weight` names a parameter [outputs, inputs], and `bias`, where there is one, a
+/// parameter [outputs].
+llvm::LogicalResult verifyLinearMap(mlir::Operation *user, mlir::FlatSymbolRefAttr weight,
+                                    mlir::FlatSymbolRefAttr bias, int64_t inputs, int64_t outputs,
+                                    mlir::SymbolTableCollection &symbolTable);
+
 /// Checks that `symbol` names a table: a parameter [entries, width].
 llvm::LogicalResult verifyTable(mlir::Operation *user, mlir::FlatSymbolRefAttr symbol,
                                 int64_t width, mlir::SymbolTableCollection &symbolTable);

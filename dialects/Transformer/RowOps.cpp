@@ -29,18 +29,9 @@ LogicalResult PositionsOp::verify() {
 }
 
 LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  int64_t inputs = getInput().getType().getDimSize(1);
-  int64_t outputs = getType().getDimSize(1);
-  // C1
-  if (failed(
-          verifyParameterShape(*this, "weight", getWeightAttr(), {outputs, inputs}, symbolTable))) {
-    return failure();
-  }
-  // C2
-  if (getBiasAttr()) {
-    return verifyParameterShape(*this, "bias", getBiasAttr(), {outputs}, symbolTable);
-  }
-  return success();
+  // C1, C2
+  return verifyLinearMap(*this, getWeightAttr(), getBiasAttr(), getInput().getType().getDimSize(1),
+                         getType().getDimSize(1), symbolTable);
 }
 
 LogicalResult ColumnsOp::verify() {
