@@ -11,7 +11,9 @@
 namespace heddle::tools {
 
 static void declareSources(CLI::App &app, RawOptions &raw) {
-  app.add_option("--input", raw.input, "One text a line; - is standard input")->type_name("FILE");
+  app.add_option("--input", raw.input,
+                 "Texts: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
+      ->type_name("FILE");
   app.add_option("--beam", raw.beam, "Hypotheses that are followed; 1 is greedy (the model's)")
       ->type_name("K");
   app.add_flag("--tokens", raw.tokens, "Lines are token ids with spaces between them");

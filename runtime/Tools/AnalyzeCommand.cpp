@@ -126,7 +126,7 @@ static Status checkNumbers(const AttentionAnalysis &analysis, const std::string 
 }
 
 Status execute(const AnalyzeOptions &options) {
-  HEDDLE_ASSIGN(LineReader lines, LineReader::open(options.input));
+  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));

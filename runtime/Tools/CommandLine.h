@@ -195,10 +195,9 @@ struct UsageError {
   std::string command;
 };
 
-using CommandLine =
-    std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions, GenerateOptions,
-                 ScoreOptions, AnalyzeOptions, CompareOptions, BenchOptions, ProfileOptions,
-                 InfoOptions, VerifyOptions>;
+using CommandLine = std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions,
+                                 GenerateOptions, ScoreOptions, AnalyzeOptions, CompareOptions,
+                                 BenchOptions, ProfileOptions, InfoOptions, VerifyOptions>;
 
 /// Reads the arguments of main(), the program's name first.
 CommandLine parseCommandLine(std::span<const char *const> arguments);

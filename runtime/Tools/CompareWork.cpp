@@ -107,7 +107,7 @@ Result<Tokens> CompareWork::sourceOf(std::string_view line) const {
 }
 
 Status CompareWork::readSources() {
-  HEDDLE_ASSIGN(LineReader lines, LineReader::open(options->input));
+  HEDDLE_ASSIGN(LineReader lines, openSources(options->input, options->tokens));
   while (true) {
     HEDDLE_ASSIGN(const std::optional<std::string_view> line, lines.nextText());
     if (!line) {

@@ -21,7 +21,8 @@ void declareGenerate(CLI::App &app, RawOptions &raw) {
   const auto value = [&](const char *name, std::string &to, const char *type, const char *text) {
     app.add_option(name, to, text)->type_name(type);
   };
-  file("--input", raw.input, "One source a line; - is standard input");
+  file("--input", raw.input,
+       "Sources: one a line, .jsonl has {\"text\": ...} a line, - is standard input");
   file("--output", raw.output, "Where the texts go, in the order of their sources (-)");
   file("--prefix", raw.prefix, "What each text begins with, one a line");
   file("--shortlist", raw.shortlist, "The only token ids of each text, one line each");

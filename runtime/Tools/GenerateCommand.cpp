@@ -224,7 +224,7 @@ Status GenerateRun::run() {
 }
 
 Status execute(const GenerateOptions &options) {
-  HEDDLE_ASSIGN(LineReader sources, LineReader::open(options.input));
+  HEDDLE_ASSIGN(LineReader sources, openSources(options.input, options.tokens));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
   std::optional<LineReader> beside[2];
   const std::string *const paths[] = {&options.prefix, &options.shortlist};

@@ -3,6 +3,8 @@
 /// Cutting a stream into lines.
 #include "runtime/Tools/LineReader.h"
 
+#include "runtime/Tools/TextRecord.h"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,10 +38,17 @@ Result<LineReader> LineReader::open(const std::string &path) {
   return LineReader(path, descriptor, true);
 }
 
+Result<LineReader> LineReader::openTexts(const std::string &path) {
+  HEDDLE_ASSIGN(LineReader reader, open(path));
+  reader.hasRecords = path.ends_with(".jsonl");
+  return reader;
+}
+
 LineReader::LineReader(LineReader &&other) noexcept
     : title(std::move(other.title)), descriptor(other.descriptor),
       owned(std::exchange(other.owned, false)), ended(other.ended), line(other.line),
-      buffer(std::move(other.buffer)), begin(other.begin) {}
+      buffer(std::move(other.buffer)), begin(other.begin), hasRecords(other.hasRecords),
+      text(std::move(other.text)) {}
 
 LineReader::~LineReader() {
   if (owned) {
@@ -101,16 +110,20 @@ Result<std::optional<std::string_view>> LineReader::next() {
   if (end == std::string::npos && begin == buffer.size()) {
     return std::optional<std::string_view>();
   }
-  std::string_view text = std::string_view(buffer).substr(
+  std::string_view found = std::string_view(buffer).substr(
       begin, end == std::string::npos ? std::string::npos : end - begin);
   begin = end == std::string::npos ? buffer.size() : end + 1;
-  if (++line == 1 && text.starts_with(byteOrderMark)) {
-    text.remove_prefix(byteOrderMark.size());
+  if (++line == 1 && found.starts_with(byteOrderMark)) {
+    found.remove_prefix(byteOrderMark.size());
   }
-  if (text.ends_with('\r')) {
-    text.remove_suffix(1);
+  if (found.ends_with('\r')) {
+    found.remove_suffix(1);
   }
-  return std::optional(text);
+  if (hasRecords) {
+    HEDDLE_ASSIGN(text, textOfRecord(found, where()));
+    found = text;
+  }
+  return std::optional(found);
 }
 
 Result<std::optional<std::string_view>> LineReader::nextText() {

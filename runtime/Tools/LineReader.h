@@ -25,6 +25,8 @@ class LineReader {
 public:
   /// Opens a file, or standard input for "-".
   static Result<LineReader> open(const std::string &path);
+  /// The same for texts: a line of a .jsonl file is an object, and what next() gives is its "text".
+  static Result<LineReader> openTexts(const std::string &path);
 
   LineReader(LineReader &&other) noexcept;
   LineReader &operator=(LineReader &&) = delete;
@@ -57,7 +59,15 @@ private:
   // Bytes read; those before `begin` have been handed out.
   std::string buffer;
   size_t begin = 0;
+  // Whether lines are objects, and the text of the one read last.
+  bool hasRecords = false;
+  std::string text;
 };
+
+/// Opens what a model reads: texts, or lines of token ids.
+inline Result<LineReader> openSources(const std::string &path, bool areTokens) {
+  return areTokens ? LineReader::open(path) : LineReader::openTexts(path);
+}
 
 } // namespace heddle::tools
 

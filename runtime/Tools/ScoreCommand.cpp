@@ -79,8 +79,8 @@ static Status writeScores(const ScoreOptions &options, Generator &generator, con
 }
 
 Status execute(const ScoreOptions &options) {
-  HEDDLE_ASSIGN(LineReader sources, LineReader::open(options.source));
-  HEDDLE_ASSIGN(LineReader targets, LineReader::open(options.target));
+  HEDDLE_ASSIGN(LineReader sources, openSources(options.source, options.tokens));
+  HEDDLE_ASSIGN(LineReader targets, openSources(options.target, options.tokens));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
   if (!options.tokens) {

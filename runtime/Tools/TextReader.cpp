@@ -3,15 +3,13 @@
 /// Lines to texts.
 #include "runtime/Tools/TextReader.h"
 
-#include "frontend/Config/Json.h"
 #include "runtime/Base/Utf8.h"
+#include "runtime/Tools/TextRecord.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace heddle::tools {
-
-static constexpr std::string_view expectedObject = R"(expected an object such as {"text": "..."})";
 
 std::optional<TextFormat> textFormatOf(std::string_view path) {
   if (path == "-" || path.ends_with(".txt")) {
@@ -21,29 +19,6 @@ std::optional<TextFormat> textFormatOf(std::string_view path) {
     return TextFormat::JsonLines;
   }
   return std::nullopt;
-}
-
-/// The "text" of one line of a .jsonl file.
-static Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
-  if (isBlank(line)) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: the line is empty, {}", where, expectedObject));
-  }
-  HEDDLE_ASSIGN(const nlohmann::json record, parseJson(line, where));
-  if (!record.is_object()) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: found {}, {}", where,
-                                                     describeJson(record), expectedObject));
-  }
-  const auto text = record.find("text");
-  if (text == record.end()) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: no key \"text\", {}", where, expectedObject));
-  }
-  if (!text->is_string()) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: \"text\" is {}, expected a string", where,
-                                                     describeJson(*text)));
-  }
-  return text->get<std::string>();
 }
 
 Result<TextReader> TextReader::open(const std::string &path) {

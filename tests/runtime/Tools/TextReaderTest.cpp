@@ -161,4 +161,22 @@ TEST_F(TextReaderTest, BlankLinesArePassedOver) {
   EXPECT_FALSE(reader->nextText()->has_value());
 }
 
+TEST_F(TextReaderTest, SourcesComeFromLinesOrRecords) {
+  const std::string path = folder.write("a.jsonl", R"({"text": "one"})"
+                                                   "\n"
+                                                   R"({"id": 2, "text": ""})"
+                                                   "\n[3]\n");
+  Result<LineReader> texts = openSources(path, false);
+  ASSERT_TRUE(texts.ok());
+  EXPECT_EQ(**texts->next(), "one");
+  EXPECT_EQ(**texts->next(), "");
+  EXPECT_EQ(texts->where(), path + ":2");
+  EXPECT_EQ(texts->next().status().message(),
+            path + R"(:3: found an array, expected an object such as {"text": "..."})");
+  // Token ids are lines whatever the name is.
+  Result<LineReader> tokens = openSources(path, true);
+  ASSERT_TRUE(tokens.ok());
+  EXPECT_EQ(**tokens->next(), R"({"text": "one"})");
+}
+
 } // namespace heddle::tools
