@@ -9,7 +9,8 @@ rounds of the quotients within a round, above 1 where Heddle's variant is faster
 Parts:
   encoder   six Weighted Transformer layers against six standard ones, and against other engines
   policies  shared and average attention: the gain that the models' sizes promise, and the gain; of
-            the whole translation, and of the decoder's layers alone
+            the whole translation, of the decoder's steps (beside what `heddlec --report` predicts),
+            and of the decoder's layers alone
   growth    where that gain grows: beams, depth, a shortlist
   grid      each fused form against the unfused one, over 30 shapes; where the fused one looks
             slower, more rounds decide
@@ -54,7 +55,8 @@ GRID = [(name, shape, 0)
         for name in ("branches-128-512-4", "branches-256-1024-4", "branches-512-2048-2",
                      "branches-512-2048-8", "branches-1024-4096-16")
         for shape in ("1x1", "1x16", "1x128", "8x16", "32x32", "4x256")]
-GENERATION_GRID = [(name, case, length) for name in ("equal-128-512", "equal-256-1024", "equal-512-2048")
+GENERATION_GRID = [(name, case, length)
+                   for name in ("equal-128-512", "equal-256-1024", "equal-512-2048")
                    for case in ("1x1", "1x4", "8x1", "32x1", "32x4") for length in (24, 100)]
 GRID_PASSES = {"fuse-attention": GRID, "share-attention": GENERATION_GRID, "fuse-branches": GRID,
                "fuse-projections": GRID, "fuse-embedding": GRID, "fold-epilogues": GRID}
@@ -320,34 +322,56 @@ def policies_part(options, models, table):
         for length in LENGTHS:
             generation_rows(options, models, machine, table, [(name, name) for name in POLICIES],
                             "standard", case, length, 0, {"san": 1.07} if length == 24 else {})
-        stack_rows(options, models, table, case, LENGTHS[0])
+        step_rows(options, models, table, case, LENGTHS[0])
 
 
-def stack_line(options, binary, case, length, runs):
-    """The time of the decoder's layers without vocabulary, search and encoder, and the least that
-    their dispatches need by the roofs."""
+def step_line(options, binary, case, length, runs):
+    """The time of all steps of the decoder without search and encoder; that of its layers alone,
+    without the vocabulary; and the least that the layers' dispatches need by the roofs."""
     command = [str(options.heddle), "profile", str(binary), "--cases", case, "--source-length",
                str(SOURCE), "--target-length", str(length), "--threads", "1", "--runs", str(runs),
                "--json"]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     work, = json.loads(output)["works"]
-    rows = [row for row in work["rows"]
-            if row["entry"] == "decode" and row["name"].startswith("decoder.layers")]
-    return {"ms": sum(row["ms"] for row in rows),
-            "least": sum(row["ms"] * row["fraction_of_roof"] for row in rows)}
+    steps = [row for row in work["rows"] if row["entry"] == "decode"]
+    layers = [row for row in steps if row["name"].startswith("decoder.layers")]
+    return {"ms": sum(row["ms"] for row in steps), "layers": sum(row["ms"] for row in layers),
+            "least": sum(row["ms"] * row["fraction_of_roof"] for row in layers)}
 
 
-def stack_rows(options, models, table, case, length):
-    """The decoder's layers alone: the quotient of what the roofs allow, and the measured one."""
-    measures = {name: functools.partial(stack_line, options, models.binary(name), case, length)
+def reported_gain(options, models, length, limit):
+    """What `heddlec --report` predicts of a step when the policy of `san` is asked of `standard`."""
+    config = json.loads((models.folder("san") / "config.json").read_text())
+    policy = ",".join(f"{kind}:" + ",".join(map(str, config[f"{kind}_attention_sharing"]))
+                      for kind in ("self", "cross"))
+    report = options.work / "policy.json"
+    subprocess.run([str(options.heddlec), str(models.folder("standard")), "-o",
+                    str(options.work / "policy.mlir"), "--stop-after=dataflow",
+                    f"--share-attention={policy}", f"--report={report}"], check=True)
+    decode, = (element for element in json.loads(report.read_text())
+               if element["pass"] == "predicted-gain" and element["where"] == "decode")
+    size, = (size for size in decode["predicted"] if size["history"] == length)
+    return size[limit]
+
+
+def step_rows(options, models, table, case, length):
+    """The decoder alone: all of it against what the report predicts, its layers against the roofs.
+    One row is limited by memory, many by arithmetic."""
+    measures = {name: functools.partial(step_line, options, models.binary(name), case, length)
                 for name in ("standard", "san")}
-    measured = take_turns(options, f"decoder layers, {case}, {length} tokens", measures)
-    promised = gain(*([{"ms": line["least"]} for line in measured[name]]
-                      for name in ("standard", "san")))
-    gained = gain(measured["standard"], measured["san"])
-    table.add("san, the decoder's layers alone", f"{case}, {length} tokens",
-              median(measured["san"]), "standard", median(measured["standard"]), promised, gained,
-              "90 % of it", gained >= 0.9 * promised)
+    measured = take_turns(options, f"decoder steps, {case}, {length} tokens", measures)
+    limit = "memory" if case == "1x1" else "arithmetic"
+    rows = [("san, steps; predicted by the report", "ms",
+             reported_gain(options, models, length, limit)),
+            ("san, the decoder's layers alone", "layers",
+             statistics.median(a["least"] / b["least"]
+                               for a, b in zip(measured["standard"], measured["san"])))]
+    for label, key, promised in rows:
+        gained = statistics.median(a[key] / b[key]
+                                   for a, b in zip(measured["standard"], measured["san"]))
+        table.add(label, f"{case}, {length} tokens", median(measured["san"], key), "standard",
+                  median(measured["standard"], key), promised, gained, "90 % of it",
+                  gained >= 0.9 * promised)
 
 
 def growth_part(options, models, table):

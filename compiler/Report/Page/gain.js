@@ -49,10 +49,9 @@ function showGain(section, data) {
   section.append(
     element('h2', {}, 'Predicted gain'),
     element('p', { class: 'lead' },
-      'What is computed and read without the passes that can be left out and with them, and how many ' +
-      'times as fast that is where arithmetic limits and where reading weights and caches does. Nothing ' +
-      'is assumed of the machine: it lies between the two, but for what is in neither, as activations ' +
-      'are.'),
+      'What is computed and read without the optional passes and with them, and how many times as fast ' +
+      'that makes it: where arithmetic is the limit, and where reading weights and caches is. No machine is ' +
+      'assumed; a real one lies between the two, apart from what neither counts, such as activations.'),
     element('div', { class: 'entries' }, data.gain.map((entry) => element('article', { class: 'entry' },
       entry.taken ? [element('h3', {}, entry.where), totalsTable(entry), predictionTable(entry)]
                   : element('p', { class: 'reason' }, 'Not predicted: ' + entry.reason)))));
