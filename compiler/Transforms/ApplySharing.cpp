@@ -19,6 +19,7 @@
 /// `transformer.sharing`. Pinned by tests/compiler/Transforms/apply-sharing*.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
+#include "compiler/Transforms/AttentionMasks.h"
 #include "compiler/Transforms/AttentionMatch.h"
 #include "compiler/Transforms/HeadLayout.h"
 #include "compiler/Transforms/OperationCost.h"
@@ -83,14 +84,6 @@ Savings eraseDead(ArrayRef<Operation *> operations) {
     op->erase();
   }
   return savings;
-}
-
-/// Whether segments are of the same rows: one value, or histories of the same rows.
-bool areSameSegments(Value left, Value right) {
-  auto leftHistory = left.getDefiningOp<HistoryOp>();
-  auto rightHistory = right.getDefiningOp<HistoryOp>();
-  return left == right ||
-         (leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows());
 }
 
 /// Fails unless a member of a block may see what the head of it sees, with as many heads.

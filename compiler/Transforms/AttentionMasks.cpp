@@ -23,6 +23,13 @@ static std::string describeProducer(Value value) {
   return producer ? describe(producer) : "an argument";
 }
 
+bool areSameSegments(Value left, Value right) {
+  auto leftHistory = left.getDefiningOp<HistoryOp>();
+  auto rightHistory = right.getDefiningOp<HistoryOp>();
+  return left == right ||
+         (leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows());
+}
+
 std::string printNumber(double number) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%g", number);
@@ -90,12 +97,16 @@ LogicalResult AttentionMasks::addMask(Value mask, double hidden, double after) {
 }
 
 LogicalResult AttentionMasks::checkSegments(ValueRange segments) {
+  auto isOther = [&](auto op) {
+    return !areSameSegments(op.getQueries(), segments[0]) ||
+           !areSameSegments(op.getKeys(), segments[1]);
+  };
   for (MaskOp mask : masks) {
-    if (mask.getQueries() != segments[0] || mask.getKeys() != segments[1]) {
+    if (isOther(mask)) {
       return decline("the mask is that of other segments than the scores");
     }
   }
-  if (bias && (bias.getQueries() != segments[0] || bias.getKeys() != segments[1])) {
+  if (bias && isOther(bias)) {
     return decline("the bias by distance is that of other segments than the scores");
   }
   return success();

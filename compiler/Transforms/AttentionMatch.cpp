@@ -207,7 +207,7 @@ LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char 
 
 LogicalResult AttentionMatcher::matchSegments() {
   ValueRange segments = match.scores.getSegments();
-  if (match.softmax.getKeys() != segments[1]) {
+  if (!areSameSegments(match.softmax.getKeys(), segments[1])) {
     return decline("the softmax is over the keys of other segments than the scores");
   }
   match.visibility = masks.getVisibility();
@@ -290,7 +290,7 @@ LogicalResult AttentionMatcher::matchSum(ContractOp contract, Value probabilitie
   for (size_t axis = 0; axis < sum.resultOrder.size(); ++axis) {
     sum.resultOrder[axis] = result[axis] == row ? 0 : result[axis] == head ? 1 : 2;
   }
-  if (contract.getSegments() != match.scores.getSegments()) {
+  if (!llvm::equal(contract.getSegments(), match.scores.getSegments(), areSameSegments)) {
     return decline("the contraction with values is over other segments than the scores");
   }
   match.sums.push_back(sum);

@@ -477,6 +477,42 @@ TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
   EXPECT_EQ(encode["savings"]["flops_per_token_and_key"], 0);
 }
 
+TEST_F(SharedModelTest, LayersWithABiasByDistanceShare) {
+  // Of T5, whose layers read one bias, each with a history of its own rows.
+  const std::string model = oracles + "t5-tiny";
+  const std::vector<float> alone = logits(compile(model), "t5-tiny");
+  const std::map<std::string, std::vector<std::string>> cases = {
+      {"self:2", {"shares the probabilities of decoder.block.0.layer.0.SelfAttention"}},
+      {"cross:2", {"shares the context of decoder.block.0.layer.1.EncDecAttention"}},
+      {"encoder:3",
+       {"shares the probabilities of encoder.block.0.layer.0.SelfAttention",
+        "shares the probabilities of encoder.block.0.layer.0.SelfAttention"}}};
+  for (const auto &[policy, texts] : cases) {
+    const std::string option = "--share-attention=" + policy;
+    const Compiled shared = compile(model, {option});
+    EXPECT_EQ(shared.texts("apply-sharing", true), texts) << policy;
+    EXPECT_EQ(info(shared)["sharing"], policy);
+    const std::vector<float> found = logits(shared, "t5-tiny");
+    EXPECT_GT(largestDifference(found, alone), 1e-3F) << policy;
+    for (const std::string pass : {"eliminate-common", "fuse-attention", "share-attention"}) {
+      const Compiled without = compile(model, {option, "--disable-pass=" + pass});
+      EXPECT_LE(largestDifference(logits(without, "t5-tiny"), found), 1e-4F) << policy << pass;
+      EXPECT_EQ(without.texts("apply-sharing", true), texts) << policy << pass;
+    }
+    // The attentions that are left can be asked for, under their own names.
+    const Compiled observed = compile(model, {option, "--disable-pass=eliminate-common"});
+    EXPECT_EQ(observed.texts("observe-attention", true), shared.texts("observe-attention", true));
+    EXPECT_EQ(shared.texts("observe-attention", true).size(), 7 - texts.size()) << policy;
+  }
+}
+
+TEST_F(SharedModelTest, FusionNeedsNoEliminationOfHistories) {
+  const std::string model = oracles + "t5-tiny";
+  const Compiled without = compile(model, {"--disable-pass=eliminate-common"});
+  EXPECT_EQ(without.texts("fuse-attention", false), std::vector<std::string>());
+  EXPECT_EQ(without.texts("fuse-attention", true), compile(model).texts("fuse-attention", true));
+}
+
 TEST_F(SharedModelTest, TheBinarySaysWhatWasAsked) {
   const Compiled shared =
       compile(oracles + "transformer-post", {"--share-attention=cross:1,2,encoder:3"});

@@ -35,6 +35,26 @@ func.func @left(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?
   return %c : tensor<?x3x8xf32>
 }
 
+// Every operation of a history its own: they are the same rows.
+// CHECK-LABEL: func.func @histories(
+// CHECK: transformer.attention {{.*}} {bias = @distances, heads = 3 : i64, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<causal>}
+func.func @histories(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?x3x8xf32> {
+  %seenb = transformer.history %rows
+  %seenm = transformer.history %rows
+  %seens = transformer.history %rows
+  %seenp = transformer.history %rows
+  %seenc = transformer.history %rows
+  // expected-remark @below {{3 heads of 8, scale 1, causal, bias @distances}}
+  %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %seens) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %b = transformer.relative_bias @distances in(%rows, %seenb) : tensor<?x3x?xf32>
+  %a = transformer.add %s, %b : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  %m = transformer.mask causal in(%rows, %seenm)
+  %h = transformer.select %m, %a {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
+  %p = transformer.softmax %h in(%seenp) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %seenc) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  return %c : tensor<?x3x8xf32>
+}
+
 // CHECK-LABEL: func.func @factor_after(
 // CHECK-NOT: transformer.attention
 func.func @factor_after(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?x3x8xf32> {
@@ -58,6 +78,21 @@ func.func @two_biases(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> te
   // expected-remark @below {{not fused: two biases by distance are added to the scores}}
   %p = transformer.softmax %h in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  return %c : tensor<?x3x8xf32>
+}
+
+// The history of other rows is another.
+// CHECK-LABEL: func.func @other_history(
+// CHECK-NOT: transformer.attention
+func.func @other_history(%x: tensor<?x3x8xf32>, %rows: !transformer.segments, %others: !transformer.segments) -> tensor<?x3x8xf32> {
+  %seen = transformer.history %rows
+  %other = transformer.history %others
+  %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %seen) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %b = transformer.relative_bias @distances in(%rows, %other) : tensor<?x3x?xf32>
+  %h = transformer.add %s, %b : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the bias by distance is that of other segments than the scores}}
+  %p = transformer.softmax %h in(%seen) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %seen) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   return %c : tensor<?x3x8xf32>
 }
 
