@@ -8,6 +8,7 @@
 #include "compiler/Report/Report.h"
 #include "compiler/Report/ReportPage.h"
 #include "compiler/Tools/CommandLine.h"
+#include "compiler/Tools/RunPhase.h"
 #include "compiler/Transforms/SharingPolicy.h"
 #include "frontend/Import/Import.h"
 #include "frontend/Tokenizer/TokenizerFile.h"
@@ -17,7 +18,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Pass/PassManager.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -227,16 +227,6 @@ static Status writeText(const std::string &text, const std::string &path) {
   HEDDLE_ASSIGN(AtomicFile file, AtomicFile::open(path));
   HEDDLE_TRY(file.write(text));
   return file.commit();
-}
-
-static Status runPhase(ModuleOp module, Phase phase, const CompileOptions &options) {
-  PassManager manager(module.getContext());
-  buildPhase(manager, phase, options);
-  if (failed(manager.run(module))) {
-    return HEDDLE_ERROR(InvalidArgument, "the program could not be taken to the phase '" +
-                                             phaseName(phase).str() + "', for the reason above");
-  }
-  return {};
 }
 
 /// The last part of a path, which may end in a slash.

@@ -86,27 +86,44 @@ Savings eraseDead(ArrayRef<Operation *> operations) {
   return savings;
 }
 
+/// An error that begins with the name of the attention it is about.
+InFlightDiagnostic errorAbout(Operation *op) {
+  return emitError(op->getLoc()) << placeName(op->getLoc()) << " ";
+}
+
+/// The attention of a softmax; an error if it is not that of one.
+FailureOr<AttentionMatch> matchShared(SoftmaxOp softmax) {
+  std::string reason;
+  FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
+  if (failed(match)) {
+    return errorAbout(softmax) << "is to share its attention and is not the softmax of one: "
+                               << reason;
+  }
+  return match;
+}
+
 /// Fails unless a member of a block may see what the head of it sees, with as many heads.
 LogicalResult checkMember(SoftmaxOp head, SoftmaxOp member) {
   std::string name = placeName(head.getLoc());
   if (headsOf(head) != headsOf(member)) {
-    return member.emitOpError("has ") << headsOf(member) << " heads, expected " << headsOf(head)
-                                      << " as " << name << " has, whose attention it is to share";
+    return errorAbout(member) << "has " << headsOf(member) << " heads, expected " << headsOf(head)
+                              << " as " << name << " has, whose attention it is to share";
   }
   if (!areSameSegments(head.getKeys(), member.getKeys())) {
-    return member.emitOpError("is over other keys than ")
-           << name << ", whose attention it is to share";
+    return errorAbout(member) << "is over other keys than " << name
+                              << ", whose attention it is to share";
   }
-  std::string reason;
-  FailureOr<AttentionMatch> first = matchAttention(head, reason);
-  FailureOr<AttentionMatch> second = matchAttention(member, reason);
-  if (failed(first) || failed(second)) {
-    return member.emitOpError("is to share the attention of ")
-           << name << ", and one of both is not the softmax of attention: " << reason;
+  FailureOr<AttentionMatch> first = matchShared(head);
+  if (failed(first)) {
+    return failure();
+  }
+  FailureOr<AttentionMatch> second = matchShared(member);
+  if (failed(second)) {
+    return failure();
   }
   if (first->visibility != second->visibility || first->bias != second->bias) {
-    return member.emitOpError("has another mask or another bias by distance than ")
-           << name << ", whose attention it is to share";
+    return errorAbout(member) << "has another mask or another bias by distance than " << name
+                              << ", whose attention it is to share";
   }
   return success();
 }
@@ -128,17 +145,16 @@ struct Context {
   WeightedSum sum;
 };
 
-/// An error if the softmax is not that of one attention.
+/// An error if the softmax is not that of one attention with one sum.
 FailureOr<Context> matchContext(SoftmaxOp softmax) {
-  std::string reason;
-  FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
-  if (succeeded(match) && match->sums.size() == 1) {
-    return Context{softmax, match->sums.front()};
+  FailureOr<AttentionMatch> match = matchShared(softmax);
+  if (failed(match)) {
+    return failure();
   }
-  if (succeeded(match)) {
-    reason = "its probabilities have " + std::to_string(match->sums.size()) + " sums of values";
+  if (match->sums.size() != 1) {
+    return errorAbout(softmax) << "is to share its sum of values and has " << match->sums.size();
   }
-  return softmax.emitOpError("is to share its attention and is not the softmax of one: ") << reason;
+  return Context{softmax, match->sums.front()};
 }
 
 LogicalResult shareContext(const Context &head, const Context &member) {
@@ -151,13 +167,13 @@ LogicalResult shareContext(const Context &head, const Context &member) {
   }
   std::string name = placeName(headSoftmax.getLoc());
   if (head.sum.valueSize != member.sum.valueSize) {
-    return memberContext.emitOpError("has values of ")
-           << member.sum.valueSize << " a head, expected " << head.sum.valueSize << " as " << name
-           << " has, whose attention it is to share";
+    return errorAbout(memberContext)
+           << "has values of " << member.sum.valueSize << " a head, expected " << head.sum.valueSize
+           << " as " << name << " has, whose attention it is to share";
   }
   if (memberContext->isBeforeInBlock(headContext)) {
-    return memberContext.emitOpError("sums its values before ")
-           << name << " does, whose sums it is to share";
+    return errorAbout(memberContext)
+           << "sums its values before " << name << " does, whose sums it is to share";
   }
   SmallVector<int64_t> permutation;
   for (int64_t axis : member.sum.resultOrder) {
@@ -172,6 +188,12 @@ LogicalResult shareContext(const Context &head, const Context &member) {
   reportTaken(location, passName, "shares the context of " + name,
               eraseDead({memberSoftmax, memberContext}));
   return success();
+}
+
+/// "self:1,2 covers 3 layers"
+std::string covers(const SharingPolicy::Kind &kind) {
+  int64_t layers = kind.layers();
+  return kind.text() + " covers " + std::to_string(layers) + (layers == 1 ? " layer" : " layers");
 }
 
 struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
@@ -210,21 +232,20 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
       }
     }
     return isApplied ? success()
-                     : getOperation().emitError("the sharing policy has blocks of ")
-                           << attentionKindName(kind.kind)
-                           << " attention, but the program has no such attention";
+                     : emitError(getOperation().getLoc())
+                           << covers(kind) << ", but no entry has " << attentionKindName(kind.kind)
+                           << " attention";
   }
 
   LogicalResult applyTo(func::FuncOp entry, const SharingPolicy::Kind &kind,
                         ArrayRef<SoftmaxOp> softmaxes) {
-    int64_t layers = 0;
-    for (int64_t size : kind.sizes) {
-      layers += size;
-    }
-    if (layers != int64_t(softmaxes.size())) {
-      return entry.emitOpError("has ")
-             << softmaxes.size() << " layers of " << attentionKindName(kind.kind)
-             << " attention, but the blocks of the sharing policy have " << layers;
+    if (kind.layers() != int64_t(softmaxes.size())) {
+      // A layer that shares already has no softmax of its own.
+      return emitError(entry.getLoc())
+             << covers(kind) << ", but entry '" << entry.getSymName() << "' has "
+             << softmaxes.size()
+             << (softmaxes.size() == 1 ? " that computes its" : " that compute their") << " own "
+             << attentionKindName(kind.kind) << " attention";
     }
     size_t next = 0;
     for (int64_t size : kind.sizes) {

@@ -6,6 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <numeric>
+
 using namespace llvm;
 
 namespace heddle {
@@ -22,13 +24,17 @@ StringRef attentionKindName(AttentionKind kind) {
   return find_if(kindNames, [&](const auto &entry) { return entry.first == kind; })->second;
 }
 
+int64_t SharingPolicy::Kind::layers() const {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
+}
+
+std::string SharingPolicy::Kind::text() const {
+  auto texts = map_range(sizes, [](int64_t size) { return std::to_string(size); });
+  return attentionKindName(kind).str() + ":" + join(texts, ",");
+}
+
 std::string SharingPolicy::text() const {
-  SmallVector<std::string> texts;
-  for (const Kind &kind : kinds) {
-    auto sizes = map_range(kind.sizes, [](int64_t size) { return std::to_string(size); });
-    texts.push_back(attentionKindName(kind.kind).str() + ":" + join(sizes, ","));
-  }
-  return join(texts, ",");
+  return join(map_range(kinds, [](const Kind &kind) { return kind.text(); }), ",");
 }
 
 static std::optional<AttentionKind> parseKind(StringRef name) {

@@ -25,6 +25,11 @@ struct SharingPolicy {
   struct Kind {
     AttentionKind kind;
     llvm::SmallVector<int64_t> sizes;
+
+    /// How many layers the blocks have together.
+    int64_t layers() const;
+    /// As a policy of this kind alone: "self:1,5".
+    std::string text() const;
   };
   llvm::SmallVector<Kind> kinds;
 

@@ -22,9 +22,9 @@ func.func @masks(%q: tensor<?x2x4xf32>, %k: tensor<?x2x4xf32>, %va: tensor<?x2x4
 func.func @scores(%q: tensor<?x2x4xf32>, %k: tensor<?x2x4xf32>, %v: tensor<?x2x4xf32>,
                   %rows: !transformer.segments) -> (tensor<?x2x4xf32>, tensor<?x2x4xf32>) {
   %s = transformer.contract "thd,khd->thk" %q, %k in(%rows, %rows) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
+  // expected-error @below {{is to share its attention and is not the softmax of one: the scores have a second user (transformer.softmax)}}
   %pa = transformer.softmax %s in(%rows) : tensor<?x2x?xf32>
   %ca = transformer.contract "thk,khd->thd" %pa, %v in(%rows, %rows) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
-  // expected-error @below {{and one of both is not the softmax of attention: }}
   %pb = transformer.softmax %s in(%rows) : tensor<?x2x?xf32>
   %cb = transformer.contract "thk,khd->thd" %pb, %v in(%rows, %rows) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
   return %ca, %cb : tensor<?x2x4xf32>, tensor<?x2x4xf32>

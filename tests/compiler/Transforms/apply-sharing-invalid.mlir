@@ -5,7 +5,7 @@
 transformer.parameter @waq : tensor<24x24xf32> from "waq"
 transformer.parameter @wak : tensor<24x24xf32> from "wak"
 transformer.parameter @wav : tensor<24x24xf32> from "wav"
-// expected-error @below {{has 1 layers of self attention, but the blocks of the sharing policy have 2}}
+// expected-error @below {{self:2 covers 2 layers, but entry 'sum' has 1 that computes its own self attention}}
 func.func @sum(%x: tensor<?x24xf32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
   %seen = transformer.history %rows
   %qa = transformer.linear %x, @waq : tensor<?x24xf32> -> tensor<?x24xf32>
@@ -24,7 +24,7 @@ func.func @sum(%x: tensor<?x24xf32>, %rows: !transformer.segments) -> tensor<?x2
 // -----
 
 // No attention of a kind.
-// expected-error @below {{the sharing policy has blocks of self attention, but the program has no such attention}}
+// expected-error @below {{self:2 covers 2 layers, but no entry has self attention}}
 module {
 transformer.parameter @waq : tensor<24x24xf32> from "waq"
 transformer.parameter @wak : tensor<24x24xf32> from "wak"
