@@ -12,6 +12,22 @@ namespace heddle {
 
 using Json = nlohmann::json;
 
+std::optional<std::string> shareAttention(const AttentionAnalysis &analysis) {
+  if (!analysis.theta) {
+    return std::nullopt;
+  }
+  std::vector<std::string> kinds;
+  for (const KindAnalysis &kind : analysis.kinds) {
+    const std::vector<int64_t> policy = kind.policy.value_or(std::vector<int64_t>());
+    if (std::any_of(policy.begin(), policy.end(), [](int64_t size) { return size > 1; })) {
+      // An analysis names whose rows the keys are, the option what the attention is.
+      kinds.push_back(fmt::format("{}:{}", kind.kind == "decoder" ? "self" : kind.kind,
+                                  fmt::join(policy, ",")));
+    }
+  }
+  return fmt::format("{}", fmt::join(kinds, ","));
+}
+
 // --- Writing -----------------------------------------------------------------------------------
 
 static std::string quoted(const std::string &text) {
@@ -43,11 +59,13 @@ static std::string kindText(const KindAnalysis &kind) {
 std::string writeAnalysis(const AttentionAnalysis &analysis) {
   std::vector<std::string> kinds;
   std::transform(analysis.kinds.begin(), analysis.kinds.end(), std::back_inserter(kinds), kindText);
+  const std::optional<std::string> sharing = shareAttention(analysis);
   return fmt::format("{{\"model\": {}, \"theta\": {}, \"sentences\": {}, \"positions\": {},\n"
-                     " \"kinds\": [\n{}]}}\n",
+                     " \"kinds\": [\n{}],\n \"share_attention\": {}}}\n",
                      quoted(analysis.model),
                      analysis.theta ? numberText(*analysis.theta) : std::string("null"),
-                     analysis.sentences, analysis.positions, fmt::join(kinds, ",\n"));
+                     analysis.sentences, analysis.positions, fmt::join(kinds, ",\n"),
+                     sharing ? quoted(*sharing) : std::string("null"));
 }
 
 // --- Reading -----------------------------------------------------------------------------------

@@ -4,9 +4,10 @@
 ///
 ///   {"model": "m.so", "theta": 0.8, "sentences": 3, "positions": 71,
 ///    "kinds": [{"kind": "decoder", "layers": ["decoder.layers.0.self_attention", ...],
-///               "positions": 35, "divergence": [[0, 0.54, ...], ...], "policy": [1, 5]}]}
+///               "positions": 35, "divergence": [[0, 0.54, ...], ...], "policy": [1, 5]}],
+///    "share_attention": "self:1,5"}
 ///
-/// "theta" and "policy" are null where no policy was asked for.
+/// "theta", "policy" and "share_attention" are null where no policy was asked for.
 #ifndef HEDDLE_RUNTIME_ANALYSIS_ATTENTIONANALYSIS_H
 #define HEDDLE_RUNTIME_ANALYSIS_ATTENTIONANALYSIS_H
 
@@ -41,6 +42,10 @@ struct AttentionAnalysis {
   /// Tokens of sources and of what the model made of them.
   int64_t positions = 0;
 };
+
+/// What `heddlec --share-attention` takes for the policies: "self:1,5,cross:4,2", without the kinds
+/// that share nothing; empty if all are. Nothing if no policy was asked for.
+std::optional<std::string> shareAttention(const AttentionAnalysis &analysis);
 
 /// The file, ending in a line feed.
 std::string writeAnalysis(const AttentionAnalysis &analysis);

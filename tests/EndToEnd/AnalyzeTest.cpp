@@ -130,6 +130,13 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   for (const KindAnalysis &kind : found->kinds) {
     EXPECT_EQ(kind.policy, sharingPolicy(kind.divergence, 0.7)) << kind.kind;
   }
+  // What the file says, heddlec takes.
+  const std::string option = Json::parse(readBytes(folder / "a.json"))["share_attention"];
+  ASSERT_NE(option, "");
+  const std::string shared =
+      compileModel(oracles + "transformer-post", {"--share-attention=" + option});
+  EXPECT_EQ(Json::parse(tools::runHeddle({"info", shared, "--json"}).output)["sharing"],
+            Json(option));
   const std::string svg = readBytes(folder / "a.svg");
   EXPECT_EQ(svg.substr(0, 5), "<svg ");
   const double some = found->kinds[1].divergence[0][2];

@@ -65,6 +65,33 @@ TEST(AttentionAnalysis, IsReadAsItWasWritten) {
   EXPECT_EQ(writeAnalysis(*readAnalysis(writeAnalysis(none))), writeAnalysis(none));
 }
 
+TEST(AttentionAnalysis, GivesWhatHeddlecTakes) {
+  const auto of = [](const std::string &kind, const std::vector<int64_t> &policy) {
+    int64_t layers = 0;
+    for (const int64_t size : policy) {
+      layers += size;
+    }
+    const auto count = static_cast<size_t>(layers);
+    return KindAnalysis{kind, std::vector<std::string>(count, "l"), 1,
+                        DivergenceMatrix(count, std::vector<double>(count, 0.0)), policy};
+  };
+  AttentionAnalysis analysis;
+  // No policy was asked for.
+  EXPECT_EQ(shareAttention(analysis), std::nullopt);
+  EXPECT_NE(writeAnalysis(analysis).find("\n \"share_attention\": null}\n"), std::string::npos);
+  // Asked for, and nothing is shared.
+  analysis.theta = 0.8;
+  analysis.kinds = {of("encoder", {1, 1, 1}), of("decoder", {1}), of("cross", {1, 1})};
+  EXPECT_EQ(shareAttention(analysis), "");
+  EXPECT_NE(writeAnalysis(analysis).find("\n \"share_attention\": \"\"}\n"), std::string::npos);
+  analysis.kinds = {of("encoder", {1, 1, 1}), of("decoder", {1, 5}), of("cross", {4, 2})};
+  EXPECT_EQ(shareAttention(analysis), "self:1,5,cross:4,2");
+  EXPECT_NE(writeAnalysis(analysis).find("\"share_attention\": \"self:1,5,cross:4,2\"}\n"),
+            std::string::npos);
+  analysis.kinds = {of("encoder", {2})};
+  EXPECT_EQ(shareAttention(analysis), "encoder:2");
+}
+
 TEST(AttentionAnalysis, SaysWhatIsWrong) {
   const std::string rest = R"("sentences": 1, "positions": 2)";
   const auto file = [&](const std::string &kind) {
