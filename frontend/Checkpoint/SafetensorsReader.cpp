@@ -30,8 +30,10 @@ static Result<std::string_view> headerText(std::span<const std::byte> bytes,
   std::memcpy(&length, bytes.data(), sizeof(length));
   const uint64_t rest = bytes.size() - sizeof(length);
   if (length > safetensorsHeaderLimit) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("{}: the header's length is {}, expected at most {}",
-                                              where, length, safetensorsHeaderLimit));
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{}: {} bytes long, whose first 8 give {} as the length of a "
+                                    "header, expected at most {}: not a safetensors file",
+                                    where, bytes.size(), length, safetensorsHeaderLimit));
   }
   if (length > rest) {
     return HEDDLE_ERROR(DataLoss,

@@ -150,6 +150,11 @@ static Status hashFolder(SourceHash &hash, const std::string &folder,
 static Result<ImportedModel> importFolder(MLIRContext &context, const std::string &path) {
   HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
   const std::string folder = sentence ? sentence->encoderFolder : path;
+  if (!exists(inFolder(folder, "config.json"))) {
+    return HEDDLE_ERROR(NotFound, fmt::format("{}: no config.json in it, expected the folder of a "
+                                              "model: config.json, weights and tokenizer",
+                                              folder));
+  }
   HEDDLE_ASSIGN(const Config config, Config::open(inFolder(folder, "config.json")));
   // Before the weights: a folder of an unknown family may well have them in another format.
   HEDDLE_TRY(checkFamily(config));

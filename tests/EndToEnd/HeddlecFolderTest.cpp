@@ -101,7 +101,9 @@ const std::string weightsOf =
 
 const std::vector<FolderCase> folderCases = {
     // config.json
-    {"NoConfig", "{}/config.json: cannot open: No such file or directory", remove("config.json")},
+    {"NoConfig",
+     "{}: no config.json in it, expected the folder of a model: config.json, weights and tokenizer",
+     remove("config.json")},
     {"EmptyConfig", "{}/config.json: the file is empty", write("config.json", "")},
     {"TruncatedConfig", "{}/config.json: not JSON at byte 100, near \"ttention_probs_dropo\"",
      truncate("config.json", 100)},
@@ -185,7 +187,9 @@ const std::vector<FolderCase> folderCases = {
        std::ofstream(folder / "model.safetensors", std::ios::app) << "more";
      }},
     {"HugeHeader",
-     "{}/model.safetensors: the header's length is 9223372036854775808, expected at most 100000000",
+     "{}/model.safetensors: 10 bytes long, whose first 8 give 9223372036854775808 as the length of "
+     "a "
+     "header, expected at most 100000000: not a safetensors file",
      weights("{}", 0, uint64_t(1) << 63)},
     {"HeaderNotJson", "{}/model.safetensors: header: not JSON at byte 6, near \"{\\\"a\\\": \"",
      weights("{\"a\": ", 0)},

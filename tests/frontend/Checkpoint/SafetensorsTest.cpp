@@ -165,11 +165,11 @@ TEST(SafetensorsTest, HeaderPastTheEnd) {
 TEST(SafetensorsTest, HeaderOverLong) {
   // What a file of another format looks like: eight letters as a number.
   EXPECT_EQ(messageOf("PK\x03\x04XXXXand more"),
-            "m.safetensors: the header's length is 6365935208335887184, expected at most "
-            "100000000");
+            "m.safetensors: 16 bytes long, whose first 8 give 6365935208335887184 as the length of "
+            "a header, expected at most 100000000: not a safetensors file");
   EXPECT_EQ(messageOf(std::string(8, '\xff')),
-            "m.safetensors: the header's length is 18446744073709551615, expected at most "
-            "100000000");
+            "m.safetensors: 8 bytes long, whose first 8 give 18446744073709551615 as the length of "
+            "a header, expected at most 100000000: not a safetensors file");
 }
 
 TEST(SafetensorsTest, EveryTruncationFails) {
