@@ -108,17 +108,18 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(std::string_view
     }
     return source ? generator.encodeSource(text) : generator.encodeTarget(text);
   };
+  std::vector<int32_t> prefix, shortlist;
   if (prefixes) {
     HEDDLE_ASSIGN(const std::string_view text, lineBeside(*prefixes));
     Result<std::vector<int32_t>> tokens = tokensOf(text, false);
     HEDDLE_TRY_WITH(tokens.status(), prefixes->where());
-    request.prefix = std::move(*tokens);
+    prefix = std::move(*tokens);
   }
   if (shortlists) {
     HEDDLE_ASSIGN(const std::string_view text, lineBeside(*shortlists));
     Result<std::vector<int32_t>> tokens = parseTokenLine(text);
     HEDDLE_TRY_WITH(tokens.status(), shortlists->where());
-    request.shortlist = std::move(*tokens);
+    shortlist = std::move(*tokens);
   }
   if (isBlank(line)) {
     return std::optional<GenerationRequest>();
@@ -127,6 +128,15 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(std::string_view
   HEDDLE_TRY_WITH(source.status(), sources.where());
   request.source = std::move(*source);
   HEDDLE_TRY_WITH(generator.check(request), sources.where());
+  // One after the other: what was right without a file is wrong in it.
+  if (prefixes) {
+    request.prefix = std::move(prefix);
+    HEDDLE_TRY_WITH(generator.check(request), prefixes->where());
+  }
+  if (shortlists) {
+    request.shortlist = std::move(shortlist);
+    HEDDLE_TRY_WITH(generator.check(request), shortlists->where());
+  }
   return std::optional(std::move(request));
 }
 
