@@ -138,7 +138,11 @@ static Status parsePhases(const CommandLine &line, Task &task) {
     task.last = *task.print;
   }
   if (task.last == Phase::SharedObject && line.output.empty()) {
-    return usage("no output, expected -o OUT.so or --emit=PHASE");
+    if (line.emitPhase.empty() && line.stopAfter.empty()) {
+      return usage("no output, expected -o OUT.so or --emit=PHASE");
+    }
+    return usage(llvm::Twine(line.emitPhase.empty() ? "--stop-after" : "--emit") +
+                 "=so is the binary, which is not printed, expected -o OUT.so");
   }
   if (task.print > task.last) {
     return usage(llvm::Twine("--emit=") + line.emitPhase +
