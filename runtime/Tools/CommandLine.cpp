@@ -161,8 +161,9 @@ static void declareRun(CLI::App &app, RawOptions &raw) {
   declareModel(app, raw);
   app.add_option("--entry", raw.entry, "The function of the model to run")->type_name("NAME");
   app.add_option("--inputs", raw.inputs,
-                 "safetensors with input_ids [B,S] and, where there is padding, attention_mask "
-                 "[B,S]; or input_ids [tokens] and lengths [sequences]")
+                 "safetensors with the inputs, named as 'heddle info' lists them (input_ids; of "
+                 "a model that generates, source and target): [B,S] and, where there is padding, "
+                 "attention_mask [B,S]; or, of one entry, [tokens] and lengths [sequences]")
       ->type_name("FILE");
   app.add_option("--outputs", raw.outputs, "safetensors with all outputs of the entry, by name")
       ->type_name("FILE");

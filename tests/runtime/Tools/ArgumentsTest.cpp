@@ -3,6 +3,8 @@
 /// The command line as data: what is read, and every way to get it wrong.
 #include "tests/runtime/Tools/ParsedArguments.h"
 
+#include <algorithm>
+#include <cctype>
 #include <gtest/gtest.h>
 
 namespace heddle::tools {
@@ -57,6 +59,16 @@ TEST(Arguments, HelpAndVersion) {
     EXPECT_NE(text.find("OUT.so"), std::string::npos) << text;
     EXPECT_NE(text.find("--json"), std::string::npos) << text;
   }
+  // A model that generates has no input_ids.
+  std::string run = std::get<HelpText>(parse({"run", "--help"})).text;
+  run.erase(std::unique(run.begin(), run.end(),
+                        [](char a, char b) { return std::isspace(a) && std::isspace(b); }),
+            run.end());
+  std::replace(run.begin(), run.end(), '\n', ' ');
+  EXPECT_NE(run.find("named as 'heddle info' lists them (input_ids; of a model that generates, "
+                     "source and target)"),
+            std::string::npos)
+      << run;
   EXPECT_EQ(std::get<HelpText>(parse({"--version"})).text.substr(0, 7), "heddle ");
 }
 
