@@ -292,14 +292,26 @@ static std::string tokenizerText(const Json &tokenizer) {
                      longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
 }
 
-/// The defaults of generation that are no "none", in one line.
+/// What the model sets for generation, in one line; the rest is as the rules have it.
 static std::string generationText(const Json &generation) {
+  // The values by which a model sets nothing.
+  static const Json unset = {{"max_length", 0},      {"early_stopping", false},
+                             {"no_repeat_ngram", 0}, {"repetition_penalty", 1.0},
+                             {"min_length", 0},      {"never_stop_early", false}};
+  static const std::string_view tokens[] = {"start",        "end",         "pad",
+                                            "forced_first", "forced_last", "suppressed"};
   std::string text = fmt::format("rules {}", generation["rules"].get<std::string>());
   for (const auto &[key, value] : generation.items()) {
     const bool none = value.is_null() || (value.is_array() && value.empty());
-    if (key != "rules" && !none) {
-      text += fmt::format(", {} {}", key, value.dump());
+    if (key == "rules" || none || (unset.contains(key) && unset[key] == value)) {
+      continue;
     }
+    const bool isToken = std::find(std::begin(tokens), std::end(tokens), key) != std::end(tokens);
+    const char *const what = !isToken ? "" : value.is_array() ? " tokens" : " token";
+    // The file has them in f32.
+    text +=
+        fmt::format(", {}{} {}", key, what,
+                    value.is_number_float() ? fmt::format("{}", value.get<float>()) : value.dump());
   }
   return text;
 }

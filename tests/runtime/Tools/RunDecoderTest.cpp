@@ -184,7 +184,8 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
         "caches      4, 512 bytes a token: 256 of the history, 256 of the memory\n",
         "\n  history  self.key: 128 bytes a token, as keys\n",
         "\n  memory  cross.value: 128 bytes a token, as rows\n",
-        "generation  rules paper, start [1], end [2], pad 0, suppressed [3], max_length 0, beams 4",
+        "generation  rules paper, start tokens [1], end tokens [2], pad token 0, suppressed tokens "
+        "[3], beams 4, length_penalty 0.6\n",
         "output      WordPiece", "attention: f32 [tokens, 2, longest]"}) {
     EXPECT_NE(text.output.find(part), std::string::npos) << part << "\nin\n" << text.output;
   }
