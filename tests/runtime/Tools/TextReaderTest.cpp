@@ -172,7 +172,7 @@ TEST_F(TextReaderTest, SourcesComeFromLinesOrRecords) {
   EXPECT_EQ(**texts->next(), "");
   EXPECT_EQ(texts->where(), path + ":2");
   EXPECT_EQ(texts->next().status().message(),
-            path + R"(:3: found an array, expected an object such as {"text": "..."})");
+            path + R"(:3: found a list of 1, expected an object such as {"text": "..."})");
   // Token ids are lines whatever the name is.
   Result<LineReader> tokens = openSources(path, true);
   ASSERT_TRUE(tokens.ok());
