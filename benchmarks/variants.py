@@ -12,8 +12,8 @@ Parts:
             the whole translation, of the decoder's steps (beside what `heddlec --report` predicts),
             and of the decoder's layers alone
   growth    where that gain grows: beams, depth, a shortlist
-  grid      each fused form against the unfused one, over 30 shapes; where the fused one looks
-            slower, more rounds decide
+  grid      each fused form against the unfused one, over 30 shapes: one round, and where the fused
+            one looks slower the median of six
 
 The promised gain is that of a machine that is limited by nothing but arithmetic and memory: a step
 takes as long as its products at the measured peak, or its weights at the measured bandwidth, if
@@ -322,12 +322,12 @@ def policies_part(options, models, table):
         for length in LENGTHS:
             generation_rows(options, models, machine, table, [(name, name) for name in POLICIES],
                             "standard", case, length, 0, {"san": 1.07} if length == 24 else {})
-        step_rows(options, models, table, case, LENGTHS[0])
+        step_rows(options, models, machine, table, case, LENGTHS[0])
 
 
-def step_line(options, binary, case, length, runs):
+def step_line(options, machine, binary, case, length, runs):
     """The time of all steps of the decoder without search and encoder; that of its layers alone,
-    without the vocabulary; and the least that the layers' dispatches need by the roofs."""
+    without the vocabulary; and the least that the layers' dispatches need on that machine."""
     command = [str(options.heddle), "profile", str(binary), "--cases", case, "--source-length",
                str(SOURCE), "--target-length", str(length), "--threads", "1", "--runs", str(runs),
                "--json"]
@@ -336,7 +336,8 @@ def step_line(options, binary, case, length, runs):
     steps = [row for row in work["rows"] if row["entry"] == "decode"]
     layers = [row for row in steps if row["name"].startswith("decoder.layers")]
     return {"ms": sum(row["ms"] for row in steps), "layers": sum(row["ms"] for row in layers),
-            "least": sum(row["ms"] * row["fraction_of_roof"] for row in layers)}
+            "least": sum(machine.seconds(row["flops"], row["weight_bytes"] + row["cache_bytes"])
+                         for row in layers)}
 
 
 def reported_gain(options, models, length, limit):
@@ -354,10 +355,11 @@ def reported_gain(options, models, length, limit):
     return size[limit]
 
 
-def step_rows(options, models, table, case, length):
+def step_rows(options, models, machine, table, case, length):
     """The decoder alone: all of it against what the report predicts, its layers against the roofs.
     One row is limited by memory, many by arithmetic."""
-    measures = {name: functools.partial(step_line, options, models.binary(name), case, length)
+    measures = {name: functools.partial(step_line, options, machine, models.binary(name), case,
+                                        length)
                 for name in ("standard", "san")}
     measured = take_turns(options, f"decoder steps, {case}, {length} tokens", measures)
     limit = "memory" if case == "1x1" else "arithmetic"
@@ -389,10 +391,12 @@ def grid_time(options, models, without, shape):
         binary = models.binary(name, left_out)
         measures[key] = (functools.partial(generate_line, options, binary, work, length, 0) if length
                          else functools.partial(encode_line, options, binary, work))
-    measured = take_turns(options, f"grid, {without}, {grid_name(shape)}", measures)
+    once = argparse.Namespace(**{**vars(options), "rounds": 1})
+    measured = take_turns(once, f"grid, {without}, {grid_name(shape)}", measures)
     if gain(measured["with"], measured["without"]) > DOUBTED:
         more = argparse.Namespace(**{**vars(options), "rounds": MORE_ROUNDS})
-        measured = take_turns(more, "the same again", measures)
+        for key, lines in take_turns(more, "more rounds of the same", measures).items():
+            measured[key] += lines
     return (gain(measured["with"], measured["without"]), median(measured["with"]),
             median(measured["without"]))
 

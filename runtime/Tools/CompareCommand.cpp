@@ -157,6 +157,8 @@ static Result<Json> compareResults(CompareWork &work, const CompareOptions &opti
 }
 
 Status execute(const CompareOptions &options) {
+  // As `heddle profile`, whose roofs the prediction is held against.
+  HEDDLE_TRY(pinToFirstProcessors(options.threads));
   HEDDLE_ASSIGN(CompareWork work, CompareWork::open(options));
   HEDDLE_ASSIGN(Json difference, compareResults(work, options));
   HEDDLE_TRY(work.time());

@@ -200,7 +200,7 @@ CommandLine readGenerate(const CLI::App &app, const RawOptions &raw) {
 
 void declareScore(CLI::App &app, RawOptions &raw) {
   declareModel(app, raw);
-  app.add_option("--source", raw.source, "One source a line")->type_name("FILE");
+  app.add_option("--source", raw.source, "Sources, as those of generate")->type_name("FILE");
   app.add_option("--target", raw.target, "One target a line, of the source on the same line")
       ->type_name("FILE");
   app.add_option("--output", raw.output, "Where the scores go (-)")->type_name("FILE");

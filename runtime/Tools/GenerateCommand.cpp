@@ -238,9 +238,11 @@ Status execute(const GenerateOptions &options) {
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
   std::optional<LineReader> beside[2];
   const std::string *const paths[] = {&options.prefix, &options.shortlist};
+  // A prefix is what a text is, a shortlist always ids.
+  const bool areTokens[] = {options.tokens, true};
   for (size_t i = 0; i < 2; ++i) {
     if (!paths[i]->empty()) {
-      HEDDLE_ASSIGN(LineReader reader, LineReader::open(*paths[i]));
+      HEDDLE_ASSIGN(LineReader reader, openSources(*paths[i], areTokens[i]));
       beside[i].emplace(std::move(reader));
     }
   }

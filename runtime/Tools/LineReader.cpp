@@ -93,7 +93,8 @@ Result<bool> LineReader::ready(int milliseconds) {
   return true;
 }
 
-Result<std::optional<std::string_view>> LineReader::next() {
+/// A line as it is in the file.
+Result<std::optional<std::string_view>> LineReader::nextLine() {
   size_t searched = begin;
   size_t end = std::string::npos;
   while ((end = buffer.find('\n', searched)) == std::string::npos && !ended) {
@@ -119,18 +120,33 @@ Result<std::optional<std::string_view>> LineReader::next() {
   if (found.ends_with('\r')) {
     found.remove_suffix(1);
   }
-  if (hasRecords) {
-    HEDDLE_ASSIGN(text, textOfRecord(found, where()));
-    found = text;
-  }
   return std::optional(found);
+}
+
+Result<std::optional<std::string_view>> LineReader::next() {
+  HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
+  if (!found || !hasRecords) {
+    return found;
+  }
+  HEDDLE_ASSIGN(text, textOfRecord(*found, where()));
+  return std::optional<std::string_view>(text);
 }
 
 Result<std::optional<std::string_view>> LineReader::nextText() {
   while (true) {
-    HEDDLE_ASSIGN(const std::optional<std::string_view> line, next());
-    if (!line || !isBlank(*line)) {
-      return line;
+    HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
+    if (!found) {
+      return found;
+    }
+    if (isBlank(*found)) {
+      continue;
+    }
+    if (!hasRecords) {
+      return found;
+    }
+    HEDDLE_ASSIGN(text, textOfRecord(*found, where()));
+    if (!isBlank(text)) {
+      return std::optional<std::string_view>(text);
     }
   }
 }

@@ -34,7 +34,7 @@ public:
 
   /// The next line without its end, valid until the next call; nothing at the end of the file.
   Result<std::optional<std::string_view>> next();
-  /// The same, blank lines passed over.
+  /// The same; blank lines, and records of blank texts, are passed over.
   Result<std::optional<std::string_view>> nextText();
 
   /// Whether next() would answer without waiting, after at most `milliseconds` of waiting for it;
@@ -50,6 +50,7 @@ private:
   LineReader(std::string title, int descriptor, bool owned)
       : title(std::move(title)), descriptor(descriptor), owned(owned) {}
   Status fill();
+  Result<std::optional<std::string_view>> nextLine();
 
   std::string title;
   int descriptor = -1;

@@ -4,7 +4,6 @@
 #include "runtime/Tools/TextRecord.h"
 
 #include "frontend/Config/Json.h"
-#include "runtime/Tools/LineReader.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +12,7 @@ namespace heddle::tools {
 static constexpr std::string_view expectedObject = R"(expected an object such as {"text": "..."})";
 
 Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
-  if (isBlank(line)) {
+  if (line.find_first_not_of(" \t") == line.npos) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: the line is empty, {}", where, expectedObject));
   }

@@ -173,6 +173,13 @@ TEST_F(TextReaderTest, SourcesComeFromLinesOrRecords) {
   EXPECT_EQ(texts->where(), path + ":2");
   EXPECT_EQ(texts->next().status().message(),
             path + R"(:3: found a list of 1, expected an object such as {"text": "..."})");
+  // Blank lines are passed over where blank texts are.
+  Result<LineReader> all = openSources(
+      folder.write("b.jsonl", "\n{\"text\": \" \"}\n\t\n{\"text\": \"one\"}\n\n"), false);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(**all->nextText(), "one");
+  EXPECT_TRUE(all->where().ends_with("b.jsonl:4"));
+  EXPECT_FALSE(all->nextText()->has_value());
   // Token ids are lines whatever the name is.
   Result<LineReader> tokens = openSources(path, true);
   ASSERT_TRUE(tokens.ok());
