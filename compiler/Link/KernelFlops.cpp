@@ -82,22 +82,30 @@ static bool isTable(GatherAttr gather, unsigned index) {
   return index < ids ? index % 2 == 1 : index < ids + gather.getPositionOffsets().size();
 }
 
+uint64_t parameterBytes(dataflow::ParameterOp parameter) {
+  auto type = cast<BufferType>(parameter.getResult().getType());
+  return type.getConstantElements() * sizeof(float);
+}
+
 SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel) {
   SmallVector<WeightRead> reads;
   auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
+  auto contract = dyn_cast<ContractAttr>(kernel.getComputes());
   for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
     auto parameter = viewedValue(input).getDefiningOp<dataflow::ParameterOp>();
     if (!parameter) {
       continue;
     }
-    auto type = cast<BufferType>(parameter.getResult().getType());
-    uint64_t elements = 1;
-    for (int64_t dimension : type.getShape()) {
-      elements *= dimension;
+    WeightRead read{parameter, parameterBytes(parameter)};
+    read.isPerToken = gather && isTable(gather, index);
+    if (read.isPerToken) {
+      read.bytes = gather.getWidth() * sizeof(float);
     }
-    const bool isPerToken = gather && isTable(gather, index);
-    reads.push_back(
-        {parameter, (isPerToken ? gather.getWidth() : elements) * sizeof(float), isPerToken});
+    read.neededBytes = read.bytes;
+    if (contract && index == 1) {
+      read.neededBytes = contract.getGroups() * contract.getN() * contract.getK() * sizeof(float);
+    }
+    reads.push_back(read);
   }
   return reads;
 }

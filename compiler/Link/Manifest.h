@@ -81,16 +81,22 @@ KernelFlops kernelFlops(dataflow::KernelOp kernel);
 /// What a view of a graph shows, through any number of views.
 mlir::Value viewedValue(mlir::Value value);
 
+/// Bytes of a parameter as the binary stores it, the padding of packed weights among them.
+uint64_t parameterBytes(dataflow::ParameterOp parameter);
+
 /// A parameter that a dispatch reads: all of it once in a run, or of a table that is looked up one
 /// row for each token.
 struct WeightRead {
   dataflow::ParameterOp parameter;
+  /// As stored.
   uint64_t bytes = 0;
+  /// Those of them that count: of packed weights not the columns that only fill the last panel.
+  uint64_t neededBytes = 0;
   bool isPerToken = false;
 };
 llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
 
-/// Bytes of all that a dispatch reads so.
+/// Bytes of all that a dispatch reads so, as stored.
 struct WeightTraffic {
   uint64_t perRun = 0;
   uint64_t perToken = 0;
