@@ -31,7 +31,7 @@ public:
     programs.emplace_back(phase, programGraph(module));
   }
   /// Of the dataflow phase.
-  void addCosts(mlir::ModuleOp module) { costs = programCosts(module); }
+  void setCosts(std::vector<EntryCosts> counted) { costs = std::move(counted); }
   void setGain(PredictedGain predicted) { gain = std::move(predicted); }
   void setAnalysis(AttentionAnalysis measured) { analysis = std::move(measured); }
 

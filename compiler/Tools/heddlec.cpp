@@ -269,8 +269,9 @@ static bool wantsGain(const CommandLine &line, const Task &task) {
   return !line.reportFile.empty() && task.first == Phase::Fused && task.last >= Phase::Dataflow;
 }
 
-static PredictedGain gainOver(const Result<std::vector<EntryCosts>> &before, ModuleOp dispatches) {
-  return before.ok() ? predictGain(*before, programCosts(dispatches))
+static PredictedGain gainOver(const Result<std::vector<EntryCosts>> &before,
+                              llvm::ArrayRef<EntryCosts> after) {
+  return before.ok() ? predictGain(*before, after)
                      : PredictedGain{{}, std::string(before.status().message())};
 }
 
@@ -327,8 +328,6 @@ static Status beginPage(const CommandLine &line, const Task &task, const Importe
 static void addToPage(ReportPage &page, Phase phase, ModuleOp module) {
   if (phase == Phase::Model || phase == Phase::Fused) {
     page.addProgram(phaseName(phase).str(), module);
-  } else if (phase == Phase::Dataflow) {
-    page.addCosts(module);
   }
 }
 
@@ -446,8 +445,10 @@ static Status compile(const CommandLine &line, const Task &task) {
     if (wantsPage(line)) {
       addToPage(page, phase, *model.module);
     }
-    if (phase == Phase::Dataflow && before) {
-      gain = gainOver(*before, *model.module);
+    if (phase == Phase::Dataflow && (before || wantsPage(line))) {
+      std::vector<EntryCosts> costs = programCosts(*model.module);
+      gain = before ? gainOver(*before, costs) : PredictedGain();
+      page.setCosts(std::move(costs));
     }
     bool isLast = phase == task.last;
     if (phase == task.print || (isLast && phase != Phase::SharedObject)) {
