@@ -18,8 +18,7 @@ constexpr llvm::StringLiteral passName = "predicted-gain";
 
 // A sentence of usual length, and what a long generation comes to.
 constexpr RunSize decoderSizes[] = {{1, 24, 24}, {1, 200, 24}};
-// Every row of a sequence goes into the caches that are filled.
-constexpr RunSize sequenceSizes[] = {{16, 16, 0}, {128, 128, 0}};
+constexpr RunSize sequenceSizes[] = {{16, 0, 0}, {128, 0, 0}};
 
 constexpr struct {
   llvm::StringLiteral key;
@@ -30,10 +29,14 @@ constexpr struct {
     {"flops_per_token_and_history", &EntryTotals::flopsPerTokenAndHistory},
     {"flops_per_token_and_source", &EntryTotals::flopsPerTokenAndSource},
     {"weight_bytes", &EntryTotals::weightBytes},
-    {"lookup_bytes_per_token", &EntryTotals::lookupBytesPerToken},
     {"cache_bytes_per_token", &EntryTotals::cacheBytesPerToken},
     {"cache_bytes_per_source_token", &EntryTotals::cacheBytesPerSourceToken},
     {"state_bytes_per_sequence", &EntryTotals::stateBytesPerSequence},
+    {"weight_bytes_read", &EntryTotals::weightBytesRead},
+    {"lookup_bytes_per_token", &EntryTotals::lookupBytesPerToken},
+    {"cache_bytes_read_per_history", &EntryTotals::cacheBytesReadPerHistory},
+    {"cache_bytes_read_per_source", &EntryTotals::cacheBytesReadPerSource},
+    {"state_bytes_read", &EntryTotals::stateBytesRead},
     {"activation_bytes_per_token", &EntryTotals::activationBytesPerToken},
 };
 
@@ -45,35 +48,46 @@ std::optional<double> quotient(uint64_t before, uint64_t after) {
                     : std::optional(static_cast<double>(before) / static_cast<double>(after));
 }
 
-Savings savingsOf(const EntryGain &entry) {
-  auto saved = [&](auto... values) {
-    return (static_cast<int64_t>(entry.before.*values - entry.after.*values) + ...);
-  };
-  Savings savings;
-  savings.flopsPerToken = saved(&EntryTotals::flopsPerToken);
-  savings.weightBytes = saved(&EntryTotals::weightBytes);
-  savings.activationBytesPerToken = saved(&EntryTotals::activationBytesPerToken);
-  savings.cacheBytesPerToken =
-      saved(&EntryTotals::cacheBytesPerToken, &EntryTotals::cacheBytesPerSourceToken);
-  savings.flopsPerTokenAndKey =
-      saved(&EntryTotals::flopsPerTokenAndRow, &EntryTotals::flopsPerTokenAndHistory,
-            &EntryTotals::flopsPerTokenAndSource);
-  return savings;
+/// The sizes that an entry is predicted at: none of it longer than what the entry takes at most.
+std::vector<RunSize> sizesOf(bool isDecoder, int64_t maxLength) {
+  std::vector<RunSize> sizes;
+  for (RunSize size : isDecoder ? llvm::ArrayRef(decoderSizes) : llvm::ArrayRef(sequenceSizes)) {
+    if (maxLength > 0) {
+      const auto most = static_cast<uint64_t>(maxLength);
+      size = {std::min(size.rows, most), std::min(size.history, most), std::min(size.source, most)};
+    }
+    if (!llvm::is_contained(sizes, size)) {
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
 }
 
 /// "1.16 times as fast as without the passes where arithmetic limits, 1.10 where memory does, with
-/// 24 positions of history and 24 of source; ..."
+/// 24 positions of history and 24 of source; ...", at each size the limits that still have a
+/// number.
 std::string sentenceOf(const EntryGain &entry) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   for (const GainAt &gain : entry.sizes) {
-    if (!gain.arithmetic || !gain.memory) {
+    if (!gain.arithmetic && !gain.memory) {
       continue;
     }
-    const char *const times = text.empty() ? " times as fast as without the passes" : "";
-    stream << (text.empty() ? "" : "; ") << llvm::format("%.2f", *gain.arithmetic) << times
-           << " where arithmetic limits, " << llvm::format("%.2f", *gain.memory)
-           << " where memory does, with ";
+    const char *separator = text.empty() ? "" : "; ";
+    const char *verb = "limits";
+    auto say = [&](std::optional<double> times, const char *limit) {
+      if (!times) {
+        return;
+      }
+      const char *const unit = text.empty() ? " times as fast as without the passes" : "";
+      stream << separator << llvm::format("%.2f", *times) << unit << " where " << limit << " "
+             << verb;
+      separator = ", ";
+      verb = "does";
+    };
+    say(gain.arithmetic, "arithmetic");
+    say(gain.memory, "memory");
+    stream << ", with ";
     if (entry.isDecoder) {
       stream << gain.size.history << " positions of history and " << gain.size.source
              << " of source";
@@ -112,8 +126,7 @@ void writeSizes(llvm::json::OStream &json, const EntryGain &entry) {
 } // namespace
 
 EntryTotals::EntryTotals(const EntryCosts &entry)
-    : weightBytes(entry.weightBytesRead), lookupBytesPerToken(entry.lookupBytesPerToken),
-      activationBytesPerToken(entry.activationBytesPerToken) {
+    : weightBytes(entry.weightBytes), activationBytesPerToken(entry.activationBytesPerToken) {
   for (const DispatchCosts &dispatch : entry.dispatches) {
     if (!dispatch.isUsual) {
       continue;
@@ -123,6 +136,12 @@ EntryTotals::EntryTotals(const EntryCosts &entry)
      : dispatch.keys == KeyPlace::WrittenCache ? flopsPerTokenAndHistory
                                                : flopsPerTokenAndSource) +=
         dispatch.flopsPerTokenKey;
+    weightBytesRead += dispatch.reads.weightBytes;
+    lookupBytesPerToken += dispatch.reads.lookupBytesPerToken;
+    (dispatch.keys == KeyPlace::WrittenCache ? cacheBytesReadPerHistory
+                                             : cacheBytesReadPerSource) +=
+        dispatch.reads.cacheBytesPerPosition;
+    stateBytesRead += dispatch.reads.stateBytesPerSequence;
   }
   for (const CacheCosts &cache : entry.caches) {
     (cache.written ? cacheBytesPerToken : cacheBytesPerSourceToken) += cache.bytesPerToken;
@@ -137,8 +156,9 @@ uint64_t EntryTotals::flops(const RunSize &size) const {
 }
 
 uint64_t EntryTotals::bytes(const RunSize &size) const {
-  return weightBytes + size.rows * lookupBytesPerToken + size.history * cacheBytesPerToken +
-         size.source * cacheBytesPerSourceToken + stateBytesPerSequence;
+  return weightBytesRead + size.rows * lookupBytesPerToken +
+         size.history * cacheBytesReadPerHistory + size.source * cacheBytesReadPerSource +
+         stateBytesRead;
 }
 
 PredictedGain predictGain(llvm::ArrayRef<EntryCosts> before, llvm::ArrayRef<EntryCosts> after) {
@@ -154,8 +174,7 @@ PredictedGain predictGain(llvm::ArrayRef<EntryCosts> before, llvm::ArrayRef<Entr
     made.isDecoder = same->readsCaches;
     made.before = EntryTotals(*same);
     made.after = EntryTotals(entry);
-    for (const RunSize &size :
-         made.isDecoder ? llvm::ArrayRef(decoderSizes) : llvm::ArrayRef(sequenceSizes)) {
+    for (const RunSize &size : sizesOf(made.isDecoder, entry.maxLength)) {
       made.sizes.push_back({size, quotient(made.before.flops(size), made.after.flops(size)),
                             quotient(made.before.bytes(size), made.after.bytes(size))});
     }
@@ -168,12 +187,11 @@ void writeGain(llvm::json::OStream &json, const PredictedGain &gain) {
     Report::writeEntry(json, {passName.str(), "the program", false, gain.reason, {}});
   }
   for (const EntryGain &entry : gain.entries) {
-    Report::writeEntry(
-        json, {passName.str(), entry.name, true, sentenceOf(entry), savingsOf(entry)}, [&] {
-          writeTotals(json, "before", entry.before);
-          writeTotals(json, "after", entry.after);
-          writeSizes(json, entry);
-        });
+    Report::writeEntry(json, {passName.str(), entry.name, true, sentenceOf(entry), {}}, [&] {
+      writeTotals(json, "before", entry.before);
+      writeTotals(json, "after", entry.after);
+      writeSizes(json, entry);
+    });
   }
 }
 

@@ -22,10 +22,13 @@ namespace heddle {
 struct RunSize {
   /// New rows of one sequence: 1 in a step of a decoder.
   uint64_t rows = 0;
-  /// Positions in the caches that the entry appends to, the new ones among them.
+  /// Positions in the caches that the entry appends to, the new ones among them; 0 where it reads
+  /// none.
   uint64_t history = 0;
   /// Positions in the caches that it only reads.
   uint64_t source = 0;
+
+  bool operator==(const RunSize &) const = default;
 };
 
 /// What an entry does and reads in a run that asks for no probabilities of attention, over all of
@@ -36,13 +39,19 @@ struct EntryTotals {
   uint64_t flopsPerTokenAndRow = 0;
   uint64_t flopsPerTokenAndHistory = 0;
   uint64_t flopsPerTokenAndSource = 0;
-  /// Read by a run, each parameter once; of tables that are looked up a row for each token.
+  /// Stored, each parameter once, as the binary has it; then each cache once, for each position of
+  /// those that the entry appends to and of those that it only reads; in neither limit.
   uint64_t weightBytes = 0;
-  uint64_t lookupBytesPerToken = 0;
-  /// Of the caches that the entry appends to, for each position; then of those that it only reads.
   uint64_t cacheBytesPerToken = 0;
   uint64_t cacheBytesPerSourceToken = 0;
   uint64_t stateBytesPerSequence = 0;
+  /// Read, by each dispatch anew; of tables that are looked up a row for each token, of caches what
+  /// each position of the history and of the source has.
+  uint64_t weightBytesRead = 0;
+  uint64_t lookupBytesPerToken = 0;
+  uint64_t cacheBytesReadPerHistory = 0;
+  uint64_t cacheBytesReadPerSource = 0;
+  uint64_t stateBytesRead = 0;
   /// Read and written; in neither limit.
   uint64_t activationBytesPerToken = 0;
 
@@ -52,8 +61,8 @@ struct EntryTotals {
   /// rows * (flopsPerToken + rows * flopsPerTokenAndRow + history * flopsPerTokenAndHistory +
   /// source * flopsPerTokenAndSource)
   uint64_t flops(const RunSize &size) const;
-  /// weightBytes + rows * lookupBytesPerToken + history * cacheBytesPerToken +
-  /// source * cacheBytesPerSourceToken + stateBytesPerSequence
+  /// weightBytesRead + rows * lookupBytesPerToken + history * cacheBytesReadPerHistory +
+  /// source * cacheBytesReadPerSource + stateBytesRead
   uint64_t bytes(const RunSize &size) const;
 };
 
@@ -80,12 +89,14 @@ struct PredictedGain {
 };
 
 /// The costs of a program without the passes and with them. Steps of decoders have 24 and 200
-/// positions of history and 24 of source, sequences of other entries 16 and 128 rows. An entry
-/// that only one of both has is left out.
+/// positions of history and 24 of source, sequences of other entries 16 and 128 rows, but none of
+/// it more than the entry's longest sequence; sizes that this makes equal are one. An entry that
+/// only one of both has is left out.
 PredictedGain predictGain(llvm::ArrayRef<EntryCosts> before, llvm::ArrayRef<EntryCosts> after);
 
 /// An element for each entry, or one for the reason, as Report::writeEntry() has them by the name
-/// "predicted-gain"; each entry also with "before", "after" and "predicted", docs/report.md.
+/// "predicted-gain"; each entry also with "before", "after" and "predicted", docs/report.md. Their
+/// savings are zero: it is the passes that save, and the other elements say what.
 void writeGain(llvm::json::OStream &json, const PredictedGain &gain);
 
 } // namespace heddle

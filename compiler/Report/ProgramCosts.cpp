@@ -36,15 +36,6 @@ std::string typeText(BufferType type) {
   return text;
 }
 
-uint64_t bytesOf(ParameterOp parameter) {
-  auto type = cast<BufferType>(parameter.getResult().getType());
-  uint64_t elements = 1;
-  for (int64_t size : type.getShape()) {
-    elements *= size;
-  }
-  return elements * sizeof(float);
-}
-
 /// Of a buffer with a row for each token; 0 of any other value, and of scores, whose rows are as
 /// long as the longest sequence.
 uint64_t rowBytes(Value value) {
@@ -147,10 +138,11 @@ private:
     costs.flopsPerToken = flops.perToken;
     costs.flopsPerTokenKey = flops.perTokenKey;
     costs.keys = keysOf(dispatch);
+    costs.reads = readsOf(dispatch, kernel);
     for (Value input : dispatch.getInputs()) {
       auto parameter = viewedValue(input).getDefiningOp<ParameterOp>();
       if (parameter && counted.insert(parameter.getParameter()).second) {
-        costs.weightBytes += bytesOf(parameter);
+        costs.weightBytes += parameterBytes(parameter);
       }
     }
     return costs;
@@ -173,13 +165,33 @@ private:
     return KeyPlace::Rows;
   }
 
+  static DispatchReads readsOf(DispatchOp dispatch, KernelOp kernel) {
+    DispatchReads reads;
+    for (const WeightRead &read : weightReads(dispatch, kernel)) {
+      (read.isPerToken ? reads.lookupBytesPerToken : reads.weightBytes) += read.neededBytes;
+    }
+    if (kernel.writesCache()) {
+      return reads;
+    }
+    auto nest = dyn_cast<NestAttr>(kernel.getComputes());
+    for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
+      auto cache = dyn_cast<CacheType>(input.getType());
+      // What says only how many keys there are is not read itself.
+      if (!cache || (nest && nest.getKeysFrom() && index == nest.getNumInputs())) {
+        continue;
+      }
+      (cache.getLayout() == CacheLayout::State ? reads.stateBytesPerSequence
+                                               : reads.cacheBytesPerPosition) +=
+          cache.getWidth() * sizeof(float);
+    }
+    return reads;
+  }
+
   void addTraffic(DispatchOp dispatch, EntryCosts &entry) {
     auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
     for (WeightRead &read : weightReads(dispatch, kernel)) {
-      if (read.isPerToken) {
-        entry.lookupBytesPerToken += read.bytes;
-      } else if (readInEntry.insert(read.parameter.getParameter()).second) {
-        entry.weightBytesRead += read.bytes;
+      if (readInEntry.insert(read.parameter.getParameter()).second) {
+        entry.weightBytes += parameterBytes(read.parameter);
       }
     }
     entry.activationBytesPerToken += rowBytes(dispatch.getResult());

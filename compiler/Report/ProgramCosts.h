@@ -19,6 +19,17 @@ namespace heddle {
 /// the entry appends to, which hold the positions before them, or in caches that it only reads.
 enum class KeyPlace { Rows, WrittenCache, ReadCache };
 
+/// What one call of a dispatch reads, counted as the runtime's profile does: again for each call,
+/// whoever read it before.
+struct DispatchReads {
+  /// Of packed weights only what counts; then of tables, which are looked up a row for each token.
+  uint64_t weightBytes = 0;
+  uint64_t lookupBytesPerToken = 0;
+  /// For each position of the caches.
+  uint64_t cacheBytesPerPosition = 0;
+  uint64_t stateBytesPerSequence = 0;
+};
+
 /// One dispatch.
 struct DispatchCosts {
   /// In the checkpoint, and the family of its kernel: "contract".
@@ -34,6 +45,7 @@ struct DispatchCosts {
   bool isUsual = true;
   /// Of the parameters that no dispatch before it reads: sums count each stored tensor once.
   uint64_t weightBytes = 0;
+  DispatchReads reads;
 };
 
 /// An input or output, or a cache.
@@ -62,10 +74,8 @@ struct EntryCosts {
   int64_t observed = 0;
   std::vector<CacheCosts> caches;
   std::vector<DispatchCosts> dispatches;
-  /// What the usual dispatches of this entry alone read: each parameter once, of tables that are
-  /// looked up a row for each token.
-  uint64_t weightBytesRead = 0;
-  uint64_t lookupBytesPerToken = 0;
+  /// The parameters that the usual dispatches of this entry alone read, as stored, each once.
+  uint64_t weightBytes = 0;
   /// What they write and read for each row, but for what has a number for each key.
   uint64_t activationBytesPerToken = 0;
   /// Whether it goes on from what caches and states hold: a step of a decoder does.

@@ -25,15 +25,19 @@ EntryCosts decoder() {
   EntryCosts entry;
   entry.name = "decode";
   entry.readsCaches = true;
-  entry.dispatches.resize(4);
+  entry.dispatches.resize(5);
   entry.dispatches[0].flopsPerToken = 1000;
+  entry.dispatches[0].reads = {4000, 16, 0, 0};
   entry.dispatches[1].flopsPerTokenKey = 20;
   entry.dispatches[1].keys = KeyPlace::WrittenCache;
+  entry.dispatches[1].reads = {0, 0, 8, 0};
   entry.dispatches[2].flopsPerTokenKey = 30;
   entry.dispatches[2].keys = KeyPlace::ReadCache;
+  entry.dispatches[2].reads = {0, 0, 12, 0};
   entry.dispatches[3].flopsPerTokenKey = 7;
-  entry.weightBytesRead = 4000;
-  entry.lookupBytesPerToken = 16;
+  entry.dispatches[4].keys = KeyPlace::WrittenCache;
+  entry.dispatches[4].reads = {0, 0, 0, 100};
+  entry.weightBytes = 5000;
   entry.caches = {{"self", 8, 0, true}, {"cross", 12, 0, false}, {"sum", 0, 100, true}};
   return entry;
 }
@@ -43,9 +47,9 @@ EntryCosts encoder() {
   entry.name = "encode";
   entry.dispatches.resize(2);
   entry.dispatches[0].flopsPerToken = 1000;
+  entry.dispatches[0].reads = {4000, 16, 0, 0};
   entry.dispatches[1].flopsPerTokenKey = 10;
-  entry.weightBytesRead = 4000;
-  entry.lookupBytesPerToken = 16;
+  entry.weightBytes = 5000;
   entry.caches = {{"cross", 12, 0, true}};
   return entry;
 }
@@ -69,7 +73,7 @@ TEST(PredictedGainTest, addsUpAStep) {
 TEST(PredictedGainTest, dividesBeforeByAfter) {
   EntryCosts after = decoder();
   after.dispatches[0].flopsPerToken = 500;
-  after.weightBytesRead = 2000;
+  after.dispatches[0].reads.weightBytes = 2000;
   const PredictedGain gain = heddle::predictGain({encoder(), decoder()}, {encoder(), after});
   ASSERT_EQ(gain.entries.size(), 2u);
   const heddle::EntryGain &encode = gain.entries[0], &decode = gain.entries[1];
@@ -88,14 +92,51 @@ TEST(PredictedGainTest, dividesBeforeByAfter) {
 
 TEST(PredictedGainTest, countsWholeSequencesOfOtherEntries) {
   const EntryTotals totals(encoder());
-  EXPECT_EQ(totals.flops({16, 16, 0}), 16u * (1000 + 16 * 10));
-  EXPECT_EQ(totals.bytes({16, 16, 0}), 4000u + 16 * 16 + 16 * 12);
+  EXPECT_EQ(totals.flops({16, 0, 0}), 16u * (1000 + 16 * 10));
+  // What it only appends to, it does not read.
+  EXPECT_EQ(totals.cacheBytesPerToken, 12u);
+  EXPECT_EQ(totals.bytes({16, 0, 0}), 4000u + 16 * 16);
 }
 
 TEST(PredictedGainTest, leavesOutWhatFewRunsExecute) {
   EntryCosts entry = decoder();
   entry.dispatches[1].isUsual = false;
   EXPECT_EQ(EntryTotals(entry).flopsPerTokenAndHistory, 0u);
+  EXPECT_EQ(EntryTotals(entry).cacheBytesReadPerHistory, 0u);
+}
+
+TEST(PredictedGainTest, aCacheOfThreeReadersIsReadThreeTimes) {
+  EntryCosts before = decoder(), after = decoder();
+  for (EntryCosts *entry : {&before, &after}) {
+    entry->dispatches.insert(entry->dispatches.end(), 2, entry->dispatches[2]);
+  }
+  before.caches.insert(before.caches.end(), 2, before.caches[1]);
+  const heddle::EntryGain entry = heddle::predictGain({before}, {after}).entries[0];
+  EXPECT_EQ(entry.before.cacheBytesPerSourceToken, 36u);
+  EXPECT_EQ(entry.after.cacheBytesPerSourceToken, 12u);
+  EXPECT_EQ(entry.after.cacheBytesReadPerSource, 36u);
+  EXPECT_EQ(entry.after.bytes({1, 24, 24}), 4000u + 16 + 24 * 8 + 24 * 36 + 100);
+  EXPECT_EQ(entry.sizes[0].memory, 1.0);
+}
+
+TEST(PredictedGainTest, noSizeExceedsWhatTheEntryTakes) {
+  const auto sizes = [](EntryCosts entry, int64_t maxLength) {
+    entry.maxLength = maxLength;
+    std::vector<std::vector<uint64_t>> found;
+    const PredictedGain predicted = heddle::predictGain({entry}, {entry});
+    for (const heddle::GainAt &gain : predicted.entries[0].sizes) {
+      found.push_back({gain.size.rows, gain.size.history, gain.size.source});
+    }
+    return found;
+  };
+  using Sizes = std::vector<std::vector<uint64_t>>;
+  EXPECT_EQ(sizes(decoder(), 0), (Sizes{{1, 24, 24}, {1, 200, 24}}));
+  EXPECT_EQ(sizes(decoder(), 200), (Sizes{{1, 24, 24}, {1, 200, 24}}));
+  EXPECT_EQ(sizes(decoder(), 64), (Sizes{{1, 24, 24}, {1, 64, 24}}));
+  EXPECT_EQ(sizes(decoder(), 20), (Sizes{{1, 20, 20}}));
+  EXPECT_EQ(sizes(encoder(), 0), (Sizes{{16, 0, 0}, {128, 0, 0}}));
+  EXPECT_EQ(sizes(encoder(), 40), (Sizes{{16, 0, 0}, {40, 0, 0}}));
+  EXPECT_EQ(sizes(encoder(), 16), (Sizes{{16, 0, 0}}));
 }
 
 TEST(PredictedGainTest, entriesOfOneProgramOnlyHaveNone) {
@@ -105,26 +146,27 @@ TEST(PredictedGainTest, entriesOfOneProgramOnlyHaveNone) {
 TEST(PredictedGainTest, writesElementsOfAReport) {
   EntryCosts after = encoder();
   after.dispatches[0].flopsPerToken = 840;
+  after.dispatches[0].reads.weightBytes = 3000;
   after.caches[0].bytesPerToken = 4;
   EXPECT_EQ(
       jsonOf(heddle::predictGain({encoder()}, {after})),
       R"([{"pass":"predicted-gain","where":"encode","taken":true,)"
-      R"("what":"1.16 times as fast as without the passes where arithmetic limits, 1.03 where )"
-      R"(memory does, with 16 tokens; 1.08 where arithmetic limits, 1.16 where memory does, with )"
-      R"(128 tokens","savings":{"flops_per_token":160,"weight_bytes":0,)"
-      R"("activation_bytes_per_token":0,"cache_bytes_per_token":8,"flops_per_token_and_key":0},)"
+      R"("what":"1.16 times as fast as without the passes where arithmetic limits, 1.31 where )"
+      R"(memory does, with 16 tokens; 1.08 where arithmetic limits, 1.20 where memory does, with )"
+      R"(128 tokens","savings":{"flops_per_token":0,"weight_bytes":0,)"
+      R"("activation_bytes_per_token":0,"cache_bytes_per_token":0,"flops_per_token_and_key":0},)"
       R"("before":{"flops_per_token":1000,"flops_per_token_and_row":10,)"
-      R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":4000,)"
-      R"("lookup_bytes_per_token":16,"cache_bytes_per_token":12,)"
-      R"("cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
-      R"("activation_bytes_per_token":0},)"
+      R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":5000,)"
+      R"("cache_bytes_per_token":12,"cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
+      R"("weight_bytes_read":4000,"lookup_bytes_per_token":16,"cache_bytes_read_per_history":0,)"
+      R"("cache_bytes_read_per_source":0,"state_bytes_read":0,"activation_bytes_per_token":0},)"
       R"("after":{"flops_per_token":840,"flops_per_token_and_row":10,)"
-      R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":4000,)"
-      R"("lookup_bytes_per_token":16,"cache_bytes_per_token":4,)"
-      R"("cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
-      R"("activation_bytes_per_token":0},)"
-      R"("predicted":[{"tokens":16,"arithmetic":1.1599999999999999,"memory":1.0296296296296297},)"
-      R"({"tokens":128,"arithmetic":1.0754716981132075,"memory":1.1560975609756097}]}])");
+      R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":5000,)"
+      R"("cache_bytes_per_token":4,"cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
+      R"("weight_bytes_read":3000,"lookup_bytes_per_token":16,"cache_bytes_read_per_history":0,)"
+      R"("cache_bytes_read_per_source":0,"state_bytes_read":0,"activation_bytes_per_token":0},)"
+      R"("predicted":[{"tokens":16,"arithmetic":1.1599999999999999,"memory":1.3071253071253071},)"
+      R"({"tokens":128,"arithmetic":1.0754716981132075,"memory":1.1980982567353406}]}])");
   EXPECT_EQ(
       jsonOf({{}, "no \"reason\""}),
       R"([{"pass":"predicted-gain","where":"the program","taken":false,"reason":"no \"reason\"",)"
@@ -140,6 +182,22 @@ TEST(PredictedGainTest, nothingLeftHasNoNumber) {
   EXPECT_EQ(gain.entries[0].sizes[0].arithmetic, std::nullopt);
   EXPECT_NE(jsonOf(gain).find(R"("arithmetic":null,"memory":null)"), std::string::npos);
   EXPECT_NE(jsonOf(gain).find("nothing is left to do"), std::string::npos);
+  // What has a number is said.
+  nothing.dispatches.resize(1);
+  nothing.dispatches[0].reads.weightBytes = 3404;
+  EXPECT_NE(jsonOf(heddle::predictGain({encoder()}, {nothing}))
+                .find(R"("1.25 times as fast as without the passes where memory limits, with 16 )"
+                      R"(tokens; 1.78 where memory limits, with 128 tokens")"),
+            std::string::npos)
+      << jsonOf(heddle::predictGain({encoder()}, {nothing}));
+  nothing.dispatches[0] = {};
+  nothing.dispatches[0].flopsPerToken = 500;
+  EXPECT_NE(jsonOf(heddle::predictGain({encoder()}, {nothing}))
+                .find(R"("2.32 times as fast as without the passes where arithmetic limits, with )"
+                      R"(16 tokens; 4.56 where arithmetic limits, with 128 tokens")"),
+            std::string::npos)
+      << jsonOf(heddle::predictGain({encoder()}, {nothing}));
+  nothing.dispatches.clear();
   EXPECT_EQ(heddle::predictGain({nothing}, {nothing}).entries[0].sizes[0].arithmetic, 1.0);
 }
 
@@ -164,7 +222,7 @@ EntryCosts costsOf(const std::string &entry) {
   return costs.empty() ? EntryCosts() : costs.front();
 }
 
-TEST(PredictedGainTest, readsEachParameterOnceAndTablesByTheRow) {
+TEST(PredictedGainTest, readsParametersByTheDispatchAndTablesByTheRow) {
   const EntryCosts costs = costsOf(R"(
     func.func @encode(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments)
         -> (tensor<?x8xf32> {transformer.name = "states"}) {
@@ -174,13 +232,15 @@ TEST(PredictedGainTest, readsEachParameterOnceAndTablesByTheRow) {
       %3 = transformer.linear %0, @w : tensor<?x8xf32> -> tensor<?x8xf32> loc("dead")
       return %2 : tensor<?x8xf32>
     })");
-  // A row of eight is stored in a panel of 48 columns.
-  EXPECT_EQ(costs.weightBytesRead, 4u * 8 * 48);
-  EXPECT_EQ(costs.lookupBytesPerToken, 4u * 8);
+  // Both products read it; of the panel of 48 columns that stores a row of eight what counts.
+  const EntryTotals totals(costs);
+  EXPECT_EQ(totals.weightBytesRead, 2u * 4 * 8 * 8);
+  EXPECT_EQ(totals.weightBytes, 4u * 8 * 48 + 4 * 5 * 8);
+  EXPECT_EQ(totals.lookupBytesPerToken, 4u * 8);
   EXPECT_FALSE(costs.readsCaches);
   // Written and read: an id and a row, then a row and a row, twice. What nothing needs is not run.
   EXPECT_EQ(costs.activationBytesPerToken, (4u + 32) + 2 * (32 + 32));
-  EXPECT_EQ(EntryTotals(costs).flopsPerToken, 2u * 2 * 8 * 8);
+  EXPECT_EQ(totals.flopsPerToken, 2u * 2 * 8 * 8);
 }
 
 TEST(PredictedGainTest, tellsHistoryFromSource) {
@@ -223,6 +283,10 @@ TEST(PredictedGainTest, tellsHistoryFromSource) {
                                                               {KeyPlace::ReadCache, false}}));
   EXPECT_EQ(EntryTotals(costs).cacheBytesPerToken, 32u);
   EXPECT_EQ(EntryTotals(costs).cacheBytesPerSourceToken, 32u);
+  // By both products; not by the softmax between them, which only counts the keys, nor by what
+  // appends to it.
+  EXPECT_EQ(EntryTotals(costs).cacheBytesReadPerHistory, 64u);
+  EXPECT_EQ(EntryTotals(costs).cacheBytesReadPerSource, 0u);
 }
 
 } // namespace

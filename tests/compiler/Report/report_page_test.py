@@ -99,13 +99,20 @@ class PageTest(unittest.TestCase):
     @classmethod
     def compile(cls, model, name, *options):
         """The page about a model, and the decisions of the JSON without options."""
+        return cls.compile_with_gain(model, name, *options)[:2]
+
+    @classmethod
+    def compile_with_gain(cls, model, name, *options):
+        """The same, and what predicts the gain."""
         page = os.path.join(cls.folder.name, name + ".html")
         report = os.path.join(cls.folder.name, name + ".json")
         command = [HEDDLEC, model, "--stop-after=dataflow", "-o", os.devnull]
         subprocess.run([*command, f"--report={page}", *options], check=True, stderr=subprocess.PIPE)
         subprocess.run([*command, f"--report={report}"], check=True, stderr=subprocess.PIPE)
         with open(report, encoding="utf-8") as file:
-            return page, [each for each in json.load(file) if each["pass"] != "predicted-gain"]
+            elements = json.load(file)
+        predicted = [each for each in elements if each["pass"] == "predicted-gain"]
+        return page, elements[:len(elements) - len(predicted)], predicted
 
     def open(self, page, size=DESKTOP, dark=False):
         self.browser.complaints.clear()
@@ -298,7 +305,8 @@ class PageTest(unittest.TestCase):
               [...row.children].map((cell) => cell.textContent)) }]))""")
 
     def test_predicted_gain(self):
-        self.open(self.compile(WEIGHTED, "weighted")[0])
+        page, _, predicted = self.compile_with_gain(WEIGHTED, "weighted")
+        self.open(page)
         self.picture("gain")
         gains = self.gains()
         self.assertEqual(list(gains), ["encode", "decode"])
@@ -308,9 +316,25 @@ class PageTest(unittest.TestCase):
         before, after = gains["decode"]["totals"]["flops_per_token"]
         self.assertEqual(before - after, saved)
         self.assertEqual(gains["decode"]["predicted"],
-                         [["24 of history, 24 of source", "1.25\u00a0\u00d7", "1.38\u00a0\u00d7"],
-                          ["200 of history, 24 of source", "1.14\u00a0\u00d7", "1.23\u00a0\u00d7"]])
-        self.assertEqual([row[0] for row in gains["encode"]["predicted"]], ["16 tokens", "128 tokens"])
+                         [["24 of history, 24 of source", "1.25\u00a0\u00d7", "1.26\u00a0\u00d7"],
+                          ["64 of history, 24 of source", "1.22\u00a0\u00d7", "1.22\u00a0\u00d7"]])
+        self.assertEqual([row[0] for row in gains["encode"]["predicted"]], ["16 tokens", "64 tokens"])
+        self.check_totals(predicted)
+
+    def test_totals_with_states(self):
+        page, _, predicted = self.compile_with_gain(AVERAGE, "states")
+        self.open(page)
+        self.check_totals(predicted)
+
+    def check_totals(self, predicted):
+        """All that is not zero in both programs is shown."""
+        gains = self.gains()
+        self.assertEqual(list(gains), [entry["where"] for entry in predicted])
+        for entry in predicted:
+            before, after = entry["before"], entry["after"]
+            self.assertEqual(gains[entry["where"]]["totals"],
+                             {key: [before[key], after[key]] for key in before
+                              if before[key] or after[key]})
 
     def test_a_gain_that_cannot_be_predicted(self):
         """Without the passes, what nothing needs is there to be lowered."""
