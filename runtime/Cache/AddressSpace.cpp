@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-Result<AddressSpace> AddressSpace::reserve(uint64_t bytes, std::string_view what) {
+Result<AddressSpace> AddressSpace::reserve(uint64_t bytes, std::string_view what, Filling filling) {
   AddressSpace space;
   if (bytes == 0) {
     return space;
@@ -22,6 +22,10 @@ Result<AddressSpace> AddressSpace::reserve(uint64_t bytes, std::string_view what
     return HEDDLE_ERROR(ResourceExhausted,
                         fmt::format("{} bytes of addresses for {}: {}", bytes, what,
                                     std::generic_category().message(errno)));
+  }
+  if (filling == Filling::Dense) {
+    // A hint: without large pages all is the same, slower.
+    ::madvise(start, bytes, MADV_HUGEPAGE);
   }
   space.start = static_cast<std::byte *>(start);
   space.bytes = bytes;

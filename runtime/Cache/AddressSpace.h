@@ -13,12 +13,17 @@
 
 namespace heddle {
 
+/// What a range is used for: a few bytes here and there, or most of it, from its beginning on. The
+/// second is given in large pages where the system has them: walks over it then miss few
+/// translations of addresses, and it may cost up to 2 MiB more than is touched.
+enum class Filling { Sparse, Dense };
+
 /// A range; move-only.
 class AddressSpace {
 public:
   AddressSpace() = default;
   /// ResourceExhausted, with `what` it was for, when the system has no such range.
-  static Result<AddressSpace> reserve(uint64_t bytes, std::string_view what);
+  static Result<AddressSpace> reserve(uint64_t bytes, std::string_view what, Filling filling);
   AddressSpace(AddressSpace &&other) noexcept;
   AddressSpace &operator=(AddressSpace &&other) noexcept;
   ~AddressSpace();

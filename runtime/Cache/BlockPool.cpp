@@ -24,7 +24,8 @@ Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape
     const uint64_t most =
         std::min<uint64_t>(budget.bound / pool.blockBytes(), std::numeric_limits<int32_t>::max());
     HEDDLE_ASSIGN(pool.space,
-                  AddressSpace::reserve(most * pool.blockBytes(), "the cache of the " + pool.name));
+                  AddressSpace::reserve(most * pool.blockBytes(), "the cache of the " + pool.name,
+                                        Filling::Dense));
   }
   return pool;
 }

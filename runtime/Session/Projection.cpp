@@ -40,7 +40,8 @@ Result<Projection> Projection::create(const Plan &plan, const PlannedOutput &out
       static_cast<int64_t>(callWeightBytes / std::max(panelBytes, 1.0)), int64_t(1), chunkPanels);
   for (Worker &worker : projection.workers) {
     const auto floats = static_cast<uint64_t>(projection.callRows * vocabulary + logitsChunk);
-    HEDDLE_ASSIGN(worker.spread, AddressSpace::reserve(floats * sizeof(float), "logits"));
+    HEDDLE_ASSIGN(worker.spread,
+                  AddressSpace::reserve(floats * sizeof(float), "logits", Filling::Sparse));
     worker.operands.resize(dispatch.operandCount);
   }
   return projection;

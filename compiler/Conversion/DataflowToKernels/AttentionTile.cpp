@@ -38,11 +38,31 @@ void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t 
   a.bias = distance > 0 ? body.arguments.operand(a.code, 1 + number) : Value();
 }
 
+namespace {
+/// The cached positions of a sequence: how many, and the lists of their blocks.
+struct CachedSequence {
+  Value count, keyBlocks, valueBlocks;
+};
+} // namespace
+
+// Keys and values of caches have the same positions; a half of attention reads one of both.
+static const CacheFields &cacheOf(const AttentionTile &a) {
+  return a.keyCache.memory ? a.keyCache : a.valueCache;
+}
+
+static CachedSequence cachedSequence(AttentionTile &a, Value sequence) {
+  VectorCode &code = a.code;
+  auto blocksOf = [&](const CacheFields &cache) {
+    return cache.memory ? cache.blocksOf(code, sequence) : Value();
+  };
+  return {code.loadIndex(cacheOf(a).lengths, sequence), blocksOf(a.keyCache),
+          blocksOf(a.valueCache)};
+}
+
 // Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
 static Value enterSequence(AttentionTile &a, const KernelArguments &arguments, Value row) {
   VectorCode &code = a.code;
-  // Keys and values of caches have the same positions.
-  const CacheFields &cache = a.keyCache.memory ? a.keyCache : a.valueCache;
+  const CacheFields &cache = cacheOf(a);
   Value offsets = a.isCached ? cache.offsets : arguments.offsets(code);
   Value sequenceOf = a.isCached ? cache.segmentOf : arguments.sequenceOf(code);
   Value sequence = code.loadIndex(sequenceOf, row);
@@ -53,10 +73,11 @@ static Value enterSequence(AttentionTile &a, const KernelArguments &arguments, V
     a.pitch = a.roundUp(a.keyCount);
     return end;
   }
-  a.keyCount = code.loadIndex(cache.lengths, sequence);
+  CachedSequence cached = cachedSequence(a, sequence);
+  a.keyCount = cached.count;
+  a.keyBlocks = cached.keyBlocks;
+  a.valueBlocks = cached.valueBlocks;
   a.pitch = code.integer(HEDDLE_BLOCK);
-  a.keyBlocks = a.keyCache.memory ? a.keyCache.blocksOf(code, sequence) : Value();
-  a.valueBlocks = a.valueCache.memory ? a.valueCache.blocksOf(code, sequence) : Value();
   return end;
 }
 
@@ -85,6 +106,52 @@ static void emitTiles(AttentionTile &a, Value row, Value last,
       });
 }
 
+// Asks for the cached keys and values of a sequence that `head` reads. A step reads each of them
+// once, a few lines in a place: too few for the processor to see by itself which come next.
+static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value head) {
+  VectorCode &code = a.code;
+  constexpr int64_t line = kLineBytes / sizeof(float), linesTogether = 8;
+  code.loop(code.integer(0), sequence.count, HEDDLE_BLOCK, [&](Value position) {
+    if (sequence.keyBlocks) {
+      Value block = a.keyCache.blockAt(code, sequence.keyBlocks, position);
+      Value keys = code.at(block, code.multiply(head, a.keySize * HEDDLE_BLOCK));
+      code.loop(code.integer(0), code.integer(a.keySize * HEDDLE_BLOCK), linesTogether * line,
+                [&](Value first) {
+                  for (int64_t i = 0; i < linesTogether; ++i) {
+                    code.prefetch(code.at(keys, code.add(first, i * line)));
+                  }
+                });
+    }
+    if (sequence.valueBlocks) {
+      Value block = a.valueCache.blockAt(code, sequence.valueBlocks, position);
+      Value values = code.at(block, code.multiply(head, a.valueSize));
+      code.loop(code.integer(0), code.integer(HEDDLE_BLOCK), 1, [&](Value row) {
+        Value first = code.at(values, code.multiply(row, a.valueStride));
+        for (int64_t i = 0; i < a.valueSize; i += line) {
+          code.prefetch(code.at(first, i));
+        }
+      });
+    }
+  });
+}
+
+// While a head is computed, the next one of the sequence comes, or the first one of the sequence
+// that begins with `nextRow`.
+static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value nextRow) {
+  VectorCode &code = a.code;
+  Value head = code.add(a.head, 1);
+  code.when(
+      code.less(head, arguments.columnEnd),
+      [&] { askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks}, head); },
+      [&] {
+        code.when(code.less(nextRow, arguments.rowEnd), [&] {
+          const CacheFields &cache = cacheOf(a);
+          Value sequence = code.loadIndex(cache.segmentOf, nextRow);
+          askForHead(a, cachedSequence(a, sequence), arguments.columnBegin);
+        });
+      });
+}
+
 void overTiles(AttentionTile &a, const KernelArguments &arguments,
                llvm::function_ref<void(Value, Value)> tile, llvm::function_ref<void()> enterHead) {
   VectorCode &code = a.code;
@@ -93,6 +160,9 @@ void overTiles(AttentionTile &a, const KernelArguments &arguments,
     Value last = code.smaller(enterSequence(a, arguments, row), arguments.rowEnd);
     code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value head) {
       a.head = head;
+      if (a.isCached) {
+        askForNext(a, arguments, last);
+      }
       if (enterHead) {
         enterHead();
       }

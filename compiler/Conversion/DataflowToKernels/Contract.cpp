@@ -23,7 +23,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kLineBytes = 64;
 static constexpr int64_t kPanelLines = HEDDLE_PANEL * 4 / kLineBytes;
 // Steps of k written out in the tile's loop.
 static constexpr int64_t kUnroll = 4;

@@ -13,6 +13,9 @@
 
 namespace heddle {
 
+/// What a prefetch brings.
+inline constexpr int64_t kLineBytes = 64;
+
 /// Writes code at a builder's insertion point.
 class VectorCode {
 public:

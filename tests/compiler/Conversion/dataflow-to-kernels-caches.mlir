@@ -74,17 +74,26 @@ dataflow.kernel @attend : (!scores, !dataflow.cache<[32], rows>) -> !rows comput
 // CHECK: arith.addf %{{.*}}, %{{.*}} : vector<8xf32>
 // CHECK: math.sqrt
 
-// Small tiles for few rows first; what is stored stays within the keys of the row.
+// The next head's keys are asked for while one is computed, after the last head those of the first
+// head of the next sequence: 16 lines for 16 numbers a key. Small tiles for few rows first; what is
+// stored stays within the keys of the row.
 // CHECK-LABEL: func.func @"weights.x86-64-v3"
 // CHECK: scf.while
+// CHECK: scf.if
+// CHECK-COUNT-8: llvm.intr.prefetch
+// CHECK: else
+// CHECK: scf.if
+// CHECK-COUNT-8: llvm.intr.prefetch
 // CHECK: scf.if
 // CHECK: math.fma {{.*}} : vector<8xf32>
 // CHECK: math.exp2 {{.*}} : vector<8xf32>
 // CHECK: arith.divf
 // CHECK: llvm.intr.masked.store
 
-// A hidden value is selected away, never multiplied by zero.
+// Values lie in rows: a line of each is asked for. A hidden value is selected away, never multiplied
+// by zero.
 // CHECK-LABEL: func.func @"attend.x86-64-v3"
+// CHECK-COUNT-2: llvm.intr.prefetch
 // CHECK: math.fma {{.*}} : vector<8xf32>
 // CHECK: arith.select {{.*}} : vector<8xf32>
 // CHECK-NOT: math.exp2
