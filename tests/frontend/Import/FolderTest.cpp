@@ -333,7 +333,9 @@ INSTANTIATE_TEST_SUITE_P(All, SpoiledFolder, testing::ValuesIn(folderCases),
 TEST(SpoiledFolders, NameTheFile) {
   ModelFolder folder;
   std::filesystem::remove(folder / "config.json");
-  EXPECT_TRUE(importStatus(folder.path()).message().starts_with(folder / "config.json: "));
+  EXPECT_TRUE(importStatus(folder.path())
+                  .message()
+                  .starts_with(folder.path() + ": no config.json in it, expected"));
   EXPECT_EQ(importStatus(folder.path()).code(), StatusCode::NotFound);
   folder.files().write("config.json", "{\"model_type\": ");
   EXPECT_TRUE(importStatus(folder.path()).message().starts_with(folder / "config.json: "));
