@@ -44,11 +44,10 @@ static constexpr int64_t mostStreamedRows = 64;
 static constexpr double evenEnoughColumns = 0.8;
 
 /// Whether a dispatch is better divided by columns: rows are the first choice, as a thread then
-/// reads on what it wrote, but too few of them leave threads idle. Where weights `stream` from
-/// memory for every run, as in a step of decoding, each thread had better read a part of its own.
-static bool dividesColumns(const PlannedDispatch &dispatch, int64_t rows, int threads,
-                           bool streams) {
-  if (streams && rows <= mostStreamedRows && dispatch.columns > 1 &&
+/// reads on what it wrote, but too few of them leave threads idle. And where there are few, reading
+/// the weights is what takes the time: each thread had better read a part of its own.
+static bool dividesColumns(const PlannedDispatch &dispatch, int64_t rows, int threads) {
+  if (rows <= mostStreamedRows && dispatch.columns > 1 &&
       evenness(dispatch.columns, threads) >= evenEnoughColumns) {
     return true;
   }
@@ -400,11 +399,11 @@ Status Executor::runChunked(const Run &run) {
 
 /// The part of one worker in a dispatch that all share.
 void Executor::shareDispatch(const PlannedDispatch &dispatch, const HeddleKernelContext &context,
-                             int worker, bool streams) {
+                             int worker) {
   const int threads = pool->threads();
   const int64_t rows = dispatch.overTokens ? context.tokens : context.sequences;
   const Range ownRows = partOf(rows, dispatch.rowTile, worker, threads);
-  const bool byColumns = dividesColumns(dispatch, rows, threads, streams);
+  const bool byColumns = dividesColumns(dispatch, rows, threads);
   const Range columns =
       byColumns ? partOf(dispatch.columns, 1, worker, threads) : Range{0, dispatch.columns};
   const Range kernelRows = byColumns ? Range{0, rows} : ownRows;
@@ -437,7 +436,7 @@ Status Executor::runCooperative(const Run &run, const Chunk &chunk) {
     for (const PlannedDispatch &dispatch : run.plan.dispatches) {
       context.operands = first.operands.data() + dispatch.firstOperand;
       timed(run, dispatch, chunk, first, workers[static_cast<size_t>(index)], index == 0,
-            [&] { shareDispatch(dispatch, context, index, run.whole); });
+            [&] { shareDispatch(dispatch, context, index); });
       pool->barrier();
     }
     runTail(run, chunk, context, index);

@@ -142,7 +142,7 @@ private:
   void runChunk(const Run &run, const Chunk &chunk, Worker &worker);
   void runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int worker);
   void shareDispatch(const PlannedDispatch &dispatch, const HeddleKernelContext &context,
-                     int worker, bool streams);
+                     int worker);
   DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                       const Worker &bound) const;
   template <typename Call>
