@@ -3,8 +3,6 @@
 /// Cutting a stream into lines.
 #include "runtime/Tools/LineReader.h"
 
-#include "runtime/Tools/TextRecord.h"
-
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -24,8 +22,6 @@ static Status cannot(std::string_view action, const std::string &name, int error
   return error == ENOENT || error == ENOTDIR ? HEDDLE_ERROR(NotFound, message)
                                              : HEDDLE_ERROR(InputOutput, message);
 }
-
-bool isBlank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
 
 Result<LineReader> LineReader::open(const std::string &path) {
   if (path == "-") {
@@ -123,13 +119,22 @@ Result<std::optional<std::string_view>> LineReader::nextLine() {
   return std::optional(found);
 }
 
-Result<std::optional<std::string_view>> LineReader::next() {
-  HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
-  if (!found || !hasRecords) {
+/// What a line says: itself, or the text of the record that it is.
+Result<std::string_view> LineReader::textIn(std::string_view found) {
+  if (!hasRecords) {
     return found;
   }
-  HEDDLE_ASSIGN(text, textOfRecord(*found, where()));
-  return std::optional<std::string_view>(text);
+  HEDDLE_ASSIGN(text, textOfRecord(found, where()));
+  return std::string_view(text);
+}
+
+Result<std::optional<std::string_view>> LineReader::next() {
+  HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
+  if (!found) {
+    return found;
+  }
+  HEDDLE_ASSIGN(const std::string_view said, textIn(*found));
+  return std::optional(said);
 }
 
 Result<std::optional<std::string_view>> LineReader::nextText() {
@@ -141,12 +146,9 @@ Result<std::optional<std::string_view>> LineReader::nextText() {
     if (isBlank(*found)) {
       continue;
     }
-    if (!hasRecords) {
-      return found;
-    }
-    HEDDLE_ASSIGN(text, textOfRecord(*found, where()));
-    if (!isBlank(text)) {
-      return std::optional<std::string_view>(text);
+    HEDDLE_ASSIGN(const std::string_view said, textIn(*found));
+    if (!isBlank(said)) {
+      return std::optional(said);
     }
   }
 }

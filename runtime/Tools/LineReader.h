@@ -6,6 +6,7 @@
 #define HEDDLE_RUNTIME_TOOLS_LINEREADER_H
 
 #include "heddle/Status.h"
+#include "runtime/Tools/TextRecord.h"
 
 #include <cstdint>
 #include <optional>
@@ -16,9 +17,6 @@ namespace heddle::tools {
 
 /// The longest line that is read, in bytes.
 inline constexpr size_t lineLimit = size_t(16) << 20;
-
-/// Whether a line has nothing but spaces and tabs.
-bool isBlank(std::string_view line);
 
 /// Reads one stream once. Move-only.
 class LineReader {
@@ -51,6 +49,7 @@ private:
       : title(std::move(title)), descriptor(descriptor), owned(owned) {}
   Status fill();
   Result<std::optional<std::string_view>> nextLine();
+  Result<std::string_view> textIn(std::string_view found);
 
   std::string title;
   int descriptor = -1;

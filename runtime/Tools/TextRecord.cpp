@@ -11,8 +11,10 @@ namespace heddle::tools {
 
 static constexpr std::string_view expectedObject = R"(expected an object such as {"text": "..."})";
 
+bool isBlank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
 Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
-  if (line.find_first_not_of(" \t") == line.npos) {
+  if (isBlank(line)) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: the line is empty, {}", where, expectedObject));
   }
