@@ -72,10 +72,12 @@ public:
     const llvm::DenseSet<Operation *> usual = usualWork(graph);
     for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
       if (!aside.contains(dispatch)) {
-        DispatchCosts &costs = entry.dispatches.emplace_back(count(dispatch));
+        auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+        const SmallVector<WeightRead> weights = weightReads(dispatch, kernel);
+        DispatchCosts &costs = entry.dispatches.emplace_back(count(dispatch, kernel, weights));
         costs.isUsual = usual.contains(dispatch);
         if (costs.isUsual) {
-          addTraffic(dispatch, entry);
+          addTraffic(dispatch, kernel, weights, entry);
         }
       }
     }
@@ -128,8 +130,7 @@ private:
     }
   }
 
-  DispatchCosts count(DispatchOp dispatch) {
-    auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+  DispatchCosts count(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights) {
     KernelFlops flops = kernelFlops(kernel);
     DispatchCosts costs;
     costs.name = checkpointName(dispatch.getLoc());
@@ -138,13 +139,8 @@ private:
     costs.flopsPerToken = flops.perToken;
     costs.flopsPerTokenKey = flops.perTokenKey;
     costs.keys = keysOf(dispatch);
-    costs.reads = readsOf(dispatch, kernel);
-    for (Value input : dispatch.getInputs()) {
-      auto parameter = viewedValue(input).getDefiningOp<ParameterOp>();
-      if (parameter && counted.insert(parameter.getParameter()).second) {
-        costs.weightBytes += parameterBytes(parameter);
-      }
-    }
+    costs.reads = readsOf(dispatch, kernel, weights);
+    costs.weightBytes = storedBytes(weights, counted);
     return costs;
   }
 
@@ -165,9 +161,20 @@ private:
     return KeyPlace::Rows;
   }
 
-  static DispatchReads readsOf(DispatchOp dispatch, KernelOp kernel) {
+  /// Of the parameters that are not in `known` yet, and are from then on.
+  static uint64_t storedBytes(ArrayRef<WeightRead> weights, llvm::StringSet<> &known) {
+    uint64_t bytes = 0;
+    for (WeightRead read : weights) {
+      if (known.insert(read.parameter.getParameter()).second) {
+        bytes += parameterBytes(read.parameter);
+      }
+    }
+    return bytes;
+  }
+
+  static DispatchReads readsOf(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights) {
     DispatchReads reads;
-    for (const WeightRead &read : weightReads(dispatch, kernel)) {
+    for (const WeightRead &read : weights) {
       (read.isPerToken ? reads.lookupBytesPerToken : reads.weightBytes) += read.neededBytes;
     }
     if (kernel.writesCache()) {
@@ -187,13 +194,9 @@ private:
     return reads;
   }
 
-  void addTraffic(DispatchOp dispatch, EntryCosts &entry) {
-    auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
-    for (WeightRead &read : weightReads(dispatch, kernel)) {
-      if (readInEntry.insert(read.parameter.getParameter()).second) {
-        entry.weightBytes += parameterBytes(read.parameter);
-      }
-    }
+  void addTraffic(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights,
+                  EntryCosts &entry) {
+    entry.weightBytes += storedBytes(weights, readInEntry);
     entry.activationBytesPerToken += rowBytes(dispatch.getResult());
     for (Value input : dispatch.getInputs()) {
       entry.activationBytesPerToken += rowBytes(input);
