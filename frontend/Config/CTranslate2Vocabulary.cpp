@@ -38,7 +38,7 @@ static Result<std::vector<std::string>> readJsonTokens(const std::string &path) 
   return tokens;
 }
 
-static Result<std::vector<std::string>> readTextTokens(const std::string &path) {
+Result<std::vector<std::string>> readTokenLines(const std::string &path) {
   HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
   std::string_view text = file.text();
   const size_t valid = validUtf8Prefix(text);
@@ -73,7 +73,7 @@ readOne(const std::string &folder, const std::string &name, const std::string &u
       continue;
     }
     HEDDLE_ASSIGN(vocabulary.tokens,
-                  isJson ? readJsonTokens(vocabulary.path) : readTextTokens(vocabulary.path));
+                  isJson ? readJsonTokens(vocabulary.path) : readTokenLines(vocabulary.path));
     if (!vocabulary.find(unknownToken)) {
       vocabulary.tokens.push_back(unknownToken);
     }

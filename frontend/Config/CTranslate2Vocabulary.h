@@ -32,6 +32,9 @@ struct CTranslate2Vocabularies {
   bool isShared() const { return source.path == target.path; }
 };
 
+/// The lines of a text file of tokens, one a line; line ends of Windows are taken off.
+Result<std::vector<std::string>> readTokenLines(const std::string &path);
+
 /// Reads shared_vocabulary, or else target_vocabulary and source_vocabulary; of each .json before
 /// .txt.
 Result<CTranslate2Vocabularies> readCTranslate2Vocabularies(const std::string &folder,

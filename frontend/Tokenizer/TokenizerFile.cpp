@@ -7,6 +7,7 @@
 #include "frontend/Config/Json.h"
 #include "frontend/Tokenizer/TokenizerImport.h"
 #include "runtime/Base/MappedFile.h"
+#include "runtime/Base/Utf8.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -40,11 +41,19 @@ Result<TokenizerFile> TokenizerFile::open(const std::string &path) {
     return openSentencePiece(path, {});
   }
   HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(path));
+  return fromJson(std::move(json), path);
+}
+
+TokenizerFile TokenizerFile::fromJson(nlohmann::json json, std::string path) {
+  const nlohmann::json::json_pointer place("/normalizer/lowercase");
+  const bool lowers = json.contains(place) && json[place].is_boolean() && json[place];
   auto shared = std::make_shared<const nlohmann::json>(std::move(json));
-  return TokenizerFile(
+  TokenizerFile file(
       path, [shared, path](flatbuffers::FlatBufferBuilder &builder, const LengthLimits &limits) {
         return packTokenizer(builder, *shared, path, limits.maxLength, limits.modelLength);
       });
+  file.lowers = lowers;
+  return file;
 }
 
 Result<std::vector<uint8_t>> TokenizerFile::packAlone(const LengthLimits &limits) const {
@@ -69,6 +78,7 @@ public:
   Result<FolderTokenizers> openMarian() const;
   Result<FolderTokenizers> openPieces(const char *name) const;
   Result<FolderTokenizers> openRoberta() const;
+  Result<FolderTokenizers> openWordPieces() const;
   Result<FolderTokenizers> openWordLists() const;
 
 private:
@@ -178,6 +188,105 @@ Result<FolderTokenizers> TokenizerFolder::openRoberta() const {
   return result;
 }
 
+/// The text of a token in tokenizer_config.json: a string, or an object with it.
+static Result<std::string> readTokenText(const Config &config, std::string_view key,
+                                         std::string_view absent) {
+  const Result<Config> object = config.object(key);
+  return object.ok() ? object->string("content") : config.stringOr(key, absent);
+}
+
+namespace {
+/// What BertTokenizer of Transformers is made with, from vocab.txt and tokenizer_config.json.
+struct WordPieces {
+  /// Ids by piece.
+  nlohmann::json ids = nlohmann::json::object();
+  nlohmann::json added = nlohmann::json::array();
+
+  /// Adds a special token, named in the configuration or as usual; the answer is [token, id].
+  Result<nlohmann::json> addSpecial(const Config &config, std::string_view key,
+                                    std::string_view usual, const std::string &path);
+};
+} // namespace
+
+Result<nlohmann::json> WordPieces::addSpecial(const Config &config, std::string_view key,
+                                              std::string_view usual, const std::string &path) {
+  HEDDLE_ASSIGN(const std::string text, readTokenText(config, key, usual));
+  if (!ids.contains(text)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: holds no piece {}, expected {} among them", path,
+                                    quote(text), quote(key)));
+  }
+  added.push_back({{"id", ids[text]},
+                   {"content", text},
+                   {"single_word", false},
+                   {"lstrip", false},
+                   {"rstrip", false},
+                   {"normalized", false},
+                   {"special", true}});
+  return nlohmann::json::array({text, ids[text]});
+}
+
+/// BertNormalizer as the configuration wants it.
+static Result<nlohmann::json> readBertNormalizer(const Config &config) {
+  HEDDLE_ASSIGN(const bool isBasic, config.booleanOr("do_basic_tokenize", true));
+  if (!isBasic) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: \"do_basic_tokenize\" is false, expected true, or a "
+                                    "tokenizer.json in the folder",
+                                    config.where()));
+  }
+  HEDDLE_ASSIGN(const bool lower, config.booleanOr("do_lower_case", true));
+  HEDDLE_ASSIGN(const bool chinese, config.booleanOr("tokenize_chinese_chars", true));
+  nlohmann::json accents;
+  if (config.has("strip_accents")) {
+    HEDDLE_ASSIGN(accents, config.boolean("strip_accents"));
+  }
+  return nlohmann::json{{"type", "BertNormalizer"},
+                        {"clean_text", true},
+                        {"handle_chinese_chars", chinese},
+                        {"strip_accents", accents},
+                        {"lowercase", lower}};
+}
+
+/// The files of BERT's tokenizer from before there was tokenizer.json: vocab.txt, a piece a line,
+/// and tokenizer_config.json. Read as the tokenizer.json of the same tokenizer.
+Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
+  const std::string path = pathOf("vocab.txt");
+  HEDDLE_ASSIGN(const std::vector<std::string> lines, readTokenLines(path));
+  const bool isConfigured = has("tokenizer_config.json");
+  HEDDLE_ASSIGN(const Config config, isConfigured ? Config::open(pathOf("tokenizer_config.json"))
+                                                  : Config::parse("{}", path));
+  WordPieces pieces;
+  // Of equal lines the last one counts, as in a Python dictionary.
+  for (size_t i = 0; i < lines.size(); ++i) {
+    pieces.ids[lines[i]] = i;
+  }
+  HEDDLE_ASSIGN(nlohmann::json normalizer, readBertNormalizer(config));
+  HEDDLE_TRY(pieces.addSpecial(config, "pad_token", "[PAD]", path).status());
+  HEDDLE_ASSIGN(const nlohmann::json unknown,
+                pieces.addSpecial(config, "unk_token", "[UNK]", path));
+  HEDDLE_ASSIGN(const nlohmann::json begin, pieces.addSpecial(config, "cls_token", "[CLS]", path));
+  HEDDLE_ASSIGN(const nlohmann::json end, pieces.addSpecial(config, "sep_token", "[SEP]", path));
+  HEDDLE_TRY(pieces.addSpecial(config, "mask_token", "[MASK]", path).status());
+  nlohmann::json json = {
+      {"added_tokens", std::move(pieces.added)},
+      {"normalizer", std::move(normalizer)},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"post_processor", {{"type", "BertProcessing"}, {"sep", end}, {"cls", begin}}},
+      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}}};
+  json["model"] = {{"type", "WordPiece"},
+                   {"unk_token", unknown[0]},
+                   {"continuing_subword_prefix", "##"},
+                   {"max_input_chars_per_word", 100},
+                   {"vocab", std::move(pieces.ids)}};
+  FolderTokenizers result;
+  result.source = TokenizerFile::fromJson(std::move(json), path);
+  if (isConfigured) {
+    result.source->all.push_back(pathOf("tokenizer_config.json"));
+  }
+  return result;
+}
+
 Result<FolderTokenizers> TokenizerFolder::openWordLists() const {
   const WordListSettings settings;
   HEDDLE_ASSIGN(CTranslate2Vocabularies lists,
@@ -207,6 +316,9 @@ Result<FolderTokenizers> findTokenizers(const std::string &folder) {
   }
   if (files.has("sentencepiece.bpe.model")) {
     return files.openRoberta();
+  }
+  if (files.has("vocab.txt")) {
+    return files.openWordPieces();
   }
   for (const char *const name : {"shared_vocabulary.json", "shared_vocabulary.txt",
                                  "source_vocabulary.json", "source_vocabulary.txt"}) {

@@ -39,8 +39,13 @@ public:
   /// The tokenizer as a FlatBuffer of its own.
   Result<std::vector<uint8_t>> packAlone(const LengthLimits &limits = {}) const;
 
+  /// A tokenizer as a tokenizer.json has it; `path` stands for the file in messages.
+  static TokenizerFile fromJson(nlohmann::json json, std::string path);
+
   /// The file it was read from.
   const std::string &path() const { return name; }
+  /// Whether it is known to put texts in lower case.
+  bool lowersCase() const { return lowers; }
   /// All files that were read.
   const std::vector<std::string> &files() const { return all; }
 
@@ -53,6 +58,7 @@ private:
   std::string name;
   std::vector<std::string> all;
   Write write;
+  bool lowers = false;
 
   friend class TokenizerFolder;
 };
@@ -66,8 +72,9 @@ struct FolderTokenizers {
 };
 
 /// Looks for tokenizer.json; else source.spm and target.spm with vocab.json (and
-/// target_vocab.json); else spiece.model or sentencepiece.bpe.model; else the lists of a
-/// CTranslate2 folder (shared_vocabulary, or source_vocabulary and target_vocabulary).
+/// target_vocab.json); else spiece.model or sentencepiece.bpe.model; else vocab.txt, the word
+/// pieces of BERT; else the lists of a CTranslate2 folder (shared_vocabulary, or source_vocabulary
+/// and target_vocabulary).
 Result<FolderTokenizers> findTokenizers(const std::string &folder);
 
 } // namespace heddle

@@ -3,6 +3,8 @@
 /// Folders with tokenizers of every kind: which files are taken, what is put around texts, and what
 /// is refused.
 #include "frontend/Tokenizer/TokenizerFile.h"
+
+#include "frontend/Config/Json.h"
 #include "runtime/Base/MappedFile.h"
 #include "runtime/Tokenizer/SentencePieceModel.h"
 #include "runtime/Tokenizer/Tokenizer.h"
@@ -176,6 +178,75 @@ TEST_F(TokenizerFileTest, XlmRoberta) {
   EXPECT_EQ(*tokenizer->encode("The cat"), expected);
   EXPECT_EQ(*tokenizer->decode(expected), "The cat");
   EXPECT_EQ(tokenizer->idOf("<mask>"), model->size() + 1);
+}
+
+/// The pieces of the golden tokenizer as a vocab.txt.
+static std::string goldenPieces(const char *lineEnd) {
+  const Result<nlohmann::json> json = readJsonFile(oracles + "wordpiece/tokenizer.json");
+  EXPECT_TRUE(json.ok());
+  std::vector<std::string> pieces((*json)["model"]["vocab"].size());
+  for (const auto &[piece, id] : (*json)["model"]["vocab"].items()) {
+    pieces[id.get<size_t>()] = piece;
+  }
+  std::string text;
+  for (const std::string &piece : pieces) {
+    text += piece + lineEnd;
+  }
+  return text;
+}
+
+TEST_F(TokenizerFileTest, WordPiecesOfAnOldFolder) {
+  for (const char *const lineEnd : {"\n", "\r\n"}) {
+    write("vocab.txt", goldenPieces(lineEnd));
+    const Result<FolderTokenizers> found = findTokenizers(folder.string());
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->source->files(), std::vector{(folder / "vocab.txt").string()});
+    EXPECT_TRUE(found->source->lowersCase());
+    const Packed tokenizer(*found->source);
+    std::ifstream golden(oracles + "wordpiece/golden.jsonl");
+    size_t count = 0;
+    for (std::string line; std::getline(golden, line); ++count) {
+      const nlohmann::json expected = nlohmann::json::parse(line, nullptr, false);
+      const Ids ids = *tokenizer->encode(expected["text"].get<std::string>());
+      EXPECT_EQ(ids, expected["ids"].get<Ids>());
+      EXPECT_EQ(*tokenizer->decode(ids), expected["decoded"].get<std::string>());
+    }
+    EXPECT_EQ(count, 55u);
+  }
+}
+
+TEST_F(TokenizerFileTest, WordPiecesAreConfigured) {
+  write("vocab.txt", "<pad>\n<unk>\n<cls>\n<sep>\n<mask>\nCat\n\u4f60\n\u4f60\u597d\n\u00e9\ne");
+  write("tokenizer_config.json", R"({"do_lower_case": false, "tokenize_chinese_chars": false,
+      "strip_accents": false, "pad_token": "<pad>", "unk_token": {"content": "<unk>"},
+      "cls_token": "<cls>", "sep_token": "<sep>", "mask_token": "<mask>"})");
+  Result<FolderTokenizers> found = findTokenizers(folder.string());
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_FALSE(found->source->lowersCase());
+  EXPECT_EQ(found->source->files().size(), 2u);
+  EXPECT_EQ(*Packed(*found->source)->encode("Cat cat \u4f60\u597d \u00e9 <mask>"),
+            (Ids{2, 5, 1, 7, 8, 4, 3}));
+  write("tokenizer_config.json", R"({"tokenize_chinese_chars": true, "strip_accents": true,
+      "do_lower_case": false, "pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<cls>",
+      "sep_token": "<sep>", "mask_token": "<mask>"})");
+  found = findTokenizers(folder.string());
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(*Packed(*found->source)->encode("\u4f60\u597d \u00e9"), (Ids{2, 6, 1, 9, 3}));
+}
+
+TEST_F(TokenizerFileTest, BadWordPieces) {
+  const std::string pieces = (folder / "vocab.txt").string();
+  const std::string config = (folder / "tokenizer_config.json").string();
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[MASK]\n");
+  EXPECT_EQ(refusal(), pieces + ": holds no piece \"[SEP]\", expected \"sep_token\" among them");
+  write("vocab.txt", "[PAD]\n\xff\n");
+  EXPECT_EQ(refusal(), pieces + ": not UTF-8 at byte 6");
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+  write("tokenizer_config.json", R"({"do_basic_tokenize": false})");
+  EXPECT_EQ(refusal(), config + ": \"do_basic_tokenize\" is false, expected true, or a "
+                                "tokenizer.json in the folder");
+  write("tokenizer_config.json", R"({"strip_accents": 3})");
+  EXPECT_EQ(refusal(), config + ": \"strip_accents\" is 3, expected true or false");
 }
 
 TEST_F(TokenizerFileTest, WordLists) {
