@@ -417,6 +417,9 @@ static Status compile(const CommandLine &line, const Task &task) {
   progress.phase("model");
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input));
   HEDDLE_TRY(checkPhase(*model.module, task, line.input));
+  for (const std::string &warning : model.warnings) {
+    llvm::errs() << "heddlec: warning: " << warning << "\n";
+  }
   for (const std::string &note : model.notes) {
     llvm::errs() << "heddlec: note: " << note << "\n";
   }

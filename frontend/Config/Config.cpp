@@ -14,7 +14,8 @@
 namespace heddle {
 
 Config::Config(std::shared_ptr<const nlohmann::json> values, std::string where)
-    : values(std::move(values)), place(std::move(where)) {}
+    : values(std::move(values)), asked(std::make_shared<std::set<std::string, std::less<>>>()),
+      place(std::move(where)) {}
 
 Result<Config> Config::fromJson(nlohmann::json value, std::string where) {
   if (!value.is_object()) {
@@ -34,9 +35,36 @@ Result<Config> Config::parse(std::string_view text, std::string_view where) {
   return fromJson(std::move(value), std::string(where));
 }
 
-const nlohmann::json *Config::find(std::string_view key) const {
+const nlohmann::json *Config::peek(std::string_view key) const {
   const auto entry = values->find(key);
   return entry == values->end() ? nullptr : &*entry;
+}
+
+const nlohmann::json *Config::find(std::string_view key) const {
+  asked->emplace(key);
+  return peek(key);
+}
+
+std::vector<std::string> Config::readKeys() const { return {asked->begin(), asked->end()}; }
+
+std::vector<std::string> Config::unreadKeys() const {
+  std::vector<std::string> result;
+  for (const auto &[key, value] : values->items()) {
+    if (!asked->contains(key)) {
+      result.push_back(key);
+    }
+  }
+  return result;
+}
+
+std::string Config::json(std::string_view key) const {
+  const nlohmann::json *const value = peek(key);
+  return value == nullptr ? "null" : value->dump();
+}
+
+std::string Config::describe(std::string_view key) const {
+  const nlohmann::json *const value = peek(key);
+  return value == nullptr ? "missing" : describeJson(*value);
 }
 
 bool Config::has(std::string_view key) const {
@@ -53,10 +81,8 @@ std::vector<std::string> Config::keys() const {
 }
 
 Status Config::unexpected(std::string_view key, std::string_view expected) const {
-  const nlohmann::json *const value = find(key);
-  const std::string seen = value == nullptr ? "missing" : describeJson(*value);
-  return HEDDLE_ERROR(InvalidArgument,
-                      fmt::format("{}: {} is {}, expected {}", place, quote(key), seen, expected));
+  return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {} is {}, expected {}", place, quote(key),
+                                                   describe(key), expected));
 }
 
 /// Whether a value is a whole number from `min` to `max`.

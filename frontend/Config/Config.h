@@ -9,16 +9,19 @@
 #include "heddle/Status.h"
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace heddle {
 
-/// A JSON object with typed access. Immutable and cheap to copy; safe to read from several threads.
+/// A JSON object with typed access. Cheap to copy; copies share the record of which keys were asked
+/// for, so a configuration and its copies belong to one thread at a time.
 ///
 /// The forms that end in Or take the value to use when the key is absent or null (saved
 /// configurations write null for "not set"); a value of the wrong type is an error there too.
@@ -38,6 +41,15 @@ public:
   bool has(std::string_view key) const;
   /// Every key, sorted.
   std::vector<std::string> keys() const;
+  /// The keys that the functions below were called with, there or not, sorted: those a reader
+  /// knows.
+  std::vector<std::string> readKeys() const;
+  /// The keys that are there, null or not, and were not read, sorted.
+  std::vector<std::string> unreadKeys() const;
+  /// The value of a key as compact JSON text; "null" if it is missing. Does not count as reading.
+  std::string json(std::string_view key) const;
+  /// The value of a key as messages show it. Does not count as reading.
+  std::string describe(std::string_view key) const;
 
   /// A whole number from `min` to `max`, both included; 3.0 is not one.
   Result<int64_t> integer(std::string_view key, int64_t min, int64_t max) const;
@@ -73,10 +85,12 @@ public:
 
 private:
   Config(std::shared_ptr<const nlohmann::json> values, std::string where);
+  const nlohmann::json *peek(std::string_view key) const;
   const nlohmann::json *find(std::string_view key) const;
   Status unexpected(std::string_view key, std::string_view expected) const;
 
   std::shared_ptr<const nlohmann::json> values;
+  std::shared_ptr<std::set<std::string, std::less<>>> asked;
   std::string place;
 };
 

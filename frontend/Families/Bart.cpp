@@ -220,8 +220,26 @@ static Result<Bart> readBart(const Config &config, std::string_view activation) 
   return bart;
 }
 
+/// Keys of models that fairseq trained, one implementation with switches for all: a family has one
+/// value for each. `whole` are the architectures that are compiled whole.
+static ConfigKeys configKeys(const Bart &bart, std::string_view family,
+                             std::vector<std::string_view> whole) {
+  const auto is = [](bool value) -> std::vector<std::string_view> {
+    return {value ? "true" : "false"};
+  };
+  return {{},
+          {family, std::move(whole), {}},
+          {"extra_pos_embeddings", "num_hidden_layers"},
+          {{"add_bias_logits", {"false"}},
+           {"add_final_layer_norm", is(bart.preNorm)},
+           {"is_encoder_decoder", {"true"}},
+           {"normalize_before", is(bart.preNorm)},
+           {"normalize_embedding", is(bart.embeddingNorm)},
+           {"static_position_embeddings", is(bart.sinusoidal)}}};
+}
+
 static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
-                                 const Bart &bart, const ModelSource &source) {
+                                 const Bart &bart, const ModelSource &source, ConfigKeys keys) {
   HEDDLE_ASSIGN(const Generation generation,
                 readGeneration(source.config, source.generation, bart.decoder.vocabulary));
   ModelBuilder builder(context, modelType);
@@ -242,18 +260,20 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
     unused.insert(unused.end(),
                   {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"});
   }
-  return FamilyModel{std::move(module), std::move(unused)};
+  return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
 }
 
 Result<FamilyModel> buildBart(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(const Bart bart, readBart(source.config, "gelu"));
-  return build(context, "bart", bart, source);
+  return build(context, "bart", bart, source,
+               configKeys(bart, "Bart", {"ForConditionalGeneration", "Model"}));
 }
 
 Result<FamilyModel> buildMBart(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(Bart bart, readBart(source.config, "gelu"));
   bart.preNorm = true;
-  return build(context, "mbart", bart, source);
+  return build(context, "mbart", bart, source,
+               configKeys(bart, "MBart", {"ForConditionalGeneration", "Model"}));
 }
 
 Result<FamilyModel> buildMarian(mlir::MLIRContext &context, const ModelSource &source) {
@@ -276,7 +296,7 @@ Result<FamilyModel> buildMarian(mlir::MLIRContext &context, const ModelSource &s
                                     config.where(), bart.decoder.vocabulary,
                                     bart.encoder.vocabulary));
   }
-  return build(context, "marian", bart, source);
+  return build(context, "marian", bart, source, configKeys(bart, "Marian", {"MTModel", "Model"}));
 }
 
 } // namespace heddle

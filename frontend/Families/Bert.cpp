@@ -139,7 +139,7 @@ static transformer::Pooling poolingMethod(Pooling pooling) {
 /// of a sentence encoder says, else the mean, as sentence-transformers does without one.
 static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
                                  const Bert &bert, const ModelSource &source,
-                                 std::vector<std::string> unused) {
+                                 std::vector<std::string> unused, ConfigKeys keys) {
   ModelBuilder builder(context, modelType);
   const Scope model = builder.scope(bert.prefix);
 
@@ -163,7 +163,17 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   embed.output("embedding", sentence.normalize ? pooled.normalize(1e-12) : pooled);
 
   HEDDLE_ASSIGN(auto module, builder.build());
-  return FamilyModel{std::move(module), std::move(unused)};
+  return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
+}
+
+/// Keys of BERT's kin that do not change an encoder, and those it has one value for. Heads of
+/// pretraining are left out, as everybody leaves them out who embeds texts.
+static ConfigKeys configKeys(std::string_view family, std::vector<std::string_view> neutral) {
+  neutral.emplace_back("tie_word_embeddings");
+  return {{},
+          {family, {"Model"}, {"ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction"}},
+          std::move(neutral),
+          {{"is_encoder_decoder", {"false"}}}};
 }
 
 /// Finds how the checkpoint spells what all members of the family have: with or without the prefix
@@ -211,7 +221,10 @@ Result<FamilyModel> buildBert(mlir::MLIRContext &context, const ModelSource &sou
   readSpelling(bert, source.checkpoint, "bert");
   return build(context, "bert", bert, source,
                {"embeddings.position_ids", "bert.embeddings.position_ids", "cls.", "classifier.",
-                "qa_outputs."});
+                "qa_outputs."},
+               // The pooler of Google's first multilingual models, which Transformers ignores too.
+               configKeys("Bert", {"directionality", "pooler_fc_size", "pooler_num_attention_heads",
+                                   "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
 }
 
 Result<FamilyModel> buildRoberta(mlir::MLIRContext &context, const ModelSource &source) {
@@ -229,7 +242,8 @@ Result<FamilyModel> buildRoberta(mlir::MLIRContext &context, const ModelSource &
   }
   return build(context, "roberta", bert, source,
                {"embeddings.position_ids", "roberta.embeddings.position_ids", "lm_head.",
-                "classifier.", "qa_outputs."});
+                "classifier.", "qa_outputs."},
+               configKeys("Roberta", {}));
 }
 
 Result<FamilyModel> buildDistilBert(mlir::MLIRContext &context, const ModelSource &source) {
@@ -246,10 +260,12 @@ Result<FamilyModel> buildDistilBert(mlir::MLIRContext &context, const ModelSourc
   HEDDLE_ASSIGN(bert.positions, config.integer("max_position_embeddings", 1, tableLimit));
   readSpelling(bert, source.checkpoint, "distilbert");
   bert.hasPooler = false;
-  return build(context, "distilbert", bert, source,
-               {"embeddings.position_ids", "distilbert.embeddings.position_ids", "vocab_transform.",
-                "vocab_layer_norm.", "vocab_projector.", "pre_classifier.", "classifier.",
-                "qa_outputs."});
+  return build(
+      context, "distilbert", bert, source,
+      {"embeddings.position_ids", "distilbert.embeddings.position_ids", "vocab_transform.",
+       "vocab_layer_norm.", "vocab_projector.", "pre_classifier.", "classifier.", "qa_outputs."},
+      // Sinusoids are stored like a learned table.
+      configKeys("DistilBert", {"qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds"}));
 }
 
 } // namespace heddle

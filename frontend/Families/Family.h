@@ -7,6 +7,7 @@
 
 #include "frontend/Config/Config.h"
 #include "frontend/Config/SentenceTransformers.h"
+#include "frontend/Families/ConfigKeys.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -37,6 +38,8 @@ struct FamilyModel {
   /// Names of tensors that a checkpoint may have and the model has no use for: buffers and the
   /// heads of tasks. One that ends in a dot stands for all that begin with it.
   std::vector<std::string> unused;
+  /// What config.json may say besides what the family reads.
+  ConfigKeys keys;
 };
 
 /// Whether `model_type` names a family; if not, Unsupported, with the list of those known.

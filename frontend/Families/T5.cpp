@@ -228,7 +228,12 @@ Result<FamilyModel> buildT5(mlir::MLIRContext &context, const ModelSource &sourc
   if (model.tied) {
     unused.emplace_back("lm_head.weight");
   }
-  return FamilyModel{std::move(module), std::move(unused)};
+  // What "feed_forward_proj" says, said again; and the length of training texts.
+  ConfigKeys keys = {{},
+                     {"T5", {"ForConditionalGeneration", "Model", "WithLMHeadModel"}, {}},
+                     {"dense_act_fn", "is_gated_act", "n_positions"},
+                     {{"is_encoder_decoder", {"true"}}}};
+  return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
 }
 
 } // namespace heddle

@@ -14,6 +14,8 @@
 
 namespace heddle {
 
+static constexpr std::string_view formatPage = "the keys of docs/model-format.md";
+
 static Result<Positions> readPositions(const Config &config, int64_t width) {
   HEDDLE_ASSIGN(const std::string name,
                 config.oneOf("positions", {"sinusoidal", "sinusoidal-split", "learned"}));
@@ -63,6 +65,7 @@ static Result<Branches> readBranches(const Config &config, int64_t width, int64_
                         fmt::format("{}: \"count\" is {}, expected at most \"d_ff\", {}",
                                     options.where(), branches.count, inner));
   }
+  HEDDLE_TRY(refuseUnreadKeys(options, formatPage));
   return branches;
 }
 
@@ -148,7 +151,7 @@ Result<FamilyModel> buildTransformer(mlir::MLIRContext &context, const ModelSour
   model.encode(builder.scope(), builder.entry("encode"));
   model.decode(builder.scope(), builder.entry("decode"));
   HEDDLE_ASSIGN(auto module, builder.build());
-  return FamilyModel{std::move(module), {}};
+  return FamilyModel{std::move(module), {}, {formatPage, {}, {}, {}}};
 }
 
 } // namespace heddle

@@ -12,6 +12,7 @@
 #include "frontend/Config/Json.h"
 #include "frontend/Families/Family.h"
 #include "frontend/Families/FamilyConfig.h"
+#include "frontend/Import/ForeignFormat.h"
 #include "frontend/Import/ProgramCheck.h"
 #include "frontend/Import/SourceHash.h"
 #include "frontend/Import/TensorCheck.h"
@@ -62,20 +63,14 @@ static Status addIfThere(SourceHash &hash, std::string_view role, const std::str
 
 /// A sentence encoder that puts text in lower case itself needs a tokenizer that does the same: the
 /// runtime has no other place for it.
-static Status checkLowerCase(const SentenceTransformers &sentence, const std::string &tokenizer) {
-  if (!sentence.lowerCase) {
+static Status checkLowerCase(const SentenceTransformers &sentence, const TokenizerFile &tokenizer) {
+  if (!sentence.lowerCase || tokenizer.lowersCase()) {
     return {};
   }
-  HEDDLE_ASSIGN(const nlohmann::json content, readJsonFile(tokenizer));
-  const nlohmann::json::json_pointer place("/normalizer/lowercase");
-  const bool lowers = content.contains(place) && content[place].is_boolean() && content[place];
-  if (!lowers) {
-    return HEDDLE_ERROR(
-        Unsupported, fmt::format("{}: the normalizer keeps upper case, but \"do_lower_case\" of "
-                                 "sentence_bert_config.json is true, expected \"lowercase\": true",
-                                 tokenizer));
-  }
-  return {};
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("{}: the normalizer keeps upper case, but \"do_lower_case\" of "
+                                  "sentence_bert_config.json is true, expected \"lowercase\": true",
+                                  tokenizer.path()));
 }
 
 /// Notes the tokenizers of a model and how long a text may be.
@@ -85,7 +80,7 @@ static Status setTokenizers(ImportedModel &model, FolderTokenizers found,
     model.notes.push_back("no tokenizer: the model takes ids only");
     return {};
   }
-  HEDDLE_TRY(checkLowerCase(sentence, found.source->path()));
+  HEDDLE_TRY(checkLowerCase(sentence, *found.source));
   model.tokenizer = TokenizerSource{std::move(*found.source), std::move(found.target),
                                     sentence.maxSequenceLength};
   std::optional<int64_t> &maxLength = model.tokenizer->maxLength;
@@ -114,10 +109,21 @@ static Status addTokenizers(SourceHash &hash, const ImportedModel &model) {
   return {};
 }
 
-/// Builds the family's program and checks that the checkpoint fits.
-static Status buildProgram(MLIRContext &context, const ModelSource &source, ImportedModel &model) {
+/// Whether every key of a configuration was written by those who made the model. That of a
+/// CTranslate2 folder is made here, of what its files say.
+enum class ConfigOrigin { File, Derived };
+
+/// Builds the family's program and checks that configuration and checkpoint fit it.
+static Status buildProgram(MLIRContext &context, const ModelSource &source, ConfigOrigin origin,
+                           ImportedModel &model) {
   HEDDLE_ASSIGN(FamilyModel family, buildFamily(context, source));
   model.module = std::move(family.module);
+  if (origin == ConfigOrigin::File) {
+    HEDDLE_ASSIGN(ConfigRemarks remarks,
+                  checkConfigKeys(source.config, family.keys, source.sentence.has_value()));
+    model.notes = std::move(remarks.notes);
+    model.warnings = std::move(remarks.warnings);
+  }
   HEDDLE_TRY(checkParameters(*model.module, source.checkpoint));
   HEDDLE_TRY(checkSurplus(*model.module, source.checkpoint, family.unused, model.notes));
   describeProgram(model);
@@ -150,7 +156,10 @@ static Status hashFolder(SourceHash &hash, const std::string &folder,
 static Result<ImportedModel> importFolder(MLIRContext &context, const std::string &path) {
   HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
   const std::string folder = sentence ? sentence->encoderFolder : path;
+  HEDDLE_TRY(checkNoPointers(folder));
   if (!exists(inFolder(folder, "config.json"))) {
+    // A folder of llama.cpp's or of an exporter's has no configuration either.
+    HEDDLE_TRY(checkWeights(folder));
     return HEDDLE_ERROR(NotFound, fmt::format("{}: no config.json in it, expected the folder of a "
                                               "model: config.json, weights and tokenizer",
                                               folder));
@@ -158,12 +167,14 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_ASSIGN(const Config config, Config::open(inFolder(folder, "config.json")));
   // Before the weights: a folder of an unknown family may well have them in another format.
   HEDDLE_TRY(checkFamily(config));
+  HEDDLE_TRY(checkWeights(folder));
   HEDDLE_ASSIGN(const std::optional<Config> generation,
                 readGenerationFile(inFolder(folder, "generation_config.json")));
   HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(folder));
 
   ImportedModel model;
-  HEDDLE_TRY(buildProgram(context, {config, checkpoint, sentence, generation}, model));
+  HEDDLE_TRY(
+      buildProgram(context, {config, checkpoint, sentence, generation}, ConfigOrigin::File, model));
   if ((*model.module)->hasAttr("transformer.generation")) {
     const std::vector<std::string> notes = generationNotes(config, generation);
     model.notes.insert(model.notes.end(), notes.begin(), notes.end());
@@ -225,8 +236,8 @@ static Result<ImportedModel> importCTranslate2(MLIRContext &context, const std::
   HEDDLE_ASSIGN(Checkpoint checkpoint, std::move(stored).withViews(description.tensors));
 
   ImportedModel model;
-  HEDDLE_TRY(
-      buildProgram(context, {description.config, checkpoint, std::nullopt, std::nullopt}, model));
+  HEDDLE_TRY(buildProgram(context, {description.config, checkpoint, std::nullopt, std::nullopt},
+                          ConfigOrigin::Derived, model));
   model.notes.insert(model.notes.end(), description.notes.begin(), description.notes.end());
   HEDDLE_ASSIGN(FolderTokenizers tokenizers, readWordLists(description));
   HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), SentenceTransformers()));
@@ -303,8 +314,7 @@ Result<ImportedModel> importModel(MLIRContext &context, const std::string &path)
   if (fs::path(path).extension() == ".mlir") {
     return importProgram(context, path);
   }
-  return HEDDLE_ERROR(InvalidArgument,
-                      fmt::format("{}: is neither a model's folder nor a .mlir file", path));
+  return refuseFile(path);
 }
 
 } // namespace heddle

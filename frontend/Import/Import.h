@@ -46,6 +46,8 @@ struct ImportedModel {
   std::optional<int64_t> positions;
   /// What a user may want to know, a line each: tensors that were not used, defaults that were.
   std::vector<std::string> notes;
+  /// What may make the binary another model than the user wants, a line each.
+  std::vector<std::string> warnings;
 };
 
 /// Reads `path`: a folder as Hugging Face transformers or sentence-transformers save one

@@ -376,8 +376,8 @@ TEST(SpoiledFolders, ShardsAreNamed) {
 TEST(SpoiledFolders, OtherPathsAreRefused) {
   TemporaryFolder folder;
   EXPECT_EQ(importStatus(folder / "absent").message(), folder / "absent: no such file or folder");
-  EXPECT_EQ(importStatus(folder.write("model.onnx", "x")).message(),
-            folder / "model.onnx: is neither a model's folder nor a .mlir file");
+  EXPECT_EQ(importStatus(folder.write("model.txt", "x")).message(),
+            folder / "model.txt: is neither a model's folder nor a .mlir file");
 }
 
 } // namespace heddle
