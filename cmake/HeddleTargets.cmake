@@ -68,6 +68,20 @@ function(heddle_embed name)
   add_custom_target(${name} DEPENDS ${output})
 endfunction()
 
+# heddle_manual_pages(PROGRAM): what the program writes below the folder it is given is installed.
+function(heddle_manual_pages program)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${program}.files)
+  add_custom_command(OUTPUT ${folder}.stamp
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${folder}
+    COMMAND ${program} ${folder}
+    COMMAND ${CMAKE_COMMAND} -E touch ${folder}.stamp
+    DEPENDS ${program} COMMENT "Writing the pages of ${program}" VERBATIM)
+  add_custom_target(${program}-pages ALL DEPENDS ${folder}.stamp)
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  # Optional: the libraries can be built and installed without the programs.
+  install(DIRECTORY ${folder}/ DESTINATION . OPTIONAL)
+endfunction()
+
 # heddle_gtest(NAME SOURCES... LINK targets... [MLIR]): a GoogleTest program known to ctest.
 function(heddle_gtest name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})

@@ -8,7 +8,9 @@
 
 namespace heddle {
 
-static void declareOptions(CLI::App &app, CommandLine &line) {
+void declareOptions(CLI::App &app, CommandLine &line) {
+  app.name("heddlec");
+  app.description("Compiles Transformer variants to one binary");
   app.add_option("INPUT", line.input, "a model folder, or a program FILE.mlir");
   app.add_option("-o", line.output, "the binary OUT.so, or the program after --stop-after");
   app.add_option("--target", line.targets, "targets of the binary, separated by commas, or native")
@@ -65,7 +67,7 @@ static const CLI::Option *optionWithoutValue(const CLI::App &app) {
 }
 
 std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
-  CLI::App app("Compiles Transformer variants to one binary.", "heddlec");
+  CLI::App app;
   declareOptions(app, line);
   for (int argument = 1; argument < argc; ++argument) {
     // CLI11 would take the next argument for the value.

@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+} // namespace CLI
+
 namespace heddle {
 
 struct CommandLine {
@@ -24,6 +28,9 @@ struct CommandLine {
   std::string analysisFile;
   std::vector<std::string> disabledPasses;
 };
+
+/// Declares the program's options, which are read into `line`.
+void declareOptions(CLI::App &app, CommandLine &line);
 
 /// Parses the arguments. An exit code when the program is to end here: 0 after --help or --version,
 /// 2 after a message about wrong usage.

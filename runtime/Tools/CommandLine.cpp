@@ -219,11 +219,11 @@ static UsageError noCommand(const CLI::App &app) {
   return UsageError{fmt::format("{}, expected one of {}", seen, fmt::join(names, ", ")), ""};
 }
 
-CommandLine parseCommandLine(std::span<const char *const> arguments) {
-  RawOptions raw;
-  CLI::App app("Runs models that heddlec compiled", "heddle");
+std::vector<CLI::App *> declareCommands(CLI::App &app, RawOptions &raw) {
+  app.name("heddle");
+  app.description("Runs models that heddlec compiled");
   app.set_version_flag("--version", "heddle " HEDDLE_VERSION);
-  // Arguments that nobody asked for are reported below, in the project's form.
+  // Arguments that nobody asked for are reported by the reader, in the project's form.
   app.allow_extras();
   app.prefix_command(false);
   std::vector<CLI::App *> applications;
@@ -233,6 +233,13 @@ CommandLine parseCommandLine(std::span<const char *const> arguments) {
     application->allow_extras();
     applications.push_back(application);
   }
+  return applications;
+}
+
+CommandLine parseCommandLine(std::span<const char *const> arguments) {
+  RawOptions raw;
+  CLI::App app;
+  const std::vector<CLI::App *> applications = declareCommands(app, raw);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForVersion &version) {

@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace heddle::tools {
 
@@ -57,6 +58,9 @@ void declareBench(CLI::App &app, RawOptions &raw);
 CommandLine readBench(const CLI::App &app, const RawOptions &raw);
 void declareProfile(CLI::App &app, RawOptions &raw);
 CommandLine readProfile(const CLI::App &app, const RawOptions &raw);
+
+/// Declares the program with all its commands and options; the commands in the order of --help.
+std::vector<CLI::App *> declareCommands(CLI::App &app, RawOptions &raw);
 
 } // namespace heddle::tools
 
