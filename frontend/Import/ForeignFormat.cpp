@@ -73,7 +73,8 @@ static bool isPickle(const std::string &name) {
 static std::string convertCommand(const std::string &folder) {
   return fmt::format(
       "python3 -c \"import glob, sys, torch; from safetensors.torch import save_file; "
-      "f = sys.argv[1]; t = {{k: v.clone() for p in sorted(glob.glob(f + '/pytorch_model*.bin')) "
+      "f = sys.argv[1]; t = {{k: v.clone().contiguous() for p in sorted(glob.glob(f + "
+      "'/pytorch_model*.bin')) "
       "for k, v in torch.load(p, map_location='cpu', weights_only=True).items()}}; "
       "save_file(t, f + '/model.safetensors')\" '{}'",
       folder);
