@@ -4,11 +4,13 @@
 #include "runtime/Base/AtomicFile.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <memory>
@@ -38,6 +40,47 @@ static std::string partialName(const std::string &target) {
   return fmt::format("{}.partial-{}-{}", target, ::getpid(), counter.fetch_add(1));
 }
 
+// --- Names for a handler of signals --------------------------------------------------------------
+
+/// The names of partial files. A handler may run between any two steps of the functions below, so a
+/// name goes in and out in one step, and whoever takes it out owns the memory.
+static std::array<std::atomic<char *>, 64> partialNames;
+
+/// Puts a name into the list, before the file is made: it never exists without being listed.
+/// Answers null where there is no room.
+static char *enlist(const std::string &path) {
+  char *const copy = ::strdup(path.c_str());
+  for (std::atomic<char *> &slot : partialNames) {
+    char *free = nullptr;
+    if (copy != nullptr && slot.compare_exchange_strong(free, copy)) {
+      return copy;
+    }
+  }
+  std::free(copy);
+  return nullptr;
+}
+
+/// Takes a name out again, once its file is gone; null is none.
+static void delist(char *name) {
+  for (std::atomic<char *> &slot : partialNames) {
+    char *listed = name;
+    if (name != nullptr && slot.compare_exchange_strong(listed, nullptr)) {
+      std::free(name);
+      return;
+    }
+  }
+}
+
+void removePartialFiles() noexcept {
+  for (std::atomic<char *> &slot : partialNames) {
+    if (char *const path = slot.exchange(nullptr)) {
+      ::unlink(path);
+    }
+  }
+}
+
+// --- The file ------------------------------------------------------------------------------------
+
 Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permissions) {
   if (path.empty()) {
     return HEDDLE_ERROR(InvalidArgument, "the path of a file to write is empty");
@@ -59,21 +102,27 @@ Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permission
   const std::string target = resolve(path);
   while (true) {
     std::string partial = partialName(target);
+    char *const listed = enlist(partial);
     const int descriptor =
         ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
     if (descriptor >= 0) {
-      return AtomicFile(path, target, std::move(partial), descriptor);
+      AtomicFile file(path, target, std::move(partial), descriptor);
+      file.listed = listed;
+      return file;
     }
+    const int error = errno;
+    delist(listed);
     // Left over from a process of the same number that was killed: take the next name.
-    if (errno != EEXIST) {
-      return cannot("create", path, errno);
+    if (error != EEXIST) {
+      return cannot("create", path, error);
     }
   }
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other) noexcept
     : name(std::move(other.name)), target(std::move(other.target)),
-      partial(std::exchange(other.partial, {})), descriptor(std::exchange(other.descriptor, -1)) {}
+      partial(std::exchange(other.partial, {})), listed(std::exchange(other.listed, nullptr)),
+      descriptor(std::exchange(other.descriptor, -1)) {}
 
 AtomicFile &AtomicFile::operator=(AtomicFile &&other) noexcept {
   if (this != &other) {
@@ -81,6 +130,7 @@ AtomicFile &AtomicFile::operator=(AtomicFile &&other) noexcept {
     name = std::move(other.name);
     target = std::move(other.target);
     partial = std::exchange(other.partial, {});
+    listed = std::exchange(other.listed, nullptr);
     descriptor = std::exchange(other.descriptor, -1);
   }
   return *this;
@@ -96,6 +146,7 @@ void AtomicFile::discard() {
     ::unlink(partial.c_str());
     partial.clear();
   }
+  delist(std::exchange(listed, nullptr));
 }
 
 Status AtomicFile::write(std::span<const std::byte> bytes) {
@@ -136,25 +187,47 @@ Status AtomicFile::overwrite(size_t offset, std::span<const std::byte> bytes) {
   return {};
 }
 
-Status AtomicFile::commit() {
-  if (descriptor < 0) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: committed after it was closed", name));
-  }
+Status AtomicFile::close() {
   // Some file systems report a full disk or quota only here.
   if (::close(std::exchange(descriptor, -1)) != 0) {
     const int error = errno;
     discard();
     return cannot("close", name, error);
   }
-  if (!partial.empty()) {
-    if (std::rename(partial.c_str(), target.c_str()) != 0) {
-      const int error = errno;
-      discard();
-      return cannot("rename the finished file to its name", name, error);
-    }
-    partial.clear();
-  }
   return {};
+}
+
+/// Gives the partial file its name.
+Status AtomicFile::rename(const std::string &to) {
+  if (std::rename(partial.c_str(), to.c_str()) != 0) {
+    const int error = errno;
+    discard();
+    return cannot("rename the finished file to its name", name, error);
+  }
+  partial.clear();
+  delist(std::exchange(listed, nullptr));
+  return {};
+}
+
+Status AtomicFile::commit() {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: committed after it was closed", name));
+  }
+  HEDDLE_TRY(close());
+  return partial.empty() ? Status() : rename(target);
+}
+
+Result<std::string> AtomicFile::keepPartial() {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: kept after it was closed", name));
+  }
+  HEDDLE_TRY(close());
+  if (partial.empty()) {
+    return std::string();
+  }
+  const std::string kept = target + ".partial";
+  HEDDLE_TRY(rename(kept));
+  return kept;
 }
 
 } // namespace heddle

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// An output file that is whole or absent: it is written beside its final name and renamed by
-/// commit(). Whatever goes wrong before leaves an existing file of that name as it was.
+/// commit(). Whatever goes wrong before leaves an existing file of that name as it was. A program
+/// whose handler of signals calls removePartialFiles() leaves nothing of an unfinished file either.
 ///
 /// A name that is a device or a pipe (/dev/stdout, /dev/null) is written to directly: there is
 /// nothing to keep, and renaming would replace the device.
@@ -42,6 +43,11 @@ public:
   /// Closes and renames; on failure the partial file is removed. No write() may follow.
   Status commit();
 
+  /// Closes and gives what is written the name of the finished file and ".partial", for work that
+  /// ends early and is worth keeping; answers that name. A device or pipe has none: it is closed,
+  /// and the answer is empty. No write() may follow.
+  Result<std::string> keepPartial();
+
   /// The path as given to open().
   const std::string &path() const { return name; }
 
@@ -49,14 +55,23 @@ private:
   AtomicFile(std::string path, std::string target, std::string partial, int descriptor)
       : name(std::move(path)), target(std::move(target)), partial(std::move(partial)),
         descriptor(descriptor) {}
+  Status close();
+  Status rename(const std::string &to);
   void discard();
 
   std::string name;
   // `target` is `name` with symbolic links followed; `partial` is empty for a device.
   std::string target;
   std::string partial;
+  // `partial` in the list of removePartialFiles(), which owns it; null for a device.
+  char *listed = nullptr;
   int descriptor = -1;
 };
+
+/// Removes what unfinished files have on the disk, for a program that ends at once. It may be
+/// called from a handler of signals, in any thread; of more than 64 files that are open at a time
+/// the others stay.
+void removePartialFiles() noexcept;
 
 } // namespace heddle
 

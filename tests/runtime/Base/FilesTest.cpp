@@ -97,6 +97,55 @@ TEST_F(FilesTest, WritesBesideAndRenames) {
   EXPECT_EQ(count(), 1);
 }
 
+TEST_F(FilesTest, WhatIsUnfinishedCanBeKept) {
+  put("a", "old");
+  put("a.partial", "older");
+  AtomicFile file = *AtomicFile::open(at("a"));
+  ASSERT_TRUE(file.write("new").ok());
+  const Result<std::string> kept = file.keepPartial();
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  EXPECT_EQ(fs::path(*kept).filename(), "a.partial");
+  EXPECT_EQ(get("a"), "old");
+  EXPECT_EQ(get("a.partial"), "new");
+  EXPECT_EQ(count(), 2);
+  EXPECT_EQ(file.keepPartial().status().message(), at("a: kept after it was closed"));
+  // A device has nothing to keep.
+  AtomicFile device = *AtomicFile::open("/dev/null");
+  EXPECT_EQ(*device.keepPartial(), "");
+}
+
+/// As a handler of signals does it: whatever is unfinished goes, whatever is finished stays.
+TEST_F(FilesTest, PartialFilesCanBeRemovedAtOnce) {
+  AtomicFile finished = *AtomicFile::open(at("finished"));
+  ASSERT_TRUE(finished.write("x").ok() && finished.commit().ok());
+  AtomicFile first = *AtomicFile::open(at("first"));
+  AtomicFile second = *AtomicFile::open(at("second"));
+  AtomicFile moved = std::move(first);
+  ASSERT_TRUE(moved.write("x").ok() && second.write("x").ok());
+  EXPECT_EQ(count(), 3);
+  removePartialFiles();
+  EXPECT_EQ(count(), 1);
+  EXPECT_EQ(get("finished"), "x");
+  removePartialFiles();
+  EXPECT_FALSE(second.commit().ok());
+}
+
+/// More names than the list has room for: the files are written all the same.
+TEST_F(FilesTest, ManyPartialFiles) {
+  std::vector<AtomicFile> files;
+  for (int i = 0; i < 100; ++i) {
+    files.push_back(*AtomicFile::open(at(std::to_string(i))));
+    ASSERT_TRUE(files.back().write("x").ok());
+  }
+  for (AtomicFile &file : files) {
+    ASSERT_TRUE(file.commit().ok());
+  }
+  EXPECT_EQ(count(), 100);
+  AtomicFile later = *AtomicFile::open(at("later"));
+  removePartialFiles();
+  EXPECT_EQ(count(), 100);
+}
+
 TEST_F(FilesTest, WithoutCommitNothingChanges) {
   put("a", "old");
   {
