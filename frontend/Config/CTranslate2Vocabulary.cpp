@@ -41,9 +41,8 @@ static Result<std::vector<std::string>> readJsonTokens(const std::string &path) 
 Result<std::vector<std::string>> readTokenLines(const std::string &path) {
   HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
   std::string_view text = file.text();
-  const size_t valid = validUtf8Prefix(text);
-  if (valid != text.size()) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: not UTF-8 at byte {}", path, valid));
+  if (const std::string problem = describeInvalidUtf8(text); !problem.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {}", path, problem));
   }
   std::vector<std::string> tokens;
   while (!text.empty()) {

@@ -129,16 +129,15 @@ bool TreeBuilder<Json>::parse_error(size_t position, const std::string &,
   // The library counts from one, and the end of the text as one more.
   const size_t at = std::min(position > 0 ? position - 1 : 0, text.size());
   const size_t begin = at < 20 ? 0 : at - 20;
-  failure =
-      HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {} at byte {}, near {}", where, problem, at,
-                                                quote(text.substr(begin, at + 10 - begin))));
+  failure = HEDDLE_ERROR(InvalidArgument,
+                         fmt::format("{}: {} at {}, near {}", where, problem, placeInText(text, at),
+                                     quote(text.substr(begin, at + 10 - begin))));
   return false;
 }
 
 template <typename Json> static Result<Json> parse(std::string_view text, std::string_view where) {
-  const size_t valid = validUtf8Prefix(text);
-  if (valid != text.size()) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: not UTF-8 at byte {}", where, valid));
+  if (const std::string problem = describeInvalidUtf8(text); !problem.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {}", where, problem));
   }
   TreeBuilder<Json> builder(text, where);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {

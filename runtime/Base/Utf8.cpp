@@ -3,6 +3,7 @@
 /// Checking and quoting of foreign text.
 #include "runtime/Base/Utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
@@ -43,6 +44,26 @@ size_t validUtf8Prefix(std::string_view text) {
     at += length;
   }
   return at;
+}
+
+std::string placeInText(std::string_view text, size_t at) {
+  const std::string_view before = text.substr(0, at);
+  const size_t line = before.rfind('\n');
+  const size_t begin = line == std::string_view::npos ? 0 : line + 1;
+  // A line feed at the very end closes the only line.
+  if (text.find('\n') >= text.size() - std::min<size_t>(text.size(), 1)) {
+    return fmt::format("byte {}", at + 1);
+  }
+  return fmt::format("line {}, byte {}", std::count(before.begin(), before.end(), '\n') + 1,
+                     at - begin + 1);
+}
+
+std::string describeInvalidUtf8(std::string_view text) {
+  const size_t valid = validUtf8Prefix(text);
+  return valid == text.size()
+             ? std::string()
+             : fmt::format("{} is {:#04x}, expected UTF-8", placeInText(text, valid),
+                           static_cast<unsigned char>(text[valid]));
 }
 
 std::string quote(std::string_view text, size_t limit) {

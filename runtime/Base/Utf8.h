@@ -15,6 +15,13 @@ namespace heddle {
 /// UTF-8, else the position of the first offending byte. Surrogates and overlong forms offend.
 size_t validUtf8Prefix(std::string_view text);
 
+/// Where byte `at` of a text is, as every message says it: "byte 5", or "line 3, byte 5" in a text
+/// of several lines. Lines, and the bytes of a line, count from 1.
+std::string placeInText(std::string_view text, size_t at);
+
+/// Why a text is not UTF-8: "byte 5 is 0xff, expected UTF-8". Empty where it is.
+std::string describeInvalidUtf8(std::string_view text);
+
 /// `text` in double quotes; control characters, quotes and backslashes are escaped, bytes that are
 /// not UTF-8 too, and what is longer than `limit` bytes ends in "...".
 std::string quote(std::string_view text, size_t limit = 200);

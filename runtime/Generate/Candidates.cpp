@@ -172,7 +172,7 @@ Result<double> Candidates::normalizer(int64_t row) const {
   if (std::isnan(normalizer) || normalizer == std::numeric_limits<double>::infinity()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("logits of row {} of the batch are not finite, "
                                               "expected numbers: the model may be damaged",
-                                              row));
+                                              row + 1));
   }
   return normalizer;
 }

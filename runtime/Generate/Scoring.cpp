@@ -136,7 +136,7 @@ scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const Generat
   std::vector<Target> targets;
   for (size_t i = 0; i < requests.size(); ++i) {
     Result<Target> target = makeTarget(requests[i], defaults, limits);
-    HEDDLE_TRY_WITH(target.status(), fmt::format("request {}", i));
+    HEDDLE_TRY_WITH(target.status(), fmt::format("request {}", i + 1));
     targets.push_back(std::move(*target));
   }
   for (size_t begin = 0; begin < targets.size();) {
@@ -150,7 +150,7 @@ scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const Generat
       count = (count + 1) / 2;
       status = Pass(decoder).run(std::span(targets).subspan(begin, count));
     }
-    HEDDLE_TRY_WITH(status, fmt::format("request {}", begin));
+    HEDDLE_TRY_WITH(status, fmt::format("request {}", begin + 1));
     begin += count;
   }
   std::vector<std::vector<float>> scores;

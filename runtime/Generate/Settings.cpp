@@ -19,8 +19,8 @@ bool Settings::isEnd(int32_t token) const {
 Status checkTokens(std::string_view what, std::span<const int32_t> tokens, int64_t vocabulary) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= vocabulary) {
-      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: token {} is {}, expected 0 to {}", what, i,
-                                                  tokens[i], vocabulary - 1));
+      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: token {} is {}, expected 0 to {}", what,
+                                                  i + 1, tokens[i], vocabulary - 1));
     }
   }
   return {};

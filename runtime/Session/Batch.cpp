@@ -35,20 +35,21 @@ Status Batch::bindLengths(const EntryInfo &entry) {
   for (size_t i = 0; i < sequenceLengths.size(); ++i) {
     const int64_t length = sequenceLengths[i];
     if (length <= 0) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("sequence {} has {} tokens, expected at least 1", i, length));
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("sequence {} has {} tokens, expected at least 1", i + 1, length));
     }
     if (entry.maxLength != 0 && length > entry.maxLength) {
       return HEDDLE_ERROR(OutOfRange, fmt::format("sequence {} has {} tokens, the model allows at "
                                                   "most {}",
-                                                  i, length, entry.maxLength));
+                                                  i + 1, length, entry.maxLength));
     }
     tokenCount += length;
     longestLength = std::max(longestLength, length);
     if (tokenCount > mostTokens) {
-      return HEDDLE_ERROR(OutOfRange, fmt::format("sequences 0 to {} have {} tokens, expected at "
+      return HEDDLE_ERROR(OutOfRange, fmt::format("sequences 1 to {} have {} tokens, expected at "
                                                   "most {} in a batch",
-                                                  i, tokenCount, mostTokens));
+                                                  i + 1, tokenCount, mostTokens));
     }
   }
   return {};
@@ -68,7 +69,8 @@ Status Batch::checkIds(const PortInfo &port, std::span<const int32_t> values) co
     return HEDDLE_ERROR(OutOfRange,
                         fmt::format("input {} has the value {} at position {} (sequence {}, token "
                                     "{}), expected 0 to {}",
-                                    quote(port.name), values[i], i, sequence, position, limit - 1));
+                                    quote(port.name), values[i], i + 1, sequence + 1, position + 1,
+                                    limit - 1));
   }
   return {};
 }

@@ -236,7 +236,7 @@ heddle_error *heddle_session_embed(heddle_session *session, const char *const *t
     std::vector<std::string_view> views;
     for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
       if (texts[i] == nullptr) {
-        return HEDDLE_ERROR(InvalidArgument, fmt::format("text {} is NULL", i));
+        return HEDDLE_ERROR(InvalidArgument, fmt::format("text {} is NULL", i + 1));
       }
       views.emplace_back(texts[i],
                          text_lengths == nullptr ? std::strlen(texts[i]) : text_lengths[i]);

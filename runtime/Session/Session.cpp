@@ -147,7 +147,7 @@ Status Session::embed(std::span<const std::string_view> texts, std::span<float> 
     state->ids.clear();
     for (size_t i = 0; i < texts.size(); ++i) {
       Result<std::vector<int32_t>> ids = state->model.tokenize(texts[i]);
-      HEDDLE_TRY_WITH(ids.status(), fmt::format("text {}", i));
+      HEDDLE_TRY_WITH(ids.status(), fmt::format("text {}", i + 1));
       state->lengths.push_back(static_cast<int32_t>(ids->size()));
       state->ids.insert(state->ids.end(), ids->begin(), ids->end());
     }

@@ -197,15 +197,21 @@ Status Tokenizer::appendText(std::string_view text, bool first, size_t limit, Sc
   return {};
 }
 
-Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTemplate) const {
-  if (const size_t valid = validUtf8Prefix(text); valid != text.size()) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("text is not UTF-8 at byte {}", valid));
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTemplate,
+                                               size_t most) const {
+  if (const std::string problem = describeInvalidUtf8(text); !problem.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("text: {}", problem));
   }
   const std::span<const TemplateToken> head(before.data(), addTemplate ? before.size() : 0);
   const std::span<const TemplateToken> tail(after.data(), addTemplate ? after.size() : 0);
   const size_t own = head.size() + tail.size();
-  const size_t room =
-      lengthLimit == 0 ? std::numeric_limits<size_t>::max() - own : lengthLimit - own;
+  if (most != 0 && most < own) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("at most {} ids for a text, expected at least "
+                                                     "the {} of the template",
+                                                     most, own));
+  }
+  constexpr size_t any = std::numeric_limits<size_t>::max();
+  const size_t room = std::min(lengthLimit == 0 ? any : lengthLimit, most == 0 ? any : most) - own;
   // Where the end of the text is kept all of it is read.
   const size_t limit = truncatesLeft ? std::numeric_limits<size_t>::max() : head.size() + room;
   std::vector<int32_t> ids;

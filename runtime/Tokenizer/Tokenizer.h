@@ -36,8 +36,10 @@ public:
   static Result<Tokenizer> load(const manifest::Tokenizer *table);
 
   /// The ids of a text in UTF-8, those of the template around them unless `addTemplate` is false,
-  /// cut to maxLength(). InvalidArgument for text that is not UTF-8.
-  Result<std::vector<int32_t>> encode(std::string_view text, bool addTemplate = true) const;
+  /// cut to maxLength() and to `most` where that is not 0. InvalidArgument for text that is not
+  /// UTF-8, and where `most` has no room for the template.
+  Result<std::vector<int32_t>> encode(std::string_view text, bool addTemplate = true,
+                                      size_t most = 0) const;
 
   /// The type (segment) ids of what encode() gave, which had `count` ids.
   std::vector<int32_t> typeIds(size_t count) const;

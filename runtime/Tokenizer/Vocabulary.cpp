@@ -57,12 +57,12 @@ static Status checkText(std::string_view text, const flatbuffers::Vector<uint32_
     }
     if (begins[i] < text.size() && continuesCharacter(text[begins[i]])) {
       return HEDDLE_ERROR(DataLoss, fmt::format("vocabulary: token {} begins inside a character, "
-                                                "at byte {}",
+                                                "at offset {}",
                                                 i, begins[i]));
     }
   }
   if (const size_t valid = validUtf8Prefix(text); valid != text.size()) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("vocabulary: text is not UTF-8 at byte {}", valid));
+    return HEDDLE_ERROR(DataLoss, fmt::format("vocabulary: text is not UTF-8 at offset {}", valid));
   }
   return {};
 }

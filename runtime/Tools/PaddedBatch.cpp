@@ -34,9 +34,9 @@ std::vector<float> PaddedBatch::scatter(std::span<const float> rows, int64_t wid
 
 std::string PaddedBatch::placeOf(int64_t token) const {
   const int64_t position = positions[static_cast<size_t>(token)];
-  return rectangular
-             ? fmt::format("row {}, column {}", position / shape.back(), position % shape.back())
-             : fmt::format("position {}", position);
+  return rectangular ? fmt::format("row {}, column {}", position / shape.back() + 1,
+                                   position % shape.back() + 1)
+                     : fmt::format("position {}", position + 1);
 }
 
 /// A batch of this shape without its sequences, after the checks all forms share.
@@ -76,20 +76,21 @@ Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<cons
     const auto foreign = std::find_if(marks.begin(), marks.end(),
                                       [](int32_t mark) { return mark != 0 && mark != 1; });
     if (foreign != marks.end()) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("row {}, column {} is {}, expected 0 or 1",
-                                                       row, foreign - marks.begin(), *foreign));
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("row {}, column {} is {}, expected 0 or 1", row + 1,
+                                      foreign - marks.begin() + 1, *foreign));
     }
     const auto begin = std::find(marks.begin(), marks.end(), 1);
     const auto end = std::find(begin, marks.end(), 0);
     if (begin == marks.end()) {
       return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("row {} is all zeros, expected at least one token", row));
+                          fmt::format("row {} is all zeros, expected at least one token", row + 1));
     }
     if (const auto again = std::find(end, marks.end(), 1); again != marks.end()) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("row {} has a hole: 0 at column {} and 1 again at column {}, "
                                       "expected the ones of a row to stand together",
-                                      row, end - marks.begin(), again - marks.begin()));
+                                      row + 1, end - marks.begin() + 1, again - marks.begin() + 1));
     }
     batch.lengths.push_back(static_cast<int32_t>(end - begin));
     for (auto mark = begin; mark != end; ++mark) {
@@ -111,7 +112,7 @@ Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<c
     if (length == 0) {
       return HEDDLE_ERROR(InvalidArgument, fmt::format("row {} is all padding ({}), expected at "
                                                        "least one token",
-                                                       row, pad));
+                                                       row + 1, pad));
     }
     batch.lengths.push_back(static_cast<int32_t>(length));
     for (int64_t column = 0; column < length; ++column) {
@@ -129,7 +130,7 @@ Result<PaddedBatch> batchWithLengths(std::span<const int64_t> shape,
     if (lengths[sequence] < 1) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("sequence {} has length {}, expected at least one token",
-                                      sequence, lengths[sequence]));
+                                      sequence + 1, lengths[sequence]));
     }
     tokens += lengths[sequence];
   }

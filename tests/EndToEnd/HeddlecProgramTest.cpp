@@ -108,7 +108,7 @@ TEST_F(HeddlecProgramTest, Parameters) {
 
 TEST_F(HeddlecProgramTest, Tokenizer) {
   source.write("p.tokenizer.json", "{");
-  expectProgramError(source / "p.tokenizer.json: not JSON at byte 1, near \"{\"");
+  expectProgramError(source / "p.tokenizer.json: not JSON at byte 2, near \"{\"");
 }
 
 TEST_F(HeddlecProgramTest, OtherPhases) {

@@ -79,10 +79,10 @@ TEST(CTranslate2VocabularyTest, Bad) {
   EXPECT_EQ(message(""), json + ": the file is empty");
   EXPECT_EQ(message("{}"), json + ": is an object of 0, expected a list of tokens");
   EXPECT_EQ(message(R"(["a", 3])"), json + ": token 1 is 3, expected a string");
-  EXPECT_EQ(message("[\"a\""), json + ": not JSON at byte 4, near \"[\\\"a\\\"\"");
+  EXPECT_EQ(message("[\"a\""), json + ": not JSON at byte 5, near \"[\\\"a\\\"\"");
   const TemporaryFolder other;
   const std::string text = other.write("target_vocabulary.txt", "a\n\xff\n");
-  EXPECT_EQ(messageOf(other), text + ": not UTF-8 at byte 2");
+  EXPECT_EQ(messageOf(other), text + ": line 2, byte 1 is 0xff, expected UTF-8");
   other.write("target_vocabulary.txt", "a\n");
   other.write("source_vocabulary.txt", "");
   EXPECT_EQ(messageOf(other), other / "source_vocabulary.txt: the file is empty");

@@ -111,7 +111,7 @@ TEST(ConfigTest, NestedObjectOutlivesItsParent) {
 TEST(ConfigTest, BadFiles) {
   EXPECT_EQ(messageOf(Config::parse("[1]", "c.json")),
             "c.json: is a list of 1, expected an object");
-  EXPECT_EQ(messageOf(Config::parse("{", "c.json")), "c.json: not JSON at byte 1, near \"{\"");
+  EXPECT_EQ(messageOf(Config::parse("{", "c.json")), "c.json: not JSON at byte 2, near \"{\"");
   const TemporaryFolder folder;
   EXPECT_EQ(messageOf(Config::open(folder / "c.json")),
             folder / "c.json: cannot open: No such file or directory");

@@ -34,20 +34,30 @@ TEST(JsonTest, OrderIsKept) {
 }
 
 TEST(JsonTest, SyntaxErrors) {
-  EXPECT_EQ(messageOf(""), R"(x.json: not JSON at byte 0, near "")");
-  EXPECT_EQ(messageOf("{\"a\" 1}"), R"(x.json: not JSON at byte 5, near "{\"a\" 1}")");
-  EXPECT_EQ(messageOf("[1,]"), R"(x.json: not JSON at byte 3, near "[1,]")");
-  EXPECT_EQ(messageOf("nul"), R"(x.json: not JSON at byte 3, near "nul")");
-  EXPECT_EQ(messageOf("NaN"), R"(x.json: not JSON at byte 0, near "NaN")");
-  EXPECT_EQ(messageOf("\"\\ud800\""), R"(x.json: not JSON at byte 7, near "\"\\ud800\"")");
+  EXPECT_EQ(messageOf(""), R"(x.json: not JSON at byte 1, near "")");
+  EXPECT_EQ(messageOf("{\"a\" 1}"), R"(x.json: not JSON at byte 6, near "{\"a\" 1}")");
+  EXPECT_EQ(messageOf("[1,]"), R"(x.json: not JSON at byte 4, near "[1,]")");
+  EXPECT_EQ(messageOf("nul"), R"(x.json: not JSON at byte 4, near "nul")");
+  EXPECT_EQ(messageOf("NaN"), R"(x.json: not JSON at byte 1, near "NaN")");
+  EXPECT_EQ(messageOf("\"\\ud800\""), R"(x.json: not JSON at byte 8, near "\"\\ud800\"")");
   EXPECT_EQ(messageOf("[0,1,2,3,4,5,6,7,8,9,10,11,12,x,14,15,16,17,18,19]"),
-            R"(x.json: not JSON at byte 30, near ",5,6,7,8,9,10,11,12,x,14,15,16")");
-  EXPECT_EQ(messageOf("-1e400"), R"(x.json: a number is too large at byte 5, near "-1e400")");
+            R"(x.json: not JSON at byte 31, near ",5,6,7,8,9,10,11,12,x,14,15,16")");
+  EXPECT_EQ(messageOf("-1e400"), R"(x.json: a number is too large at byte 6, near "-1e400")");
+}
+
+TEST(JsonTest, PlacesInSeveralLines) {
+  EXPECT_EQ(messageOf("{\n  \"a\" 1\n}"),
+            R"(x.json: not JSON at line 2, byte 7, near "{\n  \"a\" 1\n}")");
+  EXPECT_EQ(messageOf("{\n  \"a\": \"\xff\"\n}\n"),
+            "x.json: line 2, byte 9 is 0xff, expected UTF-8");
+  // A line feed at the end makes no second line.
+  EXPECT_EQ(messageOf("[\xff]\n"), "x.json: byte 2 is 0xff, expected UTF-8");
 }
 
 TEST(JsonTest, NotUtf8) {
-  EXPECT_EQ(messageOf("\xff"), "x.json: not UTF-8 at byte 0");
-  EXPECT_EQ(messageOf("[\"0123456789abcdef\xed\xa0\x80\"]"), "x.json: not UTF-8 at byte 18");
+  EXPECT_EQ(messageOf("\xff"), "x.json: byte 1 is 0xff, expected UTF-8");
+  EXPECT_EQ(messageOf("[\"0123456789abcdef\xed\xa0\x80\"]"),
+            "x.json: byte 19 is 0xed, expected UTF-8");
 }
 
 TEST(JsonTest, Depth) {
@@ -78,7 +88,7 @@ TEST(JsonTest, Files) {
   EXPECT_EQ(message(folder / "no"), folder / "no: cannot open: No such file or directory");
   EXPECT_EQ(message(folder.path()), folder.path() + ": is a directory, expected a file");
   EXPECT_EQ(message(folder.write("empty", "")), folder / "empty: the file is empty");
-  EXPECT_EQ(message(folder.write("bad", "{")), folder / "bad: not JSON at byte 1, near \"{\"");
+  EXPECT_EQ(message(folder.write("bad", "{")), folder / "bad: not JSON at byte 2, near \"{\"");
   EXPECT_EQ(message(folder.write("good", "{}")), "");
   // Sparse: it takes no room.
   const std::string large = folder.write("large", "{");

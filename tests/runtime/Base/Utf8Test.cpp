@@ -47,6 +47,21 @@ TEST(Utf8Test, PositionsOfDamage) {
   EXPECT_EQ(validUtf8Prefix("\xf0\x80\x80\xaf"), 0u);
 }
 
+/// Lines, and the bytes of a line, count from 1.
+TEST(Utf8Test, PlacesInATextCountFromOne) {
+  EXPECT_EQ(placeInText("abc", 0), "byte 1");
+  EXPECT_EQ(placeInText("abc", 3), "byte 4");
+  EXPECT_EQ(placeInText("abc\n", 2), "byte 3");
+  EXPECT_EQ(placeInText("", 0), "byte 1");
+  EXPECT_EQ(placeInText("a\nbc", 0), "line 1, byte 1");
+  EXPECT_EQ(placeInText("a\nbc", 1), "line 1, byte 2");
+  EXPECT_EQ(placeInText("a\nbc", 3), "line 2, byte 2");
+  EXPECT_EQ(placeInText("a\n\nc\n", 3), "line 3, byte 1");
+  EXPECT_EQ(describeInvalidUtf8("\xc3\xa9"), "");
+  EXPECT_EQ(describeInvalidUtf8("ab\xc3"), "byte 3 is 0xc3, expected UTF-8");
+  EXPECT_EQ(describeInvalidUtf8("a\nb\xff\n"), "line 2, byte 2 is 0xff, expected UTF-8");
+}
+
 TEST(Utf8Test, Quoting) {
   EXPECT_EQ(quote(""), "\"\"");
   EXPECT_EQ(quote("a b"), "\"a b\"");

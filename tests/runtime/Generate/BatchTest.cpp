@@ -222,7 +222,7 @@ TEST(Batch, DamagedLogitsFailTheirSentenceAlone) {
   std::map<int64_t, GenerationResult> results = finishAll(search);
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_EQ(results[1].status.code(), StatusCode::DataLoss);
-  EXPECT_EQ(results[1].status.message(), "logits of row 1 of the batch are not finite, expected "
+  EXPECT_EQ(results[1].status.message(), "logits of row 2 of the batch are not finite, expected "
                                          "numbers: the model may be damaged");
   EXPECT_EQ(decoder.blocksInUse(), 0);
 }

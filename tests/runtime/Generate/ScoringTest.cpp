@@ -69,16 +69,16 @@ static std::string refusal(const ScoringRequest &request, StatusCode code) {
 
 TEST(Scoring, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal({{}, {5}}, StatusCode::InvalidArgument),
-            "request 0: source has no tokens, expected at least one");
+            "request 1: source has no tokens, expected at least one");
   EXPECT_EQ(refusal({std::vector<int32_t>(101, 5), {5}}, StatusCode::OutOfRange),
-            "request 0: source has 101 tokens, expected at most 100, the positions of the model");
+            "request 1: source has 101 tokens, expected at most 100, the positions of the model");
   EXPECT_EQ(refusal({{5}, std::vector<int32_t>(100, 5)}, StatusCode::OutOfRange),
-            "request 0: target has 101 tokens with its start, expected at most 100, the positions "
+            "request 1: target has 101 tokens with its start, expected at most 100, the positions "
             "of the model");
   EXPECT_EQ(refusal({{40}, {5}}, StatusCode::OutOfRange),
-            "request 0: source: token 0 is 40, expected 0 to 39");
+            "request 1: source: token 1 is 40, expected 0 to 39");
   EXPECT_EQ(refusal({{5}, {5, -1}}, StatusCode::OutOfRange),
-            "request 0: target: token 1 is -1, expected 0 to 39");
+            "request 1: target: token 2 is -1, expected 0 to 39");
   EXPECT_EQ(refusal({std::vector<int32_t>(70, 5), {5}}, StatusCode::ResourceExhausted),
-            "request 0: the cache is full");
+            "request 1: the cache is full");
 }

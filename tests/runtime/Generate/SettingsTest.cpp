@@ -136,17 +136,17 @@ TEST(Settings, RefuseLengthsThatMakeNoSense) {
 TEST(Settings, RefuseTokensOutsideTheVocabulary) {
   EXPECT_EQ(refusal({}), "source has no tokens, expected at least one");
   EXPECT_EQ(refusal({.source = {5, 60}}, StatusCode::OutOfRange),
-            "source: token 1 is 60, expected 0 to 49");
+            "source: token 2 is 60, expected 0 to 49");
   EXPECT_EQ(refusal({.source = std::vector<int32_t>(21, 5)}, StatusCode::OutOfRange),
             "source has 21 tokens, expected at most 20, the positions of the model");
   EXPECT_EQ(refusal({.source = {5}, .prefix = {-1}}, StatusCode::OutOfRange),
-            "prefix: token 0 is -1, expected 0 to 99");
+            "prefix: token 1 is -1, expected 0 to 99");
   EXPECT_EQ(refusal({.source = {5}, .shortlist = {100}}, StatusCode::OutOfRange),
-            "shortlist: token 0 is 100, expected 0 to 99");
+            "shortlist: token 1 is 100, expected 0 to 99");
   EXPECT_EQ(refusal({.source = {5}, .options = {.suppressed = {1000}}}, StatusCode::OutOfRange),
-            "suppressed: token 2 is 1000, expected 0 to 99");
+            "suppressed: token 3 is 1000, expected 0 to 99");
   EXPECT_EQ(refusal({.source = {5}, .options = {.forcedFirst = 100}}, StatusCode::OutOfRange),
-            "forced: token 0 is 100, expected 0 to 99");
+            "forced: token 1 is 100, expected 0 to 99");
 }
 
 TEST(SearchRules, HaveNames) {

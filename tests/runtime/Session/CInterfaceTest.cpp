@@ -119,7 +119,7 @@ TEST(CInterface, Embeds) {
             "room for 40 floats, expected 2 embeddings of 32");
   const char *const holes[] = {"a", nullptr};
   EXPECT_EQ(Answer(heddle_session_embed(session.get(), holes, nullptr, 2, one, 2 * width)).message,
-            "text 1 is NULL");
+            "text 2 is NULL");
 }
 
 TEST(CInterface, Tokenizes) {

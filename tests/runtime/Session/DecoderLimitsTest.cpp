@@ -40,14 +40,14 @@ TEST(DecoderLimits, RefusesMisuse) {
   EXPECT_EQ(messageOf({{hypothesis, many}}),
             "hypothesis 0 would have 251 tokens, the model allows at most 250");
   EXPECT_EQ(messageOf({{hypothesis, none}}),
-            "entry \"decode\": sequence 0 has 0 tokens, expected at least 1");
+            "entry \"decode\": sequence 1 has 0 tokens, expected at least 1");
   EXPECT_EQ(
       messageOf({{hypothesis, large}}),
-      "entry \"decode\": input \"target\" has the value 1600 at position 1 (sequence 0, token "
-      "1), expected 0 to 1599");
+      "entry \"decode\": input \"target\" has the value 1600 at position 2 (sequence 1, token "
+      "2), expected 0 to 1599");
   EXPECT_EQ(messageOf({{hypothesis, negative}}),
-            "entry \"decode\": input \"target\" has the value -1 at position 0 (sequence 0, token "
-            "0), expected 0 to 1599");
+            "entry \"decode\": input \"target\" has the value -1 at position 1 (sequence 1, token "
+            "1), expected 0 to 1599");
   EXPECT_EQ(messageOf({}), "");
   EXPECT_EQ(decoder->length(hypothesis), 0);
   EXPECT_EQ(decoder->length(HypothesisId(9)), 0);
@@ -57,7 +57,7 @@ TEST(DecoderLimits, RefusesMisuse) {
   SourceId ids[2];
   EXPECT_EQ(decoder->encode({&view, 1}, ids).message(), "1 sources and room for 2 numbers of them");
   EXPECT_EQ(decoder->encode({&view, 1}, {ids, 1}).message(),
-            "entry \"encode\": sequence 0 has 251 tokens, the model allows at most 200");
+            "entry \"encode\": sequence 1 has 251 tokens, the model allows at most 200");
   EXPECT_TRUE(decoder->encode({}, {}).ok());
   EXPECT_EQ(messageOf({{hypothesis, one}}), "");
 }

@@ -54,7 +54,7 @@ TEST(Embed, AnswersMisuse) {
   const std::array<std::string_view, 2> broken{"a", "\xff"};
   const Status status = session.embed(broken, std::span(room).first(2 * width));
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(status.message().substr(0, 8), "text 1: ");
+  EXPECT_EQ(status.message().substr(0, 8), "text 2: ");
 }
 
 TEST(Embed, NeedsATokenizerAndAnEntry) {

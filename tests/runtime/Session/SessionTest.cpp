@@ -293,19 +293,19 @@ static const Misuse misuses[] = {
      {{"input_ids", {1, 2}}},
      {},
      StatusCode::InvalidArgument,
-     "entry \"encode\": sequence 1 has 0 tokens, expected at least 1"},
+     "entry \"encode\": sequence 2 has 0 tokens, expected at least 1"},
     {"encode",
      {-3},
      {},
      {},
      StatusCode::InvalidArgument,
-     "entry \"encode\": sequence 0 has -3 tokens, expected at least 1"},
+     "entry \"encode\": sequence 1 has -3 tokens, expected at least 1"},
     {"encode",
      {1, 301},
      {},
      {},
      StatusCode::OutOfRange,
-     "entry \"encode\": sequence 1 has 301 tokens, the model allows at most 300"},
+     "entry \"encode\": sequence 2 has 301 tokens, the model allows at most 300"},
     {"encode",
      {2, 1},
      {{"input_ids", {1, 2}}},
@@ -317,14 +317,14 @@ static const Misuse misuses[] = {
      {{"input_ids", {1, 2, 3, 50, 4}}},
      {},
      StatusCode::OutOfRange,
-     "entry \"encode\": input \"input_ids\" has the value 50 at position 3 (sequence 1, token 1), "
+     "entry \"encode\": input \"input_ids\" has the value 50 at position 4 (sequence 2, token 2), "
      "expected 0 to 49"},
     {"encode",
      {1},
      {{"input_ids", {-1}}},
      {},
      StatusCode::OutOfRange,
-     "has the value -1 at position 0 (sequence 0, token 0), expected 0 to 49"},
+     "has the value -1 at position 1 (sequence 1, token 1), expected 0 to 49"},
     {"encode",
      {1},
      {{"input_ids", {1}}, {"token_type_ids", {2}}},
@@ -404,7 +404,7 @@ TEST(Session, AnswersTooLargeBatches) {
   Session session = makeChanged("unlimited.so", [](auto &spec) { spec.entries[0].maxLength = 0; });
   const std::vector<int32_t> lengths(3, 1 << 30);
   EXPECT_EQ(session.run("encode", lengths, {}, {}).message(),
-            "entry \"encode\": sequences 0 to 1 have 2147483648 tokens, expected at most "
+            "entry \"encode\": sequences 1 to 2 have 2147483648 tokens, expected at most "
             "2147483583 in a batch");
 }
 

@@ -59,13 +59,13 @@ const Damage damages[] = {
        t.tokenText = "é";
        t.offsets = {0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
      },
-     "vocabulary: token 1 begins inside a character, at byte 1"},
+     "vocabulary: token 1 begins inside a character, at offset 1"},
     {"NotUtf8", StatusCode::DataLoss,
      [](T &t) {
        t.tokenText = "a\xff";
        t.offsets = {0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
      },
-     "vocabulary: text is not UTF-8 at byte 1"},
+     "vocabulary: text is not UTF-8 at offset 1"},
     {"SlotsNotPowerOfTwo", StatusCode::DataLoss, [](T &t) { t.slots.emplace(3); },
      "vocabulary: hash table of 3 places, expected a power of two"},
     {"NoSlots", StatusCode::DataLoss, [](T &t) { t.slots.emplace(); },

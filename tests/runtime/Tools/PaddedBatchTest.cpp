@@ -23,11 +23,11 @@ TEST(PaddedBatch, WithoutPadding) {
   ASSERT_TRUE(batch.ok());
   EXPECT_EQ(batch->lengths, (Integers{3, 3}));
   EXPECT_EQ(batch->gather(Integers{1, 2, 3, 4, 5, 6}), (Integers{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(batch->placeOf(4), "row 1, column 1");
+  EXPECT_EQ(batch->placeOf(4), "row 2, column 2");
   const Result<PaddedBatch> row = batchWithoutPadding(Sizes{4});
   ASSERT_TRUE(row.ok());
   EXPECT_EQ(row->lengths, (Integers{4}));
-  EXPECT_EQ(row->placeOf(3), "position 3");
+  EXPECT_EQ(row->placeOf(3), "position 4");
 }
 
 TEST(PaddedBatch, PaddingOnEitherSide) {
@@ -38,7 +38,7 @@ TEST(PaddedBatch, PaddingOnEitherSide) {
   Integers ids(16);
   std::iota(ids.begin(), ids.end(), 0);
   EXPECT_EQ(batch->gather(ids), (Integers{0, 1, 5, 6, 7, 9, 12, 13, 14, 15}));
-  EXPECT_EQ(batch->placeOf(5), "row 2, column 1");
+  EXPECT_EQ(batch->placeOf(5), "row 3, column 2");
   std::vector<float> rows(20);
   std::iota(rows.begin(), rows.end(), 1.0F);
   const std::vector<float> spread = batch->scatter(rows, 2);
@@ -50,12 +50,12 @@ TEST(PaddedBatch, PaddingOnEitherSide) {
 TEST(PaddedBatch, MasksThatMakeNoSense) {
   EXPECT_EQ(
       messageOf(batchWithMask(Sizes{2, 4}, Integers{1, 1, 1, 1, 1, 0, 0, 1})),
-      "row 1 has a hole: 0 at column 1 and 1 again at column 3, expected the ones of a row to "
+      "row 2 has a hole: 0 at column 2 and 1 again at column 4, expected the ones of a row to "
       "stand together");
   EXPECT_EQ(messageOf(batchWithMask(Sizes{2, 2}, Integers{1, 1, 0, 0})),
-            "row 1 is all zeros, expected at least one token");
+            "row 2 is all zeros, expected at least one token");
   EXPECT_EQ(messageOf(batchWithMask(Sizes{1, 2}, Integers{1, -7})),
-            "row 0, column 1 is -7, expected 0 or 1");
+            "row 1, column 2 is -7, expected 0 or 1");
 }
 
 TEST(PaddedBatch, PaddingIsWhatRowsEndIn) {
@@ -64,7 +64,7 @@ TEST(PaddedBatch, PaddingIsWhatRowsEndIn) {
   EXPECT_EQ(batch->lengths, (Integers{2, 3}));
   EXPECT_EQ(batch->positions, (Sizes{0, 1, 3, 4, 5}));
   EXPECT_EQ(messageOf(batchWithPadding(Sizes{2, 1}, Integers{3, 7}, 7)),
-            "row 1 is all padding (7), expected at least one token");
+            "row 2 is all padding (7), expected at least one token");
 }
 
 TEST(PaddedBatch, LengthsAndEmptyShapes) {
@@ -75,7 +75,7 @@ TEST(PaddedBatch, LengthsAndEmptyShapes) {
   EXPECT_EQ(messageOf(batchWithLengths(Sizes{5}, Integers{2, 2})),
             "the lengths add up to 4 tokens, expected the 5 that are given");
   EXPECT_EQ(messageOf(batchWithLengths(Sizes{5}, Integers{5, 0})),
-            "sequence 1 has length 0, expected at least one token");
+            "sequence 2 has length 0, expected at least one token");
   EXPECT_EQ(messageOf(batchWithoutPadding(Sizes{0, 4})),
             "shape [0, 4] has no tokens, expected at least one");
   EXPECT_EQ(messageOf(batchWithoutPadding(Sizes{1, int64_t(1) << 31})),
@@ -191,14 +191,14 @@ TEST(RunTensors, NamesAndShapes) {
 
 TEST(RunTensors, Values) {
   EXPECT_EQ(Tensors().add("input_ids", {2, 2}, {5, 6, 7, 100}).message(),
-            "in.safetensors: tensor \"input_ids\": row 1, column 1 is 100, expected 0 to 99");
+            "in.safetensors: tensor \"input_ids\": row 2, column 2 is 100, expected 0 to 99");
   EXPECT_EQ(Tensors().add("input_ids", {2}, {5, -6}).message(),
-            "in.safetensors: tensor \"input_ids\": position 1 is -6, expected 0 to 99");
+            "in.safetensors: tensor \"input_ids\": position 2 is -6, expected 0 to 99");
   EXPECT_EQ(Tensors().add("input_ids", {2}, {5, 6}).add("lengths", {1}, {3}).message(),
             "in.safetensors: tensor \"lengths\": the lengths add up to 3 tokens, expected the 2 "
             "that are given");
   EXPECT_EQ(Tensors().add("input_ids", {1, 1}, {5}).add("attention_mask", {1, 1}, {0}).message(),
-            "in.safetensors: tensor \"attention_mask\": row 0 is all zeros, expected at least one "
+            "in.safetensors: tensor \"attention_mask\": row 1 is all zeros, expected at least one "
             "token");
   EXPECT_EQ(Tensors().add("input_ids", {0, 3}, {}).message(),
             "in.safetensors: tensor \"input_ids\": shape [0, 3] has no tokens, expected at least "

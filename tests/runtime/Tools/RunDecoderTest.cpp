@@ -129,7 +129,7 @@ TEST_F(RunDecoderTest, NamesOfHuggingFaceHaveAMask) {
 TEST_F(RunDecoderTest, RefusesWhatDoesNotFit) {
   add("source", {2, 2}, {5, 6, 0, 0});
   Outcome outcome = run();
-  EXPECT_NE(outcome.error.find("tensor \"source\": row 1 is all padding (0), expected at least one "
+  EXPECT_NE(outcome.error.find("tensor \"source\": row 2 is all padding (0), expected at least one "
                                "token"),
             std::string::npos)
       << outcome.error;
@@ -148,7 +148,7 @@ TEST_F(RunDecoderTest, RefusesWhatDoesNotFit) {
   tensors.pop_back();
   add("target", {2, 1}, {1, 1600});
   outcome = run();
-  EXPECT_NE(outcome.error.find("tensor \"target\": row 1, column 0 is 1600, expected 0 to 1599"),
+  EXPECT_NE(outcome.error.find("tensor \"target\": row 2, column 1 is 1600, expected 0 to 1599"),
             std::string::npos)
       << outcome.error;
   tensors.pop_back();
