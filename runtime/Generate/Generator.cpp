@@ -136,8 +136,12 @@ Result<std::vector<std::vector<float>>> Generator::score(std::span<const Scoring
   });
 }
 
-Result<std::vector<int32_t>> Generator::encodeSource(std::string_view text) const {
-  return withoutExceptions([&] { return encodeText(state->sourceTokenizer.get(), text, true); });
+int64_t Generator::longestSource() const { return state->limits.longestSource; }
+
+Result<std::vector<int32_t>> Generator::encodeSource(std::string_view text, bool truncate) const {
+  return withoutExceptions([&] {
+    return encodeText(state->sourceTokenizer.get(), text, true, truncate ? longestSource() : 0);
+  });
 }
 
 Result<std::vector<int32_t>> Generator::encodeTarget(std::string_view text) const {

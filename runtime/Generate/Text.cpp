@@ -13,11 +13,11 @@ static Status noTokenizer() {
 }
 
 Result<std::vector<int32_t>> encodeText(const Tokenizer *tokenizer, std::string_view text,
-                                        bool addTemplate) {
+                                        bool addTemplate, int64_t most) {
   if (tokenizer == nullptr) {
     return noTokenizer();
   }
-  return tokenizer->encode(text, addTemplate);
+  return tokenizer->encode(text, addTemplate, static_cast<size_t>(most));
 }
 
 Result<std::string> decodeText(const Tokenizer *tokenizer, std::span<const int32_t> tokens) {

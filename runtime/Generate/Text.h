@@ -16,9 +16,10 @@ namespace heddle {
 
 class Tokenizer;
 
-/// The ids of a text; NotFound without a tokenizer. Ids of the template go around them if asked.
+/// The ids of a text, cut to `most` where that is not 0; NotFound without a tokenizer. Ids of the
+/// template go around them if asked.
 Result<std::vector<int32_t>> encodeText(const Tokenizer *tokenizer, std::string_view text,
-                                        bool addTemplate);
+                                        bool addTemplate, int64_t most = 0);
 
 /// The text of ids, special ones left out; NotFound without a tokenizer.
 Result<std::string> decodeText(const Tokenizer *tokenizer, std::span<const int32_t> tokens);

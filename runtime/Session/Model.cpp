@@ -208,14 +208,14 @@ Status Model::verifyWeights() const {
 
 bool Model::hasTokenizer() const { return state->tokenizer != nullptr; }
 
-Result<std::vector<int32_t>> Model::tokenize(std::string_view text) const {
+Result<std::vector<int32_t>> Model::tokenize(std::string_view text, int64_t most) const {
   return withoutExceptions([&]() -> Result<std::vector<int32_t>> {
     if (!state->tokenizer) {
       return HEDDLE_ERROR(Unsupported, fmt::format("{}: the model has no tokenizer, expected one "
                                                    "where texts are its input",
                                                    path()));
     }
-    return state->tokenizer->encode(text);
+    return state->tokenizer->encode(text, true, static_cast<size_t>(most));
   });
 }
 

@@ -174,9 +174,12 @@ public:
   /// The log-probability of every token of each target, its end included.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
 
+  /// Tokens that a source may have, by the positions of the model; 0: any number.
+  int64_t longestSource() const;
   /// The ids of a source, with the special tokens of its template, and of a target, without.
-  /// NotFound when the model has no tokenizer.
-  Result<std::vector<int32_t>> encodeSource(std::string_view text) const;
+  /// NotFound when the model has no tokenizer. `truncate` cuts a source to longestSource(): its
+  /// text, not the template.
+  Result<std::vector<int32_t>> encodeSource(std::string_view text, bool truncate = false) const;
   Result<std::vector<int32_t>> encodeTarget(std::string_view text) const;
   /// The text of a target, without special tokens.
   Result<std::string> decode(std::span<const int32_t> tokens) const;

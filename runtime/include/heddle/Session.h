@@ -175,8 +175,9 @@ public:
 
   /// Whether the file carries a tokenizer; tokenize() and Session::embed need one.
   bool hasTokenizer() const;
-  /// The ids of a text in UTF-8, with the special tokens of its template, cut to the model's limit.
-  Result<std::vector<int32_t>> tokenize(std::string_view text) const;
+  /// The ids of a text in UTF-8, with the special tokens of its template, cut to the model's limit,
+  /// and to `most` where that is not 0.
+  Result<std::vector<int32_t>> tokenize(std::string_view text, int64_t most = 0) const;
 
 private:
   friend class Session;
