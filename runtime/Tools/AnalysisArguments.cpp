@@ -17,6 +17,8 @@ static void declareSources(CLI::App &app, RawOptions &raw) {
   app.add_option("--beam", raw.beam, "Hypotheses that are followed; 1 is greedy (the model's)")
       ->type_name("K");
   app.add_flag("--tokens", raw.tokens, "Lines are token ids with spaces between them");
+  declareTruncate(app, raw);
+  declareOnError(app, raw, "it is left out");
   declareExecution(app, raw);
 }
 
@@ -30,6 +32,10 @@ static std::optional<UsageError> readSources(const CLI::App &app, const RawOptio
   options.input = raw.input;
   options.beam = reader.whole("--beam", raw.beam, 1, mostBeams);
   options.tokens = raw.tokens;
+  options.truncate = raw.truncate;
+  if (auto error = readOnError(app, raw, options.onError)) {
+    return error;
+  }
   options.isa = raw.isa;
   options.threads = threadsOf(raw.threads);
   return options.threads == 0 ? badThreads(app, raw.threads) : reader.error;
@@ -76,8 +82,8 @@ CommandLine readAnalyze(const CLI::App &app, const RawOptions &raw) {
       return usage(app,
                    fmt::format("--blocks is {}, expected largest or extend", quote(raw.blocks)));
     }
-    if (!options.theta) {
-      return usage(app, "--blocks is given without --theta, expected both");
+    if (const auto error = without(app, "--theta", {"--blocks"})) {
+      return *error;
     }
     options.blocks = raw.blocks == "extend" ? BlockRule::Extend : BlockRule::Largest;
   }

@@ -7,6 +7,7 @@
 #include "runtime/Generate/Settings.h"
 #include "runtime/Tools/AttentionObserver.h"
 #include "runtime/Tools/Commands.h"
+#include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/LineReader.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Progress.h"
@@ -31,6 +32,7 @@ struct Analyzer {
   std::optional<Generator> generator;
   GenerationOptions search;
   LineReader lines;
+  LineErrors errors;
 
   Result<Tokens> sourceOf(std::string_view line);
   Result<std::vector<Sentence>> nextBlock();
@@ -39,35 +41,33 @@ struct Analyzer {
 
 /// The ids of a line, checked, so that messages name it.
 Result<Tokens> Analyzer::sourceOf(std::string_view line) {
-  Result<Tokens> ids = options.tokens ? parseTokenLine(line)
-                       : generator    ? generator->encodeSource(line)
-                                      : model.tokenize(line);
+  Result<Tokens> ids = generator ? sourceTokens(*generator, options, line)
+                                 : textTokens(model, observer.entry(), options, line);
   HEDDLE_TRY(ids.status());
-  if (generator) {
-    HEDDLE_TRY(generator->check(GenerationRequest{.source = *ids, .options = search}));
-    return ids;
-  }
-  HEDDLE_TRY(checkTokens("text", *ids, observer.input().limit));
-  const auto count = static_cast<int64_t>(ids->size());
-  if (observer.longestSource() != 0 && count > observer.longestSource()) {
-    return HEDDLE_ERROR(OutOfRange, fmt::format("text has {} tokens, expected at most {}, the "
-                                                "positions of the model",
-                                                count, observer.longestSource()));
-  }
+  HEDDLE_TRY(generator ? generator->check(GenerationRequest{.source = *ids, .options = search})
+                       : checkText(observer.entry(), observer.input(), *ids));
   return ids;
 }
 
-/// Some of the lines that are not empty, with what the model makes of them; none at the end.
+/// Some of the lines that are not empty, with what the model makes of them; none at the end. Lines
+/// that cannot be used are passed over.
 Result<std::vector<Sentence>> Analyzer::nextBlock() {
   std::vector<Tokens> sources;
   while (sources.size() < blockSentences) {
-    HEDDLE_ASSIGN(const std::optional<std::string_view> line, lines.nextText());
+    HEDDLE_ASSIGN(const std::optional<Line> line, lines.nextText());
     if (!line) {
       break;
     }
-    Result<Tokens> source = sourceOf(*line);
-    HEDDLE_TRY_WITH(source.status(), lines.where());
-    sources.push_back(*std::move(source));
+    Result<Tokens> source = line->status.ok() ? sourceOf(line->text) : line->status;
+    if (source.ok()) {
+      sources.push_back(*std::move(source));
+      continue;
+    }
+    const Status failure =
+        line->status.ok() ? source.status().annotate(lines.where()) : line->status;
+    if (!errors.goOn(failure)) {
+      return failure;
+    }
   }
   std::vector<Tokens> targets(sources.size());
   if (generator) {
@@ -127,7 +127,7 @@ static Status checkNumbers(const AttentionAnalysis &analysis, const std::string 
 
 Status execute(const AnalyzeOptions &options) {
   HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }
@@ -138,12 +138,13 @@ Status execute(const AnalyzeOptions &options) {
     HEDDLE_ASSIGN(Generator made, Generator::create(model, {.session = session}));
     generator.emplace(std::move(made));
   } else if (options.beam) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("{}: --beam is given, and the model does not generate", options.model));
+    return optionError(
+        fmt::format("--beam is given, and {} does not generate: leave it out", options.model));
   }
-  Analyzer analyzer{options, model,           std::move(observer), std::move(generator),
-                    {},      std::move(lines)};
+  LineErrors errors(options.onError, lines.name());
+  Analyzer analyzer{
+      options,          model, std::move(observer), std::move(generator), {}, std::move(lines),
+      std::move(errors)};
   analyzer.search.beam = options.beam;
   HEDDLE_ASSIGN(AttentionAnalysis analysis, analyze(analyzer, options));
   HEDDLE_TRY(checkNumbers(analysis, options.model));
@@ -156,7 +157,8 @@ Status execute(const AnalyzeOptions &options) {
   if (!options.svg.empty()) {
     HEDDLE_TRY(writeTo(options.svg, heatMapSvg(analysis)));
   }
-  return writeTo(options.output, writeAnalysis(analysis));
+  HEDDLE_TRY(writeTo(options.output, writeAnalysis(analysis)));
+  return analyzer.errors.finish(analyzer.lines.number());
 }
 
 } // namespace heddle::tools

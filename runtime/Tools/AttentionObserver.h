@@ -29,9 +29,9 @@ public:
 
   /// Whether sentences need targets.
   bool generates() const { return forcer.has_value(); }
-  /// The input that sources are ids of, and the most of them in a sentence; 0: any.
+  /// The entry that sources go through, and its input that they are ids of.
+  const EntryInfo &entry() const { return *encoder; }
   const PortInfo &input() const { return *ids; }
-  int64_t longestSource() const { return encoder->maxLength; }
 
   Status add(std::span<const Sentence> sentences);
 

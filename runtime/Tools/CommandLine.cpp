@@ -44,6 +44,16 @@ std::optional<UsageError> missing(const CLI::App &app, std::initializer_list<con
   return std::nullopt;
 }
 
+std::optional<UsageError> without(const CLI::App &app, const char *needed,
+                                  std::initializer_list<const char *> names) {
+  for (const char *name : names) {
+    if (app.get_option(name)->count() > 0 && app.get_option(needed)->count() == 0) {
+      return usage(app, fmt::format("{} is given without {}, expected both", name, needed));
+    }
+  }
+  return std::nullopt;
+}
+
 int threadsOf(const std::string &text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -79,6 +89,32 @@ static void declareTexts(CLI::App &app, RawOptions &raw) {
       ->type_name("FILE");
 }
 
+void declareOnError(CLI::App &app, RawOptions &raw, const char *whatContinues) {
+  app.add_option("--on-error", raw.onError,
+                 fmt::format("A line that cannot be used is reported. continue: {}, the run goes "
+                             "on, and the exit code is 1; stop: the run ends before it (continue)",
+                             whatContinues))
+      ->type_name("WHAT");
+}
+
+std::optional<UsageError> readOnError(const CLI::App &app, const RawOptions &raw,
+                                      OnError &onError) {
+  if (app.get_option("--on-error")->count() == 0) {
+    return std::nullopt;
+  }
+  if (raw.onError != "continue" && raw.onError != "stop") {
+    return usage(app,
+                 fmt::format("--on-error is {}, expected continue or stop", quote(raw.onError)));
+  }
+  onError = raw.onError == "stop" ? OnError::Stop : OnError::Continue;
+  return std::nullopt;
+}
+
+void declareTruncate(CLI::App &app, RawOptions &raw) {
+  app.add_flag("--truncate", raw.truncate,
+               "Cut a source that has more tokens than the model has positions (it is an error)");
+}
+
 void declareExecution(CLI::App &app, RawOptions &raw) {
   app.add_option("--threads", raw.threads, "Threads that compute; all give the same bits (1)")
       ->type_name("N");
@@ -108,6 +144,9 @@ static CommandLine readEmbed(const CLI::App &app, const RawOptions &raw) {
   if (options.threads == 0) {
     return badThreads(app, raw.threads);
   }
+  if (const auto error = readOnError(app, raw, options.onError)) {
+    return *error;
+  }
   return options;
 }
 
@@ -118,7 +157,11 @@ static CommandLine readTokenize(const CLI::App &app, const RawOptions &raw) {
   if (const auto error = badInputName(app, raw.input)) {
     return *error;
   }
-  return TokenizeOptions{{raw.model, raw.json}, raw.input};
+  TokenizeOptions options{{raw.model, raw.json}, raw.input};
+  if (const auto error = readOnError(app, raw, options.onError)) {
+    return *error;
+  }
+  return options;
 }
 
 static CommandLine readRun(const CLI::App &app, const RawOptions &raw) {
@@ -149,12 +192,14 @@ static void declareEmbed(CLI::App &app, RawOptions &raw) {
          "Embeddings: .jsonl has {\"text\", \"tokens\", \"embedding\"} a line, .npy a matrix "
          "[texts, width] of float32, - is standard output (-)")
       ->type_name("FILE");
+  declareOnError(app, raw, "it gets {\"text\", \"error\"}, in a matrix a row of NaN");
   declareExecution(app, raw);
 }
 
 static void declareTokenize(CLI::App &app, RawOptions &raw) {
   declareModel(app, raw);
   declareTexts(app, raw);
+  declareOnError(app, raw, "it gets {\"text\", \"error\"}");
 }
 
 static void declareRun(CLI::App &app, RawOptions &raw) {
@@ -190,6 +235,41 @@ static const std::vector<Command> &commands() {
        readModelOnly<VerifyOptions>},
   };
   return all;
+}
+
+/// An argument that gives an option no value, in a form that would take the next one for it: as in
+/// `--input= --json` and `--output --json`.
+static std::optional<std::string> optionWithoutValue(const CLI::App &application,
+                                                     std::span<const char *const> arguments) {
+  for (const std::string_view argument : arguments) {
+    if (argument.starts_with("--") && argument.ends_with("=")) {
+      return std::string(argument.substr(0, argument.size() - 1));
+    }
+  }
+  for (const CLI::Option *option : application.get_options()) {
+    for (const std::string &value : option->results()) {
+      const bool isOption =
+          value.starts_with("--") && application.get_option_no_throw(value) != nullptr;
+      if (isOption && option->get_items_expected_max() > 0) {
+        return option->get_name();
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Arguments that the command has no place for. A file without its option is what people write
+/// first.
+static UsageError unexpected(const CLI::App &application, const std::string &argument) {
+  std::string hint;
+  for (const char *name :
+       {"--input", "--source", "--target", "--inputs", "--outputs", "--shapes"}) {
+    const CLI::Option *const option = application.get_option_no_throw(name);
+    if (hint.empty() && !argument.starts_with("-") && option != nullptr && option->count() == 0) {
+      hint = fmt::format(", expected {} {}", name, argument);
+    }
+  }
+  return usage(application, fmt::format("unexpected argument {}{}", quote(argument), hint));
 }
 
 /// The command that was named, or nothing.
@@ -253,13 +333,15 @@ CommandLine parseCommandLine(std::span<const char *const> arguments) {
   }
   for (size_t index = 0; index < applications.size(); ++index) {
     const CLI::App &application = *applications[index];
-    if (application.parsed()) {
-      const std::vector<std::string> rest = application.remaining();
-      if (!rest.empty()) {
-        return usage(application, fmt::format("unexpected argument {}", quote(rest.front())));
-      }
-      return commands()[index].read(application, raw);
+    if (!application.parsed()) {
+      continue;
     }
+    if (const auto option = optionWithoutValue(application, arguments)) {
+      return usage(application, fmt::format("{} has no value, expected one after it", *option));
+    }
+    const std::vector<std::string> rest = application.remaining();
+    return rest.empty() ? commands()[index].read(application, raw)
+                        : unexpected(application, rest.front());
   }
   return noCommand(app);
 }

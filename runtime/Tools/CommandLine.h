@@ -7,6 +7,7 @@
 
 #include "heddle/Generation.h"
 #include "runtime/Analysis/SharingPolicy.h"
+#include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/Shapes.h"
 
 #include <optional>
@@ -34,11 +35,15 @@ struct EmbedOptions : SubcommandOptions {
   int threads = 1;
   /// The target to run; empty: the best of this machine.
   std::string isa;
+  /// What becomes of a line that cannot be used.
+  OnError onError = OnError::Continue;
 };
 
 /// heddle tokenize: texts to token ids, on standard output.
 struct TokenizeOptions : SubcommandOptions {
   std::string input;
+  /// What becomes of a line that cannot be used.
+  OnError onError = OnError::Continue;
 };
 
 /// heddle run: one entry over tensors.
@@ -72,6 +77,10 @@ struct GenerateOptions : SubcommandOptions {
   bool jsonLines = false;
   /// Lines are ids, not texts.
   bool tokens = false;
+  /// Sources that are too long are cut.
+  bool truncate = false;
+  /// What becomes of a line that cannot be used.
+  OnError onError = OnError::Continue;
 };
 
 /// heddle score: the probability of translations that are given.
@@ -85,6 +94,10 @@ struct ScoreOptions : SubcommandOptions {
   std::string isa;
   bool jsonLines = false;
   bool tokens = false;
+  /// Sources that are too long are cut.
+  bool truncate = false;
+  /// What becomes of a line that cannot be used.
+  OnError onError = OnError::Continue;
 };
 
 /// A case of `heddle bench --cases`: sentences generated together, and hypotheses of each.
@@ -132,6 +145,10 @@ struct AnalyzeOptions : SubcommandOptions {
   std::string isa;
   /// Lines are ids, not texts.
   bool tokens = false;
+  /// Sources that are too long are cut.
+  bool truncate = false;
+  /// What becomes of a line that cannot be used.
+  OnError onError = OnError::Continue;
 };
 
 /// heddle compare: what another binary makes of the same texts, and how fast.
@@ -143,6 +160,10 @@ struct CompareOptions : SubcommandOptions {
   int threads = 1;
   std::string isa;
   bool tokens = false;
+  /// Sources that are too long are cut.
+  bool truncate = false;
+  /// What becomes of a line that cannot be used.
+  OnError onError = OnError::Continue;
 };
 
 /// What the rows of a profile add up.

@@ -176,7 +176,8 @@ Status execute(const CompareOptions &options) {
   const auto replace = Json::error_handler_t::replace;
   HEDDLE_TRY(output.write(options.json ? record.dump(-1, ' ', false, replace) + "\n"
                                        : compareTable(record)));
-  return output.finish();
+  HEDDLE_TRY(output.finish());
+  return work.leftOut();
 }
 
 } // namespace heddle::tools

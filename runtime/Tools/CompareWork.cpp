@@ -45,7 +45,7 @@ Status CompareWork::openGenerating() {
 
 Status CompareWork::openEmbedding() {
   if (options->beam) {
-    return differ("--beam is given, and the models do not generate");
+    return optionError("--beam is given, and the models do not generate: leave it out");
   }
   for (ComparedModel &side : sides) {
     HEDDLE_ASSIGN(Session session, Session::create(side.model, {.threads = options->threads}));
@@ -79,14 +79,14 @@ Status CompareWork::open() {
 /// The ids of a line as one of the models cuts it.
 Result<Tokens> CompareWork::sourceFor(const ComparedModel &side, std::string_view line) const {
   if (!side.generator) {
-    Result<Tokens> ids = options->tokens ? parseTokenLine(line) : side.model.tokenize(line);
+    const EntryInfo &entry = *side.model.findEntry("embed");
+    Result<Tokens> ids = textTokens(side.model, entry, *options, line);
     HEDDLE_TRY(ids.status());
-    HEDDLE_ASSIGN(const PortInfo *const input,
-                  chooseInput(side.model, *side.model.findEntry("embed")));
-    HEDDLE_TRY(checkTokens("text", *ids, input->limit));
+    HEDDLE_ASSIGN(const PortInfo *const input, chooseInput(side.model, entry));
+    HEDDLE_TRY(checkText(entry, *input, *ids));
     return ids;
   }
-  Result<Tokens> ids = options->tokens ? parseTokenLine(line) : side.generator->encodeSource(line);
+  Result<Tokens> ids = sourceTokens(*side.generator, *options, line);
   HEDDLE_TRY(ids.status());
   GenerationRequest request{.source = *ids};
   request.options.beam = options->beam;
@@ -94,29 +94,43 @@ Result<Tokens> CompareWork::sourceFor(const ComparedModel &side, std::string_vie
   return ids;
 }
 
-Result<Tokens> CompareWork::sourceOf(std::string_view line) const {
-  Result<Tokens> ids = sourceFor(sides[0], line);
-  HEDDLE_TRY_WITH(ids.status(), sides[0].model.path());
-  Result<Tokens> others = sourceFor(sides[1], line);
-  HEDDLE_TRY_WITH(others.status(), sides[1].model.path());
-  if (*ids != *others) {
-    return HEDDLE_ERROR(InvalidArgument, "the models cut the text into different tokens, expected "
-                                         "the same vocabulary");
+/// The ids of a line in both models. A failure is the line's.
+Result<std::array<Tokens, 2>> CompareWork::sourcesOf(const Line &line,
+                                                     const std::string &where) const {
+  HEDDLE_TRY(line.status);
+  std::array<Tokens, 2> both;
+  for (size_t i = 0; i < both.size(); ++i) {
+    Result<Tokens> ids = sourceFor(sides[i], line.text);
+    HEDDLE_TRY_WITH(ids.status(), fmt::format("{}: {}", where, sides[i].model.path()));
+    both[i] = *std::move(ids);
   }
-  return ids;
+  return both;
 }
 
 Status CompareWork::readSources() {
   HEDDLE_ASSIGN(LineReader lines, openSources(options->input, options->tokens));
   while (true) {
-    HEDDLE_ASSIGN(const std::optional<std::string_view> line, lines.nextText());
+    HEDDLE_ASSIGN(const std::optional<Line> line, lines.nextText());
     if (!line) {
       break;
     }
-    Result<Tokens> source = sourceOf(*line);
-    HEDDLE_TRY_WITH(source.status(), lines.where());
-    sourceList.push_back(*std::move(source));
+    Result<std::array<Tokens, 2>> both = sourcesOf(*line, lines.where());
+    if (!both.ok() && !errors.goOn(both.status())) {
+      return both.status();
+    }
+    if (!both.ok()) {
+      continue;
+    }
+    if (both->front() != both->back()) {
+      // What is wrong with the models no other line mends.
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: the models cut the text into different tokens, expected "
+                                      "the same vocabulary",
+                                      lines.where()));
+    }
+    sourceList.push_back(std::move(both->front()));
   }
+  lineCount = lines.number();
   return !sourceList.empty()
              ? Status()
              : HEDDLE_ERROR(InvalidArgument,
@@ -124,8 +138,8 @@ Status CompareWork::readSources() {
 }
 
 Result<CompareWork> CompareWork::open(const CompareOptions &options) {
-  HEDDLE_ASSIGN(Model a, Model::load(options.model, {.isa = options.isa}));
-  HEDDLE_ASSIGN(Model b, Model::load(options.other, {.isa = options.isa}));
+  HEDDLE_ASSIGN(Model a, loadModel(options.model, options.isa));
+  HEDDLE_ASSIGN(Model b, loadModel(options.other, options.isa));
   CompareWork work(options, std::move(a), std::move(b));
   HEDDLE_TRY(work.open());
   HEDDLE_TRY(work.readSources());

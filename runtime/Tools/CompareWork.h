@@ -8,6 +8,8 @@
 #include "heddle/Generation.h"
 #include "heddle/Session.h"
 #include "runtime/Tools/CommandLine.h"
+#include "runtime/Tools/LineErrors.h"
+#include "runtime/Tools/LineReader.h"
 #include "runtime/Tools/MachineRoof.h"
 #include "runtime/Tools/TeacherForcing.h"
 
@@ -44,14 +46,18 @@ struct ComparedModel {
 class CompareWork {
 public:
   /// Loads both models; those that are not of one kind, or differ in vocabulary or width, are
-  /// InvalidArgument. Then reads the sources: a line that either refuses or that they cut into
-  /// different tokens is an error with its place, and so is an input without any.
+  /// InvalidArgument. Then reads the sources: a line that either refuses is left out, or the end,
+  /// as the options say; one that they cut into different tokens is the end, and so is an input
+  /// without any.
   static Result<CompareWork> open(const CompareOptions &options);
 
   bool generates() const { return sides[0].generator.has_value(); }
   const std::vector<Tokens> &sources() const { return sourceList; }
   ComparedModel &side(size_t index) { return sides[index]; }
   const ComparedModel &side(size_t index) const { return sides[index]; }
+
+  /// The failure at the end of a run in which lines were left out.
+  Status leftOut() const { return errors.finish(lineCount); }
 
   /// All sources through one model: generated from, or embedded a block at a time.
   Status run(ComparedModel &side);
@@ -66,7 +72,8 @@ public:
 
 private:
   CompareWork(const CompareOptions &options, Model a, Model b)
-      : options(&options), sides{ComparedModel(std::move(a)), ComparedModel(std::move(b))} {}
+      : options(&options), sides{ComparedModel(std::move(a)), ComparedModel(std::move(b))},
+        errors(options.onError, options.input == "-" ? "standard input" : options.input) {}
   Status open();
   Result<std::vector<Tokens>> generate(Generator &generator, const Model &model) const;
   Status embed(Session &session, const ComparedModel &side) const;
@@ -74,12 +81,14 @@ private:
   Status openGenerating();
   Status openEmbedding();
   Status readSources();
-  Result<Tokens> sourceOf(std::string_view line) const;
+  Result<std::array<Tokens, 2>> sourcesOf(const Line &line, const std::string &where) const;
   Result<Tokens> sourceFor(const ComparedModel &side, std::string_view line) const;
 
   const CompareOptions *options;
   std::array<ComparedModel, 2> sides;
   std::vector<Tokens> sourceList;
+  int64_t lineCount = 0;
+  LineErrors errors;
 };
 
 } // namespace heddle::tools

@@ -2,13 +2,16 @@
 ///
 /// heddle embed: texts in blocks through the tokenizer and the entry "embed".
 #include "runtime/Tools/Commands.h"
+#include "runtime/Tools/Interruption.h"
 #include "runtime/Tools/JsonRecord.h"
+#include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/Npy.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Progress.h"
 #include "runtime/Tools/TextReader.h"
 
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,17 +23,18 @@ namespace {
 /// A model, and what its entry "embed" takes and gives.
 struct Embedder {
   Session session;
-  std::string input;
-  std::string output;
+  // Of the model, which the session keeps.
+  const EntryInfo *entry = nullptr;
+  const PortInfo *input = nullptr;
   int64_t width = 0;
 };
 
-/// Some texts with their tokens and embeddings.
+/// Some texts; of those that can be used, tokens and embeddings one after the other.
 struct Block {
-  std::vector<std::string> texts;
+  std::vector<Text> texts;
   std::vector<int32_t> lengths;
   std::vector<int32_t> tokens;
-  /// [texts, width].
+  /// [lengths, width].
   std::vector<float> embeddings;
 };
 
@@ -43,9 +47,12 @@ public:
       : stream(std::move(stream)), matrix(matrix), width(width), total(total) {}
 
   Status write(const Block &block);
-  Status finish(const TextReader &reader, const std::string &input);
+  /// Ends a run over all that `reader` has, or one that a failure, a line or a signal has ended.
+  Status finish(const TextReader &reader, LineErrors &errors, const Status &failure);
 
 private:
+  Status writeRows(const Block &block);
+
   OutputStream stream;
   bool matrix;
   int64_t width;
@@ -59,65 +66,114 @@ static std::string_view bytesOf(std::span<const float> values) {
   return {reinterpret_cast<const char *>(values.data()), values.size_bytes()};
 }
 
-Status EmbeddingWriter::write(const Block &block) {
-  if (matrix && !total) {
-    kept.insert(kept.end(), block.embeddings.begin(), block.embeddings.end());
+/// Rows of a matrix. A text without an embedding has a row as well, so that rows stay those of
+/// their lines: of NaN, which no sum or product takes for a number.
+Status EmbeddingWriter::writeRows(const Block &block) {
+  const auto columns = static_cast<size_t>(width);
+  std::vector<float> rows;
+  auto next = block.embeddings.begin();
+  for (const Text &text : block.texts) {
+    if (text.status.ok()) {
+      rows.insert(rows.end(), next, next + width);
+      next += width;
+    } else {
+      rows.insert(rows.end(), columns, std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  if (!total) {
+    kept.insert(kept.end(), rows.begin(), rows.end());
     return {};
   }
-  if (matrix) {
-    if (!std::exchange(headerWritten, true)) {
-      HEDDLE_TRY(stream.write(npyHeader(*total, width)));
-    }
-    return stream.write(bytesOf(block.embeddings));
+  if (!std::exchange(headerWritten, true)) {
+    HEDDLE_TRY(stream.write(npyHeader(*total, width)));
   }
+  return stream.write(bytesOf(rows));
+}
+
+Status EmbeddingWriter::write(const Block &block) {
+  if (matrix) {
+    return writeRows(block);
+  }
+  const auto columns = static_cast<size_t>(width);
   std::string lines;
   std::span<const int32_t> tokens = block.tokens;
-  for (size_t text = 0; text < block.texts.size(); ++text) {
-    const auto length = static_cast<size_t>(block.lengths[text]);
-    const auto columns = static_cast<size_t>(width);
-    appendRecord(lines, block.texts[text], tokens.first(length),
-                 std::span(block.embeddings).subspan(text * columns, columns));
+  size_t row = 0;
+  for (const Text &text : block.texts) {
+    if (!text.status.ok()) {
+      appendError(lines, text.text, text.status.message());
+      continue;
+    }
+    const auto length = static_cast<size_t>(block.lengths[row]);
+    appendRecord(lines, text.text, tokens.first(length),
+                 std::span(block.embeddings).subspan(row * columns, columns));
     tokens = tokens.subspan(length);
+    ++row;
   }
   return stream.write(lines);
 }
 
-Status EmbeddingWriter::finish(const TextReader &reader, const std::string &input) {
+Status EmbeddingWriter::finish(const TextReader &reader, LineErrors &errors,
+                               const Status &failure) {
+  if (!failure.ok() || errors.stopped() || interrupted()) {
+    // The beginning of a matrix is of no use: its header says how many rows there are.
+    return errors.finish(stream, reader.count(), failure, !matrix);
+  }
   if (matrix && total && reader.count() != *total) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: {} texts, expected the {} it had at the start: the file "
                                     "changed while it was read",
-                                    input, reader.count(), *total));
+                                    reader.name(), reader.count(), *total));
   }
   if (matrix && !total) {
     HEDDLE_TRY(stream.write(npyHeader(reader.count(), width)));
     HEDDLE_TRY(stream.write(bytesOf(kept)));
   }
-  return stream.finish();
+  return errors.finish(stream, reader.count());
 }
 
 static Result<Embedder> makeEmbedder(const EmbedOptions &options) {
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, "embed"));
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_TRY(checkTokenizer(model, "one to embed texts"));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(const int64_t width, session.embeddingWidth());
-  return Embedder{std::move(session), input->name, entry->outputs.front().name, width};
+  return Embedder{std::move(session), entry, input, width};
 }
 
-/// Fills tokens and embeddings of block.texts.
-static Status embed(Embedder &embedder, Block &block) {
+/// The tokens of a text, or why they cannot be embedded.
+static Result<std::vector<int32_t>> tokensOf(const Embedder &embedder, std::string_view text) {
+  HEDDLE_ASSIGN(std::vector<int32_t> tokens, embedder.session.model().tokenize(text));
+  HEDDLE_TRY(checkText(*embedder.entry, *embedder.input, tokens));
+  return tokens;
+}
+
+/// Fills in the tokens of block.texts, and why a text has none. Texts from one on that ends the run
+/// are left out.
+static void tokenize(const Embedder &embedder, Block &block, LineErrors &errors) {
   block.lengths.clear();
   block.tokens.clear();
-  for (const std::string &text : block.texts) {
-    HEDDLE_ASSIGN(const std::vector<int32_t> tokens, embedder.session.model().tokenize(text));
-    block.lengths.push_back(static_cast<int32_t>(tokens.size()));
-    block.tokens.insert(block.tokens.end(), tokens.begin(), tokens.end());
+  for (size_t i = 0; i < block.texts.size(); ++i) {
+    Text &text = block.texts[i];
+    const Result<std::vector<int32_t>> tokens =
+        text.status.ok() ? tokensOf(embedder, text.text) : text.status;
+    if (tokens.ok()) {
+      block.lengths.push_back(static_cast<int32_t>(tokens->size()));
+      block.tokens.insert(block.tokens.end(), tokens->begin(), tokens->end());
+      continue;
+    }
+    text.status = text.failure(tokens.status());
+    if (!errors.goOn(text.status)) {
+      block.texts.resize(i);
+      return;
+    }
   }
-  block.embeddings.resize(block.texts.size() * static_cast<size_t>(embedder.width));
-  const Input input{embedder.input, block.tokens};
-  const Output output{embedder.output, block.embeddings};
+}
+
+static Status embed(Embedder &embedder, Block &block) {
+  block.embeddings.resize(block.lengths.size() * static_cast<size_t>(embedder.width));
+  const Input input{embedder.input->name, block.tokens};
+  const Output output{embedder.entry->outputs.front().name, block.embeddings};
   return embedder.session.run("embed", block.lengths, {&input, 1}, {&output, 1});
 }
 
@@ -131,17 +187,25 @@ Status execute(const EmbedOptions &options) {
   }
   HEDDLE_ASSIGN(OutputStream stream, OutputStream::open(options.output));
   EmbeddingWriter writer(std::move(stream), matrix, embedder.width, total);
+  LineErrors errors(options.onError, reader.name());
   Progress progress("texts", options.json);
+  noteInterruptions();
   Block block;
-  while (true) {
-    HEDDLE_TRY(reader.nextBlock(block.texts));
-    if (block.texts.empty()) {
-      return writer.finish(reader, options.input);
+  Status failure;
+  while (!errors.stopped() && !interrupted()) {
+    failure = reader.nextBlock(block.texts);
+    if (!failure.ok() || block.texts.empty()) {
+      break;
     }
-    HEDDLE_TRY(embed(embedder, block));
+    tokenize(embedder, block, errors);
+    failure = embed(embedder, block);
+    if (!failure.ok()) {
+      break;
+    }
     HEDDLE_TRY(writer.write(block));
     progress.update(reader.count(), total);
   }
+  return writer.finish(reader, errors, failure);
 }
 
 } // namespace heddle::tools

@@ -2,6 +2,7 @@
 ///
 /// What several commands ask of a model and its entries.
 #include "runtime/Base/Utf8.h"
+#include "runtime/Generate/Settings.h"
 #include "runtime/Tools/Commands.h"
 
 #include <algorithm>
@@ -10,6 +11,71 @@
 #include <vector>
 
 namespace heddle::tools {
+
+/// No code of the library: failures of this program's command line.
+static constexpr auto wrongOption = static_cast<StatusCode>(1000);
+
+Status optionError(std::string message) {
+  return {wrongOption, std::move(message), __FILE_NAME__, __LINE__};
+}
+
+bool isOptionError(const Status &status) { return status.code() == wrongOption; }
+
+Result<Model> loadModel(const std::string &path, const std::string &isa) {
+  Result<Model> model = Model::load(path, {.isa = isa});
+  // A model that is fine but for the target.
+  if (!model.ok() && !isa.empty() && Model::load(path, {.isa = {}, .describeOnly = true}).ok()) {
+    return optionError(fmt::format("--isa {}: {}", quote(isa), model.status().message()));
+  }
+  return model;
+}
+
+Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string &name) {
+  Result<const EntryInfo *> entry = chooseEntry(model, name);
+  if (name.empty()) {
+    return entry;
+  }
+  if (!entry.ok()) {
+    return optionError(fmt::format("--entry {}: {}", quote(name), entry.status().message()));
+  }
+  if (!(*entry)->caches.empty()) {
+    return optionError(fmt::format("--entry {}: {}: the entry reads caches, which generation "
+                                   "fills, expected one that reads none",
+                                   quote(name), model.path()));
+  }
+  return entry;
+}
+
+Status checkShapes(const EntryInfo &entry, std::span<const Shape> shapes) {
+  for (const Shape &shape : shapes) {
+    const int32_t longest = *std::max_element(shape.lengths.begin(), shape.lengths.end());
+    if (entry.maxLength != 0 && longest > entry.maxLength) {
+      return optionError(fmt::format("--shapes: {} has sequences of {} tokens, expected at most "
+                                     "{}, the positions of the model",
+                                     shape.name, longest, entry.maxLength));
+    }
+  }
+  return {};
+}
+
+Status checkLength(std::string_view what, int64_t count, int64_t longest) {
+  return longest == 0 || count <= longest
+             ? Status()
+             : HEDDLE_ERROR(OutOfRange,
+                            fmt::format("{} has {} tokens, expected at most {}, the positions of "
+                                        "the model: --truncate cuts it",
+                                        what, count, longest));
+}
+
+Status checkText(const EntryInfo &entry, const PortInfo &input, std::span<const int32_t> ids) {
+  const auto count = static_cast<int64_t>(ids.size());
+  if (entry.maxLength != 0 && count > entry.maxLength) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("text has {} tokens, expected at most {}, the "
+                                                "positions of the model",
+                                                count, entry.maxLength));
+  }
+  return checkTokens("text", ids, input.limit);
+}
 
 Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name) {
   const std::vector<EntryInfo> &entries = model.entries();

@@ -36,8 +36,11 @@ void declareGenerate(CLI::App &app, RawOptions &raw) {
   value("--no-repeat-ngram", raw.noRepeatNgram, "N", "No N tokens come twice (0: they may)");
   value("--repetition-penalty", raw.repetitionPenalty, "P", "Against tokens that came before (1)");
   app.add_flag("--early-stopping", raw.earlyStopping, "End with as many texts as hypotheses");
-  app.add_flag("--alternatives", raw.alternatives,
-               "The N best first tokens after the prefix, each with its best rest");
+  app.add_flag(
+      "--alternatives", raw.alternatives,
+      "Instead of the N best texts, the N most probable ways to go on after --prefix: each "
+      "begins with another token and is finished by a search of its own. '--nbest 3 "
+      "--alternatives' gives three texts that differ in their first token");
   app.add_flag("--sample", raw.sample, "Draw tokens instead of taking the best");
   value("--temperature", raw.temperature, "T", "Of the distribution drawn from (1)");
   value("--top-k", raw.topK, "K", "Draw from the K most probable tokens (all)");
@@ -48,15 +51,15 @@ void declareGenerate(CLI::App &app, RawOptions &raw) {
   app.add_flag("--scores", raw.scores, "Scores before the texts, a tab between them");
   value("--format", raw.format, "FORMAT", "text, or jsonl with sources, texts, tokens and scores");
   app.add_flag("--tokens", raw.tokens, "Lines are token ids with spaces between them");
+  declareTruncate(app, raw);
+  declareOnError(app, raw, "it gets an empty line, in jsonl {\"source\", \"error\"}");
   declareExecution(app, raw);
 }
 
 /// Options that mean nothing without another.
 static std::optional<UsageError> onlyWithSample(const CLI::App &app, const RawOptions &raw) {
-  for (const char *name : {"--temperature", "--top-k", "--top-p", "--seed"}) {
-    if (!raw.sample && app.get_option(name)->count() > 0) {
-      return usage(app, fmt::format("{} is given without --sample, expected both", name));
-    }
+  if (auto error = without(app, "--sample", {"--temperature", "--top-k", "--top-p", "--seed"})) {
+    return error;
   }
   if (raw.sample && raw.alternatives) {
     return usage(app, "--sample and --alternatives are both given, expected one of them");
@@ -75,8 +78,8 @@ static std::optional<UsageError> checkTogether(const CLI::App &app, const RawOpt
                                   *options.beam));
   }
   if (!options.sample && !options.alternatives && options.beam && options.nbest > *options.beam) {
-    return usage(app, fmt::format("--nbest is {}, expected at most --beam, {}", options.nbest,
-                                  *options.beam));
+    return usage(app, fmt::format("--nbest {} needs --beam {}, got --beam {}", options.nbest,
+                                  options.nbest, *options.beam));
   }
   if (options.minLength && options.maxLength && *options.minLength > *options.maxLength) {
     return usage(app, fmt::format("--min-length is {}, expected at most --max-length, {}",
@@ -147,8 +150,15 @@ static std::optional<UsageError> readShared(const CLI::App &app, const RawOption
   if (app.get_option("--format")->count() > 0 && raw.format != "text" && raw.format != "jsonl") {
     return usage(app, fmt::format("--format is {}, expected text or jsonl", quote(raw.format)));
   }
+  if (raw.format == "text" && raw.json) {
+    return usage(app, "--format text and --json are both given, expected one of them");
+  }
   options.jsonLines = raw.format == "jsonl" || raw.json;
   options.tokens = raw.tokens;
+  options.truncate = raw.truncate;
+  if (auto error = readOnError(app, raw, options.onError)) {
+    return error;
+  }
   options.isa = raw.isa;
   options.threads = threadsOf(raw.threads);
   return options.threads == 0 ? badThreads(app, raw.threads) : reader.error;
@@ -209,6 +219,8 @@ void declareScore(CLI::App &app, RawOptions &raw) {
                  "text: the sum, a tab, and every token's log-probability; or jsonl")
       ->type_name("FORMAT");
   app.add_flag("--tokens", raw.tokens, "Lines are token ids with spaces between them");
+  declareTruncate(app, raw);
+  declareOnError(app, raw, "it gets an empty line, in jsonl {\"source\", \"target\", \"error\"}");
   declareExecution(app, raw);
 }
 

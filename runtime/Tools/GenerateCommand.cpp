@@ -5,6 +5,7 @@
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/GenerationRecord.h"
 #include "runtime/Tools/Interruption.h"
+#include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/LineReader.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Progress.h"
@@ -31,13 +32,19 @@ struct Pending {
   std::optional<std::string> answer;
 };
 
+/// What the other files have for a source.
+struct Beside {
+  std::optional<Line> prefix;
+  std::optional<Line> shortlist;
+};
+
 /// The whole of one run.
 class GenerateRun {
 public:
   GenerateRun(const GenerateOptions &options, Generator generator, LineReader sources,
               OutputStream output, std::optional<int64_t> total)
       : options(options), generator(std::move(generator)), sources(std::move(sources)),
-        output(std::move(output)), total(total),
+        output(std::move(output)), total(total), errors(options.onError, this->sources.name()),
         progress("sentences", options.json || (options.output == "-" && isatty(STDOUT_FILENO))) {}
 
   Status run();
@@ -52,10 +59,13 @@ private:
   };
 
   Status takeLines();
-  Result<std::optional<GenerationRequest>> requestOf(std::string_view line);
-  Result<std::string_view> lineBeside(LineReader &reader) const;
+  Status readBlock(std::vector<Waiting> &block);
+  Result<Beside> readBeside();
   Status expectEnd(std::optional<LineReader> &reader) const;
-  Status accept(const GenerationResult &result);
+  Result<std::optional<GenerationRequest>> requestOf(const Line &line, const Beside &beside) const;
+  void fail(size_t number, const Status &problem);
+  void accept(const GenerationResult &result);
+  Result<std::string> answerOf(const GenerationResult &result, const std::string &source) const;
   Status writeAnswers();
 
   const GenerateOptions &options;
@@ -63,7 +73,9 @@ private:
   LineReader sources;
   OutputStream output;
   std::optional<int64_t> total;
+  LineErrors errors;
   Progress progress;
+  /// Whether no more lines are taken.
   bool ended = false;
   /// Lines that were not written yet; the first has the number `written`.
   std::deque<Pending> pending;
@@ -73,23 +85,31 @@ private:
 };
 } // namespace
 
-/// The line of a second file that belongs to the source just read.
-Result<std::string_view> GenerateRun::lineBeside(LineReader &reader) const {
-  HEDDLE_ASSIGN(const std::optional<std::string_view> line, reader.next());
-  if (!line) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: no line for {}, expected one for each "
-                                                     "source",
-                                                     reader.name(), sources.where()));
+/// The lines of the other files that belong to the source just read.
+Result<Beside> GenerateRun::readBeside() {
+  Beside beside;
+  const std::pair<std::optional<LineReader> &, std::optional<Line> &> files[] = {
+      {prefixes, beside.prefix}, {shortlists, beside.shortlist}};
+  for (const auto &[reader, line] : files) {
+    if (!reader) {
+      continue;
+    }
+    HEDDLE_ASSIGN(line, reader->next());
+    if (!line && !interrupted()) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: no line for {}, expected one for each "
+                                                       "source",
+                                                       reader->name(), sources.where()));
+    }
   }
-  return *line;
+  return beside;
 }
 
 /// After the last source: neither does a second file have more lines.
 Status GenerateRun::expectEnd(std::optional<LineReader> &reader) const {
-  if (!reader) {
+  if (!reader || interrupted()) {
     return {};
   }
-  HEDDLE_ASSIGN(const std::optional<std::string_view> line, reader->next());
+  HEDDLE_ASSIGN(const std::optional<Line> line, reader->next());
   if (line) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: a line without a source, expected as "
                                                      "many lines as {} has",
@@ -98,33 +118,31 @@ Status GenerateRun::expectEnd(std::optional<LineReader> &reader) const {
   return {};
 }
 
-/// What is asked of a line; nothing for an empty one.
-Result<std::optional<GenerationRequest>> GenerateRun::requestOf(std::string_view line) {
+/// What is asked of a line; nothing for an empty one. Every failure is the line's.
+Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line,
+                                                                const Beside &beside) const {
   GenerationRequest request;
   request.options = options.generation;
-  const auto tokensOf = [&](std::string_view text, bool source) -> Result<std::vector<int32_t>> {
-    if (options.tokens) {
-      return parseTokenLine(text);
-    }
-    return source ? generator.encodeSource(text) : generator.encodeTarget(text);
-  };
   std::vector<int32_t> prefix, shortlist;
-  if (prefixes) {
-    HEDDLE_ASSIGN(const std::string_view text, lineBeside(*prefixes));
-    Result<std::vector<int32_t>> tokens = tokensOf(text, false);
+  if (beside.prefix) {
+    HEDDLE_TRY(beside.prefix->status);
+    const std::string_view text = beside.prefix->text;
+    Result<std::vector<int32_t>> tokens =
+        options.tokens ? parseTokenLine(text) : generator.encodeTarget(text);
     HEDDLE_TRY_WITH(tokens.status(), prefixes->where());
     prefix = std::move(*tokens);
   }
-  if (shortlists) {
-    HEDDLE_ASSIGN(const std::string_view text, lineBeside(*shortlists));
-    Result<std::vector<int32_t>> tokens = parseTokenLine(text);
+  if (beside.shortlist) {
+    HEDDLE_TRY(beside.shortlist->status);
+    Result<std::vector<int32_t>> tokens = parseTokenLine(beside.shortlist->text);
     HEDDLE_TRY_WITH(tokens.status(), shortlists->where());
     shortlist = std::move(*tokens);
   }
-  if (isBlank(line)) {
+  HEDDLE_TRY(line.status);
+  if (isBlank(line.text)) {
     return std::optional<GenerationRequest>();
   }
-  Result<std::vector<int32_t>> source = tokensOf(line, true);
+  Result<std::vector<int32_t>> source = sourceTokens(generator, options, line.text);
   HEDDLE_TRY_WITH(source.status(), sources.where());
   request.source = std::move(*source);
   HEDDLE_TRY_WITH(generator.check(request), sources.where());
@@ -140,61 +158,106 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(std::string_view
   return std::optional(std::move(request));
 }
 
-/// Reads what lines there are, a block at most, and queues them, longest first: sentences that run
-/// together then end together. Waits only when there is nothing else to do.
-Status GenerateRun::takeLines() {
-  std::vector<Waiting> block;
+/// Reads what lines there are, a block at most. Waits only when there is nothing else to do.
+Status GenerateRun::readBlock(std::vector<Waiting> &block) {
   size_t bytes = 0;
-  while (!ended && block.size() < blockTexts && bytes < blockBytes && !interrupted()) {
-    const bool idle = generator.idle() && block.empty() && pending.empty();
+  for (size_t lines = 0; lines < blockTexts && bytes < blockBytes && !interrupted();) {
+    const bool idle = generator.idle() && pending.empty();
     HEDDLE_ASSIGN(const bool ready, sources.ready(idle ? waitMilliseconds : 0));
-    if (!ready && idle) {
-      continue;
-    }
-    if (!ready) {
+    if (!ready && !idle) {
       break;
     }
-    HEDDLE_ASSIGN(const std::optional<std::string_view> line, sources.next());
+    if (!ready) {
+      continue;
+    }
+    HEDDLE_ASSIGN(const std::optional<Line> line, sources.next());
     if (!line) {
       ended = true;
       HEDDLE_TRY(expectEnd(prefixes));
-      HEDDLE_TRY(expectEnd(shortlists));
-      break;
+      return expectEnd(shortlists);
     }
-    bytes += line->size();
-    Result<std::optional<GenerationRequest>> request = requestOf(*line);
-    HEDDLE_TRY(request.status());
+    HEDDLE_ASSIGN(const Beside beside, readBeside());
+    bytes += line->text.size();
+    ++lines;
+    Result<std::optional<GenerationRequest>> request = requestOf(*line, beside);
+    if (!request.ok() && !errors.goOn(request.status())) {
+      return {};
+    }
     const size_t number = written + pending.size();
-    pending.push_back({std::string(*line), std::nullopt});
-    if (*request) {
+    pending.push_back({std::string(line->text), std::nullopt});
+    if (!request.ok()) {
+      pending.back().answer = errorRecord(options, pending.back().source, request.status());
+    } else if (*request) {
       block.push_back({number, std::move(**request)});
     } else {
-      pending.back().answer = emptyRecord(options, *line);
+      pending.back().answer = emptyRecord(options, line->text);
     }
   }
+  return {};
+}
+
+/// Queues the next lines, longest first: sentences that run together then end together. What ends
+/// the run leaves the lines before it in the queue.
+Status GenerateRun::takeLines() {
+  std::vector<Waiting> block;
+  const Status failure = readBlock(block);
   std::sort(block.begin(), block.end(), [](const Waiting &a, const Waiting &b) {
     return a.request.source.size() != b.request.source.size()
                ? a.request.source.size() > b.request.source.size()
                : a.number < b.number;
   });
   for (Waiting &waiting : block) {
-    HEDDLE_ASSIGN(const int64_t id, generator.add(std::move(waiting.request)));
-    numbers[id] = waiting.number;
+    const Result<int64_t> id = generator.add(std::move(waiting.request));
+    if (id.ok()) {
+      numbers[*id] = waiting.number;
+    } else {
+      fail(waiting.number, id.status());
+    }
   }
-  return {};
+  return failure;
 }
 
-Status GenerateRun::accept(const GenerationResult &result) {
+Result<std::string> GenerateRun::answerOf(const GenerationResult &result,
+                                          const std::string &source) const {
+  if (result.status.code() == StatusCode::ResourceExhausted) {
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("{}: --cache gives it more", result.status.message()));
+  }
+  HEDDLE_TRY(result.status);
+  return generationRecord(options, generator, source, result);
+}
+
+/// A line that was taken turns out to be of no use. Where that ends the run, those after it are not
+/// answered.
+void GenerateRun::fail(size_t number, const Status &problem) {
+  const size_t place = number - written;
+  if (place >= pending.size()) {
+    return;
+  }
+  const Status failure = problem.annotate(fmt::format("{}:{}", sources.name(), number + 1));
+  if (errors.goOn(failure)) {
+    pending[place].answer = errorRecord(options, pending[place].source, failure);
+  } else {
+    pending.resize(place);
+  }
+}
+
+void GenerateRun::accept(const GenerationResult &result) {
   const size_t number = numbers.extract(result.id).mapped();
-  HEDDLE_TRY_WITH(result.status, fmt::format("{}:{}", sources.name(), number + 1));
-  Pending &line = pending[number - written];
+  const size_t place = number - written;
+  if (place >= pending.size()) {
+    return;
+  }
   for (const Hypothesis &hypothesis : result.hypotheses) {
     tokensGenerated += static_cast<int64_t>(hypothesis.tokens.size());
   }
-  Result<std::string> record = generationRecord(options, generator, line.source, result);
-  HEDDLE_TRY_WITH(record.status(), fmt::format("{}:{}", sources.name(), number + 1));
-  line.answer = std::move(*record);
-  return {};
+  Pending &line = pending[place];
+  Result<std::string> answer = answerOf(result, line.source);
+  if (answer.ok()) {
+    line.answer = std::move(*answer);
+  } else {
+    fail(number, answer.status());
+  }
 }
 
 /// Writes the lines that are finished and have nothing unfinished before them.
@@ -211,26 +274,53 @@ Status GenerateRun::writeAnswers() {
 Status GenerateRun::run() {
   noteInterruptions();
   Status failure;
-  while (failure.ok() && !interrupted()) {
+  while (!interrupted() && !(ended && pending.empty())) {
     // The next block is read when the last one is on its way.
     if (generator.waiting() == 0 && !ended) {
       failure = takeLines();
+      ended = ended || !failure.ok() || errors.stopped();
     }
-    if (failure.ok() && !generator.idle() && !interrupted()) {
+    if (!generator.idle() && !interrupted()) {
       Result<std::vector<GenerationResult>> step = generator.step();
-      failure = step.status();
-      for (size_t i = 0; failure.ok() && i < step->size(); ++i) {
-        failure = accept((*step)[i]);
+      if (!step.ok()) {
+        return errors.finish(output, static_cast<int64_t>(written), step.status());
       }
+      for (const GenerationResult &result : *step) {
+        accept(result);
+      }
+      ended = ended || errors.stopped();
     }
-    // What was finished before a failure is not lost.
     HEDDLE_TRY(writeAnswers());
     progress.update(static_cast<int64_t>(written), total, tokensGenerated);
-    if (ended && pending.empty()) {
-      return output.finish();
-    }
   }
-  return failure.ok() ? output.finish() : failure;
+  return errors.finish(output, static_cast<int64_t>(written), failure);
+}
+
+/// Options that do not go with this model are said before anything is read.
+static Status checkSearch(const Generator &generator, const GenerationOptions &given) {
+  const auto check = [&](GenerationOptions search) {
+    // How long a text may become can depend on its source.
+    if (!search.maxLength) {
+      search.minLength.reset();
+    }
+    return generator.check(GenerationRequest{.source = {0}, .options = std::move(search)});
+  };
+  const Status status = check(given);
+  if (status.ok()) {
+    return status;
+  }
+  GenerationOptions without = given;
+  without.nbest = 1;
+  if (check(without).ok()) {
+    return optionError(
+        fmt::format("--nbest {} needs --beam {}: {}", given.nbest, given.nbest, status.message()));
+  }
+  without = given;
+  without.maxLength.reset();
+  if (given.maxLength && check(without).ok()) {
+    return optionError(fmt::format("--max-length {}: {}", *given.maxLength, status.message()));
+  }
+  return status;
 }
 
 Status execute(const GenerateOptions &options) {
@@ -246,7 +336,7 @@ Status execute(const GenerateOptions &options) {
       beside[i].emplace(std::move(reader));
     }
   }
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }
@@ -255,13 +345,7 @@ Status execute(const GenerateOptions &options) {
                                                 << 20};
   HEDDLE_ASSIGN(Generator generator,
                 Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
-  // Options that do not go with this model are said before anything is read. How long a text may
-  // become can depend on its source.
-  GenerationRequest any{.source = {0}, .options = options.generation};
-  if (!any.options.maxLength) {
-    any.options.minLength.reset();
-  }
-  HEDDLE_TRY(generator.check(any));
+  HEDDLE_TRY(checkSearch(generator, options.generation));
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
   GenerateRun run(options, std::move(generator), std::move(sources), std::move(output), total);
   for (size_t i = 0; i < 2; ++i) {

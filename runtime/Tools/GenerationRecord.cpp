@@ -63,6 +63,19 @@ std::string emptyRecord(const GenerateOptions &options, std::string_view source)
                            : std::string(static_cast<size_t>(options.generation.nbest), '\n');
 }
 
+std::string errorRecord(const GenerateOptions &options, std::string_view source,
+                        const Status &failure) {
+  return options.jsonLines ? lineOf({{"source", source}, {"error", failure.message()}})
+                           : emptyRecord(options, source);
+}
+
+std::string errorRecord(const ScoreOptions &options, std::string_view source,
+                        std::string_view target, const Status &failure) {
+  return options.jsonLines
+             ? lineOf({{"source", source}, {"target", target}, {"error", failure.message()}})
+             : "\n";
+}
+
 std::string scoreRecord(const ScoreOptions &options, std::string_view source,
                         std::string_view target, std::span<const float> scores) {
   double sum = 0;

@@ -22,6 +22,15 @@ Result<std::string> generationRecord(const GenerateOptions &options, const Gener
 /// The answer to an empty line.
 std::string emptyRecord(const GenerateOptions &options, std::string_view source);
 
+/// The answer to a line that cannot be used: as many empty lines as an answer has, or a .jsonl line
+/// {"source", "error"}. `source` is what the line says, as far as it does.
+std::string errorRecord(const GenerateOptions &options, std::string_view source,
+                        const Status &failure);
+
+/// The same of `heddle score`: an empty line, or {"source", "target", "error"}.
+std::string errorRecord(const ScoreOptions &options, std::string_view source,
+                        std::string_view target, const Status &failure);
+
 /// The score of a line: the sum and every token's, or a .jsonl line {"source", "target", "score",
 /// "scores"}.
 std::string scoreRecord(const ScoreOptions &options, std::string_view source,

@@ -1,25 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A flag that a signal handler sets.
+/// Handlers of signals: flags, and the end of the process.
 #include "runtime/Tools/Interruption.h"
 
+#include "runtime/Base/AtomicFile.h"
+
 #include <csignal>
+#include <cstring>
+#include <unistd.h>
 
 namespace heddle::tools {
 
-static volatile std::sig_atomic_t signalCame = 0;
+/// Signals after which a command may finish the line it writes, and all that end a process but are
+/// no crash. SIGQUIT ends at once and leaves a core, which is what it is for.
+static constexpr int finishing[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+static constexpr int ending[] = {SIGINT,  SIGTERM, SIGHUP,    SIGXCPU, SIGQUIT,
+                                 SIGALRM, SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2};
 
-static void noteSignal(int) { signalCame = 1; }
+static volatile std::sig_atomic_t signalNoted = 0;
+static volatile std::sig_atomic_t readerLeft = 0;
 
-void noteInterruptions() {
-  struct sigaction action = {};
-  action.sa_handler = noteSignal;
-  // The second signal does what it always does; system calls that wait are cut short.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+static void endProcess(int signal) {
+  removePartialFiles();
+  if (signal == SIGQUIT) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+    return;
+  }
+  ::_exit(128 + signal);
 }
 
-bool interrupted() { return signalCame != 0; }
+static void noteSignal(int signal) {
+  if (signalNoted != 0) {
+    endProcess(signal);
+  }
+  signalNoted = signal;
+}
+
+static void noteReader(int) { readerLeft = 1; }
+
+/// System calls that wait are cut short, unless `flags` say otherwise.
+static void handle(int signal, void (*handler)(int), int flags = 0) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigaction(signal, &action, nullptr);
+}
+
+static bool isIgnored(int signal) {
+  struct sigaction action = {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void handleSignals() {
+  for (const int signal : ending) {
+    if (!isIgnored(signal)) {
+      handle(signal, endProcess);
+    }
+  }
+  handle(SIGPIPE, noteReader, SA_RESTART);
+  // A file above its limit is an error of writing as any other.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void noteInterruptions() {
+  for (const int signal : finishing) {
+    if (!isIgnored(signal)) {
+      handle(signal, noteSignal);
+    }
+  }
+}
+
+int interruption() { return signalNoted; }
+
+std::string interruptionName() {
+  const char *const name = ::sigabbrev_np(interruption());
+  return name == nullptr ? "a signal" : std::string("SIG") + name;
+}
+
+bool readerHasLeft() { return readerLeft != 0; }
 
 } // namespace heddle::tools

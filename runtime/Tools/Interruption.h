@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Ctrl-C, for commands that then finish the line they write and go.
+/// What signals do to `heddle`: by default the first one ends it, and nothing of an unfinished file
+/// stays; a command that answers lines finishes the one it writes instead. The exit code is 128 and
+/// the signal. A reader that goes away is noted, so that it is no error.
 #ifndef HEDDLE_RUNTIME_TOOLS_INTERRUPTION_H
 #define HEDDLE_RUNTIME_TOOLS_INTERRUPTION_H
 
+#include <string>
+
 namespace heddle::tools {
 
-/// From now on the first SIGINT or SIGTERM is only noted; a second one ends the process as usual.
+/// From now on SIGINT, SIGTERM, SIGHUP, SIGXCPU and the like end the process by way of
+/// removePartialFiles(). Signals that were ignored stay ignored, as `nohup` wants it. For main().
+void handleSignals();
+
+/// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU is only noted; a second one ends the
+/// process.
 void noteInterruptions();
 
+/// The signal that was noted, or 0.
+int interruption();
 /// Whether one came.
-bool interrupted();
+inline bool interrupted() { return interruption() != 0; }
+/// Its name, for example "SIGINT".
+std::string interruptionName();
+
+/// Whether something was written to a pipe that nobody reads any more.
+bool readerHasLeft();
 
 } // namespace heddle::tools
 

@@ -12,13 +12,18 @@
 
 namespace heddle::tools {
 
+/// Appends a text as JSON has it.
+static void appendQuoted(std::string &out, std::string_view text) {
+  using nlohmann::json;
+  // Texts are UTF-8 by the time they are here; "replace" only keeps this call from throwing.
+  out += json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 /// Appends {"text": ..., "tokens": [...] without the closing brace.
 static void appendTextAndTokens(std::string &out, std::string_view text,
                                 std::span<const int32_t> tokens) {
-  using nlohmann::json;
   out += R"({"text": )";
-  // Texts are UTF-8 by the time they are here; "replace" only keeps this call from throwing.
-  out += json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
+  appendQuoted(out, text);
   out += R"(, "tokens": [)";
   const char *separator = "";
   for (const int32_t token : tokens) {
@@ -26,6 +31,14 @@ static void appendTextAndTokens(std::string &out, std::string_view text,
     separator = ", ";
   }
   out += ']';
+}
+
+void appendError(std::string &out, std::string_view text, std::string_view message) {
+  out += R"({"text": )";
+  appendQuoted(out, text);
+  out += R"(, "error": )";
+  appendQuoted(out, message);
+  out += "}\n";
 }
 
 void appendRecord(std::string &out, std::string_view text, std::span<const int32_t> tokens) {

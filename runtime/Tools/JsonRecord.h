@@ -14,6 +14,9 @@ namespace heddle::tools {
 /// Appends the line without an embedding.
 void appendRecord(std::string &out, std::string_view text, std::span<const int32_t> tokens);
 
+/// Appends {"text": ..., "error": ...}: the answer to a line that cannot be used.
+void appendError(std::string &out, std::string_view text, std::string_view message);
+
 /// Appends the line. Every float is the shortest decimal that reads back as the same float; what is
 /// not finite is null.
 void appendRecord(std::string &out, std::string_view text, std::span<const int32_t> tokens,

@@ -3,6 +3,10 @@
 /// Cutting a stream into lines.
 #include "runtime/Tools/LineReader.h"
 
+#include "runtime/Base/Utf8.h"
+#include "runtime/Tools/Interruption.h"
+
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +18,9 @@
 namespace heddle::tools {
 
 static constexpr size_t readSize = size_t(64) << 10;
+/// How often a wait for input looks for a signal: one that comes just before the wait, or goes to
+/// another thread, does not end it.
+static constexpr int waitMilliseconds = 100;
 static constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
 
 static Status cannot(std::string_view action, const std::string &name, int error) {
@@ -36,6 +43,7 @@ Result<LineReader> LineReader::open(const std::string &path) {
 
 Result<LineReader> LineReader::openTexts(const std::string &path) {
   HEDDLE_ASSIGN(LineReader reader, open(path));
+  reader.areTexts = true;
   reader.hasRecords = path.ends_with(".jsonl");
   return reader;
 }
@@ -43,7 +51,8 @@ Result<LineReader> LineReader::openTexts(const std::string &path) {
 LineReader::LineReader(LineReader &&other) noexcept
     : title(std::move(other.title)), descriptor(other.descriptor),
       owned(std::exchange(other.owned, false)), ended(other.ended), line(other.line),
-      buffer(std::move(other.buffer)), begin(other.begin), hasRecords(other.hasRecords),
+      buffer(std::move(other.buffer)), begin(other.begin), searched(other.searched),
+      tooLong(other.tooLong), areTexts(other.areTexts), hasRecords(other.hasRecords),
       text(std::move(other.text)) {}
 
 LineReader::~LineReader() {
@@ -56,6 +65,7 @@ std::string LineReader::where() const { return fmt::format("{}:{}", title, line)
 
 /// Appends what the next read gives.
 Status LineReader::fill() {
+  searched -= begin;
   buffer.erase(0, std::exchange(begin, 0));
   const size_t size = buffer.size();
   buffer.resize(size + readSize);
@@ -72,83 +82,110 @@ Status LineReader::fill() {
   return {};
 }
 
-Result<bool> LineReader::ready(int milliseconds) {
-  while (!ended && buffer.find('\n', begin) == std::string::npos) {
+/// Reads until the line that `begin` is in has its end at `searched`, or all lines are there.
+/// Whether that is so: not where nothing came for `milliseconds`.
+Result<bool> LineReader::hasLine(int milliseconds) {
+  while (true) {
+    const size_t end = buffer.find('\n', searched);
+    searched = std::min(end, buffer.size());
+    if (end != std::string::npos || ended) {
+      return true;
+    }
+    if (searched - begin > lineLimit) {
+      // Its end is all that is needed of it.
+      tooLong = true;
+      begin = searched;
+    }
     pollfd waiting = {descriptor, POLLIN, 0};
     const int count = ::poll(&waiting, 1, milliseconds);
     if (count < 0 && errno != EINTR) {
       return cannot("read", title, errno);
     }
-    // Too long a line is for next() to refuse.
-    if (count <= 0 || buffer.size() - begin > lineLimit) {
-      return count > 0;
+    if (count <= 0) {
+      return false;
     }
     HEDDLE_TRY(fill());
     milliseconds = 0;
   }
-  return true;
 }
 
-/// A line as it is in the file.
-Result<std::optional<std::string_view>> LineReader::nextLine() {
-  size_t searched = begin;
-  size_t end = std::string::npos;
-  while ((end = buffer.find('\n', searched)) == std::string::npos && !ended) {
-    if (buffer.size() - begin > lineLimit) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{}:{}: the line is longer than {} bytes, expected a shorter "
-                                      "text",
-                                      title, line + 1, lineLimit));
-    }
-    const size_t pending = buffer.size() - begin;
-    HEDDLE_TRY(fill());
-    searched = begin + pending;
+Result<bool> LineReader::ready(int milliseconds) { return hasLine(milliseconds); }
+
+/// The line that hasLine() found, as it is in the file.
+std::string_view LineReader::takeLine() {
+  const std::string_view found = std::string_view(buffer).substr(begin, searched - begin);
+  begin = std::min(searched + 1, buffer.size());
+  searched = begin;
+  ++line;
+  return found;
+}
+
+/// What a line says.
+Line LineReader::lineOf(std::string_view found) {
+  if (std::exchange(tooLong, false) || found.size() > lineLimit) {
+    return {{},
+            HEDDLE_ERROR(InvalidArgument, fmt::format("{}: the line is longer than {} bytes, "
+                                                      "expected a shorter text",
+                                                      where(), lineLimit))};
   }
-  if (end == std::string::npos && begin == buffer.size()) {
-    return std::optional<std::string_view>();
+  const std::string problem = areTexts ? describeInvalidUtf8(found) : std::string();
+  if (!problem.empty()) {
+    return {{}, HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {}", where(), problem))};
   }
-  std::string_view found = std::string_view(buffer).substr(
-      begin, end == std::string::npos ? std::string::npos : end - begin);
-  begin = end == std::string::npos ? buffer.size() : end + 1;
-  if (++line == 1 && found.starts_with(byteOrderMark)) {
+  if (line == 1 && found.starts_with(byteOrderMark)) {
     found.remove_prefix(byteOrderMark.size());
   }
   if (found.ends_with('\r')) {
     found.remove_suffix(1);
   }
-  return std::optional(found);
-}
-
-/// What a line says: itself, or the text of the record that it is.
-Result<std::string_view> LineReader::textIn(std::string_view found) {
   if (!hasRecords) {
-    return found;
+    return {found};
   }
-  HEDDLE_ASSIGN(text, textOfRecord(found, where()));
-  return std::string_view(text);
+  Result<std::string> said = textOfRecord(found, where());
+  if (!said.ok()) {
+    return {{}, said.status()};
+  }
+  text = std::move(*said);
+  return {text};
 }
 
-Result<std::optional<std::string_view>> LineReader::next() {
+/// The next line as it is in the file; nothing at the end.
+Result<std::optional<std::string_view>> LineReader::nextLine() {
+  while (true) {
+    HEDDLE_ASSIGN(const bool there, hasLine(waitMilliseconds));
+    if (there) {
+      break;
+    }
+    // What has come of the next line is not all of it.
+    if (interrupted()) {
+      return std::optional<std::string_view>();
+    }
+  }
+  if (begin == buffer.size() && !tooLong) {
+    return std::optional<std::string_view>();
+  }
+  return std::optional(takeLine());
+}
+
+Result<std::optional<Line>> LineReader::next() {
   HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
-  if (!found) {
-    return found;
-  }
-  HEDDLE_ASSIGN(const std::string_view said, textIn(*found));
-  return std::optional(said);
+  return found ? std::optional(lineOf(*found)) : std::nullopt;
 }
 
-Result<std::optional<std::string_view>> LineReader::nextText() {
+Result<std::optional<Line>> LineReader::nextText() {
   while (true) {
     HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
     if (!found) {
-      return found;
+      return std::optional<Line>();
     }
-    if (isBlank(*found)) {
+    // A line of its own that is blank is no record, and none is missing.
+    const bool blank = !tooLong && isBlank(found->substr(0, found->find_last_not_of('\r') + 1));
+    if (blank) {
       continue;
     }
-    HEDDLE_ASSIGN(const std::string_view said, textIn(*found));
-    if (!isBlank(said)) {
-      return std::optional(said);
+    Line said = lineOf(*found);
+    if (!said.status.ok() || !isBlank(said.text)) {
+      return std::optional(std::move(said));
     }
   }
 }

@@ -20,7 +20,10 @@ Result<OutputStream> OutputStream::open(const std::string &path) {
 
 Status OutputStream::write(std::string_view bytes) {
   if (file) {
-    return file->write(bytes);
+    const Status status = file->write(bytes);
+    failed = failed || !status.ok();
+    hasContent = hasContent || !bytes.empty();
+    return status;
   }
   while (!bytes.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -46,6 +49,15 @@ Status OutputStream::finish() {
                                                  std::generic_category().message(errno)));
   }
   return {};
+}
+
+Result<std::optional<std::string>> OutputStream::keep() {
+  if (!file || !hasContent || failed) {
+    file.reset();
+    return std::optional<std::string>();
+  }
+  HEDDLE_ASSIGN(std::string name, file->keepPartial());
+  return name.empty() ? std::optional<std::string>() : std::optional(std::move(name));
 }
 
 } // namespace heddle::tools

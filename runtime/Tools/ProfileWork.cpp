@@ -125,20 +125,12 @@ static Result<std::unique_ptr<EntryWork>> entryWork(const Model &model, std::str
 
 static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const GenerationCase &each,
                                                      const ProfileOptions &options) {
-  const EntryInfo *const encode = model.findEntry("encode");
-  const int64_t vocabulary =
-      encode == nullptr || encode->inputs.empty() ? 1 : encode->inputs.front().limit;
-  const int64_t tokens = int64_t(each.batch) * each.beam * options.sourceLength;
-  HEDDLE_ASSIGN(Generator generator, Generator::create(model, {.session = sessionOptions(options),
-                                                               .batchTokens = tokens}));
-  const GenerationOptions search = {.rules = Rules::CTranslate2,
-                                    .beam = each.beam,
-                                    .minLength = options.targetLength,
-                                    .maxLength = options.targetLength};
-  return std::unique_ptr<ProfileWork>(new GenerationWork(
-      fmt::format("{}x{}, {} to {} tokens", each.batch, each.beam, options.sourceLength,
-                  options.targetLength),
-      std::move(generator), randomSources(each.batch, options.sourceLength, vocabulary), search));
+  HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
+                                        sessionOptions(options)));
+  return std::unique_ptr<ProfileWork>(
+      new GenerationWork(fmt::format("{}x{}, {} to {} tokens", each.batch, each.beam,
+                                     options.sourceLength, options.targetLength),
+                         std::move(work.generator), std::move(work.sources), work.search));
 }
 
 /// The ids of every text or line of ids that has some; `encode` gives those of a text.
@@ -151,24 +143,18 @@ static Result<std::vector<std::vector<int32_t>>> readIds(const ProfileOptions &o
     all.push_back(std::move(*ids));
     return {};
   };
-  if (options.tokens) {
-    HEDDLE_ASSIGN(LineReader reader, LineReader::open(options.input));
-    while (true) {
-      HEDDLE_ASSIGN(const std::optional<std::string_view> line, reader.nextText());
-      if (!line) {
-        break;
-      }
-      HEDDLE_TRY(add(parseTokenLine(*line), reader.where()));
+  HEDDLE_ASSIGN(LineReader reader, openSources(options.input, options.tokens));
+  while (true) {
+    // An empty line is an empty text, but no ids.
+    HEDDLE_ASSIGN(const std::optional<Line> line,
+                  options.tokens ? reader.nextText() : reader.next());
+    if (!line) {
+      break;
     }
-  } else {
-    HEDDLE_ASSIGN(TextReader reader, TextReader::open(options.input));
-    std::vector<std::string> texts;
-    do {
-      HEDDLE_TRY(reader.nextBlock(texts));
-      for (const std::string &text : texts) {
-        HEDDLE_TRY(add(encode(text), fmt::format("{}: text {}", options.input, all.size() + 1)));
-      }
-    } while (!texts.empty());
+    // Other work would be measured than was asked for, were a line left out.
+    HEDDLE_TRY(line->status);
+    HEDDLE_TRY(
+        add(options.tokens ? parseTokenLine(line->text) : encode(line->text), reader.where()));
   }
   std::erase_if(all, [](const std::vector<int32_t> &ids) { return ids.empty(); });
   if (all.empty()) {
@@ -228,10 +214,12 @@ static Result<std::unique_ptr<ProfileWork>> encodeInput(const Model &model,
 Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &model,
                                                                   const ProfileOptions &options) {
   std::vector<std::unique_ptr<ProfileWork>> list;
+  HEDDLE_TRY(chooseNamedEntry(model, options.entry).status());
   for (const Shape &shape : options.shapes) {
     HEDDLE_ASSIGN(std::unique_ptr<EntryWork> work,
                   entryWork(model, shape.name, options.entry, options));
     HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
+    HEDDLE_TRY(checkShapes(*entry, {&shape, 1}));
     HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
     work->add(shape.lengths, randomIds(shape, *input));
     list.push_back(std::move(work));
@@ -245,6 +233,9 @@ Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &m
       HEDDLE_TRY(checkTokenizer(model));
     }
     const bool generates = model.findEntry("decode") != nullptr && options.entry.empty();
+    if (options.beam && !generates) {
+      return optionError("--beam is given, and nothing is generated: leave it out");
+    }
     HEDDLE_ASSIGN(std::unique_ptr<ProfileWork> work,
                   generates ? generateInput(model, options) : encodeInput(model, options));
     list.push_back(std::move(work));

@@ -20,6 +20,11 @@ static void writeToStandardError(std::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
+void sayAboveProgress(std::string_view lines) {
+  writeToStandardError(::isatty(STDERR_FILENO) == 0 ? std::string(lines)
+                                                    : fmt::format("{}{}", eraseLine, lines));
+}
+
 Progress::Progress(std::string_view unit, bool quiet)
     : Progress(unit, &Clock::now,
                quiet || ::isatty(STDERR_FILENO) == 0

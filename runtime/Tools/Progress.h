@@ -14,6 +14,9 @@
 
 namespace heddle::tools {
 
+/// Writes a message to standard error, in place of a progress line that is shown there.
+void sayAboveProgress(std::string_view lines);
+
 /// Shows a count that grows. The line is erased by the destructor.
 class Progress {
 public:

@@ -27,6 +27,9 @@ struct RawOptions {
   std::string source, target, prefix, shortlist, beam, nbest, rules, lengthPenalty, coveragePenalty,
       minLength, maxLength, noRepeatNgram, repetitionPenalty, temperature, topK, topP, seed,
       batchTokens, cache, format, cases, sourceLength, targetLength;
+  // Of lines.
+  std::string onError;
+  bool truncate = false;
   bool sample = false, earlyStopping = false, alternatives = false, scores = false, tokens = false;
 };
 
@@ -35,6 +38,10 @@ UsageError usage(const CLI::App &app, std::string message);
 
 /// The first of `names` that was not given, as an error.
 std::optional<UsageError> missing(const CLI::App &app, std::initializer_list<const char *> names);
+
+/// The first of `names` that was given, as an error: without `needed` it means nothing.
+std::optional<UsageError> without(const CLI::App &app, const char *needed,
+                                  std::initializer_list<const char *> names);
 
 /// --threads as a number; zero when it is none that is allowed.
 int threadsOf(const std::string &text);
@@ -45,6 +52,11 @@ std::optional<UsageError> badInputName(const CLI::App &app, const std::string &p
 
 void declareModel(CLI::App &app, RawOptions &raw);
 void declareExecution(CLI::App &app, RawOptions &raw);
+
+/// What becomes of lines that cannot be used, and of those that are too long.
+void declareOnError(CLI::App &app, RawOptions &raw, const char *whatContinues);
+std::optional<UsageError> readOnError(const CLI::App &app, const RawOptions &raw, OnError &onError);
+void declareTruncate(CLI::App &app, RawOptions &raw);
 
 void declareGenerate(CLI::App &app, RawOptions &raw);
 CommandLine readGenerate(const CLI::App &app, const RawOptions &raw);

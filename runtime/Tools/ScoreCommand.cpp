@@ -4,6 +4,7 @@
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/GenerationRecord.h"
 #include "runtime/Tools/Interruption.h"
+#include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/LineReader.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Progress.h"
@@ -15,65 +16,135 @@
 namespace heddle::tools {
 
 namespace {
-/// The two files, read side by side.
-struct Pairs {
+/// A pair of lines, and what becomes of it: a request; nothing for one without a source, which is
+/// written without a score; or a failure.
+struct Pair {
+  std::string source;
+  std::string target;
+  std::string where;
+  std::optional<ScoringRequest> request = std::nullopt;
+  Status status = {};
+  std::vector<float> scores = {};
+};
+
+/// One run of the command: two files, read side by side.
+struct ScoreRun {
+  const ScoreOptions &options;
+  Generator generator;
   LineReader sources;
   LineReader targets;
-};
-/// Some pairs of lines. Pairs without a source are written without a score.
-struct Block {
-  std::vector<std::string> sources;
-  std::vector<std::string> targets;
-  std::vector<ScoringRequest> requests;
-  std::vector<bool> empty;
+  OutputStream output;
+  LineErrors errors;
+
+  Result<std::optional<Pair>> readPair();
+  Result<std::optional<ScoringRequest>> requestOf(const Line &source, const Line &target) const;
+  void score(std::vector<Pair> &block);
+  Status write(std::span<const Pair> block);
+  Status readBlock(std::vector<Pair> &block, bool &more);
 };
 } // namespace
 
-/// Appends the next pair; whether there was one.
-static Result<bool> readPair(const ScoreOptions &options, const Generator &generator, Pairs &pairs,
-                             Block &block) {
-  HEDDLE_ASSIGN(const std::optional<std::string_view> source, pairs.sources.next());
-  HEDDLE_ASSIGN(const std::optional<std::string_view> target, pairs.targets.next());
-  if (source.has_value() != target.has_value()) {
-    const LineReader &shorter = source ? pairs.targets : pairs.sources;
-    const LineReader &longer = source ? pairs.sources : pairs.targets;
+/// What is asked of two lines; nothing for an empty source. Every failure is the lines'.
+Result<std::optional<ScoringRequest>> ScoreRun::requestOf(const Line &source,
+                                                          const Line &target) const {
+  HEDDLE_TRY(source.status);
+  HEDDLE_TRY(target.status);
+  if (isBlank(source.text)) {
+    return std::optional<ScoringRequest>();
+  }
+  Result<std::vector<int32_t>> from = sourceTokens(generator, options, source.text);
+  HEDDLE_TRY_WITH(from.status(), sources.where());
+  Result<std::vector<int32_t>> to =
+      options.tokens ? parseTokenLine(target.text) : generator.encodeTarget(target.text);
+  HEDDLE_TRY_WITH(to.status(), targets.where());
+  ScoringRequest request{std::move(*from), std::move(*to)};
+  HEDDLE_TRY_WITH(generator.check(request), sources.where());
+  return std::optional(std::move(request));
+}
+
+/// The next pair, if there is one.
+Result<std::optional<Pair>> ScoreRun::readPair() {
+  HEDDLE_ASSIGN(const std::optional<Line> source, sources.next());
+  HEDDLE_ASSIGN(const std::optional<Line> target, targets.next());
+  if (source.has_value() != target.has_value() && !interrupted()) {
+    const LineReader &shorter = source ? targets : sources;
+    const LineReader &longer = source ? sources : targets;
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: no line for {}, expected as many lines "
                                                      "as the other file has",
                                                      shorter.name(), longer.where()));
   }
-  if (!source) {
-    return false;
+  if (!source || !target) {
+    return std::optional<Pair>();
   }
-  block.sources.emplace_back(*source);
-  block.targets.emplace_back(*target);
-  block.empty.push_back(isBlank(*source));
-  if (block.empty.back()) {
-    return true;
+  Pair pair{std::string(source->text), std::string(target->text), sources.where()};
+  Result<std::optional<ScoringRequest>> request = requestOf(*source, *target);
+  pair.status = request.status();
+  if (request.ok()) {
+    pair.request = std::move(*request);
   }
-  Result<std::vector<int32_t>> from =
-      options.tokens ? parseTokenLine(*source) : generator.encodeSource(*source);
-  HEDDLE_TRY_WITH(from.status(), pairs.sources.where());
-  Result<std::vector<int32_t>> to =
-      options.tokens ? parseTokenLine(*target) : generator.encodeTarget(*target);
-  HEDDLE_TRY_WITH(to.status(), pairs.targets.where());
-  const ScoringRequest &request =
-      block.requests.emplace_back(ScoringRequest{std::move(*from), std::move(*to)});
-  HEDDLE_TRY_WITH(generator.check(request), pairs.sources.where());
-  return true;
+  return std::optional(std::move(pair));
 }
 
-static Status writeScores(const ScoreOptions &options, Generator &generator, const Block &block,
-                          OutputStream &output) {
-  HEDDLE_ASSIGN(const std::vector<std::vector<float>> scores, generator.score(block.requests));
-  std::string lines;
-  size_t next = 0;
-  for (size_t i = 0; i < block.sources.size(); ++i) {
-    if (block.empty[i] && !options.jsonLines) {
-      lines += "\n";
+/// The next pairs; `more` says whether others may follow. What ends the run leaves the pairs before
+/// it in the block.
+Status ScoreRun::readBlock(std::vector<Pair> &block, bool &more) {
+  // Small enough that an answer does not wait long.
+  constexpr size_t blockPairs = 64;
+  while (block.size() < blockPairs && !interrupted()) {
+    Result<std::optional<Pair>> pair = readPair();
+    more = pair.ok() && pair->has_value();
+    if (!more) {
+      return pair.status();
+    }
+    if (!(*pair)->status.ok() && !errors.goOn((*pair)->status)) {
+      more = false;
+      return {};
+    }
+    block.push_back(*std::move(*pair));
+  }
+  return {};
+}
+
+/// Gives every pair with a request its scores. Where a block cannot be scored, its pairs are scored
+/// one by one, so that the failure is that of a line.
+void ScoreRun::score(std::vector<Pair> &block) {
+  std::vector<Pair *> asked;
+  std::vector<ScoringRequest> requests;
+  for (Pair &pair : block) {
+    if (pair.request) {
+      asked.push_back(&pair);
+      requests.push_back(*pair.request);
+    }
+  }
+  Result<std::vector<std::vector<float>>> scores = generator.score(requests);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (scores.ok()) {
+      asked[i]->scores = std::move((*scores)[i]);
       continue;
     }
-    const std::span<const float> own = block.empty[i] ? std::span<const float>() : scores[next++];
-    lines += scoreRecord(options, block.sources[i], block.targets[i], own);
+    Result<std::vector<std::vector<float>>> alone = generator.score({&requests[i], 1});
+    if (alone.ok()) {
+      asked[i]->scores = std::move(alone->front());
+      continue;
+    }
+    asked[i]->status = alone.status().annotate(asked[i]->where);
+    if (!errors.goOn(asked[i]->status)) {
+      block.resize(static_cast<size_t>(asked[i] - block.data()));
+      return;
+    }
+  }
+}
+
+Status ScoreRun::write(std::span<const Pair> block) {
+  std::string lines;
+  for (const Pair &pair : block) {
+    if (!pair.status.ok()) {
+      lines += errorRecord(options, pair.source, pair.target, pair.status);
+    } else if (!pair.request && !options.jsonLines) {
+      lines += "\n";
+    } else {
+      lines += scoreRecord(options, pair.source, pair.target, pair.scores);
+    }
   }
   return output.write(lines);
 }
@@ -82,7 +153,7 @@ Status execute(const ScoreOptions &options) {
   HEDDLE_ASSIGN(LineReader sources, openSources(options.source, options.tokens));
   HEDDLE_ASSIGN(LineReader targets, openSources(options.target, options.tokens));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }
@@ -90,22 +161,22 @@ Status execute(const ScoreOptions &options) {
                 Generator::create(model, {.session = {.threads = options.threads},
                                           .batchTokens = options.batchTokens}));
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
-  Pairs pairs{std::move(sources), std::move(targets)};
+  LineErrors errors(options.onError, sources.name());
+  ScoreRun run{options,           std::move(generator), std::move(sources), std::move(targets),
+               std::move(output), std::move(errors)};
   Progress progress("sentences", options.json);
   noteInterruptions();
-  // Small enough that an answer does not wait long.
-  constexpr size_t blockPairs = 64;
   int64_t written = 0;
-  for (bool more = true; more && !interrupted();) {
-    Block block;
-    while (more && block.sources.size() < blockPairs) {
-      HEDDLE_ASSIGN(more, readPair(options, generator, pairs, block));
-    }
-    HEDDLE_TRY(writeScores(options, generator, block, output));
-    written += static_cast<int64_t>(block.sources.size());
+  Status failure;
+  for (bool more = true; more && !run.errors.stopped() && !interrupted();) {
+    std::vector<Pair> block;
+    failure = run.readBlock(block, more);
+    run.score(block);
+    HEDDLE_TRY(run.write(block));
+    written += static_cast<int64_t>(block.size());
     progress.update(written, total);
   }
-  return output.finish();
+  return run.errors.finish(run.output, written, failure);
 }
 
 } // namespace heddle::tools

@@ -70,16 +70,17 @@ Result<Shape> readLengths(const std::string &path) {
   Shape shape{"lengths", {}};
   int64_t tokens = 0;
   while (true) {
-    HEDDLE_ASSIGN(const std::optional<std::string_view> line, reader.next());
+    HEDDLE_ASSIGN(const std::optional<Line> line, reader.next());
     if (!line) {
       break;
     }
-    const std::optional<int64_t> length = parsePositive(*line);
+    HEDDLE_TRY(line->status);
+    const std::optional<int64_t> length = parsePositive(line->text);
     if (!length) {
       return HEDDLE_ERROR(
           InvalidArgument,
           fmt::format("{}: {} is not a length, expected a positive number of tokens",
-                      reader.where(), quote(*line)));
+                      reader.where(), quote(line->text)));
     }
     tokens += *length;
     if (tokens > shapeTokenLimit) {

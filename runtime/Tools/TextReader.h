@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts for `heddle embed` and `heddle tokenize`: a .txt file has one a line (an empty line is an
-/// empty text), a .jsonl file an object with a string "text" a line.
+/// Texts in blocks, for `heddle embed` and `heddle tokenize`: a .txt file has one a line (an empty
+/// line is an empty text), a .jsonl file an object with a string "text" a line.
 #ifndef HEDDLE_RUNTIME_TOOLS_TEXTREADER_H
 #define HEDDLE_RUNTIME_TOOLS_TEXTREADER_H
 
@@ -25,25 +25,37 @@ std::optional<TextFormat> textFormatOf(std::string_view path);
 inline constexpr size_t blockTexts = 1024;
 inline constexpr size_t blockBytes = size_t(1) << 20;
 
+/// A line that says a text, or why it does not.
+struct Text {
+  std::string text;
+  Status status;
+  /// What messages call the line.
+  std::string where;
+
+  /// The line's failure, for what went wrong with its text.
+  Status failure(const Status &problem) const {
+    return status.ok() ? problem.annotate(where) : status;
+  }
+};
+
 /// Reads the texts of one stream once. Every text it gives is UTF-8.
 class TextReader {
 public:
   static Result<TextReader> open(const std::string &path);
 
   /// Fills `texts` with the next blockTexts, or fewer when they are long; empty at the end. A
-  /// stream without any text is an error.
-  Status nextBlock(std::vector<std::string> &texts);
+  /// stream without any line is an error.
+  Status nextBlock(std::vector<Text> &texts);
 
-  /// Texts read so far.
-  int64_t count() const { return texts; }
+  /// Lines read so far.
+  int64_t count() const { return lines.number(); }
+  /// What messages call the stream.
+  const std::string &name() const { return lines.name(); }
 
 private:
-  TextReader(LineReader lines, TextFormat format) : lines(std::move(lines)), format(format) {}
-  Result<std::optional<std::string>> next();
+  explicit TextReader(LineReader lines) : lines(std::move(lines)) {}
 
   LineReader lines;
-  TextFormat format;
-  int64_t texts = 0;
 };
 
 /// The number of texts of a regular file that could be read again; nothing for a pipe or terminal.

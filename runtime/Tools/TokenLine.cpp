@@ -11,8 +11,9 @@
 
 namespace heddle::tools {
 
-Result<std::vector<int32_t>> parseTokenLine(std::string_view line) {
+Result<std::vector<int32_t>> parseTokenLine(std::string_view line, int64_t most) {
   std::vector<int32_t> tokens;
+  size_t words = 0;
   while (true) {
     const size_t begin = line.find_first_not_of(" \t");
     if (begin == std::string_view::npos) {
@@ -24,9 +25,12 @@ Result<std::vector<int32_t>> parseTokenLine(std::string_view line) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (error != std::errc() || end != word.data() + word.size() || token < 0) {
       return HEDDLE_ERROR(InvalidArgument, fmt::format("word {} is {}, expected a token id",
-                                                       tokens.size() + 1, quote(word)));
+                                                       words + 1, quote(word)));
     }
-    tokens.push_back(token);
+    if (most == 0 || static_cast<int64_t>(tokens.size()) < most) {
+      tokens.push_back(token);
+    }
+    ++words;
     line.remove_prefix(word.size());
   }
 }

@@ -14,8 +14,9 @@
 
 namespace heddle::tools {
 
-/// The ids of a line; InvalidArgument names the first word that is none.
-Result<std::vector<int32_t>> parseTokenLine(std::string_view line);
+/// The ids of a line, of more than `most` the first ones where that is not 0; InvalidArgument names
+/// the first word that is none.
+Result<std::vector<int32_t>> parseTokenLine(std::string_view line, int64_t most = 0);
 
 /// The line of ids.
 std::string tokenLine(std::span<const int32_t> tokens);

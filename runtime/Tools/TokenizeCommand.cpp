@@ -5,7 +5,9 @@
 #include "frontend/Tokenizer/TokenizerFile.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 #include "runtime/Tools/Commands.h"
+#include "runtime/Tools/Interruption.h"
 #include "runtime/Tools/JsonRecord.h"
+#include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Progress.h"
 #include "runtime/Tools/TextReader.h"
@@ -54,22 +56,32 @@ Status execute(const TokenizeOptions &options) {
   HEDDLE_ASSIGN(const Encode encode, isTokenizerFile(options.model) ? openFile(options.model)
                                                                     : openModel(options.model));
   OutputStream output = OutputStream::standard();
+  LineErrors errors(options.onError, reader.name());
   Progress progress("texts", options.json);
-  std::vector<std::string> texts;
+  noteInterruptions();
+  std::vector<Text> texts;
   std::string lines;
-  while (true) {
+  while (!errors.stopped() && !interrupted()) {
     HEDDLE_TRY(reader.nextBlock(texts));
     if (texts.empty()) {
-      return output.finish();
+      break;
     }
     lines.clear();
-    for (const std::string &text : texts) {
-      HEDDLE_ASSIGN(const std::vector<int32_t> tokens, encode(text));
-      appendRecord(lines, text, tokens);
+    for (const Text &text : texts) {
+      const Result<std::vector<int32_t>> tokens =
+          text.status.ok() ? encode(text.text) : text.status;
+      if (tokens.ok()) {
+        appendRecord(lines, text.text, *tokens);
+      } else if (const Status failure = text.failure(tokens.status()); errors.goOn(failure)) {
+        appendError(lines, text.text, failure.message());
+      } else {
+        break;
+      }
     }
     HEDDLE_TRY(output.write(lines));
     progress.update(reader.count(), std::nullopt);
   }
+  return errors.finish(output, reader.count());
 }
 
 } // namespace heddle::tools

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// heddle: runs, measures and describes models that heddlec compiled. Exit codes: 0; 1, the input
-/// was at fault; 2, the command line was; 130, it was interrupted and what it wrote is whole lines.
+/// was at fault; 2, the command line was; 128 and a number, the signal of that number ended it and
+/// what it wrote is whole lines. A reader that closes the pipe ends it as well, which is no error.
 #include "runtime/Tools/CommandLine.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Interruption.h"
 #include "runtime/Tools/OutputStream.h"
 
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
@@ -33,28 +33,37 @@ static Status execute(const HelpText &help) {
   return output.finish();
 }
 
+/// The exit code of a command that ended so; says what went wrong.
+static int end(const Status &status, const char *command) {
+  if (status.code() == StatusCode::InputOutput && readerHasLeft()) {
+    return 0;
+  }
+  if (isOptionError(status)) {
+    return reportUsage({std::string(status.message()), command});
+  }
+  if (!status.ok()) {
+    report(fmt::format("heddle: {}\n", status.message()));
+  }
+  return interrupted() ? 128 + interruption() : status.ok() ? 0 : 1;
+}
+
 static int run(std::span<const char *const> arguments) {
   return std::visit(
-      [](const auto &options) {
+      [&](const auto &options) {
         if constexpr (std::is_same_v<std::decay_t<decltype(options)>, UsageError>) {
           return reportUsage(options);
         } else {
           using ::execute;
           using heddle::tools::execute;
-          const Status status = execute(options);
-          if (!status.ok()) {
-            report(fmt::format("heddle: {}\n", status.message()));
-          }
-          return !status.ok() ? 1 : interrupted() ? 130 : 0;
+          // What was parsed begins with the command, or asks for help.
+          return end(execute(options), arguments.size() > 1 ? arguments[1] : "");
         }
       },
       parseCommandLine(arguments));
 }
 
 int main(int argc, char **argv) {
-  // A reader that goes away, or a file above its limit, is an error of writing as any other.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  handleSignals();
   try {
     return run(std::span<const char *const>(argv, static_cast<size_t>(argc)));
   } catch (const std::bad_alloc &) {

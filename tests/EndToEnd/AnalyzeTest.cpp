@@ -59,6 +59,14 @@ tools::Outcome analyze(const std::string &binary, const std::string &lines,
   return tools::runHeddle(options, {.input = lines});
 }
 
+std::string repeated(const std::string &text, size_t count) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i) {
+    all += text;
+  }
+  return all;
+}
+
 /// Compares with what make_analysis.py found.
 void expectOracle(const std::string &output, const std::string &oracle, const std::string &what) {
   Result<AttentionAnalysis> found = readAnalysis(output);
@@ -154,6 +162,25 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   EXPECT_FALSE(found->theta || found->kinds[0].policy);
 }
 
+/// The analysis is that of the lines that can be used, and the exit code says that some could not.
+TEST(Analyze, LinesThatCannotBeUsedAreLeftOut) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  const tools::Outcome good = analyze(binary, "5 6 7\n8 9\n");
+  const std::string tooLong = repeated("5 ", 65);
+  const tools::Outcome some = analyze(binary, "5 6 7\n5 61\nx\n" + tooLong + "\n8 9\n");
+  EXPECT_EQ(good.code, 0) << good.error;
+  EXPECT_EQ(some.code, 1);
+  EXPECT_EQ(some.output, good.output);
+  EXPECT_EQ(some.error,
+            "heddle: standard input:2: source: token 2 is 61, expected 0 to 60\n"
+            "heddle: standard input:3: word 1 is \"x\", expected a token id\n"
+            "heddle: standard input:4: source has 65 tokens, expected at most 64, the positions of "
+            "the model: --truncate cuts it\n"
+            "heddle: standard input: 3 of 5 lines could not be used\n");
+  EXPECT_EQ(analyze(binary, tooLong + "\n", {"--truncate"}).output,
+            analyze(binary, repeated("5 ", 64) + "\n").output);
+}
+
 TEST(Analyze, RefusesWhatItCannotAnalyze) {
   const std::string binary = compileModel(oracles + "transformer-post");
   const std::string blind =
@@ -168,10 +195,14 @@ TEST(Analyze, RefusesWhatItCannotAnalyze) {
                 ": no output shows an attention, expected a model that has some, compiled without "
                 "--disable-pass=observe-attention");
   expectRefusal(analyze(binary, "\n \n"), "standard input: no texts, expected at least one");
-  expectRefusal(analyze(binary, "5 6\n\n5 61\n"), "standard input:3: source");
+  expectRefusal(analyze(binary, "5 6\n\n5 61\n", {"--on-error", "stop"}),
+                "standard input:3: source");
   expectRefusal(analyze(binary, "5 x\n"), "standard input:1: ");
-  expectRefusal(analyze(bert, "5 6\n", {"--beam", "2"}),
-                ": --beam is given, and the model does not generate");
+  const tools::Outcome beam = analyze(bert, "5 6\n", {"--beam", "2"});
+  EXPECT_EQ(beam.code, 2);
+  EXPECT_NE(beam.error.find("--beam is given, and " + bert + " does not generate: leave it out"),
+            std::string::npos)
+      << beam.error;
   expectRefusal(analyze(bert, "5 100000\n"), "standard input:1: text");
   std::string longLine;
   for (int i = 0; i < 600; ++i) {

@@ -251,10 +251,21 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
   expectRefusal(compare(a, other, lines), a + " and " + other + ": the vocabularies have 61 and ");
   expectRefusal(compare(a, bert, lines), ": only the first generates, expected both or neither");
   expectRefusal(compare(bert, a, lines), ": only the second generates, expected both or neither");
-  expectRefusal(compare(bert, bert, lines, {"--beam", "2"}),
-                ": --beam is given, and the models do not generate");
+  const tools::Outcome beam = compare(bert, bert, lines, {"--beam", "2"});
+  EXPECT_EQ(beam.code, 2);
+  EXPECT_NE(beam.error.find("--beam is given, and the models do not generate: leave it out"),
+            std::string::npos)
+      << beam.error;
   expectRefusal(compare(a, a, "\n"), "standard input: no texts, expected at least one");
-  expectRefusal(compare(a, a, "5\n6 61\n"), "standard input:2: " + a + ": source");
+  expectRefusal(compare(a, a, "5\n6 61\n", {"--on-error", "stop"}),
+                "standard input:2: " + a + ": source");
+  // By default the others are compared, and the exit code says that one was not.
+  const tools::Outcome some = compare(a, a, "5 7 9\n6 61\n", {"--json"});
+  EXPECT_EQ(some.code, 1);
+  EXPECT_EQ(Json::parse(some.output)["sentences"], 1);
+  EXPECT_NE(some.error.find("heddle: standard input: 1 of 2 lines could not be used\n"),
+            std::string::npos)
+      << some.error;
   expectRefusal(compare(a, "/nowhere/b.so", lines), "/nowhere/b.so: ");
   expectRefusal(tools::runHeddle({"compare", a, a, "--input", "-"}, {.input = "x\n"}),
                 a + ": the model has no tokenizer, expected one or --tokens");

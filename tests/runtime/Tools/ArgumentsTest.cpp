@@ -106,6 +106,38 @@ TEST(Arguments, WhatIsTooMuch) {
             "embed: --input is given more than once, expected it once");
 }
 
+/// What people write first: the file without its option.
+TEST(Arguments, FilesWithoutTheirOption) {
+  EXPECT_EQ(errorOf({"embed", "m.so", "s.txt"}),
+            "embed: unexpected argument \"s.txt\", expected --input s.txt");
+  EXPECT_EQ(errorOf({"generate", "m.so", "s.txt", "--beam", "4"}),
+            "generate: unexpected argument \"s.txt\", expected --input s.txt");
+  EXPECT_EQ(errorOf({"score", "m.so", "a.txt", "b.txt"}),
+            "score: unexpected argument \"a.txt\", expected --source a.txt");
+  EXPECT_EQ(errorOf({"score", "m.so", "--source", "a.txt", "b.txt"}),
+            "score: unexpected argument \"b.txt\", expected --target b.txt");
+  EXPECT_EQ(errorOf({"run", "m.so", "i.safetensors"}),
+            "run: unexpected argument \"i.safetensors\", expected --inputs i.safetensors");
+  EXPECT_EQ(errorOf({"compare", "a.so", "b.so", "s.txt"}),
+            "compare: unexpected argument \"s.txt\", expected --input s.txt");
+  EXPECT_EQ(errorOf({"bench", "m.so", "1x16"}),
+            "bench: unexpected argument \"1x16\", expected --shapes 1x16");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input", "a.txt", "b.txt"}),
+            "embed: unexpected argument \"b.txt\"");
+}
+
+/// An option never takes the one after it for its value.
+TEST(Arguments, OptionsWithoutTheirValue) {
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input="}),
+            "embed: --input has no value, expected one after it");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input=", "--json"}),
+            "embed: --input has no value, expected one after it");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input", "--json"}),
+            "embed: --input has no value, expected one after it");
+  EXPECT_EQ(errorOf({"generate", "m.so", "--input", "-", "--output", "--scores"}),
+            "generate: --output has no value, expected one after it");
+}
+
 TEST(Arguments, BadValues) {
   for (const char *threads : {"0", "-1", "1025", "two", "1.5", "", "99999999999999999999"}) {
     EXPECT_EQ(errorOf({"embed", "m.so", "--input", "a.txt", "--threads", threads}),

@@ -7,6 +7,8 @@
 #include "tests/runtime/Tools/ChildProcess.h"
 #include "tests/runtime/Tools/TemporaryFolder.h"
 
+#include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -163,52 +165,140 @@ TEST_F(BadInputTest, EntriesWithoutInput) {
 }
 
 TEST_F(BadInputTest, EntriesAndTargets) {
-  expectError({"run", model, "--entry", "decode", "--inputs", ids, "--outputs", folder.path("o")},
-              "heddle: model.so: no entry \"decode\", expected one of encode, embed\n");
-  expectError({"bench", model, "--entry", "decode", "--shapes", "1x2"},
-              "heddle: model.so: no entry \"decode\", expected one of encode, embed\n");
+  const auto expectOption = [&](const std::vector<std::string> &arguments,
+                                const std::string &message) {
+    expectUsage(arguments,
+                "heddle: " + message + "\nheddle: try 'heddle " + arguments[0] + " --help'\n");
+  };
+  const std::string entry =
+      "--entry \"decode\": " + model + ": no entry \"decode\", expected one of encode, embed";
+  expectOption({"run", model, "--entry", "decode", "--inputs", ids, "--outputs", folder.path("o")},
+               entry);
+  expectOption({"bench", model, "--entry", "decode", "--shapes", "1x2"}, entry);
+  expectOption({"profile", model, "--entry", "decode", "--shapes", "1x2"}, entry);
+  const std::string none = "abacus";
   for (const std::vector<std::string> &command :
        {std::vector<std::string>{"embed", model, "--input", texts},
         {"run", model, "--inputs", ids, "--outputs", folder.path("o")},
-        {"bench", model, "--shapes", "1x2"}}) {
+        {"bench", model, "--shapes", "1x2"},
+        {"profile", model, "--shapes", "1x2"},
+        {"analyze", model, "--input", texts},
+        {"compare", model, model, "--input", texts}}) {
     std::vector<std::string> arguments = command;
-    arguments.insert(arguments.end(), {"--isa", "abacus"});
-    expectError(arguments, "abacus");
+    arguments.insert(arguments.end(), {"--isa", none});
+    const Outcome outcome = runHeddle(arguments);
+    EXPECT_EQ(outcome.code, 2) << command[0];
+    EXPECT_EQ(outcome.error.find("heddle: --isa \"abacus\": " + model + ": "), 0U) << outcome.error;
+    // A model that is at fault itself stays so.
+    arguments[1] = folder.path("absent.so");
+    EXPECT_EQ(runHeddle(arguments).code, 1) << command[0];
   }
 }
 
 TEST_F(BadInputTest, Texts) {
   const auto both = [&](const std::string &path, const std::string &message) {
-    expectError({"embed", model, "--input", path}, message);
-    expectError({"embed", model, "--input", path, "--output", folder.path("out.npy")}, message);
-    expectError({"tokenize", model, "--input", path}, message);
+    for (std::vector<std::string> command :
+         {std::vector<std::string>{"embed", model, "--input", path},
+          {"embed", model, "--input", path, "--output", folder.path("out.npy")},
+          {"tokenize", model, "--input", path}}) {
+      command.insert(command.end(), {"--on-error", "stop"});
+      expectError(command, message);
+    }
   };
   both(folder.path("absent.txt"), "heddle: absent.txt: cannot open: No such file or directory\n");
   both(folder.write("empty.txt", ""), "heddle: empty.txt: no texts, expected at least one\n");
   both("-", "heddle: standard input: no texts, expected at least one\n");
-  both(folder.write("latin.txt", "a\nna\xefve\n"),
-       "heddle: latin.txt:2: byte 3 of the line is 0xef, expected UTF-8\n");
-  both(folder.write("cut.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\n"), "heddle: cut.jsonl:2: ");
+  both(folder.write("latin.txt", "na\xefve\n"),
+       "heddle: latin.txt:1: byte 3 is 0xef, expected UTF-8\n");
+  both(folder.write("cut.jsonl", "{\"text\": \"b\n"), "heddle: cut.jsonl:1: ");
   both(folder.write("key.jsonl", "{\"body\": \"a\"}\n"),
        "heddle: key.jsonl:1: no key \"text\", expected an object such as {\"text\": \"...\"}\n");
   both(folder.write("type.jsonl", "{\"text\": [1]}\n"), "heddle: type.jsonl:1: \"text\" is ");
   both(folder.write("list.jsonl", "[]\n"), "heddle: list.jsonl:1: found ");
 }
 
-TEST_F(BadInputTest, LateErrorsLeaveNoFile) {
+TEST_F(BadInputTest, LateErrorsLeaveNoHalfFile) {
   std::string lines;
   for (int line = 0; line < 3000; ++line) {
     lines += "a b c\n";
   }
-  const std::string late = folder.write("late.txt", lines + "\xff\n");
+  const std::string late = folder.write("late.txt", lines + "\xff\na\n");
+  const std::string good = folder.write("good.txt", lines);
   folder.write("kept.jsonl", "old");
   folder.write("kept.npy", "old");
-  const std::string message = "heddle: late.txt:3001: byte 1 of the line is 0xff, expected UTF-8\n";
-  expectError({"embed", model, "--input", late, "--output", folder.path("kept.jsonl")}, message);
-  expectError({"embed", model, "--input", late, "--output", folder.path("kept.npy")}, message);
-  expectError({"embed", model, "--input", late, "--output", folder.path("new.jsonl")}, message);
+  const std::string message = "heddle: late.txt:3001: byte 1 is 0xff, expected UTF-8";
+  expectError(
+      {"embed", model, "--input", late, "--output", folder.path("kept.npy"), "--on-error", "stop"},
+      message + "\n");
+  const std::vector<std::string> before = folder.names();
+  const Outcome outcome = runHeddle({"embed", model, "--input", late, "--output",
+                                     folder.path("kept.jsonl"), "--on-error", "stop"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.error.find("; the answers before are in "), std::string::npos) << outcome.error;
+  EXPECT_EQ(folder.names().size(), before.size() + 1);
+  EXPECT_EQ(folder.read("kept.jsonl.partial"), runHeddle({"embed", model, "--input", good}).output);
   EXPECT_EQ(folder.read("kept.jsonl"), "old");
   EXPECT_EQ(folder.read("kept.npy"), "old");
+}
+
+/// A bad line is answered with its error, the others as if it were not there.
+TEST_F(BadInputTest, BadLinesAmongTexts) {
+  const std::string input = folder.write("mixed.txt", "a b\n\xff\nc\n");
+  const std::string good = folder.write("good.txt", "a b\nc\n");
+  for (const char *command : {"embed", "tokenize"}) {
+    const Outcome outcome = runHeddle({command, model, "--input", input});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.error, "heddle: " + input + ":2: byte 1 is 0xff, expected UTF-8\nheddle: " +
+                                 input + ": 1 of 3 lines could not be used\n");
+    const std::string expected = runHeddle({command, model, "--input", good}).output;
+    const size_t second = expected.find('\n') + 1;
+    EXPECT_EQ(outcome.output, expected.substr(0, second) + R"({"text": "", "error": ")" + input +
+                                  ":2: byte 1 is 0xff, expected UTF-8\"}\n" +
+                                  expected.substr(second));
+  }
+}
+
+/// Rows stay those of their lines: a bad one is of NaN.
+TEST_F(BadInputTest, BadLinesInAMatrix) {
+  const std::string input = folder.write("mixed.txt", "a b\n\xff\nc\n");
+  const std::string good = folder.write("good.txt", "a b\nc\n");
+  for (const bool piped : {false, true}) {
+    const Outcome outcome = runHeddle(
+        {"embed", model, "--input", piped ? "-" : input, "--output", folder.path("out.npy")},
+        {.input = piped ? "a b\n\xff\nc\n" : ""});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_NE(outcome.error.find("1 of 3 lines could not be used"), std::string::npos);
+    runHeddle({"embed", model, "--input", good, "--output", folder.path("good.npy")});
+    const std::string bytes = folder.read("out.npy");
+    const std::string expected = folder.read("good.npy");
+    constexpr size_t header = 128;
+    constexpr size_t row = fixture::width * sizeof(float);
+    ASSERT_EQ(bytes.size(), header + 3 * row);
+    EXPECT_NE(bytes.find("'shape': (3, 32), }"), std::string::npos);
+    EXPECT_EQ(bytes.substr(header, row), expected.substr(header, row));
+    EXPECT_EQ(bytes.substr(header + 2 * row), expected.substr(header + row));
+    for (size_t column = 0; column < fixture::width; ++column) {
+      float value = 0;
+      std::memcpy(&value, bytes.data() + header + row + column * sizeof(float), sizeof(float));
+      EXPECT_TRUE(std::isnan(value)) << column;
+    }
+  }
+}
+
+/// One text that is longer than the model takes does not fail those beside it.
+TEST_F(BadInputTest, TextsThatAreTooLong) {
+  std::string words;
+  for (int word = 0; word < 400; ++word) {
+    words += "a ";
+  }
+  const Outcome outcome =
+      runHeddle({"embed", model, "--input", "-"}, {.input = "a\n" + words + "\nb\n"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 3);
+  EXPECT_NE(outcome.error.find("standard input:2: text has 402 tokens, expected at most 300, the "
+                               "positions of the model"),
+            std::string::npos)
+      << outcome.error;
 }
 
 TEST_F(BadInputTest, NoSpaceForTheOutput) {
@@ -253,23 +343,26 @@ TEST_F(BadInputTest, Tensors) {
   run(folder.write("cut.safetensors", whole.substr(0, whole.size() - 1)),
       "heddle: cut.safetensors: ");
   run(writeIds("large.safetensors", {1, 2}, {5, 50}),
-      "heddle: large.safetensors: tensor \"input_ids\": row 0, column 1 is 50, expected 0 to 49\n");
+      "heddle: large.safetensors: tensor \"input_ids\": row 1, column 2 is 50, expected 0 to 49\n");
   run(writeIds("hole.safetensors", {1, 3}, {5, 6, 7}, {1, 0, 1}),
-      "heddle: hole.safetensors: tensor \"attention_mask\": row 0 has a hole: 0 at column 1 and 1 "
-      "again at column 2, expected the ones of a row to stand together\n");
+      "heddle: hole.safetensors: tensor \"attention_mask\": row 1 has a hole: 0 at column 2 and 1 "
+      "again at column 3, expected the ones of a row to stand together\n");
   run(writeIds("none.safetensors", {0, 3}, {}),
       "heddle: none.safetensors: tensor \"input_ids\": shape [0, 3] has no tokens, expected at "
       "least one\n");
   run(writeIds("long.safetensors", {1, 301}, std::vector<int32_t>(301, 5)),
-      "heddle: long.safetensors: entry \"encode\": sequence 0 has 301 tokens, ");
+      "heddle: long.safetensors: entry \"encode\": sequence 1 has 301 tokens, ");
   run(writeIds("deep.safetensors", {1, 1, 2}, {5, 6}),
       "heddle: deep.safetensors: tensor \"input_ids\" has shape [1, 1, 2], expected [sequences, "
       "length] or [tokens]\n");
 }
 
 TEST_F(BadInputTest, Benches) {
-  expectError({"bench", model, "--shapes", "1x301"},
-              "heddle: 1x301: entry \"encode\": sequence 0 has 301 tokens, ");
+  expectUsage({"bench", model, "--shapes", "1x2,1x301"},
+              "heddle: --shapes: 1x301 has sequences of 301 tokens, expected at most 300, the "
+              "positions of the model\nheddle: try 'heddle bench --help'\n");
+  expectError({"bench", model, "--lengths", folder.write("long", "301\n")},
+              "heddle: lengths: entry \"encode\": sequence 1 has 301 tokens, ");
   expectError({"bench", model, "--lengths", folder.path("absent")},
               "heddle: absent: cannot open: No such file or directory\n");
   expectError({"bench", model, "--lengths", folder.write("words", "one\n")},

@@ -5,12 +5,15 @@
 
 #include "tests/runtime/Tools/TemporaryFolder.h"
 
+#include <chrono>
+#include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace heddle::tools {
@@ -59,6 +62,11 @@ Outcome runProgram(const std::string &name, const std::vector<std::string> &argu
     ::_exit(127);
   }
   EXPECT_GT(child, 0);
+  if (options.signal != 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(options.signalAfter));
+    // It is ours until it is waited for, so that the number is no other process's.
+    ::kill(child, options.signal);
+  }
   int status = 0;
   rusage used = {};
   EXPECT_EQ(::wait4(child, &status, 0, &used), child);

@@ -4,6 +4,7 @@
 #ifndef HEDDLE_TESTS_RUNTIME_TOOLS_CHILDPROCESS_H
 #define HEDDLE_TESTS_RUNTIME_TOOLS_CHILDPROCESS_H
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct ProcessOptions {
   std::vector<std::string> environment = {};
   /// Without root's right to write wherever it wants to.
   bool bound = false;
+  /// Sent to it after so many microseconds, unless it has ended by then; 0: none.
+  int signal = 0;
+  int64_t signalAfter = 0;
 };
 
 /// Runs a program of this build, "heddle" or "heddlec", to its end.

@@ -137,12 +137,16 @@ TEST(GenerateArguments, WordsThatAreNone) {
   EXPECT_EQ(refusal({"--rules", "fairseq"}),
             "--rules is \"fairseq\", expected paper, transformers or ctranslate2");
   EXPECT_EQ(refusal({"--format", "xml"}), "--format is \"xml\", expected text or jsonl");
+  EXPECT_EQ(refusal({"--format", "text", "--json"}),
+            "--format text and --json are both given, expected one of them");
+  EXPECT_EQ(refusal({"--on-error", "ignore"}),
+            "--on-error is \"ignore\", expected continue or stop");
   EXPECT_EQ(errorOf({"generate", "m.so"}), "generate: --input FILE is missing");
   EXPECT_EQ(errorOf({"generate", "--input", "-"}), "generate: OUT.so is missing");
 }
 
 TEST(GenerateArguments, OptionsThatDoNotGoTogether) {
-  EXPECT_EQ(refusal({"--beam", "2", "--nbest", "3"}), "--nbest is 3, expected at most --beam, 2");
+  EXPECT_EQ(refusal({"--beam", "2", "--nbest", "3"}), "--nbest 3 needs --beam 3, got --beam 2");
   EXPECT_EQ(refusal({"--beam", "2", "--sample"}),
             "--beam is 2 with --sample, expected 1: --nbest gives several samples");
   EXPECT_EQ(refusal({"--min-length", "9", "--max-length", "8"}),
@@ -156,6 +160,35 @@ TEST(GenerateArguments, OptionsThatDoNotGoTogether) {
   EXPECT_EQ(refusal({"--beam", "1", "--nbest", "3", "--alternatives"}), "no error");
   EXPECT_EQ(refusal({"--shortlist", "-"}),
             "--input and --shortlist are both standard input, expected one of them");
+}
+
+/// Every command that reads lines says what becomes of those that cannot be used.
+TEST(GenerateArguments, LinesThatCannotBeUsed) {
+  const auto plain = std::get<GenerateOptions>(parse({"generate", "m.so", "--input", "-"}));
+  EXPECT_TRUE(plain.onError == OnError::Continue && !plain.truncate);
+  const auto given = std::get<GenerateOptions>(
+      parse({"generate", "m.so", "--input", "-", "--on-error", "stop", "--truncate"}));
+  EXPECT_TRUE(given.onError == OnError::Stop && given.truncate);
+  const auto score = std::get<ScoreOptions>(parse(
+      {"score", "m.so", "--source", "a", "--target", "b", "--on-error", "stop", "--truncate"}));
+  EXPECT_TRUE(score.onError == OnError::Stop && score.truncate);
+  const auto analyze = std::get<AnalyzeOptions>(
+      parse({"analyze", "m.so", "--input", "-", "--on-error", "stop", "--truncate"}));
+  EXPECT_TRUE(analyze.onError == OnError::Stop && analyze.truncate);
+  const auto compare = std::get<CompareOptions>(
+      parse({"compare", "a.so", "b.so", "--input", "-", "--on-error", "stop", "--truncate"}));
+  EXPECT_TRUE(compare.onError == OnError::Stop && compare.truncate);
+  EXPECT_EQ(std::get<EmbedOptions>(parse({"embed", "m.so", "--input", "-", "--on-error", "stop"}))
+                .onError,
+            OnError::Stop);
+  EXPECT_EQ(std::get<TokenizeOptions>(
+                parse({"tokenize", "m.so", "--input", "-", "--on-error", "continue"}))
+                .onError,
+            OnError::Continue);
+  for (const char *command : {"embed", "tokenize", "analyze"}) {
+    EXPECT_EQ(errorOf({command, "m.so", "--input", "-", "--on-error", "x"}),
+              std::string(command) + ": --on-error is \"x\", expected continue or stop");
+  }
 }
 
 TEST(GenerateArguments, Score) {
@@ -188,6 +221,10 @@ TEST(GenerateArguments, Cases) {
   }
   EXPECT_EQ(errorOf({"bench", "m.so", "--cases", "1x1", "--source-length", "0"}),
             "bench: --source-length is \"0\", expected a whole number from 1 to 16777216");
+  for (const char *option : {"--source-length", "--target-length", "--shortlist"}) {
+    EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", "1x8", option, "9"}),
+              std::string("bench: ") + option + " is given without --cases, expected both");
+  }
   EXPECT_EQ(errorOf({"bench", "m.so"}),
             "bench: --shapes, --lengths or --cases is missing, expected at least one of them");
 }

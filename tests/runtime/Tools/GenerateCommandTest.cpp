@@ -59,13 +59,17 @@ TEST_F(GenerateCommandTest, AMinimumThatOnlySomeSourcesAllow) {
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_GE(std::count(outcome.output.begin(), outcome.output.end(), ' '), 59);
   const Outcome refused = generate(longer + "\n5\n", {"--beam", "1", "--min-length", "60"});
-  EXPECT_NE(refused.code, 0);
+  EXPECT_EQ(refused.code, 1);
+  // The line before it has its answer.
+  EXPECT_EQ(refused.output, outcome.output + "\n");
   EXPECT_NE(
       refused.error.find("sources.txt:2: minimum length is 60, expected at most the maximum, 51"),
       std::string::npos)
       << refused.error;
   const Outcome never = generate("", {"--min-length", "60", "--max-length", "60", "--nbest", "9"});
-  EXPECT_NE(never.error.find("nbest is 9, expected at most the beam, 4"), std::string::npos)
+  EXPECT_EQ(never.code, 2);
+  EXPECT_NE(never.error.find("--nbest 9 needs --beam 9: nbest is 9, expected at most the beam, 4"),
+            std::string::npos)
       << never.error;
 }
 

@@ -20,7 +20,7 @@ struct TextReaderTest : testing::Test {
       return shortened(reader.status());
     }
     std::string all;
-    std::vector<std::string> block;
+    std::vector<Text> block;
     while (true) {
       if (const Status status = reader->nextBlock(block); !status.ok()) {
         return shortened(status);
@@ -28,8 +28,11 @@ struct TextReaderTest : testing::Test {
       if (block.empty()) {
         return all;
       }
-      for (const std::string &text : block) {
-        all += '<' + text + '>';
+      for (const Text &text : block) {
+        if (!text.status.ok()) {
+          return shortened(text.status);
+        }
+        all += '<' + text.text + '>';
       }
     }
   }
@@ -80,7 +83,7 @@ TEST_F(TextReaderTest, BlocksAreBounded) {
   Result<TextReader> large =
       TextReader::open(folder.write("large.txt", half + '\n' + half + '\n' + half + '\n'));
   ASSERT_TRUE(many.ok() && large.ok());
-  std::vector<std::string> block;
+  std::vector<Text> block;
   ASSERT_TRUE(many->nextBlock(block).ok());
   EXPECT_EQ(block.size(), blockTexts);
   ASSERT_TRUE(many->nextBlock(block).ok());
@@ -108,7 +111,7 @@ TEST_F(TextReaderTest, FilesThatCannotBeRead) {
   std::filesystem::create_directory(folder.path("folder.txt"));
   Result<TextReader> reader = TextReader::open(folder.path("folder.txt"));
   ASSERT_TRUE(reader.ok());
-  std::vector<std::string> block;
+  std::vector<Text> block;
   EXPECT_EQ(shortened(reader->nextBlock(block)), "folder.txt: cannot read: Is a directory");
 }
 
@@ -118,13 +121,11 @@ TEST_F(TextReaderTest, NoTexts) {
 }
 
 TEST_F(TextReaderTest, TextsThatAreNotUtf8) {
-  EXPECT_EQ(textsOf("a.txt", "fine\nnot \xff fine\n"),
-            "a.txt:2: byte 5 of the line is 0xff, expected UTF-8");
-  EXPECT_EQ(textsOf("a.txt", "cut \xc3"), "a.txt:1: byte 5 of the line is 0xc3, expected UTF-8");
-  EXPECT_EQ(textsOf("a.txt", "\xed\xa0\x80"),
-            "a.txt:1: byte 1 of the line is 0xed, expected UTF-8");
+  EXPECT_EQ(textsOf("a.txt", "fine\nnot \xff fine\n"), "a.txt:2: byte 5 is 0xff, expected UTF-8");
+  EXPECT_EQ(textsOf("a.txt", "cut \xc3"), "a.txt:1: byte 5 is 0xc3, expected UTF-8");
+  EXPECT_EQ(textsOf("a.txt", "\xed\xa0\x80"), "a.txt:1: byte 1 is 0xed, expected UTF-8");
   EXPECT_EQ(textsOf("a.jsonl", "{\"text\": \"\xfe\"}\n"),
-            "a.jsonl:1: byte 11 of the line is 0xfe, expected UTF-8");
+            "a.jsonl:1: byte 11 is 0xfe, expected UTF-8");
 }
 
 TEST_F(TextReaderTest, RecordsThatAreNone) {
@@ -142,6 +143,37 @@ TEST_F(TextReaderTest, LinesThatAreTooLong) {
             "a.txt:2: the line is longer than 16777216 bytes, expected a shorter text");
 }
 
+/// Every line that cannot be used has its failure, and those after it are read.
+TEST_F(TextReaderTest, ReadingGoesOnAfterABadLine) {
+  const std::string tooLong(lineLimit + (1 << 17), 'x');
+  const std::string path = folder.write("a.txt", "one\n\xff\n" + tooLong + "\ntwo\n" + tooLong);
+  Result<LineReader> reader = LineReader::openTexts(path);
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::string> seen;
+  while (true) {
+    Result<std::optional<Line>> line = reader->next();
+    ASSERT_TRUE(line.ok()) << line.status().message();
+    if (!*line) {
+      break;
+    }
+    seen.push_back((*line)->status.ok() ? std::string((*line)->text) : shortened((*line)->status));
+  }
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{
+                "one", "a.txt:2: byte 1 is 0xff, expected UTF-8",
+                "a.txt:3: the line is longer than 16777216 bytes, expected a shorter text", "two",
+                "a.txt:5: the line is longer than 16777216 bytes, expected a shorter text"}));
+  EXPECT_EQ(reader->number(), 5);
+}
+
+/// The limit is the same however the reads cut the line.
+TEST_F(TextReaderTest, TheLongestLine) {
+  const std::string longest(lineLimit, 'x');
+  EXPECT_EQ(textsOf("a.txt", longest + "\n").size(), lineLimit + 2);
+  EXPECT_EQ(textsOf("a.txt", longest + "x\n"),
+            "a.txt:1: the line is longer than 16777216 bytes, expected a shorter text");
+}
+
 TEST_F(TextReaderTest, TextsAreCounted) {
   const Result<std::optional<int64_t>> count = countTexts(folder.write("a.txt", "one\n\nthree"));
   ASSERT_TRUE(count.ok());
@@ -154,9 +186,9 @@ TEST_F(TextReaderTest, TextsAreCounted) {
 TEST_F(TextReaderTest, BlankLinesArePassedOver) {
   Result<LineReader> reader = LineReader::open(folder.write("a", "\n one\n \t\r\n\ntwo \n \n"));
   ASSERT_TRUE(reader.ok());
-  EXPECT_EQ(**reader->nextText(), " one");
+  EXPECT_EQ((*reader->nextText())->text, " one");
   EXPECT_TRUE(reader->where().ends_with("a:2"));
-  EXPECT_EQ(**reader->nextText(), "two ");
+  EXPECT_EQ((*reader->nextText())->text, "two ");
   EXPECT_TRUE(reader->where().ends_with("a:5"));
   EXPECT_FALSE(reader->nextText()->has_value());
 }
@@ -168,22 +200,22 @@ TEST_F(TextReaderTest, SourcesComeFromLinesOrRecords) {
                                                    "\n[3]\n");
   Result<LineReader> texts = openSources(path, false);
   ASSERT_TRUE(texts.ok());
-  EXPECT_EQ(**texts->next(), "one");
-  EXPECT_EQ(**texts->next(), "");
+  EXPECT_EQ((*texts->next())->text, "one");
+  EXPECT_EQ((*texts->next())->text, "");
   EXPECT_EQ(texts->where(), path + ":2");
-  EXPECT_EQ(texts->next().status().message(),
+  EXPECT_EQ((*texts->next())->status.message(),
             path + R"(:3: found a list of 1, expected an object such as {"text": "..."})");
   // Blank lines are passed over where blank texts are.
   Result<LineReader> all = openSources(
       folder.write("b.jsonl", "\n{\"text\": \" \"}\n\t\n{\"text\": \"one\"}\n\n"), false);
   ASSERT_TRUE(all.ok());
-  EXPECT_EQ(**all->nextText(), "one");
+  EXPECT_EQ((*all->nextText())->text, "one");
   EXPECT_TRUE(all->where().ends_with("b.jsonl:4"));
   EXPECT_FALSE(all->nextText()->has_value());
   // Token ids are lines whatever the name is.
   Result<LineReader> tokens = openSources(path, true);
   ASSERT_TRUE(tokens.ok());
-  EXPECT_EQ(**tokens->next(), R"({"text": "one"})");
+  EXPECT_EQ((*tokens->next())->text, R"({"text": "one"})");
 }
 
 } // namespace heddle::tools

@@ -20,6 +20,38 @@ TEST(TokenLine, ReadsAndWrites) {
   EXPECT_EQ(tokenLine({}), "");
 }
 
+TEST(TokenLine, CutsWhatIsTooLong) {
+  EXPECT_EQ(*parseTokenLine("5 17 2", 2), (std::vector<int32_t>{5, 17}));
+  EXPECT_EQ(*parseTokenLine("5 17 2", 3), (std::vector<int32_t>{5, 17, 2}));
+  // What is cut off is looked at as well.
+  EXPECT_EQ(parseTokenLine("5 17 x", 1).status().message(), "word 3 is \"x\", expected a token id");
+}
+
+/// A line that is far too long waits for its end like any other, in constant memory.
+TEST(LineReader, IsNotReadyWithinALineThatIsTooLong) {
+  const std::string path = testing::TempDir() + "/line-reader-long";
+  ::unlink(path.c_str());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int pipe = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(pipe, 0);
+  Result<LineReader> reader = LineReader::open(path);
+  ASSERT_TRUE(reader.ok());
+  const std::string piece(size_t(1) << 15, 'x');
+  for (size_t written = 0; written <= 2 * lineLimit; written += piece.size()) {
+    ASSERT_EQ(::write(pipe, piece.data(), piece.size()), static_cast<ssize_t>(piece.size()));
+    ASSERT_FALSE(*reader->ready(0));
+  }
+  ASSERT_EQ(::write(pipe, "\ntwo\n", 5), 5);
+  EXPECT_TRUE(*reader->ready(1000));
+  EXPECT_TRUE(
+      (*reader->next())
+          ->status.message()
+          .ends_with(":1: the line is longer than 16777216 bytes, expected a shorter text"));
+  EXPECT_EQ((*reader->next())->text, "two");
+  ::close(pipe);
+  ::unlink(path.c_str());
+}
+
 TEST(TokenLine, NamesTheWordThatIsNoId) {
   for (const char *word : {"x", "-1", "7.5", "99999999999"}) {
     const Result<std::vector<int32_t>> tokens = parseTokenLine(std::string("5 ") + word);
@@ -41,11 +73,11 @@ TEST(LineReader, IsReadyWhenALineIsThere) {
   EXPECT_FALSE(*reader->ready(0));
   ASSERT_EQ(::write(pipe, "one\ntw", 6), 6);
   EXPECT_TRUE(*reader->ready(1000));
-  EXPECT_EQ(**reader->next(), "one");
+  EXPECT_EQ((*reader->next())->text, "one");
   EXPECT_FALSE(*reader->ready(0));
   ASSERT_EQ(::write(pipe, "o\n", 2), 2);
   EXPECT_TRUE(*reader->ready(1000));
-  EXPECT_EQ(**reader->next(), "two");
+  EXPECT_EQ((*reader->next())->text, "two");
   ::close(pipe);
   // The end is an answer too.
   EXPECT_TRUE(*reader->ready(1000));

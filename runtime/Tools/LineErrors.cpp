@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Counting, and what is said at the end.
+#include "runtime/Tools/LineErrors.h"
+
+#include "runtime/Tools/Interruption.h"
+#include "runtime/Tools/Progress.h"
+
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+bool LineErrors::goOn(const Status &failure) {
+  if (policy == OnError::Stop) {
+    stop = failure;
+    return false;
+  }
+  ++failed;
+  sayAboveProgress(fmt::format("heddle: {}\n", failure.message()));
+  return true;
+}
+
+Status LineErrors::finish(int64_t lines) const {
+  if (failed == 0) {
+    return {};
+  }
+  return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {} of {} {} could not be used", input,
+                                                   failed, lines, lines == 1 ? "line" : "lines"));
+}
+
+Status LineErrors::finish(OutputStream &output, int64_t lines, const Status &failure, bool keeps) {
+  const Status first = stopped() ? stop : failure;
+  if (first.ok() && !interrupted()) {
+    HEDDLE_TRY(output.finish());
+    return finish(lines);
+  }
+  const bool wasFile = output.isFile();
+  std::string kept;
+  if (keeps) {
+    HEDDLE_ASSIGN(const std::optional<std::string> place, output.keep());
+    kept = place ? fmt::format("; the answers before are in {}", *place) : std::string();
+  }
+  if (!first.ok()) {
+    return Status(first.code(), std::string(first.message()) + kept);
+  }
+  // Whoever reads along has seen what there is.
+  return !wasFile ? Status()
+                  : HEDDLE_ERROR(InvalidArgument,
+                                 fmt::format("{}: ended by {}{}", input, interruptionName(),
+                                             kept.empty() ? "; nothing was written" : kept));
+}
+
+} // namespace heddle::tools
