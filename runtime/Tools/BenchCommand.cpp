@@ -191,14 +191,15 @@ Status execute(const BenchOptions &options) {
     shapes.push_back(std::move(lengths));
   }
   HEDDLE_TRY(pinToFirstProcessors(options.threads));
-  HEDDLE_ASSIGN(Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(Model model, loadModel(options.model, options.isa));
   if (!options.cases.empty()) {
     HEDDLE_TRY(benchCases(model, options));
   }
   if (shapes.empty()) {
     return {};
   }
-  HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
+  HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
+  HEDDLE_TRY(checkShapes(*entry, options.shapes));
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   Bench bench{options, model, *entry, *input, timedOutput(*entry)};

@@ -24,32 +24,25 @@ static std::vector<int32_t> makeShortlist(int32_t count, int64_t vocabulary) {
 
 Status benchCases(const Model &model, const BenchOptions &options) {
   OutputStream lines = OutputStream::standard();
-  const EntryInfo *const encode = model.findEntry("encode");
-  const int64_t vocabulary =
-      encode == nullptr || encode->inputs.empty() ? 1 : encode->inputs.front().limit;
   for (const GenerationCase &each : options.cases) {
-    const int64_t tokens = int64_t(each.batch) * each.beam * options.sourceLength;
+    HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
+                                          {.threads = options.threads}));
+    const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, work.vocabulary);
     HEDDLE_ASSIGN(
-        Generator generator,
-        Generator::create(model, {.session = {.threads = options.threads}, .batchTokens = tokens}));
-    const GenerationOptions search = {.rules = Rules::CTranslate2,
-                                      .beam = each.beam,
-                                      .minLength = options.targetLength,
-                                      .maxLength = options.targetLength};
-    const std::vector<std::vector<int32_t>> sources =
-        randomSources(each.batch, options.sourceLength, vocabulary);
-    const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, vocabulary);
-    HEDDLE_ASSIGN(const double seconds,
-                  timeWork([&] { return generateExactly(generator, sources, search, shortlist); },
-                           options.runs));
+        const double seconds,
+        timeWork(
+            [&] { return generateExactly(work.generator, work.sources, work.search, shortlist); },
+            options.runs));
     const double generated = static_cast<double>(each.batch) * options.targetLength;
     const nlohmann::ordered_json line = {
-        {"engine", fmt::format("heddle-{}", model.precision())},
+        {"engine", "heddle"},
         {"threads", options.threads},
         {"batch", each.batch},
         {"beam", each.beam},
         {"ms", std::round(seconds * 1e6) / 1e3},
-        {"tokens_per_s", std::round(generated / seconds * 10) / 10}};
+        {"tokens_per_s", std::round(generated / seconds * 10) / 10},
+        {"precision", model.precision()},
+        {"isa", model.isa()}};
     HEDDLE_TRY(lines.write(line.dump() + "\n"));
   }
   return lines.finish();

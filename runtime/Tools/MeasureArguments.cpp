@@ -137,6 +137,10 @@ CommandLine readBench(const CLI::App &app, const RawOptions &raw) {
   if (reader.error) {
     return *reader.error;
   }
+  if (const auto error =
+          without(app, "--cases", {"--source-length", "--target-length", "--shortlist"})) {
+    return *error;
+  }
   if (options.shapes.empty() && options.lengths.empty() && options.cases.empty()) {
     return usage(app, "--shapes, --lengths or --cases is missing, expected at least one of them");
   }
@@ -210,6 +214,12 @@ CommandLine readProfile(const CLI::App &app, const RawOptions &raw) {
     if (const auto error = read(app, raw, options)) {
       return *error;
     }
+  }
+  if (const auto error = without(app, "--cases", {"--source-length", "--target-length"})) {
+    return *error;
+  }
+  if (const auto error = without(app, "--input", {"--tokens", "--beam"})) {
+    return *error;
   }
   if (options.shapes.empty() && options.cases.empty() && options.input.empty()) {
     return usage(app, "--shapes, --cases or --input is missing, expected at least one of them");

@@ -214,7 +214,7 @@ static Result<std::optional<OutputStream>> openIfNamed(const std::string &path) 
 
 Status execute(const ProfileOptions &options) {
   HEDDLE_TRY(pinToFirstProcessors(options.threads));
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
   HEDDLE_ASSIGN(std::optional<OutputStream> traceFile, openIfNamed(options.trace));
   HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
   HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));

@@ -46,7 +46,7 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
 /// One entry over its tensors.
 static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &options,
                                       std::span<const SafetensorsTensor> tensors) {
-  HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
+  HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
   HEDDLE_ASSIGN(const PortInfo *shaping, chooseInput(model, *entry));
   HEDDLE_ASSIGN(const RunInputs inputs, readRunInputs(*entry, *shaping, tensors, options.inputs));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
@@ -63,7 +63,7 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
 }
 
 Status execute(const RunOptions &options) {
-  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = options.isa}));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
   HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(options.inputs));
   const bool decodes = options.entry.empty() && isDecoderModel(model);
   HEDDLE_ASSIGN(const RunOutputs result, decodes ? runDecoder(model, {.threads = options.threads},

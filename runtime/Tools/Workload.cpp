@@ -3,6 +3,9 @@
 /// Random ids and sources, and runs over them.
 #include "runtime/Tools/Workload.h"
 
+#include "runtime/Session/PagedDecoder.h"
+#include "runtime/Tools/Commands.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <random>
@@ -40,6 +43,38 @@ std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, i
     }
   }
   return sources;
+}
+
+Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_t sourceLength,
+                          int32_t targetLength, const SessionOptions &session) {
+  if (!PagedDecoder::supports(model)) {
+    return optionError(fmt::format("--cases: {}: the model does not generate, expected one with a "
+                                   "decoder, or --shapes",
+                                   model.path()));
+  }
+  HEDDLE_ASSIGN(
+      Generator generator,
+      Generator::create(model, {.session = session,
+                                .batchTokens = int64_t(each.batch) * each.beam * sourceLength}));
+  const int64_t longest = generator.longestSource();
+  if (longest != 0 && sourceLength > longest) {
+    return optionError(fmt::format("--source-length is {}, expected at most {}, the positions of "
+                                   "the model",
+                                   sourceLength, longest));
+  }
+  const EntryInfo &encode = *model.findEntry("encode");
+  const int64_t vocabulary = encode.inputs.empty() ? 1 : encode.inputs.front().limit;
+  const GenerationOptions search = {.rules = Rules::CTranslate2,
+                                    .beam = each.beam,
+                                    .minLength = targetLength,
+                                    .maxLength = targetLength};
+  std::vector<std::vector<int32_t>> sources = randomSources(each.batch, sourceLength, vocabulary);
+  if (const Status status =
+          generator.check(GenerationRequest{.source = sources.front(), .options = search});
+      !status.ok()) {
+    return optionError(fmt::format("--target-length {}: {}", targetLength, status.message()));
+  }
+  return CaseWork{std::move(generator), search, std::move(sources), vocabulary};
 }
 
 Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,

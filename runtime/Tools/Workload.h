@@ -5,6 +5,7 @@
 #define HEDDLE_RUNTIME_TOOLS_WORKLOAD_H
 
 #include "heddle/Generation.h"
+#include "runtime/Tools/CommandLine.h"
 #include "runtime/Tools/Shapes.h"
 
 #include <cstdint>
@@ -22,6 +23,19 @@ std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input);
 
 /// Sources of ordinary tokens of a vocabulary.
 std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary);
+
+/// Generation as --cases asks for it: targets of exactly so many tokens.
+struct CaseWork {
+  Generator generator;
+  GenerationOptions search;
+  std::vector<std::vector<int32_t>> sources;
+  int64_t vocabulary = 1;
+};
+
+/// The work of one case. A model that does not generate, or has too few positions for the lengths,
+/// is a failure of an option.
+Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_t sourceLength,
+                          int32_t targetLength, const SessionOptions &session);
 
 /// Generates from all sources; what does not have exactly options.maxLength tokens is an error.
 /// Only tokens of the shortlist may come, if there are any.

@@ -179,11 +179,24 @@ TEST_F(ProfileTool, Errors) {
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(outcome.error, "heddle: " + message + "\n");
   };
+  const auto expectUsage = [&](const std::vector<std::string> &arguments,
+                               const std::string &message) {
+    const tools::Outcome outcome = profile(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.error, "heddle: " + message + "\nheddle: try 'heddle profile --help'\n");
+  };
   const std::string model = bert();
-  expectError({model, "--cases", "1x1"},
-              model + ": the model does not generate, expected one with a decoder");
-  expectError({model, "--shapes", "1x8", "--entry", "x"},
-              model + ": no entry \"x\", expected one of encode, embed");
+  expectUsage({model, "--cases", "1x1"},
+              "--cases: " + model +
+                  ": the model does not generate, expected one with a decoder, or --shapes");
+  expectUsage({model, "--shapes", "1x8", "--entry", "x"},
+              "--entry \"x\": " + model + ": no entry \"x\", expected one of encode, embed");
+  const std::string ids = work.write("ids.txt", "5 6\n");
+  expectUsage({model, "--input", ids, "--tokens", "--beam", "2"},
+              "--beam is given, and nothing is generated: leave it out");
+  expectUsage({transformer(), "--shapes", "1x8", "--entry", "decode"},
+              "--entry \"decode\": " + transformer() +
+                  ": the entry reads caches, which generation fills, expected one that reads none");
   const std::string texts = work.write("texts.txt", "a\n");
   expectError({model, "--input", texts},
               model + ": the model has no tokenizer, expected one or --tokens");
@@ -194,10 +207,10 @@ TEST_F(ProfileTool, Errors) {
   const std::string absent = work / "absent/trace.json";
   expectError({model, "--shapes", "1x8", "--trace", absent},
               absent + ": cannot create: No such file or directory");
-  expectError(
-      {model, "--shapes", "1x100000"},
-      "1x100000: entry \"encode\": sequence 0 has 100000 tokens, the model allows at most 40");
-  EXPECT_EQ(work.names().size(), 2u);
+  expectUsage({model, "--shapes", "1x100000"},
+              "--shapes: 1x100000 has sequences of 100000 tokens, expected at most 40, the "
+              "positions of the model");
+  EXPECT_EQ(work.names().size(), 3u);
 }
 
 } // namespace

@@ -78,6 +78,12 @@ TEST(ProfileArguments, Errors) {
             "profile: --runs is \"0\", expected a whole number from 1 to 1000000");
   EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--beam", "x"}),
             "profile: --beam is \"x\", expected a whole number from 1 to 1024");
+  EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--beam", "2"}),
+            "profile: --beam is given without --input, expected both");
+  EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--tokens"}),
+            "profile: --tokens is given without --input, expected both");
+  EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--source-length", "9"}),
+            "profile: --source-length is given without --cases, expected both");
   EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--trace", "t.txt"}),
             "profile: --trace \"t.txt\" has no known ending, expected a .json file");
   EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--output", "-"}),
