@@ -10,10 +10,9 @@
 
 namespace heddle {
 
-/// Writes the dictionary `transformer.generation` of a module; nothing if it has none. Fails with
-/// an error at the module if a value is absent or of another type than the manifest's.
-mlir::FailureOr<flatbuffers::Offset<manifest::Generation>>
-writeGeneration(mlir::ModuleOp module, flatbuffers::FlatBufferBuilder &builder);
+/// Writes the dictionary `transformer.generation` of a verified module; nothing if it has none.
+flatbuffers::Offset<manifest::Generation> writeGeneration(mlir::ModuleOp module,
+                                                          flatbuffers::FlatBufferBuilder &builder);
 
 } // namespace heddle
 

@@ -469,10 +469,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   if (failed(parameters)) {
     return failure();
   }
-  FailureOr<Offset<manifest::Generation>> generation = writeGeneration(module, builder);
-  if (failed(generation)) {
-    return failure();
-  }
+  const Offset<manifest::Generation> generation = writeGeneration(module, builder);
   auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
   auto sharing = module->getAttrOfType<StringAttr>("transformer.sharing");
   auto producer = text(builder, inputs.producer);
@@ -506,7 +503,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   builder.ForceDefaults(false);
   root.add_tokenizer(tokenizer);
   root.add_target_tokenizer(target);
-  root.add_generation(*generation);
+  root.add_generation(generation);
   root.add_report_summary(summary);
   root.add_sharing(policy);
   manifest::FinishManifestBuffer(builder, root.Finish());

@@ -18,7 +18,25 @@ def Transformer_Dialect : Dialect {
 
     Frontends write the primitive operations; the fused ones are only ever made by passes.
     Weights are symbols (`transformer.parameter`), never constants in the program.
+
+    The module of a program may have these attributes, and no others of this dialect:
+
+    - `transformer.model_type`: what kind of model it is, a string.
+    - `transformer.max_length`: where texts are cut, in tokens, special ones included; an i64 of at
+      least 1. Without it the model's positions and the tokenizer's own limit count.
+    - `transformer.lower_case`: the tokenizer must put texts in lower case.
+    - `transformer.tokenizer`: the names of the files the tokenizer was read from. Nothing is read by
+      these names; they tell a reader of the text what belongs beside it.
+    - `transformer.generation`: how text is generated unless a caller says otherwise; a dictionary of
+      `start`, `end`, `suppressed` (array<i32>, token ids), `pad`, `forced_first`, `forced_last` (i32,
+      -1 for none), `rules` (a string), `max_length`, `min_length`, `num_beams`, `no_repeat_ngram`
+      (i32), `length_penalty`, `repetition_penalty` (f32), `early_stopping`, `never_stop_early`
+      (true or false). All of them are there.
+    - `transformer.sharing`: the attention that layers share because somebody asked for it, a string.
+    - `transformer.phase`: the phase of the compilation that a text was printed after; without it,
+      `model`.
   }];
+  let hasOperationAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
 }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Attributes of a program as a whole: what its model's folder says beside the mathematics. A name
+/// that is not known is an error: a limit that is misspelt would be no limit.
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace {
+
+/// What an attribute, or a value of the dictionary `generation`, can be.
+enum class Kind { I32, F32, Flag, Ids, Text, Length, Presence, Names, Dictionary };
+
+struct Field {
+  StringLiteral name;
+  Kind kind;
+};
+
+} // namespace
+
+static constexpr Field programFields[] = {
+    {"generation", Kind::Dictionary}, {"lower_case", Kind::Presence}, {"max_length", Kind::Length},
+    {"model_type", Kind::Text},       {"phase", Kind::Text},          {"sharing", Kind::Text},
+    {"tokenizer", Kind::Names}};
+
+static constexpr Field generationFields[] = {{"start", Kind::Ids},
+                                             {"end", Kind::Ids},
+                                             {"suppressed", Kind::Ids},
+                                             {"rules", Kind::Text},
+                                             {"pad", Kind::I32},
+                                             {"forced_first", Kind::I32},
+                                             {"forced_last", Kind::I32},
+                                             {"max_length", Kind::I32},
+                                             {"num_beams", Kind::I32},
+                                             {"length_penalty", Kind::F32},
+                                             {"early_stopping", Kind::Flag},
+                                             {"no_repeat_ngram", Kind::I32},
+                                             {"repetition_penalty", Kind::F32},
+                                             {"min_length", Kind::I32},
+                                             {"never_stop_early", Kind::Flag}};
+
+/// What is expected of a kind, in words.
+static StringRef describe(Kind kind) {
+  switch (kind) {
+  case Kind::I32:
+    return "an i32";
+  case Kind::F32:
+    return "an f32";
+  case Kind::Flag:
+    return "true or false";
+  case Kind::Ids:
+    return "an array<i32>";
+  case Kind::Text:
+    return "a string";
+  case Kind::Length:
+    return "an i64 of at least 1";
+  case Kind::Presence:
+    return "without a value";
+  case Kind::Names:
+    return "a list of file names";
+  case Kind::Dictionary:
+    return "a dictionary";
+  }
+  return "";
+}
+
+static bool isOfKind(Attribute value, Kind kind) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  auto real = dyn_cast<FloatAttr>(value);
+  auto list = dyn_cast<ArrayAttr>(value);
+  switch (kind) {
+  case Kind::I32:
+    return integer && integer.getType().isInteger(32);
+  case Kind::F32:
+    return real && real.getType().isF32();
+  case Kind::Flag:
+    return isa<BoolAttr>(value);
+  case Kind::Ids:
+    return isa<DenseI32ArrayAttr>(value);
+  case Kind::Text:
+    return isa<StringAttr>(value);
+  case Kind::Length:
+    return integer && integer.getType().isInteger(64) && integer.getInt() >= 1;
+  case Kind::Presence:
+    return isa<UnitAttr>(value);
+  case Kind::Names:
+    return list && !list.empty() && llvm::all_of(list, [](Attribute name) {
+             auto text = dyn_cast<StringAttr>(name);
+             return text && !text.empty();
+           });
+  case Kind::Dictionary:
+    return isa<DictionaryAttr>(value);
+  }
+  return false;
+}
+
+/// Every value is there, of its type, and no other: no default is hidden.
+static LogicalResult verifyGeneration(Operation *op, DictionaryAttr values) {
+  for (const Field &field : generationFields) {
+    const Attribute value = values.get(field.name);
+    if (value && isOfKind(value, field.kind)) {
+      continue;
+    }
+    InFlightDiagnostic error = emitError(op->getLoc())
+                               << "expects 'transformer.generation' to have '" << field.name
+                               << "', " << describe(field.kind) << ", got ";
+    return value ? error << value : error << "none";
+  }
+  for (NamedAttribute value : values) {
+    if (!llvm::any_of(generationFields,
+                      [&](const Field &f) { return f.name == value.getName(); })) {
+      return emitError(op->getLoc())
+             << "expects 'transformer.generation' to have no other settings than those known, got '"
+             << value.getName().getValue() << "'";
+    }
+  }
+  return success();
+}
+
+LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
+                                                           NamedAttribute attribute) {
+  const StringRef name = attribute.getName().getValue();
+  const auto *field = llvm::find_if(programFields, [&](const Field &candidate) {
+    return name == ("transformer." + candidate.name).str();
+  });
+  if (field == std::end(programFields)) {
+    InFlightDiagnostic error = emitError(op->getLoc()) << "has '" << name << "', expected one of ";
+    llvm::interleaveComma(programFields, error, [&](const Field &known) {
+      error << "'transformer." << known.name << "'";
+    });
+    return error;
+  }
+  if (!isa<ModuleOp>(op)) {
+    return emitError(op->getLoc()) << "has '" << name << "', expected it on the program's module";
+  }
+  if (!isOfKind(attribute.getValue(), field->kind)) {
+    return emitError(op->getLoc()) << "expects '" << name << "' to be " << describe(field->kind)
+                                   << ", got " << attribute.getValue();
+  }
+  auto values = dyn_cast<DictionaryAttr>(attribute.getValue());
+  return values ? verifyGeneration(op, values) : success();
+}

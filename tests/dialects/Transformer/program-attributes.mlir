@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+
+// CHECK: module attributes {transformer.generation = {early_stopping = false
+// CHECK-SAME: transformer.lower_case
+// CHECK-SAME: transformer.max_length = 256 : i64
+// CHECK-SAME: transformer.model_type = "bert"
+// CHECK-SAME: transformer.phase = "fused"
+// CHECK-SAME: transformer.sharing = "encoder:1,2"
+// CHECK-SAME: transformer.tokenizer = ["source.spm", "vocab.json"]
+module attributes {
+  transformer.model_type = "bert", transformer.max_length = 256 : i64, transformer.lower_case,
+  transformer.tokenizer = ["source.spm", "vocab.json"], transformer.sharing = "encoder:1,2",
+  transformer.phase = "fused",
+  transformer.generation = {
+    start = array<i32: 1>, end = array<i32: 2>, suppressed = array<i32>, pad = 0 : i32,
+    forced_first = -1 : i32, forced_last = -1 : i32, rules = "paper", max_length = 0 : i32,
+    min_length = 0 : i32, num_beams = 1 : i32, length_penalty = 1.0 : f32,
+    repetition_penalty = 1.0 : f32, early_stopping = false, never_stop_early = false,
+    no_repeat_ngram = 0 : i32}} {
+}
