@@ -6,14 +6,15 @@
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "frontend/Builder/DiagnosticText.h"
-#include "frontend/Config/CTranslate2.h"
 #include "frontend/Config/Config.h"
 #include "frontend/Config/Generation.h"
 #include "frontend/Config/Json.h"
 #include "frontend/Families/Family.h"
 #include "frontend/Families/FamilyConfig.h"
 #include "frontend/Import/ForeignFormat.h"
+#include "frontend/Import/ModelFiles.h"
 #include "frontend/Import/ProgramCheck.h"
+#include "frontend/Import/SharedFunctions.h"
 #include "frontend/Import/SourceHash.h"
 #include "frontend/Import/TensorCheck.h"
 #include "runtime/Base/MappedFile.h"
@@ -21,9 +22,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
-#include <algorithm>
+#include "llvm/ADT/SetVector.h"
+
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <system_error>
 
 using namespace mlir;
@@ -31,6 +34,12 @@ using namespace mlir;
 namespace heddle {
 
 namespace fs = std::filesystem;
+
+/// What a program says of texts, where its folder did: where they are cut, whether they are put in
+/// lower case, and the names of the tokenizer's files.
+static constexpr llvm::StringLiteral maxLengthAttribute = "transformer.max_length";
+static constexpr llvm::StringLiteral lowerCaseAttribute = "transformer.lower_case";
+static constexpr llvm::StringLiteral tokenizerAttribute = "transformer.tokenizer";
 
 static bool exists(const std::string &path) {
   std::error_code ignored;
@@ -62,32 +71,81 @@ static Status addIfThere(SourceHash &hash, std::string_view role, const std::str
 }
 
 /// A sentence encoder that puts text in lower case itself needs a tokenizer that does the same: the
-/// runtime has no other place for it.
-static Status checkLowerCase(const SentenceTransformers &sentence, const TokenizerFile &tokenizer) {
+/// runtime has no other place for it. `said` is where it was said.
+static Status checkLowerCase(const SentenceTransformers &sentence, const TokenizerFile &tokenizer,
+                             std::string_view said) {
   if (!sentence.lowerCase || tokenizer.lowersCase()) {
     return {};
   }
-  return HEDDLE_ERROR(Unsupported,
-                      fmt::format("{}: the normalizer keeps upper case, but \"do_lower_case\" of "
-                                  "sentence_bert_config.json is true, expected \"lowercase\": true",
-                                  tokenizer.path()));
+  return HEDDLE_ERROR(
+      Unsupported,
+      fmt::format("{}: the normalizer keeps upper case, but {}, expected \"lowercase\": true",
+                  tokenizer.path(), said));
+}
+
+/// Says in the program what only its folder said of texts, so that the program in text says it too.
+static void describeTexts(ModuleOp module, const SentenceTransformers &sentence,
+                          const FolderTokenizers &tokenizers) {
+  Builder builder(module.getContext());
+  if (sentence.maxSequenceLength) {
+    module->setAttr(maxLengthAttribute, builder.getI64IntegerAttr(*sentence.maxSequenceLength));
+  }
+  if (sentence.lowerCase) {
+    module->setAttr(lowerCaseAttribute, builder.getUnitAttr());
+  }
+  llvm::SetVector<Attribute> names;
+  for (const std::optional<TokenizerFile> *file : {&tokenizers.source, &tokenizers.target}) {
+    for (const std::string &path : *file ? (*file)->files() : std::vector<std::string>()) {
+      names.insert(builder.getStringAttr(fs::path(path).filename().string()));
+    }
+  }
+  if (!names.empty()) {
+    module->setAttr(tokenizerAttribute, builder.getArrayAttr(names.getArrayRef()));
+  }
+}
+
+/// What a program in text says of texts.
+static SentenceTransformers textsOf(ModuleOp module) {
+  SentenceTransformers sentence;
+  if (auto most = module->getAttrOfType<IntegerAttr>(maxLengthAttribute)) {
+    sentence.maxSequenceLength = most.getInt();
+  }
+  sentence.lowerCase = module->hasAttr(lowerCaseAttribute);
+  return sentence;
+}
+
+/// The note on a program without a tokenizer: a folder's program may have lost it on its way.
+static std::string tokenizerNote(ModuleOp module) {
+  auto names = module->getAttrOfType<ArrayAttr>(tokenizerAttribute);
+  if (!names) {
+    return "no tokenizer: the model takes ids only";
+  }
+  std::vector<std::string> files;
+  for (auto name : names.getAsRange<StringAttr>()) {
+    files.push_back(name.str());
+  }
+  return fmt::format("no tokenizer beside the program, which names {}: the model takes ids only; "
+                     "give its folder by --weights FOLDER",
+                     fmt::join(files, ", "));
 }
 
 /// Notes the tokenizers of a model and how long a text may be.
 static Status setTokenizers(ImportedModel &model, FolderTokenizers found,
-                            const SentenceTransformers &sentence) {
+                            const SentenceTransformers &sentence, bool isProgram = false) {
   if (!found.source) {
-    model.notes.push_back("no tokenizer: the model takes ids only");
+    model.notes.push_back(tokenizerNote(*model.module));
     return {};
   }
-  HEDDLE_TRY(checkLowerCase(sentence, *found.source));
+  HEDDLE_TRY(checkLowerCase(sentence, *found.source,
+                            isProgram ? "the program has \"transformer.lower_case\""
+                                      : "\"do_lower_case\" of sentence_bert_config.json is true"));
   model.tokenizer = TokenizerSource{std::move(*found.source), std::move(found.target),
                                     sentence.maxSequenceLength};
   std::optional<int64_t> &maxLength = model.tokenizer->maxLength;
   if (maxLength && model.positions && *maxLength > *model.positions) {
-    model.notes.push_back(fmt::format("\"max_seq_length\" is {}, but the model has {} positions: "
-                                      "texts are cut there",
-                                      *maxLength, *model.positions));
+    model.notes.push_back(fmt::format(
+        "\"{}\" is {}, but the model has {} positions: texts are cut there",
+        isProgram ? maxLengthAttribute.str() : "max_seq_length", *maxLength, *model.positions));
     maxLength = model.positions;
   }
   return {};
@@ -183,8 +241,9 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
     model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
   }
   HEDDLE_ASSIGN(FolderTokenizers tokenizers, findTokenizers(folder));
-  HEDDLE_TRY(
-      setTokenizers(model, std::move(tokenizers), sentence.value_or(SentenceTransformers())));
+  const SentenceTransformers texts = sentence.value_or(SentenceTransformers());
+  describeTexts(*model.module, texts, tokenizers);
+  HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), texts));
   SourceHash hash;
   HEDDLE_TRY(hashFolder(hash, folder, sentence));
   HEDDLE_TRY(addTokenizers(hash, model));
@@ -194,52 +253,15 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   return model;
 }
 
-/// Whether a folder is one of CTranslate2: weights of that name and none by those of other formats.
-static bool isCTranslate2Folder(const std::string &folder) {
-  return exists(inFolder(folder, "model.bin")) && !exists(inFolder(folder, "model.safetensors")) &&
-         !exists(inFolder(folder, "model.safetensors.index.json"));
-}
-
-/// The lists of words of a CTranslate2 folder, with what the model wants around a source.
-static Result<FolderTokenizers> readWordLists(const CTranslate2Model &model) {
-  const CTranslate2Vocabularies &lists = model.vocabularies;
-  HEDDLE_ASSIGN(const int64_t unknown, model.config.integer("unk_token_id", 0, tableLimit));
-  WordListSettings target;
-  target.unknown = lists.target.tokens[static_cast<size_t>(unknown)];
-  HEDDLE_ASSIGN(const int64_t sourceUnknown,
-                model.config.integer("source_unk_token_id", 0, tableLimit));
-  WordListSettings source;
-  source.unknown = lists.source.tokens[static_cast<size_t>(sourceUnknown)];
-  const auto surround = [&](std::string_view flag, std::string_view id,
-                            std::vector<std::string> &place) -> Status {
-    HEDDLE_ASSIGN(const bool isWanted, model.config.boolean(flag));
-    if (isWanted) {
-      HEDDLE_ASSIGN(const int64_t token, model.config.integer(id, 0, tableLimit));
-      place.push_back(lists.source.tokens[static_cast<size_t>(token)]);
-    }
-    return {};
-  };
-  HEDDLE_TRY(surround("add_source_bos", "source_bos_token_id", source.before));
-  HEDDLE_TRY(surround("add_source_eos", "source_eos_token_id", source.after));
-  // One list with nothing around a source serves both.
-  FolderTokenizers tokenizers;
-  if (!lists.isShared() || !source.before.empty() || !source.after.empty()) {
-    tokenizers.target = TokenizerFile::fromWords(lists.target.tokens, target, lists.target.path);
-  }
-  tokenizers.source = TokenizerFile::fromWords(lists.source.tokens, source, lists.source.path);
-  return tokenizers;
-}
-
 static Result<ImportedModel> importCTranslate2(MLIRContext &context, const std::string &folder) {
-  HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(inFolder(folder, "model.bin")));
-  HEDDLE_ASSIGN(CTranslate2Model description, readCTranslate2Model(folder, *stored.ctranslate2()));
-  HEDDLE_ASSIGN(Checkpoint checkpoint, std::move(stored).withViews(description.tensors));
-
+  HEDDLE_ASSIGN(CTranslate2Folder read, openCTranslate2Folder(folder));
+  auto &[checkpoint, description] = read;
   ImportedModel model;
   HEDDLE_TRY(buildProgram(context, {description.config, checkpoint, std::nullopt, std::nullopt},
                           ConfigOrigin::Derived, model));
   model.notes.insert(model.notes.end(), description.notes.begin(), description.notes.end());
   HEDDLE_ASSIGN(FolderTokenizers tokenizers, readWordLists(description));
+  describeTexts(*model.module, SentenceTransformers(), tokenizers);
   HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), SentenceTransformers()));
   SourceHash hash;
   for (const std::string &file : description.files) {
@@ -256,7 +278,8 @@ static bool hasStoredParameters(ModuleOp module) {
                       [](transformer::ParameterOp op) { return op.getSource().has_value(); });
 }
 
-static Result<ImportedModel> importProgram(MLIRContext &context, const std::string &path) {
+static Result<ImportedModel> importProgram(MLIRContext &context, const std::string &path,
+                                           const std::string &weights) {
   // The words for a file that is not there or empty are those of all other files.
   HEDDLE_TRY(MappedFile::open(path).status());
   context
@@ -271,6 +294,9 @@ static Result<ImportedModel> importProgram(MLIRContext &context, const std::stri
     if (failed(verifyNesting(*model.module))) {
       return diagnostics.status(fmt::format("{}: has modules inside", path));
     }
+    if (failed(inlineCalls(*model.module))) {
+      return diagnostics.status(fmt::format("{}: has calls that cannot be inlined", path));
+    }
     if (failed(verifyNames(*model.module)) ||
         (hasFunctionEntries(*model.module) && failed(verifyEntries(*model.module)))) {
       return diagnostics.status(fmt::format("{}: has no valid entries", path));
@@ -280,28 +306,26 @@ static Result<ImportedModel> importProgram(MLIRContext &context, const std::stri
   SourceHash hash;
   HEDDLE_TRY(hash.add("program", path));
 
-  const std::string weights = fs::path(path).replace_extension(".safetensors").string();
-  if (hasStoredParameters(*model.module) || exists(weights)) {
-    HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(weights));
-    HEDDLE_TRY(checkParameters(*model.module, checkpoint));
+  HEDDLE_ASSIGN(ProgramFiles files,
+                findProgramFiles(path, weights, hasStoredParameters(*model.module)));
+  if (files.checkpoint) {
+    HEDDLE_TRY(checkParameters(*model.module, *files.checkpoint));
+    // Later phases have lost parameters to the passes.
     if (isFirstPhase(*model.module)) {
-      HEDDLE_TRY(checkSurplus(*model.module, checkpoint, {}, model.notes));
+      noteSurplus(*model.module, *files.checkpoint, model.notes);
     }
-    HEDDLE_TRY(addFiles(hash, checkpoint));
-    model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
+    HEDDLE_TRY(addFiles(hash, *files.checkpoint));
+    model.checkpoint = std::make_shared<const Checkpoint>(*std::move(files.checkpoint));
   }
-  const std::string tokenizer = fs::path(path).replace_extension(".tokenizer.json").string();
-  FolderTokenizers tokenizers;
-  if (exists(tokenizer)) {
-    HEDDLE_ASSIGN(tokenizers.source, TokenizerFile::open(tokenizer));
-  }
-  HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), SentenceTransformers()));
+  HEDDLE_TRY(setTokenizers(model, std::move(files.tokenizers), textsOf(*model.module),
+                           /*isProgram=*/true));
   HEDDLE_TRY(addTokenizers(hash, model));
   model.sourceHash = hash.digits();
   return model;
 }
 
-Result<ImportedModel> importModel(MLIRContext &context, const std::string &path) {
+Result<ImportedModel> importModel(MLIRContext &context, const std::string &path,
+                                  const std::string &weights) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
@@ -312,7 +336,7 @@ Result<ImportedModel> importModel(MLIRContext &context, const std::string &path)
                                      : importFolder(context, path);
   }
   if (fs::path(path).extension() == ".mlir") {
-    return importProgram(context, path);
+    return importProgram(context, path, weights);
   }
   return refuseFile(path);
 }

@@ -52,14 +52,16 @@ struct ImportedModel {
 
 /// Reads `path`: a folder as Hugging Face transformers or sentence-transformers save one
 /// (config.json, model.safetensors, perhaps generation_config.json, a tokenizer and modules.json),
-/// one of a CTranslate2 model (model.bin and vocabularies), or FILE.mlir with FILE.safetensors and
-/// perhaps FILE.tokenizer.json beside it.
+/// one of a CTranslate2 model (model.bin and vocabularies), or FILE.mlir with its weights and
+/// perhaps a tokenizer beside it (ModelFiles.h) or, if that is not empty, in `weights`. Calls in a
+/// program are inlined.
 ///
-/// A missing tensor, one of another shape or of a type that is not floating, and a tensor that the
-/// model does not use are errors; the last only for programs of the first phase, for later ones
-/// have lost parameters to the passes. Dialects of later phases are those of the context's
-/// registry; `func`, `transformer` and `dataflow` are always there.
-Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path);
+/// A missing tensor and one of another shape or of a type that is not floating are errors. A tensor
+/// that the model does not use is an error in a folder, unless the family expects it, and a note
+/// for a program. Dialects of later phases are those of the context's registry; `func`,
+/// `transformer` and `dataflow` are always there.
+Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path,
+                                  const std::string &weights = {});
 
 } // namespace heddle
 

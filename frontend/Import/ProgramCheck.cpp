@@ -302,6 +302,9 @@ std::optional<int64_t> countPositions(ModuleOp module) {
         auto table = cast<FlatSymbolRefAttr>(embed.getTables()[embed.getIds().size() + number]);
         include(table.getValue(), offset);
       }
+    } else if (auto graph = dyn_cast<dataflow::GraphOp>(op); graph && graph.getMaxLength() > 0) {
+      const auto length = static_cast<int64_t>(graph.getMaxLength());
+      least = std::min(least.value_or(length), length);
     }
   });
   return least;

@@ -64,14 +64,20 @@ static std::string_view unusedAs(std::string_view name, std::span<const std::str
   return {};
 }
 
-Status checkSurplus(ModuleOp module, const Checkpoint &checkpoint,
-                    std::span<const std::string> unused, std::vector<std::string> &notes) {
+/// The tensors that parameters name.
+static std::set<std::string_view> sourcesOf(ModuleOp module) {
   std::set<std::string_view> sources;
   for (auto parameter : module.getOps<transformer::ParameterOp>()) {
     if (std::optional<llvm::StringRef> source = parameter.getSource()) {
       sources.insert(*source);
     }
   }
+  return sources;
+}
+
+Status checkSurplus(ModuleOp module, const Checkpoint &checkpoint,
+                    std::span<const std::string> unused, std::vector<std::string> &notes) {
+  const std::set<std::string_view> sources = sourcesOf(module);
   std::set<std::string_view> ignored;
   for (const std::string &name : checkpoint.names()) {
     if (sources.contains(name)) {
@@ -90,6 +96,26 @@ Status checkSurplus(ModuleOp module, const Checkpoint &checkpoint,
     notes.push_back(fmt::format("tensors the model does not use: {}", fmt::join(ignored, ", ")));
   }
   return {};
+}
+
+void noteSurplus(ModuleOp module, const Checkpoint &checkpoint, std::vector<std::string> &notes) {
+  constexpr size_t mostNames = 8;
+  const std::set<std::string_view> sources = sourcesOf(module);
+  std::vector<std::string_view> unused;
+  for (const std::string &name : checkpoint.names()) {
+    if (!sources.contains(name)) {
+      unused.emplace_back(name);
+    }
+  }
+  if (unused.empty()) {
+    return;
+  }
+  std::sort(unused.begin(), unused.end());
+  const std::span shown = std::span(unused).first(std::min(unused.size(), mostNames));
+  notes.push_back(fmt::format("tensors the model does not use: {}{}", fmt::join(shown, ", "),
+                              shown.size() < unused.size()
+                                  ? fmt::format(" and {} more", unused.size() - shown.size())
+                                  : ""));
 }
 
 } // namespace heddle

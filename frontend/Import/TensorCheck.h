@@ -24,6 +24,11 @@ Status checkParameters(mlir::ModuleOp module, const Checkpoint &checkpoint);
 Status checkSurplus(mlir::ModuleOp module, const Checkpoint &checkpoint,
                     std::span<const std::string> unused, std::vector<std::string> &notes);
 
+/// Notes the tensors of the checkpoint that no parameter names: whoever wrote the program need not
+/// have taken all.
+void noteSurplus(mlir::ModuleOp module, const Checkpoint &checkpoint,
+                 std::vector<std::string> &notes);
+
 } // namespace heddle
 
 #endif // HEDDLE_FRONTEND_IMPORT_TENSORCHECK_H

@@ -121,12 +121,115 @@ TEST_F(ProgramTest, TensorsMustFit) {
   writeWeights(
       {zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {2, 4}, Dtype::I64)});
   EXPECT_EQ(message(), weights + ": tensor \"w.dense\" has type I64, expected F32, F16 or BF16");
-  writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {2, 4}),
-                zeros("w.more", {1})});
-  EXPECT_EQ(message(),
-            weights + ": tensor \"w.more\" is surplus, expected only the 3 of the model");
   std::filesystem::remove(weights);
-  EXPECT_TRUE(message().starts_with(weights + ": ")) << message();
+  EXPECT_EQ(message(), path + ": has no weights, expected \"m.safetensors\" or a model's weights "
+                              "(model.safetensors) beside it, or its folder by --weights FOLDER");
+}
+
+TEST_F(ProgramTest, TensorsThatNobodyNamesAreNoted) {
+  std::vector<SafetensorsTensor> tensors = {zeros("w.words", {9, 4}), zeros("w.places", {7, 4}),
+                                            zeros("w.dense", {2, 4}), zeros("w.more", {1})};
+  writeWeights(tensors);
+  mlir::MLIRContext context;
+  Result<ImportedModel> model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->notes.front(), "tensors the model does not use: w.more");
+  for (char letter = 'a'; letter < 'k'; ++letter) {
+    tensors.push_back(zeros(std::string("w.") + letter, {1}));
+  }
+  writeWeights(tensors);
+  model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->notes.front(), "tensors the model does not use: w.a, w.b, w.c, w.d, w.e, w.f, "
+                                  "w.g, w.h and 3 more");
+}
+
+/// The weights as a model's folder calls them.
+TEST_F(ProgramTest, WeightsAndTokenizersOfTheModelsFolder) {
+  std::filesystem::rename(folder / "m.safetensors", folder / "model.safetensors");
+  folder.write("tokenizer.json", "{}");
+  mlir::MLIRContext context;
+  Result<ImportedModel> model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->checkpoint->names().size(), 3u);
+  ASSERT_TRUE(model->tokenizer);
+  EXPECT_EQ(model->tokenizer->file.path(), folder / "tokenizer.json");
+  // Those of the program's own name go first.
+  folder.write("m.tokenizer.json", "{}");
+  model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->tokenizer->file.path(), folder / "m.tokenizer.json");
+
+  TemporaryFolder elsewhere;
+  const std::string program = elsewhere.write("p.mlir", goodProgram);
+  EXPECT_FALSE(importModel(context, program).ok());
+  model = importModel(context, program, folder.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->tokenizer->file.path(), folder / "tokenizer.json");
+  // A file has weights alone.
+  model = importModel(context, program, folder / "model.safetensors");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_FALSE(model->tokenizer);
+  TemporaryFolder empty;
+  EXPECT_EQ(importModel(context, program, empty.path()).status().message(),
+            empty.path() + ": no weights in it, expected model.safetensors, "
+                           "model.safetensors.index.json or model.bin");
+  EXPECT_FALSE(importModel(context, program, folder / "absent").ok());
+}
+
+TEST_F(ProgramTest, SaysWhatItsFolderSaidOfTexts) {
+  edit("transformer.model_type = \"mine\"",
+       "transformer.max_length = 3 : i64, transformer.tokenizer = [\"a.spm\", \"b.json\"]");
+  mlir::MLIRContext context;
+  Result<ImportedModel> model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->notes.front(),
+            "no tokenizer beside the program, which names a.spm, b.json: the model takes ids only; "
+            "give its folder by --weights FOLDER");
+  folder.write("tokenizer.json", R"({"normalizer": {"lowercase": false}})");
+  model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->tokenizer->maxLength, 3);
+  edit("transformer.model_type = \"mine\"", "transformer.max_length = 300 : i64");
+  model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->tokenizer->maxLength, 4);
+  EXPECT_EQ(model->notes.front(), "\"transformer.max_length\" is 300, but the model has 4 "
+                                  "positions: texts are cut there");
+  edit("transformer.model_type = \"mine\"", "transformer.lower_case");
+  EXPECT_EQ(message(), folder /
+                           "tokenizer.json: the normalizer keeps upper case, but the program has "
+                           "\"transformer.lower_case\", expected \"lowercase\": true");
+}
+
+TEST_F(ProgramTest, CallsAreInlined) {
+  edit("  func.func @run(", "  func.func private @start(%ids: tensor<?xi32>) -> tensor<?x4xf32> {\n"
+                            "    %0 = transformer.gather @words[%ids] : tensor<?x4xf32>\n"
+                            "    return %0 : tensor<?x4xf32>\n  }\n"
+                            "  func.func @run(");
+  std::ifstream stream(path);
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  const std::string gather = "%0 = transformer.gather @words[%ids] : tensor<?x4xf32>\n    %1";
+  const size_t at = text.find(gather);
+  ASSERT_NE(at, std::string::npos);
+  folder.write("m.mlir", text.replace(at, gather.size(),
+                                      "%0 = call @start(%ids) : (tensor<?xi32>) -> "
+                                      "tensor<?x4xf32>\n    %1"));
+  mlir::MLIRContext context;
+  const Result<ImportedModel> model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::string inlined = printed(**&model->module);
+  EXPECT_EQ(inlined.find("call"), std::string::npos) << inlined;
+  EXPECT_EQ(inlined.find("private"), std::string::npos) << inlined;
+  EXPECT_NE(inlined.find("gather @words"), std::string::npos) << inlined;
+  folder.write("m.mlir", text.replace(text.find("%0 = transformer.gather @words"),
+                                      std::string("%0 = transformer.gather @words[%ids]").size(),
+                                      "%0 = call @start(%ids)")
+                             .replace(text.find(" : tensor<?x4xf32>\n    return %0"),
+                                      std::string(" : tensor<?x4xf32>").size(),
+                                      " : (tensor<?xi32>) -> tensor<?x4xf32>"));
+  EXPECT_EQ(message(), path + ":6:3: 'func.func' op calls itself, or a function that does, "
+                              "expected calls that end");
 }
 
 TEST_F(ProgramTest, EntriesNeedNames) {

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Looking for files by the names that formats give them.
+#include "frontend/Import/ModelFiles.h"
+
+#include "frontend/Config/SentenceTransformers.h"
+#include "frontend/Families/FamilyConfig.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+
+namespace heddle {
+
+namespace fs = std::filesystem;
+
+static bool isThere(const fs::path &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool isCTranslate2Folder(const std::string &folder) {
+  return isThere(fs::path(folder) / "model.bin") &&
+         !isThere(fs::path(folder) / "model.safetensors") &&
+         !isThere(fs::path(folder) / "model.safetensors.index.json");
+}
+
+Result<CTranslate2Folder> openCTranslate2Folder(const std::string &folder) {
+  HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open((fs::path(folder) / "model.bin").string()));
+  HEDDLE_ASSIGN(CTranslate2Model description, readCTranslate2Model(folder, *stored.ctranslate2()));
+  HEDDLE_ASSIGN(Checkpoint checkpoint, std::move(stored).withViews(description.tensors));
+  return CTranslate2Folder{std::move(checkpoint), std::move(description)};
+}
+
+Result<FolderTokenizers> readWordLists(const CTranslate2Model &model) {
+  const CTranslate2Vocabularies &lists = model.vocabularies;
+  HEDDLE_ASSIGN(const int64_t unknown, model.config.integer("unk_token_id", 0, tableLimit));
+  WordListSettings target;
+  target.unknown = lists.target.tokens[static_cast<size_t>(unknown)];
+  HEDDLE_ASSIGN(const int64_t sourceUnknown,
+                model.config.integer("source_unk_token_id", 0, tableLimit));
+  WordListSettings source;
+  source.unknown = lists.source.tokens[static_cast<size_t>(sourceUnknown)];
+  const auto surround = [&](std::string_view flag, std::string_view id,
+                            std::vector<std::string> &place) -> Status {
+    HEDDLE_ASSIGN(const bool isWanted, model.config.boolean(flag));
+    if (isWanted) {
+      HEDDLE_ASSIGN(const int64_t token, model.config.integer(id, 0, tableLimit));
+      place.push_back(lists.source.tokens[static_cast<size_t>(token)]);
+    }
+    return {};
+  };
+  HEDDLE_TRY(surround("add_source_bos", "source_bos_token_id", source.before));
+  HEDDLE_TRY(surround("add_source_eos", "source_eos_token_id", source.after));
+  // One list with nothing around a source serves both.
+  FolderTokenizers tokenizers;
+  if (!lists.isShared() || !source.before.empty() || !source.after.empty()) {
+    tokenizers.target = TokenizerFile::fromWords(lists.target.tokens, target, lists.target.path);
+  }
+  tokenizers.source = TokenizerFile::fromWords(lists.source.tokens, source, lists.source.path);
+  return tokenizers;
+}
+
+// --- beside a program ------------------------------------------------------------------------
+
+static bool hasWeights(const fs::path &folder) {
+  for (const char *const name :
+       {"model.safetensors", "model.safetensors.index.json", "model.bin"}) {
+    if (isThere(folder / name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Adds what `files` has not got yet from a model's folder.
+static Status addFolder(ProgramFiles &files, const std::string &path) {
+  if (!files.checkpoint && isCTranslate2Folder(path)) {
+    HEDDLE_ASSIGN(CTranslate2Folder folder, openCTranslate2Folder(path));
+    if (!files.tokenizers.source) {
+      HEDDLE_ASSIGN(files.tokenizers, readWordLists(folder.description));
+    }
+    files.checkpoint = std::move(folder.checkpoint);
+    return {};
+  }
+  if (!files.checkpoint && hasWeights(path)) {
+    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::open(path));
+  }
+  if (!files.tokenizers.source) {
+    HEDDLE_ASSIGN(files.tokenizers, findTokenizers(path));
+  }
+  return {};
+}
+
+/// Adds a model's folder as the importer of folders reads it: the encoder may be in one of its own.
+static Status addModel(ProgramFiles &files, const std::string &path) {
+  HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
+  const std::string folder = sentence ? sentence->encoderFolder : path;
+  HEDDLE_TRY(addFolder(files, folder));
+  if (!files.checkpoint) {
+    return HEDDLE_ERROR(NotFound, fmt::format("{}: no weights in it, expected model.safetensors, "
+                                              "model.safetensors.index.json or model.bin",
+                                              folder));
+  }
+  return {};
+}
+
+Result<ProgramFiles> findProgramFiles(const std::string &program, const std::string &given,
+                                      bool needsWeights) {
+  ProgramFiles files;
+  const std::string weights = fs::path(program).replace_extension(".safetensors").string();
+  const std::string tokenizer = fs::path(program).replace_extension(".tokenizer.json").string();
+  if (isThere(tokenizer)) {
+    HEDDLE_ASSIGN(files.tokenizers.source, TokenizerFile::open(tokenizer));
+  }
+  std::error_code ignored;
+  if (fs::is_directory(given, ignored)) {
+    HEDDLE_TRY(addModel(files, given));
+    return files;
+  }
+  const std::string &file = given.empty() ? weights : given;
+  if (!given.empty() || isThere(weights)) {
+    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::open(file));
+  }
+  const fs::path folder = fs::path(program).parent_path();
+  HEDDLE_TRY(addFolder(files, folder.empty() ? "." : folder.string()));
+  if (needsWeights && !files.checkpoint) {
+    return HEDDLE_ERROR(
+        NotFound, fmt::format("{}: has no weights, expected \"{}\" or a model's weights "
+                              "(model.safetensors) beside it, or its folder by --weights FOLDER",
+                              program, fs::path(weights).filename().string()));
+  }
+  return files;
+}
+
+} // namespace heddle
