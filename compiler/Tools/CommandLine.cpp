@@ -20,6 +20,9 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   app.add_option("--stop-after", line.stopAfter, "write the program after a phase to -o");
   app.add_option("--start-at", line.startAt,
                  "the first phase to run: INPUT is the result of the one before");
+  app.add_option("--weights", line.weights,
+                 "the model's folder, or a file of weights, for a program FILE.mlir; without it, "
+                 "what lies beside the program");
   app.add_option("--report", line.reportFile,
                  "write every candidate of every pass, taken or not, and why: FILE.html is a page "
                  "with the program before and after and its costs, any other name JSON");

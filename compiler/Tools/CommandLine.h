@@ -23,6 +23,7 @@ struct CommandLine {
   std::string emitPhase;
   std::string stopAfter;
   std::string startAt;
+  std::string weights;
   std::string reportFile;
   std::string sharing;
   std::string analysisFile;

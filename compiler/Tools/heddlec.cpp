@@ -8,6 +8,7 @@
 #include "compiler/Report/Report.h"
 #include "compiler/Report/ReportPage.h"
 #include "compiler/Tools/CommandLine.h"
+#include "compiler/Tools/ProgramText.h"
 #include "compiler/Tools/RunPhase.h"
 #include "compiler/Transforms/SharingPolicy.h"
 #include "frontend/Import/Import.h"
@@ -16,7 +17,6 @@
 #include "runtime/Base/MappedFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -125,8 +125,12 @@ static Status parsePhases(const CommandLine &line, Task &task) {
   if (start == Phase::SharedObject) {
     return usage("--start-at is 'so', expected a phase whose input is a program: model to asm");
   }
-  if (start && !llvm::StringRef(line.input).ends_with(".mlir")) {
+  const bool isProgram = llvm::StringRef(line.input).ends_with(".mlir");
+  if (start && !isProgram) {
     return usage("--start-at needs a program, got '" + line.input + "', expected a file .mlir");
+  }
+  if (!line.weights.empty() && !isProgram) {
+    return usage("--weights is for a program, got '" + line.input + "', expected a file .mlir");
   }
   task.first = std::max(start.value_or(Phase::Fused), Phase::Fused);
   if (task.print == Phase::SharedObject) {
@@ -197,21 +201,6 @@ static Status parseTask(const CommandLine &line, Task &task) {
                  phaseName(task.last));
   }
   return {};
-}
-
-static Result<std::string> programText(ModuleOp module, Phase phase) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  if (phase != Phase::Assembly) {
-    module.print(stream, OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/false));
-    stream << "\n";
-    return text;
-  }
-  HEDDLE_ASSIGN(auto listings, generateCodeOfTargets(module, CodeKind::Assembly));
-  for (const auto &listing : listings) {
-    stream << llvm::StringRef(listing.data(), listing.size());
-  }
-  return text;
 }
 
 // Not by the name /dev/stdout: of a redirected one, that is the file, which would be replaced.
@@ -409,13 +398,39 @@ static Status checkPhase(ModuleOp program, const Task &task, const std::string &
   return {};
 }
 
-static Status compile(const CommandLine &line, const Task &task) {
+/// The phase to begin with, for a program that says which one it is in: the next one, unless the
+/// command line says otherwise.
+static Status findFirstPhase(ModuleOp program, const CommandLine &line, Task &task) {
+  const Result<Phase> said = phaseOfText(program);
+  HEDDLE_TRY_WITH(said.status(), line.input);
+  const Phase found = *said;
+  if (!line.startAt.empty() || found == Phase::Model) {
+    return {};
+  }
+  const auto next = static_cast<Phase>(static_cast<int>(found) + 1);
+  const std::string seen = line.input + ": is in the phase '" + phaseName(found).str() + "'";
+  if (task.last < found || (task.print && *task.print < found)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        seen + ", expected to be asked for that phase or a later one, not for '" +
+                            phaseName(std::min(task.last, task.print.value_or(task.last))).str() +
+                            "'");
+  }
+  if (!line.sharing.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        seen + ", expected one in the phase 'model' for --share-attention");
+  }
+  task.first = next;
+  return {};
+}
+
+static Status compile(const CommandLine &line, Task task) {
   Progress progress;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   registerDialects(context);
   HEDDLE_ASSIGN(std::optional<AttentionAnalysis> analysis, analysisOf(line));
   progress.phase("model");
-  HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input));
+  HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input, line.weights));
+  HEDDLE_TRY(findFirstPhase(*model.module, line, task));
   HEDDLE_TRY(checkPhase(*model.module, task, line.input));
   for (const std::string &warning : model.warnings) {
     llvm::errs() << "heddlec: warning: " << warning << "\n";

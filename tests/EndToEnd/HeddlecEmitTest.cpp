@@ -41,6 +41,59 @@ TEST_F(HeddlecEmitTest, ModelIsPrimitive) {
   }
 }
 
+/// The part before the definitions of locations, of which there must be nothing behind them.
+std::string withoutDefinitions(const std::string &text) {
+  const size_t at = text.find("\n#loc");
+  std::istringstream rest(text.substr(at + 1));
+  for (std::string line; std::getline(rest, line);) {
+    EXPECT_TRUE(line.starts_with("#loc")) << line;
+  }
+  return text.substr(0, at + 1);
+}
+
+TEST_F(HeddlecEmitTest, LocationsAreAtTheEnd) {
+  for (const char *phase : {"model", "fused", "dataflow", "kernels", "llvm"}) {
+    const std::string program = withoutDefinitions(emit(phase, {"--target=x86-64-v3"}));
+    for (size_t at = 0; (at = program.find("loc(", at)) != std::string::npos; ++at) {
+      ASSERT_TRUE(program.substr(at).starts_with("loc(#loc")) << program.substr(at, 80);
+    }
+    EXPECT_FALSE(has(program, "\n\n#loc")) << phase;
+  }
+}
+
+TEST_F(HeddlecEmitTest, NamesWithQuotesAndParenthesesStayAsTheyAre) {
+  const std::string folder = HEDDLE_TEST_DATA "/EndToEnd/spellings/";
+  std::string text = readBytes(folder + "unscaled.mlir");
+  const std::string name = "\"last_hidden_state\"";
+  ASSERT_NE(text.find(name), std::string::npos);
+  text.replace(text.find(name), name.size(), R"x("a loc(\"b) \\ loc(c)")x");
+  const std::string program = work.write("p.mlir", text);
+  work.write("p.safetensors", readBytes(folder + "unscaled.safetensors"));
+  const tools::Outcome first = heddlec({program, "--emit=model"});
+  ASSERT_EQ(first.code, 0) << first.error;
+  EXPECT_TRUE(has(first.output, R"x("a loc(\22b) \\ loc(c)")x")) << first.output;
+  work.write("p.mlir", first.output);
+  const tools::Outcome second = heddlec({program, "--emit=model"});
+  ASSERT_EQ(second.code, 0) << second.error;
+  EXPECT_EQ(second.output, first.output);
+}
+
+TEST_F(HeddlecEmitTest, WhatEntriesShareIsPrintedOnce) {
+  for (const char *phase : {"model", "fused"}) {
+    const std::string text = emit(phase);
+    EXPECT_TRUE(has(text, "func.func private @shared_by_encode_and_embed(")) << phase;
+    const std::string layer =
+        phase == std::string("model") ? "transformer.softmax" : "transformer.attention ";
+    size_t layers = 0;
+    for (size_t at = 0; (at = text.find(layer, at)) != std::string::npos; ++at) {
+      ++layers;
+    }
+    EXPECT_EQ(layers, 3u) << phase;
+  }
+  // Graphs have a plan of memory each.
+  EXPECT_FALSE(has(emit("dataflow"), "shared_by"));
+}
+
 TEST_F(HeddlecEmitTest, FusedHasLargeOperations) {
   std::string text = emit("fused");
   EXPECT_TRUE(has(text, "transformer.attention") && has(text, "transformer.embed"));

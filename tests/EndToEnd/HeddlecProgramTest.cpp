@@ -92,7 +92,8 @@ TEST_F(HeddlecProgramTest, Entries) {
 
 TEST_F(HeddlecProgramTest, Parameters) {
   std::filesystem::remove(source / "p.safetensors");
-  expectProgramError(source / "p.safetensors: cannot open: No such file or directory");
+  expectProgramError(program + ": has no weights, expected \"p.safetensors\" or a model's weights "
+                               "(model.safetensors) beside it, or its folder by --weights FOLDER");
   source.write("p.safetensors", readBytes(spelling + ".safetensors").substr(0, 100));
   expectProgramError(source /
                      "p.safetensors: the header's length is 792, but only 92 bytes follow");
@@ -117,12 +118,47 @@ TEST_F(HeddlecProgramTest, OtherPhases) {
                      {"--start-at=llvm"});
   advance("kernels");
   const std::string found = program + ": has the kernel module 'x86-64-v3'";
-  expectProgramError(found + " already, expected --start-at=llvm or asm");
   expectProgramError(found + " already, expected --start-at=llvm or asm", {"--start-at=kernels"});
   expectProgramError(found + ", not in the llvm dialect yet, expected --start-at=llvm",
                      {"--start-at=asm"});
   advance("llvm");
-  expectProgramError(found + " already, expected --start-at=llvm or asm");
+  expectProgramError(found + " already, expected --start-at=llvm or asm", {"--start-at=fused"});
+}
+
+TEST_F(HeddlecProgramTest, TextsSayTheirPhase) {
+  advance("dataflow");
+  const std::string found = program + ": is in the phase 'dataflow'";
+  expectError({program, "--emit=fused"}, found + ", expected to be asked for that phase or a later "
+                                                 "one, not for 'fused'");
+  expectError({program, "--emit=model", "-o", work / "out.so"},
+              found + ", expected to be asked for that phase or a later one, not for 'model'");
+  expectError({program, "--share-attention=self:2", "-o", work / "out.so"},
+              found + ", expected one in the phase 'model' for --share-attention");
+  const tools::Outcome same = heddlec({program, "--emit=dataflow"});
+  EXPECT_EQ(same.code, 0) << same.error;
+  EXPECT_EQ(same.output, readBytes(program));
+  std::string text = readBytes(program);
+  const std::string said = "transformer.phase = \"dataflow\"";
+  ASSERT_NE(text.find(said), std::string::npos);
+  source.write("p.mlir",
+               text.replace(text.find(said), said.size(), "transformer.phase = \"dataflaw\""));
+  expectProgramError(program + ": \"transformer.phase\" is \"dataflaw\", expected a phase whose "
+                               "result is a program: model, fused, dataflow, kernels or llvm");
+  source.write("p.mlir", "module attributes {transformer.phase = \"asm\"} {\n" +
+                             readBytes(spelling + ".mlir") + "}\n");
+  expectProgramError(program + ": \"transformer.phase\" is \"asm\", expected a phase whose result "
+                               "is a program: model, fused, dataflow, kernels or llvm");
+}
+
+TEST_F(HeddlecProgramTest, WeightsFromElsewhere) {
+  TemporaryFolder elsewhere;
+  std::filesystem::rename(source / "p.safetensors", elsewhere / "any.safetensors");
+  expectProgramError(elsewhere.path() + ": no weights in it, expected model.safetensors, "
+                                        "model.safetensors.index.json or model.bin",
+                     {"--weights", elsewhere.path()});
+  const tools::Outcome outcome =
+      heddlec({program, "--weights", elsewhere / "any.safetensors", "-o", work / "out.so"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
 }
 
 } // namespace

@@ -65,6 +65,9 @@ const std::vector<UsageCase> usageCases = {
     {"StartAtOfAFolder",
      {"m", "--start-at=fused", "-o", "x.so"},
      "--start-at needs a program, got 'm', expected a file .mlir"},
+    {"WeightsForAFolder",
+     {"m", "--weights=w", "-o", "x.so"},
+     "--weights is for a program, got 'm', expected a file .mlir"},
     {"EmitAfterTheEnd",
      {"m", "--emit=llvm", "--stop-after=fused"},
      "--emit=llvm is after --stop-after=fused"},
@@ -119,7 +122,7 @@ TEST_F(HeddlecTest, HelpAndVersion) {
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.error, "");
   for (const char *option : {"-o", "--target", "--precision", "--emit", "--stop-after",
-                             "--start-at", "--report", "--disable-pass"}) {
+                             "--start-at", "--report", "--disable-pass", "--weights"}) {
     EXPECT_NE(help.output.find(option), std::string::npos) << option;
   }
   tools::Outcome version = heddlec({"--version"});
