@@ -212,5 +212,30 @@ TEST_F(MiniLM, IsVerified) {
   EXPECT_EQ(outcome.error, "");
 }
 
+/// The model's text, its weights and its tokenizer in one folder, as one would copy them.
+TEST_F(MiniLM, ItsTextGivesTheSameEmbeddings) {
+  const auto printed = tools::runProgram("heddlec", {model, "--emit=model"});
+  ASSERT_EQ(printed.code, 0) << printed.error;
+  const std::string program = folder.write("model.mlir", printed.output);
+  for (const char *file : {"model.safetensors", "tokenizer.json"}) {
+    std::filesystem::create_symlink(std::filesystem::absolute(model + "/" + file), folder / file);
+  }
+  // Longer than the model allows: the tokenizer's own limit is another.
+  std::string longText;
+  for (int word = 0; word < 400; ++word) {
+    longText += "word " + std::to_string(word) + " ";
+  }
+  const std::string texts = folder.write("texts.txt", "A cat sat on the mat.\n" + longText + "\n");
+  std::vector<std::string> found;
+  for (const std::string &binary : {compileModel(model), compileModel(program)}) {
+    ASSERT_FALSE(binary.empty());
+    const std::string output = folder / "embeddings.npy";
+    const auto outcome = tools::runHeddle({"embed", binary, "--input", texts, "--output", output});
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    found.push_back(readBytes(output));
+  }
+  EXPECT_TRUE(found[0] == found[1]);
+}
+
 } // namespace
 } // namespace heddle

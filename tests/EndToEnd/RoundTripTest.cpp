@@ -89,8 +89,8 @@ std::string outputsOf(const std::string &binary, bool generates, const Temporary
   }
   const tools::Outcome outcome =
       tools::runHeddle({"score", binary, "--tokens", "--format", "jsonl", "--source",
-                        files.write("s.txt", "5 9 11 4\n7\n12 3 3 10 8 6\n"), "--target",
-                        files.write("t.txt", "6 3 12\n4 4 8 9 10\n5\n")});
+                        files.write("s.txt", "5 7 8 4\n7\n8 3 3 6 1 6\n"), "--target",
+                        files.write("t.txt", "6 3 8\n4 4 8 7 1\n5\n")});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   return outcome.output;
 }
