@@ -57,6 +57,10 @@ Result<std::vector<float>> evaluateParameter(mlir::ModuleOp module,
                                              transformer::ParameterOp parameter,
                                              const ParameterSource &source);
 
+/// Reads parameters for the passes that judge their values: the whole parameter is evaluated, and
+/// no other is kept. What cannot be read has no values; linking says why.
+ParameterReader parameterReader(ParameterSource source);
+
 /// Hashes rows of parameters for the passes that compare them: the whole parameter is evaluated,
 /// and no other is kept. What cannot be read has no hash; linking says why.
 ParameterHasher parameterHasher(ParameterSource source);

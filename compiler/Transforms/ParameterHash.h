@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// How a pass asks for the content of parameters. Values never enter the program: who has the
-/// checkpoint lends a function that reads and hashes them.
+/// checkpoint lends functions that read them, or read and hash them.
 #ifndef HEDDLE_COMPILER_TRANSFORMS_PARAMETERHASH_H
 #define HEDDLE_COMPILER_TRANSFORMS_PARAMETERHASH_H
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace heddle {
 
@@ -29,6 +30,10 @@ struct ContentHash {
 /// if they cannot be read.
 using ParameterHasher = std::function<std::optional<ContentHash>(transformer::ParameterOp parameter,
                                                                  int64_t first, int64_t count)>;
+
+/// All values of a parameter, row major; nothing if they cannot be read.
+using ParameterReader =
+    std::function<std::optional<std::vector<float>>(transformer::ParameterOp parameter)>;
 
 } // namespace heddle
 

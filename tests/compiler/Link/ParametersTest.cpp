@@ -188,6 +188,46 @@ TEST(ParametersTest, SumsInDouble) {
             (std::vector<float>{0, 2, 4}));
 }
 
+// What is between the stored values and the result is not rounded, and may leave the range of f32.
+TEST(ParametersTest, ExpressionsOfExpressionsAreRoundedOnce) {
+  const std::string large = "transformer.parameter @a : tensor<3xf32> from \"a\"\n"
+                            "transformer.parameter @large : tensor<3xf32> = scale(@a, 1.0e30)\n"
+                            "transformer.parameter @more : tensor<3xf32> = scale(@large, 1.0e30)\n";
+  EXPECT_EQ(valuesOf(large + "transformer.parameter @p : tensor<3xf32> = scale(@more, 1.0e-60)"),
+            (std::vector<float>{0, 1, 2}));
+  // In f32 what is added would be lost.
+  const std::string close = "transformer.parameter @a : tensor<2x2xf32> from \"a\"\n"
+                            "transformer.parameter @s : tensor<2x2xf32> = scale(@a, 1.0e8)\n"
+                            "transformer.parameter @t : tensor<2x2xf32> = sum(@s, @a)\n"
+                            "transformer.parameter @u : tensor<2x2xf32> = scale(@a, -1.0e8)\n";
+  EXPECT_EQ(valuesOf(close + "transformer.parameter @p : tensor<2x2xf32> = sum(@t, @u)"),
+            (std::vector<float>{0, 1, 2, 3}));
+  // Moved between, side by side, and beside stored values.
+  EXPECT_EQ(valuesOf(close + "transformer.parameter @v : tensor<2x2xf32> = transpose(@t)\n"
+                             "transformer.parameter @w : tensor<2x2xf32> = transpose(@u)\n"
+                             "transformer.parameter @x : tensor<4x2xf32> = concat(@a, @v)\n"
+                             "transformer.parameter @y : tensor<4x2xf32> = concat(@a, @w)\n"
+                             "transformer.parameter @p : tensor<4x2xf32> = sum(@x, @y)"),
+            (std::vector<float>{0, 2, 4, 6, 0, 2, 1, 3}));
+  EXPECT_EQ(valuesOf(close + "transformer.parameter @x : tensor<2x4xf32> = concat_columns(@a, @t)\n"
+                             "transformer.parameter @y : tensor<2x4xf32> = concat_columns(@a, @u)\n"
+                             "transformer.parameter @p : tensor<2x4xf32> = sum(@x, @y)"),
+            (std::vector<float>{0, 2, 0, 1, 4, 6, 2, 3}));
+}
+
+// As many expressions in one another as a long program may have.
+TEST(ParametersTest, ExpressionsMayBeDeep) {
+  std::string program = "transformer.parameter @p0 : tensor<2xf32> from \"a\"\n";
+  constexpr int depth = 100000;
+  for (int i = 1; i < depth; ++i) {
+    program += "transformer.parameter @p" + std::to_string(i) + " : tensor<2xf32> = scale(@p" +
+               std::to_string(i - 1) + ", " + (i % 2 == 0 ? "2.0" : "0.5") + ")\n";
+  }
+  program +=
+      "transformer.parameter @p : tensor<2xf32> = sum(@p" + std::to_string(depth - 1) + ", @p0)\n";
+  EXPECT_EQ(valuesOf(program), (std::vector<float>{0, 1.5}));
+}
+
 TEST(ParametersTest, ColumnsSideBySide) {
   EXPECT_EQ(valuesOf("transformer.parameter @a : tensor<2x1xf32> from \"a\"\n"
                      "transformer.parameter @b : tensor<2x3xf32> from \"b\"\n"
@@ -228,6 +268,28 @@ TEST(ParametersTest, HashesRowsOfEvaluatedParameters) {
   EXPECT_TRUE(hash("zeros", 0, 3)->isZero);
   EXPECT_FALSE(hash("a", 0, 1)->isZero);
   EXPECT_FALSE(hash("lost", 0, 3).has_value());
+}
+
+// Values for the passes that judge them.
+TEST(ParametersTest, ReadsEvaluatedParameters) {
+  MLIRContext context;
+  context.loadDialect<transformer::TransformerDialect>();
+  auto module = parseSourceString<ModuleOp>(R"mlir(
+    transformer.parameter @a : tensor<3xf32> from "a"
+    transformer.parameter @half : tensor<3xf32> = scale(@a, 0.5)
+    transformer.parameter @lost : tensor<3xf32> from "lost")mlir",
+                                            &context);
+  ASSERT_TRUE(module);
+  const ParameterReader reader =
+      parameterReader([&](llvm::StringRef name, std::span<float> values) -> Status {
+        std::iota(values.begin(), values.end(), 1.0f);
+        return name == "lost" ? HEDDLE_ERROR(NotFound, "no tensor \"lost\"") : Status();
+      });
+  const auto read = [&](llvm::StringRef name) {
+    return reader(module->lookupSymbol<transformer::ParameterOp>(name));
+  };
+  EXPECT_EQ(read("half"), (std::vector<float>{0.5, 1, 1.5}));
+  EXPECT_FALSE(read("lost").has_value());
 }
 
 } // namespace

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The algebra of parameter expressions. Operands are evaluated one after the other and taken in as
+/// they come, so that few of them are in memory.
+#include "compiler/Link/ParameterValues.h"
+
+#include "heddle/Abi.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+using namespace mlir;
+
+namespace heddle {
+
+using transformer::ExpressionKind;
+using Stored = std::vector<float>;
+using Exact = std::vector<double>;
+
+// [groups * n, k] to panels [groups][ceil(n / 48)][k][48], zero beyond the last row of each group
+// (HEDDLE_PANEL).
+template <typename T>
+static std::vector<T> packPanels(const std::vector<T> &matrix, int64_t groups, int64_t n,
+                                 int64_t k) {
+  int64_t panels = (n + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
+  std::vector<T> packed(groups * panels * k * HEDDLE_PANEL, T(0));
+  for (int64_t row = 0; row < groups * n; ++row) {
+    int64_t panel = row / n * panels + row % n / HEDDLE_PANEL;
+    const T *from = matrix.data() + row * k;
+    T *to = packed.data() + panel * k * HEDDLE_PANEL + row % n % HEDDLE_PANEL;
+    for (int64_t i = 0; i < k; ++i) {
+      to[i * HEDDLE_PANEL] = from[i];
+    }
+  }
+  return packed;
+}
+
+template <typename T>
+static std::vector<T> transposeMatrix(const std::vector<T> &matrix, int64_t rows, int64_t columns) {
+  std::vector<T> result(matrix.size());
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      result[column * rows + row] = matrix[row * columns + column];
+    }
+  }
+  return result;
+}
+
+/// Sines and cosines of (first + position) * 10000^(-i / steps), by turns or in halves.
+static Stored sinusoids(ArrayRef<int64_t> shape, ArrayRef<int64_t> numbers, bool isSplit) {
+  const int64_t half = shape[1] / 2;
+  Stored table(shape[0] * shape[1]);
+  for (int64_t i = 0; i < half; ++i) {
+    double rate = std::pow(10000.0, -double(i) / double(numbers[1]));
+    float *sine = table.data() + (isSplit ? i : 2 * i);
+    float *cosine = sine + (isSplit ? half : 1);
+    for (int64_t position = 0; position < shape[0]; ++position) {
+      double angle = double(numbers[0] + position) * rate;
+      sine[position * shape[1]] = float(std::sin(angle));
+      cosine[position * shape[1]] = float(std::cos(angle));
+    }
+  }
+  return table;
+}
+
+/// T5's bucket of a distance from query to key. In f32, as the checkpoints were trained.
+static int64_t relativeBucket(int64_t distance, int64_t buckets, bool isBidirectional,
+                              int64_t farthest) {
+  int64_t first = 0;
+  if (isBidirectional) {
+    buckets /= 2;
+    first = distance > 0 ? buckets : 0;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<int64_t>(-distance, 0);
+  }
+  int64_t exact = buckets / 2;
+  if (distance < exact) {
+    return first + distance;
+  }
+  auto spread = float(std::log(double(farthest) / double(exact)));
+  float part = std::log(float(distance) / float(exact)) / spread * float(buckets - exact);
+  // A distance for the last of few buckets may give no number: all of them are the last.
+  int64_t far = part < float(buckets - exact) ? int64_t(part) : buckets - exact - 1;
+  return first + exact + far;
+}
+
+/// [buckets, heads] to [heads, 2 * distance + 1].
+template <typename T>
+static std::vector<T> spreadBuckets(const std::vector<T> &table, ArrayRef<int64_t> shape,
+                                    ArrayRef<int64_t> numbers) {
+  int64_t farthest = numbers[1];
+  int64_t columns = 2 * farthest + 1;
+  std::vector<T> result(shape[1] * columns);
+  for (int64_t column = 0; column < columns; ++column) {
+    int64_t bucket = relativeBucket(column - farthest, shape[0], numbers[0] == 1, farthest);
+    for (int64_t head = 0; head < shape[1]; ++head) {
+      result[head * columns + column] = table[bucket * shape[1] + head];
+    }
+  }
+  return result;
+}
+
+/// Zeros in the rows before the first, ones from it on.
+static Stored onesFrom(ArrayRef<int64_t> shape, int64_t first) {
+  int64_t row = ShapedType::getNumElements(shape.drop_front());
+  Stored table(shape[0] * row, 1.0f);
+  std::fill_n(table.begin(), std::min(first, shape[0]) * row, 0.0f);
+  return table;
+}
+
+/// Some columns of a matrix of `width`, [rows, count].
+template <typename T>
+static std::vector<T> cutColumns(const std::vector<T> &matrix, int64_t width, int64_t first,
+                                 int64_t count) {
+  std::vector<T> result;
+  result.reserve(matrix.size() / width * count);
+  for (auto row = matrix.begin(); row != matrix.end(); row += width) {
+    result.insert(result.end(), row + first, row + first + count);
+  }
+  return result;
+}
+
+/// [m, k] times [k, n], n = 1 for a vector; sums in double, in the order of k.
+template <typename Left, typename Right>
+static Exact multiplyMatrices(const std::vector<Left> &left, const std::vector<Right> &right,
+                              int64_t m, int64_t k) {
+  auto n = static_cast<int64_t>(right.size()) / k;
+  Exact result(m * n);
+  for (int64_t row = 0; row < m; ++row) {
+    double *sums = result.data() + row * n;
+    for (int64_t i = 0; i < k; ++i) {
+      double factor = left[row * k + i];
+      for (int64_t column = 0; column < n; ++column) {
+        sums[column] += factor * right[i * n + column];
+      }
+    }
+  }
+  return result;
+}
+
+/// What has no operands.
+static Stored makeValues(transformer::ParameterExpressionAttr expression, RankedTensorType type) {
+  if (expression.getKind() == ExpressionKind::Zeros) {
+    return Stored(type.getNumElements(), 0.0f);
+  }
+  if (expression.getKind() == ExpressionKind::OnesFrom) {
+    return onesFrom(type.getShape(), expression.getNumbers()[0]);
+  }
+  bool isSplit = expression.getKind() == ExpressionKind::SinusoidSplit;
+  return sinusoids(type.getShape(), expression.getNumbers(), isSplit);
+}
+
+/// What takes one operand of `shape` and moves its values.
+template <typename T>
+static std::vector<T> moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
+                                 std::vector<T> values) {
+  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
+  switch (expression.getKind()) {
+  case ExpressionKind::Pack: {
+    int64_t groups = expression.getNumbers().empty() ? 1 : expression.getNumbers()[0];
+    return packPanels(values, groups, shape[0] / groups, shape[1]);
+  }
+  case ExpressionKind::Transpose:
+    return transposeMatrix(values, shape[0], shape[1]);
+  case ExpressionKind::RelativeBuckets:
+    return spreadBuckets(values, shape, expression.getNumbers());
+  case ExpressionKind::Rows: {
+    int64_t row = ShapedType::getNumElements(shape.drop_front());
+    auto first = values.begin() + expression.getNumbers()[0] * row;
+    return std::vector<T>(first, first + parameter.getTensorType().getNumElements());
+  }
+  case ExpressionKind::Columns:
+    return cutColumns(values, shape[1], expression.getNumbers()[0],
+                      parameter.getTensorType().getDimSize(1));
+  default: // Reshape: the same values in the same order.
+    return values;
+  }
+}
+
+/// A parameter whose operands are being evaluated.
+struct ParameterEvaluator::Step {
+  transformer::ParameterOp parameter;
+  /// Of the operands those before it are taken in.
+  size_t next = 0;
+  /// What is made of them so far.
+  Values values = {};
+  /// Of a scale: the product of its numbers.
+  double factor = 1;
+  /// Of matrices side by side: the columns that are there.
+  int64_t columns = 0;
+
+  ArrayRef<FlatSymbolRefAttr> operands() {
+    auto expression = parameter.getExpression();
+    return expression ? expression->getOperands() : ArrayRef<FlatSymbolRefAttr>();
+  }
+};
+
+transformer::ParameterOp ParameterEvaluator::lookUp(FlatSymbolRefAttr symbol) {
+  if (!symbols) {
+    symbols.emplace(module);
+  }
+  return symbols->lookup<transformer::ParameterOp>(symbol.getAttr());
+}
+
+/// In f64, moved where they are that already.
+static Exact asExact(std::variant<Stored, Exact> values) {
+  if (auto *exact = std::get_if<Exact>(&values)) {
+    return std::move(*exact);
+  }
+  const Stored &stored = std::get<Stored>(values);
+  return Exact(stored.begin(), stored.end());
+}
+
+/// Calls `function` with vectors of one type: f32 where both are.
+template <typename Function>
+static void withOneType(std::variant<Stored, Exact> &to, std::variant<Stored, Exact> from,
+                        Function function) {
+  if (std::holds_alternative<Stored>(to) && std::holds_alternative<Stored>(from)) {
+    function(std::get<Stored>(to), std::get<Stored>(from));
+    return;
+  }
+  to = asExact(std::move(to));
+  function(std::get<Exact>(to), asExact(std::move(from)));
+}
+
+static void append(std::variant<Stored, Exact> &all, std::variant<Stored, Exact> part) {
+  withOneType(all, std::move(part),
+              [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); });
+}
+
+void ParameterEvaluator::take(Step &step, Values operand) {
+  size_t index = step.next - 1;
+  ArrayRef<int64_t> shape = lookUp(step.operands()[index]).getTensorType().getShape();
+  RankedTensorType type = step.parameter.getTensorType();
+  switch (step.parameter.getExpression()->getKind()) {
+  case ExpressionKind::Concat:
+    return append(step.values, std::move(operand));
+  case ExpressionKind::ConcatColumns:
+    return withOneType(step.values, std::move(operand), [&](auto &to, const auto &from) {
+      to.resize(type.getNumElements());
+      for (int64_t row = 0; row < shape[0]; ++row) {
+        std::copy_n(from.begin() + row * shape[1], shape[1],
+                    to.begin() + row * type.getDimSize(1) + step.columns);
+      }
+      step.columns += shape[1];
+    });
+  case ExpressionKind::Sum: {
+    Exact sums = index == 0 ? Exact(type.getNumElements()) : asExact(std::move(step.values));
+    std::visit(
+        [&](const auto &values) {
+          std::transform(sums.begin(), sums.end(), values.begin(), sums.begin(),
+                         std::plus<double>());
+        },
+        operand);
+    step.values = std::move(sums);
+    return;
+  }
+  case ExpressionKind::Product:
+    if (index == 1) {
+      operand = std::visit(
+          [&](const auto &left, const auto &right) {
+            auto k = static_cast<int64_t>(left.size()) / type.getDimSize(0);
+            return Values(multiplyMatrices(left, right, type.getDimSize(0), k));
+          },
+          step.values, operand);
+    }
+    break;
+  case ExpressionKind::Scale:
+    if (index > 0) {
+      step.factor *= std::visit([](const auto &number) { return double(number.front()); }, operand);
+      return;
+    }
+    break;
+  default:
+    operand = std::visit(
+        [&](auto &values) { return Values(moveValues(step.parameter, shape, std::move(values))); },
+        operand);
+  }
+  step.values = std::move(operand);
+}
+
+ParameterEvaluator::Values ParameterEvaluator::finish(Step &step) {
+  transformer::ParameterExpressionAttr expression = *step.parameter.getExpression();
+  if (expression.getOperands().empty()) {
+    return makeValues(expression, step.parameter.getTensorType());
+  }
+  if (expression.getKind() != ExpressionKind::Scale) {
+    return std::move(step.values);
+  }
+  Exact values = asExact(std::move(step.values));
+  double constant = expression.getFactor() ? expression.getFactor().getValueAsDouble() : 1.0;
+  for (double &value : values) {
+    value *= constant * step.factor;
+  }
+  return values;
+}
+
+Result<ParameterEvaluator::Values> ParameterEvaluator::read(transformer::ParameterOp parameter) {
+  Stored values(parameter.getTensorType().getNumElements());
+  HEDDLE_TRY(source(*parameter.getSource(), values));
+  return Values(std::move(values));
+}
+
+Result<Stored> ParameterEvaluator::evaluate(transformer::ParameterOp parameter) {
+  std::vector<Step> steps;
+  steps.push_back({parameter});
+  for (;;) {
+    Step &step = steps.back();
+    if (step.next < step.operands().size()) {
+      FlatSymbolRefAttr operand = step.operands()[step.next++];
+      steps.push_back({lookUp(operand)});
+      continue;
+    }
+    Values values;
+    if (step.parameter.getExpression()) {
+      values = finish(step);
+    } else {
+      HEDDLE_ASSIGN(values, read(step.parameter));
+    }
+    steps.pop_back();
+    if (!steps.empty()) {
+      take(steps.back(), std::move(values));
+    } else if (auto *stored = std::get_if<Stored>(&values)) {
+      return std::move(*stored);
+    } else {
+      const Exact &exact = std::get<Exact>(values);
+      return Stored(exact.begin(), exact.end());
+    }
+  }
+}
+
+} // namespace heddle
