@@ -18,10 +18,11 @@ struct Term {
   mlir::Value atom;
 };
 
-/// `factor * vector`, the same for every row but for the factor's numbers of rows.
+/// `factor * chain[n - 1] ... chain[1] chain[0]`, where chain[0] is a vector: the same for every
+/// row but for the factor's numbers of rows.
 struct ConstantTerm {
   Factor factor;
-  Weight vector;
+  llvm::SmallVector<Weight> chain;
 };
 
 struct AffineForm {
@@ -29,7 +30,12 @@ struct AffineForm {
   llvm::SmallVector<ConstantTerm> constants;
   /// What computes it, operands first: all of it is replaced or nothing.
   llvm::SmallVector<mlir::Operation *> operations;
+  /// Whether numbers of rows are multiplied before a map, and stand after it in a term.
+  bool movesRows = false;
 };
+
+/// Values that are atoms although they are affine: forms end there.
+using FormEnds = llvm::DenseSet<mlir::Value>;
 
 /// Whether the result is an affine function of one of the operands' rows: a sum, a scale, a product
 /// with a number or with one for each row, a linear map.
@@ -38,8 +44,22 @@ bool isAffine(mlir::Operation *operation);
 /// Whether `operation` is a part of a larger form: its only user is affine in its result.
 bool isWithinForm(mlir::Operation *operation);
 
+/// The operands of an affine operation in which it is affine.
+llvm::SmallVector<mlir::Value, 2> affineOperands(mlir::Operation *operation);
+
+/// How much there is of a form, by default of an atom. The work of planning grows faster than this.
+struct FormSize {
+  int64_t terms = 1;
+  /// Operations, terms, and the maps of each.
+  int64_t total = 1;
+};
+
+/// The size of an affine operation's form, by those of its operands.
+FormSize formSize(mlir::Operation *operation, llvm::function_ref<FormSize(mlir::Value)> sizeOf);
+
 /// The form of an affine operation's result.
-AffineForm flattenAffine(mlir::Operation *root, const DerivedParameters &parameters);
+AffineForm flattenAffine(mlir::Operation *root, const DerivedParameters &parameters,
+                         const FormEnds &ends);
 
 } // namespace heddle
 

@@ -62,7 +62,8 @@ struct PlannedForm {
   std::string obstacle;
 };
 
-PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters);
+PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters,
+                       const FormEnds &ends);
 
 /// Floating-point operations for each row. Biases of maps are free: they are added in registers.
 int64_t costOf(const Plan &plan);

@@ -39,22 +39,75 @@ Weight compose(ArrayRef<Weight> chain) {
   return product;
 }
 
-ChainSplit cheapestChain(ArrayRef<Weight> chain) {
-  // The shortest way from the atom's width to the result's, over any widths between. Of equal ones
-  // that with the fewest stretches: best[i] is for the first i maps.
-  SmallVector<ChainSplit> best(1);
-  for (size_t end = 1; end <= chain.size(); ++end) {
-    ChainSplit found;
-    for (size_t begin = 0; begin < end; ++begin) {
-      int64_t cost = best[begin].multiplications + chain[end - 1].rows() * chain[begin].columns();
-      if (begin == 0 || cost < found.multiplications) {
-        found = {cost, best[begin].lengths};
-        found.lengths.push_back(end - begin);
+Weight composeSum(ArrayRef<ScaledChain> chains) {
+  SmallVector<SmallVector<ScaledChain>> byLast;
+  for (const ScaledChain &chain : chains) {
+    auto found = llvm::find_if(byLast, [&](ArrayRef<ScaledChain> others) {
+      return others.front().maps.back().isSameStored(chain.maps.back());
+    });
+    if (found == byLast.end()) {
+      byLast.push_back({chain});
+    } else {
+      found->push_back(chain);
+    }
+  }
+  SmallVector<Weight> parts;
+  for (ArrayRef<ScaledChain> alike : byLast) {
+    const Weight &last = alike.front().maps.back();
+    SmallVector<ScaledChain> inner;
+    for (const ScaledChain &chain : alike) {
+      if (alike.size() == 1 || chain.maps.size() == 1) {
+        parts.push_back(compose(chain.maps).scaled(chain.factor));
+      } else {
+        inner.push_back({chain.maps.drop_back(), chain.factor});
       }
     }
-    best.push_back(found);
+    if (!inner.empty()) {
+      parts.push_back(last.times(composeSum(inner)));
+    }
   }
-  return best.back();
+  return Weight::sum(parts);
+}
+
+Weight composeSum(ArrayRef<ConstantTerm> constants) {
+  return composeSum(llvm::map_to_vector(constants, [](const ConstantTerm &constant) {
+    return ScaledChain{constant.chain, constant.factor};
+  }));
+}
+
+ChainSplit cheapestChain(ArrayRef<Weight> chain) {
+  // The shortest way from the atom's width to the result's, over any widths between. Of equal ones
+  // that whose last stretches are longest. Of the maps that read one width, only that with the
+  // cheapest way before it can begin a stretch.
+  struct Begin {
+    int64_t width;
+    size_t map;
+  };
+  SmallVector<Begin> begins;
+  SmallVector<int64_t> costs(chain.size() + 1);
+  SmallVector<size_t> lasts(chain.size() + 1);
+  for (size_t end = 1; end <= chain.size(); ++end) {
+    int64_t width = chain[end - 1].columns();
+    auto known = llvm::find_if(begins, [&](const Begin &begin) { return begin.width == width; });
+    if (known == begins.end()) {
+      begins.push_back({width, end - 1});
+    } else if (costs[end - 1] < costs[known->map]) {
+      known->map = end - 1;
+    }
+    auto costFrom = [&](const Begin &begin) {
+      return std::pair(costs[begin.map] + chain[end - 1].rows() * begin.width, begin.map);
+    };
+    auto best = llvm::min_element(begins, [&](const Begin &left, const Begin &right) {
+      return costFrom(left) < costFrom(right);
+    });
+    std::tie(costs[end], lasts[end]) = costFrom(*best);
+  }
+  ChainSplit split{costs.back(), {}};
+  for (size_t end = chain.size(); end > 0; end = lasts[end]) {
+    split.lengths.push_back(end - lasts[end]);
+  }
+  std::reverse(split.lengths.begin(), split.lengths.end());
+  return split;
 }
 
 namespace {
@@ -107,7 +160,8 @@ std::string whatStandsAt(Value value) {
 
 /// The product that `product` reads through an activation.
 std::optional<Inner> activatedProduct(const StackedProduct &product,
-                                      const DerivedParameters &parameters, Obstacle &obstacle) {
+                                      const DerivedParameters &parameters, const FormEnds &ends,
+                                      Obstacle &obstacle) {
   Value value = product.input->columns.base;
   auto activate = value.getDefiningOp<ActivateOp>();
   if (!activate || !value.hasOneUse() || product.input->columns != sliceOf(value)) {
@@ -119,7 +173,7 @@ std::optional<Inner> activatedProduct(const StackedProduct &product,
     obstacle.note(whatStandsAt(activate.getInput()));
     return std::nullopt;
   }
-  AffineForm form = flattenAffine(producer, parameters);
+  AffineForm form = flattenAffine(producer, parameters, ends);
   auto hasRows = [](const auto &term) { return !term.factor.rows.empty(); };
   if (llvm::any_of(form.terms, hasRows) || llvm::any_of(form.constants, hasRows)) {
     obstacle.note(describe(producer) + " is multiplied by numbers of each row");
@@ -138,20 +192,16 @@ std::optional<Inner> activatedProduct(const StackedProduct &product,
               .outer = product.map,
               .whole = product};
   inner.operations.push_back(activate);
-  SmallVector<Weight> constants;
-  for (const ConstantTerm &constant : form.constants) {
-    constants.push_back(constant.vector.scaled(constant.factor));
-  }
-  if (!constants.empty()) {
-    inner.bias = Weight::sum(constants);
+  if (!form.constants.empty()) {
+    inner.bias = composeSum(form.constants);
   }
   return inner;
 }
 
 std::optional<Inner> innerOf(const StackedProduct &product, const DerivedParameters &parameters,
-                             Obstacle &obstacle) {
+                             const FormEnds &ends, Obstacle &obstacle) {
   if (product.input->kind == PlanNode::Kind::Columns) {
-    return activatedProduct(product, parameters, obstacle);
+    return activatedProduct(product, parameters, ends, obstacle);
   }
   // A chain that is cheaper in two stretches.
   const Plan &input = product.input->parts.front().plan;
@@ -341,7 +391,7 @@ StackedProduct toProduct(const Inner &inner) {
 } // namespace
 
 std::string stackProducts(SmallVectorImpl<StackedProduct> &products,
-                          const DerivedParameters &parameters) {
+                          const DerivedParameters &parameters, const FormEnds &ends) {
   joinColumns(products);
   if (products.size() < 2) {
     return {};
@@ -350,7 +400,7 @@ std::string stackProducts(SmallVectorImpl<StackedProduct> &products,
   SmallVector<SmallVector<Inner>> byFunction;
   SmallVector<StackedProduct> stacked;
   for (const StackedProduct &product : products) {
-    std::optional<Inner> inner = innerOf(product, parameters, obstacle);
+    std::optional<Inner> inner = innerOf(product, parameters, ends, obstacle);
     if (!inner) {
       stacked.push_back(product);
       continue;

@@ -20,6 +20,17 @@ PlanNode linearNode(const Weight &weight, const Plan &input);
 /// The maps of a chain as one.
 Weight compose(llvm::ArrayRef<Weight> chain);
 
+/// Maps in the order in which they are applied, and what their product is multiplied by.
+struct ScaledChain {
+  llvm::ArrayRef<Weight> maps;
+  Factor factor;
+};
+/// The sum of chains as one. A map that several end with is applied to their sum, so that what is
+/// written does not grow with the square of a program.
+Weight composeSum(llvm::ArrayRef<ScaledChain> chains);
+/// The same of constants.
+Weight composeSum(llvm::ArrayRef<ConstantTerm> constants);
+
 /// How a chain of maps is cheapest: in stretches, each composed to one map.
 struct ChainSplit {
   int64_t multiplications = 0;
@@ -36,7 +47,7 @@ struct StackedProduct {
 
 /// Stacks what can be; if two products or more are left, the first condition that failed.
 std::string stackProducts(llvm::SmallVectorImpl<StackedProduct> &products,
-                          const DerivedParameters &parameters);
+                          const DerivedParameters &parameters, const FormEnds &ends);
 
 } // namespace heddle
 

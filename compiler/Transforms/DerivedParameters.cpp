@@ -45,6 +45,18 @@ llvm::DenseSet<Attribute> neededParameters(ModuleOp module) {
 
 // More names than these are shown by the first and the last.
 static constexpr size_t mostNamesJoined = 4;
+// What differs between names of names of names would grow with each of them.
+static constexpr size_t longestJoined = 96;
+
+/// The first and the last part of what joins many.
+static std::string shorten(StringRef joined) {
+  if (joined.size() <= longestJoined) {
+    return joined.str();
+  }
+  StringRef first = joined.split('_').first.take_front(longestJoined / 2);
+  StringRef last = joined.rsplit('_').second.take_back(longestJoined / 2);
+  return (first + "_to_" + last).str();
+}
 
 std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
   SmallVector<SmallVector<StringRef>> names;
@@ -78,7 +90,7 @@ std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
   for (StringRef part : first.take_front(before)) {
     parts.push_back(part.str());
   }
-  parts.push_back(llvm::join(middle, "_"));
+  parts.push_back(shorten(llvm::join(middle, "_")));
   for (StringRef part : first.take_back(after)) {
     parts.push_back(part.str());
   }

@@ -5,20 +5,20 @@
 ///
 /// Before, for each head i of the Weighted Transformer (Ahmed et al., section 3):
 ///   %h = transformer.columns %a from 64
-///   %o = transformer.linear %h, @branches.1.output.weight, @branches.1.output.bias      // 64 to
-///   512 %k = transformer.multiply %o, %kappa %i = transformer.linear %k, @branches.1.inner.weight,
-///   @branches.1.inner.bias       // 512 to 256 %r = transformer.activate relu %i %f =
-///   transformer.linear %r, @branches.1.outer.weight, @branches.1.outer.bias       // 256 to 512 %w
-///   = transformer.multiply %f, %alpha %sum = transformer.add %before, %w
+///   %o = transformer.linear %h, @branches.1.output.weight       // 64 to 512
+///   %k = transformer.multiply %o, %kappa
+///   %i = transformer.linear %k, @branches.1.inner.weight        // 512 to 256
+///   %r = transformer.activate relu %i
+///   %f = transformer.linear %r, @branches.1.outer.weight        // 256 to 512
+///   %w = transformer.multiply %f, %alpha
+///   %sum = transformer.add %before, %w
 /// After, for all of them:
-///   %i = transformer.grouped_linear %a, @inner.weight, @inner.bias {groups = 8}      // 512 to
-///   2048 %r = transformer.activate relu %i %sum = transformer.linear %r, @outer.weight,
-///   @outer.bias                          // 2048 to 512
+///   %i = transformer.grouped_linear %a, @inner.weight {groups = 8}      // 512 to 2048
+///   %r = transformer.activate relu %i
+///   %sum = transformer.linear %r, @outer.weight                         // 2048 to 512
 ///
-/// It knows algebra, not models. Rows are read as an affine form, sum over j of c_j W_j,n ... W_j,1
-/// a_j + b; constants move into the weights beside them, products are composed, merged, factored
-/// out and stacked, and the plan is taken if it has fewer floating-point operations than what is
-/// there. Pinned by tests/compiler/Transforms/fuse-branches*.mlir.
+/// It knows algebra, not models: see AffineForm.h for what is read, and BranchPlan.h for what is made
+/// of it. Pinned by tests/compiler/Transforms/fuse-branches*.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/BranchPlan.h"
@@ -106,13 +106,15 @@ bool isInRange(const AffineForm &form) {
 
 /// A map of what another map gives, which something else needs too.
 std::string sharedProduct(const AffineForm &form) {
+  llvm::SmallDenseSet<Operation *> operations(form.operations.begin(), form.operations.end());
+  llvm::SmallDenseSet<Operation *> seen;
   for (const Term &term : form.terms) {
     auto linear = term.atom.getDefiningOp<LinearOp>();
-    if (!linear || term.chain.empty()) {
+    if (!linear || term.chain.empty() || !seen.insert(linear).second) {
       continue;
     }
     for (Operation *user : linear->getUsers()) {
-      if (!llvm::is_contained(form.operations, user)) {
+      if (!operations.contains(user)) {
         return describe(linear) + " has a second user (" + placeName(user->getLoc()) + ")";
       }
     }
@@ -128,98 +130,181 @@ Location placeOf(ArrayRef<Operation *> operations) {
   return FusedLoc::get(operations.front()->getContext(), locations);
 }
 
+/// A form of more than this is planned in parts, from its operands on. What is one product after
+/// that is small again, so the time grows with the length of a program and not with its cube.
+constexpr int64_t largestForm = 2048;
+
+/// Visits the forms of a module.
+class Fusion {
+public:
+  explicit Fusion(ModuleOp module) : parameters(module), uses(module) {}
+
+  void visit(Operation *operation);
+
+private:
+  /// The result of a form, the old one or a new one, and whether there was something to plan.
+  struct Planned {
+    Value result;
+    bool isCandidate;
+  };
+
+  FormSize sizeOf(Value value) const;
+  void cutOperands(Operation *operation);
+  Planned plan(Operation *root);
+  Value take(Candidate &candidate);
+
+  DerivedParameters parameters;
+  ParameterUses uses;
+  llvm::DenseMap<Operation *, FormSize> sizes;
+  FormEnds ends;
+};
+
+/// Of a value as an operand of a form.
+FormSize Fusion::sizeOf(Value value) const {
+  Operation *producer = value.getDefiningOp();
+  bool isPart = isAffine(producer) && value.hasOneUse() && !ends.contains(value);
+  return isPart ? sizes.lookup(producer) : FormSize();
+}
+
+/// Plans operands on their own until the form of the operation is not too large.
+void Fusion::cutOperands(Operation *operation) {
+  auto size = [&](Value value) { return sizeOf(value); };
+  while (formSize(operation, size).total > largestForm) {
+    auto operands = affineOperands(operation);
+    Value largest = *llvm::max_element(operands, [&](Value left, Value right) {
+      return sizeOf(left).total < sizeOf(right).total;
+    });
+    if (sizeOf(largest).total == 1) {
+      return;
+    }
+    auto [planned, isCandidate] = plan(largest.getDefiningOp());
+    if (planned == largest || sizeOf(planned).total > largestForm / 2) {
+      ends.insert(planned);
+      if (isCandidate) {
+        reportDeclined(operation->getLoc(), passName,
+                       "not one product: more than " + Twine(largestForm) +
+                           " operations, terms and maps are planned in parts");
+      }
+    }
+  }
+}
+
+/// Operations come in the order of the program: the products inside of branches before their sum.
+void Fusion::visit(Operation *operation) {
+  cutOperands(operation);
+  sizes[operation] = formSize(operation, [&](Value value) { return sizeOf(value); });
+  if (!isWithinForm(operation)) {
+    plan(operation);
+  }
+}
+
+/// Takes a plan for the form of `root`, or reports why not.
+Fusion::Planned Fusion::plan(Operation *root) {
+  Candidate candidate{root, flattenAffine(root, parameters, ends), {}, {}};
+  AffineForm &form = candidate.form;
+  Location place = placeOf(form.operations);
+  std::string shared = sharedProduct(form);
+  if (!shared.empty()) {
+    reportDeclined(place, passName, "not fused: " + shared);
+  }
+  Value result = root->getResult(0);
+  if (!isCandidate(form)) {
+    return {result, false};
+  }
+  if (!isInRange(form)) {
+    reportDeclined(place, passName, "not fused: its constants leave the range of f32");
+    return {result, true};
+  }
+  int64_t width = cast<RankedTensorType>(result.getType()).getDimSize(1);
+  candidate.planned = planAffine(form, width, parameters, ends);
+  candidate.operations.insert(form.operations.begin(), form.operations.end());
+  SmallVector<Operation *> replaced;
+  appendReplaced(candidate.planned.plan, replaced);
+  candidate.operations.insert(replaced.begin(), replaced.end());
+  const std::string &obstacle = candidate.planned.obstacle;
+  if (costOf(candidate.operations.getArrayRef()) <= costOf(candidate.planned.plan)) {
+    if (shared.empty()) {
+      reportDeclined(place, passName,
+                     "not fused: " + (obstacle.empty() ? "it is cheapest as it is" : obstacle));
+    }
+    return {result, true};
+  }
+  if (!obstacle.empty()) {
+    reportDeclined(place, passName, "not one product: " + obstacle);
+  }
+  return {take(candidate), true};
+}
+
+/// Writes the plan in the place of what it is for, and gives its result.
+Value Fusion::take(Candidate &candidate) {
+  ArrayRef<Operation *> operations = candidate.operations.getArrayRef();
+  int64_t maps = countMaps(operations);
+  Location place = placeOf(operations);
+  Operation *root = candidate.root;
+  Operation *before = root->getPrevNode();
+  OpBuilder builder(root);
+  Value result = emitPlan(builder, root->getLoc(), candidate.planned.plan, parameters);
+  Savings savings;
+  auto byteSizes = [&](ArrayRef<FlatSymbolRefAttr> symbols) {
+    int64_t size = 0;
+    for (FlatSymbolRefAttr symbol : symbols) {
+      ParameterOp parameter = parameters.lookUp(symbol);
+      size += parameter ? byteSize(parameter) : 0;
+    }
+    return size;
+  };
+  SmallVector<Operation *> added;
+  for (auto it = before ? std::next(Block::iterator(before)) : root->getBlock()->begin();
+       &*it != root; ++it) {
+    savings.flopsPerToken -= flopsPerToken(&*it);
+    savings.weightBytes -= byteSizes(uses.change(&*it, 1));
+    added.push_back(&*it);
+  }
+  for (Operation *operation : operations) {
+    savings.flopsPerToken += flopsPerToken(operation);
+    savings.weightBytes += byteSizes(uses.change(operation, -1));
+    // A factor or a vector is read by an operation of its own.
+    for (Value operand : operation->getOperands()) {
+      auto weight = operand.getDefiningOp<WeightOp>();
+      savings.weightBytes += weight && weight->hasOneUse() ? byteSizes(uses.change(weight, -1)) : 0;
+    }
+  }
+  reportTaken(place, passName,
+              Twine(maps) + (maps == 1 ? " map as " : " maps as ") +
+                  describeMaps(candidate.planned.plan),
+              savings);
+  root->getResult(0).replaceAllUsesWith(result);
+  eraseUnused(root);
+  for (Operation *operation : added) {
+    // It may lie where something lay that is erased.
+    for (Value value : operation->getResults()) {
+      ends.erase(value);
+    }
+    if (isAffine(operation)) {
+      sizes[operation] = formSize(operation, [&](Value value) { return sizeOf(value); });
+    }
+  }
+  return result;
+}
+
 struct FuseBranchesPass : impl::FuseBranchesPassBase<FuseBranchesPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    DerivedParameters parameters(getOperation());
-    ParameterUses uses(getOperation());
-    // In the order of the program: the products inside of branches come before their sum.
-    SmallVector<Operation *> roots;
+    SmallVector<Operation *> operations;
     getOperation().walk([&](Operation *operation) {
-      if (isAffine(operation) && !isWithinForm(operation)) {
-        roots.push_back(operation);
+      if (isAffine(operation)) {
+        operations.push_back(operation);
       }
     });
-    for (Operation *root : roots) {
-      visit(root, parameters, uses);
-    }
-  }
-
-  static void visit(Operation *root, DerivedParameters &parameters, ParameterUses &uses) {
-    Candidate candidate{root, flattenAffine(root, parameters), {}, {}};
-    AffineForm &form = candidate.form;
-    Location place = placeOf(form.operations);
-    std::string shared = sharedProduct(form);
-    if (!shared.empty()) {
-      reportDeclined(place, passName, "not fused: " + shared);
-    }
-    if (!isCandidate(form)) {
-      return;
-    }
-    if (!isInRange(form)) {
-      reportDeclined(place, passName, "not fused: its constants leave the range of f32");
-      return;
-    }
-    int64_t width = cast<RankedTensorType>(root->getResult(0).getType()).getDimSize(1);
-    candidate.planned = planAffine(form, width, parameters);
-    candidate.operations.insert(form.operations.begin(), form.operations.end());
-    SmallVector<Operation *> replaced;
-    appendReplaced(candidate.planned.plan, replaced);
-    candidate.operations.insert(replaced.begin(), replaced.end());
-    const std::string &obstacle = candidate.planned.obstacle;
-    if (costOf(candidate.operations.getArrayRef()) <= costOf(candidate.planned.plan)) {
-      if (shared.empty()) {
-        reportDeclined(place, passName,
-                       "not fused: " + (obstacle.empty() ? "it is cheapest as it is" : obstacle));
-      }
-      return;
-    }
-    if (!obstacle.empty()) {
-      reportDeclined(place, passName, "not one product: " + obstacle);
-    }
-    take(candidate, parameters, uses);
-  }
-
-  static void take(Candidate &candidate, DerivedParameters &parameters, ParameterUses &uses) {
-    ArrayRef<Operation *> operations = candidate.operations.getArrayRef();
-    int64_t maps = countMaps(operations);
-    Location place = placeOf(operations);
-    Operation *root = candidate.root;
-    Operation *before = root->getPrevNode();
-    OpBuilder builder(root);
-    Value result = emitPlan(builder, root->getLoc(), candidate.planned.plan, parameters);
-    Savings savings;
-    auto sizeOf = [&](ArrayRef<FlatSymbolRefAttr> symbols) {
-      int64_t size = 0;
-      for (FlatSymbolRefAttr symbol : symbols) {
-        ParameterOp parameter = parameters.lookUp(symbol);
-        size += parameter ? byteSize(parameter) : 0;
-      }
-      return size;
-    };
-    Operation *added = before ? before->getNextNode() : &root->getBlock()->front();
-    for (; added != root; added = added->getNextNode()) {
-      savings.flopsPerToken -= flopsPerToken(added);
-      savings.weightBytes -= sizeOf(uses.change(added, 1));
-    }
+    Fusion fusion(getOperation());
+    // What is erased comes before what it is replaced for.
     for (Operation *operation : operations) {
-      savings.flopsPerToken += flopsPerToken(operation);
-      savings.weightBytes += sizeOf(uses.change(operation, -1));
-      // A factor or a vector is read by an operation of its own.
-      for (Value operand : operation->getOperands()) {
-        auto weight = operand.getDefiningOp<WeightOp>();
-        savings.weightBytes += weight && weight->hasOneUse() ? sizeOf(uses.change(weight, -1)) : 0;
-      }
+      fusion.visit(operation);
     }
-    reportTaken(place, passName,
-                Twine(maps) + (maps == 1 ? " map as " : " maps as ") +
-                    describeMaps(candidate.planned.plan),
-                savings);
-    root->getResult(0).replaceAllUsesWith(result);
-    eraseUnused(root);
   }
 };
 
 } // namespace
+
 } // namespace heddle

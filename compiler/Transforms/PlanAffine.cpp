@@ -19,14 +19,14 @@ namespace {
 struct GatedTerms {
   SmallVector<Value> rows;
   SmallVector<Term> terms;
-  SmallVector<Weight> constants;
+  SmallVector<ConstantTerm> constants;
 };
 
 class Planner {
 public:
   /// `attempts` counts down over all planners of a form.
-  Planner(const DerivedParameters &parameters, unsigned &attempts)
-      : parameters(parameters), attempts(attempts) {}
+  Planner(const DerivedParameters &parameters, const FormEnds &ends, unsigned &attempts)
+      : parameters(parameters), ends(ends), attempts(attempts) {}
 
   Plan planSum(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants, int64_t width);
   std::string obstacle;
@@ -38,6 +38,7 @@ private:
   Addend planGated(const GatedTerms &gated, int64_t width);
 
   const DerivedParameters &parameters;
+  const FormEnds &ends;
   unsigned &attempts;
 };
 
@@ -57,7 +58,7 @@ std::vector<GatedTerms> separate(ArrayRef<Term> terms, ArrayRef<ConstantTerm> co
     partOf(term.factor).terms.push_back({term.factor.known(), term.chain, term.atom});
   }
   for (const ConstantTerm &constant : constants) {
-    partOf(constant.factor).constants.push_back(constant.vector.scaled(constant.factor));
+    partOf(constant.factor).constants.push_back({constant.factor.known(), constant.chain});
   }
   return parts;
 }
@@ -75,35 +76,46 @@ Plan addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t width) {
 
 } // namespace
 
-SmallVector<Term> Planner::mergeAtoms(ArrayRef<Term> terms, int64_t width) {
-  SmallVector<SmallVector<Term>> alike;
+/// Terms of the same rows, in the order of their first ones; those without maps each alone.
+static SmallVector<SmallVector<Term>> groupByRows(ArrayRef<Term> terms) {
+  SmallVector<SmallVector<Term>> groups;
+  // Of one value there may be several, by columns and by numbers of rows.
+  llvm::DenseMap<Value, SmallVector<size_t>> byBase;
   for (const Term &term : terms) {
-    auto found = llvm::find_if(alike, [&](ArrayRef<Term> others) {
-      return !term.chain.empty() && !others.front().chain.empty() &&
-             sliceOf(others.front().atom) == sliceOf(term.atom) &&
-             others.front().factor.rows == term.factor.rows;
+    Slice slice = sliceOf(term.atom);
+    SmallVector<size_t> &known = byBase[slice.base];
+    auto found = llvm::find_if(known, [&](size_t index) {
+      const Term &first = groups[index].front();
+      return sliceOf(first.atom) == slice && first.factor.rows == term.factor.rows;
     });
-    if (found != alike.end()) {
-      found->push_back(term);
-    } else {
-      alike.push_back({term});
+    if (!term.chain.empty() && found != known.end()) {
+      groups[*found].push_back(term);
+      continue;
     }
+    if (!term.chain.empty()) {
+      known.push_back(groups.size());
+    }
+    groups.push_back({term});
   }
+  return groups;
+}
+
+SmallVector<Term> Planner::mergeAtoms(ArrayRef<Term> terms, int64_t width) {
   SmallVector<Term> merged;
-  for (ArrayRef<Term> same : alike) {
+  for (ArrayRef<Term> same : groupByRows(terms)) {
     if (same.size() == 1) {
       merged.push_back(same.front());
       continue;
     }
     int64_t apart = 0;
-    SmallVector<Weight> matrices;
+    SmallVector<ScaledChain> chains;
     for (const Term &term : same) {
       apart += cheapestChain(term.chain).multiplications;
-      matrices.push_back(compose(term.chain).scaled(term.factor));
+      chains.push_back({term.chain, term.factor});
     }
     // As many products as one of them alone has, if that is of full rank.
     if (width * sliceOf(same.front().atom).width <= apart) {
-      merged.push_back({same.front().factor.ofRows(), {Weight::sum(matrices)}, same.front().atom});
+      merged.push_back({same.front().factor.ofRows(), {composeSum(chains)}, same.front().atom});
     } else {
       llvm::append_range(merged, same);
     }
@@ -190,7 +202,7 @@ void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vecto
         break;
       }
       --attempts;
-      Planner planner(parameters, attempts);
+      Planner planner(parameters, ends, attempts);
       PlanNode node = planCommonEnd(same, length, planner);
       if (int64_t cost = costOf(makePlan(node)); cost < least) {
         least = cost;
@@ -219,7 +231,7 @@ void Planner::planProducts(ArrayRef<Term> terms, std::vector<PlanNode> &maps) {
     Weight last = applyStretches(term.chain, input);
     products.push_back({last.scaled(term.factor), input});
   }
-  std::string apart = stackProducts(products, parameters);
+  std::string apart = stackProducts(products, parameters, ends);
   obstacle = obstacle.empty() ? apart : obstacle;
   for (const StackedProduct &product : products) {
     maps.push_back(linearNode(product.map, product.input));
@@ -245,8 +257,8 @@ static SmallVector<Addend> collectParts(std::vector<PlanNode> &maps, ArrayRef<Te
   return parts;
 }
 
-static std::optional<Weight> sumOf(ArrayRef<Weight> constants) {
-  return constants.empty() ? std::nullopt : std::optional(Weight::sum(constants));
+static std::optional<Weight> sumOf(ArrayRef<ConstantTerm> constants) {
+  return constants.empty() ? std::nullopt : std::optional(composeSum(constants));
 }
 
 /// A vector times a number of each row is the product of that number with a matrix of one column.
@@ -256,7 +268,7 @@ static void moveNumbers(std::vector<GatedTerms> &gated) {
     if (!part.terms.empty()) {
       continue;
     }
-    Term number{{}, {Weight::sum(part.constants).asColumn()}, part.rows.pop_back_val()};
+    Term number{{}, {composeSum(part.constants).asColumn()}, part.rows.pop_back_val()};
     auto &terms = part.rows.empty() ? gated.front().terms : part.terms;
     terms.push_back(number);
     part.constants.clear();
@@ -270,7 +282,8 @@ static void moveNumbers(std::vector<GatedTerms> &gated) {
 Addend Planner::planGated(const GatedTerms &gated, int64_t width) {
   std::vector<PlanNode> maps;
   planProducts(gated.terms, maps);
-  Factor factor{1, {}, gated.rows};
+  Factor factor;
+  factor.rows = gated.rows;
   std::optional<Weight> bias = sumOf(gated.constants);
   SmallVector<Addend> parts = collectParts(maps, gated.terms, bias);
   if (parts.size() == 1 && !bias) {
@@ -299,9 +312,10 @@ Plan Planner::planSum(ArrayRef<Term> all, ArrayRef<ConstantTerm> constants, int6
   return addUp(parts, bias, width);
 }
 
-PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters) {
+PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters,
+                       const FormEnds &ends) {
   unsigned attempts = mostAttempts;
-  Planner planner(parameters, attempts);
+  Planner planner(parameters, ends, attempts);
   Plan plan = planner.planSum(form.terms, form.constants, width);
   return {plan, planner.obstacle};
 }

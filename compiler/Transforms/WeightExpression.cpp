@@ -5,6 +5,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -15,7 +17,13 @@ Factor Factor::operator*(const Factor &other) const {
   product.constant *= other.constant;
   llvm::append_range(product.weights, other.weights);
   llvm::append_range(product.rows, other.rows);
+  product.spread *= other.spread;
   return product;
+}
+
+Factor Factor::of(double constant) {
+  double size = std::abs(constant);
+  return {constant, {}, {}, size == 0 ? 1 : std::max(size, 1 / size)};
 }
 
 struct Weight::Node {
@@ -107,7 +115,21 @@ bool Weight::isSameStored(const Weight &other) const {
   return node->symbol && node->symbol == other.node->symbol;
 }
 
+FlatSymbolRefAttr Weight::symbol() const { return node->symbol; }
+
+ExpressionKind Weight::kind() const { return node->kind; }
+
+ArrayRef<Weight> Weight::operands() const { return node->operands; }
+
+const Factor &Weight::factor() const { return node->factor; }
+
+// A weight of thousands of others, each of which has a place of its own to say, needs not say all.
+static constexpr size_t mostLocations = 64;
+
 void Weight::appendLocations(SmallVectorImpl<Location> &locations) const {
+  if (locations.size() >= mostLocations) {
+    return;
+  }
   if (node->location) {
     locations.push_back(*node->location);
   }

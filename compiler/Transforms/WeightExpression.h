@@ -19,13 +19,19 @@ struct Factor {
   double constant = 1;
   llvm::SmallVector<mlir::FlatSymbolRefAttr> weights;
   llvm::SmallVector<mlir::Value> rows;
+  /// How far from 1 the constants that it was multiplied from are, all in one direction: 4 for a
+  /// product of 2 and 0.5.
+  double spread = 1;
+
+  /// Of one constant.
+  static Factor of(double constant);
 
   /// Whether weights can take nothing over.
   bool isOne() const { return constant == 1 && weights.empty(); }
   Factor operator*(const Factor &other) const;
   /// Without the numbers of rows, and only these.
-  Factor known() const { return {constant, weights, {}}; }
-  Factor ofRows() const { return {1, {}, rows}; }
+  Factor known() const { return {constant, weights, {}, spread}; }
+  Factor ofRows() const { return {1, {}, rows, 1}; }
 };
 
 /// A vector or a matrix [results, inputs], as `transformer.linear` has it. Cheap to copy.
@@ -52,8 +58,16 @@ public:
   int64_t columns() const { return shape().back(); }
   /// The same parameter, stored; whether expressions are equal is not asked.
   bool isSameStored(const Weight &other) const;
-  /// The places of the operations that read the parameters of it.
+  /// The places of the operations that read the parameters of it, of many the first ones.
   void appendLocations(llvm::SmallVectorImpl<mlir::Location> &locations) const;
+
+  /// The parameter, where it is stored; null for an expression.
+  mlir::FlatSymbolRefAttr symbol() const;
+  /// What an expression is made of.
+  transformer::ExpressionKind kind() const;
+  llvm::ArrayRef<Weight> operands() const;
+  /// Of a scaled one.
+  const Factor &factor() const;
 
   /// The parameter of the module that has these values, and those it needs.
   mlir::FlatSymbolRefAttr derive(DerivedParameters &parameters) const;

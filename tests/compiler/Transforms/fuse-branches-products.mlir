@@ -25,11 +25,10 @@ transformer.parameter @kappa : tensor<1xf32> from "kappa"
 // CHECK: transformer.parameter @b.0.inner_output_inner.bias : tensor<12xf32> = sum(@b.0.inner.bias, @b.0.output_inner.bias)
 // CHECK: transformer.parameter @b.0.output_inner_outer.weight : tensor<24x8xf32> = product(@b.0.outer.weight, @b.0.output_inner.weight)
 // CHECK: transformer.parameter @b.0.output_inner_outer.scaled.weight : tensor<24x8xf32> = scale(@b.0.output_inner_outer.weight, 3.000000e+00)
-// CHECK: transformer.parameter @b.0.inner_outer.bias : tensor<24xf32> = product(@b.0.outer.weight, @b.0.inner.bias)
-// CHECK: transformer.parameter @b.0.inner_outer.scaled.bias : tensor<24xf32> = scale(@b.0.inner_outer.bias, 1.500000e+00)
-// CHECK: transformer.parameter @b.0.output_inner_outer.bias : tensor<24xf32> = product(@b.0.outer.weight, @b.0.output_inner.bias)
-// CHECK: transformer.parameter @b.0.output_inner_outer.scaled.bias : tensor<24xf32> = scale(@b.0.output_inner_outer.bias, 3.000000e+00)
-// CHECK: transformer.parameter @b.0.inner_outer_output_inner_outer.scaled.bias : tensor<24xf32> = sum(@b.0.inner_outer.scaled.bias, @b.0.output_inner_outer.scaled.bias)
+// CHECK: transformer.parameter @b.0.inner.scaled.bias : tensor<12xf32> = scale(@b.0.inner.bias, 1.500000e+00)
+// CHECK: transformer.parameter @b.0.output_inner.scaled.bias : tensor<12xf32> = scale(@b.0.output_inner.bias, 3.000000e+00)
+// CHECK: transformer.parameter @b.0.inner_output_inner.scaled.bias : tensor<12xf32> = sum(@b.0.inner.scaled.bias, @b.0.output_inner.scaled.bias)
+// CHECK: transformer.parameter @b.0.inner_output_inner.scaled_outer.bias : tensor<24xf32> = product(@b.0.outer.weight, @b.0.inner_output_inner.scaled.bias)
 // CHECK: transformer.parameter @full_b.0.inner.weight : tensor<12x24xf32> = product(@b.0.inner.weight, @full.weight)
 // CHECK: transformer.parameter @full_b.0.inner.scaled.weight : tensor<12x24xf32> = scale(@full_b.0.inner.weight, 2.000000e+00)
 // CHECK: transformer.parameter @full_b.0.inner.bias : tensor<12xf32> = product(@b.0.inner.weight, @full.bias)
@@ -64,7 +63,7 @@ func.func @chain(%a: tensor<?x8xf32>) -> tensor<?x12xf32> {
 // Three, scaled between them.
 // CHECK-LABEL: func.func @chain_of_three(
 // CHECK-SAME: %[[ARG0:[a-z0-9]+]]:
-// CHECK-NEXT: %[[V0:.*]] = transformer.linear %[[ARG0]], @b.0.output_inner_outer.scaled.weight, @b.0.inner_outer_output_inner_outer.scaled.bias : tensor<?x8xf32> -> tensor<?x24xf32>
+// CHECK-NEXT: %[[V0:.*]] = transformer.linear %[[ARG0]], @b.0.output_inner_outer.scaled.weight, @b.0.inner_output_inner.scaled_outer.bias : tensor<?x8xf32> -> tensor<?x24xf32>
 // CHECK-NEXT: return %[[V0]] : tensor<?x24xf32>
 func.func @chain_of_three(%a: tensor<?x8xf32>) -> tensor<?x24xf32> {
   // expected-remark @below {{3 maps as 8 to 24}}
