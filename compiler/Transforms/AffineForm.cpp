@@ -180,7 +180,13 @@ void Flattening::flattenValue(const Step &step) {
     open(producer, step.factor);
     return;
   }
-  form.terms.push_back({step.factor, chainAfter(std::nullopt), step.value});
+  Term term{step.factor, chainAfter(std::nullopt), step.value};
+  // A constant costs nothing in a weight, whoever else needs the rows with it.
+  if (auto scale = dyn_cast_or_null<ScaleOp>(producer); scale && !chain.empty()) {
+    term.factor = term.factor * Factor::of(scale.getFactor().convertToDouble());
+    term.atom = scale.getInput();
+  }
+  form.terms.push_back(term);
 }
 
 void Flattening::flatten(Operation *root) {
