@@ -21,6 +21,9 @@ namespace heddle {
 #define GEN_PASS_DECL
 #include "compiler/Passes.h.inc"
 
+/// fuse-branches that looks whether composed weights keep their range.
+std::unique_ptr<mlir::Pass> createFuseBranchesPass(ParameterReader reader);
+
 /// share-attention that compares parameters by their values.
 std::unique_ptr<mlir::Pass> createShareAttentionPass(ParameterHasher hasher);
 

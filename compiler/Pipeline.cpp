@@ -81,7 +81,7 @@ static void buildFused(OpPassManager &manager, const CompileOptions &options) {
   add("share-attention", createShareAttentionPass(options.hasher));
   // Before projections of the same rows become one: what is shared leaves some of them unread.
   add("eliminate-dead", createEliminateDeadPass());
-  add("fuse-branches", createFuseBranchesPass());
+  add("fuse-branches", createFuseBranchesPass(options.reader));
   add("fuse-projections", createFuseProjectionsPass());
   add("fuse-embedding", createFuseEmbeddingPass());
   add("eliminate-dead", createEliminateDeadPass());

@@ -39,6 +39,8 @@ struct CompileOptions {
   std::string sharing;
   /// Reads parameters for the passes that compare them; may be empty.
   ParameterHasher hasher;
+  /// Reads parameters for the passes that judge what is made of them; may be empty.
+  ParameterReader reader;
   /// Passes left out, by the name of --disable-pass.
   std::vector<std::string> disabledPasses;
 

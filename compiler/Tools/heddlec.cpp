@@ -445,6 +445,7 @@ static Status compile(const CommandLine &line, Task task) {
   CompileOptions options = task.options;
   if (model.checkpoint) {
     options.hasher = parameterHasher(parameterSource(model));
+    options.reader = parameterReader(parameterSource(model));
   }
   // Before the report listens: what the passes find there is of no interest.
   std::optional<Result<std::vector<EntryCosts>>> before;

@@ -17,18 +17,17 @@
 ///   %r = transformer.activate relu %i
 ///   %sum = transformer.linear %r, @outer.weight                         // 2048 to 512
 ///
-/// It knows algebra, not models: see AffineForm.h for what is read, and BranchPlan.h for what is made
-/// of it. Pinned by tests/compiler/Transforms/fuse-branches*.mlir.
+/// It knows algebra, not models: see AffineForm.h for what is read, BranchPlan.h for what is made
+/// of it, and PlanRange.h for when that would change a result. Pinned by
+/// tests/compiler/Transforms/fuse-branches*.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/BranchPlan.h"
 #include "compiler/Transforms/EraseUnused.h"
 #include "compiler/Transforms/OperationCost.h"
+#include "compiler/Transforms/PlanRange.h"
 
 #include "llvm/ADT/SetVector.h"
-
-#include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -94,16 +93,6 @@ bool isCandidate(const AffineForm &form) {
   return maps > 1 || (maps == 1 && isScaled);
 }
 
-/// Whether all constants are numbers of f32.
-bool isInRange(const AffineForm &form) {
-  auto fits = [](const auto &term) {
-    double size = std::abs(term.factor.constant);
-    return size == 0 ||
-           (size >= std::numeric_limits<float>::min() && size <= std::numeric_limits<float>::max());
-  };
-  return llvm::all_of(form.terms, fits) && llvm::all_of(form.constants, fits);
-}
-
 /// A map of what another map gives, which something else needs too.
 std::string sharedProduct(const AffineForm &form) {
   llvm::SmallDenseSet<Operation *> operations(form.operations.begin(), form.operations.end());
@@ -137,7 +126,8 @@ constexpr int64_t largestForm = 2048;
 /// Visits the forms of a module.
 class Fusion {
 public:
-  explicit Fusion(ModuleOp module) : parameters(module), uses(module) {}
+  Fusion(ModuleOp module, const ParameterReader &reader)
+      : parameters(module), uses(module), range(parameters, reader) {}
 
   void visit(Operation *operation);
 
@@ -155,6 +145,7 @@ private:
 
   DerivedParameters parameters;
   ParameterUses uses;
+  PlanRange range;
   llvm::DenseMap<Operation *, FormSize> sizes;
   FormEnds ends;
 };
@@ -211,10 +202,6 @@ Fusion::Planned Fusion::plan(Operation *root) {
   if (!isCandidate(form)) {
     return {result, false};
   }
-  if (!isInRange(form)) {
-    reportDeclined(place, passName, "not fused: its constants leave the range of f32");
-    return {result, true};
-  }
   int64_t width = cast<RankedTensorType>(result.getType()).getDimSize(1);
   candidate.planned = planAffine(form, width, parameters, ends);
   candidate.operations.insert(form.operations.begin(), form.operations.end());
@@ -227,6 +214,10 @@ Fusion::Planned Fusion::plan(Operation *root) {
       reportDeclined(place, passName,
                      "not fused: " + (obstacle.empty() ? "it is cheapest as it is" : obstacle));
     }
+    return {result, true};
+  }
+  if (std::string lost = range.obstacleOf(form, candidate.planned.plan); !lost.empty()) {
+    reportDeclined(place, passName, "not fused: " + lost);
     return {result, true};
   }
   if (!obstacle.empty()) {
@@ -275,6 +266,7 @@ Value Fusion::take(Candidate &candidate) {
               savings);
   root->getResult(0).replaceAllUsesWith(result);
   eraseUnused(root);
+  range.keepTaken(parameters);
   for (Operation *operation : added) {
     // It may lie where something lay that is erased.
     for (Value value : operation->getResults()) {
@@ -288,7 +280,8 @@ Value Fusion::take(Candidate &candidate) {
 }
 
 struct FuseBranchesPass : impl::FuseBranchesPassBase<FuseBranchesPass> {
-  using Base::Base;
+  FuseBranchesPass() = default;
+  explicit FuseBranchesPass(ParameterReader reader) : reader(std::move(reader)) {}
 
   void runOnOperation() override {
     SmallVector<Operation *> operations;
@@ -297,14 +290,20 @@ struct FuseBranchesPass : impl::FuseBranchesPassBase<FuseBranchesPass> {
         operations.push_back(operation);
       }
     });
-    Fusion fusion(getOperation());
+    Fusion fusion(getOperation(), reader);
     // What is erased comes before what it is replaced for.
     for (Operation *operation : operations) {
       fusion.visit(operation);
     }
   }
+
+  ParameterReader reader;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createFuseBranchesPass(ParameterReader reader) {
+  return std::make_unique<FuseBranchesPass>(std::move(reader));
+}
 
 } // namespace heddle

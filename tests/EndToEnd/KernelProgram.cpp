@@ -31,7 +31,7 @@ std::string gatherText(const std::string &result, const std::string &table, int6
 }
 
 std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
-                           const std::string &body) {
+                           const std::string &body, const std::vector<std::string> &arguments) {
   std::string text;
   std::vector<SafetensorsTensor> tensors;
   for (const Matrix &matrix : parameters) {
@@ -52,7 +52,7 @@ std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
   TemporaryFolder folder;
   std::string program = folder.write("program.mlir", text);
   EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
-  return compileModel(program);
+  return compileModel(program, arguments);
 }
 
 } // namespace heddle

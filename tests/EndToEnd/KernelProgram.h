@@ -41,9 +41,10 @@ std::string rowsType(int64_t width);
 std::string gatherText(const std::string &result, const std::string &table, int64_t width);
 
 /// Compiles parameters and the body of the entry `encode`, which reads %ids and %rows and defines
-/// %out, rows of `width`; the path of the binary, empty after a failure.
+/// %out, rows of `width`; the path of the binary, empty after a failure. `arguments` are more of
+/// heddlec's.
 std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
-                           const std::string &body);
+                           const std::string &body, const std::vector<std::string> &arguments = {});
 
 } // namespace heddle
 
