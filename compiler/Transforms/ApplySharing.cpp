@@ -121,7 +121,8 @@ LogicalResult checkMember(SoftmaxOp head, SoftmaxOp member) {
   if (failed(second)) {
     return failure();
   }
-  if (first->visibility != second->visibility || first->bias != second->bias) {
+  if (first->visibility != second->visibility || first->hidden != second->hidden ||
+      first->bias != second->bias) {
     return errorAbout(member) << "has another mask or another bias by distance than " << name
                               << ", whose attention it is to share";
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A mask is known when it is a mask operation and what it hides stays hidden; a bias when it is
-/// one by distance.
+/// A mask is known when it is a mask operation; a bias when it is one by distance. Causal masks of
+/// one attention hide the same keys, so that together they write one number over the scores of
+/// those, or add one to them.
 #include "compiler/Transforms/AttentionMasks.h"
 
 #include "compiler/Report/Report.h"
@@ -14,13 +15,18 @@ using namespace heddle::transformer;
 
 namespace heddle {
 
-// A key is hidden when exp(hidden - max) is zero in f32, that is for differences above 104; the
-// rest is room for what the scores of one row may differ by. -1e4 / sqrt(head size) satisfies it.
-static constexpr double hides = -256.0;
+// A number that is no larger hides as minus infinity does: only a row whose scores are 2^127 apart,
+// half of what f32 has, or all at its very end, could tell them apart.
+static constexpr double hides = -0x1p127;
 
 static std::string describeProducer(Value value) {
   Operation *producer = value.getDefiningOp();
   return producer ? describe(producer) : "an argument";
+}
+
+static int64_t columnsOf(RelativeBiasOp bias) {
+  auto table = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(bias, bias.getTableAttr());
+  return table.getTensorType().getDimSize(1);
 }
 
 bool areSameSegments(Value left, Value right) {
@@ -41,13 +47,45 @@ LogicalResult AttentionMasks::decline(const Twine &text) {
   return failure();
 }
 
+FailureOr<bool> AttentionMasks::addMask(Value mask) {
+  auto known = mask.getDefiningOp<MaskOp>();
+  if (!known) {
+    return decline("the mask is neither 'all' nor 'causal' (" + describeProducer(mask) + ")");
+  }
+  masks.push_back(known);
+  // A mask of all keys hides none, whatever is done to it.
+  return known.getVisibility() == Visibility::Causal;
+}
+
+LogicalResult AttentionMasks::addNumber(double hiding, double after) {
+  if (isWritten) {
+    return success();
+  }
+  visibility = Visibility::Causal;
+  number += hiding * after;
+  // Minus infinity by a factor that is not positive; or what is past f32.
+  return number < -hides ? success()
+                         : decline("a factor of " + printNumber(after) + " follows the mask");
+}
+
 LogicalResult AttentionMasks::addSelection(SelectOp select, double after) {
-  return addMask(select.getMask(), select.getHidden().convertToFloat(), after);
+  FailureOr<bool> isCausal = addMask(select.getMask());
+  if (failed(isCausal) || !*isCausal) {
+    return isCausal;
+  }
+  if (failed(addNumber(select.getHidden().convertToFloat(), after))) {
+    return failure();
+  }
+  isBiasAfter |= !isWritten && bias;
+  isWritten = true;
+  return success();
 }
 
 LogicalResult AttentionMasks::addBias(Value added, double after) {
   if (auto masked = added.getDefiningOp<MaskBiasOp>()) {
-    return addMask(masked.getMask(), masked.getHidden().convertToFloat(), after);
+    FailureOr<bool> isCausal = addMask(masked.getMask());
+    return failed(isCausal) || !*isCausal ? LogicalResult(isCausal)
+                                          : addNumber(masked.getHidden().convertToFloat(), after);
   }
   if (auto scale = added.getDefiningOp<ScaleOp>()) {
     return addBias(scale.getInput(), after * scale.getFactor().convertToFloat());
@@ -75,24 +113,24 @@ LogicalResult AttentionMasks::addDistances(RelativeBiasOp distances, double afte
   return success();
 }
 
-LogicalResult AttentionMasks::addMask(Value mask, double hidden, double after) {
-  auto known = mask.getDefiningOp<MaskOp>();
-  if (!known) {
-    return decline("the mask is neither 'all' nor 'causal' (" + describeProducer(mask) + ")");
-  }
-  masks.push_back(known);
-  // A mask of all keys hides none, whatever is done to it.
-  if (known.getVisibility() == Visibility::All) {
+LogicalResult AttentionMasks::resolve() {
+  if (visibility == Visibility::All || number <= hides) {
     return success();
   }
-  if (!(after > 0.0)) {
-    return decline("a factor of " + printNumber(after) + " follows the mask");
+  auto rounded = static_cast<float>(number);
+  if (!isWritten && rounded == 0.0F) {
+    visibility = Visibility::All;
+    return success();
   }
-  if (!(hidden * after <= hides)) {
-    return decline("the factors after the mask leave " + printNumber(hidden * after) +
-                   ", which hides no key");
+  HiddenKind kind = !isWritten    ? HiddenKind::Added
+                    : isBiasAfter ? HiddenKind::Product
+                                  : HiddenKind::Score;
+  // The fused operation leaves such a bias out: a number that all keys of a head have.
+  if (kind == HiddenKind::Score && bias && columnsOf(bias) == 1) {
+    return decline("the mask writes over a bias by distance that has one column");
   }
-  visibility = Visibility::Causal;
+  MLIRContext *context = masks.front().getContext();
+  hidden = HiddenAttr::get(context, kind, FloatAttr::get(Float32Type::get(context), rounded));
   return success();
 }
 

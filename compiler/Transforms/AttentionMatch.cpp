@@ -210,9 +210,13 @@ LogicalResult AttentionMatcher::matchSegments() {
   if (!areSameSegments(match.softmax.getKeys(), segments[1])) {
     return decline("the softmax is over the keys of other segments than the scores");
   }
+  if (failed(masks.checkSegments(segments)) || failed(masks.resolve())) {
+    return failure();
+  }
   match.visibility = masks.getVisibility();
+  match.hidden = masks.getHidden();
   match.bias = masks.getBias();
-  return masks.checkSegments(segments);
+  return success();
 }
 
 LogicalResult AttentionMatcher::matchUses() {

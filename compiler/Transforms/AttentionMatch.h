@@ -56,6 +56,8 @@ struct AttentionMatch {
   /// The product of all factors on queries, keys and scores.
   double scale = 1.0;
   transformer::Visibility visibility = transformer::Visibility::All;
+  /// The scores of keys that a causal mask hides; null if they have no weight.
+  transformer::HiddenAttr hidden;
   /// The table of biases by distance; null if there is none.
   mlir::FlatSymbolRefAttr bias;
 };

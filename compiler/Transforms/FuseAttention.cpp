@@ -53,13 +53,23 @@ Value toRows(OpBuilder &builder, Location location, const AttentionOperand &oper
                      transposed(builder, location, operand.tensor, operand.order));
 }
 
+/// What the report says of keys that a mask hides and that have scores all the same.
+std::string summarise(HiddenAttr hidden) {
+  if (!hidden) {
+    return "";
+  }
+  bool isAdded = hidden.getKind() == HiddenKind::Added;
+  return (isAdded ? " by adding " : " by writing ") +
+         printNumber(hidden.getNumber().getValueAsDouble());
+}
+
 std::string summarise(const AttentionMatch &match) {
   std::string text = std::to_string(match.heads) + " heads of " + std::to_string(match.keySize);
   if (match.sums.size() == 1 && match.sums.front().valueSize != match.keySize) {
     text += " (values " + std::to_string(match.sums.front().valueSize) + ")";
   }
   text += ", scale " + printNumber(match.scale) + ", " +
-          stringifyVisibility(match.visibility).str() +
+          stringifyVisibility(match.visibility).str() + summarise(match.hidden) +
           (match.bias ? ", bias @" + match.bias.getValue().str() : "");
   if (match.sums.size() > 1) {
     return text + ", weights of " + std::to_string(match.sums.size()) + " sums";
@@ -169,7 +179,7 @@ private:
     Value value = toRows(builder, location, sum.value);
     Value result =
         AttentionOp::create(builder, location, value.getType(), query, key, value, segments[0],
-                            segments[1], heads, scale, visibility, match.bias);
+                            segments[1], heads, scale, visibility, match.bias, match.hidden);
     if (match.isResult) {
       Operation *last = replaceWeights(location, query, key);
       for (Operation *view : match.views) {
@@ -184,23 +194,23 @@ private:
   void fuseWeights() {
     Location location = locationOf(match.softmax->getLoc());
     reportTaken(location, passName, summarise(match));
-    Operation *weights = replaceWeights(location, toRows(builder, location, match.query),
-                                        toRows(builder, location, match.key));
+    AttentionWeightsOp weights = replaceWeights(location, toRows(builder, location, match.query),
+                                                toRows(builder, location, match.key));
     for (WeightedSum &sum : match.sums) {
       builder.setInsertionPoint(sum.contract);
       Location place = sum.contract->getLoc();
       Value value = toRows(builder, place, sum.value);
-      Value result = AttendOp::create(builder, place, value.getType(), weights->getResult(0), value,
-                                      segments[0], segments[1], visibility);
+      Value result = AttendOp::create(builder, place, value.getType(), weights, value, segments[0],
+                                      segments[1], weights.getAttendedKeys());
       replaceSum(place, sum, result);
     }
   }
 
   /// The weights in place of the softmax's result.
-  Operation *replaceWeights(Location location, Value query, Value key) {
-    auto weights =
-        AttentionWeightsOp::create(builder, location, match.softmax.getType(), query, key,
-                                   segments[0], segments[1], heads, scale, visibility, match.bias);
+  AttentionWeightsOp replaceWeights(Location location, Value query, Value key) {
+    auto weights = AttentionWeightsOp::create(builder, location, match.softmax.getType(), query,
+                                              key, segments[0], segments[1], heads, scale,
+                                              visibility, match.bias, match.hidden);
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
     return weights;
   }

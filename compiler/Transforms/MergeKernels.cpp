@@ -36,6 +36,11 @@ constexpr llvm::StringLiteral passName = "merge-kernels";
 
 // --- Names -----------------------------------------------------------------------------------
 
+/// What of a causal mask names a kernel.
+template <typename Attribute> StringRef maskOf(Attribute attention) {
+  return attention.getHidden() ? "_masked" : attention.getCausal() ? "_causal" : "";
+}
+
 std::string sizesOf(AttendAttr attend) {
   return llvm::formatv("{0}x{1}{2}", attend.getHeads(), attend.getValueSize(),
                        attend.getCausal() ? "_causal" : "");
@@ -43,8 +48,7 @@ std::string sizesOf(AttendAttr attend) {
 
 std::string sizesOf(AttentionWeightsAttr weights) {
   return llvm::formatv("{0}x{1}{2}{3}", weights.getHeads(), weights.getKeySize(),
-                       weights.getBiasDistance() > 0 ? "_bias" : "",
-                       weights.getCausal() ? "_causal" : "");
+                       weights.getBiasDistance() > 0 ? "_bias" : "", maskOf(weights));
 }
 
 std::string sizesOf(AttentionAttr attention) {
@@ -53,7 +57,7 @@ std::string sizesOf(AttentionAttr attention) {
     name += "x" + std::to_string(attention.getValueSize());
   }
   name += attention.getBiasDistance() > 0 ? "_bias" : "";
-  return attention.getCausal() ? name + "_causal" : name;
+  return name + maskOf(attention).str();
 }
 
 /// The axes of inputs and result; those of the result only if the first input has others.

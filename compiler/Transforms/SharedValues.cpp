@@ -128,10 +128,10 @@ void SharedValues::computeOnce(SharedWeights &shared) {
     auto type = RankedTensorType::get(
         {ShapedType::kDynamic, int64_t(front.getHeads()), ShapedType::kDynamic},
         front.getType().getElementType());
-    once = AttentionWeightsOp::create(builder, front.getLoc(), type, front.getQuery(),
-                                      front.getKey(), front.getQueries(), front.getKeys(),
-                                      front.getHeadsAttr(), front.getScaleAttr(),
-                                      front.getVisibilityAttr(), front.getBiasAttr());
+    once = AttentionWeightsOp::create(
+        builder, front.getLoc(), type, front.getQuery(), front.getKey(), front.getQueries(),
+        front.getKeys(), front.getHeadsAttr(), front.getScaleAttr(), front.getVisibilityAttr(),
+        front.getBiasAttr(), front.getHiddenAttr());
     if (shared.existing) {
       shared.existing.getResult().replaceAllUsesWith(once.getResult());
       shared.existing.erase();
@@ -141,7 +141,7 @@ void SharedValues::computeOnce(SharedWeights &shared) {
     OpBuilder builder(attention);
     Value result = AttendOp::create(builder, attention.getLoc(), attention.getType(), once,
                                     attention.getValue(), attention.getQueries(),
-                                    attention.getKeys(), attention.getVisibilityAttr());
+                                    attention.getKeys(), attention.getAttendedKeys());
     attention.getResult().replaceAllUsesWith(result);
     attention.erase();
   }

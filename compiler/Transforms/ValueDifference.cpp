@@ -29,6 +29,9 @@ std::string textOf(Attribute attribute) {
   if (auto visibility = dyn_cast_if_present<VisibilityAttr>(attribute)) {
     return stringifyVisibility(visibility.getValue()).str();
   }
+  if (auto hidden = dyn_cast_if_present<HiddenAttr>(attribute)) {
+    return stringifyHiddenKind(hidden.getKind()).str() + " " + textOf(hidden.getNumber());
+  }
   std::string text;
   llvm::raw_string_ostream stream(text);
   attribute ? stream << attribute : stream << "none";
@@ -221,7 +224,9 @@ std::string Differences::ofAttentions(AttentionOp mine, AttentionOp other) {
        {std::tuple("heads", Attribute(mine.getHeadsAttr()), Attribute(other.getHeadsAttr())),
         std::tuple("scales", Attribute(mine.getScaleAttr()), Attribute(other.getScaleAttr())),
         std::tuple("masks", Attribute(mine.getVisibilityAttr()),
-                   Attribute(other.getVisibilityAttr()))}) {
+                   Attribute(other.getVisibilityAttr())),
+        std::tuple("scores of hidden keys", Attribute(mine.getHiddenAttr()),
+                   Attribute(other.getHiddenAttr()))}) {
     if (left != right) {
       return std::string("the ") + what + " differ: " + textOf(left) + " and " + textOf(right);
     }

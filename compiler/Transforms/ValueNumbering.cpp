@@ -209,19 +209,21 @@ void ValueNumbering::numberOperation(Operation *op) {
           .Case([&](ColumnsOp columns) { return numberColumns(columns); })
           .Case([&](ScaleOp scale) { return numberScale(scale); })
           .Case([&](AttentionOp attention) {
-            unsigned weights = numberScores(
-                {attention.getQuery(), attention.getKey(), attention.getQueries(),
-                 attention.getKeys(), attention.getHeadsAttr(), attention.getScaleAttr(),
-                 attention.getVisibilityAttr(), attention.getBiasAttr()});
+            unsigned weights =
+                numberScores({attention.getQuery(), attention.getKey(), attention.getQueries(),
+                              attention.getKeys(), attention.getHeadsAttr(),
+                              attention.getScaleAttr(), attention.getVisibilityAttr(),
+                              attention.getHiddenAttr(), attention.getBiasAttr()});
             weightNumbers[attention] = weights;
             return numberAttend(weights, attention.getValue(), attention.getQueries(),
-                                attention.getKeys(), attention.getVisibilityAttr(),
+                                attention.getKeys(), attention.getAttendedKeys(),
                                 attention.getType());
           })
           .Case([&](AttentionWeightsOp weights) {
             return numberScores({weights.getQuery(), weights.getKey(), weights.getQueries(),
                                  weights.getKeys(), weights.getHeadsAttr(), weights.getScaleAttr(),
-                                 weights.getVisibilityAttr(), weights.getBiasAttr()});
+                                 weights.getVisibilityAttr(), weights.getHiddenAttr(),
+                                 weights.getBiasAttr()});
           })
           .Case([&](AttendOp attend) {
             return numberAttend(operandNumber(attend.getWeights()), attend.getValue(),
@@ -242,6 +244,7 @@ unsigned ValueNumbering::numberScores(const Scores &scores) {
               keyOf(scores.heads),
               keyOf(scores.scale),
               keyOf(scores.visibility),
+              keyOf(scores.hidden),
               uintptr_t(bool(scores.bias))};
   if (scores.bias) {
     term.parameters.push_back(contents.rowsOf(scores.bias));

@@ -6,6 +6,8 @@
 #ifndef HEDDLE_DIALECTS_DATAFLOW_DATAFLOW_H
 #define HEDDLE_DIALECTS_DATAFLOW_DATAFLOW_H
 
+#include "dialects/Transformer/Transformer.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -44,6 +44,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
       layout `keys`, values of layout `rows`.
     - C11: input #0 and the result of accumulate, and input #1 of prefix_mean, are a cache of layout
       `state`; no other operand is.
+    - C12: `hidden` is that of a causal attention or attention_weights.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

@@ -255,7 +255,14 @@ static LogicalResult verifyBias(KernelOp kernel, unsigned operand, int64_t heads
                            {heads, 2 * distance + 1}, Float32Type::get(kernel.getContext()));
 }
 
-/// C5 and C10
+/// C12
+template <typename Attribute> static LogicalResult verifyHidden(KernelOp kernel, Attribute a) {
+  return a.getCausal() || !a.getHidden()
+             ? success()
+             : kernel.emitOpError("expects 'hidden' only where keys are causal, got '") << a << "'";
+}
+
+/// C5, C10 and C12
 static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
   Type f32 = Float32Type::get(kernel.getContext());
   int64_t heads = attention.getHeads();
@@ -271,10 +278,11 @@ static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
                                        {BufferType::kTokens, keys}, f32)) &&
                  succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
                  succeeded(verifyKeys(kernel, 2, values, CacheLayout::Rows)) &&
-                 succeeded(verifyBias(kernel, 3, heads, attention.getBiasDistance())));
+                 succeeded(verifyBias(kernel, 3, heads, attention.getBiasDistance())) &&
+                 succeeded(verifyHidden(kernel, attention)));
 }
 
-/// C5 and C10
+/// C5, C10 and C12
 static LogicalResult verifyAttentionWeights(KernelOp kernel, AttentionWeightsAttr weights) {
   Type f32 = Float32Type::get(kernel.getContext());
   int64_t heads = weights.getHeads();
@@ -284,7 +292,8 @@ static LogicalResult verifyAttentionWeights(KernelOp kernel, AttentionWeightsAtt
                  succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
                                        {BufferType::kTokens, keys}, f32)) &&
                  succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
-                 succeeded(verifyBias(kernel, 2, heads, weights.getBiasDistance())));
+                 succeeded(verifyBias(kernel, 2, heads, weights.getBiasDistance())) &&
+                 succeeded(verifyHidden(kernel, weights)));
 }
 
 /// C5 and C10

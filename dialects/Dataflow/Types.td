@@ -167,21 +167,27 @@ def Dataflow_AttentionAttr : Dataflow_Attr<"Attention", "attention"> {
 
     With a `biasDistance` D above 0, inputs[3] is a table [heads, 2 D + 1], and the score of key k
     for row t has bias[h, min(max(position(k) - position(t), -D), D) + D] added after scaling.
+
+    With `hidden` a causal query sees the keys after it too, with the scores of
+    `#transformer.hidden`.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
                         "::mlir::FloatAttr":$scale, "bool":$causal,
-                        DefaultValuedParameter<"int64_t", "0">:$biasDistance);
+                        DefaultValuedParameter<"int64_t", "0">:$biasDistance,
+                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def Dataflow_AttentionWeightsAttr : Dataflow_Attr<"AttentionWeights", "attention_weights"> {
   let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [tokens, heads, longest]";
   let description = [{
-    Keys, visibility and bias are as for `attention`; the table of biases is inputs[2]. Keys that a
-    row does not see have weight zero; entries beyond the keys of its sequence are not written.
+    Keys, visibility, bias and `hidden` are as for `attention`; the table of biases is inputs[2].
+    Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not
+    written.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "::mlir::FloatAttr":$scale,
-                        "bool":$causal, DefaultValuedParameter<"int64_t", "0">:$biasDistance);
+                        "bool":$causal, DefaultValuedParameter<"int64_t", "0">:$biasDistance,
+                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

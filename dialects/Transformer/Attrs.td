@@ -34,6 +34,28 @@ def Transformer_VisibilityAttr : EnumAttr<Transformer_Dialect, Transformer_Visib
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Transformer_HiddenKind : Transformer_Enum<"HiddenKind", "what a finite mask makes of a score", [
+  I32EnumAttrCase<"Added", 0, "added">,     // a number is added to it
+  I32EnumAttrCase<"Score", 1, "score">,     // a number in its place
+  I32EnumAttrCase<"Product", 2, "product">]>; // a number in place of its product, the bias added
+
+def Transformer_HiddenAttr : AttrDef<Transformer_Dialect, "Hidden"> {
+  let mnemonic = "hidden";
+  let summary = "the score of a key after the row, where a causal mask does not write minus infinity";
+  let description = [{
+    With a score `scale * q k + bias`, that of a key after the row is, in its place,
+
+    - `added`: `scale * q k + bias + number`;
+    - `score`: `number`;
+    - `product`: `number + bias`.
+
+    The number is finite in f32.
+  }];
+  let parameters = (ins EnumParameter<Transformer_HiddenKind>:$kind, "::mlir::FloatAttr":$number);
+  let assemblyFormat = "`<` $kind $number `>`";
+  let genVerifyDecl = 1;
+}
+
 def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a parameter is derived", [
   I32EnumAttrCase<"Concat", 0, "concat">,       // of its operands along the first axis
   I32EnumAttrCase<"Reshape", 1, "reshape">,     // same elements, the type's shape

@@ -36,12 +36,29 @@ static LogicalResult verifyScale(Operation *op, FloatAttr scale) {
   return success();
 }
 
+/// C5 of attention, C6 of attention_weights.
+static LogicalResult verifyHidden(Operation *op, Visibility visibility, HiddenAttr hidden) {
+  if (hidden && visibility != Visibility::Causal) {
+    return op->emitOpError("expects 'hidden' only with visibility causal, got ")
+           << stringifyVisibility(visibility);
+  }
+  return success();
+}
+
 /// C2 of attend and attention: the result is as wide as the values.
 static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
                                       RankedTensorType result) {
   if (result.getDimSize(1) != values.getDimSize(1)) {
     return op->emitOpError("expects a result of width ")
            << values.getDimSize(1) << ", that of the values, got " << result.getDimSize(1);
+  }
+  return success();
+}
+
+LogicalResult HiddenAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, HiddenKind,
+                                 FloatAttr number) {
+  if (!number.getType().isF32() || !number.getValue().isFinite()) {
+    return emitError() << "expects a finite number of f32 for hidden keys, got " << number;
   }
   return success();
 }
@@ -66,7 +83,8 @@ LogicalResult AttentionOp::verify() {
       succeeded(verifyHeadsDivide(*this, getHeads(), {queryWidth, keyWidth, valueWidth})) &&
       succeeded(verifyOneWidth(*this, queryWidth, keyWidth)) &&
       succeeded(verifyMixedWidth(*this, getValue().getType(), getType())) &&
-      succeeded(verifyScale(*this, getScaleAttr())));
+      succeeded(verifyScale(*this, getScaleAttr())) &&
+      succeeded(verifyHidden(*this, getVisibility(), getHiddenAttr())));
 }
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -83,7 +101,8 @@ LogicalResult AttentionWeightsOp::verify() {
   int64_t heads = getHeads();
   if (failed(verifyHeadsDivide(*this, heads, {queryWidth, keyWidth})) ||
       failed(verifyOneWidth(*this, queryWidth, keyWidth)) ||
-      failed(verifyScale(*this, getScaleAttr()))) {
+      failed(verifyScale(*this, getScaleAttr())) ||
+      failed(verifyHidden(*this, getVisibility(), getHiddenAttr()))) {
     return failure();
   }
   // C5

@@ -5,6 +5,14 @@
 
 include "dialects/Transformer/ParameterOps.td"
 
+// Of attention and of its weights.
+defvar attendedDeclaration = [{
+  /// The keys that have weights: all of them, where those after the row have scores.
+  ::heddle::transformer::VisibilityAttr getAttendedKeys() {
+    return getHidden() ? VisibilityAttr::get(getContext(), Visibility::All) : getVisibilityAttr();
+  }
+}];
+
 def Transformer_AttendOp : Transformer_Op<"attend", [Pure]> {
   let summary = "P V for every head: values summed with given weights over the row's own keys";
   let description = [{
@@ -42,12 +50,16 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     Source: "Attention is all you need", equation 1. The bias, if there is one, is that of
     `relative_bias` with the same segments.
 
+    A causal row sees the keys up to its own. With `hidden` it sees those after it too, with the
+    scores that the attribute gives them: a mask of a finite number means what was written.
+
     Constraints:
     - C1: heads divide the widths of queries, keys and values.
     - C2: queries and keys have the same width; the result has the width of the values.
     - C3: the scale is finite and not zero.
     - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
       at most 2^20.
+    - C5: `hidden` is given for causal attention alone.
 
     ```mlir
     %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
@@ -56,8 +68,10 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
   let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key, Transformer_Rows:$value,
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
                        I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
-                       OptionalAttr<FlatSymbolRefAttr>:$bias);
+                       OptionalAttr<FlatSymbolRefAttr>:$bias,
+                       OptionalAttr<Transformer_HiddenAttr>:$hidden);
   let results = (outs Transformer_Rows:$result);
+  let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{
     $query `,` $key `,` $value `in` `(` $queries `,` $keys `)` attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
@@ -70,7 +84,8 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
   let summary = "softmax(scale * Q K^T + bias) for every head, over the row's own keys";
   let description = [{
     The weights of `attention` without their sum of values: for layers that share them, and for
-    callers that ask for them. Keys that a row does not see have weight zero.
+    callers that ask for them. Keys that a row does not see have weight zero; `hidden` is that of
+    `attention`.
 
     Constraints:
     - C1: heads divide the width of queries and keys.
@@ -79,6 +94,7 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
     - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
       at most 2^20.
     - C5: the result is [t, heads, k].
+    - C6: `hidden` is given for causal weights alone.
 
     ```mlir
     %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
@@ -87,8 +103,10 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
   let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key,
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
                        I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
-                       OptionalAttr<FlatSymbolRefAttr>:$bias);
+                       OptionalAttr<FlatSymbolRefAttr>:$bias,
+                       OptionalAttr<Transformer_HiddenAttr>:$hidden);
   let results = (outs Transformer_Scores:$result);
+  let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{
     $query `,` $key `in` `(` $queries `,` $keys `)` attr-dict
     `:` type($query) `,` type($key) `->` type($result)

@@ -256,7 +256,7 @@ std::string AttentionParameters::compile(const AttentionCase &c) const {
   }
   text += std::string("  %m = transformer.mask ") + (c.causal ? "causal" : "all") +
           " in(%rows, %rows)\n";
-  text += "  %y = transformer.select %m, " + z + " {hidden = -1.0e9 : f32} : " + scores + "\n";
+  text += "  %y = transformer.select %m, " + z + " {hidden = 0xFF800000 : f32} : " + scores + "\n";
   text += "  %p = transformer.softmax %y in(%rows) : " + scores + "\n";
   std::vector<Matrix> parameters = {q, k, v};
   if (c.distance > 0) {

@@ -138,7 +138,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
          "scratch is sized for every target");
   Attention a{{code, rows, computes.getKeySize(), computes.getValueSize()},
               computes.getScale().getValue().convertToFloat()};
-  a.isCausal = computes.getCausal();
+  setVisibility(a, computes.getCausal(), computes.getHidden());
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.resultStride = body.kernel.getResultBuffer().getRowElements();
   a.result = body.arguments.operand(code, 0);

@@ -107,13 +107,35 @@ static void emitBias(AttentionTile &a, ArrayRef<Value> rows, Value firstKey, Val
   }
 }
 
+// The scores of a vector of keys from `first` on, of which the row sees those below `visible` and a
+// mask of a finite number hides the others: log2(e) * (scale * product + bias), whose factor is
+// `factor` and whose bias, if there is one, lies at `place` already.
+static Value hiddenScores(AttentionTile &a, Value product, Value factor, Value place, Value first,
+                          Value visible) {
+  VectorCode &code = a.code;
+  auto number = static_cast<float>(a.hidden.getNumber().getValueAsDouble() * M_LOG2E);
+  auto withBias = [&](Value scores) {
+    return a.bias ? code.addFloat(scores, code.loadVector(place)) : scores;
+  };
+  Value scores = code.multiplyFloat(product, factor);
+  switch (a.hidden.getKind()) {
+  case transformer::HiddenKind::Added:
+    return code.addFloat(withBias(scores), code.keepBelow(code.splat(0), first, visible, number));
+  case transformer::HiddenKind::Score:
+    return code.keepBelow(withBias(scores), first, visible, number);
+  case transformer::HiddenKind::Product:
+    return withBias(code.keepBelow(scores, first, visible, number));
+  }
+}
+
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
                               Value count, ArrayRef<Value> limits) {
   VectorCode &code = a.code;
   Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
   Value queryHead = code.at(a.query, code.multiply(a.head, a.keySize));
-  SmallVector<Value> queries, scores;
+  SmallVector<Value> queries, scores, visible;
   for (int64_t r = 0; r < a.rows; ++r) {
+    visible.push_back(a.hidden ? code.subtract(tile.visible[r], firstKey) : Value());
     queries.push_back(code.at(queryHead, code.multiply(tile.rows[r], a.queryStride)));
     scores.push_back(a.scoresOf(r));
   }
@@ -132,8 +154,9 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
         Value first = code.add(j, v * code.lanes);
         Value place = code.at(scores[r], first);
         Value product = sums[r * vectors + v];
-        Value score = a.bias ? code.fma(product, factor, code.loadVector(place))
-                             : code.multiplyFloat(product, factor);
+        Value score = a.hidden ? hiddenScores(a, product, factor, place, first, visible[r])
+                      : a.bias ? code.fma(product, factor, code.loadVector(place))
+                               : code.multiplyFloat(product, factor);
         score = code.keepBelow(score, first, limits[r], kHidden);
         code.storeVector(score, place);
         next[r] = code.maximum(score, next[r]);

@@ -25,6 +25,11 @@ static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &bo
   return {address, body.kernel.getOperandBuffer(number).getRowElements()};
 }
 
+void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden) {
+  a.isCausal = causal && !hidden;
+  a.hidden = hidden;
+}
+
 void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number) {
   std::tie(a.key, a.keyStride) = loadRows(a, body, number, a.keyCache);
 }
@@ -178,7 +183,8 @@ TileRows enterTile(AttentionTile &a, Value row, Value last) {
   TileRows tile;
   for (int64_t r = 0; r < a.rows; ++r) {
     tile.rows.push_back(code.smaller(code.add(row, r), lastRow));
-    tile.visible.push_back(a.isCausal ? code.add(a.positionOf(tile.rows[r]), 1) : a.keyCount);
+    bool isMasked = a.isCausal || a.hidden;
+    tile.visible.push_back(isMasked ? code.add(a.positionOf(tile.rows[r]), 1) : a.keyCount);
   }
   tile.seen = a.isCausal ? code.smaller(tile.visible.back(), a.keyCount) : a.keyCount;
   tile.count = code.smaller(code.subtract(last, row), code.integer(a.rows));

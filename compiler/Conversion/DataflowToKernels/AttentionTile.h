@@ -36,7 +36,9 @@ struct AttentionTile {
   int64_t rows; // queries of a tile
   int64_t keySize = 0, valueSize = 0;
   int64_t queryStride = 0, keyStride = 0, valueStride = 0, resultStride = 0;
+  /// Keys after the row are left out; with `hidden`, they have the scores that it gives them.
   bool isCausal = false;
+  transformer::HiddenAttr hidden = {};
   /// Keys and values are rows, or caches.
   bool isCached = false;
   mlir::Value result = {}, query = {}, key = {}, value = {};
@@ -76,11 +78,13 @@ struct AttentionTile {
 /// The queries of one tile. Those past the last repeat it, and are not stored.
 struct TileRows {
   llvm::SmallVector<mlir::Value> rows;    // of the batch
-  llvm::SmallVector<mlir::Value> visible; // keys that each of them sees
+  llvm::SmallVector<mlir::Value> visible; // keys that each of them sees, and that no mask hides
   mlir::Value seen;                       // keys that any of them sees
   mlir::Value count;                      // how many do not repeat another
 };
 
+/// Takes up which keys a row sees.
+void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden);
 /// Takes up the keys, which are input `number` of the kernel.
 void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number);
 /// The same for the values.
@@ -109,8 +113,8 @@ llvm::SmallVector<mlir::Value> limitsOf(AttentionTile &a, const TileRows &tile,
 void transposeKeys(AttentionTile &a);
 
 /// scores[r][j] = log2(e) * (scale * (Q[r] . K[j]) + bias), for the `count` keys from `firstKey`
-/// on, minus infinity where row r does not see key j: it sees `limits[r]` of them. Returns the
-/// maximum of each row, lane by lane.
+/// on, minus infinity where row r does not see key j: it sees `limits[r]` of them; what `a.hidden`
+/// says where a mask hides the key. Returns the maximum of each row, lane by lane.
 llvm::SmallVector<mlir::Value> emitScores(AttentionTile &a, const TileRows &tile, float scale,
                                           mlir::Value firstKey, mlir::Value count,
                                           llvm::ArrayRef<mlir::Value> limits);

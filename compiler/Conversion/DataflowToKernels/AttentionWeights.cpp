@@ -83,7 +83,7 @@ void emitAttentionWeights(VectorCode &code, const KernelBody &body,
                      computes.getScale().getValue().convertToFloat(),
                      computes.getHeads(),
                      body.arguments.longest(code)};
-  a.isCausal = computes.getCausal();
+  setVisibility(a, computes.getCausal(), computes.getHidden());
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.result = body.arguments.operand(code, 0);
   a.query = body.arguments.operand(code, 1);

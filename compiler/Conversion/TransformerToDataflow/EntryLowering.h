@@ -65,6 +65,9 @@ private:
   mlir::LogicalResult lower(transformer::AttentionWeightsOp op);
   /// Makes queries, keys or values an input of an attention or half of one. Queries come first.
   mlir::LogicalResult addAttended(mlir::OpOperand &rows, KernelParts &parts);
+  /// Fails where leaving out a bias of one column would change something.
+  mlir::LogicalResult checkBias(mlir::Operation *op, mlir::FlatSymbolRefAttr bias,
+                                transformer::HiddenAttr hidden);
   /// Makes the table of biases by distance an input, if one changes anything; 0, or its distance.
   int64_t addBias(mlir::FlatSymbolRefAttr bias, KernelParts &parts);
   mlir::LogicalResult lower(transformer::ContractOp op);

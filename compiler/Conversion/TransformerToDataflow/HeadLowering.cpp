@@ -90,6 +90,17 @@ LogicalResult EntryLowering::addAttended(OpOperand &rows, KernelParts &parts) {
   return success();
 }
 
+LogicalResult EntryLowering::checkBias(Operation *op, FlatSymbolRefAttr bias,
+                                       transformer::HiddenAttr hidden) {
+  // The scores of hidden keys lack the number that all others have.
+  if (bias && hidden && hidden.getKind() == transformer::HiddenKind::Score &&
+      parameterOp(bias).getTensorType().getDimSize(1) == 1) {
+    return op->emitOpError("has scores in place of those of hidden keys and a bias of one column, "
+                           "expected one of several distances");
+  }
+  return success();
+}
+
 int64_t EntryLowering::addBias(FlatSymbolRefAttr bias, KernelParts &parts) {
   int64_t distance = bias ? parameterOp(bias).getTensorType().getDimSize(1) / 2 : 0;
   // A table of one column is a number for each head: it changes no softmax.
@@ -111,10 +122,13 @@ LogicalResult EntryLowering::lower(transformer::AttentionOp op) {
       failed(addAttended(op.getValueMutable(), parts))) {
     return failure();
   }
+  if (failed(checkBias(op, op.getBiasAttr(), op.getHiddenAttr()))) {
+    return failure();
+  }
   int64_t distance = addBias(op.getBiasAttr(), parts);
-  parts.computes =
-      AttentionAttr::get(builder.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
-                         op.getVisibility() == transformer::Visibility::Causal, distance);
+  parts.computes = AttentionAttr::get(
+      builder.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
+      op.getVisibility() == transformer::Visibility::Causal, distance, op.getHiddenAttr());
   parts.result = denseBuffer({BufferType::kTokens, width});
   return dispatch(op, parts);
 }
@@ -129,10 +143,13 @@ LogicalResult EntryLowering::lower(transformer::AttentionWeightsOp op) {
       failed(addAttended(op.getKeyMutable(), parts))) {
     return failure();
   }
+  if (failed(checkBias(op, op.getBiasAttr(), op.getHiddenAttr()))) {
+    return failure();
+  }
   int64_t distance = addBias(op.getBiasAttr(), parts);
-  parts.computes =
-      AttentionWeightsAttr::get(builder.getContext(), heads, keySize, op.getScaleAttr(),
-                                op.getVisibility() == transformer::Visibility::Causal, distance);
+  parts.computes = AttentionWeightsAttr::get(
+      builder.getContext(), heads, keySize, op.getScaleAttr(),
+      op.getVisibility() == transformer::Visibility::Causal, distance, op.getHiddenAttr());
   parts.result = denseBuffer({BufferType::kTokens, heads, BufferType::kLongest});
   return dispatch(op, parts);
 }

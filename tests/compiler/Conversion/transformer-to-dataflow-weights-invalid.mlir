@@ -80,3 +80,21 @@ func.func @other_rows(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !tran
   %y = transformer.attention_weights %x, %x in(%m, %m) {heads = 2 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x2x?xf32>
   return %y : tensor<?x2x?xf32>
 }
+
+// -----
+
+transformer.parameter @number : tensor<2x1xf32> from "number"
+func.func @one_column(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x2x?xf32> {transformer.name = "y"}) {
+  // expected-error@+1 {{'transformer.attention_weights' op has scores in place of those of hidden keys and a bias of one column, expected one of several distances}}
+  %y = transformer.attention_weights %x, %x in(%rows, %rows) {bias = @number, heads = 2 : i64, hidden = #transformer.hidden<score -1.0e4 : f32>, scale = 1.0 : f32, visibility = #transformer.visibility<causal>} : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x2x?xf32>
+  return %y : tensor<?x2x?xf32>
+}
+
+// -----
+
+transformer.parameter @number : tensor<2x1xf32> from "number"
+func.func @one_column_of_attention(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x8xf32> {transformer.name = "y"}) {
+  // expected-error@+1 {{'transformer.attention' op has scores in place of those of hidden keys and a bias of one column, expected one of several distances}}
+  %y = transformer.attention %x, %x, %x in(%rows, %rows) {bias = @number, heads = 2 : i64, hidden = #transformer.hidden<score -1.0e4 : f32>, scale = 1.0 : f32, visibility = #transformer.visibility<causal>} : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}

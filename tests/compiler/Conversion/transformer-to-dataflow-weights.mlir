@@ -51,3 +51,16 @@ func.func @step(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transfor
   %y = transformer.attend %p, %v in(%rows, %seen) {visibility = #transformer.visibility<causal>} : tensor<?x12x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %y, %k1, %v1 : tensor<?x384xf32>, !transformer.cache<384>, !transformer.cache<384>
 }
+
+// A mask of a finite number goes into the kernel, under a name of its own.
+// CHECK-DAG: dataflow.kernel @attention_weights_{{[0-9]+}} {{.*}} computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.250000e-01 : f32, causal = true, hidden = <added -1.000000e+04 : f32>> {
+// CHECK-DAG: dataflow.kernel @attention : {{.*}} computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.250000e-01 : f32, causal = true, hidden = <score -2.000000e+04 : f32>> {
+// CHECK-LABEL: dataflow.graph @masked(
+// PLANNED-LABEL: dataflow.graph @masked(
+// PLANNED: dataflow.dispatch @attention_weights_12x32_masked(
+// PLANNED: dataflow.dispatch @attention_12x32_masked(
+func.func @masked(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x12x?xf32> {transformer.name = "p"}, tensor<?x384xf32> {transformer.name = "y"}) {
+  %p = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, hidden = #transformer.hidden<added -1.000000e+04 : f32>, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<causal>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  %y = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, hidden = #transformer.hidden<score -2.000000e+04 : f32>, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<causal>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %p, %y : tensor<?x12x?xf32>, tensor<?x384xf32>
+}

@@ -27,7 +27,7 @@ func.func @left(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?
   %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %b = transformer.relative_bias @distances in(%rows, %rows) : tensor<?x3x?xf32>
   %m = transformer.mask causal in(%rows, %rows)
-  %n = transformer.mask_bias %m {hidden = -1.0e9 : f32} : tensor<?x?xf32>
+  %n = transformer.mask_bias %m {hidden = 0xFF800000 : f32} : tensor<?x?xf32>
   %a = transformer.add %b, %s : tensor<?x3x?xf32>, tensor<?x3x?xf32>
   %h = transformer.add %a, %n : tensor<?x3x?xf32>, tensor<?x?xf32>
   %p = transformer.softmax %h in(%rows) : tensor<?x3x?xf32>

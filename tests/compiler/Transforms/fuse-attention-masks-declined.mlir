@@ -33,42 +33,6 @@ func.func @bias_an_argument(%a: tensor<?x?xf32>, %q: tensor<?x24xf32>, %k: tenso
   return %m : tensor<?x24xf32>
 }
 
-// -1e4 times 0.01 is a score like any.
-func.func @mask_scaled_away(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %mask = transformer.mask causal in(%rows, %rows)
-  %bias = transformer.mask_bias %mask {hidden = -1.0e+04 : f32} : tensor<?x?xf32>
-  %y = transformer.add %s, %bias : tensor<?x3x?xf32>, tensor<?x?xf32>
-  %z = transformer.scale %y, 1.0e-02 : tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the factors after the mask leave -100, which hides no key}}
-  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
-// The same with the factor on the mask alone.
-func.func @mask_bias_scaled_away(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %mask = transformer.mask causal in(%rows, %rows)
-  %bias = transformer.mask_bias %mask {hidden = -1.0e+04 : f32} : tensor<?x?xf32>
-  %small = transformer.scale %bias, 1.0e-04 : tensor<?x?xf32>
-  %y = transformer.add %s, %small : tensor<?x3x?xf32>, tensor<?x?xf32>
-  // expected-remark @below {{not fused: the factors after the mask leave -1, which hides no key}}
-  %p = transformer.softmax %y in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
 // A negative factor makes the hidden keys the largest.
 func.func @mask_turned_round(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
     %rows: !transformer.segments) -> tensor<?x24xf32> {
@@ -115,4 +79,31 @@ func.func @mask_of_other_segments(%other: !transformer.segments, %q: tensor<?x24
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
+}
+
+// A number for each head of the keys that are seen, and not of the others.
+transformer.parameter @numbers : tensor<3x1xf32> from "numbers"
+func.func @mask_over_one_column(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?x3x8xf32> {
+  %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %b = transformer.relative_bias @numbers in(%rows, %rows) : tensor<?x3x?xf32>
+  %a = transformer.add %s, %b : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  %m = transformer.mask causal in(%rows, %rows)
+  %z = transformer.select %m, %a {hidden = -1.0e4 : f32} : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: the mask writes over a bias by distance that has one column}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  return %c : tensor<?x3x8xf32>
+}
+
+// A sum that f32 does not have.
+func.func @mask_past_the_range(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?x3x8xf32> {
+  %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %m = transformer.mask causal in(%rows, %rows)
+  %b = transformer.mask_bias %m {hidden = -1.0e38 : f32} : tensor<?x?xf32>
+  %f = transformer.scale %b, -2.0 : tensor<?x?xf32>
+  %z = transformer.add %s, %f : tensor<?x3x?xf32>, tensor<?x?xf32>
+  // expected-remark @below {{not fused: a factor of -2 follows the mask}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  return %c : tensor<?x3x8xf32>
 }

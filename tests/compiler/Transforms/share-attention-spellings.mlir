@@ -213,7 +213,7 @@ func.func @mask_added(%x: tensor<?x24xf32>, %rows: !transformer.segments) -> (te
   %vhb = transformer.split_heads %vb : tensor<?x24xf32> -> tensor<?x3x8xf32>
   %sb = transformer.contract "thd,khd->thk" %qhb, %khb in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %mb = transformer.mask causal in(%rows, %rows)
-  %bb = transformer.mask_bias %mb {hidden = -1.0e9 : f32} : tensor<?x?xf32>
+  %bb = transformer.mask_bias %mb {hidden = 0xFF800000 : f32} : tensor<?x?xf32>
   %ab = transformer.add %sb, %bb : tensor<?x3x?xf32>, tensor<?x?xf32>
   %zb = transformer.scale %ab, 0.25 : tensor<?x3x?xf32>
   %pb = transformer.softmax %zb in(%rows) : tensor<?x3x?xf32>

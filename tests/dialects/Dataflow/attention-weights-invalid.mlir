@@ -165,3 +165,24 @@ dataflow.graph @dispatch_causal_attend(%v: !values {dataflow.name = "v"}, %x: !r
   %y = dataflow.dispatch @attend(%p, %v) : (!scores, !values) -> !rows
   dataflow.output %y : !rows
 }
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects 'hidden' only where keys are causal, got '#dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, causal = false, hidden = <added -1.000000e+04 : f32>>'}}
+dataflow.kernel @kernel_c12 : (!rows, !rows, !rows) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, hidden = <added -1.0e4 : f32>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects 'hidden' only where keys are causal, got}}
+dataflow.kernel @weights_hidden_unmasked : (!rows, !rows) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, hidden = <score -1.0e4 : f32>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

@@ -63,3 +63,11 @@ func.func @attend_c2(%p: tensor<?x12x?xf32>, %v: tensor<?x384xf32>, %rows: !tran
   %0 = transformer.attend %p, %v in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x384xf32> -> tensor<?x192xf32>
   return %0 : tensor<?x192xf32>
 }
+
+// -----
+
+func.func @attention_weights_c6(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects 'hidden' only with visibility causal, got all}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, hidden = #transformer.hidden<added -1.0e4 : f32>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}

@@ -217,3 +217,21 @@ func.func @grouped_linear_c3(%x: tensor<?x64xf32>) -> tensor<?x96xf32> {
   %0 = transformer.grouped_linear %x, @w, @b {groups = 4 : i64} : tensor<?x64xf32> -> tensor<?x96xf32>
   return %0 : tensor<?x96xf32>
 }
+
+// -----
+
+func.func @attention_c5(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects 'hidden' only with visibility causal, got all}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, hidden = #transformer.hidden<score -1.0e4 : f32>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+// expected-error@+1 {{expects a finite number of f32 for hidden keys, got 0xFF800000 : f32}}
+func.func private @infinite_hidden() attributes {a = #transformer.hidden<score 0xFF800000 : f32>}
+
+// -----
+
+// expected-error@+1 {{expects a finite number of f32 for hidden keys, got -1.000000e+04 : f64}}
+func.func private @hidden_of_f64() attributes {a = #transformer.hidden<score -1.0e4 : f64>}
