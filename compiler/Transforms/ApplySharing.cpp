@@ -95,9 +95,9 @@ InFlightDiagnostic errorAbout(Operation *op) {
 FailureOr<AttentionMatch> matchShared(SoftmaxOp softmax) {
   std::string reason;
   FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
-  if (failed(match)) {
+  if (failed(match) || !match->others.empty()) {
     return errorAbout(softmax) << "is to share its attention and is not the softmax of one: "
-                               << reason;
+                               << (failed(match) ? reason : match->others);
   }
   return match;
 }

@@ -74,24 +74,12 @@ private:
     return failure();
   }
 
-  /// Fails, naming the other user, unless `consumer` alone uses `value`, once.
-  LogicalResult checkSingleUse(Value value, Operation *consumer, StringRef what) {
-    if (value.hasOneUse()) {
-      return success();
-    }
-    Operation *second = consumer;
-    for (Operation *user : value.getUsers()) {
-      second = user == consumer ? second : user;
-    }
-    return decline(what + " have a second user (" + describe(second) + ")");
-  }
-
   LogicalResult matchScores();
   LogicalResult matchMasked(Operation *masked, const Order &order);
   LogicalResult matchScoreAxes(const Order &order);
   LogicalResult matchSegments();
   LogicalResult matchUses();
-  LogicalResult matchUsers(Value probabilities, const Order &order, double factor);
+  void matchUsers(Value probabilities, const Order &order, double factor);
   LogicalResult matchSum(ContractOp contract, Value probabilities, const Order &order,
                          double factor);
   LogicalResult matchOperand(Value tensor, StringRef axes, char row, char head, StringRef what,
@@ -104,15 +92,12 @@ private:
   std::string &reason;
 };
 
-/// Walks from the softmax to the contraction, over factors, masks and transposes.
+/// Walks from the softmax to the contraction, over factors, masks and transposes. Other users of
+/// what is passed over keep it: products in the kernel cost less than scores in memory.
 LogicalResult AttentionMatcher::matchScores() {
   Value current = match.softmax.getInput();
-  Operation *consumer = match.softmax;
   Order order = inOrder;
   while (true) {
-    if (failed(checkSingleUse(current, consumer, "the scores"))) {
-      return failure();
-    }
     Operation *producer = current.getDefiningOp();
     if (!producer) {
       return decline("the scores are an argument of the function");
@@ -136,7 +121,6 @@ LogicalResult AttentionMatcher::matchScores() {
       return decline("the scores are not a contraction of queries and keys (" + describe(producer) +
                      ")");
     }
-    consumer = producer;
   }
 }
 
@@ -223,14 +207,14 @@ LogicalResult AttentionMatcher::matchUses() {
   if (match.softmax.getResult().use_empty()) {
     return decline("nothing uses the probabilities");
   }
-  return matchUsers(match.softmax.getResult(), inOrder, 1.0);
+  matchUsers(match.softmax.getResult(), inOrder, 1.0);
+  return success();
 }
 
 /// Walks from the softmax to the contractions with values, over factors and transposes. Axis i of
 /// `probabilities` is axis `order[i]` of the softmax.
-LogicalResult AttentionMatcher::matchUsers(Value probabilities, const Order &order, double factor) {
-  SmallVector<Operation *> users = usersOf(probabilities);
-  for (Operation *user : users) {
+void AttentionMatcher::matchUsers(Value probabilities, const Order &order, double factor) {
+  for (Operation *user : usersOf(probabilities)) {
     if (user->hasTrait<OpTrait::IsTerminator>()) {
       match.isResult = true;
       continue;
@@ -238,25 +222,22 @@ LogicalResult AttentionMatcher::matchUsers(Value probabilities, const Order &ord
     LogicalResult matched = success();
     if (auto scale = dyn_cast<ScaleOp>(user)) {
       match.views.push_back(user);
-      matched = matchUsers(scale.getResult(), order, factor * scale.getFactor().convertToFloat());
+      matchUsers(scale.getResult(), order, factor * scale.getFactor().convertToFloat());
     } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
       ArrayRef<int64_t> permutation = transpose.getPermutation();
       match.views.push_back(user);
-      matched =
-          matchUsers(transpose.getResult(),
-                     {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor);
+      matchUsers(transpose.getResult(),
+                 {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor);
     } else if (auto contract = dyn_cast<ContractOp>(user)) {
       matched = matchSum(contract, probabilities, order, factor);
     } else {
-      return decline((users.size() > 1 ? "the probabilities have a second user ("
-                                       : "the probabilities are not contracted with values (") +
-                     describe(user) + ")");
+      matched =
+          decline("the probabilities are not contracted with values (" + describe(user) + ")");
     }
-    if (failed(matched)) {
-      return failure();
+    if (failed(matched) && match.others.empty()) {
+      match.others = reason;
     }
   }
-  return success();
 }
 
 LogicalResult AttentionMatcher::matchSum(ContractOp contract, Value probabilities,

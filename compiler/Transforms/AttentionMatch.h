@@ -46,10 +46,13 @@ struct AttentionMatch {
   AttentionOperand key;
   int64_t heads = 0;
   int64_t keySize = 0;
-  /// In the order of the program; none if the probabilities are only a result.
+  /// In the order of the program; none if nothing but results and others use the probabilities.
   llvm::SmallVector<WeightedSum> sums;
   /// Whether the probabilities are a result of the function, as they are or seen through views.
   bool isResult = false;
+  /// What reads the probabilities themselves, being no sum of values: why it is none. Empty if
+  /// there is no such user.
+  std::string others;
   /// Factors and transposes between the probabilities and what uses them, each before those that
   /// use it.
   llvm::SmallVector<mlir::Operation *> views;

@@ -5,9 +5,10 @@
 /// not.
 ///
 /// Where several V share the probabilities, as in layers that share attention, those become an
-/// operation of their own, transformer.attention_weights, and each sum a transformer.attend. Where
-/// the probabilities of one V are a result of the entry too, attention does not need them: the
-/// weights are computed beside it, which costs a caller that does not ask for them nothing.
+/// operation of their own, transformer.attention_weights, and each sum a transformer.attend; so
+/// they do where something else reads them. Where the probabilities of one V are a result of the
+/// entry too, attention does not need them: the weights are computed beside it, which costs a
+/// caller that does not ask for them nothing.
 ///
 /// Before:
 ///   %qh = transformer.split_heads %q                    // [t, h, d]; the same for k and v
@@ -72,11 +73,13 @@ std::string summarise(const AttentionMatch &match) {
           stringifyVisibility(match.visibility).str() + summarise(match.hidden) +
           (match.bias ? ", bias @" + match.bias.getValue().str() : "");
   if (match.sums.size() > 1) {
-    return text + ", weights of " + std::to_string(match.sums.size()) + " sums";
+    text += ", weights of " + std::to_string(match.sums.size()) + " sums";
+  } else if (match.sums.empty()) {
+    text += ", weights alone";
+  } else if (match.isResult || !match.others.empty()) {
+    text += ", and its weights";
   }
-  return text + (match.sums.empty() ? ", weights alone"
-                 : match.isResult   ? ", and its weights"
-                                    : "");
+  return match.others.empty() ? text : text + ": " + match.others;
 }
 
 /// What each cache of a module is to attentions, by its name: it lies in memory as one of the two
@@ -145,7 +148,7 @@ public:
         segments(match.scores.getSegments()) {}
 
   void run() {
-    if (match.sums.size() == 1) {
+    if (isOneOperation()) {
       fuseSum();
     } else {
       fuseWeights();
@@ -154,12 +157,15 @@ public:
       eraseUnused(sum.contract);
     }
     // Where weights have taken its place no contraction leads to it.
-    if (match.isResult || match.sums.size() != 1) {
+    if (match.isResult || !isOneOperation()) {
       eraseUnused(match.softmax);
     }
   }
 
 private:
+  /// Whether the weights, if they are needed at all, are so only where a caller asks for them.
+  bool isOneOperation() const { return match.sums.size() == 1 && match.others.empty(); }
+
   /// The place of the softmax and of the sum's contraction: their common prefix is the layer's
   /// attention.
   Location locationOf(Location sum) {

@@ -17,7 +17,10 @@ namespace heddle {
 static constexpr llvm::StringLiteral nameAttribute = "transformer.name";
 
 bool SharedWeights::areShared() {
-  bool isRead = existing && llvm::any_of(existing->getUsers(), llvm::IsaPred<AttendOp>);
+  auto isReader = [](Operation *user) {
+    return !user->hasTrait<OpTrait::IsTerminator>() && !isa<ScaleOp, TransposeOp>(user);
+  };
+  bool isRead = existing && llvm::any_of(existing->getUsers(), isReader);
   return attentions.size() > 1 || (isRead && !attentions.empty());
 }
 

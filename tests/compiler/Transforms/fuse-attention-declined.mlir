@@ -4,36 +4,6 @@
 
 // CHECK: module
 
-// Two layers may share scores: that is another pass's matter.
-func.func @scores_used_twice(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> (tensor<?x24xf32>, tensor<?x3x?xf32>) {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the scores have a second user (func.return)}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m, %s : tensor<?x24xf32>, tensor<?x3x?xf32>
-}
-
-// Anywhere on the way to the softmax.
-func.func @scaled_scores_used_twice(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> (tensor<?x24xf32>, tensor<?x3x?xf32>) {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %z = transformer.scale %s, 3.5355339e-01 : tensor<?x3x?xf32>
-  %other = transformer.scale %s, 2.0 : tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the scores have a second user (transformer.scale)}}
-  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m, %other : tensor<?x24xf32>, tensor<?x3x?xf32>
-}
-
 func.func @probabilities_unused(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
     %rows: !transformer.segments) -> tensor<?x24xf32> {
   %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
@@ -55,20 +25,6 @@ func.func @over_queries(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?
   // expected-remark @below {{not fused: the softmax is over the queries, not over the keys}}
   %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
-func.func @weighted_over_queries(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the contraction with values is not over the keys}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %pt = transformer.transpose %p [2, 1, 0] : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %pt, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
 }
@@ -106,19 +62,6 @@ func.func @softmax_of_other_segments(%other: !transformer.segments, %q: tensor<?
   // expected-remark @below {{not fused: the softmax is over the keys of other segments than the scores}}
   %p = transformer.softmax %s in(%other) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
-func.func @values_of_other_segments(%other: !transformer.segments, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the contraction with values is over other segments than the scores}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %other) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
 }
@@ -166,55 +109,6 @@ func.func @keys_without_heads(%a: tensor<?x8xf32>, %q: tensor<?x24xf32>, %k: ten
   return %m : tensor<?x24xf32>
 }
 
-func.func @values_without_heads(%a: tensor<?x8xf32>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the values are not split into the heads of the scores}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,kd->thd" %p, %a in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
-// Six heads of values for three of scores.
-func.func @values_with_other_heads(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x3x6x4xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x6x4xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the values are not split into the heads of the scores}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %m = transformer.contract "thk,kgd->thgd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x6x4xf32> -> tensor<?x3x6x4xf32>
-  return %m : tensor<?x3x6x4xf32>
-}
-
-func.func @heads_summed(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x8xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the contraction with values sums over the heads}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %m = transformer.contract "thk,khd->td" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x8xf32>
-  return %m : tensor<?x8xf32>
-}
-
-func.func @sizes_summed(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x3xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the contraction with values sums over more than the keys}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %m = transformer.contract "thk,khd->th" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3xf32>
-  return %m : tensor<?x3xf32>
-}
-
 // Not a product of queries and keys: sums of each.
 func.func @sizes_apart(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
     %rows: !transformer.segments) -> tensor<?x24xf32> {
@@ -227,17 +121,6 @@ func.func @sizes_apart(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
-}
-
-// The third axis of the values is that of the queries: one row of values for each of them.
-func.func @values_without_size(%q: tensor<?x24xf32>, %rows: !transformer.segments) -> tensor<?x3xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %qh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the heads of the values have no constant size}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %v = transformer.contract "khd,thd->kht" %qh, %qh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %o = transformer.contract "thk,kht->th" %p, %v in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x?xf32> -> tensor<?x3xf32>
-  return %o : tensor<?x3xf32>
 }
 
 // The third axis of the queries is that of the keys.
