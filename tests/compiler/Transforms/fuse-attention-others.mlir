@@ -173,3 +173,17 @@ func.func @shifted(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf
   %b = transformer.merge_heads %d : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %a, %b : tensor<?x24xf32>, tensor<?x24xf32>
 }
+
+// What observe-attention shows is no second user: the reason is that of the program's own one.
+// CHECK-LABEL: func.func @observed(
+// CHECK: %[[P:.*]] = transformer.attention_weights
+// CHECK: %[[T:.*]] = transformer.activate tanh %[[P]]
+// CHECK: return %[[T]], %[[P]]
+func.func @observed(%x: tensor<?x3x8xf32>, %rows: !transformer.segments)
+    -> (tensor<?x3x?xf32>, tensor<?x3x?xf32> {transformer.name = "p", transformer.observed = "encoder"}) {
+  // expected-remark @below {{3 heads of 8, scale 1, all, weights alone: the probabilities are not contracted with values (transformer.activate)}}
+  %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
+  %t = transformer.activate tanh %p : tensor<?x3x?xf32>
+  return %t, %p : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+}
