@@ -17,7 +17,8 @@
 ///
 /// Every attention that is like one before it is a candidate: taken with all that it no longer
 /// computes and keeps, or declined with the first difference, where at least the queries or the
-/// keys are equal. Pinned by tests/compiler/Transforms/share-attention*.mlir.
+/// keys are equal, or the same heads stand in another order. Pinned by
+/// tests/compiler/Transforms/share-attention*.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/DerivedParameters.h"
@@ -201,6 +202,20 @@ void Candidates::decline(AttentionOp attention) {
     reportDeclined(attention.getLoc(), passName,
                    "not shared with " + placeName(earlier.back().getLoc()) + ": " +
                        differenceOf(attention, earlier.back(), numbering));
+    return;
+  }
+  // Its result has the columns of the other in another order: no operation gives them, and weights
+  // that read them would have to be derived.
+  earlier = findEarlier(attention, [&](AttentionOp op) {
+    return numbering.areEqual(op.getQueries(), attention.getQueries()) &&
+           numbering.areEqual(op.getKeys(), attention.getKeys()) &&
+           !headOrder(attention, op, numbering).empty();
+  });
+  if (!earlier.empty()) {
+    reportDeclined(attention.getLoc(), passName,
+                   "not shared with " + placeName(earlier.back().getLoc()) +
+                       ": its heads are there in another order (" +
+                       headOrder(attention, earlier.back(), numbering) + ")");
   }
 }
 

@@ -8,6 +8,8 @@
 #include "compiler/Transforms/AttentionMasks.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -240,6 +242,61 @@ std::string Differences::ofAttentions(AttentionOp mine, AttentionOp other) {
 std::string differenceOf(AttentionOp attention, AttentionOp other,
                          const ValueNumbering &numbering) {
   return Differences(numbering).ofAttentions(attention, other);
+}
+
+/// Whether head `mine` of one linear map is head `other` of another.
+static bool isOneHead(LinearOp left, int64_t mine, LinearOp right, int64_t other, int64_t heads,
+                      ParameterContents &contents) {
+  int64_t size = left.getType().getDimSize(1) / heads;
+  auto rowsOf = [size](FlatSymbolRefAttr symbol, int64_t head) {
+    return symbol ? ParameterRows{symbol, head * size, size} : ParameterRows();
+  };
+  return contents.areEqual(rowsOf(left.getBiasAttr(), mine), rowsOf(right.getBiasAttr(), other)) &&
+         contents.areEqual(rowsOf(left.getWeightAttr(), mine),
+                           rowsOf(right.getWeightAttr(), other));
+}
+
+std::string headOrder(AttentionOp attention, AttentionOp other, const ValueNumbering &numbering) {
+  ParameterContents &contents = numbering.parameters();
+  auto heads = static_cast<int64_t>(attention.getHeads());
+  bool isAlike = attention.getHeadsAttr() == other.getHeadsAttr() &&
+                 attention.getScaleAttr() == other.getScaleAttr() &&
+                 attention.getVisibilityAttr() == other.getVisibilityAttr() &&
+                 attention.getHiddenAttr() == other.getHiddenAttr() &&
+                 !attention.getBiasAttr() == !other.getBiasAttr() &&
+                 attention.getQuery().getType() == attention.getKey().getType();
+  SmallVector<std::pair<LinearOp, LinearOp>> maps;
+  for (unsigned operand : {0, 1, 2}) {
+    auto left = attention->getOperand(operand).getDefiningOp<LinearOp>();
+    auto right = other->getOperand(operand).getDefiningOp<LinearOp>();
+    if (!isAlike || !left || !right || left.getType() != right.getType() ||
+        !numbering.areEqual(left.getInput(), right.getInput())) {
+      return {};
+    }
+    maps.emplace_back(left, right);
+  }
+  auto isHead = [&](int64_t mine, int64_t its) {
+    return llvm::all_of(maps,
+                        [&](auto &map) {
+                          return isOneHead(map.first, mine, map.second, its, heads, contents);
+                        }) &&
+           (!attention.getBiasAttr() ||
+            contents.areEqual({attention.getBiasAttr(), mine, 1}, {other.getBiasAttr(), its, 1}));
+  };
+  llvm::SmallSetVector<int64_t, 16> order;
+  for (int64_t mine = 0; mine < heads; ++mine) {
+    for (int64_t its = 0; its < heads; ++its) {
+      if (!order.contains(its) && isHead(mine, its)) {
+        order.insert(its);
+        break;
+      }
+    }
+    if (order.size() != static_cast<size_t>(mine + 1)) {
+      return {};
+    }
+  }
+  return llvm::join(llvm::map_range(order, [](int64_t head) { return std::to_string(head); }),
+                    ", ");
 }
 
 std::string differenceOf(StringAttr cache, StringAttr other, const ValueNumbering &numbering) {

@@ -16,6 +16,11 @@ namespace heddle {
 std::string differenceOf(transformer::AttentionOp attention, transformer::AttentionOp other,
                          const ValueNumbering &numbering);
 
+/// "1, 0, 2" where the heads of one attention, from the rows that both read on, are those of
+/// another in this order; empty where they are not.
+std::string headOrder(transformer::AttentionOp attention, transformer::AttentionOp other,
+                      const ValueNumbering &numbering);
+
 /// Why two caches may have different rows: "cache \"b\" is appended to by @prefill alone".
 std::string differenceOf(mlir::StringAttr cache, mlir::StringAttr other,
                          const ValueNumbering &numbering);
