@@ -8,6 +8,7 @@
 
 #include "heddle/Abi.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -180,6 +181,23 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
   return maxima;
 }
 
+// 2^x. Where a mask of a finite number hides keys, most of their weights are far below what f32
+// has, which processors are slow to find out: those are zero without asking.
+static Value weightOf(AttentionTile &a, Value x) {
+  VectorCode &code = a.code;
+  auto exp2 = [&](Value y) {
+    return math::Exp2Op::create(code.builder, code.location, y).getResult();
+  };
+  if (!a.hidden) {
+    return exp2(x);
+  }
+  // Half of the smallest denormal number, which rounds to zero.
+  Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT, x,
+                                       code.splat(-150.0f));
+  Value zero = code.splat(0);
+  return code.select(isZero, zero, exp2(code.select(isZero, zero, x)));
+}
+
 SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
                                 Value count) {
   VectorCode &code = a.code;
@@ -192,8 +210,8 @@ SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value>
         SmallVector<Value> places, weights, next;
         for (auto [row, maximum] : llvm::zip_equal(scores, maxima)) {
           places.push_back(code.at(row, j));
-          Value shifted = code.subtractFloat(code.loadVector(places.back()), maximum);
-          weights.push_back(math::Exp2Op::create(code.builder, code.location, shifted));
+          weights.push_back(
+              weightOf(a, code.subtractFloat(code.loadVector(places.back()), maximum)));
         }
         for (size_t r = 0; r < maxima.size(); ++r) {
           code.storeVector(weights[r], places[r]);
