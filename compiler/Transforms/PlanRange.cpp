@@ -44,11 +44,15 @@ static std::string print(double value) {
   return text;
 }
 
+/// What is not a number is as large as can be.
+static double sizeOf(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::infinity() : std::abs(value);
+}
+
 static double largestOf(ArrayRef<double> values) {
   double largest = 0;
   for (double value : values) {
-    // Not std::max: what is not a number is larger than any.
-    largest = std::abs(value) <= largest ? largest : std::abs(value);
+    largest = std::max(largest, sizeOf(value));
   }
   return largest;
 }
@@ -217,7 +221,7 @@ struct Rounding {
   /// `bound` is the sum of the sizes of the products that the element is the sum of.
   void add(double element, double bound) {
     constexpr double half = 0x1p-24;
-    largest = std::abs(element) <= largest ? largest : std::abs(element);
+    largest = std::max(largest, sizeOf(element));
     largestBound = std::max(largestBound, bound);
     double error = std::abs(double(static_cast<float>(element)) - element);
     // An element that is normal is rounded within its own size.
@@ -258,7 +262,7 @@ std::string PlanRange::judgeElements(Judged &subject, bool isVector) {
     }
   }
   subject.values = std::make_shared<const std::vector<float>>(std::move(all));
-  if (!(rounding.largest <= largestWeight)) {
+  if (rounding.largest > largestWeight) {
     return "composed weights would reach " + print(rounding.largest) + ", expected at most " +
            print(largestWeight);
   }
@@ -267,6 +271,13 @@ std::string PlanRange::judgeElements(Judged &subject, bool isVector) {
            " and lose digits, expected at least " + print(smallestNormal);
   }
   return {};
+}
+
+/// Whether an operand is the weight of a plan that was taken.
+bool PlanRange::readsTaken(const Weight &weight) const {
+  return weight.symbol()
+             ? storedSums.contains(weight.symbol())
+             : llvm::any_of(weight.operands(), [&](const Weight &it) { return readsTaken(it); });
 }
 
 std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
@@ -290,7 +301,9 @@ std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
   // The largest element is at least the mean of its row; nothing is lost beside it.
   double least = largest / static_cast<double>(inputsOf(weight));
   bool keepsDigits = isVector || largest == 0 || least * smallestShare >= 2 * smallestNormal;
-  if (largest <= largestWeight && keepsDigits) {
+  // What is made of weights that were made before is evaluated: else these would be for the next,
+  // each time from the beginning.
+  if (largest <= largestWeight && keepsDigits && !readsTaken(weight)) {
     return {};
   }
   return judgeElements(judged.back(), isVector);

@@ -56,6 +56,7 @@ private:
   std::string judgeSizes(const Plan &plan);
   std::string judgeNode(const Plan &plan);
   std::string judgeFactor(const Factor &factor);
+  bool readsTaken(const Weight &weight) const;
   std::string judgeWeight(const Weight &weight, bool isVector);
   std::string judgeElements(Judged &judged, bool isVector);
 
