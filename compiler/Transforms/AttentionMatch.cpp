@@ -10,6 +10,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -148,6 +149,7 @@ LogicalResult AttentionMatcher::matchScoreAxes(const Order &order) {
   if (key != keyLetter || row != rowLetter) {
     return decline("the softmax is not over the keys of a row");
   }
+  match.heads = match.softmax.getType().getDimSize(1);
   bool queryFirst = contract.getLhsAxes().contains(rowLetter);
   StringRef queryAxes = queryFirst ? contract.getLhsAxes() : contract.getRhsAxes();
   StringRef keyAxes = queryFirst ? contract.getRhsAxes() : contract.getLhsAxes();
@@ -163,24 +165,37 @@ LogicalResult AttentionMatcher::matchScoreAxes(const Order &order) {
   if (querySize != keySize) {
     return decline("queries and keys are not contracted over one axis");
   }
-  match.heads = cast<RankedTensorType>(query.getType()).getDimSize(match.query.order[1]);
   return success();
 }
 
-/// An operand with exactly the axes row, head and one other, the size of a head.
+/// An operand with exactly the axes row, head and one other, the size of a head. Without heads, or
+/// with an axis of one in their place, it is the same for all of them.
 LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char row, char head,
                                              StringRef what, AttentionOperand &operand,
                                              char &sizeLetter, int64_t &size) {
+  auto type = cast<RankedTensorType>(tensor.getType());
   size_t rowAxis = axes.find(row);
   size_t headAxis = axes.find(head);
-  if (axes.size() != 3 || rowAxis == StringRef::npos || headAxis == StringRef::npos) {
+  if (headAxis == StringRef::npos) {
+    operand.share = match.heads;
+    // One of three axes may stand for the head that all have.
+    for (size_t axis = 0; axes.size() == 3 && axis < axes.size(); ++axis) {
+      headAxis = type.getDimSize(axis) == 1 ? axis : headAxis;
+    }
+  }
+  if (rowAxis == StringRef::npos || axes.size() != (headAxis == StringRef::npos ? 2 : 3)) {
     return decline("the " + what + " are not split into the heads of the scores");
   }
-  int64_t sizeAxis = 3 - int64_t(rowAxis) - int64_t(headAxis);
   operand.tensor = tensor;
-  operand.order = {int64_t(rowAxis), int64_t(headAxis), sizeAxis};
+  operand.order = {int64_t(rowAxis)};
+  if (headAxis != StringRef::npos) {
+    operand.order.push_back(int64_t(headAxis));
+  }
+  int64_t sizeAxis = int64_t(axes.size() * (axes.size() - 1) / 2) -
+                     std::accumulate(operand.order.begin(), operand.order.end(), int64_t(0));
+  operand.order.push_back(sizeAxis);
   sizeLetter = axes[sizeAxis];
-  size = cast<RankedTensorType>(tensor.getType()).getDimSize(sizeAxis);
+  size = type.getDimSize(sizeAxis);
   // Rows of queries or of keys are no size; a letter that is there twice is no third axis.
   if (ShapedType::isDynamic(size) || sizeLetter == rowLetter || sizeLetter == keyLetter ||
       sizeLetter == row || sizeLetter == head) {
@@ -288,11 +303,19 @@ void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor) {
     if (auto scale = dyn_cast<ScaleOp>(producer)) {
       factor *= scale.getFactor().convertToFloat();
       operand.tensor = scale.getInput();
-    } else if (auto transpose = dyn_cast<TransposeOp>(producer); transpose && !operand.isRows()) {
-      operand.order = through(transpose, operand.order);
+    } else if (auto transpose = dyn_cast<TransposeOp>(producer)) {
+      for (int64_t &axis : operand.order) {
+        axis = transpose.getPermutation()[axis];
+      }
       operand.tensor = transpose.getInput();
-    } else if (auto split = dyn_cast<SplitHeadsOp>(producer); split && operand.order == inOrder) {
+    } else if (auto split = dyn_cast<SplitHeadsOp>(producer);
+               split && ArrayRef(operand.order) == ArrayRef(inOrder)) {
       operand.tensor = split.getInput();
+      operand.order = {0, 1};
+    } else if (auto repeat = dyn_cast<RepeatHeadsOp>(producer);
+               repeat && ArrayRef(operand.order) == ArrayRef(inOrder)) {
+      operand.share *= repeat.getType().getDimSize(1) / repeat.getInput().getType().getDimSize(1);
+      operand.tensor = repeat.getInput();
     } else {
       return;
     }

@@ -18,12 +18,12 @@ namespace heddle {
 
 /// Queries, keys or values as attention needs them.
 struct AttentionOperand {
-  /// Rows [t, h * d], or a tensor of rank 3 whose axes `order` are [t, h, d].
+  /// Rows [t, h * d], or a tensor whose axes `order` are [t, h, d] or, of rank 2, [t, h * d].
   mlir::Value tensor;
-  std::array<int64_t, 3> order = {0, 1, 2};
-  bool isRows() const {
-    return llvm::cast<mlir::RankedTensorType>(tensor.getType()).getRank() == 2;
-  }
+  llvm::SmallVector<int64_t, 3> order;
+  /// Neighbouring heads of scores that have one head of this.
+  int64_t share = 1;
+  bool isRows() const { return order == llvm::SmallVector<int64_t, 3>{0, 1}; }
 };
 
 /// One contraction of the probabilities and values, whose result is replaced.

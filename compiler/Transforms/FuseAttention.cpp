@@ -46,12 +46,25 @@ constexpr llvm::StringLiteral passName = "fuse-attention";
 
 /// The operand as rows [t, h * d], head h in columns h * d on.
 Value toRows(OpBuilder &builder, Location location, const AttentionOperand &operand) {
-  if (operand.isRows()) {
-    return operand.tensor;
-  }
   // What is no split of rows keeps its own layout: the transpose is then a copy, and stays.
-  return mergedHeads(builder, location,
-                     transposed(builder, location, operand.tensor, operand.order));
+  Value tensor = transposed(builder, location, operand.tensor, operand.order);
+  return operand.order.size() == 2 ? tensor : mergedHeads(builder, location, tensor);
+}
+
+/// The queries as rows. A kernel reads heads of queries once each: where several are the same, they
+/// are written so, once for each row; keys and values are read for each row and key.
+Value toQueryRows(OpBuilder &builder, Location location, const AttentionMatch &match) {
+  Value rows = toRows(builder, location, match.query);
+  if (match.query.share == 1) {
+    return rows;
+  }
+  int64_t heads = match.heads / match.query.share;
+  Value split = splitHeads(builder, location, rows, heads, match.keySize);
+  return mergedHeads(builder, location, repeatedHeads(builder, location, split, match.query.share));
+}
+
+std::string countHeads(int64_t heads) {
+  return std::to_string(heads) + (heads == 1 ? " head" : " heads");
 }
 
 /// What the report says of keys that a mask hides and that have scores all the same.
@@ -68,6 +81,12 @@ std::string summarise(const AttentionMatch &match) {
   std::string text = std::to_string(match.heads) + " heads of " + std::to_string(match.keySize);
   if (match.sums.size() == 1 && match.sums.front().valueSize != match.keySize) {
     text += " (values " + std::to_string(match.sums.front().valueSize) + ")";
+  }
+  if (match.key.share > 1) {
+    text += ", keys of " + countHeads(match.heads / match.key.share);
+  }
+  if (match.sums.size() == 1 && match.sums.front().value.share > 1) {
+    text += ", values of " + countHeads(match.heads / match.sums.front().value.share);
   }
   text += ", scale " + printNumber(match.scale) + ", " +
           stringifyVisibility(match.visibility).str() + summarise(match.hidden) +
@@ -180,12 +199,13 @@ private:
     builder.setInsertionPoint(sum.contract);
     Location location = locationOf(sum.contract->getLoc());
     reportTaken(location, passName, summarise(match));
-    Value query = toRows(builder, location, match.query);
+    Value query = toQueryRows(builder, location, match);
     Value key = toRows(builder, location, match.key);
     Value value = toRows(builder, location, sum.value);
-    Value result =
-        AttentionOp::create(builder, location, value.getType(), query, key, value, segments[0],
-                            segments[1], heads, scale, visibility, match.bias, match.hidden);
+    Value result = AttentionOp::create(builder, location, typeOf(sum), query, key, value,
+                                       segments[0], segments[1], heads, scale, visibility,
+                                       match.bias, match.hidden, number(match.key.share),
+                                       number(sum.value.share));
     if (match.isResult) {
       Operation *last = replaceWeights(location, query, key);
       for (Operation *view : match.views) {
@@ -200,23 +220,24 @@ private:
   void fuseWeights() {
     Location location = locationOf(match.softmax->getLoc());
     reportTaken(location, passName, summarise(match));
-    AttentionWeightsOp weights = replaceWeights(location, toRows(builder, location, match.query),
+    AttentionWeightsOp weights = replaceWeights(location, toQueryRows(builder, location, match),
                                                 toRows(builder, location, match.key));
     for (WeightedSum &sum : match.sums) {
       builder.setInsertionPoint(sum.contract);
       Location place = sum.contract->getLoc();
       Value value = toRows(builder, place, sum.value);
-      Value result = AttendOp::create(builder, place, value.getType(), weights, value, segments[0],
-                                      segments[1], weights.getAttendedKeys());
+      Value result =
+          AttendOp::create(builder, place, typeOf(sum), weights, value, segments[0], segments[1],
+                           weights.getAttendedKeys(), number(sum.value.share));
       replaceSum(place, sum, result);
     }
   }
 
   /// The weights in place of the softmax's result.
   AttentionWeightsOp replaceWeights(Location location, Value query, Value key) {
-    auto weights = AttentionWeightsOp::create(builder, location, match.softmax.getType(), query,
-                                              key, segments[0], segments[1], heads, scale,
-                                              visibility, match.bias, match.hidden);
+    auto weights = AttentionWeightsOp::create(
+        builder, location, match.softmax.getType(), query, key, segments[0], segments[1], heads,
+        scale, visibility, match.bias, match.hidden, number(match.key.share));
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
     return weights;
   }
@@ -230,6 +251,14 @@ private:
     result = splitHeads(builder, location, result, match.heads, sum.valueSize);
     result = transposed(builder, location, result, sum.resultOrder);
     sum.contract.getResult().replaceAllUsesWith(result);
+  }
+
+  IntegerAttr number(int64_t share) { return builder.getI64IntegerAttr(share); }
+
+  /// Rows of a sum: one head of values for each of the scores.
+  RankedTensorType typeOf(const WeightedSum &sum) {
+    return RankedTensorType::get({ShapedType::kDynamic, match.heads * sum.valueSize},
+                                 builder.getF32Type());
   }
 
   AttentionMatch &match;

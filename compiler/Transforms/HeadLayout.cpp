@@ -83,6 +83,14 @@ Value splitHeads(OpBuilder &builder, Location location, Value rows, int64_t head
   return SplitHeadsOp::create(builder, location, result, rows);
 }
 
+Value repeatedHeads(OpBuilder &builder, Location location, Value heads, int64_t times) {
+  auto type = cast<RankedTensorType>(heads.getType());
+  auto result =
+      RankedTensorType::get({ShapedType::kDynamic, type.getDimSize(1) * times, type.getDimSize(2)},
+                            type.getElementType());
+  return RepeatHeadsOp::create(builder, location, result, heads);
+}
+
 void simplifyLayouts(ModuleOp module) {
   SmallVector<Operation *> views;
   module.walk([&](Operation *op) {

@@ -25,6 +25,10 @@ mlir::Value mergedHeads(mlir::OpBuilder &builder, mlir::Location location, mlir:
 mlir::Value splitHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value rows,
                        int64_t heads, int64_t size);
 
+/// Each head `times` times: [t, g, d] to [t, g * times, d].
+mlir::Value repeatedHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value heads,
+                          int64_t times);
+
 /// Cancels merge_heads of split_heads, split_heads of merge_heads, transposes of transposes.
 void simplifyLayouts(mlir::ModuleOp module);
 

@@ -46,6 +46,9 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
 
 /// The cache whose positions the keys of scores are: what gives them reads it. Null for rows.
 static Value keysOf(Value scores) {
+  while (auto view = scores.getDefiningOp<ReshapeOp>()) {
+    scores = view.getSource();
+  }
   auto dispatch = scores.getDefiningOp<DispatchOp>();
   if (!dispatch) {
     return {};

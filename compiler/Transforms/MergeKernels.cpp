@@ -41,13 +41,20 @@ template <typename Attribute> StringRef maskOf(Attribute attention) {
   return attention.getHidden() ? "_masked" : attention.getCausal() ? "_causal" : "";
 }
 
+/// Heads of keys or values, where there are fewer than of queries.
+std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
+  return share > 1 ? llvm::formatv("_{0}{1}", what, heads / share).str() : "";
+}
+
 std::string sizesOf(AttendAttr attend) {
-  return llvm::formatv("{0}x{1}{2}", attend.getHeads(), attend.getValueSize(),
+  return llvm::formatv("{0}x{1}{2}{3}", attend.getHeads(), attend.getValueSize(),
+                       sharedHeads("values", attend.getHeads(), attend.getValueShare()),
                        attend.getCausal() ? "_causal" : "");
 }
 
 std::string sizesOf(AttentionWeightsAttr weights) {
-  return llvm::formatv("{0}x{1}{2}{3}", weights.getHeads(), weights.getKeySize(),
+  return llvm::formatv("{0}x{1}{2}{3}{4}", weights.getHeads(), weights.getKeySize(),
+                       sharedHeads("keys", weights.getHeads(), weights.getKeyShare()),
                        weights.getBiasDistance() > 0 ? "_bias" : "", maskOf(weights));
 }
 
@@ -56,6 +63,8 @@ std::string sizesOf(AttentionAttr attention) {
   if (attention.getValueSize() != attention.getKeySize()) {
     name += "x" + std::to_string(attention.getValueSize());
   }
+  name += sharedHeads("keys", attention.getHeads(), attention.getKeyShare());
+  name += sharedHeads("values", attention.getHeads(), attention.getValueShare());
   name += attention.getBiasDistance() > 0 ? "_bias" : "";
   return name + maskOf(attention).str();
 }

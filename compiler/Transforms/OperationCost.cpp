@@ -62,11 +62,12 @@ int64_t flopsPerToken(Operation *operation) {
 int64_t flopsPerTokenAndKey(Operation *operation) {
   return llvm::TypeSwitch<Operation *, int64_t>(operation)
       .Case<AttentionOp>([](AttentionOp attention) {
-        return 2 * (widthOf(attention.getKey()) + widthOf(attention.getValue()));
+        // Keys and values may have fewer heads; every head of queries is a product.
+        return 2 * (widthOf(attention.getQuery()) + widthOf(attention.getResult()));
       })
       .Case<AttentionWeightsOp>(
-          [](AttentionWeightsOp weights) { return 2 * widthOf(weights.getKey()); })
-      .Case<AttendOp>([](AttendOp attend) { return 2 * widthOf(attend.getValue()); })
+          [](AttentionWeightsOp weights) { return 2 * widthOf(weights.getQuery()); })
+      .Case<AttendOp>([](AttendOp attend) { return 2 * widthOf(attend.getResult()); })
       .Case<ContractOp>([](ContractOp contract) { return keyProducts(contract); })
       .Default([](Operation *) { return int64_t(0); });
 }

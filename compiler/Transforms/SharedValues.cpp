@@ -134,7 +134,7 @@ void SharedValues::computeOnce(SharedWeights &shared) {
     once = AttentionWeightsOp::create(
         builder, front.getLoc(), type, front.getQuery(), front.getKey(), front.getQueries(),
         front.getKeys(), front.getHeadsAttr(), front.getScaleAttr(), front.getVisibilityAttr(),
-        front.getBiasAttr(), front.getHiddenAttr());
+        front.getBiasAttr(), front.getHiddenAttr(), front.getKeyShareAttr());
     if (shared.existing) {
       shared.existing.getResult().replaceAllUsesWith(once.getResult());
       shared.existing.erase();
@@ -142,9 +142,10 @@ void SharedValues::computeOnce(SharedWeights &shared) {
   }
   for (AttentionOp attention : shared.attentions) {
     OpBuilder builder(attention);
-    Value result = AttendOp::create(builder, attention.getLoc(), attention.getType(), once,
-                                    attention.getValue(), attention.getQueries(),
-                                    attention.getKeys(), attention.getAttendedKeys());
+    Value result =
+        AttendOp::create(builder, attention.getLoc(), attention.getType(), once,
+                         attention.getValue(), attention.getQueries(), attention.getKeys(),
+                         attention.getAttendedKeys(), attention.getValueShareAttr());
     attention.getResult().replaceAllUsesWith(result);
     attention.erase();
   }

@@ -192,7 +192,8 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
     Constraints:
     - C1: the result has the source's first dimension, element type and row stride; or both are
       caches of one layout.
-    - C2: a row of the result has as many elements as a row of the source, all constant.
+    - C2: a row of the result has as many elements as a row of the source: constant dimensions, and
+      after them `longest` if both have it.
 
     ```mlir
     %h = dataflow.reshape %q : !dataflow.buffer<[tokens, 384], f32> -> !dataflow.buffer<[tokens, 12, 32], f32>

@@ -262,20 +262,35 @@ template <typename Attribute> static LogicalResult verifyHidden(KernelOp kernel,
              : kernel.emitOpError("expects 'hidden' only where keys are causal, got '") << a << "'";
 }
 
+/// C5: neighbouring heads that share keys or values divide all heads.
+static LogicalResult verifyShare(KernelOp kernel, StringRef what, int64_t share, int64_t heads) {
+  if (heads % share != 0) {
+    return kernel.emitOpError("expects a share of ")
+           << what << " that divides the " << heads << " heads, got " << share;
+  }
+  return success();
+}
+
 /// C5, C10 and C12
 static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
   Type f32 = Float32Type::get(kernel.getContext());
   int64_t heads = attention.getHeads();
-  int64_t keys = multiplyWidth(heads, attention.getKeySize());
-  int64_t values = multiplyWidth(heads, attention.getValueSize());
+  int64_t queries = multiplyWidth(heads, attention.getKeySize());
+  int64_t results = multiplyWidth(heads, attention.getValueSize());
+  int64_t keys = multiplyWidth(heads / attention.getKeyShare(), attention.getKeySize());
+  int64_t values = multiplyWidth(heads / attention.getValueShare(), attention.getValueSize());
+  if (failed(verifyShare(kernel, "keys", attention.getKeyShare(), heads)) ||
+      failed(verifyShare(kernel, "values", attention.getValueShare(), heads))) {
+    return failure();
+  }
   if (!kernel.getOperandCache(1) != !kernel.getOperandCache(2)) {
     return kernel.emitOpError("expects keys and values that are both buffers or both caches, got ")
            << kernel.getKernelType().getInput(1) << " and " << kernel.getKernelType().getInput(2);
   }
   return success(succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
-                                       {BufferType::kTokens, values}, f32)) &&
+                                       {BufferType::kTokens, results}, f32)) &&
                  succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
-                                       {BufferType::kTokens, keys}, f32)) &&
+                                       {BufferType::kTokens, queries}, f32)) &&
                  succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
                  succeeded(verifyKeys(kernel, 2, values, CacheLayout::Rows)) &&
                  succeeded(verifyBias(kernel, 3, heads, attention.getBiasDistance())) &&
@@ -286,11 +301,13 @@ static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
 static LogicalResult verifyAttentionWeights(KernelOp kernel, AttentionWeightsAttr weights) {
   Type f32 = Float32Type::get(kernel.getContext());
   int64_t heads = weights.getHeads();
-  int64_t keys = multiplyWidth(heads, weights.getKeySize());
-  return success(succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
+  int64_t queries = multiplyWidth(heads, weights.getKeySize());
+  int64_t keys = multiplyWidth(heads / weights.getKeyShare(), weights.getKeySize());
+  return success(succeeded(verifyShare(kernel, "keys", weights.getKeyShare(), heads)) &&
+                 succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
                                        {BufferType::kTokens, heads, BufferType::kLongest}, f32)) &&
                  succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
-                                       {BufferType::kTokens, keys}, f32)) &&
+                                       {BufferType::kTokens, queries}, f32)) &&
                  succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
                  succeeded(verifyBias(kernel, 2, heads, weights.getBiasDistance())) &&
                  succeeded(verifyHidden(kernel, weights)));
@@ -300,9 +317,11 @@ static LogicalResult verifyAttentionWeights(KernelOp kernel, AttentionWeightsAtt
 static LogicalResult verifyAttend(KernelOp kernel, AttendAttr attend) {
   Type f32 = Float32Type::get(kernel.getContext());
   int64_t heads = attend.getHeads();
-  int64_t values = multiplyWidth(heads, attend.getValueSize());
-  return success(succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
-                                       {BufferType::kTokens, values}, f32)) &&
+  int64_t results = multiplyWidth(heads, attend.getValueSize());
+  int64_t values = multiplyWidth(heads / attend.getValueShare(), attend.getValueSize());
+  return success(succeeded(verifyShare(kernel, "values", attend.getValueShare(), heads)) &&
+                 succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
+                                       {BufferType::kTokens, results}, f32)) &&
                  succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
                                        {BufferType::kTokens, heads, BufferType::kLongest}, f32)) &&
                  succeeded(verifyKeys(kernel, 1, values, CacheLayout::Rows)));
@@ -310,26 +329,28 @@ static LogicalResult verifyAttend(KernelOp kernel, AttendAttr attend) {
 
 /// C5: every size that `computes` names is positive, and a gather looks at least one table up.
 static LogicalResult verifySizes(KernelOp kernel) {
-  auto sizes =
-      llvm::TypeSwitch<Attribute, SmallVector<int64_t>>(kernel.getComputes())
-          .Case([](ContractAttr a) {
-            return SmallVector<int64_t>{a.getN(), a.getK(), a.getGroups()};
-          })
-          .Case([](AttentionAttr a) {
-            return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getValueSize()};
-          })
-          .Case([](AttendAttr a) { return SmallVector<int64_t>{a.getHeads(), a.getValueSize()}; })
-          .Case([](AttentionWeightsAttr a) {
-            return SmallVector<int64_t>{a.getHeads(), a.getKeySize()};
-          })
-          .Case([](RowsAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
-          .Case([](GatherAttr a) {
-            auto positions = static_cast<int64_t>(a.getPositionOffsets().size());
-            return SmallVector<int64_t>{a.getWidth(), a.getLookups() + 1,
-                                        std::max<int64_t>(a.getLookups(), 0) + positions};
-          })
-          .Case([](PoolAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
-          .Default([](Attribute) { return SmallVector<int64_t>(); });
+  auto sizes = llvm::TypeSwitch<Attribute, SmallVector<int64_t>>(kernel.getComputes())
+                   .Case([](ContractAttr a) {
+                     return SmallVector<int64_t>{a.getN(), a.getK(), a.getGroups()};
+                   })
+                   .Case([](AttentionAttr a) {
+                     return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getValueSize(),
+                                                 a.getKeyShare(), a.getValueShare()};
+                   })
+                   .Case([](AttendAttr a) {
+                     return SmallVector<int64_t>{a.getHeads(), a.getValueSize(), a.getValueShare()};
+                   })
+                   .Case([](AttentionWeightsAttr a) {
+                     return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getKeyShare()};
+                   })
+                   .Case([](RowsAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
+                   .Case([](GatherAttr a) {
+                     auto positions = static_cast<int64_t>(a.getPositionOffsets().size());
+                     return SmallVector<int64_t>{a.getWidth(), a.getLookups() + 1,
+                                                 std::max<int64_t>(a.getLookups(), 0) + positions};
+                   })
+                   .Case([](PoolAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
+                   .Default([](Attribute) { return SmallVector<int64_t>(); });
   if (llvm::any_of(sizes, [](int64_t size) { return size < 1; })) {
     return kernel.emitOpError("expects positive sizes, got '") << kernel.getComputes() << "'";
   }

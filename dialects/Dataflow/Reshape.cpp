@@ -37,9 +37,15 @@ LogicalResult ReshapeOp::verify() {
            << result << " from " << source;
   }
   // C2
+  ArrayRef<int64_t> sourceRow = source.getShape().drop_front();
+  ArrayRef<int64_t> resultRow = result.getShape().drop_front();
+  if (!sourceRow.empty() && !resultRow.empty() && sourceRow.back() == BufferType::kLongest &&
+      resultRow.back() == BufferType::kLongest) {
+    sourceRow = sourceRow.drop_back();
+    resultRow = resultRow.drop_back();
+  }
   auto isConstant = [](int64_t dimension) { return dimension > 0; };
-  if (!llvm::all_of(source.getShape().drop_front(), isConstant) ||
-      !llvm::all_of(result.getShape().drop_front(), isConstant) ||
+  if (!llvm::all_of(sourceRow, isConstant) || !llvm::all_of(resultRow, isConstant) ||
       source.getConstantElements() != result.getConstantElements()) {
     return emitOpError("expects as many elements a row as its source, got ")
            << result << " from " << source;

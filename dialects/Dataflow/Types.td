@@ -153,9 +153,11 @@ def Dataflow_AttendAttr : Dataflow_Attr<"Attend", "attend"> {
   let description = [{
     The sum over the keys that a row sees of weights times values. Values are rows of the same
     sequences as the weights, or a cache of layout `rows`. Weights of keys that the row does not see
-    are not read: a causal row sees the positions up to its own.
+    are not read: a causal row sees the positions up to its own. `valueShare` neighbouring heads of
+    weights have one head of values.
   }];
-  let parameters = (ins "int64_t":$heads, "int64_t":$valueSize, "bool":$causal);
+  let parameters = (ins "int64_t":$heads, "int64_t":$valueSize, "bool":$causal,
+                        DefaultValuedParameter<"int64_t", "1">:$valueShare);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
@@ -170,24 +172,29 @@ def Dataflow_AttentionAttr : Dataflow_Attr<"Attention", "attention"> {
 
     With `hidden` a causal query sees the keys after it too, with the scores of
     `#transformer.hidden`.
+
+    `keyShare` neighbouring heads of queries have one head of keys, `valueShare` one of values.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
                         "::mlir::FloatAttr":$scale, "bool":$causal,
                         DefaultValuedParameter<"int64_t", "0">:$biasDistance,
-                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden);
+                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
+                        DefaultValuedParameter<"int64_t", "1">:$keyShare,
+                        DefaultValuedParameter<"int64_t", "1">:$valueShare);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def Dataflow_AttentionWeightsAttr : Dataflow_Attr<"AttentionWeights", "attention_weights"> {
   let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [tokens, heads, longest]";
   let description = [{
-    Keys, visibility, bias and `hidden` are as for `attention`; the table of biases is inputs[2].
-    Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not
+    Keys, their share, visibility, bias and `hidden` are as for `attention`; the table of biases is
+    inputs[2]. Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not
     written.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "::mlir::FloatAttr":$scale,
                         "bool":$causal, DefaultValuedParameter<"int64_t", "0">:$biasDistance,
-                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden);
+                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
+                        DefaultValuedParameter<"int64_t", "1">:$keyShare);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

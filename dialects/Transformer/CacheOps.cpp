@@ -27,7 +27,8 @@ StringAttr heddle::transformer::cacheName(Value cache) {
 }
 
 CachedOp heddle::transformer::cachedSource(Value value) {
-  while (isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, TransposeOp>(value.getDefiningOp())) {
+  while (isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, RepeatHeadsOp, TransposeOp>(
+      value.getDefiningOp())) {
     value = value.getDefiningOp()->getOperand(0);
   }
   return value.getDefiningOp<CachedOp>();

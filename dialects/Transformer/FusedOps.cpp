@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// C1 of attention and attention_weights.
+/// C1 of attention and attention_weights, but for shares.
 static LogicalResult verifyHeadsDivide(Operation *op, int64_t heads, ArrayRef<int64_t> widths) {
   for (int64_t width : widths) {
     if (heads < 1 || width % heads != 0) {
@@ -19,13 +19,29 @@ static LogicalResult verifyHeadsDivide(Operation *op, int64_t heads, ArrayRef<in
   return success();
 }
 
+/// That so many neighbouring heads may have one head of keys or of values.
+static LogicalResult verifyShare(Operation *op, StringRef what, int64_t share, int64_t heads) {
+  if (share < 1 || heads % share != 0) {
+    return op->emitOpError("expects ")
+           << what << " that divides the " << heads << " heads, got " << share;
+  }
+  return success();
+}
+
 /// C2 of attention and attention_weights.
-static LogicalResult verifyOneWidth(Operation *op, int64_t queryWidth, int64_t keyWidth) {
-  if (queryWidth != keyWidth) {
+static LogicalResult verifyKeyWidth(Operation *op, int64_t queryWidth, int64_t keyWidth,
+                                    int64_t share) {
+  // The share divides the heads, and those the queries.
+  if (keyWidth == queryWidth / share) {
+    return success();
+  }
+  if (share == 1) {
     return op->emitOpError("expects queries and keys of one width, got ")
            << queryWidth << " and " << keyWidth;
   }
-  return success();
+  return op->emitOpError("expects keys of width ")
+         << queryWidth / share << " for queries of " << queryWidth << " and a key share of "
+         << share << ", got " << keyWidth;
 }
 
 /// C3 of attention and attention_weights.
@@ -45,14 +61,22 @@ static LogicalResult verifyHidden(Operation *op, Visibility visibility, HiddenAt
   return success();
 }
 
-/// C2 of attend and attention: the result is as wide as the values.
+/// C2 of attend and attention: the result is as wide as the values, once for each head that shares
+/// them.
 static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
-                                      RankedTensorType result) {
-  if (result.getDimSize(1) != values.getDimSize(1)) {
-    return op->emitOpError("expects a result of width ")
-           << values.getDimSize(1) << ", that of the values, got " << result.getDimSize(1);
+                                      RankedTensorType result, int64_t share) {
+  int64_t expected = 0;
+  if (!llvm::MulOverflow(values.getDimSize(1), share, expected) &&
+      result.getDimSize(1) == expected) {
+    return success();
   }
-  return success();
+  InFlightDiagnostic error = op->emitOpError("expects a result of width ");
+  if (share == 1) {
+    error << values.getDimSize(1) << ", that of the values";
+  } else {
+    error << values.getDimSize(1) << " * " << share << ", that of the values times their share";
+  }
+  return error << ", got " << result.getDimSize(1);
 }
 
 LogicalResult HiddenAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, HiddenKind,
@@ -66,23 +90,29 @@ LogicalResult HiddenAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 LogicalResult AttendOp::verify() {
   // C1
   int64_t heads = getWeights().getType().getDimSize(1);
-  int64_t width = getValue().getType().getDimSize(1);
+  int64_t width = getType().getDimSize(1);
   if (width % heads != 0) {
-    return emitOpError("expects weights of heads that divide the width of the values, got ")
+    return emitOpError("expects weights of heads that divide the width of the result, got ")
            << heads << " and " << width;
   }
   // C2
-  return verifyMixedWidth(*this, getValue().getType(), getType());
+  int64_t share = getValueShare();
+  return success(succeeded(verifyShare(*this, "a value share", share, heads)) &&
+                 succeeded(verifyMixedWidth(*this, getValue().getType(), getType(), share)));
 }
 
 LogicalResult AttentionOp::verify() {
   int64_t queryWidth = getQuery().getType().getDimSize(1);
   int64_t keyWidth = getKey().getType().getDimSize(1);
-  int64_t valueWidth = getValue().getType().getDimSize(1);
+  int64_t heads = getHeads();
+  int64_t keyShare = getKeyShare();
+  int64_t valueShare = getValueShare();
   return success(
-      succeeded(verifyHeadsDivide(*this, getHeads(), {queryWidth, keyWidth, valueWidth})) &&
-      succeeded(verifyOneWidth(*this, queryWidth, keyWidth)) &&
-      succeeded(verifyMixedWidth(*this, getValue().getType(), getType())) &&
+      succeeded(verifyHeadsDivide(*this, heads, {queryWidth, getType().getDimSize(1)})) &&
+      succeeded(verifyShare(*this, "a key share", keyShare, heads)) &&
+      succeeded(verifyShare(*this, "a value share", valueShare, heads)) &&
+      succeeded(verifyKeyWidth(*this, queryWidth, keyWidth, keyShare)) &&
+      succeeded(verifyMixedWidth(*this, getValue().getType(), getType(), valueShare)) &&
       succeeded(verifyScale(*this, getScaleAttr())) &&
       succeeded(verifyHidden(*this, getVisibility(), getHiddenAttr())));
 }
@@ -99,8 +129,10 @@ LogicalResult AttentionWeightsOp::verify() {
   int64_t queryWidth = getQuery().getType().getDimSize(1);
   int64_t keyWidth = getKey().getType().getDimSize(1);
   int64_t heads = getHeads();
-  if (failed(verifyHeadsDivide(*this, heads, {queryWidth, keyWidth})) ||
-      failed(verifyOneWidth(*this, queryWidth, keyWidth)) ||
+  int64_t share = getKeyShare();
+  if (failed(verifyHeadsDivide(*this, heads, queryWidth)) ||
+      failed(verifyShare(*this, "a key share", share, heads)) ||
+      failed(verifyKeyWidth(*this, queryWidth, keyWidth, share)) ||
       failed(verifyScale(*this, getScaleAttr())) ||
       failed(verifyHidden(*this, getVisibility(), getHiddenAttr()))) {
     return failure();

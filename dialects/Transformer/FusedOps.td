@@ -23,9 +23,13 @@ def Transformer_AttendOp : Transformer_Op<"attend", [Pure]> {
     Source: Xiao et al., "Sharing attention weights for fast Transformer": layers that share
     weights have values of their own.
 
+    With a `value_share` of r, r neighbouring heads of the weights have one head of values: V[k, h, :]
+    stands for V[k, h / r, :].
+
     Constraints:
-    - C1: the weights have as many heads as divide the width of the values.
-    - C2: the result has the width of the values.
+    - C1: the weights have as many heads as divide the width of the result.
+    - C2: `value_share` divides the heads, and the result is `value_share` times as wide as the
+      values.
 
     ```mlir
     %a = transformer.attend %p, %v in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
@@ -33,7 +37,8 @@ def Transformer_AttendOp : Transformer_Op<"attend", [Pure]> {
   }];
   let arguments = (ins Transformer_Scores:$weights, Transformer_Rows:$value,
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
-                       Transformer_VisibilityAttr:$visibility);
+                       Transformer_VisibilityAttr:$visibility,
+                       DefaultValuedAttr<I64Attr, "1">:$value_share);
   let results = (outs Transformer_Rows:$result);
   let assemblyFormat = [{
     $weights `,` $value `in` `(` $queries `,` $keys `)` attr-dict
@@ -53,9 +58,15 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     A causal row sees the keys up to its own. With `hidden` it sees those after it too, with the
     scores that the attribute gives them: a mask of a finite number means what was written.
 
+    With a `key_share` of r, r neighbouring heads of queries have one head of keys: head h of the
+    queries has head h / r of the keys. `value_share` says the same of values. One head of each for
+    all queries is multi-query attention (Shazeer, "Fast Transformer decoding: one write-head is all
+    you need"), several are grouped-query attention (Ainslie et al., "GQA").
+
     Constraints:
-    - C1: heads divide the widths of queries, keys and values.
-    - C2: queries and keys have the same width; the result has the width of the values.
+    - C1: heads divide the widths of queries and result; each share divides the heads.
+    - C2: queries are `key_share` times as wide as keys, the result is `value_share` times as wide as
+      the values.
     - C3: the scale is finite and not zero.
     - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
       at most 2^20.
@@ -69,7 +80,9 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
                        I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
-                       OptionalAttr<Transformer_HiddenAttr>:$hidden);
+                       OptionalAttr<Transformer_HiddenAttr>:$hidden,
+                       DefaultValuedAttr<I64Attr, "1">:$key_share,
+                       DefaultValuedAttr<I64Attr, "1">:$value_share);
   let results = (outs Transformer_Rows:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{
@@ -88,8 +101,8 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
     `attention`.
 
     Constraints:
-    - C1: heads divide the width of queries and keys.
-    - C2: queries and keys have the same width.
+    - C1: heads divide the width of queries; `key_share` divides the heads.
+    - C2: queries are `key_share` times as wide as keys.
     - C3: the scale is finite and not zero.
     - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
       at most 2^20.
@@ -104,7 +117,8 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
                        I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
-                       OptionalAttr<Transformer_HiddenAttr>:$hidden);
+                       OptionalAttr<Transformer_HiddenAttr>:$hidden,
+                       DefaultValuedAttr<I64Attr, "1">:$key_share);
   let results = (outs Transformer_Scores:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{

@@ -33,6 +33,21 @@ LogicalResult MergeHeadsOp::verify() {
   return verifyHeads(*this, "a result", getType(), getInput().getType());
 }
 
+LogicalResult RepeatHeadsOp::verify() {
+  RankedTensorType input = getInput().getType();
+  // C1
+  if (getType().getDimSize(1) % input.getDimSize(1) != 0) {
+    return emitOpError("expects a multiple of the input's ")
+           << input.getDimSize(1) << " heads, got " << getType().getDimSize(1);
+  }
+  // C2
+  if (getType().getDimSize(2) != input.getDimSize(2)) {
+    return emitOpError("expects heads of size ")
+           << input.getDimSize(2) << ", got " << getType().getDimSize(2);
+  }
+  return success();
+}
+
 LogicalResult TransposeOp::verify() {
   RankedTensorType input = getInput().getType();
   ArrayRef<int64_t> permutation = getPermutation();

@@ -37,6 +37,27 @@ def Transformer_MergeHeadsOp : Transformer_Op<"merge_heads", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Transformer_RepeatHeadsOp : Transformer_Op<"repeat_heads", [Pure]> {
+  let summary = "every head several times: [t, g, d] to [t, g * r, d]";
+  let description = [{
+    `result[t, h, :] = input[t, h / r, :]`: the heads of keys or values that r neighbouring heads of
+    queries share. Source: Ainslie et al., "GQA: training generalized multi-query Transformer models
+    from multi-head checkpoints", section 2.2.
+
+    Constraints:
+    - C1: the result's heads are a multiple of the input's.
+    - C2: the heads have one size.
+
+    ```mlir
+    %kr = transformer.repeat_heads %kh : tensor<?x2x64xf32> -> tensor<?x8x64xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Heads:$input);
+  let results = (outs Transformer_Heads:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Transformer_TransposeOp : Transformer_Op<"transpose", [Pure]> {
   let summary = "axes in another order: result axis i is input axis permutation[i]";
   let description = [{

@@ -8,17 +8,19 @@ using namespace mlir;
 
 namespace heddle {
 
-// The sums of one tile of rows from `row` on. A row that repeats the last one stores the same.
-static void emitTile(AttentionTile &a, Value weights, Value line, Value row, Value last) {
+// The sums of one tile of queries from number `query` on. A row that repeats the last one stores
+// the same. Weights are [tokens][heads][longest].
+static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t heads, Value query,
+                     Value last) {
   VectorCode &code = a.code;
-  TileRows tile = enterTile(a, row, last);
+  TileRows tile = enterTile(a, query, last);
   Value first = code.integer(0);
   SmallVector<Value> limits = limitsOf(a, tile, first, tile.seen);
   SmallVector<Value> weightsOfRows, results;
-  for (Value number : tile.rows) {
-    weightsOfRows.push_back(code.at(weights, code.multiply(number, line)));
-    Value place =
-        code.add(code.multiply(number, a.resultStride), code.multiply(a.head, a.valueSize));
+  for (auto [number, head] : llvm::zip_equal(tile.rows, tile.heads)) {
+    Value line = code.add(code.multiply(number, heads), head);
+    weightsOfRows.push_back(code.at(weights, code.multiply(line, longest)));
+    Value place = code.add(code.multiply(number, a.resultStride), code.multiply(head, a.valueSize));
     results.push_back(code.at(a.result, place));
   }
   for (ValueGroup group : valueGroups(a)) {
@@ -37,14 +39,13 @@ static void emitTile(AttentionTile &a, Value weights, Value line, Value row, Val
 void emitAttend(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes) {
   AttentionTile a{code, code.target.tileRows, /*keySize=*/0, computes.getValueSize()};
   a.isCausal = computes.getCausal();
+  a.valueShare = a.headsTogether = computes.getValueShare();
   a.resultStride = body.kernel.getResultBuffer().getRowElements();
   a.result = body.arguments.operand(code, 0);
   loadValues(a, body, 1);
-  // Weights are [tokens][heads][longest].
   Value weights = body.arguments.operand(code, 1), longest = body.arguments.longest(code);
-  Value line = code.multiply(longest, computes.getHeads());
-  overTiles(a, body.arguments, [&](Value row, Value last) {
-    emitTile(a, code.at(weights, code.multiply(longest, a.head)), line, row, last);
+  overTiles(a, body.arguments, [&](Value query, Value last) {
+    emitTile(a, weights, longest, computes.getHeads(), query, last);
   });
 }
 

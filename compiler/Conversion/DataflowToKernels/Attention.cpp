@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// softmax(scale * Q K^T) V, one sequence and head at a time, with scores that never leave the
-/// first-level cache.
+/// softmax(scale * Q K^T) V, one sequence and head of keys at a time, with scores that never leave
+/// the first-level cache.
 ///
 /// The keys of a sequence are transposed once into scratch. A tile of queries walks the keys in
 /// blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,
@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -101,15 +103,16 @@ static void resetTile(Attention &a) {
   }
 }
 
-// result[row][head] = accumulators / sum.
-static void storeTile(Attention &a, Value row, Value count) {
+// result[row][head] = accumulators / sum, for `count` queries from number `query` on.
+static void storeTile(Attention &a, Value query, Value count) {
   VectorCode &code = a.code;
-  Value result = code.at(a.result, code.multiply(a.head, a.valueSize));
   code.loop(code.integer(0), count, 1, [&](Value r) {
     Value sum = code.loadScalar(code.at(a.sums, r));
     Value factor = code.broadcast(code.divideFloat(code.number(1.0f), sum));
     Value from = code.at(a.accumulators, code.multiply(r, a.valueVectors() * code.lanes));
-    Value to = code.at(result, code.multiply(code.add(row, r), a.resultStride));
+    QueryPlace place = placeOf(a, code.add(query, r));
+    Value result = code.at(a.result, code.multiply(place.head, a.valueSize));
+    Value to = code.at(result, code.multiply(place.row, a.resultStride));
     for (int64_t v = 0; v < a.valueVectors(); ++v) {
       Value x = code.multiplyFloat(code.loadVector(code.at(from, v * code.lanes)), factor);
       code.storeVector(x, code.at(to, v * code.lanes), code.validLanes(v, a.valueSize));
@@ -117,10 +120,10 @@ static void storeTile(Attention &a, Value row, Value count) {
   });
 }
 
-// One tile of queries from `row` on, `last` being past the last query wanted.
-static void emitTile(Attention &a, Value row, Value last) {
+// One tile of queries from number `query` on, `last` being past the last query wanted.
+static void emitTile(Attention &a, Value query, Value last) {
   VectorCode &code = a.code;
-  TileRows tile = enterTile(a, row, last);
+  TileRows tile = enterTile(a, query, last);
   resetTile(a);
   code.loop(code.integer(0), tile.seen, kKeyBlock, [&](Value firstKey) {
     Value count = code.smaller(code.subtract(tile.seen, firstKey), code.integer(kKeyBlock));
@@ -128,7 +131,7 @@ static void emitTile(Attention &a, Value row, Value last) {
     emitSoftmax(a, emitScores(a, tile, a.scale, firstKey, count, limits), count);
     emitValues(a, firstKey, count, limits);
   });
-  storeTile(a, row, tile.count);
+  storeTile(a, query, tile.count);
 }
 
 static Attention prepare(VectorCode &code, const KernelBody &body,
@@ -139,6 +142,9 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   Attention a{{code, rows, computes.getKeySize(), computes.getValueSize()},
               computes.getScale().getValue().convertToFloat()};
   setVisibility(a, computes.getCausal(), computes.getHidden());
+  a.keyShare = computes.getKeyShare();
+  a.valueShare = computes.getValueShare();
+  a.headsTogether = std::gcd(a.keyShare, a.valueShare);
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.resultStride = body.kernel.getResultBuffer().getRowElements();
   a.result = body.arguments.operand(code, 0);
@@ -167,13 +173,8 @@ KernelScratch attentionScratch(dataflow::AttentionAttr computes) {
 
 void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
   Attention attention = prepare(code, body, computes);
-  overTiles(
-      attention, body.arguments, [&](Value row, Value last) { emitTile(attention, row, last); },
-      [&] {
-        if (!attention.isCached) {
-          transposeKeys(attention);
-        }
-      });
+  overTiles(attention, body.arguments,
+            [&](Value query, Value last) { emitTile(attention, query, last); });
 }
 
 } // namespace heddle

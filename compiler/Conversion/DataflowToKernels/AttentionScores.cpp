@@ -30,14 +30,14 @@ static Value keysFrom(AttentionTile &a, Value position) {
     return code.at(a.keysTransposed, position);
   }
   Value block = a.keyCache.blockAt(code, a.keyBlocks, position);
-  Value head = code.at(block, code.multiply(a.head, a.keySize * HEDDLE_BLOCK));
+  Value head = code.at(block, code.multiply(a.keyHead(), a.keySize * HEDDLE_BLOCK));
   return code.at(head, code.remainder(position, HEDDLE_BLOCK));
 }
 
 void transposeKeys(AttentionTile &a) {
   VectorCode &code = a.code;
   int64_t size = a.keySize;
-  Value keys = code.at(a.key, code.multiply(a.head, size));
+  Value keys = code.at(a.key, code.multiply(a.keyHead(), size));
   Value lastRow = code.add(a.firstRow, code.subtract(a.keyCount, code.integer(1)));
   code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
     SmallVector<Value> rows;
@@ -90,13 +90,13 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
 }
 
 // scores[r][j] = log2(e) * bias[head][j - position of row r], for `count` keys from firstKey on.
-static void emitBias(AttentionTile &a, ArrayRef<Value> rows, Value firstKey, Value count) {
+static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
   VectorCode &code = a.code;
   int64_t distance = a.biasDistance, width = 2 * distance + 1;
-  Value table = code.at(a.bias, code.multiply(a.head, width));
   for (int64_t r = 0; r < a.rows; ++r) {
+    Value table = code.at(a.bias, code.multiply(tile.heads[r], width));
     // Distances are shifted so that none is negative.
-    Value first = code.add(code.subtract(firstKey, a.positionOf(rows[r])), distance);
+    Value first = code.add(code.subtract(firstKey, a.positionOf(tile.rows[r])), distance);
     Value scores = a.scoresOf(r);
     code.loop(code.integer(0), count, 1, [&](Value j) {
       Value index = code.larger(code.add(first, j), code.integer(0));
@@ -133,16 +133,16 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
                               Value count, ArrayRef<Value> limits) {
   VectorCode &code = a.code;
   Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
-  Value queryHead = code.at(a.query, code.multiply(a.head, a.keySize));
   SmallVector<Value> queries, scores, visible;
   for (int64_t r = 0; r < a.rows; ++r) {
     visible.push_back(a.hidden ? code.subtract(tile.visible[r], firstKey) : Value());
+    Value queryHead = code.at(a.query, code.multiply(tile.heads[r], a.keySize));
     queries.push_back(code.at(queryHead, code.multiply(tile.rows[r], a.queryStride)));
     scores.push_back(a.scoresOf(r));
   }
   Value end = a.roundUp(count);
   if (a.bias) {
-    emitBias(a, tile.rows, firstKey, end);
+    emitBias(a, tile, firstKey, end);
   }
   auto group = [&](Value j, ValueRange carried, int64_t vectors) {
     SmallVector<Value> keys, next(carried);

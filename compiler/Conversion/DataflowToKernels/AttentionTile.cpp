@@ -86,12 +86,17 @@ static Value enterSequence(AttentionTile &a, const KernelArguments &arguments, V
   return end;
 }
 
-// The tiles of the queries [row, last) of one sequence and head. Over a cache, where a step has one
-// query of a hypothesis or a few of a sentence, a tile is no larger than they need.
+// The tiles of the queries [row, last) of one sequence and the heads at hand. Over a cache, where a
+// step has one query of a hypothesis or a few of a sentence, a tile is no larger than they need.
 static void emitTiles(AttentionTile &a, Value row, Value last,
                       llvm::function_ref<void(Value, Value)> tile) {
   VectorCode &code = a.code;
   int64_t most = a.rows;
+  if (a.headsTogether > 1) {
+    a.firstQuery = row;
+    last = code.multiply(code.subtract(last, row), a.headCount);
+    row = code.integer(0);
+  }
   auto tilesOf = [&](int64_t rows) {
     a.rows = rows;
     code.loop(row, last, rows, [&](Value first) { tile(first, last); });
@@ -119,7 +124,8 @@ static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value h
   code.loop(code.integer(0), sequence.count, HEDDLE_BLOCK, [&](Value position) {
     if (sequence.keyBlocks) {
       Value block = a.keyCache.blockAt(code, sequence.keyBlocks, position);
-      Value keys = code.at(block, code.multiply(head, a.keySize * HEDDLE_BLOCK));
+      Value keyHead = code.divide(head, a.keyShare);
+      Value keys = code.at(block, code.multiply(keyHead, a.keySize * HEDDLE_BLOCK));
       code.loop(code.integer(0), code.integer(a.keySize * HEDDLE_BLOCK), linesTogether * line,
                 [&](Value first) {
                   for (int64_t i = 0; i < linesTogether; ++i) {
@@ -129,7 +135,8 @@ static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value h
     }
     if (sequence.valueBlocks) {
       Value block = a.valueCache.blockAt(code, sequence.valueBlocks, position);
-      Value values = code.at(block, code.multiply(head, a.valueSize));
+      Value valueHead = code.divide(head, a.valueShare);
+      Value values = code.at(block, code.multiply(valueHead, a.valueSize));
       code.loop(code.integer(0), code.integer(HEDDLE_BLOCK), 1, [&](Value row) {
         Value first = code.at(values, code.multiply(row, a.valueStride));
         for (int64_t i = 0; i < a.valueSize; i += line) {
@@ -142,12 +149,12 @@ static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value h
 
 // While a head is computed, the next one of the sequence comes, or the first one of the sequence
 // that begins with `nextRow`.
-static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value nextRow) {
+static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value nextHead,
+                       Value nextRow) {
   VectorCode &code = a.code;
-  Value head = code.add(a.head, 1);
   code.when(
-      code.less(head, arguments.columnEnd),
-      [&] { askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks}, head); },
+      code.less(nextHead, arguments.columnEnd),
+      [&] { askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks}, nextHead); },
       [&] {
         code.when(code.less(nextRow, arguments.rowEnd), [&] {
           const CacheFields &cache = cacheOf(a);
@@ -157,37 +164,90 @@ static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value
       });
 }
 
-void overTiles(AttentionTile &a, const KernelArguments &arguments,
-               llvm::function_ref<void(Value, Value)> tile, llvm::function_ref<void()> enterHead) {
+// Takes up the keys of the heads at hand, before which are those from `firstHead` on.
+static void enterHeads(AttentionTile &a, Value firstHead) {
   VectorCode &code = a.code;
+  if (a.isCached || !a.key) {
+    return;
+  }
+  if (a.keyShare == a.headsTogether) {
+    transposeKeys(a);
+    return;
+  }
+  // Heads with values of their own come one by one: the first of them brings their keys.
+  Value isFirst = code.equal(code.multiply(a.keyHead(), a.keyShare), a.head);
+  Value isEntered = code.equal(a.head, firstHead);
+  code.when(
+      isFirst, [&] { transposeKeys(a); }, [&] { code.when(isEntered, [&] { transposeKeys(a); }); });
+}
+
+void overTiles(AttentionTile &a, const KernelArguments &arguments,
+               llvm::function_ref<void(Value, Value)> tile) {
+  VectorCode &code = a.code;
+  Value firstHead = arguments.columnBegin;
+  Value lastHead = arguments.columnEnd;
   // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value last = code.smaller(enterSequence(a, arguments, row), arguments.rowEnd);
-    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value head) {
+    auto tilesOf = [&](Value head, Value nextHead) {
       a.head = head;
       if (a.isCached) {
-        askForNext(a, arguments, last);
+        askForNext(a, arguments, nextHead, last);
       }
-      if (enterHead) {
-        enterHead();
-      }
+      enterHeads(a, firstHead);
       emitTiles(a, row, last, tile);
+    };
+    if (a.headsTogether == 1) {
+      code.loop(firstHead, lastHead, 1, [&](Value head) { tilesOf(head, code.add(head, 1)); });
+      return last;
+    }
+    // A division of the heads may cut those that share keys.
+    code.walk(firstHead, lastHead, [&](Value head) {
+      Value next = code.multiply(code.add(code.divide(head, a.headsTogether), 1), a.headsTogether);
+      next = code.smaller(next, lastHead);
+      a.headCount = code.subtract(next, head);
+      tilesOf(head, next);
+      return next;
     });
     return last;
   });
 }
 
-TileRows enterTile(AttentionTile &a, Value row, Value last) {
+QueryPlace placeOf(AttentionTile &a, Value query) {
   VectorCode &code = a.code;
-  Value lastRow = code.subtract(last, code.integer(1));
+  if (a.headsTogether == 1) {
+    return {query, a.head};
+  }
+  Value row = code.divide(query, a.headCount);
+  Value head = code.subtract(query, code.multiply(row, a.headCount));
+  return {code.add(a.firstQuery, row), code.add(a.head, head)};
+}
+
+TileRows enterTile(AttentionTile &a, Value query, Value last) {
+  VectorCode &code = a.code;
+  Value lastQuery = code.subtract(last, code.integer(1));
+  Value headsEnd = a.headsTogether > 1 ? code.add(a.head, a.headCount) : Value();
+  QueryPlace place = placeOf(a, query);
   TileRows tile;
   for (int64_t r = 0; r < a.rows; ++r) {
-    tile.rows.push_back(code.smaller(code.add(row, r), lastRow));
+    if (a.headsTogether == 1) {
+      place.row = code.smaller(code.add(query, r), lastQuery);
+    } else if (r > 0) {
+      // The next head, or the first one of the next row.
+      Value next = code.add(place.head, 1);
+      Value isInRow = code.less(next, headsEnd);
+      Value isQuery = code.less(code.add(query, r), last);
+      Value row = code.select(isInRow, place.row, code.add(place.row, 1));
+      place = {code.select(isQuery, row, place.row),
+               code.select(isQuery, code.select(isInRow, next, a.head), place.head)};
+    }
+    tile.rows.push_back(place.row);
+    tile.heads.push_back(place.head);
     bool isMasked = a.isCausal || a.hidden;
-    tile.visible.push_back(isMasked ? code.add(a.positionOf(tile.rows[r]), 1) : a.keyCount);
+    tile.visible.push_back(isMasked ? code.add(a.positionOf(place.row), 1) : a.keyCount);
   }
   tile.seen = a.isCausal ? code.smaller(tile.visible.back(), a.keyCount) : a.keyCount;
-  tile.count = code.smaller(code.subtract(last, row), code.integer(a.rows));
+  tile.count = code.smaller(code.subtract(last, query), code.integer(a.rows));
   return tile;
 }
 

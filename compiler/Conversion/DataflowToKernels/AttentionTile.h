@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// What the kernels of attention and of its halves share: a tile of queries of one sequence and
-/// head, the keys and values that it sees, and the products with both.
+/// head, the keys and values that it sees, and the products with both. Where neighbouring heads
+/// share keys and values, a tile has queries of several of them: keys are read once for all.
 ///
 /// Keys are walked in the order of their positions, a vector of keys at a time for scores and one
 /// key at a time for values, each lane by itself: the bits of a row depend on nothing but its own
@@ -43,20 +44,29 @@ struct AttentionTile {
   bool isCached = false;
   mlir::Value result = {}, query = {}, key = {}, value = {};
   CacheFields keyCache = {}, valueCache = {};
+  /// Neighbouring heads of queries that have one head of keys, and one of values.
+  int64_t keyShare = 1, valueShare = 1;
+  /// Neighbouring heads that have both in common: a tile has queries of these.
+  int64_t headsTogether = 1;
   mlir::Value positions = {};      // [tokens], of a cache
   mlir::Value bias = {};           // [heads][2 * biasDistance + 1], null: none
   int64_t biasDistance = 0;        // columns of `bias` on each side
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
   mlir::Value keysTransposed = {}; // [keySize][pitch]
-  // Of the sequence and head at hand:
+  // Of the sequence and head at hand, or the heads together:
   mlir::Value firstRow = {}; // of the sequence
   mlir::Value keyCount = {};
   mlir::Value pitch = {};       // elements from one line of transposed keys to the next
   mlir::Value keyBlocks = {};   // of a cache: the list of its blocks
   mlir::Value valueBlocks = {}; // of a cache
-  mlir::Value head = {};
+  mlir::Value head = {};        // the first of them
+  mlir::Value headCount = {};   // where headsTogether is more than one
+  mlir::Value firstQuery = {};  // the row with which the tiles begin, likewise
 
+  /// The head of the keys, and of the values, of the heads at hand.
+  mlir::Value keyHead() const { return code.divide(head, keyShare); }
+  mlir::Value valueHead() const { return code.divide(head, valueShare); }
   /// Vectors of one row of values.
   int64_t valueVectors() const { return (valueSize + code.lanes - 1) / code.lanes; }
   /// Register tiles have this many vectors of keys or values, whatever the rows.
@@ -75,9 +85,15 @@ struct AttentionTile {
   }
 };
 
+/// A row of queries of the batch, and a head of it.
+struct QueryPlace {
+  mlir::Value row, head;
+};
+
 /// The queries of one tile. Those past the last repeat it, and are not stored.
 struct TileRows {
   llvm::SmallVector<mlir::Value> rows;    // of the batch
+  llvm::SmallVector<mlir::Value> heads;   // of each of them
   llvm::SmallVector<mlir::Value> visible; // keys that each of them sees, and that no mask hides
   mlir::Value seen;                       // keys that any of them sees
   mlir::Value count;                      // how many do not repeat another
@@ -92,15 +108,18 @@ void loadValues(AttentionTile &a, const KernelBody &body, int64_t number);
 /// Takes up the table of biases by distance, if there is one.
 void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance);
 
-/// Calls `tile(row, last)` for the tiles of queries of all sequences and heads of the call: the
-/// queries from `row` on, `last` being past the last one. Before the tiles of a sequence and head
-/// `enterHead` is called, if there is one.
+/// Calls `tile(query, last)` for the tiles of queries of all sequences and heads of the call: the
+/// queries from number `query` on, `last` being past the last one. The number of a query is that of
+/// its row, or, where heads share keys, counts the heads at hand of one row after the other. Keys
+/// that are rows are transposed before the tiles that see them.
 void overTiles(AttentionTile &a, const KernelArguments &arguments,
-               llvm::function_ref<void(mlir::Value row, mlir::Value last)> tile,
-               llvm::function_ref<void()> enterHead = nullptr);
+               llvm::function_ref<void(mlir::Value query, mlir::Value last)> tile);
 
-/// The rows of the tile from `row` on.
-TileRows enterTile(AttentionTile &a, mlir::Value row, mlir::Value last);
+/// Where the query of a number is.
+QueryPlace placeOf(AttentionTile &a, mlir::Value query);
+
+/// The rows of the tile from query number `query` on.
+TileRows enterTile(AttentionTile &a, mlir::Value query, mlir::Value last);
 
 /// The keys that each row of the tile sees of the `count` keys from `firstKey` on.
 llvm::SmallVector<mlir::Value> limitsOf(AttentionTile &a, const TileRows &tile,
@@ -108,8 +127,8 @@ llvm::SmallVector<mlir::Value> limitsOf(AttentionTile &a, const TileRows &tile,
 
 // --- Keys
 
-/// keysTransposed[d][j] = K[firstRow + j][head * keySize + d]. Rows past the last repeat it: their
-/// scores are masked.
+/// keysTransposed[d][j] = K[firstRow + j][keyHead * keySize + d]. Rows past the last repeat it:
+/// their scores are masked.
 void transposeKeys(AttentionTile &a);
 
 /// scores[r][j] = log2(e) * (scale * (Q[r] . K[j]) + bias), for the `count` keys from `firstKey`

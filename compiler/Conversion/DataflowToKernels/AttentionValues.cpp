@@ -15,7 +15,7 @@ static SmallVector<Value>
 overValues(AttentionTile &a, Value firstKey, Value from, Value to, SmallVector<Value> carried,
            function_ref<SmallVector<Value>(Value j, Value line, ValueRange carried)> key) {
   VectorCode &code = a.code;
-  Value column = code.multiply(a.head, a.valueSize);
+  Value column = code.multiply(a.valueHead(), a.valueSize);
   if (!a.isCached) {
     Value values = code.at(code.at(a.value, column),
                            code.multiply(code.add(a.firstRow, firstKey), a.valueStride));

@@ -36,18 +36,17 @@ static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value 
   }
 }
 
-// result[row + r][head][:] = exponentials[r][:] * factors[r], then zeros for the keys that no row
-// of the tile sees.
-static void storeTile(AttentionWeights &a, const TileRows &tile) {
+// result[row][head][:] = exponentials[r][:] * factors[r] for each query r of the tile, whose first
+// has number `query`, then zeros for the keys that no row of the tile sees.
+static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
   VectorCode &code = a.code;
   Value whole = code.multiply(code.divide(tile.seen, code.lanes), code.lanes);
-  Value line = code.multiply(a.longest, a.heads);
-  Value result = code.at(
-      a.result, code.add(code.multiply(tile.rows.front(), line), code.multiply(a.longest, a.head)));
   code.loop(code.integer(0), tile.count, 1, [&](Value r) {
     Value factor = code.broadcast(code.loadScalar(code.at(a.factors, r)));
     Value from = code.at(a.scores, code.multiply(r, a.scorePitch));
-    Value to = code.at(result, code.multiply(r, line));
+    QueryPlace place = placeOf(a, code.add(query, r));
+    Value line = code.add(code.multiply(place.row, a.heads), place.head);
+    Value to = code.at(a.result, code.multiply(line, a.longest));
     auto weights = [&](Value j) {
       return code.multiplyFloat(code.loadVector(code.at(from, j)), factor);
     };
@@ -62,13 +61,13 @@ static void storeTile(AttentionWeights &a, const TileRows &tile) {
   });
 }
 
-static void emitTile(AttentionWeights &a, Value row, Value last) {
+static void emitTile(AttentionWeights &a, Value query, Value last) {
   VectorCode &code = a.code;
-  TileRows tile = enterTile(a, row, last);
+  TileRows tile = enterTile(a, query, last);
   Value first = code.integer(0);
   SmallVector<Value> limits = limitsOf(a, tile, first, tile.seen);
   emitExponentials(a, emitScores(a, tile, a.scale, first, tile.seen, limits), tile.seen);
-  storeTile(a, tile);
+  storeTile(a, tile, query);
 }
 
 KernelScratch attentionWeightsScratch(dataflow::AttentionWeightsAttr computes) {
@@ -84,6 +83,7 @@ void emitAttentionWeights(VectorCode &code, const KernelBody &body,
                      computes.getHeads(),
                      body.arguments.longest(code)};
   setVisibility(a, computes.getCausal(), computes.getHidden());
+  a.keyShare = a.headsTogether = computes.getKeyShare();
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.result = body.arguments.operand(code, 0);
   a.query = body.arguments.operand(code, 1);
@@ -93,13 +93,7 @@ void emitAttentionWeights(VectorCode &code, const KernelBody &body,
   a.scores = code.at(a.factors, kMostLanes);
   a.scorePitch = a.roundUp(a.longest);
   a.keysTransposed = code.at(a.scores, code.multiply(a.scorePitch, a.rows));
-  overTiles(
-      a, body.arguments, [&](Value row, Value last) { emitTile(a, row, last); },
-      [&] {
-        if (!a.isCached) {
-          transposeKeys(a);
-        }
-      });
+  overTiles(a, body.arguments, [&](Value query, Value last) { emitTile(a, query, last); });
 }
 
 } // namespace heddle

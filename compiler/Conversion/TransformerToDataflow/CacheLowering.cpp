@@ -156,15 +156,17 @@ LogicalResult EntryLowering::checkCacheUse(Operation *op) {
         isa<transformer::CacheType, transformer::StateType>(operand.getType())) {
       continue;
     }
-    bool isTransposed = cacheOrders.contains(operand);
+    // Its positions have other axes, or other heads, than the cache.
+    bool isChanged = cacheOrders.contains(operand) || cacheRepeats.contains(operand);
     bool isAllowed =
         isa<transformer::ContractOp, transformer::TransposeOp>(op) ||
-        (!isTransposed && isa<transformer::SplitHeadsOp, transformer::MergeHeadsOp>(op));
+        (!isChanged &&
+         isa<transformer::SplitHeadsOp, transformer::MergeHeadsOp, transformer::RepeatHeadsOp>(op));
     // Queries are rows of this run.
     auto [key, value] = keyAndValue(op);
     if (key || value) {
       isAllowed =
-          !isTransposed && (operand == key || operand == value) && operand != op->getOperand(0);
+          !isChanged && (operand == key || operand == value) && operand != op->getOperand(0);
     }
     if (!isAllowed) {
       return op->emitOpError("reads a cache as rows, expected only attention and its mathematics "
@@ -243,7 +245,7 @@ LogicalResult EntryLowering::noteKeys(Operation *op) {
     return success();
   }
   bool isView = isa<transformer::CachedOp, transformer::SplitHeadsOp, transformer::MergeHeadsOp,
-                    transformer::TransposeOp>(op);
+                    transformer::RepeatHeadsOp, transformer::TransposeOp>(op);
   for (Value result : op->getResults()) {
     if (isView || hasPairs(result)) {
       keysOfValue[result] = *keys;

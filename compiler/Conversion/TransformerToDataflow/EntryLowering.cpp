@@ -148,9 +148,10 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
             transformer::GroupedLinearOp, transformer::LayerNormOp, transformer::LinearOp,
             transformer::MaskBiasOp, transformer::MergeHeadsOp, transformer::MultiplyOp,
             transformer::NormalizeOp, transformer::PoolOp, transformer::PrefixMeanOp,
-            transformer::RelativeBiasOp, transformer::RmsNormOp, transformer::ScaleOp,
-            transformer::SelectOp, transformer::SoftmaxOp, transformer::SplitHeadsOp,
-            transformer::TransposeOp>([&](auto typed) { return lower(typed); })
+            transformer::RelativeBiasOp, transformer::RepeatHeadsOp, transformer::RmsNormOp,
+            transformer::ScaleOp, transformer::SelectOp, transformer::SoftmaxOp,
+            transformer::SplitHeadsOp, transformer::TransposeOp>(
+          [&](auto typed) { return lower(typed); })
       .Case([&](transformer::WeightOp weight) {
         return define(weight, parameter(weight.getParameterAttr()));
       })

@@ -14,6 +14,8 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <array>
+
 namespace heddle {
 
 /// The packed forms of each weight of a module, by the weight's name and the number of groups.
@@ -71,9 +73,23 @@ private:
   /// Makes the table of biases by distance an input, if one changes anything; 0, or its distance.
   int64_t addBias(mlir::FlatSymbolRefAttr bias, KernelParts &parts);
   mlir::LogicalResult lower(transformer::ContractOp op);
+  /// The letters of a contraction's operands, as their buffers have them, and of its result.
+  struct ContractAxes {
+    std::array<std::string, 2> operands;
+    std::string result;
+  };
+  /// Fails if the operands are not keys where a cache has them.
+  mlir::LogicalResult checkContracted(transformer::ContractOp op, const ContractAxes &axes,
+                                      llvm::ArrayRef<mlir::Value> operands);
+  /// Where an operand is a cache with one head for several of the other: the heads of this, and of
+  /// the result, become two axes, the cache's own and one beside it.
+  mlir::LogicalResult splitSharedHeads(transformer::ContractOp op, ContractAxes &axes,
+                                       llvm::MutableArrayRef<mlir::Value> operands,
+                                       llvm::SmallVectorImpl<int64_t> &resultShape);
   mlir::LogicalResult lower(transformer::MaskBiasOp op);
   mlir::LogicalResult lower(transformer::MergeHeadsOp op);
   mlir::LogicalResult lower(transformer::RelativeBiasOp op);
+  mlir::LogicalResult lower(transformer::RepeatHeadsOp op);
   mlir::LogicalResult lower(transformer::SelectOp op);
   mlir::LogicalResult lower(transformer::SoftmaxOp op);
   mlir::LogicalResult lower(transformer::SplitHeadsOp op);
@@ -171,6 +187,8 @@ private:
   /// keysOfSegments() gives it; where they are rows there is no entry.
   llvm::DenseMap<mlir::Value, mlir::Value> keysOfValue;
   llvm::DenseMap<mlir::Operation *, mlir::Value> keysOfOperation;
+  /// How often each head of a cache is repeated, where no kernel has done it.
+  llvm::DenseMap<mlir::Value, int64_t> cacheRepeats;
   /// Axes of caches whose transposition no kernel has done: axis i is axis order[i] of the cache.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> cacheOrders;
   /// Rows of the longest sentence; 0: any.

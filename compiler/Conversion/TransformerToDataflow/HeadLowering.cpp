@@ -34,15 +34,15 @@ SmallVector<int64_t> shapeOf(Value buffer) {
   return shape;
 }
 
-/// The dimension of an axis of a contraction's result, from the operand that has it.
-int64_t resultDimension(char axis, StringRef resultAxes, ArrayRef<StringRef> operandAxes,
+/// The run-time dimension of an axis of a contraction's result, from the operand that has it.
+int64_t resultDimension(char axis, StringRef resultAxes, ArrayRef<std::string> operandAxes,
                         ArrayRef<Value> operands) {
   if (axis == 'k' && resultAxes.contains('t')) {
     return BufferType::kLongest;
   }
   for (auto [axes, operand] : llvm::zip_equal(operandAxes, operands)) {
     size_t position = axes.find(axis);
-    if (position == StringRef::npos) {
+    if (position == std::string::npos) {
       continue;
     }
     int64_t dimension = shapeOf(operand)[position];
@@ -59,6 +59,26 @@ std::string reorderAxes(StringRef axes, ArrayRef<int64_t> order) {
     reordered[place] = axis;
   }
   return reordered;
+}
+
+/// A letter that no axis of a specification has, and that means nothing by itself.
+char freeAxis(StringRef axes) {
+  char letter = 'a';
+  while (axes.contains(letter)) {
+    ++letter;
+  }
+  assert(letter < 'k' && "operands have few axes");
+  return letter;
+}
+
+/// Puts the axis `inner` behind the axis `outer`, if there is one.
+std::string splitAxis(StringRef axes, char outer, char inner) {
+  std::string split;
+  for (char axis : axes) {
+    split += axis;
+    split += axis == outer ? std::string(1, inner) : std::string();
+  }
+  return split;
 }
 
 /// The mask that `value` is, or null after an error.
@@ -126,9 +146,10 @@ LogicalResult EntryLowering::lower(transformer::AttentionOp op) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), parts);
-  parts.computes = AttentionAttr::get(
-      builder.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
-      op.getVisibility() == transformer::Visibility::Causal, distance, op.getHiddenAttr());
+  parts.computes =
+      AttentionAttr::get(builder.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
+                         op.getVisibility() == transformer::Visibility::Causal, distance,
+                         op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
   parts.result = denseBuffer({BufferType::kTokens, width});
   return dispatch(op, parts);
 }
@@ -149,7 +170,8 @@ LogicalResult EntryLowering::lower(transformer::AttentionWeightsOp op) {
   int64_t distance = addBias(op.getBiasAttr(), parts);
   parts.computes = AttentionWeightsAttr::get(
       builder.getContext(), heads, keySize, op.getScaleAttr(),
-      op.getVisibility() == transformer::Visibility::Causal, distance, op.getHiddenAttr());
+      op.getVisibility() == transformer::Visibility::Causal, distance, op.getHiddenAttr(),
+      op.getKeyShare());
   parts.result = denseBuffer({BufferType::kTokens, heads, BufferType::kLongest});
   return dispatch(op, parts);
 }
@@ -168,45 +190,126 @@ LogicalResult EntryLowering::lower(transformer::AttendOp op) {
       failed(addAttended(op.getValueMutable(), parts))) {
     return failure();
   }
-  parts.computes = AttendAttr::get(builder.getContext(), heads, width / heads,
-                                   op.getVisibility() == transformer::Visibility::Causal);
+  parts.computes =
+      AttendAttr::get(builder.getContext(), heads, width / heads,
+                      op.getVisibility() == transformer::Visibility::Causal, op.getValueShare());
   parts.result = denseBuffer({BufferType::kTokens, width});
   return dispatch(op, parts);
 }
 
-LogicalResult EntryLowering::lower(transformer::ContractOp op) {
-  std::string axes = withRows(op.getAxes());
-  auto [inputAxes, resultAxes] = StringRef(axes).split("->");
-  std::string lhsAxes = reorderAxes(inputAxes.split(',').first, cacheOrders.lookup(op.getLhs()));
-  std::string rhsAxes = reorderAxes(inputAxes.split(',').second, cacheOrders.lookup(op.getRhs()));
-  SmallVector<Value> operands = {bufferOf(op.getLhs()), bufferOf(op.getRhs())};
+LogicalResult EntryLowering::splitSharedHeads(transformer::ContractOp op, ContractAxes &axes,
+                                              MutableArrayRef<Value> operands,
+                                              SmallVectorImpl<int64_t> &resultShape) {
+  auto split = [](SmallVectorImpl<int64_t> &shape, size_t place, int64_t times) {
+    shape[place] /= times;
+    shape.insert(shape.begin() + static_cast<int64_t>(place) + 1, times);
+  };
+  for (auto [number, value] : llvm::enumerate(op.getOperands().take_front(2))) {
+    int64_t times = cacheRepeats.lookup(value);
+    if (times == 0) {
+      continue;
+    }
+    // A position of the cache is [heads, size]: its heads are the axis after that of the keys.
+    char head = axes.operands[number][1];
+    char inner = freeAxis(op.getAxes());
+    std::string &others = axes.operands[1 - number];
+    Value &other = operands[1 - number];
+    size_t place = others.find(head);
+    auto type = dyn_cast<BufferType>(other.getType());
+    bool isSplit = place != std::string::npos && type;
+    if (axes.result.front() == head || axes.result.size() == 4 ||
+        (isSplit && (place == 0 || others.size() == 4))) {
+      return op.emitOpError("reads a cache with one head for several by '")
+             << op.getAxes() << "', expected rows before heads, and 3 axes at most";
+    }
+    if (isSplit) {
+      SmallVector<int64_t> shape(type.getShape());
+      split(shape, place, times);
+      auto view =
+          BufferType::get(builder.getContext(), shape, type.getElementType(), type.getRowStride());
+      other = ReshapeOp::create(builder, op.getLoc(), view, other);
+    }
+    if (size_t found = axes.result.find(head); found != std::string::npos) {
+      split(resultShape, found, times);
+    }
+    others = splitAxis(others, head, inner);
+    axes.result = splitAxis(axes.result, head, inner);
+  }
+  return success();
+}
+
+LogicalResult EntryLowering::checkContracted(transformer::ContractOp op, const ContractAxes &axes,
+                                             ArrayRef<Value> operands) {
   FailureOr<Value> keys = keysOf(op);
   if (failed(keys)) {
     return failure();
   }
-  SmallVector<StringRef> operandAxes = {lhsAxes, rhsAxes};
-  for (auto [axes, operand] : llvm::zip_equal(operandAxes, operands)) {
-    bool areKeys = axes.starts_with("k") && inputAxes.contains('t');
+  bool hasRows = llvm::any_of(axes.operands, [](StringRef each) { return each.contains('t'); });
+  for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
+    bool areKeys = StringRef(letters).starts_with("k") && hasRows;
     if (isa<CacheType>(operand.getType()) && !areKeys) {
       return op.emitOpError("reads a cache by '")
              << op.getAxes() << "', expected its rows to be keys 'k' of rows 't'";
     }
   }
-  for (auto [axes, operand] : llvm::zip_equal(operandAxes, operands)) {
-    size_t key = axes.find('k');
-    if (*keys && key != StringRef::npos && shapeOf(operand)[key] != BufferType::kLongest) {
+  for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
+    size_t key = letters.find('k');
+    if (*keys && key != std::string::npos && shapeOf(operand)[key] != BufferType::kLongest) {
       return op.emitOpError("has keys that are rows, expected those of a cache");
     }
   }
-  SmallVector<int64_t> shape;
-  for (char axis : resultAxes) {
-    shape.push_back(resultDimension(axis, resultAxes, operandAxes, operands));
+  return success();
+}
+
+LogicalResult EntryLowering::lower(transformer::ContractOp op) {
+  std::string renamed = withRows(op.getAxes());
+  auto [inputAxes, resultAxes] = StringRef(renamed).split("->");
+  ContractAxes axes;
+  axes.operands = {reorderAxes(inputAxes.split(',').first, cacheOrders.lookup(op.getLhs())),
+                   reorderAxes(inputAxes.split(',').second, cacheOrders.lookup(op.getRhs()))};
+  axes.result = resultAxes.str();
+  SmallVector<Value> operands = {bufferOf(op.getLhs()), bufferOf(op.getRhs())};
+  if (failed(checkContracted(op, axes, operands))) {
+    return failure();
   }
-  return nest(op, "contract_heads", lhsAxes + "," + rhsAxes + "->" + resultAxes, ReductionKind::Sum,
-              operands, denseBuffer(shape),
-              [](OpBuilder &region, Location location, ValueRange arguments) {
-                return createProduct(region, location, arguments[0], arguments[1]);
-              });
+  SmallVector<int64_t> whole;
+  for (auto [axis, size] : llvm::zip_equal(axes.result, op.getType().getShape())) {
+    bool isConstant = !ShapedType::isDynamic(size);
+    whole.push_back(isConstant ? size
+                               : resultDimension(axis, axes.result, axes.operands, operands));
+  }
+  SmallVector<int64_t> shape = whole;
+  if (failed(splitSharedHeads(op, axes, operands, shape)) ||
+      failed(nest(op, "contract_heads",
+                  axes.operands[0] + "," + axes.operands[1] + "->" + axes.result,
+                  ReductionKind::Sum, operands, denseBuffer(shape),
+                  [](OpBuilder &region, Location location, ValueRange arguments) {
+                    return createProduct(region, location, arguments[0], arguments[1]);
+                  }))) {
+    return failure();
+  }
+  if (shape == whole) {
+    return success();
+  }
+  Value result = bufferOf(op.getResult());
+  return define(op, ReshapeOp::create(builder, op.getLoc(), denseBuffer(whole), result));
+}
+
+LogicalResult EntryLowering::lower(transformer::RepeatHeadsOp op) {
+  int64_t times = op.getType().getDimSize(1) / op.getInput().getType().getDimSize(1);
+  if (cacheOf(op.getInput())) {
+    // The contraction that reads it has an axis for the repetition.
+    cacheRepeats[op.getResult()] = times;
+    return define(op, bufferOf(op.getInput()));
+  }
+  BufferType source = typeOf(op.getInput());
+  ArrayRef<int64_t> shape = source.getShape();
+  if (failed(nest(op, "repeat_heads", "thd->thed", ReductionKind::None, {bufferOf(op.getInput())},
+                  denseBuffer({shape[0], shape[1], times, shape[2]})))) {
+    return failure();
+  }
+  BufferType whole = denseBuffer({shape[0], shape[1] * times, shape[2]});
+  return define(op, ReshapeOp::create(builder, op.getLoc(), whole, bufferOf(op.getResult())));
 }
 
 LogicalResult EntryLowering::lower(transformer::RelativeBiasOp op) {
@@ -285,6 +388,9 @@ LogicalResult EntryLowering::lower(transformer::TransposeOp op) {
   if (cacheOf(op.getInput())) {
     // The contraction that reads it takes the axes as they lie.
     SmallVector<int64_t> order = cacheOrders.lookup(op.getInput());
+    if (int64_t times = cacheRepeats.lookup(op.getInput())) {
+      cacheRepeats[op.getResult()] = times;
+    }
     SmallVector<int64_t> &composed = cacheOrders[op.getResult()];
     for (int64_t axis : op.getPermutation()) {
       composed.push_back(order.empty() ? axis : order[axis]);

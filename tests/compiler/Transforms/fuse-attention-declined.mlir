@@ -96,19 +96,6 @@ func.func @scale_overflow(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor
   return %m : tensor<?x24xf32>
 }
 
-// One key head for all queries.
-func.func @keys_without_heads(%a: tensor<?x8xf32>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,kd->thk" %qh, %a in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x8xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the keys are not split into the heads of the scores}}
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
 // Not a product of queries and keys: sums of each.
 func.func @sizes_apart(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
     %rows: !transformer.segments) -> tensor<?x24xf32> {

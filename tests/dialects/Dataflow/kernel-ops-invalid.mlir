@@ -330,3 +330,30 @@ dataflow.kernel @result_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !data
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a share of keys that divides the 12 heads, got 5}}
+dataflow.kernel @attention_key_share : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, keyShare = 5> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, causal = false, valueShare = 0>'}}
+dataflow.kernel @attention_no_share : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, valueShare = 0> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 96] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
+dataflow.kernel @attention_unshared_keys : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, keyShare = 4> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

@@ -113,3 +113,11 @@ dataflow.kernel @bias : () -> !dataflow.buffer<[tokens, longest], f32>
   %zero = arith.constant 0.0 : f32
   dataflow.yield %zero
 }
+
+// CHECK-LABEL: dataflow.kernel @attention_of_shared_heads
+// CHECK-SAME: computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false, keyShare = 4, valueShare = 3> {
+dataflow.kernel @attention_of_shared_heads : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 96], f32>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 192], f32>
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false, keyShare = 4, valueShare = 3> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

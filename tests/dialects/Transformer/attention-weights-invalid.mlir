@@ -51,7 +51,7 @@ func.func @attention_weights_of_constant_keys(%x: tensor<?x384xf32>, %rows: !tra
 // -----
 
 func.func @attend_c1(%p: tensor<?x5x?xf32>, %v: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attend' op expects weights of heads that divide the width of the values, got 5 and 384}}
+  // expected-error@+1 {{'transformer.attend' op expects weights of heads that divide the width of the result, got 5 and 384}}
   %0 = transformer.attend %p, %v in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x5x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
@@ -70,4 +70,36 @@ func.func @attention_weights_c6(%x: tensor<?x384xf32>, %rows: !transformer.segme
   // expected-error@+1 {{'transformer.attention_weights' op expects 'hidden' only with visibility causal, got all}}
   %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, hidden = #transformer.hidden<added -1.0e4 : f32>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
   return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+func.func @attention_weights_with_negative_share(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x6x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects a key share that divides the 6 heads, got -1}}
+  %0 = transformer.attention_weights %q, %q in(%rows, %rows) {heads = 6 : i64, key_share = -1 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x6x?xf32>
+  return %0 : tensor<?x6x?xf32>
+}
+
+// -----
+
+func.func @attention_weights_with_unshared_keys(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x6x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects keys of width 192 for queries of 384 and a key share of 2, got 384}}
+  %0 = transformer.attention_weights %q, %q in(%rows, %rows) {heads = 6 : i64, key_share = 2 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x6x?xf32>
+  return %0 : tensor<?x6x?xf32>
+}
+
+// -----
+
+func.func @attend_narrow_result(%p: tensor<?x6x?xf32>, %v: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attend' op expects a result of width 384 * 2, that of the values times their share, got 384}}
+  %0 = transformer.attend %p, %v in(%rows, %rows) {value_share = 2 : i64, visibility = #transformer.visibility<all>} : tensor<?x6x?xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attend_with_uneven_share(%p: tensor<?x6x?xf32>, %v: tensor<?x96xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attend' op expects a value share that divides the 6 heads, got 4}}
+  %0 = transformer.attend %p, %v in(%rows, %rows) {value_share = 4 : i64, visibility = #transformer.visibility<all>} : tensor<?x6x?xf32>, tensor<?x96xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
 }

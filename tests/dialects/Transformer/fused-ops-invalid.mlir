@@ -235,3 +235,35 @@ func.func private @infinite_hidden() attributes {a = #transformer.hidden<score 0
 
 // expected-error@+1 {{expects a finite number of f32 for hidden keys, got -1.000000e+04 : f64}}
 func.func private @hidden_of_f64() attributes {a = #transformer.hidden<score -1.0e4 : f64>}
+
+// -----
+
+func.func @attention_with_uneven_key_share(%q: tensor<?x384xf32>, %k: tensor<?x96xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects a key share that divides the 6 heads, got 4}}
+  %0 = transformer.attention %q, %k, %q in(%rows, %rows) {heads = 6 : i64, key_share = 4 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x96xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attention_without_value_share(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects a value share that divides the 6 heads, got 0}}
+  %0 = transformer.attention %q, %q, %q in(%rows, %rows) {heads = 6 : i64, scale = 1.0 : f32, value_share = 0 : i64, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attention_with_unshared_keys(%q: tensor<?x384xf32>, %k: tensor<?x192xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects keys of width 128 for queries of 384 and a key share of 3, got 192}}
+  %0 = transformer.attention %q, %k, %q in(%rows, %rows) {heads = 6 : i64, key_share = 3 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x192xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @attention_with_narrow_values(%q: tensor<?x384xf32>, %v: tensor<?x64xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects a result of width 64 * 3, that of the values times their share, got 384}}
+  %0 = transformer.attention %q, %q, %v in(%rows, %rows) {heads = 6 : i64, scale = 1.0 : f32, value_share = 3 : i64, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x64xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}

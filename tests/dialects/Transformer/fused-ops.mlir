@@ -76,3 +76,15 @@ func.func @grouped_linear(%x: tensor<?x512xf32>) -> (tensor<?x2048xf32>, tensor<
   %z = transformer.grouped_linear %x, @inner.weight {groups = 8 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>
   return %y, %z : tensor<?x2048xf32>, tensor<?x2048xf32>
 }
+
+// CHECK-LABEL: func.func @shared_heads
+func.func @shared_heads(%q: tensor<?x384xf32>, %k: tensor<?x96xf32>, %v: tensor<?x64xf32>, %rows: !transformer.segments)
+    -> (tensor<?x192xf32>, tensor<?x192xf32>) {
+  // CHECK: transformer.attention {{.*}} {heads = 12 : i64, key_share = 4 : i64, scale = 1.000000e+00 : f32, value_share = 3 : i64, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x96xf32>, tensor<?x64xf32> -> tensor<?x192xf32>
+  %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, key_share = 4 : i64, scale = 1.0 : f32, value_share = 3 : i64, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x96xf32>, tensor<?x64xf32> -> tensor<?x192xf32>
+  // CHECK: transformer.attention_weights {{.*}} {heads = 12 : i64, key_share = 4 : i64, scale
+  %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, key_share = 4 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x96xf32> -> tensor<?x12x?xf32>
+  // CHECK: transformer.attend {{.*}} {value_share = 3 : i64, visibility
+  %b = transformer.attend %p, %v in(%rows, %rows) {value_share = 3 : i64, visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x64xf32> -> tensor<?x192xf32>
+  return %a, %b : tensor<?x192xf32>, tensor<?x192xf32>
+}

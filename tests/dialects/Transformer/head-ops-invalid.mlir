@@ -169,3 +169,19 @@ func.func @relative_bias_c2(%rows: !transformer.segments) -> tensor<?x12xf32> {
   %0 = transformer.relative_bias @table in(%rows, %rows) : tensor<?x12xf32>
   return %0 : tensor<?x12xf32>
 }
+
+// -----
+
+func.func @repeat_heads_c1(%kh: tensor<?x2x64xf32>) -> tensor<?x7x64xf32> {
+  // expected-error@+1 {{'transformer.repeat_heads' op expects a multiple of the input's 2 heads, got 7}}
+  %0 = transformer.repeat_heads %kh : tensor<?x2x64xf32> -> tensor<?x7x64xf32>
+  return %0 : tensor<?x7x64xf32>
+}
+
+// -----
+
+func.func @repeat_heads_c2(%kh: tensor<?x2x64xf32>) -> tensor<?x8x32xf32> {
+  // expected-error@+1 {{'transformer.repeat_heads' op expects heads of size 64, got 32}}
+  %0 = transformer.repeat_heads %kh : tensor<?x2x64xf32> -> tensor<?x8x32xf32>
+  return %0 : tensor<?x8x32xf32>
+}

@@ -19,6 +19,13 @@ func.func @heads(%q: tensor<?x384xf32>)
   return %c, %kt : tensor<?x384xf32>, tensor<12x32x?xf32>
 }
 
+// CHECK-LABEL: func.func @repeated
+func.func @repeated(%kh: tensor<?x2x64xf32>) -> tensor<?x8x64xf32> {
+  // CHECK: transformer.repeat_heads %{{.*}} : tensor<?x2x64xf32> -> tensor<?x8x64xf32>
+  %kr = transformer.repeat_heads %kh : tensor<?x2x64xf32> -> tensor<?x8x64xf32>
+  return %kr : tensor<?x8x64xf32>
+}
+
 // CHECK-LABEL: func.func @contract
 func.func @contract(%qh: tensor<?x12x32xf32>, %kh: tensor<?x12x32xf32>, %w: tensor<384x12x32xf32>,
                     %rows: !transformer.segments)
