@@ -10,6 +10,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -18,6 +20,25 @@ namespace heddle {
 // A number that is no larger hides as minus infinity does: only a row whose scores are 2^127 apart,
 // half of what f32 has, or all at its very end, could tell them apart.
 static constexpr double hides = -0x1p127;
+
+// Masks and biases by distance that one attention may have: more are no model's.
+static constexpr size_t mostBiases = 64;
+
+/// A constant, or one number for all of the operand or for each row of it, times operand 0.
+bool isNumberTimes(Operation *op) {
+  auto multiply = dyn_cast_if_present<MultiplyOp>(op);
+  return isa_and_nonnull<ScaleOp>(op) || (multiply && multiply.hasScalarRhs());
+}
+
+ScoreFactor ScoreFactor::times(Operation *op) const {
+  ScoreFactor product = *this;
+  if (auto scale = dyn_cast<ScaleOp>(op)) {
+    product.constant *= scale.getFactor().convertToFloat();
+  } else {
+    product.numbers.push_back(cast<MultiplyOp>(op).getRhs());
+  }
+  return product;
+}
 
 static std::string describeProducer(Value value) {
   Operation *producer = value.getDefiningOp();
@@ -57,18 +78,23 @@ FailureOr<bool> AttentionMasks::addMask(Value mask) {
   return known.getVisibility() == Visibility::Causal;
 }
 
-LogicalResult AttentionMasks::addNumber(double hiding, double after) {
+LogicalResult AttentionMasks::addNumber(double hiding, const ScoreFactor &after) {
   if (isWritten) {
     return success();
   }
+  if (!after.numbers.empty()) {
+    return decline("a factor follows the mask that only a run knows (" +
+                   describeProducer(after.numbers.back()) + "): it may hide keys or prefer them");
+  }
   visibility = Visibility::Causal;
-  number += hiding * after;
+  number += hiding * after.constant;
   // Minus infinity by a factor that is not positive; or what is past f32.
-  return number < -hides ? success()
-                         : decline("a factor of " + printNumber(after) + " follows the mask");
+  return number < -hides
+             ? success()
+             : decline("a factor of " + printNumber(after.constant) + " follows the mask");
 }
 
-LogicalResult AttentionMasks::addSelection(SelectOp select, double after) {
+LogicalResult AttentionMasks::addSelection(SelectOp select, const ScoreFactor &after) {
   FailureOr<bool> isCausal = addMask(select.getMask());
   if (failed(isCausal) || !*isCausal) {
     return isCausal;
@@ -76,40 +102,69 @@ LogicalResult AttentionMasks::addSelection(SelectOp select, double after) {
   if (failed(addNumber(select.getHidden().convertToFloat(), after))) {
     return failure();
   }
-  isBiasAfter |= !isWritten && bias;
+  biasesAfter = isWritten ? biasesAfter : biases.size();
   isWritten = true;
   return success();
 }
 
-LogicalResult AttentionMasks::addBias(Value added, double after) {
-  if (auto masked = added.getDefiningOp<MaskBiasOp>()) {
-    FailureOr<bool> isCausal = addMask(masked.getMask());
-    return failed(isCausal) || !*isCausal ? LogicalResult(isCausal)
-                                          : addNumber(masked.getHidden().convertToFloat(), after);
+bool AttentionMasks::isBias(Value value) {
+  SmallVector<Value> pending = {value};
+  for (size_t seen = 0; !pending.empty(); ++seen) {
+    Operation *producer = pending.pop_back_val().getDefiningOp();
+    if (seen == mostBiases) {
+      return false;
+    }
+    if (isa_and_nonnull<AddOp>(producer)) {
+      llvm::append_range(pending, producer->getOperands());
+    } else if (isNumberTimes(producer)) {
+      pending.push_back(producer->getOperand(0));
+    } else if (!isa_and_nonnull<MaskBiasOp, RelativeBiasOp>(producer)) {
+      return false;
+    }
   }
-  if (auto scale = added.getDefiningOp<ScaleOp>()) {
-    return addBias(scale.getInput(), after * scale.getFactor().convertToFloat());
-  }
-  if (auto add = added.getDefiningOp<AddOp>()) {
-    return success(succeeded(addBias(add.getLhs(), after)) &&
-                   succeeded(addBias(add.getRhs(), after)));
-  }
-  if (auto distances = added.getDefiningOp<RelativeBiasOp>()) {
-    return addDistances(distances, after);
-  }
-  return decline("something other than a mask is added to the scores (" + describeProducer(added) +
-                 ")");
+  return true;
 }
 
-LogicalResult AttentionMasks::addDistances(RelativeBiasOp distances, double after) {
-  if (bias) {
-    return decline("two biases by distance are added to the scores");
+LogicalResult AttentionMasks::addBias(Value added, const ScoreFactor &after) {
+  SmallVector<std::pair<Value, ScoreFactor>> pending = {{added, after}};
+  while (!pending.empty()) {
+    auto [value, factor] = pending.pop_back_val();
+    Operation *producer = value.getDefiningOp();
+    LogicalResult isAdded = success();
+    if (auto masked = dyn_cast<MaskBiasOp>(producer)) {
+      FailureOr<bool> isCausal = addMask(masked.getMask());
+      isAdded = failed(isCausal) || !*isCausal
+                    ? LogicalResult(isCausal)
+                    : addNumber(masked.getHidden().convertToFloat(), factor);
+    } else if (auto distances = dyn_cast<RelativeBiasOp>(producer)) {
+      isAdded = addDistances(distances, factor);
+    } else if (isNumberTimes(producer)) {
+      pending.push_back({producer->getOperand(0), factor.times(producer)});
+    } else {
+      // In the order of the program.
+      auto add = cast<AddOp>(producer);
+      pending.push_back({add.getRhs(), factor});
+      pending.push_back({add.getLhs(), factor});
+    }
+    if (failed(isAdded)) {
+      return failure();
+    }
   }
-  // The fused operation adds it last: the table would have to be multiplied.
-  if (after != 1.0) {
-    return decline("a factor of " + printNumber(after) + " follows the bias by distance");
+  return success();
+}
+
+LogicalResult AttentionMasks::addDistances(RelativeBiasOp distances, const ScoreFactor &after) {
+  if (!std::isfinite(static_cast<float>(after.constant))) {
+    return decline("the product of the factors of a bias by distance is not finite in f32");
   }
-  bias = distances;
+  for (Value number : after.numbers) {
+    if (!number.getDefiningOp<WeightOp>()) {
+      return decline("a factor of each row follows the bias by distance (" +
+                     describeProducer(number) + "), which is one table for all rows");
+    }
+  }
+  this->distances.push_back(distances);
+  biases.push_back({distances.getTableAttr(), after});
   return success();
 }
 
@@ -122,11 +177,16 @@ LogicalResult AttentionMasks::resolve() {
     visibility = Visibility::All;
     return success();
   }
-  HiddenKind kind = !isWritten    ? HiddenKind::Added
-                    : isBiasAfter ? HiddenKind::Product
-                                  : HiddenKind::Score;
+  if (isWritten && biasesAfter > 0 && biasesAfter < biases.size()) {
+    return decline("the mask writes " + printNumber(number) +
+                   " between biases by distance, of which the kernel has one table");
+  }
+  HiddenKind kind = !isWritten        ? HiddenKind::Added
+                    : biasesAfter > 0 ? HiddenKind::Product
+                                      : HiddenKind::Score;
   // The fused operation leaves such a bias out: a number that all keys of a head have.
-  if (kind == HiddenKind::Score && bias && columnsOf(bias) == 1) {
+  auto hasOneColumn = [](RelativeBiasOp bias) { return columnsOf(bias) == 1; };
+  if (kind == HiddenKind::Score && !distances.empty() && llvm::all_of(distances, hasOneColumn)) {
     return decline("the mask writes over a bias by distance that has one column");
   }
   MLIRContext *context = masks.front().getContext();
@@ -144,7 +204,7 @@ LogicalResult AttentionMasks::checkSegments(ValueRange segments) {
       return decline("the mask is that of other segments than the scores");
     }
   }
-  if (bias && isOther(bias)) {
+  if (llvm::any_of(distances, isOther)) {
     return decline("the bias by distance is that of other segments than the scores");
   }
   return success();

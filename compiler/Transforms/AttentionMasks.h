@@ -5,7 +5,7 @@
 #ifndef HEDDLE_COMPILER_TRANSFORMS_ATTENTIONMASKS_H
 #define HEDDLE_COMPILER_TRANSFORMS_ATTENTIONMASKS_H
 
-#include "dialects/Transformer/Transformer.h"
+#include "compiler/Transforms/AttentionMatch.h"
 
 #include <string>
 
@@ -23,12 +23,16 @@ class AttentionMasks {
 public:
   explicit AttentionMasks(std::string &reason) : reason(reason) {}
 
+  /// Whether a value is made of nothing but mask biases and biases by distance: their sums and
+  /// multiples. No, if it is made of very many.
+  static bool isBias(mlir::Value value);
+
   /// Scores where the mask is true. `after` is the product of the factors between this selection
   /// and the softmax.
-  llvm::LogicalResult addSelection(transformer::SelectOp select, double after);
+  llvm::LogicalResult addSelection(transformer::SelectOp select, const ScoreFactor &after);
 
-  /// What is added to the scores: mask biases, biases by distance, their sums and multiples.
-  llvm::LogicalResult addBias(mlir::Value added, double after);
+  /// What is added to the scores, a bias as isBias() says.
+  llvm::LogicalResult addBias(mlir::Value added, const ScoreFactor &after);
 
   /// Fails unless every mask and the bias are of these queries and keys.
   llvm::LogicalResult checkSegments(mlir::ValueRange segments);
@@ -42,27 +46,29 @@ public:
   /// The scores of hidden keys; null where they have no weight, or none is hidden.
   transformer::HiddenAttr getHidden() const { return hidden; }
 
-  /// The table of the bias by distance; null if there is none.
-  mlir::FlatSymbolRefAttr getBias() { return bias ? bias.getTableAttr() : nullptr; }
+  /// The tables of the biases by distance.
+  llvm::ArrayRef<DistanceBias> getBiases() const { return biases; }
 
 private:
   llvm::LogicalResult decline(const llvm::Twine &text);
   /// Whether the mask hides any keys.
   llvm::FailureOr<bool> addMask(mlir::Value mask);
   /// Adds `hiding` times `after` to the scores of hidden keys.
-  llvm::LogicalResult addNumber(double hiding, double after);
-  llvm::LogicalResult addDistances(transformer::RelativeBiasOp distances, double after);
+  llvm::LogicalResult addNumber(double hiding, const ScoreFactor &after);
+  llvm::LogicalResult addDistances(transformer::RelativeBiasOp distances, const ScoreFactor &after);
 
   llvm::SmallVector<transformer::MaskOp> masks;
-  transformer::RelativeBiasOp bias;
+  llvm::SmallVector<transformer::RelativeBiasOp> distances;
+  /// Of `distances`.
+  llvm::SmallVector<DistanceBias> biases;
   transformer::Visibility visibility = transformer::Visibility::All;
   transformer::HiddenAttr hidden;
   /// What masks have written over the scores of hidden keys, or added to them, and whether they
   /// have written: then what comes before, nearer to the product, makes no difference.
   double number = 0;
   bool isWritten = false;
-  /// Whether the bias is added to what was written.
-  bool isBiasAfter = false;
+  /// How many of the biases are added to what was written.
+  size_t biasesAfter = 0;
   std::string &reason;
 };
 

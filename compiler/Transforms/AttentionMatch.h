@@ -26,6 +26,42 @@ struct AttentionOperand {
   bool isRows() const { return order == llvm::SmallVector<int64_t, 3>{0, 1}; }
 };
 
+/// What multiplies scores: a constant, and numbers that the compiler does not know.
+struct ScoreFactor {
+  double constant = 1.0;
+  /// Weights of one number, or rows of one number each.
+  llvm::SmallVector<mlir::Value, 1> numbers;
+
+  /// This times what an operation multiplies by, which isNumberTimes().
+  ScoreFactor times(mlir::Operation *op) const;
+  bool operator==(const ScoreFactor &other) const {
+    return constant == other.constant && numbers == other.numbers;
+  }
+};
+
+/// Whether an operation multiplies its first operand by one number: a constant, a weight, or a
+/// number of each row.
+bool isNumberTimes(mlir::Operation *op);
+
+/// A table of biases by distance, times a factor whose numbers are weights.
+struct DistanceBias {
+  mlir::FlatSymbolRefAttr table;
+  ScoreFactor factor;
+  bool operator==(const DistanceBias &other) const {
+    return table == other.table && factor == other.factor;
+  }
+};
+
+/// A product of queries and keys. Scores are one, or the sum of several.
+struct ScoreProduct {
+  transformer::ContractOp contract;
+  AttentionOperand query;
+  AttentionOperand key;
+  /// The size of a head.
+  int64_t size = 0;
+  ScoreFactor factor;
+};
+
 /// One contraction of the probabilities and values, whose result is replaced.
 struct WeightedSum {
   transformer::ContractOp contract;
@@ -41,11 +77,9 @@ struct WeightedSum {
 /// `transformer.attention`, or as `transformer.attention_weights` and `transformer.attend`.
 struct AttentionMatch {
   transformer::SoftmaxOp softmax;
-  transformer::ContractOp scores;
-  AttentionOperand query;
-  AttentionOperand key;
+  /// In the order of the program; planProducts() in AttentionProducts.h says how they become one.
+  llvm::SmallVector<ScoreProduct, 1> products;
   int64_t heads = 0;
-  int64_t keySize = 0;
   /// In the order of the program; none if nothing but results and others use the probabilities.
   llvm::SmallVector<WeightedSum> sums;
   /// Whether the probabilities are a result of the function, as they are or seen through views.
@@ -56,13 +90,14 @@ struct AttentionMatch {
   /// Factors and transposes between the probabilities and what uses them, each before those that
   /// use it.
   llvm::SmallVector<mlir::Operation *> views;
-  /// The product of all factors on queries, keys and scores.
-  double scale = 1.0;
   transformer::Visibility visibility = transformer::Visibility::All;
   /// The scores of keys that a causal mask hides; null if they have no weight.
   transformer::HiddenAttr hidden;
-  /// The table of biases by distance; null if there is none.
-  mlir::FlatSymbolRefAttr bias;
+  /// The tables of biases by distance that are added to the scores.
+  llvm::SmallVector<DistanceBias, 1> biases;
+
+  /// The constant factor of the first product.
+  double scale() const { return products.front().factor.constant; }
 };
 
 /// The attention around `softmax`; on failure `reason` is the first condition that did not hold.

@@ -113,7 +113,8 @@ ParameterOp DerivedParameters::lookUp(FlatSymbolRefAttr symbol) const {
 FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef name,
                                             ExpressionKind kind,
                                             llvm::ArrayRef<FlatSymbolRefAttr> operands,
-                                            llvm::ArrayRef<int64_t> shape, FloatAttr factor) {
+                                            llvm::ArrayRef<int64_t> shape, FloatAttr factor,
+                                            llvm::ArrayRef<int64_t> numbers) {
   OpBuilder builder(module.getContext());
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   FlatSymbolRefAttr base;
@@ -130,8 +131,8 @@ FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef n
     }
     operands = base;
   }
-  auto expression = ParameterExpressionAttr::get(builder.getContext(), kind, operands,
-                                                 ArrayRef<int64_t>(), factor);
+  auto expression =
+      ParameterExpressionAttr::get(builder.getContext(), kind, operands, numbers, factor);
   ParameterOp &known = byExpression[{expression, type}];
   if (!known) {
     known = ParameterOp::create(builder, location, builder.getStringAttr(name), TypeAttr::get(type),

@@ -37,11 +37,12 @@ public:
 
   /// The parameter `kind(operands)` of this shape: one that exists already, else a new one called
   /// `name` (with a number after it if the name is taken). Reshapes of reshapes are folded.
-  /// `factor` is the constant of `scale`.
+  /// `factor` is the constant of `scale`, `numbers` are those of kinds that have them.
   mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
                                  transformer::ExpressionKind kind,
                                  llvm::ArrayRef<mlir::FlatSymbolRefAttr> operands,
-                                 llvm::ArrayRef<int64_t> shape, mlir::FloatAttr factor = {});
+                                 llvm::ArrayRef<int64_t> shape, mlir::FloatAttr factor = {},
+                                 llvm::ArrayRef<int64_t> numbers = {});
 
 private:
   mlir::ModuleOp module;

@@ -57,6 +57,9 @@ FlatSymbolRefAttr toMatrix(DerivedParameters &parameters, const WeightContractio
   FlatSymbolRefAttr symbol = weight.getParameterAttr();
   std::string name = symbol.getValue().str();
   Location location = parameters.lookUp(symbol).getLoc();
+  if (map.summedBetween) {
+    return mapOfHeads(parameters, location, weight, {0, 2, 1});
+  }
   SmallVector<int64_t, 2> shape = {made, summed};
   SmallVector<int64_t, 2> stored = map.summedFirst ? SmallVector<int64_t, 2>{summed, made} : shape;
   if (weight.getType().getRank() != 2) {

@@ -71,10 +71,45 @@ FailureOr<WeightContraction> matchWeightContraction(ContractOp contract, std::st
     return decline("it is not from one or two axes to one or two axes");
   }
   map.summedFirst = weightAxes == map.summed + map.made;
-  if (!map.summedFirst && weightAxes != map.made + map.summed) {
+  map.summedBetween = map.summed.size() == 1 && map.made.size() == 2 &&
+                      weightAxes == map.made.substr(0, 1) + map.summed + map.made.substr(1);
+  if (!map.summedFirst && !map.summedBetween && weightAxes != map.made + map.summed) {
     return decline("the axes '" + weightAxes + "' of the weight do not lie as those of a matrix");
   }
   return map;
+}
+
+FlatSymbolRefAttr mapOfHeads(DerivedParameters &parameters, Location location, WeightOp weight,
+                             ArrayRef<int64_t> order) {
+  FlatSymbolRefAttr symbol = weight.getParameterAttr();
+  RankedTensorType type = weight.getType();
+  std::string name = symbol.getValue().str();
+  int64_t heads = type.getDimSize(order[0]);
+  int64_t made = type.getDimSize(order[1]);
+  int64_t summed = type.getDimSize(order[2]);
+  SmallVector<int64_t, 2> shape = {heads * made, summed};
+  auto transpose = [&](FlatSymbolRefAttr matrix, ArrayRef<int64_t> transposed) {
+    return parameters.derive(location, name + ".transposed", ExpressionKind::Transpose, matrix,
+                             transposed);
+  };
+  if (order[2] == 2) {
+    return parameters.derive(location, name + ".matrix", ExpressionKind::Reshape, symbol, shape);
+  }
+  if (order[2] == 0) {
+    FlatSymbolRefAttr flat = parameters.derive(location, name + ".flat", ExpressionKind::Reshape,
+                                               symbol, {summed, heads * made});
+    return transpose(flat, shape);
+  }
+  // [head, summed, made]: a matrix of each head is transposed.
+  FlatSymbolRefAttr flat = parameters.derive(location, name + ".flat", ExpressionKind::Reshape,
+                                             symbol, {heads * summed, made});
+  SmallVector<FlatSymbolRefAttr> matrices;
+  for (int64_t head = 0; head < heads; ++head) {
+    FlatSymbolRefAttr rows = parameters.derive(location, name + ".head", ExpressionKind::Rows, flat,
+                                               {summed, made}, {}, head * summed);
+    matrices.push_back(transpose(rows, {made, summed}));
+  }
+  return parameters.derive(location, name + ".matrix", ExpressionKind::Concat, matrices, shape);
 }
 
 } // namespace heddle

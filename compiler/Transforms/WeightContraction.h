@@ -5,7 +5,7 @@
 #ifndef HEDDLE_COMPILER_TRANSFORMS_WEIGHTCONTRACTION_H
 #define HEDDLE_COMPILER_TRANSFORMS_WEIGHTCONTRACTION_H
 
-#include "dialects/Transformer/Transformer.h"
+#include "compiler/Transforms/DerivedParameters.h"
 
 #include <string>
 
@@ -33,12 +33,19 @@ struct WeightContraction {
   std::string made;
   /// The parameter has the summed axes first: the matrix is its transpose.
   bool summedFirst = false;
+  /// The parameter has the summed axis between those made: a matrix of each head is transposed.
+  bool summedBetween = false;
 };
 
 /// `contract` as a linear map; on failure `reason` is the first condition that did not hold.
 /// At least one operand is a weight.
 llvm::FailureOr<WeightContraction> matchWeightContraction(transformer::ContractOp contract,
                                                           std::string &reason);
+
+/// The matrix [heads * made, summed] of a weight of which axes order[0] to order[2] are heads, made
+/// and summed. Heads are not its last axis.
+mlir::FlatSymbolRefAttr mapOfHeads(DerivedParameters &parameters, mlir::Location location,
+                                   transformer::WeightOp weight, llvm::ArrayRef<int64_t> order);
 
 } // namespace heddle
 

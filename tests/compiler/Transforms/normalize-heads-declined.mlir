@@ -10,11 +10,11 @@ transformer.parameter @wide : tensor<24x2x3x4xf32> from "wide"
 transformer.parameter @key : tensor<3x8xf32> from "key"
 
 // CHECK-LABEL: func.func @axes_interleaved
-func.func @axes_interleaved(%x: tensor<?x24xf32>) -> tensor<?x3x8xf32> {
+func.func @axes_interleaved(%x: tensor<?x3x8xf32>) -> tensor<?x24xf32> {
   %w = transformer.weight @interleaved : tensor<3x24x8xf32>
   // expected-remark @below {{not a linear map: the axes 'hmd' of the weight do not lie as those of a matrix}}
-  %c = transformer.contract "tm,hmd->thd" %x, %w : tensor<?x24xf32>, tensor<3x24x8xf32> -> tensor<?x3x8xf32>
-  return %c : tensor<?x3x8xf32>
+  %c = transformer.contract "thd,hmd->tm" %x, %w : tensor<?x3x8xf32>, tensor<3x24x8xf32> -> tensor<?x24xf32>
+  return %c : tensor<?x24xf32>
 }
 
 func.func @map_for_each_head(%x: tensor<?x3x8xf32>) -> tensor<?x3x8xf32> {

@@ -6,6 +6,7 @@ transformer.parameter @query.bias : tensor<3x8xf32> from "query.bias"
 transformer.parameter @turned.weight : tensor<24x3x8xf32> from "turned.weight"
 transformer.parameter @turned.bias : tensor<8x3xf32> from "turned.bias"
 transformer.parameter @output.weight : tensor<12x3x8xf32> from "output.weight"
+transformer.parameter @between : tensor<2x24x5xf32> from "between"
 transformer.parameter @stored.weight : tensor<24x24xf32> from "stored.weight"
 transformer.parameter @stored.heads : tensor<3x8x24xf32> = reshape(@stored.weight)
 transformer.parameter @bias : tensor<24xf32> from "bias"
@@ -18,6 +19,12 @@ transformer.parameter @bias : tensor<24xf32> from "bias"
 // CHECK-DAG: transformer.parameter @turned.bias.transposed : tensor<3x8xf32> ={{ *}}transpose{{ *}}(@turned.bias)
 // CHECK-DAG: transformer.parameter @turned.bias.vector : tensor<24xf32> ={{ *}}reshape{{ *}}(@turned.bias.transposed)
 // CHECK-DAG: transformer.parameter @output.weight.matrix : tensor<12x24xf32> ={{ *}}reshape{{ *}}(@output.weight)
+// CHECK-DAG: transformer.parameter @between.flat : tensor<48x5xf32> ={{ *}}reshape{{ *}}(@between)
+// CHECK-DAG: transformer.parameter @between.head : tensor<24x5xf32> ={{ *}}rows{{ *}}(@between.flat, 0)
+// CHECK-DAG: transformer.parameter @between.transposed : tensor<5x24xf32> ={{ *}}transpose{{ *}}(@between.head)
+// CHECK-DAG: transformer.parameter @between.head_0 : tensor<24x5xf32> ={{ *}}rows{{ *}}(@between.flat, 24)
+// CHECK-DAG: transformer.parameter @between.transposed_1 : tensor<5x24xf32> ={{ *}}transpose{{ *}}(@between.head_0)
+// CHECK-DAG: transformer.parameter @between.matrix : tensor<10x24xf32> ={{ *}}concat{{ *}}(@between.transposed, @between.transposed_1)
 // CHECK-NOT: @stored.heads.matrix
 
 // CHECK-LABEL: func.func @split(
@@ -82,4 +89,14 @@ func.func @stored_as_matrix(%x: tensor<?x24xf32>) -> tensor<?x24xf32> {
   %b = transformer.weight @bias : tensor<24xf32>
   %r = transformer.add %m, %b : tensor<?x24xf32>, tensor<24xf32>
   return %r : tensor<?x24xf32>
+}
+
+// What is summed stands between the heads and their columns: the matrix of each head is transposed.
+// CHECK-LABEL: func.func @summed_between(
+// CHECK-NEXT: %[[L:.*]] = transformer.linear %{{.*}}, @between.matrix : tensor<?x24xf32> -> tensor<?x10xf32>
+// CHECK-NEXT: transformer.split_heads %[[L]] : tensor<?x10xf32> -> tensor<?x2x5xf32>
+func.func @summed_between(%x: tensor<?x24xf32>) -> tensor<?x2x5xf32> {
+  %w = transformer.weight @between : tensor<2x24x5xf32>
+  %c = transformer.contract "tm,hmd->thd" %x, %w : tensor<?x24xf32>, tensor<2x24x5xf32> -> tensor<?x2x5xf32>
+  return %c : tensor<?x2x5xf32>
 }
