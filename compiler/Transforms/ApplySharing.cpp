@@ -122,7 +122,7 @@ LogicalResult checkMember(SoftmaxOp head, SoftmaxOp member) {
     return failure();
   }
   if (first->visibility != second->visibility || first->hidden != second->hidden ||
-      first->bias != second->bias) {
+      first->biases != second->biases) {
     return errorAbout(member) << "has another mask or another bias by distance than " << name
                               << ", whose attention it is to share";
   }
@@ -154,6 +154,9 @@ FailureOr<Context> matchContext(SoftmaxOp softmax) {
   }
   if (match->sums.size() != 1) {
     return errorAbout(softmax) << "is to share its sum of values and has " << match->sums.size();
+  }
+  if (match->sums.front().sumsHeads) {
+    return errorAbout(softmax) << "is to share its sum of values and sums over its heads too";
   }
   return Context{softmax, match->sums.front()};
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/AttentionMasks.h"
+#include "compiler/Transforms/WeightContraction.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -23,20 +24,27 @@ constexpr Order inOrder = {0, 1, 2};
 // The letters with a meaning of their own in a specification: rows of queries, keys.
 constexpr char rowLetter = 't';
 constexpr char keyLetter = 'k';
+// No letter: the head of what is the same for all of them.
+constexpr char allHeads = 0;
 
-/// `order` of a transpose's result, seen on its input.
-Order through(TransposeOp transpose, const Order &order) {
-  ArrayRef<int64_t> permutation = transpose.getPermutation();
-  return {permutation[order[0]], permutation[order[1]], permutation[order[2]]};
-}
-
-/// The scores of a sum, and what is added to them: a bias by distance may stand on either side.
-std::pair<Value, Value> summandsOf(AddOp add) {
-  if (add.getLhs().getDefiningOp<RelativeBiasOp>()) {
-    return {add.getRhs(), add.getLhs()};
+/// Axes of a transpose's result, seen on its input.
+void moveThrough(TransposeOp transpose, MutableArrayRef<int64_t> order) {
+  for (int64_t &axis : order) {
+    axis = transpose.getPermutation()[axis];
   }
-  return {add.getLhs(), add.getRhs()};
 }
+
+/// The products whose sum may be the scores of one attention: more are no model's.
+constexpr size_t mostProducts = 8;
+
+/// What is still to be found of the scores: a summand, on the way back from the softmax.
+struct Summand {
+  Value value;
+  /// What multiplies it before the softmax.
+  ScoreFactor factor;
+  /// Its axes that are row, head and key, or, where all heads have the same, row and key.
+  SmallVector<int64_t, 3> order;
+};
 
 /// The users of a value in the order in which the program was written, each once.
 SmallVector<Operation *> usersOf(Value value) {
@@ -58,8 +66,10 @@ public:
     if (failed(matchScores()) || failed(matchSegments()) || failed(matchUses())) {
       return failure();
     }
-    stripFactors(match.query, match.scale);
-    stripFactors(match.key, match.scale);
+    for (ScoreProduct &product : match.products) {
+      stripFactors(product.query, product.factor.constant);
+      stripFactors(product.key, product.factor.constant);
+    }
     for (WeightedSum &sum : match.sums) {
       stripFactors(sum.value, sum.resultScale);
     }
@@ -76,13 +86,15 @@ private:
   }
 
   LogicalResult matchScores();
-  LogicalResult matchMasked(Operation *masked, const Order &order);
-  LogicalResult matchScoreAxes(const Order &order);
+  LogicalResult matchSummand(Summand summand, SmallVectorImpl<Summand> &pending);
+  LogicalResult matchMasked(Operation *masked, Summand &summand, SmallVectorImpl<Summand> &pending);
+  LogicalResult matchProduct(ContractOp contract, const Summand &summand);
   LogicalResult matchSegments();
   LogicalResult matchUses();
   void matchUsers(Value probabilities, const Order &order, double factor);
   LogicalResult matchSum(ContractOp contract, Value probabilities, const Order &order,
                          double factor);
+  void matchMap(WeightedSum &sum);
   LogicalResult matchOperand(Value tensor, StringRef axes, char row, char head, StringRef what,
                              AttentionOperand &operand, char &sizeLetter, int64_t &size);
   void stripFactors(AttentionOperand &operand, double &factor);
@@ -93,31 +105,40 @@ private:
   std::string &reason;
 };
 
-/// Walks from the softmax to the contraction, over factors, masks and transposes. Other users of
+/// Walks from the softmax to the contractions, over factors, masks and transposes. Other users of
 /// what is passed over keep it: products in the kernel cost less than scores in memory.
 LogicalResult AttentionMatcher::matchScores() {
-  Value current = match.softmax.getInput();
-  Order order = inOrder;
-  while (true) {
-    Operation *producer = current.getDefiningOp();
-    if (!producer) {
-      return decline("the scores are an argument of the function");
+  match.heads = match.softmax.getType().getDimSize(1);
+  SmallVector<Summand> pending = {{match.softmax.getInput(), {}, {0, 1, 2}}};
+  while (!pending.empty()) {
+    if (failed(matchSummand(pending.pop_back_val(), pending))) {
+      return failure();
     }
-    if (auto scale = dyn_cast<ScaleOp>(producer)) {
-      match.scale *= scale.getFactor().convertToFloat();
-      current = scale.getInput();
-    } else if (auto transpose = dyn_cast<TransposeOp>(producer)) {
-      order = through(transpose, order);
-      current = transpose.getInput();
-    } else if (isa<SelectOp, AddOp>(producer)) {
-      if (failed(matchMasked(producer, order))) {
+  }
+  return success();
+}
+
+/// Walks to the contraction of one summand. Those that are met on the way are left for later.
+LogicalResult AttentionMatcher::matchSummand(Summand summand, SmallVectorImpl<Summand> &pending) {
+  while (true) {
+    Operation *producer = summand.value.getDefiningOp();
+    if (isNumberTimes(producer)) {
+      summand.factor = summand.factor.times(producer);
+      summand.value = producer->getOperand(0);
+    } else if (auto transpose = dyn_cast_if_present<TransposeOp>(producer)) {
+      moveThrough(transpose, summand.order);
+      summand.value = transpose.getInput();
+    } else if (isa_and_nonnull<SelectOp, AddOp>(producer)) {
+      if (failed(matchMasked(producer, summand, pending))) {
         return failure();
       }
-      current = isa<SelectOp>(producer) ? cast<SelectOp>(producer).getScores()
-                                        : summandsOf(cast<AddOp>(producer)).first;
-    } else if (auto contract = dyn_cast<ContractOp>(producer)) {
-      match.scores = contract;
-      return matchScoreAxes(order);
+    } else if (auto contract = dyn_cast_if_present<ContractOp>(producer)) {
+      return matchProduct(contract, summand);
+    } else if (!match.products.empty()) {
+      return decline("something other than a mask is added to the scores (" +
+                     (producer ? describe(producer) : "an argument") + ")");
+    } else if (!producer) {
+      return decline("the scores are an argument of the function");
     } else {
       return decline("the scores are not a contraction of queries and keys (" + describe(producer) +
                      ")");
@@ -125,46 +146,74 @@ LogicalResult AttentionMatcher::matchScores() {
   }
 }
 
-/// The factors met so far are those that follow the mask.
-LogicalResult AttentionMatcher::matchMasked(Operation *masked, const Order &order) {
-  // The mask's axes are query and key: where it is applied, the scores must have them so.
-  if (order != inOrder) {
-    return decline("the mask is applied to scores with their axes in another order");
-  }
+/// Goes on to the scores that are masked, or that something is added to. The factors met so far are
+/// those that follow.
+LogicalResult AttentionMatcher::matchMasked(Operation *masked, Summand &summand,
+                                            SmallVectorImpl<Summand> &pending) {
+  bool isInOrder = ArrayRef(summand.order) == ArrayRef(inOrder);
   if (auto select = dyn_cast<SelectOp>(masked)) {
-    return masks.addSelection(select, match.scale);
+    // The mask's axes are query and key: where it is applied, the scores must have them so.
+    if (!isInOrder) {
+      return decline("the mask is applied to scores with their axes in another order");
+    }
+    if (!match.products.empty() || !pending.empty()) {
+      return decline("a mask is applied to one of several products whose sum the scores are");
+    }
+    summand.value = select.getScores();
+    return masks.addSelection(select, summand.factor);
   }
-  return masks.addBias(summandsOf(cast<AddOp>(masked)).second, match.scale);
+  auto add = cast<AddOp>(masked);
+  // Scores and bias may stand on either side.
+  bool isRight = !AttentionMasks::isBias(add.getRhs()) && AttentionMasks::isBias(add.getLhs());
+  Value added = isRight ? add.getLhs() : add.getRhs();
+  summand.value = isRight ? add.getRhs() : add.getLhs();
+  if (AttentionMasks::isBias(added)) {
+    return isInOrder ? masks.addBias(added, summand.factor)
+                     : decline("the mask is applied to scores with their axes in another order");
+  }
+  if (match.products.size() + pending.size() + 1 == mostProducts) {
+    return decline("the scores are a sum of more than " + Twine(mostProducts) + " products");
+  }
+  bool isOfAllHeads = cast<RankedTensorType>(added.getType()).getRank() == 2;
+  if (isOfAllHeads && !isInOrder) {
+    return decline("what all heads have is added to scores with their axes in another order");
+  }
+  pending.push_back(
+      {added, summand.factor, isOfAllHeads ? SmallVector<int64_t, 3>{0, 1} : summand.order});
+  return success();
 }
 
-LogicalResult AttentionMatcher::matchScoreAxes(const Order &order) {
-  ContractOp contract = match.scores;
+LogicalResult AttentionMatcher::matchProduct(ContractOp contract, const Summand &summand) {
   StringRef result = contract.getResultAxes();
-  char row = result[order[0]];
-  char head = result[order[1]];
-  char key = result[order[2]];
+  char row = result[summand.order.front()];
+  char head = summand.order.size() == 3 ? result[summand.order[1]] : allHeads;
+  char key = result[summand.order.back()];
   if (key == rowLetter) {
     return decline("the softmax is over the queries, not over the keys");
   }
   if (key != keyLetter || row != rowLetter) {
     return decline("the softmax is not over the keys of a row");
   }
-  match.heads = match.softmax.getType().getDimSize(1);
   bool queryFirst = contract.getLhsAxes().contains(rowLetter);
   StringRef queryAxes = queryFirst ? contract.getLhsAxes() : contract.getRhsAxes();
   StringRef keyAxes = queryFirst ? contract.getRhsAxes() : contract.getLhsAxes();
   Value query = queryFirst ? contract.getLhs() : contract.getRhs();
   Value keys = queryFirst ? contract.getRhs() : contract.getLhs();
+  ScoreProduct product;
+  product.contract = contract;
+  product.factor = summand.factor;
   char querySize = 0;
   char keySize = 0;
   int64_t size = 0;
-  if (failed(matchOperand(query, queryAxes, row, head, "queries", match.query, querySize, size)) ||
-      failed(matchOperand(keys, keyAxes, key, head, "keys", match.key, keySize, match.keySize))) {
+  if (failed(
+          matchOperand(query, queryAxes, row, head, "queries", product.query, querySize, size)) ||
+      failed(matchOperand(keys, keyAxes, key, head, "keys", product.key, keySize, product.size))) {
     return failure();
   }
   if (querySize != keySize) {
     return decline("queries and keys are not contracted over one axis");
   }
+  match.products.push_back(product);
   return success();
 }
 
@@ -205,16 +254,21 @@ LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char 
 }
 
 LogicalResult AttentionMatcher::matchSegments() {
-  ValueRange segments = match.scores.getSegments();
+  ValueRange segments = match.products.front().contract.getSegments();
   if (!areSameSegments(match.softmax.getKeys(), segments[1])) {
     return decline("the softmax is over the keys of other segments than the scores");
+  }
+  for (ScoreProduct &product : match.products) {
+    if (!llvm::equal(product.contract.getSegments(), segments, areSameSegments)) {
+      return decline("the scores are a sum of products of other segments");
+    }
   }
   if (failed(masks.checkSegments(segments)) || failed(masks.resolve())) {
     return failure();
   }
   match.visibility = masks.getVisibility();
   match.hidden = masks.getHidden();
-  match.bias = masks.getBias();
+  match.biases.assign(masks.getBiases().begin(), masks.getBiases().end());
   return success();
 }
 
@@ -278,23 +332,68 @@ LogicalResult AttentionMatcher::matchSum(ContractOp contract, Value probabilitie
           matchOperand(values, valueAxes, key, head, "values", sum.value, size, sum.valueSize))) {
     return failure();
   }
-  if (!result.contains(head)) {
-    return decline("the contraction with values sums over the heads");
-  }
+  sum.sumsHeads = !result.contains(head);
   if (!result.contains(row) || !result.contains(size)) {
     return decline("the contraction with values sums over more than the keys");
   }
-  if (result.size() != sum.resultOrder.size()) {
+  if (result.size() != (sum.sumsHeads ? 2 : 3)) {
     return decline("the contraction with values has other axes than row, head and size");
   }
-  for (size_t axis = 0; axis < sum.resultOrder.size(); ++axis) {
-    sum.resultOrder[axis] = result[axis] == row ? 0 : result[axis] == head ? 1 : 2;
+  for (char axis : result) {
+    int64_t last = sum.sumsHeads ? 1 : 2;
+    sum.resultOrder.push_back(axis == row ? 0 : axis == size ? last : 1);
   }
-  if (!llvm::equal(contract.getSegments(), match.scores.getSegments(), areSameSegments)) {
+  if (!llvm::equal(contract.getSegments(), match.products.front().contract.getSegments(),
+                   areSameSegments)) {
     return decline("the contraction with values is over other segments than the scores");
   }
+  matchMap(sum);
   match.sums.push_back(sum);
   return success();
+}
+
+/// Looks for the weight of each head that maps a sum of rows which all heads have. Mapped before,
+/// the rows are a product of their own, and the kernel sums the columns of one head alone.
+void AttentionMatcher::matchMap(WeightedSum &sum) {
+  Value rows = sum.contract.getResult();
+  auto outer = rows.hasOneUse() ? dyn_cast<ContractOp>(*rows.user_begin()) : ContractOp();
+  if (!outer || sum.sumsHeads || sum.value.order.size() != 2 || cachedSource(sum.value.tensor)) {
+    return;
+  }
+  bool first = outer.getLhs() == rows;
+  StringRef axes = first ? outer.getLhsAxes() : outer.getRhsAxes();
+  WeightView view = viewWeight(first ? outer.getRhs() : outer.getLhs(),
+                               first ? outer.getRhsAxes() : outer.getLhsAxes());
+  std::array<char, 3> letters = {};
+  for (auto [axis, place] : llvm::enumerate(sum.resultOrder)) {
+    letters[place] = axes[axis];
+  }
+  auto [row, head, summed] = letters;
+  StringRef result = outer.getResultAxes();
+  if (!view.weight || view.axes.size() != 3 || result.size() != 3 || !result.contains(row) ||
+      !result.contains(head) || result.contains(summed)) {
+    return;
+  }
+  for (auto [axis, letter] : llvm::enumerate(view.axes)) {
+    int64_t place = letter == head ? 0 : letter == summed ? 2 : 1;
+    if (place == 1 && !result.contains(letter)) {
+      return;
+    }
+    sum.mapOrder[place] = int64_t(axis);
+  }
+  bool areAll = sum.mapOrder[0] + sum.mapOrder[1] + sum.mapOrder[2] == 3 &&
+                StringRef(view.axes).contains(head) && StringRef(view.axes).contains(summed);
+  // The last axis of what is made, or of what is summed; axes between them are not those of heads.
+  if (!areAll || sum.mapOrder[0] == 2) {
+    return;
+  }
+  sum.map = view.weight;
+  sum.contract = outer;
+  sum.valueSize = view.weight.getType().getDimSize(sum.mapOrder[1]);
+  sum.value.share = 1;
+  for (auto [axis, letter] : llvm::enumerate(result)) {
+    sum.resultOrder[axis] = letter == row ? 0 : letter == head ? 1 : 2;
+  }
 }
 
 /// Walks from a contraction's operand towards its rows. Users of what is passed over keep it.
@@ -304,9 +403,7 @@ void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor) {
       factor *= scale.getFactor().convertToFloat();
       operand.tensor = scale.getInput();
     } else if (auto transpose = dyn_cast<TransposeOp>(producer)) {
-      for (int64_t &axis : operand.order) {
-        axis = transpose.getPermutation()[axis];
-      }
+      moveThrough(transpose, operand.order);
       operand.tensor = transpose.getInput();
     } else if (auto split = dyn_cast<SplitHeadsOp>(producer);
                split && ArrayRef(operand.order) == ArrayRef(inOrder)) {
@@ -323,11 +420,16 @@ void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor) {
 }
 
 LogicalResult AttentionMatcher::checkScales() {
-  auto scale = static_cast<float>(match.scale);
-  if (scale == 0.0F) {
-    return decline("the scale is zero");
+  bool isFinite = true;
+  for (const ScoreProduct &product : match.products) {
+    auto scale = static_cast<float>(product.factor.constant);
+    // Factors of further products are relative to that of the first.
+    auto relative = static_cast<float>(product.factor.constant / match.scale());
+    if (scale == 0.0F || relative == 0.0F) {
+      return decline("the scale is zero");
+    }
+    isFinite &= std::isfinite(scale) && std::isfinite(relative);
   }
-  bool isFinite = std::isfinite(scale);
   for (const WeightedSum &sum : match.sums) {
     isFinite &= std::isfinite(static_cast<float>(sum.resultScale));
   }

@@ -69,8 +69,14 @@ struct WeightedSum {
   int64_t valueSize = 0;
   /// The product of all factors on probabilities and values: it is applied to the result.
   double resultScale = 1.0;
-  /// Axis i of the result of `contract` is axis `resultOrder[i]` of [t, h, d].
-  std::array<int64_t, 3> resultOrder = {0, 1, 2};
+  /// Axis i of the result of `contract` is axis `resultOrder[i]` of [t, h, d]; of [t, d] where it
+  /// sums over the heads too.
+  llvm::SmallVector<int64_t, 3> resultOrder;
+  bool sumsHeads = false;
+  /// (P x) W is P (x W): the weight by which `contract` maps the rows that the probabilities were
+  /// summed with, and the axes of it that are [head, made, summed]. Null if there is none.
+  transformer::WeightOp map;
+  std::array<int64_t, 3> mapOrder = {0, 1, 2};
 };
 
 /// One softmax with its weighted sums, and everything needed to write them as

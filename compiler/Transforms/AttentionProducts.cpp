@@ -40,10 +40,6 @@ FlatSymbolRefAttr weightOf(Value number) {
   return weight ? weight.getParameterAttr() : FlatSymbolRefAttr();
 }
 
-FloatAttr constantOf(Builder &&builder, double constant) {
-  return constant == 1 ? FloatAttr() : builder.getF64FloatAttr(constant);
-}
-
 /// Rows times a factor.
 Value scaledRows(OpBuilder &builder, Location location, Value rows, const ScoreFactor &factor) {
   if (factor.constant != 1) {
@@ -63,7 +59,9 @@ FlatSymbolRefAttr scaledParameter(DerivedParameters &parameters, Location locati
   for (Value number : factor.numbers) {
     operands.push_back(weightOf(number));
   }
-  FloatAttr constant = constantOf(Builder(symbol.getContext()), factor.constant);
+  FloatAttr constant = factor.constant == 1
+                           ? FloatAttr()
+                           : FloatAttr::get(Float64Type::get(symbol.getContext()), factor.constant);
   if (!constant && operands.size() == 1) {
     return symbol;
   }
@@ -105,8 +103,8 @@ public:
         weights.push_back(isOfInput ? part.weight : zeros(part.size * width));
         biases.push_back(isOfInput && part.bias ? part.bias : zeros(part.size));
       }
-      bool hasBias = llvm::any_of(
-          parts, [&](const Part &part) { return part.input == input && part.bias; });
+      bool hasBias =
+          llvm::any_of(parts, [&](const Part &part) { return part.input == input && part.bias; });
       int64_t made = heads / share * size;
       FlatSymbolRefAttr weight = join(weights, {made, width});
       FlatSymbolRefAttr bias = hasBias ? join(biases, {made}) : FlatSymbolRefAttr();
@@ -142,8 +140,7 @@ private:
     SmallVector<FlatSymbolRefAttr> lines;
     for (int64_t head = 0; head < has * times; ++head) {
       lines.push_back(parameters.derive(location, symbol.getValue().str() + ".head",
-                                        ExpressionKind::Rows, symbol, {1, line}, {},
-                                        head / times));
+                                        ExpressionKind::Rows, symbol, {1, line}, {}, head / times));
     }
     return parameters.derive(location, symbol.getValue().str() + ".repeated",
                              ExpressionKind::Concat, lines, {has * times, line});
@@ -193,15 +190,23 @@ ScoreFactor besideFirst(const AttentionMatch &match, const ScoreProduct &product
   return {product.factor.constant / match.scale(), product.factor.numbers};
 }
 
-int64_t commonKeyShare(const AttentionMatch &match) {
+} // namespace
+
+int64_t sizeOfHeads(const AttentionMatch &match, ProductPlan plan) {
+  int64_t size = 0;
+  for (const ScoreProduct &product : match.products) {
+    size = plan == ProductPlan::SideBySide ? size + product.size : product.size;
+  }
+  return size;
+}
+
+int64_t keyShareOf(const AttentionMatch &match) {
   int64_t share = match.heads;
   for (const ScoreProduct &product : match.products) {
     share = std::gcd(share, product.key.share);
   }
   return share;
 }
-
-} // namespace
 
 FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &reason) {
   if (match.products.size() == 1) {
@@ -225,13 +230,13 @@ FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &re
     return ProductPlan::SameQueries;
   }
   for (const ScoreProduct &product : match.products) {
-    for (auto [what, operand] : {std::pair("queries", &product.query),
-                                 std::pair("keys", &product.key)}) {
+    for (auto [what, operand] :
+         {std::pair("queries", &product.query), std::pair("keys", &product.key)}) {
       if (!mapOf(*operand)) {
         Operation *producer = operand->tensor.getDefiningOp();
-        reason = std::string(what) + " of products that are summed are no linear maps, whose heads " +
-                 "could be made side by side (" + (producer ? describe(producer) : "an argument") +
-                 ")";
+        reason =
+            std::string(what) + " of products that are summed are no linear maps, whose heads " +
+            "could be made side by side (" + (producer ? describe(producer) : "an argument") + ")";
         return failure();
       }
     }
@@ -261,22 +266,32 @@ ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParame
   switch (plan) {
   case ProductPlan::Alone:
   case ProductPlan::SameKeys:
-    return {sumOf(queries), keys(first), first.size, first.key.share};
+    return {sumOf(queries), keys(first), first.key.share};
   case ProductPlan::SameQueries:
-    return {queries(first), sumOf(keys), first.size, first.key.share};
+    return {queries(first), sumOf(keys), first.key.share};
   case ProductPlan::SideBySide:
     break;
   }
-  int64_t keyShare = commonKeyShare(match);
+  int64_t keyShare = keyShareOf(match);
   SideBySide query(builder, location, parameters, match.heads, 1);
   SideBySide key(builder, location, parameters, match.heads, keyShare);
-  int64_t size = 0;
   for (const ScoreProduct &product : match.products) {
     query.add(product.query, product.size, besideFirst(match, product));
     key.add(product.key, product.size, {});
-    size += product.size;
   }
-  return {query.rows(), key.rows(), size, keyShare};
+  return {query.rows(), key.rows(), keyShare};
+}
+
+Value valueRows(OpBuilder &builder, Location location, DerivedParameters &parameters,
+                const WeightedSum &sum, int64_t heads) {
+  Value rows = toRows(builder, location, sum.value);
+  if (!sum.map) {
+    return rows;
+  }
+  FlatSymbolRefAttr matrix = mapOfHeads(parameters, location, sum.map, sum.mapOrder);
+  auto type =
+      RankedTensorType::get({ShapedType::kDynamic, heads * sum.valueSize}, builder.getF32Type());
+  return LinearOp::create(builder, location, type, rows, matrix, FlatSymbolRefAttr());
 }
 
 /// The table with as many distances on each side as asked for: the ends stand for those beyond.

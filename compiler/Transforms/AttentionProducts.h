@@ -6,7 +6,7 @@
 #define HEDDLE_COMPILER_TRANSFORMS_ATTENTIONPRODUCTS_H
 
 #include "compiler/Transforms/AttentionMatch.h"
-#include "compiler/Transforms/DerivedParameters.h"
+#include "compiler/Transforms/WeightContraction.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -27,13 +27,15 @@ enum class ProductPlan {
 /// How the products of `match` become one; on failure `reason` says why they cannot.
 llvm::FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &reason);
 
-/// Queries and keys of one product, as rows, and what is left of their factors.
+/// The size of a head of queries and keys.
+int64_t sizeOfHeads(const AttentionMatch &match, ProductPlan plan);
+/// Neighbouring heads of queries that have one head of keys.
+int64_t keyShareOf(const AttentionMatch &match);
+
+/// Queries and keys of one product, as rows.
 struct ProductRows {
   mlir::Value query;
   mlir::Value key;
-  /// The size of a head.
-  int64_t size = 0;
-  /// Neighbouring heads of queries that have one head of keys.
   int64_t keyShare = 1;
 };
 
@@ -46,6 +48,10 @@ ProductRows combineProducts(mlir::OpBuilder &builder, mlir::Location location,
 /// is continued by its ends.
 mlir::FlatSymbolRefAttr deriveBias(DerivedParameters &parameters, mlir::Location location,
                                    llvm::ArrayRef<DistanceBias> biases);
+
+/// The values of a sum as rows; where it has a map, the rows mapped for every head.
+mlir::Value valueRows(mlir::OpBuilder &builder, mlir::Location location,
+                      DerivedParameters &parameters, const WeightedSum &sum, int64_t heads);
 
 /// The operand as rows [t, h * d], head h in columns h * d on.
 mlir::Value toRows(mlir::OpBuilder &builder, mlir::Location location,

@@ -20,12 +20,16 @@
 /// After:
 ///   %m = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 3, scale = 0.25, ...}
 ///
+/// Neighbouring heads may share keys or values. Scores may be a sum of products, and biases by
+/// distance a sum of multiples: each becomes one (AttentionProducts.h), by parameters that are
+/// derived where that is all it takes.
+///
 /// Pinned by tests/compiler/Transforms/fuse-attention.mlir, fuse-attention-shared.mlir and
 /// fuse-attention-declined.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Report/Report.h"
 #include "compiler/Transforms/AttentionMasks.h"
-#include "compiler/Transforms/AttentionMatch.h"
+#include "compiler/Transforms/AttentionProducts.h"
 #include "compiler/Transforms/EraseUnused.h"
 #include "compiler/Transforms/HeadLayout.h"
 
@@ -44,25 +48,6 @@ namespace {
 
 constexpr llvm::StringLiteral passName = "fuse-attention";
 
-/// The operand as rows [t, h * d], head h in columns h * d on.
-Value toRows(OpBuilder &builder, Location location, const AttentionOperand &operand) {
-  // What is no split of rows keeps its own layout: the transpose is then a copy, and stays.
-  Value tensor = transposed(builder, location, operand.tensor, operand.order);
-  return operand.order.size() == 2 ? tensor : mergedHeads(builder, location, tensor);
-}
-
-/// The queries as rows. A kernel reads heads of queries once each: where several are the same, they
-/// are written so, once for each row; keys and values are read for each row and key.
-Value toQueryRows(OpBuilder &builder, Location location, const AttentionMatch &match) {
-  Value rows = toRows(builder, location, match.query);
-  if (match.query.share == 1) {
-    return rows;
-  }
-  int64_t heads = match.heads / match.query.share;
-  Value split = splitHeads(builder, location, rows, heads, match.keySize);
-  return mergedHeads(builder, location, repeatedHeads(builder, location, split, match.query.share));
-}
-
 std::string countHeads(int64_t heads) {
   return std::to_string(heads) + (heads == 1 ? " head" : " heads");
 }
@@ -77,20 +62,37 @@ std::string summarise(HiddenAttr hidden) {
          printNumber(hidden.getNumber().getValueAsDouble());
 }
 
-std::string summarise(const AttentionMatch &match) {
-  std::string text = std::to_string(match.heads) + " heads of " + std::to_string(match.keySize);
-  if (match.sums.size() == 1 && match.sums.front().valueSize != match.keySize) {
+/// How scores that are a sum of products are one.
+std::string summarise(const AttentionMatch &match, ProductPlan plan) {
+  std::string count = ", " + std::to_string(match.products.size()) + " products ";
+  switch (plan) {
+  case ProductPlan::Alone:
+    return "";
+  case ProductPlan::SameKeys:
+    return count + "by the sum of their queries";
+  case ProductPlan::SameQueries:
+    return count + "by the sum of their keys";
+  case ProductPlan::SideBySide:
+    return count + "side by side";
+  }
+  llvm_unreachable("every plan is handled");
+}
+
+std::string summarise(const AttentionMatch &match, ProductPlan plan, FlatSymbolRefAttr bias) {
+  int64_t size = sizeOfHeads(match, plan);
+  std::string text = std::to_string(match.heads) + " heads of " + std::to_string(size);
+  if (match.sums.size() == 1 && match.sums.front().valueSize != size) {
     text += " (values " + std::to_string(match.sums.front().valueSize) + ")";
   }
-  if (match.key.share > 1) {
-    text += ", keys of " + countHeads(match.heads / match.key.share);
+  if (int64_t share = keyShareOf(match); share > 1) {
+    text += ", keys of " + countHeads(match.heads / share);
   }
   if (match.sums.size() == 1 && match.sums.front().value.share > 1) {
     text += ", values of " + countHeads(match.heads / match.sums.front().value.share);
   }
-  text += ", scale " + printNumber(match.scale) + ", " +
+  text += summarise(match, plan) + ", scale " + printNumber(match.scale()) + ", " +
           stringifyVisibility(match.visibility).str() + summarise(match.hidden) +
-          (match.bias ? ", bias @" + match.bias.getValue().str() : "");
+          (bias ? ", bias @" + bias.getValue().str() : "");
   if (match.sums.size() > 1) {
     text += ", weights of " + std::to_string(match.sums.size()) + " sums";
   } else if (match.sums.empty()) {
@@ -119,7 +121,10 @@ public:
 
   /// Notes what the caches of an attention are; on failure `reason` says why they cannot be that.
   LogicalResult add(const AttentionMatch &match, std::string &reason) {
-    SmallVector<std::pair<const AttentionOperand *, bool>> operands = {{&match.key, true}};
+    SmallVector<std::pair<const AttentionOperand *, bool>> operands;
+    for (const ScoreProduct &product : match.products) {
+      operands.push_back({&product.key, true});
+    }
     for (const WeightedSum &sum : match.sums) {
       operands.push_back({&sum.value, false});
     }
@@ -160,11 +165,12 @@ private:
 /// One attention as new operations: their attributes and what they have in common.
 class FusedAttention {
 public:
-  explicit FusedAttention(AttentionMatch &match)
-      : match(match), builder(match.softmax), heads(builder.getI64IntegerAttr(match.heads)),
-        scale(builder.getF32FloatAttr(static_cast<float>(match.scale))),
+  FusedAttention(AttentionMatch &match, ProductPlan plan, DerivedParameters &parameters)
+      : match(match), plan(plan), parameters(parameters), builder(match.softmax),
+        heads(builder.getI64IntegerAttr(match.heads)),
+        scale(builder.getF32FloatAttr(static_cast<float>(match.scale()))),
         visibility(VisibilityAttr::get(builder.getContext(), match.visibility)),
-        segments(match.scores.getSegments()) {}
+        segments(match.products.front().contract.getSegments()) {}
 
   void run() {
     if (isOneOperation()) {
@@ -189,7 +195,13 @@ private:
   /// attention.
   Location locationOf(Location sum) {
     return FusedLoc::get(builder.getContext(),
-                         {match.scores->getLoc(), match.softmax->getLoc(), sum});
+                         {match.products.front().contract->getLoc(), match.softmax->getLoc(), sum});
+  }
+
+  /// Reports what is made, with the parameters that it needs.
+  void begin(Location location) {
+    bias = deriveBias(parameters, location, match.biases);
+    reportTaken(location, passName, summarise(match, plan, bias));
   }
 
   /// One value: attention, and directly after it the weights if they are asked for, so that the
@@ -198,16 +210,15 @@ private:
     WeightedSum &sum = match.sums.front();
     builder.setInsertionPoint(sum.contract);
     Location location = locationOf(sum.contract->getLoc());
-    reportTaken(location, passName, summarise(match));
-    Value query = toQueryRows(builder, location, match);
-    Value key = toRows(builder, location, match.key);
-    Value value = toRows(builder, location, sum.value);
-    Value result = AttentionOp::create(builder, location, typeOf(sum), query, key, value,
-                                       segments[0], segments[1], heads, scale, visibility,
-                                       match.bias, match.hidden, number(match.key.share),
-                                       number(sum.value.share));
+    begin(location);
+    ProductRows rows = combineProducts(builder, location, parameters, match, plan);
+    Value value = valueRows(builder, location, parameters, sum, match.heads);
+    Value result =
+        AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
+                            segments[0], segments[1], heads, scale, visibility, bias, match.hidden,
+                            number(rows.keyShare), number(sum.value.share));
     if (match.isResult) {
-      Operation *last = replaceWeights(location, query, key);
+      Operation *last = replaceWeights(location, rows);
       for (Operation *view : match.views) {
         view->moveAfter(last);
         last = view;
@@ -219,13 +230,13 @@ private:
   /// Weights, and the sum of each of several values with them.
   void fuseWeights() {
     Location location = locationOf(match.softmax->getLoc());
-    reportTaken(location, passName, summarise(match));
-    AttentionWeightsOp weights = replaceWeights(location, toQueryRows(builder, location, match),
-                                                toRows(builder, location, match.key));
+    begin(location);
+    AttentionWeightsOp weights =
+        replaceWeights(location, combineProducts(builder, location, parameters, match, plan));
     for (WeightedSum &sum : match.sums) {
       builder.setInsertionPoint(sum.contract);
       Location place = sum.contract->getLoc();
-      Value value = toRows(builder, place, sum.value);
+      Value value = valueRows(builder, place, parameters, sum, match.heads);
       Value result =
           AttendOp::create(builder, place, typeOf(sum), weights, value, segments[0], segments[1],
                            weights.getAttendedKeys(), number(sum.value.share));
@@ -234,10 +245,10 @@ private:
   }
 
   /// The weights in place of the softmax's result.
-  AttentionWeightsOp replaceWeights(Location location, Value query, Value key) {
+  AttentionWeightsOp replaceWeights(Location location, const ProductRows &rows) {
     auto weights = AttentionWeightsOp::create(
-        builder, location, match.softmax.getType(), query, key, segments[0], segments[1], heads,
-        scale, visibility, match.bias, match.hidden, number(match.key.share));
+        builder, location, match.softmax.getType(), rows.query, rows.key, segments[0], segments[1],
+        heads, scale, visibility, bias, match.hidden, number(rows.keyShare));
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
     return weights;
   }
@@ -248,7 +259,8 @@ private:
       result = ScaleOp::create(builder, location, result,
                                builder.getF32FloatAttr(static_cast<float>(sum.resultScale)));
     }
-    result = splitHeads(builder, location, result, match.heads, sum.valueSize);
+    result = sum.sumsHeads ? sumOfHeads(builder, location, result, match.heads)
+                           : splitHeads(builder, location, result, match.heads, sum.valueSize);
     result = transposed(builder, location, result, sum.resultOrder);
     sum.contract.getResult().replaceAllUsesWith(result);
   }
@@ -262,7 +274,10 @@ private:
   }
 
   AttentionMatch &match;
+  ProductPlan plan;
+  DerivedParameters &parameters;
   OpBuilder builder;
+  FlatSymbolRefAttr bias;
   IntegerAttr heads;
   FloatAttr scale;
   VisibilityAttr visibility;
@@ -276,14 +291,17 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
     SmallVector<SoftmaxOp> candidates;
     getOperation().walk([&](SoftmaxOp softmax) { candidates.push_back(softmax); });
     CacheRoles roles(getOperation());
+    DerivedParameters parameters(getOperation());
     for (SoftmaxOp softmax : candidates) {
       std::string reason;
       FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
-      if (failed(match) || failed(roles.add(*match, reason))) {
+      FailureOr<ProductPlan> plan =
+          succeeded(match) ? planProducts(*match, reason) : FailureOr<ProductPlan>(failure());
+      if (failed(plan) || failed(roles.add(*match, reason))) {
         reportDeclined(softmax.getLoc(), passName, "not fused: " + reason);
         continue;
       }
-      FusedAttention(*match).run();
+      FusedAttention(*match, *plan, parameters).run();
     }
     simplifyLayouts(getOperation());
   }

@@ -91,6 +91,20 @@ Value repeatedHeads(OpBuilder &builder, Location location, Value heads, int64_t 
   return RepeatHeadsOp::create(builder, location, result, heads);
 }
 
+Value sumOfHeads(OpBuilder &builder, Location location, Value rows, int64_t heads) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  int64_t size = type.getDimSize(1) / heads;
+  auto result = RankedTensorType::get({ShapedType::kDynamic, size}, type.getElementType());
+  Value sum;
+  for (int64_t head = 0; head < heads; ++head) {
+    Value columns =
+        heads == 1 ? rows
+                   : ColumnsOp::create(builder, location, result, rows, head * size).getResult();
+    sum = sum ? AddOp::create(builder, location, sum, columns).getResult() : columns;
+  }
+  return sum;
+}
+
 void simplifyLayouts(ModuleOp module) {
   SmallVector<Operation *> views;
   module.walk([&](Operation *op) {

@@ -29,6 +29,10 @@ mlir::Value splitHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::
 mlir::Value repeatedHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value heads,
                           int64_t times);
 
+/// The sum of the heads of rows [t, h * d]: [t, d].
+mlir::Value sumOfHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value rows,
+                       int64_t heads);
+
 /// Cancels merge_heads of split_heads, split_heads of merge_heads, transposes of transposes.
 void simplifyLayouts(mlir::ModuleOp module);
 

@@ -168,10 +168,10 @@ LogicalResult EntryLowering::lower(transformer::AttentionWeightsOp op) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), parts);
-  parts.computes = AttentionWeightsAttr::get(
-      builder.getContext(), heads, keySize, op.getScaleAttr(),
-      op.getVisibility() == transformer::Visibility::Causal, distance, op.getHiddenAttr(),
-      op.getKeyShare());
+  parts.computes =
+      AttentionWeightsAttr::get(builder.getContext(), heads, keySize, op.getScaleAttr(),
+                                op.getVisibility() == transformer::Visibility::Causal, distance,
+                                op.getHiddenAttr(), op.getKeyShare());
   parts.result = denseBuffer({BufferType::kTokens, heads, BufferType::kLongest});
   return dispatch(op, parts);
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -transformer-fuse-attention --remarks-filter=heddle -verify-diagnostics | FileCheck %s
 
+// CHECK: transformer.parameter @distances.scaled : tensor<3x9xf32> = scale(@distances, 5.000000e-01)
+// CHECK: transformer.parameter @distances_others : tensor<3x9xf32> = sum(@distances, @others)
 transformer.parameter @distances : tensor<3x9xf32> from "distances"
+transformer.parameter @others : tensor<3x9xf32> from "others"
 
 // After the scale, with a mask on top.
 // CHECK-LABEL: func.func @scaled(
@@ -55,27 +58,29 @@ func.func @histories(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> ten
   return %c : tensor<?x3x8xf32>
 }
 
+// A factor belongs to the table, and so does a number that is learned.
 // CHECK-LABEL: func.func @factor_after(
-// CHECK-NOT: transformer.attention
+// CHECK: transformer.attention {{.*}} {bias = @distances.scaled, heads = 3 : i64, scale = 5.000000e-01 : f32
 func.func @factor_after(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?x3x8xf32> {
+  // expected-remark @below {{3 heads of 8, scale 0.5, all, bias @distances.scaled}}
   %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %b = transformer.relative_bias @distances in(%rows, %rows) : tensor<?x3x?xf32>
   %a = transformer.add %s, %b : tensor<?x3x?xf32>, tensor<?x3x?xf32>
   %h = transformer.scale %a, 0.5 : tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: a factor of 0.5 follows the bias by distance}}
   %p = transformer.softmax %h in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   return %c : tensor<?x3x8xf32>
 }
 
 // CHECK-LABEL: func.func @two_biases(
-// CHECK-NOT: transformer.attention
+// CHECK: transformer.attention {{.*}} {bias = @distances_others, heads = 3 : i64
 func.func @two_biases(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?x3x8xf32> {
+  // expected-remark @below {{3 heads of 8, scale 1, all, bias @distances_others}}
   %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %b = transformer.relative_bias @distances in(%rows, %rows) : tensor<?x3x?xf32>
-  %a = transformer.add %s, %b : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  %o = transformer.relative_bias @others in(%rows, %rows) : tensor<?x3x?xf32>
+  %a = transformer.add %s, %o : tensor<?x3x?xf32>, tensor<?x3x?xf32>
   %h = transformer.add %a, %b : tensor<?x3x?xf32>, tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: two biases by distance are added to the scores}}
   %p = transformer.softmax %h in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   return %c : tensor<?x3x8xf32>

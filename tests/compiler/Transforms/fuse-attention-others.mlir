@@ -36,21 +36,6 @@ func.func @values_of_other_segments(%other: !transformer.segments, %q: tensor<?x
   return %m : tensor<?x24xf32>
 }
 
-// CHECK-LABEL: func.func @values_without_heads(
-// CHECK: %[[P:.*]] = transformer.attention_weights
-// CHECK: transformer.contract "thk,kd->thd" %[[P]]
-func.func @values_without_heads(%a: tensor<?x8xf32>, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  // expected-remark @below {{3 heads of 8, scale 1, all, weights alone: the values are not split into the heads of the scores}}
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,kd->thd" %p, %a in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
 // Six heads of values for three of scores.
 // CHECK-LABEL: func.func @values_with_other_heads(
 // CHECK: %[[P:.*]] = transformer.attention_weights
@@ -65,21 +50,6 @@ func.func @values_with_other_heads(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %
   %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
   %m = transformer.contract "thk,kgd->thgd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x6x4xf32> -> tensor<?x3x6x4xf32>
   return %m : tensor<?x3x6x4xf32>
-}
-
-// CHECK-LABEL: func.func @heads_summed(
-// CHECK: %[[P:.*]] = transformer.attention_weights
-// CHECK: transformer.contract "thk,khd->td" %[[P]]
-func.func @heads_summed(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x8xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  // expected-remark @below {{3 heads of 8, scale 1, all, weights alone: the contraction with values sums over the heads}}
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %m = transformer.contract "thk,khd->td" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x8xf32>
-  return %m : tensor<?x8xf32>
 }
 
 // CHECK-LABEL: func.func @sizes_summed(
