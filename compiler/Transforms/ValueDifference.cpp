@@ -264,7 +264,9 @@ std::string headOrder(AttentionOp attention, AttentionOp other, const ValueNumbe
                  attention.getVisibilityAttr() == other.getVisibilityAttr() &&
                  attention.getHiddenAttr() == other.getHiddenAttr() &&
                  !attention.getBiasAttr() == !other.getBiasAttr() &&
-                 attention.getQuery().getType() == attention.getKey().getType();
+                 // Heads that share keys or values have no maps of their own.
+                 attention.getQuery().getType() == attention.getKey().getType() &&
+                 attention.getValue().getType() == attention.getType();
   SmallVector<std::pair<LinearOp, LinearOp>> maps;
   for (unsigned operand : {0, 1, 2}) {
     auto left = attention->getOperand(operand).getDefiningOp<LinearOp>();
