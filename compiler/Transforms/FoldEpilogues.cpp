@@ -22,8 +22,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -54,6 +53,20 @@ struct Stage {
   SmallVector<Value> elementwise;
   SmallVector<Value> normOperands;
 };
+
+// What an epilogue may hold. Its code is repeated for every vector of a tile, and a program may
+// chain as many operations as it likes; those of models have some twenty.
+constexpr unsigned mostWork = 128;
+// A function is a polynomial of about as many operations.
+constexpr unsigned workOfFunction = 16;
+
+unsigned workOf(KernelOp kernel) {
+  unsigned work = 0;
+  for (Operation &op : kernel.getEpilogue().front().without_terminator()) {
+    work += isa<math::MathDialect>(op.getDialect()) ? workOfFunction : 1;
+  }
+  return work;
+}
 
 /// What `user` reads of a producer that may take its work over: an argument of its epilogue.
 struct Candidate {
@@ -96,6 +109,10 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   }
   if (kernel.getNorm()) {
     return "its input is normalised rows" + named(producer.getLoc());
+  }
+  if (unsigned work = workOf(kernel) + workOf(user.kernel); work > mostWork) {
+    return llvm::formatv("the epilogue would have work of {0} operations, more than {1}", work,
+                         mostWork);
   }
   return {};
 }
@@ -192,8 +209,7 @@ struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
-    // Kernels replaced by a fold; they go if no other dispatch runs them.
-    llvm::SmallSetVector<StringAttr, 16> replaced;
+    llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : llvm::make_early_inc_range(graph.getBody().getOps<DispatchOp>())) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
@@ -207,28 +223,29 @@ struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
         }
         DispatchOp folded = fold(user, *candidate, symbols);
         reportFold(user, *candidate);
-        replaced.insert(kernel.getSymNameAttr());
-        replaced.insert(candidate->producer.kernel.getSymNameAttr());
         dispatch.getResult().replaceAllUsesWith(folded.getResult());
         dispatch.erase();
         candidate->producer.dispatch.erase();
+        // At once: in a long chain each has all the maths of the one before it.
+        for (KernelOp replaced : {kernel, candidate->producer.kernel}) {
+          if (--runs[replaced.getSymNameAttr()] == 0) {
+            symbols.erase(replaced);
+          }
+        }
+        runs[folded.getKernelAttr().getAttr()] = 1;
       }
     }
-    eraseUnused(module, symbols, replaced.getArrayRef());
   }
 
-  static void eraseUnused(ModuleOp module, SymbolTable &symbols, ArrayRef<StringAttr> kernels) {
-    llvm::SmallPtrSet<Attribute, 32> used;
+  /// How many dispatches run each kernel.
+  static llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
+    llvm::DenseMap<StringAttr, int64_t> runs;
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
-        used.insert(dispatch.getKernelAttr().getAttr());
+        ++runs[dispatch.getKernelAttr().getAttr()];
       }
     }
-    for (StringAttr kernel : kernels) {
-      if (!used.contains(kernel)) {
-        symbols.erase(symbols.lookup(kernel));
-      }
-    }
+    return runs;
   }
 };
 

@@ -58,25 +58,44 @@ LookUp lookUpOf(Value value) {
   return {value.getDefiningOp<GatherOp>()};
 }
 
-/// Whether `value` is a look-up or a sum of nothing but look-ups, used once.
-bool isLookUps(Value value) {
-  if (!value.hasOneUse()) {
-    return false;
+/// The sums of nothing but look-ups of a program, found in its order: a sum may be of as many
+/// look-ups as the program has operations, so that neither finding nor reading it recurses.
+class LookUpSums {
+public:
+  explicit LookUpSums(ModuleOp module) {
+    module.walk([&](AddOp add) {
+      if (contains(add.getLhs()) && contains(add.getRhs())) {
+        sums.insert(add);
+      }
+    });
   }
-  if (auto add = value.getDefiningOp<AddOp>()) {
-    return isLookUps(add.getLhs()) && isLookUps(add.getRhs());
+
+  /// Whether `value` is a look-up or a sum of nothing but look-ups, used once.
+  bool contains(Value value) const {
+    if (!value.hasOneUse()) {
+      return false;
+    }
+    auto add = value.getDefiningOp<AddOp>();
+    return add ? sums.contains(add) : lookUpOf(value).gather != nullptr;
   }
-  return lookUpOf(value).gather != nullptr;
-}
+
+private:
+  llvm::DenseSet<Operation *> sums;
+};
 
 /// The look-ups of a sum, left to right.
-void collectLookUps(Value value, SmallVectorImpl<LookUp> &lookUps) {
-  if (auto add = value.getDefiningOp<AddOp>()) {
-    collectLookUps(add.getLhs(), lookUps);
-    collectLookUps(add.getRhs(), lookUps);
-    return;
+SmallVector<LookUp> collectLookUps(Value sum) {
+  SmallVector<LookUp> lookUps;
+  SmallVector<Value> open = {sum};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (auto add = value.getDefiningOp<AddOp>()) {
+      open.append({add.getRhs(), add.getLhs()});
+    } else {
+      lookUps.push_back(lookUpOf(value));
+    }
   }
-  lookUps.push_back(lookUpOf(value));
+  return lookUps;
 }
 
 /// The operands of an embed operation.
@@ -116,8 +135,7 @@ Tables arrange(ArrayRef<LookUp> lookUps) {
 
 /// `sum` is an addition of look-ups, or the look-up before `norm`; `norm` may be null.
 void fuse(Operation *sum, LayerNormOp norm) {
-  SmallVector<LookUp> lookUps;
-  collectLookUps(sum->getResult(0), lookUps);
+  SmallVector<LookUp> lookUps = collectLookUps(sum->getResult(0));
   Tables tables = arrange(lookUps);
   Operation *root = norm ? norm.getOperation() : sum;
   OpBuilder builder(root);
@@ -171,12 +189,12 @@ std::string describeObstacle(AddOp sum, Value summand) {
 using Root = std::pair<Operation *, LayerNormOp>;
 
 /// Adds the sum to the roots, or declines it, if it is the outermost of its look-ups.
-void classify(AddOp add, SmallVectorImpl<Root> &roots) {
-  bool left = isLookUps(add.getLhs());
-  bool right = isLookUps(add.getRhs());
+void classify(AddOp add, const LookUpSums &sums, SmallVectorImpl<Root> &roots) {
+  bool left = sums.contains(add.getLhs());
+  bool right = sums.contains(add.getRhs());
   if (left && right) {
     auto outer = add->hasOneUse() ? dyn_cast<AddOp>(*add->getUsers().begin()) : AddOp();
-    if (!outer || !isLookUps(outer.getLhs()) || !isLookUps(outer.getRhs())) {
+    if (!outer || !sums.contains(outer.getLhs()) || !sums.contains(outer.getRhs())) {
       roots.emplace_back(add, normOf(add));
     }
     return;
@@ -194,10 +212,11 @@ struct FuseEmbeddingPass : impl::FuseEmbeddingPassBase<FuseEmbeddingPass> {
 
   void runOnOperation() override {
     // All are found before any is rewritten: their operations are disjoint.
+    LookUpSums sums(getOperation());
     SmallVector<Root> roots;
     getOperation().walk([&](Operation *op) {
       if (auto add = dyn_cast<AddOp>(op)) {
-        classify(add, roots);
+        classify(add, sums, roots);
       } else if (isa<GatherOp, ScaleOp>(op) && lookUpOf(op->getResult(0)).gather) {
         if (LayerNormOp norm = normOf(op->getResult(0))) {
           roots.emplace_back(op, norm);

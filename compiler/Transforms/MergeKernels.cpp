@@ -18,6 +18,7 @@
 #include "mlir/IR/OperationSupport.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -215,15 +216,37 @@ bool areEqual(KernelOp left, KernelOp right) {
                                                     OperationEquivalence::IgnoreLocations);
 }
 
+/// One number for all epilogues that are equal: a program may have as many kernels of one family as
+/// operations.
+size_t hashOf(KernelOp kernel) {
+  Block &block = kernel.getEpilogue().front();
+  llvm::DenseMap<Value, size_t> numbers;
+  for (BlockArgument argument : block.getArguments()) {
+    numbers.try_emplace(argument, numbers.size());
+  }
+  llvm::hash_code hash = hash_value(kernel.getNormAttr());
+  for (Operation &op : block) {
+    hash = llvm::hash_combine(hash, op.getName(), op.getAttrDictionary());
+    for (Value operand : op.getOperands()) {
+      hash = llvm::hash_combine(hash, numbers.lookup(operand));
+    }
+    for (Value result : op.getResults()) {
+      numbers.try_emplace(result, numbers.size());
+    }
+  }
+  return hash;
+}
+
 /// Kernels that compute the same, in the order of the first of each.
 using Classes = SmallVector<SmallVector<KernelOp>>;
 
 Classes classify(ArrayRef<KernelOp> kernels) {
   Classes classes;
-  // Only kernels of one type and family are compared with each other.
-  llvm::DenseMap<std::pair<Type, Attribute>, SmallVector<size_t>> alike;
+  // Only kernels of one type, family and hash are compared with each other.
+  llvm::DenseMap<std::tuple<Type, Attribute, size_t>, SmallVector<size_t>> alike;
   for (KernelOp kernel : kernels) {
-    SmallVector<size_t> &candidates = alike[{kernel.getKernelType(), kernel.getComputes()}];
+    SmallVector<size_t> &candidates =
+        alike[{kernel.getKernelType(), kernel.getComputes(), hashOf(kernel)}];
     auto found = llvm::find_if(
         candidates, [&](size_t index) { return areEqual(classes[index].front(), kernel); });
     if (found != candidates.end()) {
@@ -273,10 +296,12 @@ struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
         taken.insert(symbol.getName());
       }
     }
+    llvm::StringMap<int64_t> numbers;
     llvm::DenseMap<StringAttr, StringAttr> renamed;
     Classes classes = classify(kernelsInOrder(module, symbols));
     for (ArrayRef<KernelOp> equal : classes) {
-      StringAttr name = StringAttr::get(&getContext(), uniqueName(describe(equal.front()), taken));
+      StringAttr name =
+          StringAttr::get(&getContext(), uniqueName(describe(equal.front()), taken, numbers));
       for (KernelOp kernel : equal) {
         renamed[kernel.getSymNameAttr()] = name;
       }
@@ -302,9 +327,12 @@ struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
     }
   }
 
-  static std::string uniqueName(const std::string &stem, llvm::StringSet<> &taken) {
+  /// `numbers` has the next number of each stem: there may be as many kernels of one as operations.
+  static std::string uniqueName(const std::string &stem, llvm::StringSet<> &taken,
+                                llvm::StringMap<int64_t> &numbers) {
     std::string name = stem;
-    for (int64_t number = 2; !taken.insert(name).second; ++number) {
+    int64_t &number = numbers.try_emplace(stem, 2).first->second;
+    for (; !taken.insert(name).second; ++number) {
       name = stem + "_" + std::to_string(number);
     }
     return name;

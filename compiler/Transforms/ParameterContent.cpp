@@ -140,4 +140,30 @@ bool ParameterContents::areEqual(const ParameterRows &left, const ParameterRows 
   return mine && other && *mine == *other;
 }
 
+unsigned ParameterContents::classOf(const ParameterRows &rows) {
+  SmallVector<int64_t> shape = {rows.count};
+  if (rows.symbol) {
+    llvm::append_range(shape, lookUp(rows.symbol).getTensorType().getShape().drop_front());
+  }
+  Type type = RankedTensorType::get(shape, Builder(module.getContext()).getF32Type());
+  auto numberIn = [&](auto &classes, const auto &key) {
+    auto [place, isNew] = classes.try_emplace(key, lastClass + 1);
+    lastClass += isNew ? 1 : 0;
+    return place->second;
+  };
+  if (!rows.symbol) {
+    return numberIn(zeroClasses, type);
+  }
+  Attribute origin = originOf(rows);
+  if (auto known = originClasses.find(origin); known != originClasses.end()) {
+    return known->second;
+  }
+  std::optional<ContentHash> hash = isZeros(origin) ? std::nullopt : hashOf(rows);
+  unsigned number = isZeros(origin) || (hash && hash->isZero) ? numberIn(zeroClasses, type)
+                    : hash ? numberIn(contentClasses, std::tuple(type, hash->low, hash->high))
+                           : ++lastClass;
+  originClasses[origin] = number;
+  return number;
+}
+
 } // namespace heddle

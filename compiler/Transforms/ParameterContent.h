@@ -37,6 +37,10 @@ public:
   /// Whether two sets of rows have one shape and the same values, bit by bit.
   bool areEqual(const ParameterRows &left, const ParameterRows &right);
 
+  /// A number that two sets of rows have in common if and only if they are equal; no parameter, of
+  /// `count` numbers, is a vector of zeros. Reads the tensor if another has been asked for.
+  unsigned classOf(const ParameterRows &rows);
+
   /// Whether two sets of rows have one shape.
   bool haveOneShape(const ParameterRows &left, const ParameterRows &right) const;
 
@@ -52,6 +56,11 @@ private:
   ParameterHasher hasher;
   llvm::DenseMap<mlir::Attribute, mlir::Attribute> origins;
   llvm::DenseMap<std::tuple<mlir::Attribute, int64_t, int64_t>, std::optional<ContentHash>> hashes;
+  /// Numbers by origin, and by shape and content; those of zeros by shape.
+  llvm::DenseMap<mlir::Attribute, unsigned> originClasses;
+  llvm::DenseMap<std::tuple<mlir::Type, uint64_t, uint64_t>, unsigned> contentClasses;
+  llvm::DenseMap<mlir::Type, unsigned> zeroClasses;
+  unsigned lastClass = 0;
 };
 
 } // namespace heddle

@@ -28,7 +28,11 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <vector>
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -56,8 +60,6 @@ struct Interval {
   size_t begin;
   size_t end;
   uint64_t offset = 0;
-
-  bool livesWith(const Interval &other) const { return begin <= other.end && other.begin <= end; }
 };
 
 SizeAttr toAttribute(MLIRContext *context, const Sizes &sizes) {
@@ -119,7 +121,8 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
   SmallVector<Interval> intervals;
   llvm::DenseMap<Value, size_t> indices;
   Block &body = graph.getBody().front();
-  Operation *output = body.getTerminator();
+  llvm::DenseSet<Value> outputs;
+  outputs.insert_range(body.getTerminator()->getOperands());
   size_t position = 0;
   for (auto dispatch : body.getOps<DispatchOp>()) {
     ++position;
@@ -129,7 +132,7 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
       }
     }
     auto type = dyn_cast<BufferType>(dispatch.getResult().getType());
-    if (!type || llvm::is_contained(output->getOperands(), dispatch.getResult())) {
+    if (!type || outputs.contains(dispatch.getResult())) {
       continue;
     }
     std::optional<Stretch> stretch = stretchOf(type);
@@ -144,22 +147,82 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
   return intervals;
 }
 
-/// The lowest offset at which `interval` overlaps none of those placed that live when it does.
-uint64_t lowestFree(const Interval &interval, ArrayRef<Interval *> placed) {
-  SmallVector<Interval *> obstacles(
-      llvm::make_filter_range(placed, [&](Interval *other) { return other->livesWith(interval); }));
-  llvm::sort(obstacles, [](Interval *left, Interval *right) {
-    return std::pair(left->offset, left->begin) < std::pair(right->offset, right->begin);
-  });
-  uint64_t offset = 0;
-  for (Interval *obstacle : obstacles) {
-    if (offset + interval.size <= obstacle->offset) {
-      break;
+/// What was placed at one offset of a stretch: lives that do not overlap, by their begin.
+class Shelf {
+public:
+  explicit Shelf(uint64_t offset) : offset(offset) {}
+
+  /// The end of what is here while `interval` lives; nothing if it is free.
+  std::optional<uint64_t> endDuring(const Interval &interval) const {
+    // What came last most often is in the way of what comes next, and most are of one size.
+    if (isUniform && last.begin <= interval.end && interval.begin <= last.end) {
+      return offset + last.size;
     }
-    offset = std::max(offset, obstacle->offset + obstacle->size);
+    std::optional<uint64_t> end;
+    auto next = lives.upper_bound(interval.begin);
+    if (next != lives.begin() && std::prev(next)->second.end >= interval.begin) {
+      --next;
+    }
+    for (; next != lives.end() && next->first <= interval.end; ++next) {
+      end = std::max(end.value_or(0), offset + next->second.size);
+      if (isUniform) {
+        break;
+      }
+    }
+    return end;
   }
-  return offset;
-}
+
+  void add(const Interval &interval) {
+    isUniform = isUniform && (lives.empty() || last.size == interval.size);
+    last = {interval.begin, interval.end, interval.size};
+    lives[interval.begin] = last;
+  }
+
+  const uint64_t offset;
+
+private:
+  struct Life {
+    size_t begin;
+    size_t end;
+    uint64_t size;
+  };
+  std::map<size_t, Life> lives;
+  Life last = {};
+  bool isUniform = true;
+};
+
+/// One stretch while it is filled: a chain of a hundred thousand results has few shelves.
+class Shelves {
+public:
+  /// The lowest offset at which `interval` overlaps none of those placed that live when it does.
+  uint64_t lowestFree(const Interval &interval) const {
+    uint64_t offset = 0;
+    for (const std::unique_ptr<Shelf> &shelf : shelves) {
+      if (offset + interval.size <= shelf->offset) {
+        break;
+      }
+      if (std::optional<uint64_t> end = shelf->endDuring(interval)) {
+        offset = std::max(offset, *end);
+      }
+    }
+    return offset;
+  }
+
+  void add(const Interval &interval) {
+    auto isBelow = [](const std::unique_ptr<Shelf> &shelf, uint64_t offset) {
+      return shelf->offset < offset;
+    };
+    auto place = std::lower_bound(shelves.begin(), shelves.end(), interval.offset, isBelow);
+    if (place == shelves.end() || (*place)->offset != interval.offset) {
+      place = shelves.insert(place, std::make_unique<Shelf>(interval.offset));
+    }
+    (*place)->add(interval);
+  }
+
+private:
+  /// By offset.
+  std::vector<std::unique_ptr<Shelf>> shelves;
+};
 
 /// Places the intervals of each stretch; gives the sizes of the stretches.
 Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
@@ -173,12 +236,14 @@ Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
     });
   }
   Sizes sizes = {};
-  std::array<SmallVector<Interval *>, StretchCount> placed;
+  std::array<Shelves, StretchCount> placed;
   for (Interval *interval : order) {
     uint64_t &size = sizes[interval->stretch];
-    interval->offset = reuse ? lowestFree(*interval, placed[interval->stretch]) : size;
+    interval->offset = reuse ? placed[interval->stretch].lowestFree(*interval) : size;
     size = std::max(size, interval->offset + interval->size);
-    placed[interval->stretch].push_back(interval);
+    if (reuse) {
+      placed[interval->stretch].add(*interval);
+    }
   }
   return sizes;
 }

@@ -60,13 +60,17 @@ public:
   void report();
 
 private:
+  using Alike = std::tuple<Block *, unsigned, unsigned, unsigned>;
+
   void consider(AttentionOp attention);
   void skipOutputs(AttentionOp attention);
   /// What of an attention is that of an earlier one; empty if nothing is.
   std::string describeShared(AttentionOp attention);
   void decline(AttentionOp attention);
-  SmallVector<AttentionOp> findEarlier(AttentionOp attention,
-                                       llvm::function_ref<bool(AttentionOp)> matches);
+  /// The key of `ofInputs`.
+  Alike inputsOf(AttentionOp attention) const;
+  /// Makes an attention known to those after it.
+  void note(AttentionOp attention);
   /// Adds a repeated operation, and those that only such operations need, to `shared`.
   void add(Operation *op, Shared &shared);
   StringAttr findErased(StringAttr name);
@@ -76,7 +80,16 @@ private:
   ModuleOp module;
   const ValueNumbering &numbering;
   SharedValues &values;
-  SmallVector<AttentionOp> attentions;
+  /// The first attention of a block that reads a value as its operand of that number.
+  llvm::DenseMap<std::tuple<Block *, unsigned, unsigned>, AttentionOp> firstReaders;
+  /// The last attention of a block with these segments and this query, or this key, and its place
+  /// among all.
+  llvm::DenseMap<Alike, std::pair<size_t, AttentionOp>> lastOfQuery, lastOfKey;
+  /// Attentions of a block with these segments, whose queries are maps of these rows.
+  llvm::DenseMap<Alike, SmallVector<AttentionOp>> ofInputs;
+  size_t count = 0;
+  /// Repeated weights that are outputs, by block and number.
+  llvm::DenseMap<std::pair<Block *, unsigned>, SmallVector<Operation *>> repeatedWeights;
   std::vector<Shared> found;
   llvm::DenseSet<Operation *> added;
   llvm::DenseSet<StringAttr> addedCaches;
@@ -118,39 +131,51 @@ void Candidates::addCache(StringAttr name, Shared &shared) {
   }
 }
 
-void Candidates::add(Operation *op, Shared &shared) {
-  // What only repeated operations use goes with them, spelt as none before it.
-  auto isAdded = [&](Operation *user) { return added.contains(user); };
-  bool isUnused = !op->use_empty() && llvm::all_of(op->getUsers(), isAdded) && !values.isKept(op);
-  if ((!values.keptFor(op) && !isUnused) || !added.insert(op).second) {
-    return;
-  }
-  shared.savings.flopsPerToken += flopsPerToken(op);
-  shared.savings.flopsPerTokenAndKey += flopsPerTokenAndKey(op);
-  addSymbols(op, shared);
-  for (Value operand : op->getOperands()) {
-    if (Operation *producer = operand.getDefiningOp()) {
-      add(producer, shared);
+void Candidates::add(Operation *first, Shared &shared) {
+  // A list, not recursion: what is repeated may be as long as the program.
+  SmallVector<Operation *> open = {first};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    // What only repeated operations use goes with them, spelt as none before it.
+    auto isAdded = [&](Operation *user) { return added.contains(user); };
+    bool isUnused = !op->use_empty() && llvm::all_of(op->getUsers(), isAdded) && !values.isKept(op);
+    if ((!values.keptFor(op) && !isUnused) || !added.insert(op).second) {
+      continue;
     }
-    if (StringAttr name = isa<CacheType>(operand.getType()) ? cacheName(operand) : StringAttr()) {
-      addCache(name, shared);
+    shared.savings.flopsPerToken += flopsPerToken(op);
+    shared.savings.flopsPerTokenAndKey += flopsPerTokenAndKey(op);
+    addSymbols(op, shared);
+    for (Value operand : op->getOperands()) {
+      if (Operation *producer = operand.getDefiningOp()) {
+        open.push_back(producer);
+      }
+      if (StringAttr name = isa<CacheType>(operand.getType()) ? cacheName(operand) : StringAttr()) {
+        addCache(name, shared);
+      }
     }
   }
 }
 
-/// The attentions before another, in its block, that match.
-SmallVector<AttentionOp> Candidates::findEarlier(AttentionOp attention,
-                                                 llvm::function_ref<bool(AttentionOp)> matches) {
-  SmallVector<AttentionOp> earlier;
-  for (AttentionOp other : attentions) {
-    if (other == attention) {
-      break;
-    }
-    if (other->getBlock() == attention->getBlock() && matches(other)) {
-      earlier.push_back(other);
-    }
+void Candidates::note(AttentionOp attention) {
+  Block *block = attention->getBlock();
+  for (unsigned operand : {0U, 1U, 2U}) {
+    firstReaders.try_emplace({block, operand, numbering.numberOf(attention->getOperand(operand))},
+                             attention);
   }
-  return earlier;
+  unsigned queries = numbering.numberOf(attention.getQueries());
+  unsigned keys = numbering.numberOf(attention.getKeys());
+  lastOfQuery[{block, queries, keys, numbering.numberOf(attention.getQuery())}] = {count,
+                                                                                   attention};
+  lastOfKey[{block, queries, keys, numbering.numberOf(attention.getKey())}] = {count, attention};
+  ofInputs[inputsOf(attention)].push_back(attention);
+  ++count;
+}
+
+Candidates::Alike Candidates::inputsOf(AttentionOp attention) const {
+  auto query = attention.getQuery().getDefiningOp<LinearOp>();
+  Value rows = query ? query.getInput() : attention.getQuery();
+  return {attention->getBlock(), numbering.numberOf(attention.getQueries()),
+          numbering.numberOf(attention.getKeys()), numbering.numberOf(rows)};
 }
 
 std::string Candidates::describeShared(AttentionOp attention) {
@@ -170,15 +195,12 @@ std::string Candidates::describeShared(AttentionOp attention) {
     if (!producer || !values.keptFor(producer)) {
       continue;
     }
-    auto hasIt = [&, number = number, value = value](AttentionOp op) {
-      return numbering.areEqual(op->getOperand(number), value);
-    };
-    SmallVector<AttentionOp> earlier = findEarlier(attention, hasIt);
-    if (earlier.empty()) {
+    // The one that computes them.
+    AttentionOp other =
+        firstReaders.lookup({attention->getBlock(), number, numbering.numberOf(value)});
+    if (!other) {
       continue;
     }
-    // The one that computes them.
-    AttentionOp other = earlier.front();
     SmallVector<StringRef> names;
     for (auto [name, operand, place] : operands) {
       if (numbering.areEqual(other->getOperand(place), operand)) {
@@ -192,41 +214,38 @@ std::string Candidates::describeShared(AttentionOp attention) {
 
 /// Says what keeps an attention from having the weights of the nearest before it that is like it.
 void Candidates::decline(AttentionOp attention) {
-  SmallVector<AttentionOp> earlier = findEarlier(attention, [&](AttentionOp op) {
-    return numbering.areEqual(op.getQueries(), attention.getQueries()) &&
-           numbering.areEqual(op.getKeys(), attention.getKeys()) &&
-           (numbering.areEqual(op.getQuery(), attention.getQuery()) ||
-            numbering.areEqual(op.getKey(), attention.getKey()));
-  });
-  if (!earlier.empty()) {
+  Block *block = attention->getBlock();
+  unsigned queries = numbering.numberOf(attention.getQueries());
+  unsigned keys = numbering.numberOf(attention.getKeys());
+  auto ofQuery =
+      lastOfQuery.lookup({block, queries, keys, numbering.numberOf(attention.getQuery())});
+  auto ofKey = lastOfKey.lookup({block, queries, keys, numbering.numberOf(attention.getKey())});
+  bool isOfQuery = ofQuery.second && (!ofKey.second || ofQuery.first > ofKey.first);
+  if (AttentionOp nearest = isOfQuery ? ofQuery.second : ofKey.second) {
     reportDeclined(attention.getLoc(), passName,
-                   "not shared with " + placeName(earlier.back().getLoc()) + ": " +
-                       differenceOf(attention, earlier.back(), numbering));
+                   "not shared with " + placeName(nearest.getLoc()) + ": " +
+                       differenceOf(attention, nearest, numbering));
     return;
   }
   // Its result has the columns of the other in another order: no operation gives them, and weights
   // that read them would have to be derived.
-  earlier = findEarlier(attention, [&](AttentionOp op) {
-    return numbering.areEqual(op.getQueries(), attention.getQueries()) &&
-           numbering.areEqual(op.getKeys(), attention.getKeys()) &&
-           !headOrder(attention, op, numbering).empty();
+  ArrayRef<AttentionOp> alike = ofInputs[inputsOf(attention)];
+  auto permuted = llvm::find_if(llvm::reverse(alike), [&](AttentionOp op) {
+    return !headOrder(attention, op, numbering).empty();
   });
-  if (!earlier.empty()) {
+  if (permuted != alike.rend()) {
     reportDeclined(attention.getLoc(), passName,
-                   "not shared with " + placeName(earlier.back().getLoc()) +
+                   "not shared with " + placeName((*permuted).getLoc()) +
                        ": its heads are there in another order (" +
-                       headOrder(attention, earlier.back(), numbering) + ")");
+                       headOrder(attention, *permuted, numbering) + ")");
   }
 }
 
 /// The same weights as outputs that a caller may ask for: they are no work of their own.
 void Candidates::skipOutputs(AttentionOp attention) {
-  for (Operation *op : values.repeated()) {
-    auto weights = dyn_cast<AttentionWeightsOp>(op);
-    if (weights && weights->getBlock() == attention->getBlock() &&
-        numbering.numberOf(weights) == numbering.weightsOf(attention)) {
-      added.insert(op);
-    }
+  auto weights = repeatedWeights.find({attention->getBlock(), numbering.weightsOf(attention)});
+  if (weights != repeatedWeights.end()) {
+    added.insert_range(weights->second);
   }
 }
 
@@ -255,14 +274,20 @@ void Candidates::consider(AttentionOp attention) {
 }
 
 void Candidates::find() {
-  for (auto entry : module.getOps<func::FuncOp>()) {
-    entry.walk([&](AttentionOp attention) { attentions.push_back(attention); });
+  const SmallVector<Operation *> repeated = values.repeated();
+  for (Operation *op : repeated) {
+    if (auto weights = dyn_cast<AttentionWeightsOp>(op)) {
+      repeatedWeights[{weights->getBlock(), numbering.numberOf(weights)}].push_back(op);
+    }
   }
-  for (AttentionOp attention : attentions) {
-    consider(attention);
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    entry.walk([&](AttentionOp attention) {
+      consider(attention);
+      note(attention);
+    });
   }
   // What no attention has to do with.
-  for (Operation *op : values.repeated()) {
+  for (Operation *op : repeated) {
     if (added.contains(op)) {
       continue;
     }
@@ -324,21 +349,24 @@ void Candidates::report() {
 
 /// Names each table of position biases as the first with its values is named.
 void shareBiases(ModuleOp module, ParameterContents &contents) {
-  SmallVector<FlatSymbolRefAttr> known;
+  FlatSymbolRefAttr first;
+  llvm::DenseMap<unsigned, FlatSymbolRefAttr> known;
+  auto classOf = [&](FlatSymbolRefAttr bias) { return contents.classOf(contents.rowsOf(bias)); };
   auto keep = [&](auto op) {
     FlatSymbolRefAttr bias = op.getBiasAttr();
-    if (!bias) {
+    first = first ? first : bias;
+    // One table alone is not read.
+    if (!bias || bias == first) {
       return;
     }
-    auto first = llvm::find_if(known, [&](FlatSymbolRefAttr other) {
-      return contents.areEqual(contents.rowsOf(bias), contents.rowsOf(other));
-    });
-    if (first == known.end()) {
-      known.push_back(bias);
-    } else if (*first != bias) {
-      op.setBiasAttr(*first);
+    if (known.empty()) {
+      known[classOf(first)] = first;
+    }
+    FlatSymbolRefAttr kept = known.try_emplace(classOf(bias), bias).first->second;
+    if (kept != bias) {
+      op.setBiasAttr(kept);
       reportTaken(op.getLoc(), passName,
-                  "the position bias @" + bias.getValue() + " is @" + first->getValue());
+                  "the position bias @" + bias.getValue() + " is @" + kept.getValue());
     }
   };
   module.walk([&](Operation *op) {

@@ -181,17 +181,32 @@ unsigned ValueNumbering::operandNumber(Value value) {
 }
 
 unsigned ValueNumbering::intern(Term term) {
-  SmallVector<Known, 1> &known = terms[term.key];
-  for (const Known &other : known) {
-    auto areEqual = [&](auto pair) {
-      return contents.areEqual(std::get<0>(pair), std::get<1>(pair));
-    };
-    if (llvm::all_of(llvm::zip_equal(term.parameters, other.parameters), areEqual)) {
-      return other.number;
-    }
+  auto [place, isNew] = terms.try_emplace(std::move(term.key));
+  Known &known = place->second;
+  if (isNew) {
+    known.first = std::move(term.parameters);
+    known.number = ++last;
+    return last;
   }
-  known.push_back({std::move(term.parameters), ++last});
-  return last;
+  auto areEqual = [&](auto pair) {
+    return contents.areEqual(std::get<0>(pair), std::get<1>(pair));
+  };
+  if (llvm::all_of(llvm::zip_equal(term.parameters, known.first), areEqual)) {
+    return known.number;
+  }
+  auto classesOf = [&](ArrayRef<ParameterRows> parameters) {
+    std::vector<unsigned> classes;
+    for (const ParameterRows &rows : parameters) {
+      classes.push_back(contents.classOf(rows));
+    }
+    return classes;
+  };
+  if (known.numbers.empty()) {
+    known.numbers.emplace(classesOf(known.first), known.number);
+  }
+  auto [number, isOther] = known.numbers.try_emplace(classesOf(term.parameters), last + 1);
+  last += isOther ? 1 : 0;
+  return number->second;
 }
 
 void ValueNumbering::numberOperation(Operation *op) {

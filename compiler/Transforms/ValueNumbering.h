@@ -65,9 +65,13 @@ private:
     std::vector<uintptr_t> key;
     llvm::SmallVector<ParameterRows, 4> parameters;
   };
+  /// The values of one key. Parameters are read only when there is a second of them to compare
+  /// with, and then each once: many layers may apply maps of their own to the same rows.
   struct Known {
-    llvm::SmallVector<ParameterRows, 4> parameters;
-    unsigned number;
+    llvm::SmallVector<ParameterRows, 4> first;
+    unsigned number = 0;
+    /// All, by the classes of their parameters; empty while there is one.
+    std::map<std::vector<unsigned>, unsigned> numbers;
   };
   /// The numbers of the parts of scores: what an attention and the operation of its weights share.
   struct Scores {
@@ -99,7 +103,7 @@ private:
   llvm::MapVector<mlir::StringAttr, Cache> cacheTable;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   llvm::DenseMap<mlir::Operation *, unsigned> weightNumbers;
-  std::map<std::vector<uintptr_t>, llvm::SmallVector<Known, 1>> terms;
+  std::map<std::vector<uintptr_t>, Known> terms;
   unsigned last = 0;
 };
 
