@@ -188,6 +188,12 @@ LogicalResult EmbedOp::verify() {
       return emitOpError("expects scales that are finite and not zero, got ") << scale;
     }
   }
+  // C7
+  for (int64_t offset : getPositionOffsets()) {
+    if (offset < 0) {
+      return emitOpError("expects position offsets of 0 or more, got ") << offset;
+    }
+  }
   return success();
 }
 

@@ -47,6 +47,12 @@ LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError)
   return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
 }
 
+/// Whether a value is one of rows of the batch, or of positions of a cache.
+bool hasRows(Value value) {
+  auto buffer = dyn_cast<BufferType>(value.getType());
+  return !buffer || llvm::any_of(buffer.getShape(), [](int64_t size) { return size < 0; });
+}
+
 /// Whether an operation is lowered where its result is first used: what is added to scores runs
 /// over the keys of a cache, whose rows of this run must be appended by then.
 bool isLate(Operation *op) { return isa<transformer::MaskBiasOp, transformer::RelativeBiasOp>(op); }
@@ -295,6 +301,9 @@ LogicalResult EntryLowering::nest(Operation *op, StringRef stem, const Twine &ax
                                   BufferType result, EpilogueBuilder term, FloatAttr hidden,
                                   bool relative) {
   if (!result.hasSymbol(BufferType::kTokens) && !result.hasSymbol(BufferType::kSequences)) {
+    if (llvm::any_of(inputs, hasRows)) {
+      return op->emitOpError("has a result without rows: no kernel sums over the rows of a batch");
+    }
     return op->emitOpError("has no rows: mathematics of weights alone has no kernel");
   }
   StringAttr specification = builder.getStringAttr(axes);

@@ -86,6 +86,14 @@ func.func @weights() {
 
 // -----
 
+func.func @sum_over_rows(%x: tensor<?x4xf32> {transformer.name = "x"}, %rows: !transformer.segments) {
+  // expected-error@+1 {{'transformer.contract' op has a result without rows: no kernel sums over the rows of a batch}}
+  %0 = transformer.contract "ta,tb->ab" %x, %x : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
 transformer.parameter @position : tensor<2x4xf32> from "position"
 func.func @positions(%rows: !transformer.segments) -> (tensor<?x4xf32> {transformer.name = "y"}) {
   %p = transformer.positions %rows {offset = 2 : i64}

@@ -267,3 +267,12 @@ func.func @attention_with_narrow_values(%q: tensor<?x384xf32>, %v: tensor<?x64xf
   %0 = transformer.attention %q, %q, %v in(%rows, %rows) {heads = 6 : i64, scale = 1.0 : f32, value_share = 3 : i64, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x64xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+transformer.parameter @place : tensor<100x384xf32> from "place"
+func.func @embed_c7(%rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.embed' op expects position offsets of 0 or more, got -1}}
+  %x = transformer.embed [@place] positions(%rows) {position_offsets = array<i64: -1>} : tensor<?x384xf32>
+  return %x : tensor<?x384xf32>
+}
