@@ -15,37 +15,75 @@ namespace heddle {
 /// A page of errors helps nobody.
 static constexpr int errorLimit = 5;
 
-/// `file:line:column: ` or `"name": `; a name wins, for it is what the user knows a layer by.
-static std::string describePlace(Location location) {
-  if (auto name = location->findInstanceOf<NameLoc>()) {
-    return (llvm::Twine('"') + name.getName().getValue() + "\": ").str();
+/// As much of a line is shown on either side of the place: a line may be a megabyte.
+static constexpr size_t shownBefore = 80;
+static constexpr size_t shownAfter = 80;
+
+/// The line of a place and a caret under it, as the source manager of LLVM shows them.
+static std::string showLine(llvm::StringRef text, unsigned line, unsigned column) {
+  for (; line > 1; --line) {
+    const size_t end = text.find('\n');
+    if (end == llvm::StringRef::npos) {
+      return {};
+    }
+    text = text.drop_front(end + 1);
   }
-  if (auto place = location->findInstanceOf<FileLineColLoc>()) {
-    return (place.getFilename().getValue() + ":" + llvm::Twine(place.getLine()) + ":" +
-            llvm::Twine(place.getColumn()) + ": ")
-        .str();
+  text = text.take_until([](char c) { return c == '\n' || c == '\r'; });
+  if (column == 0 || column > text.size() + 1) {
+    return {};
   }
-  return {};
+  const size_t at = column - 1;
+  const size_t begin = at > shownBefore ? at - shownBefore : 0;
+  const std::string before = text.slice(begin, at).str();
+  std::string indent;
+  for (const char c : before) {
+    // Bytes of one character stand in one column.
+    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    indent += continues ? "" : c == '\t' ? "\t" : " ";
+  }
+  return "\n" + before + text.substr(at, shownAfter).str() + "\n" + indent + "^";
 }
 
-DiagnosticText::DiagnosticText(MLIRContext *context)
-    : handler(context, [this](Diagnostic &diagnostic) {
+DiagnosticText::DiagnosticText(MLIRContext *context, SourceText source)
+    : source(std::move(source)), handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
           return failure();
         }
         if (++errors > errorLimit) {
           return success();
         }
-        text +=
-            (text.empty() ? "" : "\n") + describePlace(diagnostic.getLocation()) + diagnostic.str();
+        append(diagnostic.getLocation(), "error: ", diagnostic.str());
         for (Diagnostic &note : diagnostic.getNotes()) {
           // The dump of an operation repeats the line the place already names.
           if (!llvm::StringRef(note.str()).starts_with("see current operation")) {
-            text += "\n" + describePlace(note.getLocation()) + "note: " + note.str();
+            append(note.getLocation(), "note: ", note.str());
           }
         }
         return success();
       }) {}
+
+/// A name wins over a place in a file, for it is what the user knows a layer by.
+void DiagnosticText::append(Location location, llvm::StringRef kind, const std::string &message) {
+  text += text.empty() ? "" : "\n";
+  const bool isNote = kind == "note: ";
+  if (auto name = location->findInstanceOf<NameLoc>()) {
+    text += (llvm::Twine('"') + name.getName().getValue() + "\": " + (isNote ? kind : "") + message)
+                .str();
+    return;
+  }
+  auto place = location->findInstanceOf<FileLineColLoc>();
+  if (!place) {
+    text += (isNote ? kind : "").str() + message;
+    return;
+  }
+  const llvm::StringRef file = place.getFilename().getValue();
+  text += (file + ":" + llvm::Twine(place.getLine()) + ":" + llvm::Twine(place.getColumn()) + ": " +
+           kind + message)
+              .str();
+  if (file == llvm::StringRef(source.path)) {
+    text += showLine(source.text, place.getLine(), place.getColumn());
+  }
+}
 
 Status DiagnosticText::status(std::string_view fallback) const {
   return HEDDLE_ERROR(InvalidArgument, text.empty() ? std::string(fallback) : text);

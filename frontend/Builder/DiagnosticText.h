@@ -10,18 +10,32 @@
 #include "mlir/IR/Diagnostics.h"
 
 #include <string>
+#include <string_view>
 
 namespace heddle {
 
+/// The file a program was read from, and its text, which outlives whoever is given it.
+struct SourceText {
+  std::string path;
+  std::string_view text;
+};
+
 class DiagnosticText {
 public:
-  explicit DiagnosticText(mlir::MLIRContext *context);
+  /// With the text of a program, its lines are shown under what is said of them.
+  explicit DiagnosticText(mlir::MLIRContext *context, SourceText source = {});
 
-  /// The first errors with their notes, one a line, each after its place (`file:line:column` or the
+  /// Whether an error was said.
+  bool hasErrors() const { return errors > 0; }
+
+  /// The first errors with their notes, each after its place (`file:line:column: error:`, or the
   /// name of a tensor); `fallback` if nothing was said.
   Status status(std::string_view fallback) const;
 
 private:
+  void append(mlir::Location location, llvm::StringRef kind, const std::string &message);
+
+  SourceText source;
   std::string text;
   int errors = 0;
   mlir::ScopedDiagnosticHandler handler;

@@ -17,6 +17,7 @@
 #include "frontend/Import/SharedFunctions.h"
 #include "frontend/Import/SourceHash.h"
 #include "frontend/Import/TensorCheck.h"
+#include "frontend/Import/TextCheck.h"
 #include "runtime/Base/MappedFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -281,12 +282,14 @@ static bool hasStoredParameters(ModuleOp module) {
 static Result<ImportedModel> importProgram(MLIRContext &context, const std::string &path,
                                            const std::string &weights) {
   // The words for a file that is not there or empty are those of all other files.
-  HEDDLE_TRY(MappedFile::open(path).status());
+  HEDDLE_ASSIGN(MappedFile file, MappedFile::open(path));
+  HEDDLE_TRY(checkProgramText(file.text(), path));
   context
       .loadDialect<func::FuncDialect, transformer::TransformerDialect, dataflow::DataflowDialect>();
   ImportedModel model;
+  model.file = std::make_shared<const MappedFile>(std::move(file));
   {
-    DiagnosticText diagnostics(&context);
+    DiagnosticText diagnostics(&context, {path, model.file->text()});
     model.module = parseSourceFile<ModuleOp>(path, ParserConfig(&context));
     if (!model.module) {
       return diagnostics.status(fmt::format("{}: is no program", path));
@@ -296,6 +299,9 @@ static Result<ImportedModel> importProgram(MLIRContext &context, const std::stri
     }
     if (failed(inlineCalls(*model.module))) {
       return diagnostics.status(fmt::format("{}: has calls that cannot be inlined", path));
+    }
+    if (failed(verifyParameters(*model.module))) {
+      return diagnostics.status(fmt::format("{}: has parameters that cannot be evaluated", path));
     }
     if (failed(verifyNames(*model.module)) ||
         (hasFunctionEntries(*model.module) && failed(verifyEntries(*model.module)))) {

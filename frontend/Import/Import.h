@@ -8,6 +8,7 @@
 #include "frontend/Checkpoint/Checkpoint.h"
 #include "frontend/Tokenizer/TokenizerFile.h"
 #include "heddle/Status.h"
+#include "runtime/Base/MappedFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -33,6 +34,8 @@ struct TokenizerSource {
 /// A program and where its weights are.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The text that the module was read from, for messages. Null for a folder.
+  std::shared_ptr<const MappedFile> file;
   /// Every parameter with a source is in it, with that shape and a floating type. Null for a
   /// program without such parameters.
   std::shared_ptr<const Checkpoint> checkpoint;

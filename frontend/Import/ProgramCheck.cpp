@@ -5,10 +5,12 @@
 
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "heddle/Limits.h"
 #include "runtime/Base/Utf8.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -19,6 +21,11 @@ using namespace mlir;
 namespace heddle {
 
 using namespace transformer;
+
+/// Expressions are evaluated operand by operand, each time anew, so that memory does not grow with
+/// them. Frontends nest two, passes a few more.
+static constexpr unsigned deepestExpression = 256;
+static constexpr uint64_t mostEvaluations = 1'000'000;
 
 /// Whether frontends derive parameters so; passes do it in other ways, and by reshaping.
 static bool isOfFrontend(ExpressionKind kind) {
@@ -202,21 +209,54 @@ static LogicalResult verifyAppended(func::FuncOp entry) {
   return success(!result.wasInterrupted());
 }
 
-/// Rows [t, w], or scores [t, h, k].
-static bool isOutput(Type type) {
+/// Rows [t, w], or, with `areScores`, scores [t, h, k].
+static bool isOutput(Type type, bool areScores) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.getElementType().isF32() || tensor.getRank() < 2 ||
       !tensor.isDynamicDim(0) || tensor.isDynamicDim(1)) {
     return false;
   }
-  return tensor.getRank() == 2 || (tensor.getRank() == 3 && tensor.isDynamicDim(2));
+  return areScores ? tensor.getRank() == 3 && tensor.isDynamicDim(2) : tensor.getRank() == 2;
+}
+
+/// Whether callers can ask for scores: of an entry without caches only for those that are observed,
+/// which sessions know how to hand out.
+static bool handsOutScores(func::FuncOp entry, unsigned result) {
+  return entry.getResultAttr(result, "transformer.observed") ||
+         llvm::any_of(entry.getFunctionType().getInputs(), isKept);
+}
+
+/// The limits of what describes an entry in a binary.
+static LogicalResult verifyCounts(func::FuncOp entry) {
+  const llvm::ArrayRef<Type> inputs = entry.getFunctionType().getInputs();
+  const llvm::ArrayRef<Type> results = entry.getFunctionType().getResults();
+  const auto isIds = [](Type type) { return isa<RankedTensorType>(type); };
+  const std::pair<llvm::StringRef, int64_t> counts[] = {
+      {"inputs", llvm::count_if(inputs, isIds)},
+      {"caches and states", llvm::count_if(inputs, isKept)},
+      {"outputs", llvm::count_if(results, isIds)}};
+  for (const auto &[what, count] : counts) {
+    if (count > static_cast<int64_t>(mostPorts)) {
+      return entry.emitOpError() << "has " << count << " " << what << ", expected at most "
+                                 << mostPorts;
+    }
+  }
+  return success();
 }
 
 static LogicalResult verifyResults(func::FuncOp entry) {
   llvm::StringSet<> outputs, caches;
   for (auto [number, type] : llvm::enumerate(entry.getFunctionType().getResults())) {
     const bool isCache = isKept(type);
-    if (!isCache && !isOutput(type)) {
+    if (isOutput(type, /*areScores=*/true) && !handsOutScores(entry, number)) {
+      InFlightDiagnostic error = entry.emitOpError()
+                                 << "expects result " << number
+                                 << " to be rows, tensor<?xWxf32>, got scores, which only an entry "
+                                 << "with caches hands out, or one that observes them";
+      error.attachNote(entry.getBody().back().getTerminator()->getLoc()) << "it is returned here";
+      return error;
+    }
+    if (!isCache && !isOutput(type, /*areScores=*/false) && !isOutput(type, /*areScores=*/true)) {
       return entry.emitOpError() << "expects result " << number
                                  << " to be rows, tensor<?xWxf32>, scores, tensor<?xHx?xf32>, or a "
                                  << "cache or state, got " << type;
@@ -235,7 +275,7 @@ static LogicalResult verifyEntry(func::FuncOp entry) {
   if (entry.isExternal()) {
     return entry.emitOpError("expects a body");
   }
-  if (failed(verifyArguments(entry))) {
+  if (failed(verifyCounts(entry)) || failed(verifyArguments(entry))) {
     return failure();
   }
   if (entry.getFunctionType().getNumResults() == 0) {
@@ -271,6 +311,36 @@ LogicalResult verifyEntries(ModuleOp module) {
   }
   const auto isValid = [](func::FuncOp entry) { return succeeded(verifyEntry(entry)); };
   return success(llvm::all_of(entries, isValid) && succeeded(verifyCaches(module)));
+}
+
+LogicalResult verifyParameters(ModuleOp module) {
+  /// How deep an expression is, and how often its operands are evaluated, for each of their uses.
+  struct Work {
+    unsigned depth = 0;
+    uint64_t evaluations = 1;
+  };
+  llvm::DenseMap<Attribute, Work> known;
+  for (auto parameter : module.getOps<ParameterOp>()) {
+    Work work;
+    if (auto expression = parameter.getExpression()) {
+      // They are declared before it.
+      for (FlatSymbolRefAttr operand : expression->getOperands()) {
+        const Work of = known.lookup(operand.getAttr());
+        work.depth = std::max(work.depth, of.depth + 1);
+        work.evaluations += of.evaluations;
+      }
+    }
+    if (work.depth > deepestExpression) {
+      return parameter.emitOpError() << "is an expression of expressions " << work.depth
+                                     << " deep, expected at most " << deepestExpression;
+    }
+    if (work.evaluations > mostEvaluations) {
+      return parameter.emitOpError() << "takes the evaluation of " << work.evaluations
+                                     << " expressions, expected at most " << mostEvaluations;
+    }
+    known[parameter.getSymNameAttr()] = work;
+  }
+  return success();
 }
 
 /// The rows of a parameter that is a table.

@@ -32,6 +32,10 @@ llvm::LogicalResult verifyNames(mlir::ModuleOp module);
 /// results are what was appended to them. Emits what is wrong.
 llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
 
+/// Checks that the expressions of parameters can be evaluated in sensible time and memory. Emits
+/// what is wrong.
+llvm::LogicalResult verifyParameters(mlir::ModuleOp module);
+
 /// The longest sequence that has a position in every table: the least number of rows, from the
 /// first position on, of the tables that positions are looked up in.
 std::optional<int64_t> countPositions(mlir::ModuleOp module);

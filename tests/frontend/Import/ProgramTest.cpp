@@ -5,6 +5,7 @@
 
 #include "tests/frontend/Builder/PrintedModule.h"
 #include "tests/frontend/Import/ModelFolder.h"
+#include "tests/frontend/Import/ShownLines.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -55,7 +56,7 @@ protected:
   }
   std::string message() {
     mlir::MLIRContext context;
-    return std::string(importModel(context, path).status().message());
+    return withoutShownLines(std::string(importModel(context, path).status().message()));
   }
 
   TemporaryFolder folder;
@@ -98,7 +99,7 @@ TEST_F(ProgramTest, ErrorsOfTheParserHaveTheirPlace) {
   folder.write("m.mlir", "module {\n  unknown.op\n}\n");
   EXPECT_TRUE(message().starts_with(path + ":2:")) << message();
   folder.write("m.mlir", "\x7f\x45LF");
-  EXPECT_TRUE(message().starts_with(path + ":1:1: ")) << message();
+  EXPECT_TRUE(message().starts_with(path + ":1:1: error: ")) << message();
 }
 
 TEST_F(ProgramTest, ErrorsOfTheVerifierHaveTheirPlace) {
@@ -107,7 +108,7 @@ TEST_F(ProgramTest, ErrorsOfTheVerifierHaveTheirPlace) {
   edit("@dense : tensor<2x4xf32>", "@dense : tensor<3x4xf32>");
   EXPECT_EQ(message(),
             path +
-                ":12:10: 'transformer.linear' op expects weight '@dense' of shape 2x4, got "
+                ":12:10: error: 'transformer.linear' op expects weight '@dense' of shape 2x4, got "
                 "3x4\n" +
                 path + ":5:3: note: the parameter is defined here");
 }
@@ -250,26 +251,59 @@ TEST_F(ProgramTest, EntriesNeedNames) {
   };
   for (const auto &item : cases) {
     edit(item.from, item.to);
-    EXPECT_EQ(message(), path + ":6:3: " + item.expected);
+    EXPECT_EQ(message(), path + ":6:3: error: " + item.expected);
   }
   folder.write("m.mlir",
                "module {\n  func.func @f(%a: !transformer.segments) {\n    return\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects at least one result");
+  EXPECT_EQ(message(), path + ":2:3: error: 'func.func' op expects at least one result");
   folder.write("m.mlir",
                "module {\n  func.func private @f(!transformer.segments) -> tensor<?x2xf32>\n}\n");
-  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects a body");
+  EXPECT_EQ(message(), path + ":2:3: error: 'func.func' op expects a body");
   folder.write("m.mlir", "module {\n  func.func @f(%x: tensor<?x2xf32> {transformer.name = \"x\"}) "
                          "-> (tensor<?x2xf32> {transformer.name = \"y\"}) {\n"
                          "    return %x : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":2:3: 'func.func' op expects segments after its ids");
+  EXPECT_EQ(message(), path + ":2:3: error: 'func.func' op expects segments after its ids");
   folder.write("m.mlir",
                "module {\n  func.func @f(%a: !transformer.segments) -> !transformer.segments {\n"
                "    return %a : !transformer.segments\n  }\n}\n");
   EXPECT_EQ(message(),
-            path + ":2:3: 'func.func' op expects result 0 to be rows, tensor<?xWxf32>, "
+            path + ":2:3: error: 'func.func' op expects result 0 to be rows, tensor<?xWxf32>, "
                    "scores, tensor<?xHx?xf32>, or a cache or state, got '!transformer.segments'");
   folder.write("m.mlir", "module {\n}\n");
-  EXPECT_EQ(message(), path + ":1:1: the program has no func.func, expected an entry");
+  EXPECT_EQ(message(), path + ":1:1: error: the program has no func.func, expected an entry");
+}
+
+TEST_F(ProgramTest, ScoresAreResultsOfEntriesWithCaches) {
+  std::string text = goodProgram;
+  const std::string type = "tensor<?x2xf32> {", last = "return %4 : tensor<?x2xf32>";
+  text.replace(text.find(last), last.size(),
+               "%h = transformer.split_heads %3 : tensor<?x4xf32> -> tensor<?x1x4xf32>\n"
+               "    %s = transformer.contract \"thd,khd->thk\" %h, %h in(%rows, %rows) : "
+               "tensor<?x1x4xf32>, tensor<?x1x4xf32> -> tensor<?x1x?xf32>\n"
+               "    return %s : tensor<?x1x?xf32>");
+  text.replace(text.find(type), type.size(), "tensor<?x1x?xf32> {");
+  folder.write("m.mlir", text);
+  EXPECT_EQ(message(),
+            path +
+                ":6:3: error: 'func.func' op expects result 0 to be rows, tensor<?xWxf32>, got "
+                "scores, which only an entry with caches hands out, or one that observes them\n" +
+                path + ":15:5: note: it is returned here");
+}
+
+TEST_F(ProgramTest, AsManyPortsAsABinaryHas) {
+  std::string inputs;
+  for (int i = 0; i < 1025; ++i) {
+    inputs += fmt::format(", %i{0}: tensor<?xi32> {{transformer.name = \"i{0}\"}}", i);
+  }
+  edit(", %rows", inputs + ", %rows");
+  EXPECT_EQ(message(), path + ":6:3: error: 'func.func' op has 1026 inputs, expected at most 1024");
+  std::string caches;
+  for (int i = 0; i < 1025; ++i) {
+    caches += fmt::format(", %c{0}: !transformer.cache<2> {{transformer.name = \"c{0}\"}}", i);
+  }
+  edit("%rows: !transformer.segments", "%rows: !transformer.segments" + caches);
+  EXPECT_EQ(message(),
+            path + ":6:3: error: 'func.func' op has 1025 caches and states, expected at most 1024");
 }
 
 TEST_F(ProgramTest, CachesAreResultsWhenAppendedTo) {
@@ -291,7 +325,7 @@ TEST_F(ProgramTest, CachesAreResultsWhenAppendedTo) {
   };
   for (const auto &item : cases) {
     folder.write("m.mlir", item.text);
-    EXPECT_EQ(message(), path + ":2:3: " + item.expected);
+    EXPECT_EQ(message(), path + ":2:3: error: " + item.expected);
   }
   folder.write(
       "m.mlir",
@@ -305,7 +339,7 @@ TEST_F(ProgramTest, CachesAreResultsWhenAppendedTo) {
           ") -> (tensor<?x2xf32> {transformer.name = \"y\"}) {\n"
           "    %y = transformer.cached %c in(%rows) : !transformer.cache<2> -> "
           "tensor<?x2xf32>\n    return %y : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":6:3: 'func.func' op expects cache \"c\" of type "
+  EXPECT_EQ(message(), path + ":6:3: error: 'func.func' op expects cache \"c\" of type "
                               "'!transformer.cache<3>', as in another entry, got "
                               "'!transformer.cache<2>'");
 }
@@ -319,8 +353,9 @@ TEST_F(ProgramTest, WhatIsAppendedIsReturned) {
                "    %x = transformer.gather @w[%i] : tensor<?x2xf32>\n"
                "    %c1 = transformer.append %c, %x in(%rows) : !transformer.cache<2>\n"
                "    return %x : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":5:11: 'transformer.append' op appends to a cache that its entry "
-                              "does not return, expected it among the results");
+  EXPECT_EQ(message(),
+            path + ":5:11: error: 'transformer.append' op appends to a cache that its entry "
+                   "does not return, expected it among the results");
 }
 
 TEST_F(ProgramTest, StatesAreResultsWhenAccumulatedInto) {
@@ -338,13 +373,14 @@ TEST_F(ProgramTest, StatesAreResultsWhenAccumulatedInto) {
   folder.write("m.mlir", head + "(" + rows + ", " + state + body + both + "}\n");
   EXPECT_EQ(message(), "");
   folder.write("m.mlir", head + "(" + rows + body + "    return %x : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(), path +
-                           ":5:11: 'transformer.accumulate' op accumulates into a state that its "
-                           "entry does not return, expected it among the results");
+  EXPECT_EQ(message(),
+            path + ":5:11: error: 'transformer.accumulate' op accumulates into a state that its "
+                   "entry does not return, expected it among the results");
   folder.write("m.mlir",
                head + "(" + state + ") {\n    return %s : !transformer.state<2>\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":3:3: 'func.func' op expects result 0, a state, to be the argument "
-                              "of its name, accumulated into");
+  EXPECT_EQ(message(),
+            path + ":3:3: error: 'func.func' op expects result 0, a state, to be the argument "
+                   "of its name, accumulated into");
   folder.write("m.mlir", head + "(" + rows + ", " + state + body + both +
                              "  func.func @g(%rows: !transformer.segments, %c: "
                              "!transformer.cache<2> {transformer.name = \"s\"}) -> (" +
@@ -352,7 +388,7 @@ TEST_F(ProgramTest, StatesAreResultsWhenAccumulatedInto) {
                              ") {\n    %y = transformer.cached %c in(%rows) : "
                              "!transformer.cache<2> -> tensor<?x2xf32>\n"
                              "    return %y : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":8:3: 'func.func' op expects state \"s\" of type "
+  EXPECT_EQ(message(), path + ":8:3: error: 'func.func' op expects state \"s\" of type "
                               "'!transformer.state<2>', as in another entry, got "
                               "'!transformer.cache<2>'");
 }
@@ -369,16 +405,17 @@ TEST_F(ProgramTest, DerivedParametersDoNotExcuseEntries) {
                "  transformer.parameter @more : tensor<2x4xf32> = zeros()\n");
   const std::string name = " {transformer.name = \"y\"}";
   folder.write("m.mlir", text.erase(text.find(name), name.size()));
-  EXPECT_EQ(message(), path + ":7:3: 'func.func' op expects \"transformer.name\" on result 0, a "
-                              "string");
+  EXPECT_EQ(message(),
+            path + ":7:3: error: 'func.func' op expects \"transformer.name\" on result 0, a "
+                   "string");
 }
 
 TEST_F(ProgramTest, ModulesInsideAreForKernelsOnly) {
   edit("  func.func", "  module @\"x86-64-v3\" {\n  }\n  func.func");
-  EXPECT_EQ(message(), path +
-                           ":6:3: 'builtin.module' op is inside a program of func.func, expected "
-                           "such modules only beside a dataflow.graph, with the code of its "
-                           "kernels");
+  EXPECT_EQ(message(),
+            path + ":6:3: error: 'builtin.module' op is inside a program of func.func, expected "
+                   "such modules only beside a dataflow.graph, with the code of its "
+                   "kernels");
   const std::string graph =
       "module {\n  dataflow.graph @f(%i: !dataflow.buffer<[tokens], i32> {dataflow.name = \"i\", "
       "dataflow.limit = 4 : i64}) {\n    dataflow.output\n  }\n";
@@ -386,24 +423,27 @@ TEST_F(ProgramTest, ModulesInsideAreForKernelsOnly) {
   EXPECT_EQ(message(), "");
   folder.write("m.mlir", graph + "  module @\"x86-64-v3\" {\n    transformer.parameter @w : "
                                  "tensor<4xf32> from \"w\"\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":6:5: 'transformer.parameter' op is inside a module of the program, "
-                              "expected only code of kernels there");
+  EXPECT_EQ(message(),
+            path + ":6:5: error: 'transformer.parameter' op is inside a module of the program, "
+                   "expected only code of kernels there");
   folder.write("m.mlir", graph + "  module @a {\n    module @b {\n    }\n  }\n}\n");
-  EXPECT_EQ(message(), path +
-                           ":6:5: 'builtin.module' op is inside a module of the program, expected "
-                           "only code of kernels there");
+  EXPECT_EQ(message(),
+            path + ":6:5: error: 'builtin.module' op is inside a module of the program, expected "
+                   "only code of kernels there");
 }
 
 TEST_F(ProgramTest, NamesAreText) {
   const std::string expected = ", expected UTF-8 without control characters";
   edit("\"ids\"", R"("i\1B")");
-  EXPECT_EQ(message(), path + R"(:6:3: 'func.func' op has argument 0 named "i\x1b")" + expected);
+  EXPECT_EQ(message(),
+            path + R"(:6:3: error: 'func.func' op has argument 0 named "i\x1b")" + expected);
   edit("\"y\"", R"("\C2\9B")");
   EXPECT_TRUE(message().ends_with(expected)) << message();
   edit("\"y\"", R"("\FF")");
-  EXPECT_EQ(message(), path + R"(:6:3: 'func.func' op has result 0 named "\xff")" + expected);
+  EXPECT_EQ(message(),
+            path + R"(:6:3: error: 'func.func' op has result 0 named "\xff")" + expected);
   edit("@run", R"(@"r\0A")");
-  EXPECT_EQ(message(), path + R"(:6:3: 'func.func' op has an entry named "r\n")" + expected);
+  EXPECT_EQ(message(), path + R"(:6:3: error: 'func.func' op has an entry named "r\n")" + expected);
   edit("\"y\"", "\"größe\"");
   EXPECT_EQ(message(), "");
 }

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One pass over the tokens of MLIR's lexer that open, close, or name something.
+#include "frontend/Import/TextCheck.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <unordered_map>
+#include <vector>
+
+namespace heddle {
+namespace {
+
+bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
+bool isNamePart(char c) { return isLetter(c) || isDigit(c) || c == '$' || c == '.' || c == '-'; }
+
+/// The bracket that a closing one belongs to.
+char openingOf(char closing) {
+  return closing == ')' ? '(' : closing == ']' ? '[' : closing == '}' ? '{' : '<';
+}
+
+class NestingScanner {
+public:
+  NestingScanner(std::string_view text, std::string_view path) : text(text), path(path) {}
+
+  Status run() {
+    while (at < text.size() && deepest <= deepestNesting) {
+      next();
+    }
+    if (deepest <= deepestNesting) {
+      return {};
+    }
+    const std::string_view before = text.substr(0, deepestAt);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const size_t lineStart = before.rfind('\n') + 1;
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}:{}:{}: error: the text nests {} levels deep, expected at "
+                                    "most {}",
+                                    path, line, deepestAt - lineStart + 1, deepest,
+                                    deepestNesting));
+  }
+
+private:
+  /// A bracket that is open. In lists and affine maps an operator may have operands of operands
+  /// without any bracket.
+  struct Level {
+    char bracket;
+    unsigned operators = 0;
+  };
+
+  char peek(size_t offset) const { return at + offset < text.size() ? text[at + offset] : '\0'; }
+
+  void next() {
+    const char c = text[at];
+    if (c == '\n') {
+      isLineStart = true;
+      ++at;
+      return;
+    }
+    if (c == ' ' || c == '\t' || c == '\r') {
+      ++at;
+      return;
+    }
+    if (c == '/' && peek(1) == '/') {
+      at = std::min(text.find('\n', at), text.size());
+      return;
+    }
+    // What begins a line at the outermost level is the next thing, unless it is the type of an
+    // attribute.
+    if (isLineStart && levels.empty() && hasValue && c != ':') {
+      endAlias();
+    }
+    isLineStart = false;
+    hasValue = hasValue || (!alias.empty() && c != '=');
+    token(c);
+  }
+
+  void token(char c) {
+    switch (c) {
+    case '"':
+      return skipString();
+    case '(':
+    case '[':
+    case '{':
+    case '<':
+      // Of `<=` no bracket.
+      if (c != '<' || peek(1) != '=') {
+        levels.push_back({c});
+        note(0, ++depth);
+      }
+      ++at;
+      return;
+    case ')':
+    case ']':
+    case '}':
+      close(openingOf(c));
+      ++at;
+      return;
+    case '>':
+      // One that closes nothing compares.
+      if (!levels.empty() && levels.back().bracket == '<') {
+        close('<');
+      }
+      ++at;
+      return;
+    case ',':
+      if (!levels.empty()) {
+        depth -= levels.back().operators;
+        levels.back().operators = 0;
+      }
+      ++at;
+      return;
+    case '-':
+      if (peek(1) == '>') {
+        at += 2;
+        return;
+      }
+      [[fallthrough]];
+    case '+':
+    case '*':
+      countOperator();
+      ++at;
+      return;
+    default:
+      return word(c);
+    }
+  }
+
+  /// Names, numbers, and what begins with a sigil.
+  void word(char c) {
+    const size_t begin = at++;
+    const bool isSigil = c == '#' || c == '!' || c == '%' || c == '@' || c == '^';
+    if (isDigit(c)) {
+      skipNumber();
+      return;
+    }
+    if (!isSigil && !isLetter(c)) {
+      return;
+    }
+    // Only names after a sigil may have a minus in them.
+    while (at < text.size() && isNamePart(text[at]) && (isSigil || text[at] != '-')) {
+      ++at;
+    }
+    const std::string_view name = text.substr(begin, at - begin);
+    if (name == "mod" || name == "floordiv" || name == "ceildiv") {
+      countOperator();
+    } else if (c == '#' || c == '!') {
+      meetAlias(name, begin);
+    }
+  }
+
+  /// `12`, `1.5` or `1.5e-3`. Letters right behind it are another word.
+  void skipNumber() {
+    const auto skipDigits = [&] {
+      while (isDigit(peek(0))) {
+        ++at;
+      }
+    };
+    skipDigits();
+    if (peek(0) != '.') {
+      return;
+    }
+    ++at;
+    skipDigits();
+    const bool isSigned = peek(1) == '-' || peek(1) == '+';
+    if ((peek(0) == 'e' || peek(0) == 'E') && isDigit(peek(isSigned ? 2 : 1))) {
+      at += isSigned ? 2 : 1;
+      skipDigits();
+    }
+  }
+
+  /// To its end; a string that a line ends before is an error of the lexer there.
+  void skipString() {
+    for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at) {
+      at += text[at] == '\\' ? 1 : 0;
+    }
+    at = std::min(at + 1, text.size());
+  }
+
+  /// Operators have operands without brackets of their own only where no statements are.
+  void countOperator() {
+    if (!levels.empty() && levels.back().bracket != '{') {
+      ++levels.back().operators;
+      note(0, ++depth);
+    }
+  }
+
+  /// Closes the innermost such bracket. Inside of it, what looked like an opening one compared.
+  void close(char bracket) {
+    size_t kept = levels.size();
+    while (kept > 0 && levels[kept - 1].bracket == '<' && bracket != '<') {
+      --kept;
+    }
+    if (kept == 0 || levels[kept - 1].bracket != bracket) {
+      // Not closed: an error of the parser there.
+      return;
+    }
+    while (levels.size() >= kept) {
+      depth -= 1 + levels.back().operators;
+      levels.pop_back();
+    }
+  }
+
+  /// A name at the outermost level before an equals sign is defined there, any other used.
+  void meetAlias(std::string_view name, size_t begin) {
+    size_t after = text.find_first_not_of(" \t\r\n", at);
+    if (levels.empty() && after != std::string_view::npos && text[after] == '=' &&
+        text.substr(after, 2) != "==") {
+      endAlias();
+      alias = name;
+      aliasDepth = 0;
+      hasValue = false;
+      return;
+    }
+    if (auto known = depths.find(name); known != depths.end()) {
+      const size_t end = at;
+      at = begin;
+      note(known->second, depth);
+      at = end;
+    }
+  }
+
+  void endAlias() {
+    if (!alias.empty()) {
+      depths[alias] = aliasDepth;
+    }
+    alias = {};
+    hasValue = false;
+  }
+
+  /// Notes that the text is so deep here, with what an alias adds.
+  void note(unsigned added, unsigned here) {
+    aliasDepth = std::max(aliasDepth, here + added);
+    if (here + added > deepest) {
+      deepest = here + added;
+      deepestAt = at;
+    }
+  }
+
+  std::string_view text;
+  std::string_view path;
+  size_t at = 0;
+  std::vector<Level> levels;
+  unsigned depth = 0;
+  unsigned deepest = 0;
+  size_t deepestAt = 0;
+  /// Whether nothing but space has come in the line.
+  bool isLineStart = true;
+  /// The alias whose definition this is, how deep it has been so far, and whether its value has
+  /// begun.
+  std::string_view alias;
+  unsigned aliasDepth = 0;
+  bool hasValue = false;
+  std::unordered_map<std::string_view, unsigned> depths;
+};
+
+} // namespace
+
+Status checkProgramText(std::string_view text, std::string_view path) {
+  // MLIR would read it, and its reader recurses as well.
+  if (text.starts_with("ML\xefR")) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: is MLIR bytecode, expected a program in text", path));
+  }
+  return NestingScanner(text, path).run();
+}
+
+} // namespace heddle
