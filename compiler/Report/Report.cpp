@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -92,7 +93,8 @@ std::string commonDottedPrefix(llvm::StringRef first, llvm::StringRef second) {
   return llvm::join(llvm::ArrayRef(left).take_front(length), ".");
 }
 
-/// `file:line:column` of the first position in a location, empty if it has none.
+/// `file:line:column` of the first position in a location, empty if it has none. The file without
+/// its folder: equal files give equal reports and equal binaries wherever they lie.
 std::string textPosition(Location location) {
   std::string position;
   location->walk([&](Location part) {
@@ -100,8 +102,8 @@ std::string textPosition(Location location) {
     if (!line) {
       return WalkResult::advance();
     }
-    llvm::raw_string_ostream(position)
-        << line.getFilename().getValue() << ':' << line.getLine() << ':' << line.getColumn();
+    llvm::raw_string_ostream(position) << llvm::sys::path::filename(line.getFilename().getValue())
+                                       << ':' << line.getLine() << ':' << line.getColumn();
     return WalkResult::interrupt();
   });
   return position;

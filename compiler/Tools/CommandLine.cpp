@@ -4,7 +4,10 @@
 #include "compiler/Tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <sstream>
 
 namespace heddle {
 
@@ -69,6 +72,15 @@ static const CLI::Option *optionWithoutValue(const CLI::App &app) {
   return nullptr;
 }
 
+/// The code to end with: what cannot be written is no success.
+static int finishOutput(const std::string &text, int code) {
+  const bool isWritten = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (!isWritten) {
+    std::fprintf(stderr, "heddlec: standard output: cannot write: %s\n", std::strerror(errno));
+  }
+  return isWritten ? code : 1;
+}
+
 std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   CLI::App app;
   declareOptions(app, line);
@@ -82,7 +94,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &request) {
-    return app.exit(request);
+    std::ostringstream text;
+    const int code = app.exit(request, text, text);
+    return finishOutput(text.str(), code);
   } catch (const CLI::ArgumentMismatch &error) {
     return reportMismatch(error);
   } catch (const CLI::ParseError &error) {

@@ -34,7 +34,7 @@ struct CommandLine {
 void declareOptions(CLI::App &app, CommandLine &line);
 
 /// Parses the arguments. An exit code when the program is to end here: 0 after --help or --version,
-/// 2 after a message about wrong usage.
+/// 1 if that could not be written, 2 after a message about wrong usage.
 std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line);
 
 } // namespace heddle

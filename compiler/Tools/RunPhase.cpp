@@ -34,27 +34,27 @@ private:
 
 } // namespace
 
-Status runPhase(ModuleOp module, Phase phase, const CompileOptions &options) {
+Status runPhase(ModuleOp module, Phase phase, const CompileOptions &options, SourceText source) {
   PassManager manager(module.getContext());
   buildPhase(manager, phase, options);
   StringRef option;
   manager.addInstrumentation(std::make_unique<OptionWatch>(option));
+  DiagnosticText diagnostics(module.getContext(), std::move(source));
   std::string aboutOption;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
     const bool isKept = !option.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error;
     if (isKept && aboutOption.empty()) {
       aboutOption = (option + ": " + diagnostic.str()).str();
     }
-    // Others are printed as the context does.
+    // Others are kept with their places.
     return success(isKept);
   });
   if (succeeded(manager.run(module))) {
     return {};
   }
-  return HEDDLE_ERROR(InvalidArgument, aboutOption.empty()
-                                           ? "the program could not be taken to the phase '" +
-                                                 phaseName(phase).str() + "', for the reason above"
-                                           : aboutOption);
+  return aboutOption.empty() ? diagnostics.status("the program could not be taken to the phase '" +
+                                                  phaseName(phase).str() + "'")
+                             : HEDDLE_ERROR(InvalidArgument, aboutOption);
 }
 
 } // namespace heddle

@@ -6,6 +6,7 @@
 #define HEDDLE_COMPILER_TOOLS_RUNPHASE_H
 
 #include "compiler/Pipeline.h"
+#include "frontend/Builder/DiagnosticText.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -13,8 +14,9 @@
 namespace heddle {
 
 /// Runs the passes of a phase. InvalidArgument if one fails: the option that asked for it and what
-/// it said, or, after the diagnostics of the others, that there were some.
-Status runPhase(mlir::ModuleOp module, Phase phase, const CompileOptions &options);
+/// it said, or what the others said and where, with the lines of `source` if the program has one.
+Status runPhase(mlir::ModuleOp module, Phase phase, const CompileOptions &options,
+                SourceText source = {});
 
 } // namespace heddle
 

@@ -2,10 +2,12 @@
 ///
 /// heddle-opt: reads a program, runs single passes on it, and prints it. For tests and for looking
 /// at what one pass does; heddlec runs whole phases. `--remarks-filter=heddle` prints what the
-/// passes report.
+/// passes report. What is MLIR's own tool here neither bounds what it reads nor looks at what it
+/// could not write; this one does.
 #include "compiler/Passes.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "frontend/Import/TextCheck.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -15,15 +17,134 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+using namespace mlir;
+
+static int fail(const llvm::Twine &message) {
+  llvm::errs() << "heddle-opt: " << message << "\n";
+  return EXIT_FAILURE;
+}
+
+/// What can go wrong when a stream is written is said at the end.
+static int finish(llvm::raw_fd_ostream &stream, llvm::StringRef name, int code) {
+  stream.flush();
+  const std::error_code error = stream.error();
+  stream.clear_error();
+  return error ? fail(name + ": cannot write: " + error.message()) : code;
+}
+
+/// Where what an option does is said.
+static constexpr size_t helpColumn = 44;
+
+/// Heddle's passes and the options that go with them. LLVM's library brings some four hundred
+/// options more, which would come first.
+static int printHelp() {
+  llvm::outs()
+      << "Runs passes of Heddle on a program and prints it.\n\n"
+         "Usage: heddle-opt [PASSES] [OPTIONS] FILE.mlir   (- or no file: standard input)\n"
+         "\nPasses:\n";
+  // A pass is an option of its name.
+  std::vector<std::string> names;
+  for (const auto &option : llvm::cl::getRegisteredOptions()) {
+    if (PassInfo::lookup(option.first)) {
+      names.push_back(option.first.str());
+    }
+  }
+  llvm::sort(names);
+  for (const std::string &name : names) {
+    PassInfo::lookup(name)->printHelpStr(/*indent=*/2, helpColumn);
+  }
+  llvm::outs() << R"(
+Options:
+  -o FILE                               - write the program there
+  --pass-pipeline=PIPELINE              - passes as text: builtin.module(transformer-fuse-branches)
+  --remarks-filter=heddle               - print what the passes report
+  --split-input-file                    - take the parts between lines '// -----' for programs of their own
+  --verify-diagnostics                  - expect the errors that comments say
+  --mlir-print-debuginfo                - print locations
+  --mlir-print-ir-after-all             - print the program after each pass
+  --help-list                           - list every option of MLIR and LLVM
+  --version                             - print the version
+)";
+  return finish(llvm::outs(), "standard output", EXIT_SUCCESS);
+}
+
+static int printVersion() {
+  llvm::outs() << "heddle-opt " HEDDLE_VERSION " (LLVM " LLVM_VERSION_STRING ")\n";
+  return finish(llvm::outs(), "standard output", EXIT_SUCCESS);
+}
+
+/// Reads a program, refuses what MLIR could not read, and runs MLIR's tool on it.
+static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectRegistry &registry) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &message);
+  if (!input) {
+    return fail(message);
+  }
+  const std::string_view text(input->getBufferStart(), input->getBufferSize());
+  const std::string_view shown = input->getBufferIdentifier();
+  if (heddle::Status status = heddle::checkProgramText(text, shown); !status.ok()) {
+    return fail(llvm::Twine(status.message()));
+  }
+  std::unique_ptr<llvm::ToolOutputFile> output = openOutputFile(outputName, &message);
+  if (!output) {
+    return fail(message);
+  }
+  const int code = asMainReturnCode(MlirOptMain(output->os(), std::move(input), registry,
+                                                MlirOptMainConfig::createFromCLOptions()));
+  const bool isStandard = outputName == "-";
+  const int finished = finish(output->os(), isStandard ? "standard output" : outputName, code);
+  if (finished == EXIT_SUCCESS) {
+    output->keep();
+  }
+  return finished;
+}
+
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
-  registry.insert<heddle::dataflow::DataflowDialect, heddle::transformer::TransformerDialect,
-                  mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  std::set_new_handler([] {
+    std::fputs("heddle-opt: out of memory\n", stderr);
+    std::_Exit(EXIT_FAILURE);
+  });
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    std::fprintf(stderr, "heddle-opt: %s\n", reason);
+    std::_Exit(EXIT_FAILURE);
+  });
+  // A reader that goes away, or a file above its limit, is an error of writing as any other.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  DialectRegistry registry;
+  registry
+      .insert<heddle::dataflow::DataflowDialect, heddle::transformer::TransformerDialect,
+              arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+              math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   heddle::registerHeddlePasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "heddle-opt: run passes of the heddle compiler\n", registry));
+  const std::string header =
+      registerCLIOptions("heddle-opt: run passes of the heddle compiler\n", registry);
+  for (llvm::StringRef argument : llvm::ArrayRef(argv, argc).drop_front(argc > 0 ? 1 : 0)) {
+    if (argument == "--help" || argument == "-help" || argument == "-h") {
+      return printHelp();
+    }
+    if (argument == "--version" || argument == "-version") {
+      return printVersion();
+    }
+  }
+  auto [input, output] = parseCLIOptions(argc, argv, header);
+  return run(input, output, registry);
 }

@@ -234,20 +234,13 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, Com
   progress.phase("costs without the passes");
   options.disabledPasses = optionalPasses();
   options.sharing.clear();
-  std::string reason;
-  ScopedDiagnosticHandler handler(imported.getContext(), [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && reason.empty()) {
-      const std::string place = placeName(diagnostic.getLocation());
-      reason = (place.empty() ? place : place + ": ") + diagnostic.str();
-    }
-    return success();
-  });
   OwningOpRef<ModuleOp> program = imported.clone();
   for (Phase phase : {Phase::Fused, Phase::Dataflow}) {
-    if (!runPhase(*program, phase, options).ok()) {
+    if (Status status = runPhase(*program, phase, options); !status.ok()) {
+      const llvm::StringRef reason = llvm::StringRef(status.message()).split('\n').first;
       return HEDDLE_ERROR(InvalidArgument, "without the passes the program cannot be taken to the "
                                            "phase '" +
-                                               phaseName(phase).str() + "': " + reason);
+                                               phaseName(phase).str() + "': " + reason.str());
     }
   }
   return programCosts(*program);
@@ -355,6 +348,11 @@ static ParameterSource parameterSource(ImportedModel &model) {
   };
 }
 
+/// The text of a program, which messages show lines of.
+static SourceText sourceOf(const ImportedModel &model, const CommandLine &line) {
+  return model.file ? SourceText{line.input, model.file->text()} : SourceText();
+}
+
 static Status link(ImportedModel &model, const Report &report, const CommandLine &line,
                    ModelFacts facts) {
   if (!model.checkpoint) {
@@ -365,7 +363,9 @@ static Status link(ImportedModel &model, const Report &report, const CommandLine
   facts.producer = "heddlec " HEDDLE_VERSION;
   facts.precision = line.precision;
   facts.reportSummary = report.summary();
-  return linkModel(*model.module, parameterSource(model), facts, line.output);
+  DiagnosticText diagnostics(model.module->getContext(), sourceOf(model, line));
+  Status status = linkModel(*model.module, parameterSource(model), facts, line.output);
+  return diagnostics.hasErrors() ? diagnostics.status(status.message()) : status;
 }
 
 /// Refuses a program of another phase than the first to run expects, where a pass would only say
@@ -459,7 +459,7 @@ static Status compile(const CommandLine &line, Task task) {
   for (;; phase = static_cast<Phase>(static_cast<int>(phase) + 1)) {
     progress.phase(phaseName(phase));
     if (phase >= task.first && phase < Phase::Assembly) {
-      HEDDLE_TRY(runPhase(*model.module, phase, options));
+      HEDDLE_TRY(runPhase(*model.module, phase, options, sourceOf(model, line)));
     }
     if (wantsPage(line)) {
       addToPage(page, phase, *model.module);
@@ -471,8 +471,10 @@ static Status compile(const CommandLine &line, Task task) {
     }
     bool isLast = phase == task.last;
     if (phase == task.print || (isLast && phase != Phase::SharedObject)) {
-      HEDDLE_ASSIGN(std::string text, programText(*model.module, phase));
-      HEDDLE_TRY(writeText(text, isLast ? line.output : std::string()));
+      DiagnosticText diagnostics(&context, sourceOf(model, line));
+      Result<std::string> text = programText(*model.module, phase);
+      HEDDLE_TRY(diagnostics.hasErrors() ? diagnostics.status("") : text.status());
+      HEDDLE_TRY(writeText(*text, isLast ? line.output : std::string()));
     }
     if (isLast) {
       break;

@@ -51,6 +51,38 @@ TEST_F(HeddlecTest, FullDevices) {
   expectError({tiny, "-o", work / "out.so", "--report=-"}, "standard output" + full, device);
 }
 
+TEST_F(HeddlecTest, FullDevicesForHelp) {
+  const std::string program = HEDDLE_TEST_DATA "/EndToEnd/spellings/unscaled.mlir";
+  for (const std::string name : {"heddlec", "heddle-opt"}) {
+    for (const std::string option : {"--help", "--version"}) {
+      const tools::Outcome outcome = tools::runProgram(name, {option}, {.outputPath = "/dev/full"});
+      EXPECT_EQ(outcome.code, 1) << name << " " << option;
+      EXPECT_EQ(outcome.error, name + ": standard output" + full + "\n");
+    }
+  }
+  const auto opt = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), program);
+    return tools::runProgram("heddle-opt", arguments, {.outputPath = "/dev/full"});
+  };
+  EXPECT_EQ(opt({}).code, 1);
+  EXPECT_EQ(opt({}).error, "heddle-opt: standard output" + full + "\n");
+  EXPECT_EQ(opt({"-o", "/dev/full"}).code, 1);
+  EXPECT_EQ(opt({"-o", "/dev/full"}).error, "heddle-opt: /dev/full" + full + "\n");
+}
+
+TEST(HeddleOptTest, HelpIsAboutHeddlesPasses) {
+  const tools::Outcome help = tools::runProgram("heddle-opt", {"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.error, "");
+  EXPECT_LT(help.output.find("--transformer-fuse-attention"), help.output.find("Options:"));
+  EXPECT_NE(help.output.find("--help-list"), std::string::npos);
+  // An option of LLVM's.
+  EXPECT_EQ(help.output.find("--aarch64"), std::string::npos);
+  const tools::Outcome all = tools::runProgram("heddle-opt", {"--help-list"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_NE(all.output.find("--aarch64"), std::string::npos);
+}
+
 TEST_F(HeddlecTest, FilesAboveTheirLimit) {
   const std::string output = work.write("out", "old");
   // Enough for objects and the linked kernels, too little for the weights.

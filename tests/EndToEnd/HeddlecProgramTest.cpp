@@ -44,50 +44,107 @@ protected:
 
 TEST_F(HeddlecProgramTest, Syntax) {
   edit("transformer.softmax", "transformer.softmux");
-  expectProgramError(program + ":25:8: custom op 'transformer.softmux' is unknown");
+  expectProgramError(program + ":25:8: error: custom op 'transformer.softmux' is unknown");
   edit("%p, %vh in(%rows, %rows)", "%p, %vh in(%rows %rows)");
-  expectProgramError(program + ":26:60: expected ')'");
+  expectProgramError(program + ":26:60: error: expected ')'");
   source.write("p.mlir", "module {\n");
-  expectProgramError(program + ":1:9: expected operation name in quotes");
+  expectProgramError(program + ":1:9: error: expected operation name in quotes");
   source.write("p.mlir", std::string("\0\xff\xfe", 3));
-  expectProgramError(program + ":1:2: unexpected character");
+  expectProgramError(program + ":1:2: error: unexpected character");
   source.write("p.mlir", "");
   expectProgramError(program + ": the file is empty");
   source.write("p.mlir", std::string(100000, '('));
-  expectProgramError(program + ":1:1: expected operation name in quotes");
+  expectProgramError(program + ":1:1: error: expected operation name in quotes");
+}
+
+TEST_F(HeddlecProgramTest, LinesAreShown) {
+  edit("transformer.softmax", "transformer.softmux");
+  const std::string shown = "  %p = transformer.softmux %s in(%rows) : tensor<?x3x?xf32>\n"
+                            "       ^\n";
+  EXPECT_EQ(heddlec({program, "-o", work / "out.so"}).error,
+            "heddlec: " + program + ":25:8: error: custom op 'transformer.softmux' is unknown\n" +
+                shown);
+  // Of a line of a megabyte, what is around the place.
+  source.write("p.mlir", std::string(1000000, ' ') + "%0 = no.op" + std::string(1000000, ' '));
+  const std::string error = heddlec({program, "-o", work / "out.so"}).error;
+  EXPECT_NE(error.find("p.mlir:1:1000006: error: "), std::string::npos) << error.substr(0, 1000);
+  EXPECT_NE(error.find("%0 = no.op  "), std::string::npos) << error.substr(0, 1000);
+  EXPECT_LT(error.size(), 1000U);
+}
+
+TEST_F(HeddlecProgramTest, LaterPhasesSayWhere) {
+  const std::string sum = "transformer.add %o, %x : tensor<?x24xf32>, tensor<?x24xf32>";
+  edit(sum, sum + "\n  %f = transformer.contract \"ta,tb->ab\" %r, %x : tensor<?x24xf32>, "
+                  "tensor<?x24xf32> -> tensor<24x24xf32>\n  %g = transformer.contract "
+                  "\"ta,ab->tb\" %r, %f : tensor<?x24xf32>, tensor<24x24xf32> -> "
+                  "tensor<?x24xf32>");
+  expectProgramError(program + ":30:8: error: 'transformer.contract' op has a result without rows: "
+                               "no kernel sums over the rows of a batch",
+                     {"--disable-pass=eliminate-dead", "--disable-pass=eliminate-common"});
+}
+
+TEST_F(HeddlecProgramTest, SameFilesElsewhereGiveTheSameBytes) {
+  namespace fs = std::filesystem;
+  const std::string there = source / "d1/deeper";
+  fs::create_directories(there);
+  for (const char *name : {"p.mlir", "p.safetensors"}) {
+    fs::copy_file(source / name, there + "/" + name);
+  }
+  const std::string first = work / "first", second = work / "second";
+  for (const auto &[input, output] : {std::pair(program, first), {there + "/p.mlir", second}}) {
+    const tools::Outcome outcome = heddlec({input, "-o", output + ".so", "--report", output});
+    ASSERT_EQ(outcome.code, 0) << outcome.error;
+  }
+  EXPECT_EQ(readBytes(first + ".so"), readBytes(second + ".so"));
+  EXPECT_EQ(readBytes(first), readBytes(second));
+  EXPECT_EQ(readBytes(first + ".so").find(source.path()), std::string::npos);
+}
+
+TEST_F(HeddlecProgramTest, TooDeepForTheParser) {
+  source.write("p.mlir", "module attributes {a.b = " + std::string(10000, '['));
+  expectProgramError(program +
+                     ":1:281: error: the text nests 257 levels deep, expected at most 256");
+  const tools::Outcome opt = tools::runProgram("heddle-opt", {program});
+  EXPECT_EQ(opt.code, 1);
+  EXPECT_EQ(opt.error, "heddle-opt: " + program +
+                           ":1:281: error: the text nests 257 levels deep, "
+                           "expected at most 256\n");
 }
 
 TEST_F(HeddlecProgramTest, Verifiers) {
   edit("%qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>",
        "%qh, %kh in(%rows, %rows) : tensor<?x3x9xf32>");
   expectProgramError(program +
-                     ":24:44: use of value '%qh' expects different type than prior uses: "
+                     ":24:44: error: use of value '%qh' expects different type than prior uses: "
                      "'tensor<?x3x9xf32>' vs 'tensor<?x3x8xf32>'\n" +
                      program + ":21:3: note: prior use here");
   edit("epsilon = 1.0e-12", "epsilon = -1.0");
-  expectProgramError(program + ":30:8: 'transformer.layer_norm' op expects a finite epsilon of 0 "
-                               "or more, got -1.000000e+00 : f32");
-  edit("@query.weight,", "@absent.weight,");
   expectProgramError(program +
-                     ":18:8: 'transformer.linear' op expects weight '@absent.weight' to be a "
-                     "parameter, got no such symbol");
+                     ":30:8: error: 'transformer.layer_norm' op expects a finite epsilon of 0 "
+                     "or more, got -1.000000e+00 : f32");
+  edit("@query.weight,", "@absent.weight,");
+  expectProgramError(
+      program + ":18:8: error: 'transformer.linear' op expects weight '@absent.weight' to be a "
+                "parameter, got no such symbol");
   edit("\"thd,khd->thk\"", "\"thd,khd->\"");
   expectProgramError(program +
-                     ":24:8: 'transformer.contract' op expects a result of rank 0 for '', "
+                     ":24:8: error: 'transformer.contract' op expects a result of rank 0 for '', "
                      "got 'tensor<?x3x?xf32>'");
 }
 
 TEST_F(HeddlecProgramTest, Entries) {
   source.write("p.mlir", "module {}\n");
-  expectProgramError(program + ":1:1: the program has no func.func, expected an entry");
+  expectProgramError(program + ":1:1: error: the program has no func.func, expected an entry");
   source.write("p.mlir", "func.func @f() { return }\n");
-  expectProgramError(program + ":1:1: 'func.func' op expects segments after its ids");
+  expectProgramError(program + ":1:1: error: 'func.func' op expects segments after its ids");
   edit("{transformer.name = \"input_ids\"}", "");
-  expectProgramError(program +
-                     ":15:1: 'func.func' op expects \"transformer.name\" on argument 0, a string");
+  expectProgramError(
+      program +
+      ":15:1: error: 'func.func' op expects \"transformer.name\" on argument 0, a string");
   edit("(tensor<?x24xf32> {transformer.name = \"last_hidden_state\"})", "tensor<?x24xf32>");
-  expectProgramError(program + ":15:1: 'func.func' op expects \"transformer.name\" on result 0, a "
-                               "string");
+  expectProgramError(program +
+                     ":15:1: error: 'func.func' op expects \"transformer.name\" on result 0, a "
+                     "string");
 }
 
 TEST_F(HeddlecProgramTest, Parameters) {

@@ -214,7 +214,7 @@ TEST_F(HeddlecReport, SaysWhyItPredictsNothing) {
   EXPECT_EQ(found[0]["taken"], false);
   EXPECT_EQ(found[0]["where"], "the program");
   EXPECT_EQ(found[0]["reason"],
-            "without the passes the program cannot be taken to the phase 'dataflow': unused: "
+            "without the passes the program cannot be taken to the phase 'dataflow': \"unused\": "
             "'arith.constant' op has no kernel at the dataflow level");
   EXPECT_EQ(found[0]["savings"]["flops_per_token"], 0);
 }

@@ -6,6 +6,7 @@
 #define HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 
 #include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/frontend/Import/ShownLines.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <gtest/gtest.h>
@@ -42,14 +43,14 @@ protected:
     EXPECT_EQ(names(), before);
   }
 
-  /// Exit code 1 and, apart from notes, the message alone.
+  /// Exit code 1 and, apart from notes and lines of the program, the message alone.
   void expectError(const std::vector<std::string> &arguments, const std::string &message,
                    const tools::ProcessOptions &options = {}) const {
     const auto before = names();
     const tools::Outcome outcome = heddlec(arguments, options);
     EXPECT_EQ(outcome.code, 1) << message;
     EXPECT_EQ(outcome.output, "");
-    EXPECT_EQ(withoutNotes(outcome.error), "heddlec: " + message + "\n");
+    EXPECT_EQ(withoutShownLines(withoutNotes(outcome.error)), "heddlec: " + message + "\n");
     EXPECT_EQ(names(), before);
   }
 

@@ -33,6 +33,10 @@ static void prepare(const ProcessOptions &options) {
     const rlimit limit = {*options.fileLimit, *options.fileLimit};
     ::setrlimit(RLIMIT_FSIZE, &limit);
   }
+  if (options.processorSeconds) {
+    const rlimit limit = {*options.processorSeconds, *options.processorSeconds};
+    ::setrlimit(RLIMIT_CPU, &limit);
+  }
   for (const std::string &variable : options.environment) {
     ::putenv(const_cast<char *>(variable.c_str()));
   }

@@ -29,6 +29,9 @@ struct ProcessOptions {
   std::string outputPath = {};
   /// The most bytes a file may have that it writes.
   std::optional<size_t> fileLimit = {};
+  /// The seconds of processor time after which it is killed: a test of time that does not depend on
+  /// what else the machine does.
+  std::optional<unsigned> processorSeconds = {};
   /// Added to its environment, "NAME=value".
   std::vector<std::string> environment = {};
   /// Without root's right to write wherever it wants to.
