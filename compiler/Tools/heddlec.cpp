@@ -500,8 +500,22 @@ static void installLastResorts() {
   });
 }
 
+/// A signal that ends the program leaves nothing of an unfinished file; one that was ignored, as
+/// under nohup, stays so.
+static void handleSignals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU}) {
+    if (std::signal(signal, SIG_IGN) != SIG_IGN) {
+      std::signal(signal, [](int number) {
+        removePartialFiles();
+        std::_Exit(128 + number);
+      });
+    }
+  }
+}
+
 int main(int argc, char **argv) {
   installLastResorts();
+  handleSignals();
   // A reader that goes away, or a file above its limit, is an error of writing as any other.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

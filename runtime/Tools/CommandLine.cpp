@@ -262,10 +262,11 @@ static std::optional<std::string> optionWithoutValue(const CLI::App &application
 /// first.
 static UsageError unexpected(const CLI::App &application, const std::string &argument) {
   std::string hint;
+  const bool isFile = !argument.starts_with("-") && !argument.ends_with(".so");
   for (const char *name :
        {"--input", "--source", "--target", "--inputs", "--outputs", "--shapes"}) {
     const CLI::Option *const option = application.get_option_no_throw(name);
-    if (hint.empty() && !argument.starts_with("-") && option != nullptr && option->count() == 0) {
+    if (hint.empty() && isFile && option != nullptr && option->count() == 0) {
       hint = fmt::format(", expected {} {}", name, argument);
     }
   }

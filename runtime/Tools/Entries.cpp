@@ -38,7 +38,8 @@ Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string
   if (!entry.ok()) {
     return optionError(fmt::format("--entry {}: {}", quote(name), entry.status().message()));
   }
-  if (!(*entry)->caches.empty()) {
+  const std::vector<CacheInfo> &caches = (*entry)->caches;
+  if (std::any_of(caches.begin(), caches.end(), [](const auto &each) { return !each.written; })) {
     return optionError(fmt::format("--entry {}: {}: the entry reads caches, which generation "
                                    "fills, expected one that reads none",
                                    quote(name), model.path()));

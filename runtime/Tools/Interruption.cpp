@@ -39,22 +39,25 @@ static void noteSignal(int signal) {
 
 static void noteReader(int) { readerLeft = 1; }
 
+using Handler = void (*)(int);
+
 /// System calls that wait are cut short, unless `flags` say otherwise.
-static void handle(int signal, void (*handler)(int), int flags = 0) {
+static void handle(int signal, Handler handler, int flags = 0) {
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = flags;
   ::sigaction(signal, &action, nullptr);
 }
 
-static bool isIgnored(int signal) {
+static Handler handlerOf(int signal) {
   struct sigaction action = {};
-  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+  return ::sigaction(signal, nullptr, &action) == 0 ? action.sa_handler : SIG_IGN;
 }
 
 void handleSignals() {
   for (const int signal : ending) {
-    if (!isIgnored(signal)) {
+    // Neither what is ignored nor what somebody else handles, as a profiler does.
+    if (handlerOf(signal) == SIG_DFL) {
       handle(signal, endProcess);
     }
   }
@@ -65,7 +68,7 @@ void handleSignals() {
 
 void noteInterruptions() {
   for (const int signal : finishing) {
-    if (!isIgnored(signal)) {
+    if (handlerOf(signal) == endProcess) {
       handle(signal, noteSignal);
     }
   }

@@ -131,6 +131,16 @@ Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
                                     where, quote(source->name), sources.batch.sequences(),
                                     quote(target->name), targets.batch.sequences()));
   }
+  const int64_t longest = decoder->longestTarget();
+  for (size_t i = 0; i < targets.batch.lengths.size(); ++i) {
+    if (longest != 0 && targets.batch.lengths[i] > longest) {
+      return HEDDLE_ERROR(OutOfRange,
+                          fmt::format("{}: tensor {}: sequence {} has {} tokens, expected at most "
+                                      "{}, the positions of the model",
+                                      where, quote(target->name), i + 1, targets.batch.lengths[i],
+                                      longest));
+    }
+  }
   RunOutputs result;
   result.ignored = ignoredByBoth(sources, targets);
   std::vector<SourceId> ids;

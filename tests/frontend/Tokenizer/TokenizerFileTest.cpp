@@ -240,7 +240,7 @@ TEST_F(TokenizerFileTest, BadWordPieces) {
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[MASK]\n");
   EXPECT_EQ(refusal(), pieces + ": holds no piece \"[SEP]\", expected \"sep_token\" among them");
   write("vocab.txt", "[PAD]\n\xff\n");
-  EXPECT_EQ(refusal(), pieces + ": not UTF-8 at byte 6");
+  EXPECT_EQ(refusal(), pieces + ": line 2, byte 1 is 0xff, expected UTF-8");
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
   write("tokenizer_config.json", R"({"do_basic_tokenize": false})");
   EXPECT_EQ(refusal(), config + ": \"do_basic_tokenize\" is false, expected true, or a "

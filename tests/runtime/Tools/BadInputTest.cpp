@@ -287,16 +287,16 @@ TEST_F(BadInputTest, BadLinesInAMatrix) {
 
 /// One text that is longer than the model takes does not fail those beside it.
 TEST_F(BadInputTest, TextsThatAreTooLong) {
-  std::string words;
-  for (int word = 0; word < 400; ++word) {
-    words += "a ";
+  fixture::ModelSpec spec = fixture::model();
+  for (fixture::EntrySpec &entry : spec.entries) {
+    entry.maxLength = 4;
   }
-  const Outcome outcome =
-      runHeddle({"embed", model, "--input", "-"}, {.input = "a\n" + words + "\nb\n"});
+  const std::string small = writeModel("small.so", spec);
+  const Outcome outcome = runHeddle({"embed", small, "--input", "-"}, {.input = "a\na b c d\nb\n"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 3);
-  EXPECT_NE(outcome.error.find("standard input:2: text has 402 tokens, expected at most 300, the "
-                               "positions of the model"),
+  EXPECT_NE(outcome.error.find("standard input:2: text has 6 tokens, expected at most 4, the "
+                               "positions of the model\n"),
             std::string::npos)
       << outcome.error;
 }

@@ -45,6 +45,21 @@ static void prepare(const ProcessOptions &options) {
   }
 }
 
+/// Sends the signal at its moment. The process is ours until it is waited for, so that the number
+/// is no other's.
+static void sendSignal(pid_t child, const ProcessOptions &options) {
+  const auto isRunning = [child] {
+    siginfo_t state = {};
+    return ::waitid(P_PID, static_cast<id_t>(child), &state, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           state.si_pid == 0;
+  };
+  while (options.signalWhen && !options.signalWhen() && isRunning()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(options.signalAfter));
+  ::kill(child, options.signal);
+}
+
 Outcome runProgram(const std::string &name, const std::vector<std::string> &arguments,
                    const ProcessOptions &options) {
   const TemporaryFolder folder;
@@ -67,9 +82,7 @@ Outcome runProgram(const std::string &name, const std::vector<std::string> &argu
   }
   EXPECT_GT(child, 0);
   if (options.signal != 0) {
-    std::this_thread::sleep_for(std::chrono::microseconds(options.signalAfter));
-    // It is ours until it is waited for, so that the number is no other process's.
-    ::kill(child, options.signal);
+    sendSignal(child, options);
   }
   int status = 0;
   rusage used = {};

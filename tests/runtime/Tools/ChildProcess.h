@@ -5,6 +5,7 @@
 #define HEDDLE_TESTS_RUNTIME_TOOLS_CHILDPROCESS_H
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,9 +37,11 @@ struct ProcessOptions {
   std::vector<std::string> environment = {};
   /// Without root's right to write wherever it wants to.
   bool bound = false;
-  /// Sent to it after so many microseconds, unless it has ended by then; 0: none.
+  /// Sent to it, unless it has ended by then: so many microseconds after it was started, or after
+  /// `signalWhen` has come true. 0: none.
   int signal = 0;
   int64_t signalAfter = 0;
+  std::function<bool()> signalWhen = {};
 };
 
 /// Runs a program of this build, "heddle" or "heddlec", to its end.

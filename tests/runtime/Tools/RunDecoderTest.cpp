@@ -154,14 +154,16 @@ TEST_F(RunDecoderTest, RefusesWhatDoesNotFit) {
   tensors.pop_back();
   add("target", {2, 251}, Tokens(502, 1));
   outcome = run();
-  EXPECT_NE(outcome.error.find("in.safetensors: hypothesis 0 would have 251 tokens, the model "
-                               "allows at most 250"),
+  EXPECT_NE(outcome.error.find("in.safetensors: tensor \"target\": sequence 1 has 251 tokens, "
+                               "expected at most 250, the positions of the model"),
             std::string::npos)
       << outcome.error;
   tensors.pop_back();
   add("target", {2, 1}, {1, 1});
   outcome = run({"--entry", "decode"});
-  EXPECT_NE(outcome.error.find("entry \"decode\" reads caches"), std::string::npos)
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.error.find("--entry \"decode\": "), std::string::npos) << outcome.error;
+  EXPECT_NE(outcome.error.find("the entry reads caches, which generation fills"), std::string::npos)
       << outcome.error;
 }
 
