@@ -85,10 +85,8 @@ static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &i
   return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
 }
 
-Status linkModel(ModuleOp module, const ParameterSource &source, const ModelFacts &facts,
-                 const std::string &path) {
-  HEDDLE_ASSIGN(auto objects, generateCodeOfTargets(module, CodeKind::Object));
-  HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));
+Status writeModel(ModuleOp module, llvm::StringRef library, const ParameterSource &source,
+                  const ModelFacts &facts, const std::string &path) {
   HEDDLE_ASSIGN(Weights weights, Weights::place(module, source));
   ManifestInputs inputs = describe(module, weights, facts);
   return writeArtifact(
@@ -98,6 +96,13 @@ Status linkModel(ModuleOp module, const ParameterSource &source, const ModelFact
         return makeManifest(module, inputs);
       },
       path);
+}
+
+Status linkModel(ModuleOp module, const ParameterSource &source, const ModelFacts &facts,
+                 const std::string &path) {
+  HEDDLE_ASSIGN(auto objects, generateCodeOfTargets(module, CodeKind::Object));
+  HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));
+  return writeModel(module, library, source, facts, path);
 }
 
 } // namespace heddle

@@ -27,6 +27,11 @@ struct ModelFacts {
 Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(mlir::ModuleOp module,
                                                                       CodeKind kind);
 
+/// Writes a binary of code that is linked already, that of the module's kernels for every target,
+/// with its weights and manifest. Nothing is left at `path` unless all of it succeeds.
+Status writeModel(mlir::ModuleOp module, llvm::StringRef library, const ParameterSource &source,
+                  const ModelFacts &facts, const std::string &path);
+
 /// Compiles the kernels of every target, links them, and writes the binary with its weights and
 /// manifest. Nothing is left at `path` unless all of it succeeds.
 Status linkModel(mlir::ModuleOp module, const ParameterSource &source, const ModelFacts &facts,
