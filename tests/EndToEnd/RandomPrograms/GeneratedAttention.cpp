@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Random attention, in many spellings, some of which are none: heads before or after the map,
+/// transposed or shared; scores that are scaled, hidden, biased and used twice. In a decoder keys
+/// and values come from caches, and no row sees one after it.
+#include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle {
+
+Written ProgramGenerator::split(const Written &x, int64_t heads) {
+  const int64_t size = x.width / heads;
+  return define(Kind::Heads, headsType(heads, size), heads, size, x.exponent,
+                fmt::format("split_heads {} : {} -> {}", x.name, x.type, headsType(heads, size)));
+}
+
+Written ProgramGenerator::merge(const Written &x) {
+  const int64_t columns = x.heads * x.width;
+  return define(Kind::Rows, rowsType(columns), 0, columns, x.exponent,
+                fmt::format("merge_heads {} : {} -> {}", x.name, x.type, rowsType(columns)));
+}
+
+/// Mathematics on heads that is no attention.
+Written ProgramGenerator::headStep(const Written &x) {
+  const int64_t heads = x.width % 3 == 0 ? 3 : x.width % 2 == 0 ? 2 : 1;
+  Written h = split(x, heads);
+  switch (dice.below(5)) {
+  case 0:
+    h = activate(h);
+    break;
+  case 1:
+    h = scale(h);
+    break;
+  case 2:
+    h = add(h, weight({h.heads, h.width}, h.exponent));
+    break;
+  case 3:
+    h = add(h, dice.once(2) ? h : weight({h.width}, h.exponent));
+    break;
+  default: {
+    // There and back again.
+    const std::string turned = fmt::format("tensor<{}x?x{}xf32>", h.heads, h.width);
+    const Written t =
+        define(Kind::Weight, turned, h.heads, h.width, h.exponent,
+               fmt::format("transpose {} [1, 0, 2] : {} -> {}", h.name, h.type, turned));
+    h = define(Kind::Heads, h.type, h.heads, h.width, h.exponent,
+               fmt::format("transpose {} [1, 0, 2] : {} -> {}", t.name, turned, h.type));
+    break;
+  }
+  }
+  return merge(h);
+}
+
+// --- What is attended to ---------------------------------------------------------------------
+
+Written ProgramGenerator::kept(const Written &x) {
+  if (!inDecoder) {
+    return x;
+  }
+  const std::string name = fmt::format("kept{}", keptHere.size());
+  const std::string type = fmt::format("!transformer.cache<{}>", x.width);
+  body += fmt::format("  %{0}.after = transformer.append %{0}, {1} in(%rows) : {2}\n", name, x.name,
+                      type);
+  keptHere.push_back({name, type, "%" + name + ".after"});
+  Written read = x;
+  read.name = fmt::format("%{}", nextValue++);
+  body += fmt::format("  {} = transformer.cached %{}.after in(%seen) : {} -> {}\n", read.name, name,
+                      type, x.type);
+  return read;
+}
+
+Written ProgramGenerator::remembered(int64_t number) {
+  const int64_t columns = memoryWidths[static_cast<size_t>(number)];
+  Written read{Kind::Rows, fmt::format("%{}", nextValue++), rowsType(columns), 0, columns};
+  body += fmt::format("  {} = transformer.cached %memory{} in(%memory) : !transformer.cache<{}> -> "
+                      "{}\n",
+                      read.name, number, columns, read.type);
+  return read;
+}
+
+Written ProgramGenerator::average(const Written &x) {
+  const std::string name = fmt::format("kept{}", keptHere.size());
+  const std::string type = fmt::format("!transformer.state<{}>", x.width);
+  const auto accumulate = [&] {
+    body += fmt::format("  %{0}.after = transformer.accumulate %{0}, {1} in(%rows) : {2}\n", name,
+                        x.name, type);
+  };
+  const bool isFirst = dice.once(2);
+  if (isFirst) {
+    accumulate();
+  }
+  const Written mean =
+      define(Kind::Rows, x.type, 0, x.width, x.exponent,
+             fmt::format("prefix_mean {}, %{} in(%rows) : {}", x.name, name, type));
+  if (!isFirst) {
+    accumulate();
+  }
+  keptHere.push_back({name, type, "%" + name + ".after"});
+  return mean;
+}
+
+// --- Scores ----------------------------------------------------------------------------------
+
+/// Queries, keys or values in heads.
+Written ProgramGenerator::project(const Written &x, int64_t heads, int64_t size) {
+  Written rows = x.width == heads * size && dice.once(5) ? x : linear(x, heads * size);
+  if (dice.once(5)) {
+    rows = scale(rows);
+  }
+  return rows;
+}
+
+Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
+  const bool isShared = keys.heads == 0;
+  std::string left = queries.name, leftType = queries.type, leftAxes = "thd";
+  std::string right = keys.name, rightType = keys.type, rightAxes = isShared ? "kd" : "khd";
+  const auto turn = [&](std::string &name, std::string &type, std::string &axes,
+                        const std::string &turnedAxes, const std::string &turnedType,
+                        const std::string &order) {
+    const std::string turned = fmt::format("%{}", nextValue++);
+    body += fmt::format("  {} = transformer.transpose {} {} : {} -> {}\n", turned, name, order,
+                        type, turnedType);
+    name = turned;
+    type = turnedType;
+    axes = turnedAxes;
+  };
+  if (dice.once(4)) {
+    turn(left, leftType, leftAxes, "htd",
+         fmt::format("tensor<{}x?x{}xf32>", queries.heads, queries.width), "[1, 0, 2]");
+  }
+  if (!isShared && dice.once(4)) {
+    turn(right, rightType, rightAxes, "hdk",
+         fmt::format("tensor<{}x{}x?xf32>", keys.heads, keys.width), "[1, 2, 0]");
+  }
+  if (dice.once(4)) {
+    std::swap(left, right);
+    std::swap(leftType, rightType);
+    std::swap(leftAxes, rightAxes);
+  }
+  const std::string type = fmt::format("tensor<?x{}x?xf32>", queries.heads);
+  Written s =
+      define(Kind::Scores, type, queries.heads, 0, queries.exponent + keys.exponent,
+             fmt::format("contract \"{},{}->thk\" {}, {} in(%rows, {}) : {}, {} -> {}", leftAxes,
+                         rightAxes, left, right, keySegments, leftType, rightType, type));
+  s.keys = defined.back().keys = keySegments;
+  return s;
+}
+
+/// Whether a query sees what comes after it makes a difference, in a decoder, to how a sequence may
+/// be cut.
+Written ProgramGenerator::hide(const Written &s) {
+  const std::string kind = inDecoder && s.keys == "%seen" ? "causal"
+                           : s.keys == "%memory"          ? "all"
+                                                          : dice.of({"causal", "causal", "all"});
+  const std::string hidden = inDecoder || extreme
+                                 ? dice.of({"0xFF800000", "-3.40282347e38"})
+                                 : dice.of({"0xFF800000", "-3.40282347e38", "-1.0e9", "-1.0e4"});
+  const std::string mask = fmt::format("%m{}", nextValue);
+  body += fmt::format("  {} = transformer.mask {} in(%rows, {})\n", mask, kind, s.keys);
+  Written result;
+  if (dice.once(2)) {
+    result = define(
+        Kind::Scores, s.type, s.heads, 0, s.exponent,
+        fmt::format("select {}, {} {{hidden = {} : f32}} : {}", mask, s.name, hidden, s.type));
+  } else {
+    const Written bias =
+        define(Kind::Pairs, "tensor<?x?xf32>", 0, 0, 0,
+               fmt::format("mask_bias {} {{hidden = {} : f32}} : tensor<?x?xf32>", mask, hidden));
+    result = add(s, bias);
+  }
+  result.keys = defined.back().keys = s.keys;
+  return result;
+}
+
+Written ProgramGenerator::scoreStep(const Written &s) {
+  Written result = s;
+  switch (dice.below(8)) {
+  case 0:
+    // In a decoder what hides keys comes last, so that nothing shows them again.
+    result = inDecoder ? scale(s) : hide(s);
+    break;
+  case 1:
+  case 2: {
+    const Written bias = define(Kind::Scores, s.type, s.heads, 0, s.exponent,
+                                fmt::format("relative_bias @{} in(%rows, {}) : {}",
+                                            distanceTable(s.heads, s.exponent), s.keys, s.type));
+    result = dice.once(2) ? add(s, bias) : add(bias, s);
+    break;
+  }
+  case 3: {
+    const Written by = weight({1}, 0);
+    result = define(Kind::Scores, s.type, s.heads, 0, s.exponent,
+                    fmt::format("multiply {}, {} : {}, {}", s.name, by.name, s.type, by.type));
+    break;
+  }
+  case 4:
+    result = dice.once(3) ? activate(s) : scale(s);
+    break;
+  case 5:
+    result = add(s, s);
+    break;
+  default:
+    result = scale(s);
+    break;
+  }
+  result.keys = defined.back().keys = s.keys;
+  return result;
+}
+
+Written ProgramGenerator::softmax(const Written &s) {
+  Written p = define(Kind::Scores, s.type, s.heads, 0, 0,
+                     fmt::format("softmax {} in({}) : {}", s.name, s.keys, s.type));
+  defined.back().keys = p.keys = s.keys;
+  defined.back().isSoftmax = p.isSoftmax = true;
+  return p;
+}
+
+Written ProgramGenerator::sumValues(const Written &p, const Written &values) {
+  const bool isShared = values.heads == 0;
+  const std::string axes = isShared ? "kd" : "khd";
+  const auto contract = [&](const std::string &result, const std::string &type, Kind kind,
+                            int64_t heads) {
+    const std::string both =
+        dice.once(4)
+            ? fmt::format("contract \"{},thk->{}\" {}, {} in(%rows, {}) : {}, {} -> {}", axes,
+                          result, values.name, p.name, p.keys, values.type, p.type, type)
+            : fmt::format("contract \"thk,{}->{}\" {}, {} in(%rows, {}) : {}, {} -> {}", axes,
+                          result, p.name, values.name, p.keys, p.type, values.type, type);
+    return define(kind, type, heads, values.width, values.exponent, both);
+  };
+  if (dice.once(12)) {
+    // Over heads too.
+    return contract("td", rowsType(values.width), Kind::Rows, 0);
+  }
+  if (dice.once(5)) {
+    const std::string turned = fmt::format("tensor<{}x?x{}xf32>", p.heads, values.width);
+    const Written sum = contract("htd", turned, Kind::Weight, p.heads);
+    const std::string type = headsType(p.heads, values.width);
+    return merge(define(Kind::Heads, type, p.heads, values.width, values.exponent,
+                        fmt::format("transpose {} [1, 0, 2] : {} -> {}", sum.name, turned, type)));
+  }
+  return merge(contract("thd", headsType(p.heads, values.width), Kind::Heads, p.heads));
+}
+
+/// What each key gets from the queries that see it.
+Written ProgramGenerator::keysFromQueries(const Written &p, const Written &x) {
+  const Written h = split(linear(x, p.heads * dice.between(1, 5)), p.heads);
+  return merge(
+      define(Kind::Heads, h.type, h.heads, h.width, h.exponent,
+             fmt::format("contract \"thk,thd->khd\" {}, {} in(%rows, %rows) : {}, {} -> {}", p.name,
+                         h.name, p.type, h.type, h.type)));
+}
+
+Written ProgramGenerator::attention(const Written &x) {
+  const bool isCross = inDecoder && nextMemory + 1 < memoryWidths.size() && dice.once(2);
+  int64_t heads = headCount();
+  int64_t size = dice.of<int64_t>({1, 4, 6, 17});
+  int64_t valueSize = dice.once(4) ? dice.of<int64_t>({1, 6}) : size;
+  const Written source = dice.once(4) ? pickRows() : x;
+  Written keys, values;
+  const std::string before = keySegments;
+  bool sharesKeys = dice.once(8), sharesValues = dice.once(10);
+  if (isCross) {
+    keySegments = "%memory";
+    const auto first = static_cast<int64_t>(nextMemory);
+    nextMemory += 2;
+    const int64_t k = memoryWidths[static_cast<size_t>(first)];
+    const int64_t v = memoryWidths[static_cast<size_t>(first) + 1];
+    heads = k % heads == 0 && v % heads == 0 ? heads : 1;
+    keys = remembered(first);
+    values = remembered(first + 1);
+    sharesKeys = sharesValues = false;
+    size = k / heads;
+    valueSize = v / heads;
+  } else {
+    keys = kept(project(source, sharesKeys ? 1 : heads, size));
+    values = kept(project(source, sharesValues ? 1 : heads, valueSize));
+  }
+  keys = sharesKeys ? keys : split(keys, heads);
+  values = sharesValues ? values : split(values, heads);
+  Written queries = split(project(x, heads, size), heads);
+  if (dice.once(6)) {
+    queries = scale(queries);
+  }
+  const Written product = scores(queries, keys);
+  Written result;
+  // Sometimes two attentions of one product, or one with values of two kinds.
+  for (int64_t left = dice.once(6) ? 2 : 1; left > 0; --left) {
+    Written s = product;
+    for (int64_t i = dice.of<int64_t>({0, 1, 1, 2, 3}); i > 0; --i) {
+      s = scoreStep(s);
+    }
+    if (inDecoder && !isCross) {
+      s = hide(s);
+    } else if (dice.once(3)) {
+      s = hide(s);
+    }
+    const Written p = softmax(s);
+    result = sumValues(p, values);
+    if (dice.once(10)) {
+      sumValues(p, values);
+    }
+    if (!inDecoder && dice.once(12)) {
+      keysFromQueries(p, x);
+    }
+  }
+  keySegments = before;
+  return dice.once(2) ? linear(result, dice.once(2) ? x.width : width()) : result;
+}
+
+} // namespace heddle

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Random mathematics on rows: one step at a time, or in the forms that passes look for.
+#include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle {
+
+/// A number as MLIR reads it.
+static std::string numberText(double value) { return fmt::format("{:.9e}", value); }
+
+void ProgramGenerator::step() {
+  const Written x = pickRows();
+  switch (dice.below(16)) {
+  case 0:
+    linear(x, width());
+    break;
+  case 1:
+    columns(x);
+    break;
+  case 2:
+    addOther(x);
+    break;
+  case 3:
+    multiplyOther(x);
+    break;
+  case 4:
+    scale(x);
+    break;
+  case 5:
+    activate(x);
+    break;
+  case 6:
+    norm(x);
+    break;
+  case 7:
+    branches(x);
+    break;
+  case 8:
+    feedForward(x);
+    break;
+  case 9:
+    contractWeights(x);
+    break;
+  case 10:
+    contractRows(x);
+    break;
+  case 11:
+    repeated(x);
+    break;
+  case 12:
+    headStep(x);
+    break;
+  case 13:
+    inDecoder &&dice.once(2) ? average(x) : lookUp();
+    break;
+  default:
+    attention(x);
+    break;
+  }
+}
+
+/// Words again, or positions: another table, or the same.
+Written ProgramGenerator::lookUp() {
+  const double exponent = target();
+  const int64_t columns = dice.once(2) ? mainWidth : width();
+  if (!dice.once(4)) {
+    return rows(columns, exponent,
+                fmt::format("gather @{}[%ids]", parameter({vocabulary, columns}, exponent)));
+  }
+  const std::string positions = fmt::format("%p{}", nextValue);
+  body += fmt::format("  {} = transformer.positions %rows\n", positions);
+  return rows(columns, 0, fmt::format("gather @{}[{}]", positionTable(columns, 0), positions));
+}
+
+Written ProgramGenerator::linear(const Written &x, int64_t width) {
+  const double wanted = target();
+  const double size = wanted - x.exponent - std::log10(static_cast<double>(x.width)) / 2;
+  std::string operation = fmt::format("linear {}, @{}", x.name, parameter({width, x.width}, size));
+  if (dice.once(2)) {
+    operation += fmt::format(", @{}", parameter({width}, wanted));
+  }
+  return define(x.kind, rowsType(width), 0, width, wanted,
+                fmt::format("{} : {} -> {}", operation, x.type, rowsType(width)));
+}
+
+Written ProgramGenerator::columns(const Written &x) {
+  const int64_t count = dice.between(1, x.width);
+  return define(x.kind, rowsType(count), 0, count, x.exponent,
+                fmt::format("columns {} from {} : {} -> {}", x.name,
+                            dice.below(x.width - count + 1), x.type, rowsType(count)));
+}
+
+Written ProgramGenerator::add(const Written &a, const Written &b) {
+  return define(a.kind, a.type, a.heads, a.width, std::max(a.exponent, b.exponent),
+                fmt::format("add {}, {} : {}, {}", a.name, b.name, a.type, b.type));
+}
+
+Written ProgramGenerator::addOther(const Written &x) {
+  if (dice.once(4)) {
+    return add(x, weight({x.width}, x.exponent));
+  }
+  std::vector<Written> fitting;
+  std::copy_if(defined.begin(), defined.end(), std::back_inserter(fitting),
+               [&](const Written &each) { return each.kind == x.kind && each.type == x.type; });
+  const Written other = dice.of(fitting);
+  return dice.once(2) ? add(x, other) : add(other, linear(x, x.width));
+}
+
+Written ProgramGenerator::multiplyOther(const Written &x) {
+  const auto multiply = [&](const Written &factor) {
+    return define(
+        x.kind, x.type, x.heads, x.width, x.exponent + factor.exponent,
+        fmt::format("multiply {}, {} : {}, {}", x.name, factor.name, x.type, factor.type));
+  };
+  const double by = target() - x.exponent;
+  switch (dice.below(4)) {
+  case 0:
+    return multiply(weight({x.width}, by));
+  case 1:
+    return multiply(weight({1}, by));
+  case 2: {
+    Written gate = linear(x, 1);
+    gate = dice.once(2) ? gate : activate(gate);
+    return multiply(gate);
+  }
+  default:
+    return multiply(dice.once(2) ? x : linear(x, x.width));
+  }
+}
+
+Written ProgramGenerator::scale(const Written &x) {
+  const double wanted = target();
+  double by = factor(x.exponent, wanted);
+  by = by == 1 ? dice.of({0.5, -1.0, 2.0, 1.0, 0.125, -0.3, 0.0, 7.0}) : by;
+  return define(x.kind, x.type, x.heads, x.width, wanted,
+                fmt::format("scale {}, {} : {}", x.name, numberText(by), x.type));
+}
+
+Written ProgramGenerator::activate(const Written &x) {
+  const std::string function =
+      dice.of({"gelu", "gelu_new", "relu", "tanh", "silu", "sigmoid", "quick_gelu"});
+  const bool isBounded = function == "tanh" || function == "sigmoid";
+  return define(x.kind, x.type, x.heads, x.width, isBounded ? 0 : x.exponent,
+                fmt::format("activate {} {} : {}", function, x.name, x.type));
+}
+
+Written ProgramGenerator::norm(const Written &x) {
+  const double wanted = target();
+  const std::string epsilon = dice.of({"1.0e-5", "9.99999996e-13", "1.0e-6", "0.1"});
+  std::string operation;
+  switch (dice.below(3)) {
+  case 0:
+    operation = fmt::format("layer_norm {}, @{}, @{}", x.name, parameter({x.width}, wanted),
+                            parameter({x.width}, wanted));
+    break;
+  case 1:
+    operation = fmt::format("rms_norm {}, @{}", x.name, parameter({x.width}, wanted));
+    break;
+  default:
+    operation = fmt::format("normalize {}", x.name);
+    break;
+  }
+  return define(x.kind, x.type, 0, x.width, wanted,
+                fmt::format("{} {{epsilon = {} : f32}} : {}", operation, epsilon, x.type));
+}
+
+/// Sums of chains of linear maps, scaled: of columns, of the rows, of what came before.
+Written ProgramGenerator::branches(const Written &x) {
+  const int64_t wide = dice.once(2) ? x.width : width();
+  Written total = dice.once(2) ? linear(x, wide) : scale(linear(x, wide));
+  for (int64_t i = dice.of<int64_t>({1, 1, 2, 3}); i > 0; --i) {
+    Written branch = dice.once(3) ? columns(x) : dice.once(4) ? total : x;
+    if (dice.once(2)) {
+      branch = linear(branch, width());
+    }
+    if (dice.once(3)) {
+      branch = dice.once(2) ? scale(branch) : multiplyOther(branch);
+    }
+    if (dice.once(4)) {
+      branch = activate(branch);
+    }
+    branch = linear(branch, wide);
+    if (dice.once(3)) {
+      branch = dice.once(2) ? scale(branch) : multiplyOther(branch);
+    }
+    total = dice.once(2) ? add(total, branch) : add(branch, total);
+  }
+  return total;
+}
+
+Written ProgramGenerator::feedForward(const Written &x) {
+  const Written inner = activate(linear(x, width()));
+  const Written outer = linear(inner, x.width);
+  const Written residual = dice.once(2) ? add(outer, x) : add(x, outer);
+  return dice.once(2) ? norm(residual) : residual;
+}
+
+/// A linear map as a contraction with a weight.
+Written ProgramGenerator::contractWeights(const Written &x) {
+  const int64_t wide = width();
+  const double wanted = target();
+  const double size = wanted - x.exponent - std::log10(static_cast<double>(x.width)) / 2;
+  const auto contract = [&](const std::string &axes, const Written &left, const Written &right,
+                            Kind kind, const std::string &type, int64_t heads, int64_t columns) {
+    return define(kind, type, heads, columns, wanted,
+                  fmt::format("contract \"{}\" {}, {} : {}, {} -> {}", axes, left.name, right.name,
+                              left.type, right.type, type));
+  };
+  switch (dice.below(5)) {
+  case 0:
+    return contract("tm,nm->tn", x, weight({wide, x.width}, size), x.kind, rowsType(wide), 0, wide);
+  case 1:
+    return contract("ta,ab->tb", x, weight({x.width, wide}, size), x.kind, rowsType(wide), 0, wide);
+  case 2:
+    return contract("mn,tm->tn", weight({x.width, wide}, size), x, x.kind, rowsType(wide), 0, wide);
+  case 3: {
+    const int64_t heads = headCount(), each = dice.between(1, 9);
+    return merge(contract("tm,mhd->thd", x, weight({x.width, heads, each}, size), Kind::Heads,
+                          headsType(heads, each), heads, each));
+  }
+  default: {
+    const int64_t heads = x.width % 3 == 0 ? 3 : x.width % 2 == 0 ? 2 : 1;
+    const Written xh = split(x, heads);
+    if (dice.once(2)) {
+      return contract("thd,hdm->tm", xh, weight({heads, xh.width, wide}, size), Kind::Rows,
+                      rowsType(wide), 0, wide);
+    }
+    const int64_t each = dice.between(1, 9);
+    return merge(contract("thd,hed->the", xh, weight({heads, each, xh.width}, size), Kind::Heads,
+                          headsType(heads, each), heads, each));
+  }
+  }
+}
+
+/// Products of rows with themselves.
+Written ProgramGenerator::contractRows(const Written &x) {
+  const int64_t heads = x.width % 2 == 0 ? 2 : 1;
+  if (dice.once(2)) {
+    const Written a = split(x, heads);
+    const Written b = dice.once(2) ? a : split(linear(x, x.width), heads);
+    return define(Kind::Rows, rowsType(heads), 0, heads, a.exponent + b.exponent,
+                  fmt::format("contract \"thd,thd->th\" {}, {} : {}, {} -> {}", a.name, b.name,
+                              a.type, b.type, rowsType(heads)));
+  }
+  const Written a = linear(x, dice.between(1, 5)), b = linear(x, dice.between(1, 5));
+  const std::string type = headsType(a.width, b.width);
+  return merge(define(Kind::Heads, type, a.width, b.width, a.exponent + b.exponent,
+                      fmt::format("contract \"td,te->tde\" {}, {} : {}, {} -> {}", a.name, b.name,
+                                  a.type, b.type, type)));
+}
+
+/// The same twice, which is once.
+Written ProgramGenerator::repeated(const Written &x) {
+  const std::string function = dice.of({"gelu", "relu", "tanh"});
+  const auto once = [&] {
+    return define(x.kind, x.type, 0, x.width, x.exponent,
+                  fmt::format("activate {} {} : {}", function, x.name, x.type));
+  };
+  const Written first = once(), second = once();
+  return dice.once(2) ? add(first, second) : add(linear(first, x.width), linear(second, x.width));
+}
+
+} // namespace heddle

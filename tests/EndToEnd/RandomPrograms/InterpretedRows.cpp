@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rules of mathematics on rows. Linear operations are sums of products; for the others the bound
+/// comes from the smallest and the largest that the formula can be.
+#include "tests/EndToEnd/RandomPrograms/Interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+using namespace mlir;
+
+namespace heddle {
+
+using namespace transformer;
+
+void Interpreter::evaluate(GatherOp op) {
+  const BoundedTensor &table = parameter(op.getTable());
+  const std::vector<int64_t> &rows = ids.at(op.getIds());
+  BoundedTensor result({static_cast<int64_t>(rows.size()), table.width()});
+  for (size_t row = 0; row < rows.size(); ++row) {
+    std::copy_n(table.elements.begin() + rows[row] * table.width(), table.width(),
+                result.elements.begin() + static_cast<int64_t>(row) * table.width());
+  }
+  define(op, std::move(result));
+}
+
+void Interpreter::evaluate(PositionsOp op) {
+  std::vector<int64_t> &positions = ids[op];
+  positions.resize(static_cast<size_t>(segments.at(op.getRows())));
+  for (size_t row = 0; row < positions.size(); ++row) {
+    positions[row] = static_cast<int64_t>(op.getOffset() + row);
+  }
+}
+
+void Interpreter::evaluate(LinearOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  const BoundedTensor &weight = parameter(op.getWeight());
+  const BoundedTensor *bias = op.getBias() ? &parameter(*op.getBias()) : nullptr;
+  BoundedTensor result({input.rows(), weight.rows()});
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    for (int64_t column = 0; column < result.width(); ++column) {
+      ProductSum total;
+      for (int64_t i = 0; i < input.width(); ++i) {
+        total.add(input.at(row, i), weight.at(column, i));
+      }
+      if (bias) {
+        total.add(bias->elements[static_cast<size_t>(column)], Bounded::exact(1));
+      }
+      result.at(row, column) = total.finish();
+    }
+  }
+  define(op, std::move(result));
+}
+
+void Interpreter::evaluate(ColumnsOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  BoundedTensor result({input.rows(), op.getType().getDimSize(1)});
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    for (int64_t column = 0; column < result.width(); ++column) {
+      result.at(row, column) = input.at(row, static_cast<int64_t>(op.getFirst()) + column);
+    }
+  }
+  define(op, std::move(result));
+}
+
+/// The element of the right operand that meets element `i` of the left: the same, or, where the
+/// right operand is repeated, by its type: one number, one for each row, one for each row and key
+/// of scores, or one for each place in the trailing axes.
+static std::function<int64_t(int64_t)> repetition(RankedTensorType leftType, RankedTensorType type,
+                                                  const BoundedTensor &left,
+                                                  const BoundedTensor &right) {
+  const auto elements = static_cast<int64_t>(left.elements.size());
+  const auto others = static_cast<int64_t>(right.elements.size());
+  if (type == leftType) {
+    return [](int64_t i) { return i; };
+  }
+  if (type.hasStaticShape()) {
+    return [others](int64_t i) { return i % others; };
+  }
+  if (type.getNumDynamicDims() == 1) {
+    return [each = std::max<int64_t>(elements / left.shape[0], 1)](int64_t i) { return i / each; };
+  }
+  return [heads = left.shape[1], keys = left.width()](int64_t i) {
+    return i / (heads * keys) * keys + i % keys;
+  };
+}
+
+template <typename Op>
+static BoundedTensor combine(Op op, const BoundedTensor &left, const BoundedTensor &right,
+                             Bounded (*combineElements)(const Bounded &, const Bounded &)) {
+  BoundedTensor result(left.shape);
+  const auto other = repetition(op.getLhs().getType(), op.getRhs().getType(), left, right);
+  for (size_t i = 0; i < result.elements.size(); ++i) {
+    result.elements[i] = combineElements(
+        left.elements[i], right.elements[static_cast<size_t>(other(static_cast<int64_t>(i)))]);
+  }
+  return result;
+}
+
+void Interpreter::evaluate(AddOp op) {
+  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), sum));
+}
+
+void Interpreter::evaluate(MultiplyOp op) {
+  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), product));
+}
+
+void Interpreter::evaluate(ScaleOp op) {
+  BoundedTensor result = of(op.getInput());
+  for (Bounded &element : result.elements) {
+    element = scaled(element, op.getFactor().convertToDouble());
+  }
+  define(op, std::move(result));
+}
+
+// --- Functions of one number -----------------------------------------------------------------
+
+static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// The formulas of the dialect's documentation.
+static double activation(Activation function, double x) {
+  switch (function) {
+  case Activation::Gelu:
+    return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+  case Activation::GeluNew:
+    return x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) / 2;
+  case Activation::Relu:
+    return std::max(x, 0.0);
+  case Activation::Tanh:
+    return std::tanh(x);
+  case Activation::Silu:
+    return x * sigmoid(x);
+  case Activation::Sigmoid:
+    return sigmoid(x);
+  case Activation::QuickGelu:
+    return x * sigmoid(1.702 * x);
+  }
+  llvm_unreachable("every function has its formula");
+}
+
+/// The steepest slope of a function.
+static double slope(Activation function) {
+  switch (function) {
+  case Activation::Sigmoid:
+    return 0.25;
+  case Activation::Relu:
+  case Activation::Tanh:
+    return 1;
+  default:
+    return 1.13;
+  }
+}
+
+static Bounded activate(Activation function, const Bounded &x) {
+  if (!x.isKnown() || x.hidden) {
+    return Bounded::anything();
+  }
+  const double value = activation(function, x.value);
+  double rounding = 0;
+  switch (function) {
+  case Activation::Relu:
+    break;
+  case Activation::Gelu:
+  case Activation::GeluNew:
+    // One plus erf or tanh is only as good as f32 near 1, where it cancels too.
+    rounding = 8 * std::abs(x.value);
+    break;
+  default:
+    // An exponential is as good as its argument.
+    rounding = (12 + 4 * std::abs(x.value)) * std::abs(value);
+    break;
+  }
+  // What is so small that its exponential overflows is zero.
+  const double vanished = function == Activation::Relu ? 0 : 1e-37 * (1 + std::abs(x.value));
+  return roundResult(value, slope(function) * x.error + rounding * unitRoundoff + vanished);
+}
+
+void Interpreter::evaluate(ActivateOp op) {
+  BoundedTensor result = of(op.getInput());
+  for (Bounded &element : result.elements) {
+    element = activate(op.getFunction(), element);
+  }
+  define(op, std::move(result));
+}
+
+// --- Norms -----------------------------------------------------------------------------------
+
+namespace {
+/// The least and the largest that a number can be.
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+} // namespace
+
+/// The mean of the squares of a row whose elements are within `errors` of `values`. Nothing is
+/// known, infinite, where a square may overflow.
+static Range meanOfSquares(const std::vector<double> &values, const std::vector<double> &errors) {
+  Range range;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double least = std::max(std::abs(values[i]) - errors[i], 0.0);
+    const double most = std::abs(values[i]) + errors[i];
+    range.low += least * least;
+    range.high += most * most;
+  }
+  const auto count = static_cast<double>(values.size());
+  const double rounding = (2 * count + 8) * unitRoundoff;
+  const double total = range.high;
+  range.low = std::max((range.low * (1 - rounding) - count * underflow) / count, 0.0);
+  range.high = (range.high * (1 + rounding) + count * underflow) / count;
+  if (!(total < overflow)) {
+    range.high = std::numeric_limits<double>::infinity();
+  }
+  return range;
+}
+
+/// value * factor for a factor within a range, where value * factor is at most `most` in any case.
+static Bounded normed(double value, double error, const Range &factor, double exactFactor,
+                      double most) {
+  if (!std::isfinite(factor.high)) {
+    return Bounded::anything();
+  }
+  const double exact = value * exactFactor;
+  const double low = std::min((value - error) * factor.low, (value - error) * factor.high);
+  const double high = std::max((value + error) * factor.low, (value + error) * factor.high);
+  const double away = std::max(high - exact, exact - low);
+  const double rounding = 8 * unitRoundoff * (std::abs(exact) + std::min(away, most));
+  return roundResult(exact, std::min(away, most + std::abs(exact)) + rounding + underflow);
+}
+
+/// What a square root of a mean of squares and epsilon divides by, upside down.
+static Range inverseRoot(const Range &mean, double epsilon) {
+  const double rounding = 1 + 8 * unitRoundoff;
+  if (!std::isfinite(mean.high) || mean.low + epsilon <= 0) {
+    return {0, std::numeric_limits<double>::infinity()};
+  }
+  return {1 / std::sqrt(mean.high + epsilon) / rounding,
+          1 / std::sqrt(mean.low + epsilon) * rounding};
+}
+
+void Interpreter::evaluate(LayerNormOp op) {
+  BoundedTensor result = of(op.getInput());
+  const BoundedTensor &weight = parameter(op.getWeight());
+  const BoundedTensor &bias = parameter(op.getBias());
+  const double epsilon = op.getEpsilon().convertToDouble();
+  const auto width = static_cast<size_t>(result.width());
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    Bounded *const x = &result.at(row, 0);
+    ProductSum total;
+    for (size_t i = 0; i < width; ++i) {
+      total.add(x[i], Bounded::exact(1));
+    }
+    const Bounded mean = product(total.finish(), Bounded::exact(1 / static_cast<double>(width)));
+    if (!mean.isKnown()) {
+      std::fill_n(x, width, Bounded::anything());
+      continue;
+    }
+    std::vector<double> centred(width), errors(width);
+    double exact = 0;
+    for (size_t i = 0; i < width; ++i) {
+      centred[i] = x[i].value - mean.value;
+      errors[i] = x[i].error + mean.error +
+                  2 * unitRoundoff * (std::abs(x[i].value) + std::abs(mean.value));
+      exact += centred[i] * centred[i] / static_cast<double>(width);
+    }
+    const Range factor = inverseRoot(meanOfSquares(centred, errors), epsilon);
+    for (size_t i = 0; i < width; ++i) {
+      // No element is further from the mean than all of them together.
+      const Bounded unit = normed(centred[i], errors[i], factor, 1 / std::sqrt(exact + epsilon),
+                                  std::sqrt(static_cast<double>(width)));
+      ProductSum scaledUnit;
+      scaledUnit.add(unit, weight.elements[i]);
+      scaledUnit.add(bias.elements[i], Bounded::exact(1));
+      x[i] = scaledUnit.finish();
+    }
+  }
+  define(op, std::move(result));
+}
+
+/// Each row times one over `length(mean of squares)`, whatever that is.
+static void normaliseRows(BoundedTensor &rows, double most,
+                          llvm::function_ref<Range(const Range &)> inverse) {
+  const auto width = static_cast<size_t>(rows.width());
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    Bounded *const x = &rows.at(row, 0);
+    std::vector<double> values(width), errors(width);
+    double exact = 0;
+    bool known = true;
+    for (size_t i = 0; i < width; ++i) {
+      known = known && x[i].isKnown() && !x[i].hidden;
+      values[i] = x[i].value;
+      errors[i] = x[i].error;
+      exact += values[i] * values[i] / static_cast<double>(width);
+    }
+    const Range factor = inverse(meanOfSquares(values, errors));
+    const double exactFactor = inverse({exact, exact}).low;
+    for (size_t i = 0; i < width; ++i) {
+      x[i] = known ? normed(values[i], errors[i], factor, exactFactor, most) : Bounded::anything();
+    }
+  }
+}
+
+void Interpreter::evaluate(RmsNormOp op) {
+  BoundedTensor result = of(op.getInput());
+  const double epsilon = op.getEpsilon().convertToDouble();
+  normaliseRows(result, std::sqrt(static_cast<double>(result.width())),
+                [&](const Range &mean) { return inverseRoot(mean, epsilon); });
+  const BoundedTensor &weight = parameter(op.getWeight());
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    for (int64_t i = 0; i < result.width(); ++i) {
+      result.at(row, i) = product(result.at(row, i), weight.elements[static_cast<size_t>(i)]);
+    }
+  }
+  define(op, std::move(result));
+}
+
+void Interpreter::evaluate(NormalizeOp op) {
+  BoundedTensor result = of(op.getInput());
+  const double epsilon = op.getEpsilon().convertToDouble();
+  const auto width = static_cast<double>(result.width());
+  normaliseRows(result, 1, [&](const Range &mean) -> Range {
+    const double rounding = 1 + 8 * unitRoundoff;
+    if (!std::isfinite(mean.high)) {
+      return {0, mean.high};
+    }
+    return {1 / std::max(std::sqrt(mean.high * width), epsilon) / rounding,
+            1 / std::max(std::sqrt(mean.low * width), epsilon) * rounding};
+  });
+  define(op, std::move(result));
+}
+
+void Interpreter::evaluate(PoolOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  BoundedTensor result({1, input.width()});
+  for (int64_t column = 0; column < input.width(); ++column) {
+    Bounded &pooled = result.at(0, column);
+    pooled = input.at(0, column);
+    if (op.getMethod() == Pooling::Mean) {
+      ProductSum total;
+      for (int64_t row = 0; row < input.rows(); ++row) {
+        total.add(input.at(row, column), Bounded::exact(1));
+      }
+      pooled = product(total.finish(), Bounded::exact(1 / static_cast<double>(input.rows())));
+    }
+    for (int64_t row = 0; op.getMethod() == Pooling::Max && row < input.rows(); ++row) {
+      const Bounded &x = input.at(row, column);
+      pooled.value = std::max(pooled.value, x.value);
+      pooled.error = std::max(pooled.error, x.error);
+      pooled.magnitude = std::max(pooled.magnitude, x.magnitude);
+    }
+  }
+  define(op, std::move(result));
+}
+
+} // namespace heddle

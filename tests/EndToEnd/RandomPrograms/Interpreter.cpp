@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The run of an entry, its parameters, and what outlives a run.
+#include "tests/EndToEnd/RandomPrograms/Interpreter.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace heddle {
+
+using namespace transformer;
+
+llvm::ArrayRef<Interpreter::Rule> Interpreter::rules() {
+  static const Rule all[] = {
+      {AccumulateOp::getOperationName(), apply<AccumulateOp>},
+      {ActivateOp::getOperationName(), apply<ActivateOp>},
+      {AddOp::getOperationName(), apply<AddOp>},
+      {AppendOp::getOperationName(), apply<AppendOp>},
+      {CachedOp::getOperationName(), apply<CachedOp>},
+      {ColumnsOp::getOperationName(), apply<ColumnsOp>},
+      {ContractOp::getOperationName(), apply<ContractOp>},
+      {GatherOp::getOperationName(), apply<GatherOp>},
+      {HistoryOp::getOperationName(), apply<HistoryOp>},
+      {LayerNormOp::getOperationName(), apply<LayerNormOp>},
+      {LinearOp::getOperationName(), apply<LinearOp>},
+      {MaskBiasOp::getOperationName(), apply<MaskBiasOp>},
+      {MaskOp::getOperationName(), apply<MaskOp>},
+      {MergeHeadsOp::getOperationName(), apply<MergeHeadsOp>},
+      {MultiplyOp::getOperationName(), apply<MultiplyOp>},
+      {NormalizeOp::getOperationName(), apply<NormalizeOp>},
+      {PoolOp::getOperationName(), apply<PoolOp>},
+      {PositionsOp::getOperationName(), apply<PositionsOp>},
+      {PrefixMeanOp::getOperationName(), apply<PrefixMeanOp>},
+      {RelativeBiasOp::getOperationName(), apply<RelativeBiasOp>},
+      {RmsNormOp::getOperationName(), apply<RmsNormOp>},
+      {ScaleOp::getOperationName(), apply<ScaleOp>},
+      {SelectOp::getOperationName(), apply<SelectOp>},
+      {SoftmaxOp::getOperationName(), apply<SoftmaxOp>},
+      {SplitHeadsOp::getOperationName(), apply<SplitHeadsOp>},
+      {TransposeOp::getOperationName(), apply<TransposeOp>},
+      {WeightOp::getOperationName(), apply<WeightOp>},
+  };
+  return all;
+}
+
+std::vector<std::string> Interpreter::operations() {
+  std::vector<std::string> names = {ParameterOp::getOperationName().str()};
+  for (const Rule &rule : rules()) {
+    names.push_back(rule.name.str());
+  }
+  return names;
+}
+
+EntryValues Interpreter::run(const EntryInputs &inputs) {
+  bindArguments(inputs);
+  for (Operation &op : entry.getBody().front().without_terminator()) {
+    const auto *rule = llvm::find_if(
+        rules(), [&](const Rule &each) { return each.name == op.getName().getStringRef(); });
+    if (rule == rules().end()) {
+      llvm::report_fatal_error("the interpreter has no rule for " + op.getName().getStringRef());
+    }
+    rule->apply(*this, &op);
+  }
+  return results();
+}
+
+void Interpreter::bindArguments(const EntryInputs &inputs) {
+  bool hasRows = false;
+  for (BlockArgument argument : entry.getArguments()) {
+    auto attribute =
+        entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "transformer.name");
+    const std::string name = attribute ? attribute.str() : "";
+    if (isa<SegmentsType>(argument.getType())) {
+      segments[argument] = hasRows ? inputs.memoryRows : inputs.rows;
+      hasRows = true;
+    } else if (auto cache = dyn_cast<CacheType>(argument.getType())) {
+      const auto filled = inputs.memory.find(name);
+      define(argument,
+             filled == inputs.memory.end() ? BoundedTensor({0, cache.getWidth()}) : filled->second);
+    } else if (auto state = dyn_cast<StateType>(argument.getType())) {
+      define(argument, BoundedTensor({1, state.getWidth()}));
+    } else {
+      const auto given = inputs.ids.find(name);
+      ids[argument] = given == inputs.ids.end()
+                          ? std::vector<int64_t>(static_cast<size_t>(inputs.rows), 0)
+                          : std::vector<int64_t>(given->second.begin(), given->second.end());
+    }
+  }
+}
+
+EntryValues Interpreter::results() {
+  EntryValues found;
+  for (auto [number, value] :
+       llvm::enumerate(entry.getBody().front().getTerminator()->getOperands())) {
+    const std::string name =
+        entry.getResultAttrOfType<StringAttr>(number, "transformer.name").str();
+    (isa<CacheType, StateType>(value.getType()) ? found.caches : found.outputs)[name] = of(value);
+  }
+  return found;
+}
+
+// --- Parameters ------------------------------------------------------------------------------
+
+const BoundedTensor &Interpreter::parameter(llvm::StringRef symbol) {
+  const auto [found, isNew] = parameters.try_emplace(symbol.str());
+  if (isNew) {
+    auto op = entry->getParentOfType<ModuleOp>().lookupSymbol<ParameterOp>(symbol);
+    BoundedTensor values = evaluateParameter(op);
+    parameters[symbol.str()] = std::move(values);
+  }
+  return parameters[symbol.str()];
+}
+
+/// "Attention is all you need", section 3.5, with columns by turns or in halves.
+static void fillSinusoids(BoundedTensor &table, int64_t first, int64_t steps, bool isSplit) {
+  const int64_t half = table.width() / 2;
+  for (int64_t position = 0; position < table.rows(); ++position) {
+    for (int64_t i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(first + position) *
+                           std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(steps));
+      const int64_t sine = isSplit ? i : 2 * i;
+      const int64_t cosine = isSplit ? half + i : 2 * i + 1;
+      table.at(position, sine) = roundResult(std::sin(angle), 2 * unitRoundoff);
+      table.at(position, cosine) = roundResult(std::cos(angle), 2 * unitRoundoff);
+    }
+  }
+}
+
+/// Raffel et al., section 2.1: the bucket of a key at `distance` after its query. The logarithm is
+/// taken in f32, as the models were trained.
+static int64_t bucketOf(int64_t distance, int64_t buckets, bool isBidirectional, int64_t farthest) {
+  int64_t offset = 0;
+  int64_t away = std::max<int64_t>(-distance, 0);
+  if (isBidirectional) {
+    buckets /= 2;
+    offset = distance > 0 ? buckets : 0;
+    away = std::abs(distance);
+  }
+  const int64_t near = buckets / 2;
+  if (away < near) {
+    return offset + away;
+  }
+  const float ratio =
+      std::log(static_cast<float>(away) / static_cast<float>(near)) /
+      static_cast<float>(std::log(static_cast<double>(farthest) / static_cast<double>(near)));
+  const float step = ratio * static_cast<float>(buckets - near);
+  const bool isLast = !(step < static_cast<float>(buckets - near));
+  return offset + (isLast ? buckets - 1 : near + static_cast<int64_t>(step));
+}
+
+BoundedTensor Interpreter::evaluateParameter(ParameterOp op) {
+  BoundedTensor result(op.getTensorType().getShape().vec());
+  if (op.getSource()) {
+    const std::vector<float> &stored = tensors.at(op.getSource()->str());
+    for (auto [element, value] : llvm::zip_equal(result.elements, stored)) {
+      element = Bounded::exact(value);
+    }
+    return result;
+  }
+  const ParameterExpressionAttr expression = *op.getExpression();
+  const llvm::ArrayRef<int64_t> numbers = expression.getNumbers();
+  const BoundedTensor none;
+  const BoundedTensor &operand = expression.getOperands().empty()
+                                     ? none
+                                     : parameter(expression.getOperands().front().getValue());
+  switch (expression.getKind()) {
+  case ExpressionKind::SinusoidInterleaved:
+  case ExpressionKind::SinusoidSplit:
+    fillSinusoids(result, numbers[0], numbers[1],
+                  expression.getKind() == ExpressionKind::SinusoidSplit);
+    return result;
+  case ExpressionKind::OnesFrom:
+    for (size_t i = 0; i < result.elements.size(); ++i) {
+      const auto row =
+          static_cast<int64_t>(i * static_cast<size_t>(result.shape[0]) / result.elements.size());
+      result.elements[i] = Bounded::exact(row >= numbers[0] ? 1 : 0);
+    }
+    return result;
+  case ExpressionKind::Rows:
+    std::copy_n(operand.elements.begin() + numbers[0] * operand.strides()[0],
+                result.elements.size(), result.elements.begin());
+    return result;
+  case ExpressionKind::Columns:
+    for (int64_t row = 0; row < result.rows(); ++row) {
+      for (int64_t column = 0; column < result.width(); ++column) {
+        result.at(row, column) = operand.at(row, numbers[0] + column);
+      }
+    }
+    return result;
+  case ExpressionKind::RelativeBuckets:
+    for (int64_t head = 0; head < result.rows(); ++head) {
+      for (int64_t column = 0; column < result.width(); ++column) {
+        const int64_t bucket =
+            bucketOf(column - numbers[1], operand.shape[0], numbers[0] == 1, numbers[1]);
+        result.at(head, column) = operand.at(bucket, head);
+      }
+    }
+    return result;
+  default:
+    llvm::report_fatal_error("the interpreter has no rule for the parameter expression " +
+                             stringifyExpressionKind(expression.getKind()) +
+                             ": frontends do not write it");
+  }
+}
+
+void Interpreter::evaluate(WeightOp op) { define(op, parameter(op.getParameter())); }
+
+// --- Caches and states -----------------------------------------------------------------------
+
+void Interpreter::evaluate(AppendOp op) {
+  BoundedTensor rows = of(op.getCache());
+  const BoundedTensor &added = of(op.getInput());
+  rows.shape[0] += added.shape[0];
+  rows.elements.insert(rows.elements.end(), added.elements.begin(), added.elements.end());
+  define(op, std::move(rows));
+}
+
+void Interpreter::evaluate(CachedOp op) { define(op, of(op.getCache())); }
+
+// Nothing is before the run.
+void Interpreter::evaluate(HistoryOp op) { segments[op] = segments.at(op.getRows()); }
+
+void Interpreter::evaluate(PrefixMeanOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  BoundedTensor result(input.shape);
+  for (int64_t column = 0; column < input.width(); ++column) {
+    ProductSum total;
+    for (int64_t row = 0; row < input.rows(); ++row) {
+      total.add(input.at(row, column), Bounded::exact(1));
+      result.at(row, column) =
+          product(total.finish(), Bounded::exact(1.0 / static_cast<double>(row + 1)));
+    }
+  }
+  define(op, std::move(result));
+}
+
+void Interpreter::evaluate(AccumulateOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  BoundedTensor result({1, input.width()});
+  for (int64_t column = 0; column < input.width(); ++column) {
+    ProductSum total;
+    for (int64_t row = 0; row < input.rows(); ++row) {
+      total.add(input.at(row, column), Bounded::exact(1));
+    }
+    result.at(0, column) = total.finish();
+  }
+  define(op, std::move(result));
+}
+
+} // namespace heddle

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The model level by definition: evaluates an entry for one sequence, operation by operation, in
+/// double precision with bounds. It follows the documentation of the dialect and shares nothing
+/// with the compiler, so that what both say is right for two reasons.
+#ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_INTERPRETER_H
+#define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_INTERPRETER_H
+
+#include "dialects/Transformer/Transformer.h"
+#include "tests/EndToEnd/RandomPrograms/BoundedTensor.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// The tensors of a checkpoint, by name, row major.
+using Tensors = std::map<std::string, std::vector<float>>;
+
+/// What one sequence brings to an entry.
+struct EntryInputs {
+  /// By the input's name; one that is missing is optional, and zeros.
+  std::map<std::string, std::vector<int32_t>> ids;
+  /// Rows of the sequence.
+  int64_t rows = 0;
+  /// Caches that another entry has filled, by name, and how many positions they have.
+  std::map<std::string, BoundedTensor> memory;
+  int64_t memoryRows = 0;
+};
+
+/// What an entry gives for it, by name.
+struct EntryValues {
+  std::map<std::string, BoundedTensor> outputs;
+  /// Those that the entry has appended to, empty before.
+  std::map<std::string, BoundedTensor> caches;
+};
+
+/// One run of an entry.
+class Interpreter {
+public:
+  Interpreter(mlir::func::FuncOp entry, const Tensors &tensors) : entry(entry), tensors(tensors) {}
+
+  /// The whole sequence at once, with nothing before it.
+  EntryValues run(const EntryInputs &inputs);
+
+  /// The operations that have a rule.
+  static std::vector<std::string> operations();
+
+private:
+  /// Which keys rows see; both count from the beginning of the sequence.
+  struct Mask {
+    transformer::Visibility visibility;
+    int64_t rows;
+    int64_t keys;
+    bool sees(int64_t row, int64_t key) const {
+      return visibility == transformer::Visibility::All || key <= row;
+    }
+  };
+  template <typename Op> static void apply(Interpreter &interpreter, mlir::Operation *op) {
+    interpreter.evaluate(mlir::cast<Op>(op));
+  }
+  struct Rule {
+    llvm::StringRef name;
+    void (*apply)(Interpreter &, mlir::Operation *);
+  };
+  static llvm::ArrayRef<Rule> rules();
+
+  void bindArguments(const EntryInputs &inputs);
+  EntryValues results();
+
+  // --- Rows
+  void evaluate(transformer::GatherOp op);
+  void evaluate(transformer::PositionsOp op);
+  void evaluate(transformer::LinearOp op);
+  void evaluate(transformer::ColumnsOp op);
+  void evaluate(transformer::AddOp op);
+  void evaluate(transformer::MultiplyOp op);
+  void evaluate(transformer::ScaleOp op);
+  void evaluate(transformer::ActivateOp op);
+  void evaluate(transformer::LayerNormOp op);
+  void evaluate(transformer::RmsNormOp op);
+  void evaluate(transformer::PoolOp op);
+  void evaluate(transformer::NormalizeOp op);
+  // --- Heads
+  void evaluate(transformer::SplitHeadsOp op);
+  void evaluate(transformer::MergeHeadsOp op);
+  void evaluate(transformer::TransposeOp op);
+  void evaluate(transformer::ContractOp op);
+  void evaluate(transformer::MaskOp op);
+  void evaluate(transformer::MaskBiasOp op);
+  void evaluate(transformer::RelativeBiasOp op);
+  void evaluate(transformer::SelectOp op);
+  void evaluate(transformer::SoftmaxOp op);
+  // --- Parameters, caches and states
+  void evaluate(transformer::WeightOp op);
+  void evaluate(transformer::AppendOp op);
+  void evaluate(transformer::CachedOp op);
+  void evaluate(transformer::HistoryOp op);
+  void evaluate(transformer::PrefixMeanOp op);
+  void evaluate(transformer::AccumulateOp op);
+
+  /// The values of a parameter.
+  const BoundedTensor &parameter(llvm::StringRef symbol);
+  BoundedTensor evaluateParameter(transformer::ParameterOp op);
+  const BoundedTensor &of(mlir::Value value) const { return values.at(value); }
+  void define(mlir::Value value, BoundedTensor tensor) { values[value] = std::move(tensor); }
+
+  mlir::func::FuncOp entry;
+  const Tensors &tensors;
+  /// Rows, heads, scores, and the rows of caches.
+  llvm::DenseMap<mlir::Value, BoundedTensor> values;
+  llvm::DenseMap<mlir::Value, std::vector<int64_t>> ids;
+  llvm::DenseMap<mlir::Value, Mask> masks;
+  /// Positions of each of the segments.
+  llvm::DenseMap<mlir::Value, int64_t> segments;
+  std::map<std::string, BoundedTensor> parameters;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_INTERPRETER_H

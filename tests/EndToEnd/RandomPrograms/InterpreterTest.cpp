@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The interpreter on programs that can be computed by hand, and its bounds on numbers for which
+/// f32 loses much.
+#include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace heddle {
+namespace {
+
+/// The output of a program that looks rows of two columns up as %x and returns %out.
+BoundedTensor outputOf(const std::string &body, Tensors tensors, std::vector<int32_t> ids) {
+  std::string parameters;
+  for (const auto &[name, values] : tensors) {
+    const std::string shape = name == "b" ? "2" : std::to_string(values.size() / 2) + "x2";
+    parameters +=
+        "transformer.parameter @" + name + " : tensor<" + shape + "xf32> from \"" + name + "\"\n";
+  }
+  const std::string text =
+      parameters +
+      "func.func @encode(%ids: tensor<?xi32> {transformer.name = \"input_ids\"}, "
+      "%rows: !transformer.segments) -> (tensor<?x2xf32> {transformer.name = \"out\"}) {\n"
+      "  %x = transformer.gather @x[%ids] : tensor<?x2xf32>\n" +
+      body + "  return %out : tensor<?x2xf32>\n}\n";
+  auto context = createContext();
+  Result<TestProgram> program = parseProgram(*context, text, std::move(tensors));
+  EXPECT_EQ(program.status().message(), "");
+  if (!program.ok()) {
+    return {};
+  }
+  program->sequences.push_back({std::move(ids), {}, {}});
+  return expectedValues(*program).front().at("encode.out");
+}
+
+TEST(Interpreter, LinearMapsAreSumsOfProducts) {
+  const BoundedTensor out =
+      outputOf("  %out = transformer.linear %x, @w, @b : tensor<?x2xf32> -> tensor<?x2xf32>\n",
+               {{"x", {1, 2, 3, 4}}, {"w", {10, 1, -1, 5}}, {"b", {100, 200}}}, {1, 0});
+  ASSERT_EQ(out.shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(out.at(0, 0).value, 134);
+  EXPECT_EQ(out.at(0, 1).value, 217);
+  EXPECT_EQ(out.at(1, 0).value, 112);
+  EXPECT_EQ(out.at(1, 1).value, 209);
+  EXPECT_TRUE(out.at(0, 0).allows(134));
+  EXPECT_TRUE(out.at(0, 0).allows(134.00005F));
+  EXPECT_FALSE(out.at(0, 0).allows(134.001F));
+  EXPECT_FALSE(out.at(0, 0).allows(NAN));
+  EXPECT_FALSE(out.at(0, 0).allows(INFINITY));
+}
+
+TEST(Interpreter, CancellationWidensTheBound) {
+  const BoundedTensor out =
+      outputOf("  %y = transformer.linear %x, @w : tensor<?x2xf32> -> tensor<?x2xf32>\n"
+               "  %n = transformer.scale %y, -1.0 : tensor<?x2xf32>\n"
+               "  %out = transformer.add %y, %n : tensor<?x2xf32>, tensor<?x2xf32>\n",
+               {{"x", {1e6, 1e6}}, {"w", {1, 1, 1, 1}}}, {0});
+  EXPECT_EQ(out.at(0, 0).value, 0);
+  EXPECT_TRUE(out.at(0, 0).allows(0.1F));
+  EXPECT_FALSE(out.at(0, 0).allows(100));
+}
+
+TEST(Interpreter, WhatMayOverflowMayBeAnything) {
+  const std::string body = "  %big = transformer.scale %x, 1.0e30 : tensor<?x2xf32>\n"
+                           "  %out = transformer.scale %big, 1.0e-30 : tensor<?x2xf32>\n";
+  const BoundedTensor out = outputOf(body, {{"x", {1, 1e20}}}, {0});
+  EXPECT_TRUE(out.at(0, 0).isKnown());
+  EXPECT_FALSE(out.at(0, 0).allows(INFINITY));
+  EXPECT_FALSE(out.at(0, 1).isKnown());
+  EXPECT_TRUE(out.at(0, 1).allows(INFINITY));
+}
+
+TEST(Interpreter, WhatUnderflowsLosesDigits) {
+  const std::string body = "  %small = transformer.scale %x, 1.0e-30 : tensor<?x2xf32>\n"
+                           "  %out = transformer.scale %small, 1.0e30 : tensor<?x2xf32>\n";
+  const BoundedTensor out = outputOf(body, {{"x", {1, 1e-13}}}, {0});
+  EXPECT_FALSE(out.at(0, 0).allows(1.001F));
+  EXPECT_TRUE(out.at(0, 1).allows(1.01e-13F));
+}
+
+TEST(Interpreter, CausalAttentionSeesNothingAfterIt) {
+  const std::string body =
+      "  %h = transformer.split_heads %x : tensor<?x2xf32> -> tensor<?x1x2xf32>\n"
+      "  %s = transformer.contract \"thd,khd->thk\" %h, %h in(%rows, %rows) : tensor<?x1x2xf32>, "
+      "tensor<?x1x2xf32> -> tensor<?x1x?xf32>\n"
+      "  %m = transformer.mask causal in(%rows, %rows)\n"
+      "  %z = transformer.select %m, %s {hidden = 0xFF800000 : f32} : tensor<?x1x?xf32>\n"
+      "  %p = transformer.softmax %z in(%rows) : tensor<?x1x?xf32>\n"
+      "  %c = transformer.contract \"thk,khd->thd\" %p, %h in(%rows, %rows) : tensor<?x1x?xf32>, "
+      "tensor<?x1x2xf32> -> tensor<?x1x2xf32>\n"
+      "  %out = transformer.merge_heads %c : tensor<?x1x2xf32> -> tensor<?x2xf32>\n";
+  const BoundedTensor out = outputOf(body, {{"x", {1, 0, 0, 2}}}, {0, 1});
+  EXPECT_EQ(out.at(0, 0).value, 1);
+  EXPECT_EQ(out.at(0, 1).value, 0);
+  // Scores 0 and 4.
+  EXPECT_NEAR(out.at(1, 0).value, 1 / (1 + std::exp(4)), 1e-15);
+  EXPECT_NEAR(out.at(1, 1).value, 2 / (1 + std::exp(-4)), 1e-15);
+  EXPECT_LT(out.at(1, 1).error, 1e-4);
+}
+
+/// A finite number hides nothing once it is small: the row gives what was written.
+TEST(Interpreter, AFiniteMaskIsANumber) {
+  const std::string body =
+      "  %h = transformer.split_heads %x : tensor<?x2xf32> -> tensor<?x1x2xf32>\n"
+      "  %s = transformer.contract \"thd,khd->thk\" %h, %h in(%rows, %rows) : tensor<?x1x2xf32>, "
+      "tensor<?x1x2xf32> -> tensor<?x1x?xf32>\n"
+      "  %m = transformer.mask causal in(%rows, %rows)\n"
+      "  %b = transformer.mask_bias %m {hidden = -1.0e4 : f32} : tensor<?x?xf32>\n"
+      "  %a = transformer.add %s, %b : tensor<?x1x?xf32>, tensor<?x?xf32>\n"
+      "  %z = transformer.scale %a, 3.0e-2 : tensor<?x1x?xf32>\n"
+      "  %p = transformer.softmax %z in(%rows) : tensor<?x1x?xf32>\n"
+      "  %c = transformer.contract \"thk,khd->thd\" %p, %h in(%rows, %rows) : tensor<?x1x?xf32>, "
+      "tensor<?x1x2xf32> -> tensor<?x1x2xf32>\n"
+      "  %out = transformer.merge_heads %c : tensor<?x1x2xf32> -> tensor<?x2xf32>\n";
+  const BoundedTensor out = outputOf(body, {{"x", {10, 0, 1100, 0}}}, {0, 1});
+  EXPECT_NEAR(out.at(0, 0).value, 1100, 1);
+}
+
+TEST(Interpreter, NormsKnowHowMuchTheyAmplify) {
+  const std::string body = "  %out = transformer.layer_norm %x, @b, @b {epsilon = 1.0e-12 : f32} : "
+                           "tensor<?x2xf32>\n";
+  const BoundedTensor wide = outputOf(body, {{"x", {1, 3}}, {"b", {1, 1}}}, {0});
+  EXPECT_NEAR(wide.at(0, 0).value, 0, 1e-9);
+  EXPECT_NEAR(wide.at(0, 1).value, 2, 1e-9);
+  EXPECT_LT(wide.at(0, 1).error, 1e-5);
+  // Two columns that differ in the last digit of f32.
+  const BoundedTensor narrow = outputOf(body, {{"x", {1e4F, 10000.001F}}, {"b", {1, 1}}}, {0});
+  EXPECT_GT(narrow.at(0, 1).error, 1e-2);
+  EXPECT_TRUE(narrow.at(0, 1).isKnown());
+}
+
+} // namespace
+} // namespace heddle

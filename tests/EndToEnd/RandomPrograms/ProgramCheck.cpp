@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Comparison of compiled programs with the interpreter and with themselves.
+#include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
+
+#include "compiler/Target/Target.h"
+#include "heddle/Session.h"
+#include "tests/EndToEnd/RandomPrograms/ProgramRun.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <cmath>
+
+using namespace mlir;
+
+namespace heddle {
+
+std::string Failure::message() const {
+  return fmt::format("with {}{}: {}", passes.name, target.empty() ? "" : " on " + target, text);
+}
+
+static EntryInputs inputsOf(const Sequence &sequence, bool isTarget) {
+  EntryInputs inputs;
+  const std::vector<int32_t> &ids = isTarget ? sequence.target : sequence.ids;
+  inputs.rows = static_cast<int64_t>(ids.size());
+  inputs.ids = {{"input_ids", ids}, {"source", ids}, {"target", ids}};
+  if (!sequence.types.empty()) {
+    inputs.ids["token_type_ids"] = sequence.types;
+  }
+  return inputs;
+}
+
+static void addOutputs(func::FuncOp entry, const EntryValues &values, SequenceBounds &bounds) {
+  for (const auto &[name, tensor] : values.outputs) {
+    bounds[entry.getSymName().str() + "." + name] = tensor;
+  }
+}
+
+std::vector<SequenceBounds> expectedValues(const TestProgram &program) {
+  std::vector<SequenceBounds> all;
+  for (const Sequence &sequence : program.sequences) {
+    SequenceBounds &bounds = all.emplace_back();
+    if (program.decodes()) {
+      func::FuncOp encode = program.entry("encode"), decode = program.entry("decode");
+      const EntryValues source =
+          Interpreter(encode, program.tensors).run(inputsOf(sequence, false));
+      EntryInputs inputs = inputsOf(sequence, true);
+      inputs.memory = source.caches;
+      inputs.memoryRows = static_cast<int64_t>(sequence.ids.size());
+      addOutputs(encode, source, bounds);
+      addOutputs(decode, Interpreter(decode, program.tensors).run(inputs), bounds);
+      continue;
+    }
+    for (auto entry : (*program.module).getOps<func::FuncOp>()) {
+      addOutputs(entry, Interpreter(entry, program.tensors).run(inputsOf(sequence, false)), bounds);
+    }
+  }
+  return all;
+}
+
+/// The first element out of its bounds; empty if there is none.
+static std::string findWrong(const SequenceValues &values, const SequenceBounds &bounds,
+                             ProgramCheck::Counts &counts) {
+  for (const auto &[name, tensor] : bounds) {
+    const auto found = values.find(name);
+    if (found == values.end() || found->second.size() != tensor.elements.size()) {
+      return fmt::format("\"{}\" has {} elements, expected {}", name,
+                         found == values.end() ? 0 : found->second.size(), tensor.elements.size());
+    }
+    for (size_t i = 0; i < tensor.elements.size(); ++i) {
+      const Bounded &element = tensor.elements[i];
+      (element.isKnown() ? counts.judged : counts.unknown) += 1;
+      counts.sharp += element.isKnown() && element.error <= std::abs(element.value) / 100 ? 1 : 0;
+      if (!element.allows(found->second[i])) {
+        return fmt::format("element {} of \"{}\", of shape {}, is {}, expected {} within {}", i,
+                           name, fmt::join(tensor.shape, "x"), found->second[i], element.value,
+                           element.error);
+      }
+    }
+  }
+  return {};
+}
+
+/// The first output whose bits differ; empty if none does. All NaN are one.
+static std::string findDifference(const SequenceValues &alone, const SequenceValues &other) {
+  for (const auto &[name, values] : alone) {
+    const std::vector<float> &others = other.at(name);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const bool isSame =
+          std::bit_cast<uint32_t>(values[i]) == std::bit_cast<uint32_t>(others[i]) ||
+          (std::isnan(values[i]) && std::isnan(others[i]));
+      if (!isSame) {
+        return fmt::format("element {} of \"{}\" is {} alone, {}", i, name, values[i], others[i]);
+      }
+    }
+  }
+  return {};
+}
+
+namespace {
+/// A way to run the same sequences.
+struct Way {
+  const char *name;
+  int threads;
+  Schedule schedule;
+  Pieces pieces;
+};
+constexpr Way ways[] = {
+    {"on one thread", 1, Schedule::Automatic, Pieces::Random},
+    {"on two threads, each with its own sequences", 2, Schedule::Chunked, Pieces::Single},
+    {"on two threads that share every dispatch", 2, Schedule::Cooperative, Pieces::Random},
+};
+} // namespace
+
+/// Runs sequences together in every way; the first difference from what they were alone.
+static std::optional<Failure> compareWays(const Model &model, const TestProgram &program,
+                                          const std::vector<SequenceValues> &alone) {
+  Dice dice(1);
+  const auto count = static_cast<int64_t>(program.sequences.size());
+  for (const Way &way : ways) {
+    Result<ProgramRun> run =
+        ProgramRun::create(model, program.decodes(), way.threads, way.schedule);
+    if (!run.ok()) {
+      return Failure{Failure::Kind::Run, {}, "", std::string(run.status().message())};
+    }
+    for (int64_t trial = 0; trial < 2; ++trial) {
+      std::vector<Sequence> batch;
+      std::vector<int64_t> which;
+      for (int64_t i = 0; i < (trial == 0 ? count : dice.between(1, 7)); ++i) {
+        which.push_back(trial == 0 ? i : dice.below(count));
+        batch.push_back(program.sequences[static_cast<size_t>(which.back())]);
+      }
+      Result<std::vector<SequenceValues>> together = run->run(batch, way.pieces, dice);
+      if (!together.ok()) {
+        return Failure{Failure::Kind::Run, {}, "", std::string(together.status().message())};
+      }
+      for (size_t i = 0; i < which.size(); ++i) {
+        const std::string difference =
+            findDifference(alone[static_cast<size_t>(which[i])], (*together)[i]);
+        if (!difference.empty()) {
+          return Failure{Failure::Kind::Bits,
+                         {},
+                         "",
+                         fmt::format("sequence {}: {} among the sequences {}, {}", which[i],
+                                     difference, fmt::join(which, ", "), way.name)};
+        }
+      }
+    }
+  }
+  return {};
+}
+
+std::optional<Failure> ProgramCheck::checkBinary(const std::string &path,
+                                                 const TestProgram &program,
+                                                 const std::vector<SequenceBounds> &expected,
+                                                 const std::string &target) {
+  const auto refused = [](const Status &status) {
+    return Failure{Failure::Kind::Run, {}, "", std::string(status.message())};
+  };
+  Result<Model> model = Model::load(path, {.isa = target, .verifyWeights = true});
+  if (!model.ok()) {
+    return refused(model.status());
+  }
+  Result<ProgramRun> run = ProgramRun::create(*model, program.decodes(), 1, Schedule::Automatic);
+  if (!run.ok()) {
+    return refused(run.status());
+  }
+  std::vector<SequenceValues> alone;
+  Dice dice(2);
+  for (size_t i = 0; i < program.sequences.size(); ++i) {
+    Result<std::vector<SequenceValues>> values =
+        run->run({program.sequences[i]}, Pieces::Whole, dice);
+    if (!values.ok()) {
+      return refused(values.status());
+    }
+    alone.push_back(values->front());
+    const std::string wrong = findWrong(alone.back(), expected[i], counted);
+    if (!wrong.empty()) {
+      return Failure{Failure::Kind::Value, {}, "", fmt::format("sequence {}: {}", i, wrong)};
+    }
+  }
+  return compareWays(*model, program, alone);
+}
+
+/// Those that both the compiler and this machine have.
+static std::vector<std::string> ownTargets() {
+  std::vector<std::string> own;
+  const std::vector<std::string> machine = machineTargets();
+  for (const TargetDescription &target : allTargets()) {
+    if (std::find(machine.begin(), machine.end(), target.name) != machine.end()) {
+      own.push_back(target.name.str());
+    }
+  }
+  return own;
+}
+
+ProgramCheck::ProgramCheck(const std::string &folder)
+    : targets(ownTargets()), compiler(folder, targets) {}
+
+std::optional<Failure> ProgramCheck::run(const TestProgram &program,
+                                         const std::vector<PassChoice> &choices,
+                                         const std::vector<std::string> &onTargets,
+                                         const Corruption &corruption) {
+  compiler.clear();
+  const std::vector<SequenceBounds> expected = expectedValues(program);
+  for (const PassChoice &choice : choices) {
+    Result<ProgramCompiler::Binary> binary = compiler.compile(program, choice, corruption);
+    if (!binary.ok()) {
+      return Failure{Failure::Kind::Compile, choice, "", std::string(binary.status().message())};
+    }
+    if (!binary->isNew) {
+      continue;
+    }
+    ++counted.binaries;
+    for (const std::string &target : onTargets.empty() ? targets : onTargets) {
+      std::optional<Failure> failure = checkBinary(binary->path, program, expected, target);
+      if (failure) {
+        failure->passes = choice;
+        failure->target = target;
+        return failure;
+      }
+    }
+  }
+  return {};
+}
+
+} // namespace heddle

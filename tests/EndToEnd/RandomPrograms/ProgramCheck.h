@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What must hold of a program: it compiles with any set of passes; on every target its results are
+/// within the bounds of the interpreter; and a sequence has the same bits alone, in any batch, on
+/// any number of threads, and whether it is decoded at once or in pieces.
+#ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCHECK_H
+#define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCHECK_H
+
+#include "tests/EndToEnd/RandomPrograms/ProgramCompiler.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// What does not hold.
+struct Failure {
+  enum class Kind : uint8_t {
+    /// It does not compile.
+    Compile,
+    /// The runtime refuses it.
+    Run,
+    /// A result is out of its bounds.
+    Value,
+    /// A sequence has two results.
+    Bits,
+  };
+  Kind kind;
+  PassChoice passes;
+  /// Empty for one that does not compile.
+  std::string target;
+  std::string text;
+
+  std::string message() const;
+};
+
+/// Results of one sequence by "entry.output"; scores have no columns beyond its own keys.
+using SequenceValues = std::map<std::string, std::vector<float>>;
+
+/// What is expected of one sequence, by the same names.
+using SequenceBounds = std::map<std::string, BoundedTensor>;
+
+/// What the interpreter says of every sequence of a program.
+std::vector<SequenceBounds> expectedValues(const TestProgram &program);
+
+class ProgramCheck {
+public:
+  /// Compiles into `folder`, for all targets that this machine has.
+  explicit ProgramCheck(const std::string &folder);
+
+  /// The first thing that does not hold with these choices, on `targets`, empty: on all.
+  std::optional<Failure> run(const TestProgram &program, const std::vector<PassChoice> &choices,
+                             const std::vector<std::string> &onTargets = {},
+                             const Corruption &corruption = nullptr);
+
+  /// What there was to check, so that a test can see that there was something.
+  struct Counts {
+    int64_t binaries = 0;
+    /// Elements with a bound, and those for which f32 may give anything.
+    int64_t judged = 0;
+    int64_t unknown = 0;
+    /// Of the judged ones, those whose bound is a hundredth of their value or less.
+    int64_t sharp = 0;
+  };
+  const Counts &counts() const { return counted; }
+
+private:
+  std::optional<Failure> checkBinary(const std::string &path, const TestProgram &program,
+                                     const std::vector<SequenceBounds> &expected,
+                                     const std::string &target);
+
+  std::vector<std::string> targets;
+  ProgramCompiler compiler;
+  Counts counted;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCHECK_H

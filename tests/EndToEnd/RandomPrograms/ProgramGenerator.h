@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Random programs of the model level: valid, of all operations that frontends may write, and like
+/// models only now and then. A seed gives the same program everywhere.
+#ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMGENERATOR_H
+#define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMGENERATOR_H
+
+#include "tests/EndToEnd/RandomPrograms/TestProgram.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// The random program of a seed.
+Result<TestProgram> generateProgram(mlir::MLIRContext &context, uint64_t seed);
+
+/// Random numbers that are the same with every standard library.
+class Dice {
+public:
+  explicit Dice(uint64_t seed) : engine(seed) {}
+
+  /// 0 to count - 1.
+  int64_t below(int64_t count) {
+    return static_cast<int64_t>(engine() % static_cast<uint64_t>(count));
+  }
+  int64_t between(int64_t least, int64_t most) { return least + below(most - least + 1); }
+  /// True once in `count` times.
+  bool once(int64_t count) { return below(count) == 0; }
+  /// From -1 to 1.
+  double signedUnit() { return static_cast<double>(engine() >> 11) * 0x1p-52 - 1; }
+  template <typename T> T of(std::initializer_list<T> choices) {
+    return choices.begin()[below(static_cast<int64_t>(choices.size()))];
+  }
+  template <typename T> const T &of(const std::vector<T> &choices) {
+    return choices[static_cast<size_t>(below(static_cast<int64_t>(choices.size())))];
+  }
+
+private:
+  std::mt19937_64 engine;
+};
+
+/// A value of the program that is written.
+struct Written {
+  enum class Kind : uint8_t {
+    Rows,   // [t, width]
+    Heads,  // [t, heads, width]
+    Scores, // [t, heads, k]
+    Pairs,  // [t, k]
+    Pooled, // [sequences, width]
+    Weight, // of its own shape
+  };
+  Kind kind = Kind::Rows;
+  std::string name;
+  std::string type;
+  int64_t heads = 0;
+  int64_t width = 0;
+  /// What its keys are: a name of segments.
+  std::string keys = "";
+  /// About the decimal exponent of its elements.
+  double exponent = 0;
+  /// Whether scores are probabilities.
+  bool isSoftmax = false;
+};
+
+/// Writes one program: parameters, then entries.
+class ProgramGenerator {
+public:
+  explicit ProgramGenerator(uint64_t seed);
+
+  /// The text and the tensors of the program.
+  void write();
+  std::string text() const { return sequencesText + parametersText + entriesText; }
+  Tensors tensors;
+
+private:
+  using Kind = Written::Kind;
+
+  // --- Entries
+  void writeEncoder(const std::string &name, bool isPlain);
+  void writeDecoding();
+  void writeSourceEntry();
+  void writeTargetEntry();
+  void writeSequences(bool decodes);
+  /// Looks up words, positions and types, and takes some random steps from there.
+  void writeInputs(bool withTypes);
+  void steps(int64_t count);
+  void poolRows();
+  /// Results of an entry with random values as outputs; `extra` are caches and states.
+  void finishEntry(const std::string &head, const std::vector<Written> &outputs,
+                   const std::vector<std::string> &names,
+                   const std::vector<std::pair<std::string, Written>> &extra);
+
+  // --- Parameters
+  struct Stored {
+    std::string name;
+    std::vector<int64_t> shape;
+    double exponent;
+  };
+  /// A parameter of elements of about 10^exponent; sometimes one that is there already.
+  std::string parameter(const std::vector<int64_t> &shape, double exponent);
+  std::string store(const std::vector<int64_t> &shape, double exponent);
+  std::string derive(const std::vector<int64_t> &shape, double exponent);
+  std::string declare(const std::vector<int64_t> &shape, const std::string &origin);
+  std::string distanceTable(int64_t heads, double exponent);
+  std::string positionTable(int64_t width, int64_t offset);
+  std::vector<float> values(const std::vector<int64_t> &shape, double exponent);
+
+  // --- Rows
+  void step();
+  Written lookUp();
+  Written linear(const Written &x, int64_t width);
+  Written columns(const Written &x);
+  Written add(const Written &a, const Written &b);
+  Written addOther(const Written &x);
+  Written multiplyOther(const Written &x);
+  Written scale(const Written &x);
+  Written activate(const Written &x);
+  Written norm(const Written &x);
+  Written branches(const Written &x);
+  Written feedForward(const Written &x);
+  Written contractWeights(const Written &x);
+  Written contractRows(const Written &x);
+  Written repeated(const Written &x);
+  // --- Heads
+  Written split(const Written &x, int64_t heads);
+  Written merge(const Written &x);
+  Written headStep(const Written &x);
+  Written attention(const Written &x);
+  Written project(const Written &x, int64_t heads, int64_t size);
+  Written scores(const Written &queries, const Written &keys);
+  Written scoreStep(const Written &s);
+  Written hide(const Written &s);
+  Written softmax(const Written &s);
+  Written sumValues(const Written &p, const Written &values);
+  Written keysFromQueries(const Written &p, const Written &x);
+  // --- Caches and states
+  /// What a decoder attends to: rows appended to a cache and read, or those of the memory.
+  Written kept(const Written &x);
+  Written remembered(int64_t width);
+  Written average(const Written &x);
+
+  // --- Text
+  Written define(Kind kind, std::string type, int64_t heads, int64_t width, double exponent,
+                 const std::string &operation);
+  Written rows(int64_t width, double exponent, const std::string &operation,
+               Kind kind = Kind::Rows);
+  static std::string rowsType(int64_t width) { return fmt::format("tensor<?x{}xf32>", width); }
+  static std::string headsType(int64_t heads, int64_t width) {
+    return fmt::format("tensor<?x{}x{}xf32>", heads, width);
+  }
+  static std::string shapeType(const std::vector<int64_t> &shape);
+  Written weight(const std::vector<int64_t> &shape, double exponent);
+  /// A value of a kind of which there is one, the latest ones more often.
+  Written pick(Kind kind);
+  Written pickRows() { return pick(Kind::Rows); }
+  int64_t width();
+  int64_t headCount();
+  /// The exponent a result is to have: 0 but for programs of extreme magnitudes.
+  double target();
+  /// The factor that leads from an exponent to the wanted one, as f32 has it.
+  double factor(double from, double to);
+
+  Dice dice;
+  bool extreme = false;
+  bool inDecoder = false;
+  std::string sequencesText;
+  std::string parametersText;
+  std::string entriesText;
+  std::string body;
+  std::vector<Written> defined;
+  std::vector<Stored> stored;
+  int64_t nextValue = 0;
+  int64_t nextParameter = 0;
+  int64_t vocabulary = 0;
+  int64_t mainWidth = 0;
+  /// Those of this program.
+  std::vector<int64_t> widths;
+  bool hasTypes = false;
+  /// Segments whose keys attention sees.
+  std::string keySegments = "%rows";
+  /// Caches and states of the entry: arguments, and what it returns of them.
+  struct Kept {
+    std::string name;
+    std::string type;
+    std::string result;
+  };
+  std::vector<Kept> keptHere;
+  /// Of the source: their widths, and which the decoder has read.
+  std::vector<int64_t> memoryWidths;
+  size_t nextMemory = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMGENERATOR_H

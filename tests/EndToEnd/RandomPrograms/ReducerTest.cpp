@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A pass that is wrong is found, and what is left of the program shows what is wrong with it.
+#include "tests/EndToEnd/RandomPrograms/Reducer.h"
+#include "compiler/Target/Cpu/CodeGenerator.h"
+#include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
+#include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
+#include "tests/frontend/Config/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+/// A program with more in it than what matters here: a map, its GELU and a lot around it.
+constexpr const char *program = R"(// sequence: 1 2 3 | |
+// sequence: 4 0 2 1 3 | |
+transformer.parameter @table : tensor<5x12xf32> from "table"
+transformer.parameter @weight : tensor<12x12xf32> from "weight"
+transformer.parameter @bias : tensor<12xf32> from "bias"
+func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !transformer.segments)
+    -> (tensor<?x12xf32> {transformer.name = "a"}, tensor<?x12xf32> {transformer.name = "b"}) {
+  %x = transformer.gather @table[%ids] : tensor<?x12xf32>
+  %y = transformer.linear %x, @weight, @bias : tensor<?x12xf32> -> tensor<?x12xf32>
+  %z = transformer.add %y, %x : tensor<?x12xf32>, tensor<?x12xf32>
+  %h = transformer.split_heads %z : tensor<?x12xf32> -> tensor<?x3x4xf32>
+  %m = transformer.merge_heads %h : tensor<?x3x4xf32> -> tensor<?x12xf32>
+  %g = transformer.activate gelu %m : tensor<?x12xf32>
+  %n = transformer.layer_norm %g, @bias, @bias {epsilon = 1.0e-5 : f32} : tensor<?x12xf32>
+  %w = transformer.scale %n, 5.0e-1 : tensor<?x12xf32>
+  %v = transformer.activate relu %w : tensor<?x12xf32>
+  return %v, %y : tensor<?x12xf32>, tensor<?x12xf32>
+}
+)";
+
+/// Values that are neither equal nor small.
+std::vector<float> spread(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    values[i] = static_cast<float>((i * 29 + 7) % 31) / 16.0F - 1.0F;
+  }
+  return values;
+}
+
+/// Takes GELU for the function that is nearly it.
+void takeQuickGelu(mlir::ModuleOp module) {
+  module.walk([](transformer::ActivateOp op) {
+    if (op.getFunction() == transformer::Activation::Gelu) {
+      op.setFunction(transformer::Activation::QuickGelu);
+    }
+  });
+}
+
+TEST(Reducer, LeavesWhatAWrongPassDoesWrong) {
+  initializeCodeGenerator();
+  auto context = createContext();
+  Result<TestProgram> whole = parseProgram(
+      *context, program, {{"table", spread(60)}, {"weight", spread(144)}, {"bias", spread(12)}});
+  ASSERT_EQ(whole.status().message(), "");
+  TemporaryFolder folder;
+  ProgramCheck check(folder.path());
+  const std::vector<PassChoice> choices = {{"all passes", {}}};
+  EXPECT_FALSE(check.run(*whole, choices).has_value());
+  const std::optional<Failure> failure = check.run(*whole, choices, {}, takeQuickGelu);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->kind, Failure::Kind::Value);
+  const Fails fails = [&](const TestProgram &candidate) {
+    const auto again = check.run(candidate, choices, {failure->target}, takeQuickGelu);
+    return again && again->kind == Failure::Kind::Value;
+  };
+  const TestProgram small = reduceProgram(*whole, fails, std::chrono::seconds(60));
+  // What is looked up, and the function that is wrong.
+  EXPECT_EQ(small.operations(), 2) << small.text();
+  EXPECT_TRUE(fails(small));
+  ASSERT_EQ(small.sequences.size(), 1U);
+  EXPECT_EQ(small.sequences.front().ids.size(), 1U);
+  EXPECT_NE(small.text().find("activate gelu"), std::string::npos) << small.text();
+  EXPECT_EQ(small.text().find("tensor<?x12xf32>"), std::string::npos) << small.text();
+
+  // Written and read again, it is the same program and fails in the same way.
+  ASSERT_EQ(small.write(folder / "small").message(), "");
+  Result<TestProgram> again = readProgram(*context, folder / "small");
+  ASSERT_EQ(again.status().message(), "");
+  EXPECT_EQ(again->text(), small.text());
+  EXPECT_TRUE(fails(*again));
+}
+
+TEST(Reducer, KeepsAProgramOfWhichNothingCanGo) {
+  auto context = createContext();
+  Result<TestProgram> whole = parseProgram(
+      *context, program, {{"table", spread(60)}, {"weight", spread(144)}, {"bias", spread(12)}});
+  ASSERT_EQ(whole.status().message(), "");
+  const TestProgram same =
+      reduceProgram(*whole, [](const TestProgram &) { return false; }, std::chrono::seconds(60));
+  EXPECT_EQ(same.text(), whole->text());
+  EXPECT_EQ(same.tensors, whole->tensors);
+}
+
+} // namespace
+} // namespace heddle
