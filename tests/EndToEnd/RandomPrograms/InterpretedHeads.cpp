@@ -163,7 +163,7 @@ void Interpreter::evaluate(SelectOp op) {
 
 /// One row of scores. Every score may be off by its error and by roundings of its magnitude; a
 /// probability is largest when its own score is high and all others are low.
-static void softmax(Bounded *scores, size_t count) {
+void softmaxRow(Bounded *scores, size_t count) {
   double largest = -std::numeric_limits<double>::infinity();
   bool known = count > 0;
   for (size_t i = 0; i < count; ++i) {
@@ -215,7 +215,7 @@ static void softmax(Bounded *scores, size_t count) {
 void Interpreter::evaluate(SoftmaxOp op) {
   BoundedTensor result = of(op.getInput());
   for (int64_t row = 0; row < result.rows(); ++row) {
-    softmax(&result.at(row, 0), static_cast<size_t>(result.width()));
+    softmaxRow(&result.at(row, 0), static_cast<size_t>(result.width()));
   }
   define(op, std::move(result));
 }

@@ -19,6 +19,12 @@ void Interpreter::evaluate(GatherOp op) {
   const std::vector<int64_t> &rows = ids.at(op.getIds());
   BoundedTensor result({static_cast<int64_t>(rows.size()), table.width()});
   for (size_t row = 0; row < rows.size(); ++row) {
+    // The runtime refuses what no table has.
+    if (rows[row] < 0 || rows[row] >= table.rows()) {
+      std::fill_n(result.elements.begin() + static_cast<int64_t>(row) * table.width(),
+                  table.width(), Bounded::anything());
+      continue;
+    }
     std::copy_n(table.elements.begin() + rows[row] * table.width(), table.width(),
                 result.elements.begin() + static_cast<int64_t>(row) * table.width());
   }
@@ -239,11 +245,8 @@ static Range inverseRoot(const Range &mean, double epsilon) {
           1 / std::sqrt(mean.low + epsilon) * rounding};
 }
 
-void Interpreter::evaluate(LayerNormOp op) {
-  BoundedTensor result = of(op.getInput());
-  const BoundedTensor &weight = parameter(op.getWeight());
-  const BoundedTensor &bias = parameter(op.getBias());
-  const double epsilon = op.getEpsilon().convertToDouble();
+void normRows(BoundedTensor &result, const BoundedTensor &weight, const BoundedTensor &bias,
+              double epsilon) {
   const auto width = static_cast<size_t>(result.width());
   for (int64_t row = 0; row < result.rows(); ++row) {
     Bounded *const x = &result.at(row, 0);
@@ -275,6 +278,13 @@ void Interpreter::evaluate(LayerNormOp op) {
       x[i] = scaledUnit.finish();
     }
   }
+}
+
+void Interpreter::evaluate(LayerNormOp op) {
+  BoundedTensor result = of(op.getInput());
+  // A parameter that is evaluated moves none that was.
+  const BoundedTensor &weight = parameter(op.getWeight());
+  normRows(result, weight, parameter(op.getBias()), op.getEpsilon().convertToDouble());
   define(op, std::move(result));
 }
 

@@ -19,10 +19,15 @@ llvm::ArrayRef<Interpreter::Rule> Interpreter::rules() {
       {ActivateOp::getOperationName(), apply<ActivateOp>},
       {AddOp::getOperationName(), apply<AddOp>},
       {AppendOp::getOperationName(), apply<AppendOp>},
+      {AttendOp::getOperationName(), apply<AttendOp>},
+      {AttentionOp::getOperationName(), apply<AttentionOp>},
+      {AttentionWeightsOp::getOperationName(), apply<AttentionWeightsOp>},
       {CachedOp::getOperationName(), apply<CachedOp>},
       {ColumnsOp::getOperationName(), apply<ColumnsOp>},
       {ContractOp::getOperationName(), apply<ContractOp>},
+      {EmbedOp::getOperationName(), apply<EmbedOp>},
       {GatherOp::getOperationName(), apply<GatherOp>},
+      {GroupedLinearOp::getOperationName(), apply<GroupedLinearOp>},
       {HistoryOp::getOperationName(), apply<HistoryOp>},
       {LayerNormOp::getOperationName(), apply<LayerNormOp>},
       {LinearOp::getOperationName(), apply<LinearOp>},
@@ -200,9 +205,8 @@ BoundedTensor Interpreter::evaluateParameter(ParameterOp op) {
     }
     return result;
   default:
-    llvm::report_fatal_error("the interpreter has no rule for the parameter expression " +
-                             stringifyExpressionKind(expression.getKind()) +
-                             ": frontends do not write it");
+    evaluateAlgebra(expression, result);
+    return result;
   }
 }
 
@@ -221,7 +225,10 @@ void Interpreter::evaluate(AppendOp op) {
 void Interpreter::evaluate(CachedOp op) { define(op, of(op.getCache())); }
 
 // Nothing is before the run.
-void Interpreter::evaluate(HistoryOp op) { segments[op] = segments.at(op.getRows()); }
+void Interpreter::evaluate(HistoryOp op) {
+  const int64_t rows = segments.at(op.getRows());
+  segments[op] = rows;
+}
 
 void Interpreter::evaluate(PrefixMeanOp op) {
   const BoundedTensor &input = of(op.getInput());

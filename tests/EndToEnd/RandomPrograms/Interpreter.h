@@ -2,7 +2,8 @@
 ///
 /// The model level by definition: evaluates an entry for one sequence, operation by operation, in
 /// double precision with bounds. It follows the documentation of the dialect and shares nothing
-/// with the compiler, so that what both say is right for two reasons.
+/// with the compiler, so that what both say is right for two reasons. It knows the operations that
+/// passes make too: what is left of a program after fusion is judged without being compiled.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_INTERPRETER_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_INTERPRETER_H
 
@@ -40,6 +41,12 @@ struct EntryValues {
   /// Those that the entry has appended to, empty before.
   std::map<std::string, BoundedTensor> caches;
 };
+
+/// One row of scores becomes probabilities.
+void softmaxRow(Bounded *scores, size_t count);
+/// Layer norm of every row.
+void normRows(BoundedTensor &rows, const BoundedTensor &weight, const BoundedTensor &bias,
+              double epsilon);
 
 /// One run of an entry.
 class Interpreter {
@@ -97,6 +104,14 @@ private:
   void evaluate(transformer::RelativeBiasOp op);
   void evaluate(transformer::SelectOp op);
   void evaluate(transformer::SoftmaxOp op);
+  // --- What only passes make of these
+  void evaluate(transformer::AttendOp op);
+  void evaluate(transformer::AttentionOp op);
+  void evaluate(transformer::AttentionWeightsOp op);
+  void evaluate(transformer::EmbedOp op);
+  void evaluate(transformer::GroupedLinearOp op);
+  /// softmax(scale * Q K^T + bias) of every head, over the keys that each row sees.
+  template <typename Op> BoundedTensor weightsOf(Op op);
   // --- Parameters, caches and states
   void evaluate(transformer::WeightOp op);
   void evaluate(transformer::AppendOp op);
@@ -108,6 +123,8 @@ private:
   /// The values of a parameter.
   const BoundedTensor &parameter(llvm::StringRef symbol);
   BoundedTensor evaluateParameter(transformer::ParameterOp op);
+  /// Of an expression that only passes write.
+  void evaluateAlgebra(transformer::ParameterExpressionAttr expression, BoundedTensor &result);
   const BoundedTensor &of(mlir::Value value) const { return values.at(value); }
   void define(mlir::Value value, BoundedTensor tensor) { values[value] = std::move(tensor); }
 

@@ -226,4 +226,51 @@ std::optional<Failure> ProgramCheck::run(const TestProgram &program,
   return {};
 }
 
+/// A pass may round more often than the program does, but not without end.
+static constexpr double mostLoss = 16;
+
+/// The first element of a program after passes that may be out of its bounds; empty if none may.
+static std::string findChange(const SequenceBounds &before, const SequenceBounds &after) {
+  for (const auto &[name, tensor] : before) {
+    const auto found = after.find(name);
+    if (found == after.end() || found->second.shape != tensor.shape) {
+      return fmt::format("\"{}\" is gone", name);
+    }
+    for (size_t i = 0; i < tensor.elements.size(); ++i) {
+      const Bounded &was = tensor.elements[i];
+      const Bounded &is = found->second.elements[i];
+      const double away = std::abs(is.value - was.value);
+      const double allowed = mostLoss * was.error + 1e-44;
+      if (was.isKnown() && !(away <= was.error && is.error <= allowed)) {
+        return fmt::format("element {} of \"{}\", of shape {}, becomes {} within {}, expected {} "
+                           "within {}",
+                           i, name, fmt::join(tensor.shape, "x"), is.value, is.error, was.value,
+                           was.error);
+      }
+    }
+  }
+  return {};
+}
+
+std::optional<Failure> ProgramCheck::runFused(const TestProgram &program,
+                                              const std::vector<PassChoice> &choices,
+                                              const Corruption &corruption) {
+  const std::vector<SequenceBounds> before = expectedValues(program);
+  for (const PassChoice &choice : choices) {
+    Result<OwningOpRef<ModuleOp>> fused = compiler.fuse(program, choice, corruption);
+    if (!fused.ok()) {
+      return Failure{Failure::Kind::Compile, choice, "", std::string(fused.status().message())};
+    }
+    const TestProgram after{*std::move(fused), program.tensors, program.sequences, {}};
+    const std::vector<SequenceBounds> values = expectedValues(after);
+    for (size_t i = 0; i < before.size(); ++i) {
+      const std::string change = findChange(before[i], values[i]);
+      if (!change.empty()) {
+        return Failure{Failure::Kind::Value, choice, "", fmt::format("sequence {}: {}", i, change)};
+      }
+    }
+  }
+  return {};
+}
+
 } // namespace heddle

@@ -55,6 +55,12 @@ public:
                              const std::vector<std::string> &onTargets = {},
                              const Corruption &corruption = nullptr);
 
+  /// The first set of passes after which the program means something else, or may lose what it did
+  /// not lose before: judged by the interpreter, without code. It takes a hundredth of the time.
+  std::optional<Failure> runFused(const TestProgram &program,
+                                  const std::vector<PassChoice> &choices,
+                                  const Corruption &corruption = nullptr);
+
   /// What there was to check, so that a test can see that there was something.
   struct Counts {
     int64_t binaries = 0;

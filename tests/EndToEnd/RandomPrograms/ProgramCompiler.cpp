@@ -140,18 +140,31 @@ Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const Tes
   return Binary{path, true};
 }
 
-Result<ProgramCompiler::Binary> ProgramCompiler::compile(const TestProgram &program,
-                                                         const PassChoice &passes,
-                                                         const Corruption &corruption) {
-  OwningOpRef<ModuleOp> module((*program.module).clone());
+CompileOptions ProgramCompiler::optionsOf(const TestProgram &program,
+                                          const PassChoice &passes) const {
   CompileOptions options;
   options.targets = targets;
   options.disabledPasses = passes.disabled;
   options.hasher = parameterHasher(sourceOf(program));
-  HEDDLE_TRY(runPhase(*module, Phase::Fused, options));
+  return options;
+}
+
+Result<OwningOpRef<ModuleOp>> ProgramCompiler::fuse(const TestProgram &program,
+                                                    const PassChoice &passes,
+                                                    const Corruption &corruption) const {
+  OwningOpRef<ModuleOp> module((*program.module).clone());
+  HEDDLE_TRY(runPhase(*module, Phase::Fused, optionsOf(program, passes)));
   if (corruption) {
     corruption(*module);
   }
+  return module;
+}
+
+Result<ProgramCompiler::Binary> ProgramCompiler::compile(const TestProgram &program,
+                                                         const PassChoice &passes,
+                                                         const Corruption &corruption) {
+  HEDDLE_ASSIGN(const OwningOpRef<ModuleOp> module, fuse(program, passes, corruption));
+  const CompileOptions options = optionsOf(program, passes);
   HEDDLE_TRY(runPhase(*module, Phase::Dataflow, options));
   const std::string dispatches = printed(*module);
   if (const auto known = binaries.find(dispatches); known != binaries.end()) {

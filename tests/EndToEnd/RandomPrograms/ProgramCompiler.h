@@ -46,10 +46,16 @@ public:
   Result<Binary> compile(const TestProgram &program, const PassChoice &passes,
                          const Corruption &corruption = nullptr);
 
+  /// The program after the phase `fused`.
+  Result<mlir::OwningOpRef<mlir::ModuleOp>> fuse(const TestProgram &program,
+                                                 const PassChoice &passes,
+                                                 const Corruption &corruption = nullptr) const;
+
   /// Forgets binaries, and kernels if there are many, before the next program.
   void clear();
 
 private:
+  CompileOptions optionsOf(const TestProgram &program, const PassChoice &passes) const;
   using Code = llvm::SmallVector<char, 0>;
 
   Result<size_t> numberOf(dataflow::KernelOp kernel, const CompileOptions &options);

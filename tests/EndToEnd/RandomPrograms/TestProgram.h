@@ -39,7 +39,7 @@ struct TestProgram {
   TestProgram clone() const;
   /// The entry of that name; null if there is none.
   mlir::func::FuncOp entry(llvm::StringRef name) const;
-  /// Whether it has caches: then "encode" and "decode" are run by a decoder.
+  /// Whether its entries are "encode" and "decode": then they are run by a decoder.
   bool decodes() const;
   /// Operations of all entries that compute something, without weights and what returns.
   int64_t operations() const;

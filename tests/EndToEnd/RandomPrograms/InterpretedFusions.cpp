@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rules of what passes make: large operations, by the formulas of their documentation, and the
+/// algebra of weights, which is computed in double precision and rounded once.
+#include "tests/EndToEnd/RandomPrograms/Interpreter.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace heddle {
+
+using namespace transformer;
+
+template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
+  const BoundedTensor &query = of(op.getQuery());
+  const BoundedTensor &key = of(op.getKey());
+  const BoundedTensor *const bias = op.getBias() ? &parameter(*op.getBias()) : nullptr;
+  const auto heads = static_cast<int64_t>(op.getHeads());
+  const int64_t size = query.width() / heads;
+  const double scale = op.getScale().convertToDouble();
+  const Mask mask{op.getVisibility(), query.rows(), key.rows()};
+  BoundedTensor result({query.rows(), heads, key.rows()});
+  for (int64_t row = 0; row < query.rows(); ++row) {
+    for (int64_t head = 0; head < heads; ++head) {
+      Bounded *const scores = &result.at(row * heads + head, 0);
+      for (int64_t k = 0; k < key.rows(); ++k) {
+        if (!mask.sees(row, k)) {
+          scores[k] = Bounded::hiding(-std::numeric_limits<double>::infinity());
+          continue;
+        }
+        ProductSum total;
+        for (int64_t i = head * size; i < (head + 1) * size; ++i) {
+          total.add(query.at(row, i), key.at(k, i));
+        }
+        scores[k] = scaled(total.finish(), scale);
+        if (bias) {
+          const int64_t most = bias->width() / 2;
+          scores[k] = sum(scores[k], bias->at(head, std::clamp(k - row, -most, most) + most));
+        }
+      }
+      softmaxRow(scores, static_cast<size_t>(key.rows()));
+    }
+  }
+  return result;
+}
+
+/// Values summed with the weights of the keys that a row sees.
+static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &value,
+                            llvm::function_ref<bool(int64_t row, int64_t key)> sees) {
+  const int64_t heads = weights.shape[1], size = value.width() / heads;
+  BoundedTensor result({weights.shape[0], value.width()});
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    for (int64_t column = 0; column < result.width(); ++column) {
+      ProductSum total;
+      for (int64_t key = 0; key < value.rows(); ++key) {
+        if (sees(row, key)) {
+          total.add(weights.at(row * heads + column / size, key), value.at(key, column));
+        }
+      }
+      result.at(row, column) = total.finish();
+    }
+  }
+  return result;
+}
+
+void Interpreter::evaluate(AttentionOp op) {
+  const Mask mask{op.getVisibility(), 0, 0};
+  define(op, attend(weightsOf(op), of(op.getValue()),
+                    [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
+}
+
+void Interpreter::evaluate(AttentionWeightsOp op) { define(op, weightsOf(op)); }
+
+void Interpreter::evaluate(AttendOp op) {
+  const Mask mask{op.getVisibility(), 0, 0};
+  define(op, attend(of(op.getWeights()), of(op.getValue()),
+                    [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
+}
+
+void Interpreter::evaluate(EmbedOp op) {
+  const auto tables = llvm::to_vector(op.getTables().getAsRange<FlatSymbolRefAttr>());
+  const llvm::ArrayRef<float> scales = op.getScales();
+  const int64_t rows = op.getIds().empty()
+                           ? segments.at(op.getRows())
+                           : static_cast<int64_t>(ids.at(op.getIds().front()).size());
+  BoundedTensor result({rows, op.getType().getDimSize(1)});
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < result.width(); ++column) {
+      ProductSum total;
+      for (auto [number, table] : llvm::enumerate(tables)) {
+        const bool isId = number < op.getIds().size();
+        const int64_t place = isId ? ids.at(op.getIds()[number])[static_cast<size_t>(row)]
+                                   : row + op.getPositionOffsets()[number - op.getIds().size()];
+        const BoundedTensor &looked = parameter(table.getValue());
+        const bool isThere = place >= 0 && place < looked.rows();
+        total.add(isThere ? looked.at(place, column) : Bounded::anything(),
+                  Bounded::exact(isId && !scales.empty() ? scales[number] : 1));
+      }
+      result.at(row, column) = total.finish();
+    }
+  }
+  if (op.getNormWeight()) {
+    const BoundedTensor &weight = parameter(*op.getNormWeight());
+    normRows(result, weight, parameter(*op.getNormBias()), op.getEpsilon()->convertToDouble());
+  }
+  define(op, std::move(result));
+}
+
+void Interpreter::evaluate(GroupedLinearOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  const BoundedTensor &weight = parameter(op.getWeight());
+  const BoundedTensor *const bias = op.getBias() ? &parameter(*op.getBias()) : nullptr;
+  const int64_t each = weight.rows() / static_cast<int64_t>(op.getGroups());
+  BoundedTensor result({input.rows(), weight.rows()});
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    for (int64_t column = 0; column < result.width(); ++column) {
+      ProductSum total;
+      for (int64_t i = 0; i < weight.width(); ++i) {
+        total.add(input.at(row, column / each * weight.width() + i), weight.at(column, i));
+      }
+      if (bias) {
+        total.add(bias->elements[static_cast<size_t>(column)], Bounded::exact(1));
+      }
+      result.at(row, column) = total.finish();
+    }
+  }
+  define(op, std::move(result));
+}
+
+// --- The algebra of weights ------------------------------------------------------------------
+
+/// A number that was computed in double precision and is stored as f32.
+static Bounded stored(double value, double error) {
+  if (!(std::abs(value) + error <= static_cast<double>(std::numeric_limits<float>::max()))) {
+    return Bounded::anything();
+  }
+  // Zero is a number of f32; what is less than its normal numbers loses digits, or all.
+  const bool isTiny = std::abs(value) < 0x1p-126 && (value != 0 || error != 0);
+  const double rounding = unitRoundoff * std::abs(value) + (isTiny ? 0x1p-150 : 0);
+  return {value, error + rounding, std::abs(value), false};
+}
+
+/// [m, k] times [k, n], n = 1 for a vector.
+static void multiplyMatrices(const BoundedTensor &left, const BoundedTensor &right,
+                             BoundedTensor &result) {
+  const int64_t inner = left.width();
+  const auto columns = static_cast<int64_t>(right.elements.size()) / inner;
+  for (size_t i = 0; i < result.elements.size(); ++i) {
+    const int64_t row = static_cast<int64_t>(i) / columns,
+                  column = static_cast<int64_t>(i) % columns;
+    double value = 0, error = 0;
+    for (int64_t k = 0; k < inner; ++k) {
+      const Bounded &a = left.at(row, k);
+      const Bounded &b = right.elements[static_cast<size_t>(k * columns + column)];
+      value += a.value * b.value;
+      error += std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
+    }
+    result.elements[i] = stored(value, error);
+  }
+}
+
+void Interpreter::evaluateAlgebra(ParameterExpressionAttr expression, BoundedTensor &result) {
+  std::vector<BoundedTensor> operands;
+  for (FlatSymbolRefAttr symbol : expression.getOperands()) {
+    operands.push_back(parameter(symbol.getValue()));
+  }
+  auto to = result.elements.begin();
+  switch (expression.getKind()) {
+  case ExpressionKind::Zeros:
+    return;
+  case ExpressionKind::Concat:
+  case ExpressionKind::Reshape:
+    for (const BoundedTensor &operand : operands) {
+      to = std::copy(operand.elements.begin(), operand.elements.end(), to);
+    }
+    return;
+  case ExpressionKind::ConcatColumns:
+    for (int64_t row = 0; row < result.rows(); ++row) {
+      for (const BoundedTensor &operand : operands) {
+        to = std::copy_n(operand.elements.begin() + row * operand.width(), operand.width(), to);
+      }
+    }
+    return;
+  case ExpressionKind::Transpose:
+    for (int64_t row = 0; row < result.rows(); ++row) {
+      for (int64_t column = 0; column < result.width(); ++column) {
+        result.at(row, column) = operands[0].at(column, row);
+      }
+    }
+    return;
+  case ExpressionKind::Product:
+    multiplyMatrices(operands[0], operands[1], result);
+    return;
+  case ExpressionKind::Scale:
+  case ExpressionKind::Sum:
+    for (size_t i = 0; i < result.elements.size(); ++i) {
+      const bool isSum = expression.getKind() == ExpressionKind::Sum;
+      double value = isSum                    ? 0
+                     : expression.getFactor() ? expression.getFactor().getValueAsDouble()
+                                              : 1;
+      double error = 0;
+      for (size_t number = 0; number < operands.size(); ++number) {
+        const Bounded &term = operands[number].elements[isSum || number == 0 ? i : 0];
+        error = isSum ? error + term.error
+                      : std::abs(value) * term.error + error * (std::abs(term.value) + term.error);
+        value = isSum ? value + term.value : value * term.value;
+      }
+      result.elements[i] = stored(value, error);
+    }
+    return;
+  default:
+    llvm::report_fatal_error("the interpreter has no rule for the parameter expression " +
+                             stringifyExpressionKind(expression.getKind()));
+  }
+}
+
+} // namespace heddle
