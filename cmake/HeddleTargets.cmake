@@ -101,18 +101,25 @@ function(heddle_gtest name)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
 
-# heddle_fuzzer(NAME SOURCES... LINK targets... CORPUS folder): a libFuzzer program, ten seconds in
-# the tests and HEDDLE_FUZZ_SECONDS in the nightly preset.
-set(HEDDLE_FUZZ_SECONDS 10 CACHE STRING "seconds every fuzz target runs as a test")
+# heddle_fuzzer(NAME SOURCES... LINK targets... [CORPUS folder] [OPTIONS options...] [MLIR]): a
+# libFuzzer program, a few seconds in the tests and HEDDLE_FUZZ_SECONDS in the nightly preset.
+set(HEDDLE_FUZZ_SECONDS 6 CACHE STRING "seconds every fuzz target runs as a test")
 function(heddle_fuzzer name)
-  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "CORPUS" "SOURCES;LINK;OPTIONS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if(ARG_MLIR)
+    heddle_use_mlir(${name})
+  endif()
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} $<BUILD_INTERFACE:heddle_warnings>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_dependencies(fuzzers ${name})
   set(grown ${CMAKE_BINARY_DIR}/fuzz/${name})
   file(MAKE_DIRECTORY ${grown})
   add_test(NAME ${name} COMMAND ${name} -max_total_time=${HEDDLE_FUZZ_SECONDS} -rss_limit_mb=2048
-           -timeout=10 -print_final_stats=1 ${grown} ${ARG_CORPUS})
+           -timeout=10 -print_final_stats=1 ${ARG_OPTIONS} ${grown} ${ARG_CORPUS})
 endfunction()

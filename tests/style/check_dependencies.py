@@ -35,13 +35,13 @@ LAW = {
     "runtime": [],
     "runtime/Tools": ["runtime", *INPUT],
     "tests/dialects": ["dialects"],
-    "tests/compiler": ["compiler", "dialects", "frontend", *SHARED],
-    "tests/frontend": ["frontend", "dialects", *SHARED],
+    "tests/compiler": ["tests/Fuzzing", "compiler", "dialects", "frontend", *SHARED],
+    "tests/frontend": ["tests/Fuzzing", "frontend", "dialects", *SHARED],
     # Golden token ids are those that the runtime's tokenizer gives for an imported tokenizer.json.
-    "tests/frontend/Tokenizer": ["frontend", "runtime/Tokenizer", *SHARED],
+    "tests/frontend/Tokenizer": ["tests/Fuzzing", "frontend", "runtime/Tokenizer", *SHARED],
     # Test models are written by the compiler's own writer, which needs no LLVM.
-    "tests/runtime": ["runtime", "compiler/Artifact"],
-    "tests/runtime/Tools": ["runtime", "compiler/Artifact", *INPUT],
+    "tests/runtime": ["tests/Fuzzing", "runtime", "compiler/Artifact"],
+    "tests/runtime/Tools": ["tests/Fuzzing", "runtime", "compiler/Artifact", *INPUT],
     "tests/EndToEnd": ["runtime", "compiler", "frontend", "dialects", "tests"],
 }
 OURS = ("dialects", "compiler", "frontend", "runtime", "tests")

@@ -3,6 +3,7 @@
 /// Any bytes as a model.bin: an error, or variables that keep what the reader promises.
 #include "frontend/Checkpoint/CTranslate2File.h"
 #include "frontend/Checkpoint/Convert.h"
+#include "tests/Fuzzing/RecordMutation.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +15,8 @@ static void require(bool condition) {
     std::abort();
   }
 }
+
+HEDDLE_FUZZ_MUTATION(fuzzing::mutateCTranslate2)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::span<const std::byte> file = std::as_bytes(std::span(data, size));

@@ -3,6 +3,7 @@
 /// Any bytes as a safetensors file: an error or tensors that keep what the header promises.
 #include "frontend/Checkpoint/Convert.h"
 #include "frontend/Checkpoint/Safetensors.h"
+#include "tests/Fuzzing/JsonMutation.h"
 
 #include <cstdlib>
 
@@ -13,6 +14,8 @@ static void require(bool condition) {
     std::abort();
   }
 }
+
+HEDDLE_FUZZ_MUTATION(fuzzing::mutateSafetensors)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::span<const std::byte> file = std::as_bytes(std::span(data, size));

@@ -4,6 +4,7 @@
 /// be written and read again.
 #include "frontend/Config/Config.h"
 #include "frontend/Config/Json.h"
+#include "tests/Fuzzing/JsonMutation.h"
 
 #include <cstdlib>
 
@@ -30,6 +31,8 @@ static void walk(const Config &config) {
     }
   }
 }
+
+HEDDLE_FUZZ_MUTATION(fuzzing::mutateJson)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(data), size);

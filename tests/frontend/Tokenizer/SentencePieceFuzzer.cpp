@@ -4,6 +4,7 @@
 /// ids can be decoded.
 #include "frontend/Tokenizer/SentencePieceImport.h"
 #include "runtime/Tokenizer/Tokenizer.h"
+#include "tests/Fuzzing/RecordMutation.h"
 
 #include <cstdlib>
 
@@ -15,10 +16,23 @@ static void require(bool condition) {
   }
 }
 
+static constexpr std::string_view modelEnd = "\n\n\n";
+
+/// The model by its fields; the text as bytes.
+static void mutateSentencePiece(std::string &input, fuzzing::Choice &choice) {
+  const size_t at = std::min(input.rfind(modelEnd), input.size());
+  if (at < input.size() && choice.oneIn(6)) {
+    fuzzing::changePart(input, at + modelEnd.size(), input.size(), fuzzing::changeBytes, choice);
+  } else {
+    fuzzing::changePart(input, 0, at, fuzzing::mutateProtobuf, choice);
+  }
+}
+
+HEDDLE_FUZZ_MUTATION(mutateSentencePiece)
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  constexpr std::string_view end = "\n\n\n";
   const std::string_view input(reinterpret_cast<const char *>(data), size);
-  const size_t at = std::min(input.rfind(end), size);
+  const size_t at = std::min(input.rfind(modelEnd), size);
   flatbuffers::FlatBufferBuilder builder;
   const auto root =
       packSentencePiece(builder, input.substr(0, at), {}, {.modelLength = 64}, "input");
@@ -33,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       Tokenizer::load(flatbuffers::GetRoot<manifest::Tokenizer>(builder.GetBufferPointer()));
   require(tokenizer.ok());
   const Result<std::vector<int32_t>> ids =
-      tokenizer->encode(input.substr(std::min(at + end.size(), size)));
+      tokenizer->encode(input.substr(std::min(at + modelEnd.size(), size)));
   if (ids.ok()) {
     require(ids->size() <= tokenizer->maxLength());
     require(tokenizer->decode(*ids).ok());

@@ -5,6 +5,7 @@
 #include "frontend/Config/Json.h"
 #include "frontend/Tokenizer/TokenizerImport.h"
 #include "runtime/Tokenizer/Tokenizer.h"
+#include "tests/Fuzzing/JsonMutation.h"
 
 #include <cstdlib>
 
@@ -15,6 +16,18 @@ static void require(bool condition) {
     std::abort();
   }
 }
+
+/// The tokenizer by its JSON; the text as bytes.
+static void mutateTokenizer(std::string &input, fuzzing::Choice &choice) {
+  const size_t end = std::min(input.find('\0'), input.size());
+  if (end < input.size() && choice.oneIn(6)) {
+    fuzzing::changePart(input, end + 1, input.size(), fuzzing::changeBytes, choice);
+  } else {
+    fuzzing::changePart(input, 0, end, fuzzing::mutateJson, choice);
+  }
+}
+
+HEDDLE_FUZZ_MUTATION(mutateTokenizer)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view input(reinterpret_cast<const char *>(data), size);

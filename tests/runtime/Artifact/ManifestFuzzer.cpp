@@ -1,41 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Arbitrary bytes as a manifest. The first run starts from the test model's, so that mutations
-/// reach the checks of meaning, which random bytes never do.
+/// Arbitrary bytes as a manifest. The first run starts from the manifests of the test models, and
+/// fields are changed by the schema, so that inputs reach the checks of meaning, which random bytes
+/// never do.
 #include "runtime/Artifact/ManifestCheck.h"
 
+#include "tests/Fuzzing/FlatBufferMutation.h"
+#include "tests/Fuzzing/ScratchFolder.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
-extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
+using namespace heddle;
 
-/// The test model's manifest.
-static const std::string &seed() {
-  static const std::string bytes = heddle::fixture::serialize(heddle::fixture::model(), 0);
-  return bytes;
+/// Manifests with and without text generation, caches and states.
+static const std::vector<std::string> &seeds() {
+  static const std::vector<std::string> list = {fixture::serialize(fixture::model(), 0),
+                                                fixture::serialize(fixture::generatingModel(), 0),
+                                                fixture::serialize(fixture::averagingModel(), 0)};
+  return list;
 }
 
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize,
-                                          unsigned int) {
-  if (size < 64 && seed().size() <= maxSize) {
-    std::memcpy(data, seed().data(), seed().size());
-    size = seed().size();
+static void mutateManifest(std::string &bytes, fuzzing::Choice &choice) {
+  static const std::string schema = fuzzing::readWhole(HEDDLE_MANIFEST_SCHEMA);
+  if (bytes.size() < 64) {
+    bytes = choice.of(seeds());
   }
-  return LLVMFuzzerMutate(data, size, maxSize);
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+  if (manifest::VerifyManifestBuffer(verifier)) {
+    fuzzing::mutateFlatBuffer(bytes, schema, choice);
+  } else {
+    fuzzing::changeBytes(bytes, choice);
+  }
 }
+
+HEDDLE_FUZZ_MUTATION(mutateManifest)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // Aligned as in a file.
   const std::unique_ptr<std::byte, decltype(&std::free)> copy(
       static_cast<std::byte *>(std::aligned_alloc(64, (size + 63) / 64 * 64 + 64)), &std::free);
   std::memcpy(copy.get(), data, size);
-  const heddle::Status status =
-      heddle::checkManifest({copy.get(), size}, heddle::fixture::model().actualWeightsSize);
-  if (!status.ok() && status.message().empty()) {
-    std::abort();
+  // Each seed has weights of its own; only those of the manifest's own size get past the first
+  // check.
+  static const std::array<uint64_t, 3> sizes = {fixture::model().actualWeightsSize,
+                                                fixture::generatingModel().actualWeightsSize,
+                                                fixture::averagingModel().actualWeightsSize};
+  for (const uint64_t weights : sizes) {
+    const Status status = checkManifest({copy.get(), size}, weights);
+    if (!status.ok() && status.message().empty()) {
+      std::abort();
+    }
   }
   return 0;
 }

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Any bytes as config.json and, after a NUL, generation_config.json of a folder whose weights are
+/// those of a tiny model: an error, or a program that verifies.
+#include "frontend/Checkpoint/Checkpoint.h"
+#include "frontend/Config/Config.h"
+#include "frontend/Families/Family.h"
+#include "tests/Fuzzing/JsonMutation.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+using namespace heddle;
+
+static void require(bool condition) {
+  if (!condition) {
+    std::abort();
+  }
+}
+
+static void mutateConfigs(std::string &text, fuzzing::Choice &choice) {
+  fuzzing::mutateJsonParts(text, '\0', choice);
+}
+
+HEDDLE_FUZZ_MUTATION(mutateConfigs)
+
+/// The weights of the tiny model of a family.
+static const Checkpoint &weightsOf(const std::string &modelType) {
+  static std::map<std::string, Checkpoint> opened;
+  static const std::map<std::string, std::string> folders = {
+      {"bart", "bart-tiny"},     {"bert", "bert-tiny"},       {"distilbert", "distilbert-tiny"},
+      {"marian", "marian-tiny"}, {"mbart", "bart-tiny"},      {"roberta", "roberta-tiny"},
+      {"t5", "t5-tiny"},         {"transformer", "weighted"},
+  };
+  const auto folder = folders.find(modelType);
+  const std::string name = folder == folders.end() ? "bert-tiny" : folder->second;
+  if (const auto known = opened.find(name); known != opened.end()) {
+    return known->second;
+  }
+  Result<Checkpoint> checkpoint = Checkpoint::open(HEDDLE_ORACLES "/" + name);
+  require(checkpoint.ok());
+  return opened.emplace(name, *std::move(checkpoint)).first->second;
+}
+
+/// A model of many layers takes its time, and shows nothing that a few layers do not show.
+static bool isLarge(const Config &config) {
+  constexpr int64_t most = 1 << 20;
+  for (const std::string &key : config.keys()) {
+    if (key.find("layers") == std::string::npos) {
+      continue;
+    }
+    const Result<int64_t> layers = config.integer(key, 0, most);
+    if (layers.ok() && *layers > 4 && *layers < 1100) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Attributes are never given back by a context: a new one now and then keeps memory bounded.
+static mlir::MLIRContext &freshContext() {
+  constexpr size_t runs = 500;
+  static std::unique_ptr<mlir::MLIRContext> context;
+  static size_t count = 0;
+  if (count++ % runs == 0) {
+    context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+  }
+  return *context;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char *>(data), size);
+  const size_t end = std::min(text.find('\0'), size);
+  const Result<Config> config = Config::parse(text.substr(0, end), "config");
+  if (!config.ok() || isLarge(*config)) {
+    return -1;
+  }
+  std::optional<Config> generation;
+  if (end < size) {
+    if (Result<Config> parsed = Config::parse(text.substr(end + 1), "generation"); parsed.ok()) {
+      generation = *std::move(parsed);
+    }
+  }
+  const Result<std::string> type = config->string("model_type");
+  std::optional<SentenceTransformers> sentence;
+  if (size % 2 == 0) {
+    sentence.emplace();
+    sentence->pooling = Pooling::Cls;
+    sentence->normalize = true;
+  }
+  const Result<FamilyModel> model = buildFamily(
+      freshContext(), {*config, weightsOf(type.ok() ? *type : ""), sentence, generation});
+  if (!model.ok()) {
+    require(!model.status().message().empty());
+    return 0;
+  }
+  require(mlir::succeeded(mlir::verify(*model->module)));
+  return 0;
+}
