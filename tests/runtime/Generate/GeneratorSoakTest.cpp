@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Tens of thousands of random calls on one Generator over a compiled model, in a cache that is too
+/// small now and then: every result is what the request gives alone, what was removed never comes
+/// back, and memory does not grow.
+#include "heddle/Generation.h"
+#include "tests/runtime/Session/DecoderModel.h"
+
+#include <map>
+#include <random>
+
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) ||                           \
+    __has_feature(thread_sanitizer)
+#include <sanitizer/allocator_interface.h>
+static size_t liveBytes() { return __sanitizer_get_current_allocated_bytes(); }
+#else
+#include <malloc.h>
+static size_t liveBytes() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+#endif
+
+namespace heddle {
+namespace {
+
+/// Kinds of requests; each is generated alone once.
+constexpr size_t kinds = 60;
+
+std::vector<int32_t> tokensBelow(std::mt19937_64 &random, size_t most, uint64_t limit) {
+  std::vector<int32_t> tokens(1 + random() % most);
+  for (int32_t &token : tokens) {
+    token = static_cast<int32_t>(random() % limit);
+  }
+  return tokens;
+}
+
+/// A request that depends on its number alone: greedy, beams, samples, alternatives; with and
+/// without a prefix and a shortlist.
+GenerationRequest requestOf(size_t number) {
+  std::mt19937_64 random(number + 1);
+  GenerationRequest request;
+  request.source = tokensBelow(random, number % 5 == 0 ? 60 : 12, fixture::words);
+  request.options.maxLength = static_cast<int32_t>(1 + random() % 14);
+  switch (number % 4) {
+  case 0:
+    request.options.beam = 1;
+    break;
+  case 1:
+    request.options.sample = true;
+    request.options.seed = number;
+    request.options.topK = static_cast<int32_t>(random() % 20);
+    request.options.nbest = static_cast<int32_t>(1 + random() % 3);
+    break;
+  default:
+    request.options.beam = static_cast<int32_t>(2 + random() % 4);
+    request.options.nbest = static_cast<int32_t>(1 + random() % 2);
+  }
+  request.options.tokenScores = number % 3 == 0;
+  request.options.attention = number % 7 == 0;
+  if (number % 6 == 2) {
+    request.prefix = tokensBelow(random, 3, fixture::vocabulary);
+  }
+  if (number % 6 == 3) {
+    request.shortlist = tokensBelow(random, 200, fixture::vocabulary);
+  }
+  return request;
+}
+
+struct SoakModel {
+  const char *name;
+  Model (*model)();
+  int threads;
+};
+
+class GeneratorSoak : public testing::TestWithParam<SoakModel> {
+protected:
+  /// What a request gives in a Generator of its own.
+  const std::vector<Hypothesis> &alone(size_t number) {
+    auto [entry, isNew] = known.try_emplace(number);
+    if (isNew) {
+      Result<Generator> generator = Generator::create(GetParam().model());
+      EXPECT_TRUE(generator.ok() && generator->add(requestOf(number)).ok());
+      while (!generator->idle()) {
+        const Result<std::vector<GenerationResult>> results = generator->step();
+        EXPECT_TRUE(results.ok()) << results.status().message();
+        for (const GenerationResult &result : *results) {
+          EXPECT_TRUE(result.status.ok()) << result.status.message();
+          entry->second = result.hypotheses;
+        }
+      }
+      EXPECT_FALSE(entry->second.empty());
+    }
+    return entry->second;
+  }
+
+  /// One step; what is finished is compared and forgotten.
+  void step(Generator &generator) {
+    const Result<std::vector<GenerationResult>> results = generator.step();
+    ASSERT_TRUE(results.ok()) << results.status().message();
+    for (const GenerationResult &result : *results) {
+      const auto request = waiting.find(result.id);
+      ASSERT_NE(request, waiting.end()) << "request " << result.id << " was removed or is done";
+      ASSERT_TRUE(result.status.ok()) << result.status.message();
+      ASSERT_EQ(result.hypotheses, alone(request->second)) << "kind " << request->second;
+      waiting.erase(request);
+      ++finished;
+    }
+  }
+
+  void removeAny(Generator &generator, std::mt19937_64 &random) {
+    if (waiting.empty()) {
+      EXPECT_EQ(generator.remove(-1).code(), StatusCode::NotFound);
+      return;
+    }
+    const auto request =
+        std::next(waiting.begin(), static_cast<ptrdiff_t>(random() % waiting.size()));
+    ASSERT_TRUE(generator.remove(request->first).ok());
+    ASSERT_EQ(generator.remove(request->first).code(), StatusCode::NotFound);
+    waiting.erase(request);
+    ++removed;
+  }
+
+  std::map<size_t, std::vector<Hypothesis>> known;
+  /// Requests under way, by their ids.
+  std::map<int64_t, size_t> waiting;
+  size_t finished = 0;
+  size_t removed = 0;
+};
+
+} // namespace
+
+TEST_P(GeneratorSoak, ResultsAreThoseAloneAndMemoryDoesNotGrow) {
+  constexpr size_t calls = HEDDLE_SOAK_CALLS;
+  for (size_t number = 0; number < kinds; ++number) {
+    (void)alone(number);
+  }
+  ASSERT_FALSE(HasFailure());
+  std::mt19937_64 random(11);
+  Result<Generator> generator =
+      Generator::create(GetParam().model(), {.session = {.threads = GetParam().threads,
+                                                         .schedule = Schedule::Cooperative,
+                                                         .cacheBytes = 70 * blockBytes},
+                                             .batchTokens = 400});
+  ASSERT_TRUE(generator.ok()) << generator.status().message();
+  std::vector<size_t> bytes;
+  for (size_t call = 0; call < calls; ++call) {
+    const uint64_t kind = random() % 10;
+    if (kind < 3 && waiting.size() < 40) {
+      const size_t number = random() % kinds;
+      const Result<int64_t> id = generator->add(requestOf(number));
+      ASSERT_TRUE(id.ok()) << id.status().message();
+      ASSERT_TRUE(waiting.emplace(*id, number).second);
+    } else if (kind == 3) {
+      removeAny(*generator, random);
+    } else {
+      step(*generator);
+    }
+    ASSERT_FALSE(HasFatalFailure()) << "call " << call;
+    ASSERT_EQ(generator->waiting() + generator->running(), static_cast<int64_t>(waiting.size()));
+    if ((call + 1) % (calls / 4) == 0) {
+      while (!generator->idle()) {
+        step(*generator);
+        ASSERT_FALSE(HasFatalFailure());
+      }
+      bytes.push_back(liveBytes());
+    }
+  }
+  EXPECT_GT(finished, calls / 20);
+  EXPECT_GT(removed, calls / 40);
+  // Lists keep the largest size that they had, which half of the calls have seen.
+  constexpr size_t slack = 64 << 10;
+  EXPECT_LT(bytes.back(), bytes[1] + slack)
+      << "bytes in use after each quarter: " << testing::PrintToString(bytes);
+}
+
+static const SoakModel soakModels[] = {{"Caches", generatingModel, 1},
+                                       {"CachesAndStates", averagingModel, 2}};
+INSTANTIATE_TEST_SUITE_P(Models, GeneratorSoak, testing::ValuesIn(soakModels),
+                         [](const testing::TestParamInfo<SoakModel> &info) {
+                           return info.param.name;
+                         });
+
+} // namespace heddle
