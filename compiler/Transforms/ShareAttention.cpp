@@ -229,15 +229,14 @@ void Candidates::decline(AttentionOp attention) {
   }
   // Its result has the columns of the other in another order: no operation gives them, and weights
   // that read them would have to be derived.
-  ArrayRef<AttentionOp> alike = ofInputs[inputsOf(attention)];
-  auto permuted = llvm::find_if(llvm::reverse(alike), [&](AttentionOp op) {
-    return !headOrder(attention, op, numbering).empty();
-  });
-  if (permuted != alike.rend()) {
-    reportDeclined(attention.getLoc(), passName,
-                   "not shared with " + placeName((*permuted).getLoc()) +
-                       ": its heads are there in another order (" +
-                       headOrder(attention, *permuted, numbering) + ")");
+  for (AttentionOp other : llvm::reverse(ofInputs[inputsOf(attention)])) {
+    std::string order = headOrder(attention, other, numbering);
+    if (!order.empty()) {
+      reportDeclined(attention.getLoc(), passName,
+                     "not shared with " + placeName(other.getLoc()) +
+                         ": its heads are there in another order (" + order + ")");
+      return;
+    }
   }
 }
 
