@@ -72,6 +72,8 @@ struct Masked {
   double deviation;
   double distances = 1;
   bool shared = false;
+  /// A token whose values are infinite; -1 for none.
+  int infinite = -1;
 };
 
 /// Masks and factors in any order; a bias by distance only where no factor follows it.
@@ -127,6 +129,9 @@ std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::
     for (float &value : matrices[i].values) {
       value *= factor;
     }
+  }
+  if (masked.infinite >= 0) {
+    std::fill_n(matrices[2].values.begin() + masked.infinite * width, width, INFINITY);
   }
   std::string text;
   std::vector<SafetensorsTensor> tensors;
@@ -227,12 +232,17 @@ void compareRows(const Masked &masked, const std::string &fused, const std::stri
   Ragged batch = randomSentences(6, 40, vocabulary, 3);
   // Past a block of keys.
   std::mt19937 random(4);
-  batch.append(randomTokens(random, 270, vocabulary));
+  const Tokens last = randomTokens(random, 270, vocabulary);
+  batch.append(last);
+  Ragged alone;
+  alone.append(last);
   for (const std::string &isa : runnableTargets(fused)) {
     const std::vector<float> expected = runBinary(unfused, batch, isa)["out"];
     const std::vector<float> one = runBinary(fused, batch, isa)["out"];
     EXPECT_LE(largestDifference(one, expected), toleranceOf(masked)) << isa << masked.chain.text;
     EXPECT_EQ(runBinary(fused, batch, isa, 2)["out"], one) << isa;
+    const std::vector<float> lastRows(one.end() - 270 * width, one.end());
+    EXPECT_EQ(runBinary(fused, alone, isa)["out"], lastRows) << isa;
   }
 }
 
@@ -299,6 +309,32 @@ TEST(FiniteMasks, HideAmongUsualScores) {
       const std::vector<float> whole = decode(binary, isa, target, {60});
       EXPECT_EQ(decode(binary, isa, target, {1, 2, 4, 16, 37}), whole) << isa;
       EXPECT_EQ(decode(binary, isa, target, std::vector<size_t>(60, 1)), whole) << isa;
+    }
+  }
+}
+
+// Whatever the values of a key are, it has no part in a row that gives it no weight: tiles of rows
+// that are cut in other places have the same bits.
+TEST(FiniteMasks, HideInfiniteValues) {
+  constexpr int infinite = 60, place = 267, length = 300;
+  for (const bool isWritten : {true, false}) {
+    ChainWriter chain(50);
+    isWritten ? chain.select("%causal", -1e4) : chain.add("%causal", -1e4);
+    const std::string binary = compile({chain.finish(), 10, 1, false, infinite}, 8, {});
+    ASSERT_FALSE(binary.empty());
+    std::mt19937 random(9);
+    Tokens sentence = randomTokens(random, length, infinite);
+    sentence[place] = infinite;
+    Ragged batch;
+    batch.append(sentence);
+    for (const std::string &isa : runnableTargets(binary)) {
+      for (const int threads : {1, 2, 3}) {
+        const std::vector<float> out = runBinary(binary, batch, isa, threads)["out"];
+        ASSERT_EQ(out.size(), size_t(length * width));
+        for (int row = 0; row < length; ++row) {
+          ASSERT_EQ(std::isfinite(out[row * width]), row < place) << isa << " row " << row;
+        }
+      }
     }
   }
 }

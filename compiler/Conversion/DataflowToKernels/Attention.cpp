@@ -43,8 +43,10 @@ struct Attention : AttentionTile {
 
 // The online softmax of one block: brings running maxima and sums up to date and turns scores into
 // weights relative to the maxima. What concerns single numbers of a row is done for all rows of the
-// tile at once, a row a lane.
-static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count) {
+// tile at once, a row a lane. A mask hides the keys from `shown` on from all rows, if it is given;
+// adds their weights to `hidden`.
+static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count, Value shown,
+                        Value &hidden) {
   VectorCode &code = a.code;
   for (int64_t r = 0; r < a.rows; ++r) {
     code.storeScalar(code.maximumOfLanes(blockMaxima[r]), code.at(a.blockMaxima, r));
@@ -60,8 +62,14 @@ static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count) 
     for (int64_t r = first; r < std::min(first + kRowsTogether, a.rows); ++r) {
       group.push_back(code.broadcast(code.loadScalar(code.at(a.maxima, r))));
     }
-    for (auto [r, sum] : llvm::enumerate(exponentiate(a, first, group, count))) {
+    Value weights;
+    SmallVector<Value> sums = shown ? exponentiateHidden(a, first, group, shown, count, weights)
+                                    : exponentiate(a, first, group, count);
+    for (auto [r, sum] : llvm::enumerate(sums)) {
       code.storeScalar(code.sumOfLanes(sum), code.at(a.blockSums, first + static_cast<int64_t>(r)));
+    }
+    if (shown) {
+      hidden = hidden ? code.addFloat(hidden, weights) : weights;
     }
   }
   Value sums = code.fma(code.loadVector(a.sums), correction, code.loadVector(a.blockSums));
@@ -128,7 +136,15 @@ static void emitTile(Attention &a, Value query, Value last) {
   code.loop(code.integer(0), tile.seen, kKeyBlock, [&](Value firstKey) {
     Value count = code.smaller(code.subtract(tile.seen, firstKey), code.integer(kKeyBlock));
     SmallVector<Value> limits = limitsOf(a, tile, firstKey, count);
-    emitSoftmax(a, emitScores(a, tile, a.scale, firstKey, count, limits), count);
+    SmallVector<Value> maxima = emitScores(a, tile, a.scale, firstKey, count, limits);
+    Value shown = a.hidden ? mostVisible(a, tile, firstKey, count) : Value(), hidden;
+    emitSoftmax(a, maxima, count, shown, hidden);
+    if (shown) {
+      // Hidden keys whose weights are all zero need no values.
+      Value isSeen = isNotZero(code, code.sumOfLanes(hidden));
+      count = code.select(isSeen, count, code.smaller(shown, count));
+      limits = visibleOf(a, tile, firstKey, count);
+    }
     emitValues(a, firstKey, count, limits);
   });
   storeTile(a, query, tile.count);

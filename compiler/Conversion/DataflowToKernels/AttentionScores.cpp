@@ -108,13 +108,18 @@ static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Val
   }
 }
 
+// The number of hidden keys, times log2(e).
+static float hiddenNumber(const AttentionTile &a) {
+  return static_cast<float>(a.hidden.getNumber().getValueAsDouble() * M_LOG2E);
+}
+
 // The scores of a vector of keys from `first` on, of which the row sees those below `visible` and a
 // mask of a finite number hides the others: log2(e) * (scale * product + bias), whose factor is
 // `factor` and whose bias, if there is one, lies at `place` already.
 static Value hiddenScores(AttentionTile &a, Value product, Value factor, Value place, Value first,
                           Value visible) {
   VectorCode &code = a.code;
-  auto number = static_cast<float>(a.hidden.getNumber().getValueAsDouble() * M_LOG2E);
+  float number = hiddenNumber(a);
   auto withBias = [&](Value scores) {
     return a.bias ? code.addFloat(scores, code.loadVector(place)) : scores;
   };
@@ -129,6 +134,23 @@ static Value hiddenScores(AttentionTile &a, Value product, Value factor, Value p
   }
 }
 
+// Writes the number of hidden keys as the scores from `first` on, and brings the maxima up to date.
+static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count,
+                                      ArrayRef<Value> maxima) {
+  VectorCode &code = a.code;
+  Value number = code.splat(hiddenNumber(a));
+  return code.loop(first, a.roundUp(count), code.lanes, SmallVector<Value>(maxima),
+                   [&](Value j, ValueRange carried) {
+                     SmallVector<Value> next;
+                     Value score = code.keepBelow(number, j, count, kHidden);
+                     for (int64_t r = 0; r < a.rows; ++r) {
+                       code.storeVector(score, code.at(a.scoresOf(r), j));
+                       next.push_back(code.maximum(score, carried[r]));
+                     }
+                     return next;
+                   });
+}
+
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
                               Value count, ArrayRef<Value> limits) {
   VectorCode &code = a.code;
@@ -140,7 +162,9 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
     queries.push_back(code.at(queryHead, code.multiply(tile.rows[r], a.queryStride)));
     scores.push_back(a.scoresOf(r));
   }
-  Value end = a.roundUp(count);
+  // What is written over scores needs none where it hides keys from all rows.
+  bool isWritten = a.hidden && a.hidden.getKind() == transformer::HiddenKind::Score;
+  Value end = isWritten ? mostVisible(a, tile, firstKey, count) : a.roundUp(count);
   if (a.bias) {
     emitBias(a, tile, firstKey, end);
   }
@@ -178,7 +202,7 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
                        [&](Value j, ValueRange carried) { return group(j, carried, vectors); });
     begin = groupsEnd;
   }
-  return maxima;
+  return isWritten ? writeScores(a, end, count, maxima) : maxima;
 }
 
 // 2^x. Where a mask of a finite number hides keys, most of their weights are far below what f32
@@ -198,27 +222,55 @@ static Value weightOf(AttentionTile &a, Value x) {
   return code.select(isZero, zero, exp2(code.select(isZero, zero, x)));
 }
 
-SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
-                                Value count) {
+// exponentiate() for the keys [from, to), whose weights are added to the sums. `total`, if there is
+// one, is a sum of all of them.
+static SmallVector<Value> exponentiateRange(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+                                            Value from, Value to, SmallVector<Value> sums,
+                                            Value *total) {
   VectorCode &code = a.code;
-  SmallVector<Value> sums(maxima.size(), code.splat(0)), scores;
+  SmallVector<Value> scores;
   for (size_t r = 0; r < maxima.size(); ++r) {
     scores.push_back(a.scoresOf(first + static_cast<int64_t>(r)));
   }
-  return code.loop(
-      code.integer(0), a.roundUp(count), code.lanes, sums, [&](Value j, ValueRange carried) {
-        SmallVector<Value> places, weights, next;
-        for (auto [row, maximum] : llvm::zip_equal(scores, maxima)) {
-          places.push_back(code.at(row, j));
-          weights.push_back(
-              weightOf(a, code.subtractFloat(code.loadVector(places.back()), maximum)));
-        }
-        for (size_t r = 0; r < maxima.size(); ++r) {
-          code.storeVector(weights[r], places[r]);
-          next.push_back(code.addFloat(carried[r], weights[r]));
-        }
-        return next;
-      });
+  if (total) {
+    sums.push_back(*total);
+  }
+  sums = code.loop(from, to, code.lanes, sums, [&](Value j, ValueRange carried) {
+    SmallVector<Value> places, weights, next;
+    for (auto [row, maximum] : llvm::zip_equal(scores, maxima)) {
+      places.push_back(code.at(row, j));
+      weights.push_back(weightOf(a, code.subtractFloat(code.loadVector(places.back()), maximum)));
+    }
+    for (size_t r = 0; r < maxima.size(); ++r) {
+      code.storeVector(weights[r], places[r]);
+      next.push_back(code.addFloat(carried[r], weights[r]));
+    }
+    if (total) {
+      next.push_back(carried.back());
+      for (Value weight : weights) {
+        next.back() = code.addFloat(next.back(), weight);
+      }
+    }
+    return next;
+  });
+  if (total) {
+    *total = sums.pop_back_val();
+  }
+  return sums;
+}
+
+SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+                                Value count) {
+  SmallVector<Value> none(maxima.size(), a.code.splat(0));
+  return exponentiateRange(a, first, maxima, a.code.integer(0), a.roundUp(count), none, nullptr);
+}
+
+SmallVector<Value> exponentiateHidden(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+                                      Value shown, Value count, Value &hidden) {
+  SmallVector<Value> sums(maxima.size(), a.code.splat(0));
+  sums = exponentiateRange(a, first, maxima, a.code.integer(0), shown, sums, nullptr);
+  hidden = a.code.splat(0);
+  return exponentiateRange(a, first, maxima, shown, a.roundUp(count), sums, &hidden);
 }
 
 } // namespace heddle

@@ -251,13 +251,26 @@ TileRows enterTile(AttentionTile &a, Value query, Value last) {
   return tile;
 }
 
-SmallVector<Value> limitsOf(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+SmallVector<Value> visibleOf(const AttentionTile &a, const TileRows &tile, Value firstKey,
+                             Value count) {
   VectorCode &code = a.code;
-  SmallVector<Value> limits(a.rows, count);
-  for (int64_t r = 0; a.isCausal && r < a.rows; ++r) {
-    limits[r] = code.smaller(count, code.subtract(tile.visible[r], firstKey));
+  SmallVector<Value> visible;
+  for (Value seen : tile.visible) {
+    visible.push_back(code.smaller(count, code.subtract(seen, firstKey)));
   }
-  return limits;
+  return visible;
+}
+
+Value mostVisible(const AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+  Value most = a.code.integer(0);
+  for (Value visible : visibleOf(a, tile, firstKey, count)) {
+    most = a.code.larger(most, visible);
+  }
+  return a.roundUp(most);
+}
+
+SmallVector<Value> limitsOf(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+  return a.isCausal ? visibleOf(a, tile, firstKey, count) : SmallVector<Value>(a.rows, count);
 }
 
 } // namespace heddle

@@ -125,6 +125,15 @@ TileRows enterTile(AttentionTile &a, mlir::Value query, mlir::Value last);
 llvm::SmallVector<mlir::Value> limitsOf(AttentionTile &a, const TileRows &tile,
                                         mlir::Value firstKey, mlir::Value count);
 
+/// Of the `count` keys from `firstKey` on, those that no mask hides from each row: 0 or less if it
+/// hides all of them.
+llvm::SmallVector<mlir::Value> visibleOf(const AttentionTile &a, const TileRows &tile,
+                                         mlir::Value firstKey, mlir::Value count);
+
+/// The most of `visibleOf()`, in whole vectors: a mask hides the keys past them from all rows.
+mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Value firstKey,
+                        mlir::Value count);
+
 // --- Keys
 
 /// keysTransposed[d][j] = K[firstRow + j][keyHead * keySize + d]. Rows past the last repeat it:
@@ -143,6 +152,16 @@ llvm::SmallVector<mlir::Value> emitScores(AttentionTile &a, const TileRows &tile
 llvm::SmallVector<mlir::Value> exponentiate(AttentionTile &a, int64_t first,
                                             llvm::ArrayRef<mlir::Value> maxima, mlir::Value count);
 
+/// The same for a tile that has scores for hidden keys. `hidden` is the sum of the weights, lane by
+/// lane, of all rows and the keys from `shown` on, which a mask hides from all rows.
+llvm::SmallVector<mlir::Value> exponentiateHidden(AttentionTile &a, int64_t first,
+                                                  llvm::ArrayRef<mlir::Value> maxima,
+                                                  mlir::Value shown, mlir::Value count,
+                                                  mlir::Value &hidden);
+
+/// Whether an f32 is not zero, as NaN is not.
+mlir::Value isNotZero(VectorCode &code, mlir::Value number);
+
 // --- Values
 
 /// A group of neighbouring vectors of a row of values.
@@ -154,7 +173,8 @@ llvm::SmallVector<ValueGroup> valueGroups(const AttentionTile &a);
 
 /// sums[r * group.count + v] plus the sum over the keys j of weights[r][j] * V[firstKey + j], for
 /// the `count` keys from `firstKey` on. Row r has those below `limits[r]`, which do not fall from
-/// row to row: those that all rows have come first.
+/// row to row: those that all rows have come first. With scores for hidden keys it has those past
+/// its limit too whose weight is not zero.
 llvm::SmallVector<mlir::Value> addValues(AttentionTile &a, ValueGroup group,
                                          llvm::ArrayRef<mlir::Value> weights, mlir::Value firstKey,
                                          mlir::Value count, llvm::ArrayRef<mlir::Value> limits,

@@ -5,6 +5,8 @@
 
 #include "heddle/Abi.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 
 namespace heddle {
@@ -50,10 +52,19 @@ SmallVector<ValueGroup> valueGroups(const AttentionTile &a) {
   return groups;
 }
 
+Value isNotZero(VectorCode &code, Value number) {
+  return arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::UNE, number,
+                               code.number(0));
+}
+
 SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value> weights,
                              Value firstKey, Value count, ArrayRef<Value> limits,
                              SmallVector<Value> sums) {
   VectorCode &code = a.code;
+  auto hasPart = [&](Value j, Value limit, Value weight) {
+    Value isSeen = code.less(j, limit);
+    return a.hidden ? code.select(isSeen, isSeen, isNotZero(code, weight)) : isSeen;
+  };
   auto key = [&](Value j, Value line, ValueRange carried, bool isHiddenFromSome) {
     SmallVector<Value> next(carried), loaded;
     for (int64_t v = group.first; v < group.first + group.count; ++v) {
@@ -61,22 +72,24 @@ SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value>
           code.loadVector(code.at(line, v * code.lanes), code.validLanes(v, a.valueSize)));
     }
     for (int64_t r = 0; r < a.rows; ++r) {
-      Value weight = code.broadcast(code.loadScalar(code.at(weights[r], j)));
+      Value scalar = code.loadScalar(code.at(weights[r], j));
+      Value weight = code.broadcast(scalar);
       for (int64_t v = 0; v < group.count; ++v) {
         Value &sum = next[r * group.count + v];
         Value with = code.fma(weight, loaded[v], sum);
         // No product with zero: V may be infinite.
-        sum = isHiddenFromSome ? code.select(code.less(j, limits[r]), with, sum) : with;
+        sum = isHiddenFromSome ? code.select(hasPart(j, limits[r], scalar), with, sum) : with;
       }
     }
     return next;
   };
   Value none = code.integer(0);
-  Value shared = a.isCausal ? code.larger(limits.front(), none) : count;
+  bool isMasked = a.isCausal || a.hidden;
+  Value shared = isMasked ? code.larger(limits.front(), none) : count;
   sums = overValues(a, firstKey, none, shared, sums, [&](Value j, Value line, ValueRange carried) {
     return key(j, line, carried, false);
   });
-  if (a.isCausal) {
+  if (isMasked) {
     sums =
         overValues(a, firstKey, shared, count, sums, [&](Value j, Value line, ValueRange carried) {
           return key(j, line, carried, true);
