@@ -53,7 +53,7 @@ void reportTaken(mlir::Location location, llvm::StringRef pass, const llvm::Twin
                  const Savings &savings = {});
 
 /// Records that `pass` left a candidate as it was, and why: the first condition that failed, for
-/// example "not fused: the scores have a second user (encoder.layer.4.attention)".
+/// example "not fused: a look-up has a second user (encoder.embeddings)".
 void reportDeclined(mlir::Location location, llvm::StringRef pass, const llvm::Twine &reason);
 
 /// The checkpoint name in a location: that of the first NameLoc, for several fused locations their
