@@ -22,7 +22,8 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   app.add_option("--emit", line.emitPhase, "print the program after a phase");
   app.add_option("--stop-after", line.stopAfter, "write the program after a phase to -o");
   app.add_option("--start-at", line.startAt,
-                 "the first phase to run: INPUT is the result of the one before");
+                 "the first phase to run: INPUT is the result of the one before; without it, the "
+                 "phase after the one that INPUT says it is in");
   app.add_option("--weights", line.weights,
                  "the model's folder, or a file of weights, for a program FILE.mlir; without it, "
                  "what lies beside the program");
@@ -108,6 +109,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (const std::vector<std::string> rest = app.remaining(); !rest.empty()) {
     return usage("unexpected argument '" + rest.front() + "'");
   }
+  line.hasTargets = app.count("--target") > 0;
   if (line.input.empty()) {
     return usage("no INPUT, expected a model folder or a program FILE.mlir");
   }

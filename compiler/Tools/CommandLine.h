@@ -19,6 +19,8 @@ struct CommandLine {
   std::string input;
   std::string output;
   std::string targets = "x86-64-v3,x86-64-v4";
+  /// Whether they are those of the command line.
+  bool hasTargets = false;
   std::string precision = "f32";
   std::string emitPhase;
   std::string stopAfter;

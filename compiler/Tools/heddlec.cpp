@@ -398,6 +398,28 @@ static Status checkPhase(ModuleOp program, const Task &task, const std::string &
   return {};
 }
 
+/// Refuses targets that were asked for and are not those of the program: code of others would be in
+/// the binary, or missing.
+static Status checkTargets(ModuleOp program, const CommandLine &line, const Task &task) {
+  if (!line.hasTargets || task.first <= Phase::Kernels) {
+    return {};
+  }
+  std::vector<std::string> found;
+  for (const TargetDescription &target : allTargets()) {
+    if (program.lookupSymbol<ModuleOp>(target.name)) {
+      found.push_back(target.name.str());
+    }
+  }
+  if (found == task.options.targets) {
+    return {};
+  }
+  return HEDDLE_ERROR(InvalidArgument, line.input + ": has the kernels of " +
+                                           llvm::join(found, ", ") +
+                                           ", expected those of --target, " +
+                                           llvm::join(task.options.targets, ", ") +
+                                           ": targets are chosen in the phase 'kernels'");
+}
+
 /// The phase to begin with, for a program that says which one it is in: the next one, unless the
 /// command line says otherwise.
 static Status findFirstPhase(ModuleOp program, const CommandLine &line, Task &task) {
@@ -432,6 +454,7 @@ static Status compile(const CommandLine &line, Task task) {
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input, line.weights));
   HEDDLE_TRY(findFirstPhase(*model.module, line, task));
   HEDDLE_TRY(checkPhase(*model.module, task, line.input));
+  HEDDLE_TRY(checkTargets(*model.module, line, task));
   for (const std::string &warning : model.warnings) {
     llvm::errs() << "heddlec: warning: " << warning << "\n";
   }

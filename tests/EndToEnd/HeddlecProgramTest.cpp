@@ -207,6 +207,16 @@ TEST_F(HeddlecProgramTest, TextsSayTheirPhase) {
                                "is a program: model, fused, dataflow, kernels or llvm");
 }
 
+TEST_F(HeddlecProgramTest, TargetsAreThoseOfTheKernels) {
+  advance("kernels");
+  expectProgramError(program + ": has the kernels of x86-64-v3, x86-64-v4, expected those of "
+                               "--target, x86-64-v3: targets are chosen in the phase 'kernels'",
+                     {"--target=x86-64-v3"});
+  const tools::Outcome outcome =
+      heddlec({program, "--target=x86-64-v4,x86-64-v3", "-o", work / "out.so"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+}
+
 TEST_F(HeddlecProgramTest, WeightsFromElsewhere) {
   TemporaryFolder elsewhere;
   std::filesystem::rename(source / "p.safetensors", elsewhere / "any.safetensors");
