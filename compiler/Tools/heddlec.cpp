@@ -445,6 +445,13 @@ static Status findFirstPhase(ModuleOp program, const CommandLine &line, Task &ta
   return {};
 }
 
+/// Fits the task to the program that was read, and refuses what does not go with it.
+static Status fitTask(ModuleOp program, const CommandLine &line, Task &task) {
+  HEDDLE_TRY(findFirstPhase(program, line, task));
+  HEDDLE_TRY(checkPhase(program, task, line.input));
+  return checkTargets(program, line, task);
+}
+
 static Status compile(const CommandLine &line, Task task) {
   Progress progress;
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -452,9 +459,7 @@ static Status compile(const CommandLine &line, Task task) {
   HEDDLE_ASSIGN(std::optional<AttentionAnalysis> analysis, analysisOf(line));
   progress.phase("model");
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input, line.weights));
-  HEDDLE_TRY(findFirstPhase(*model.module, line, task));
-  HEDDLE_TRY(checkPhase(*model.module, task, line.input));
-  HEDDLE_TRY(checkTargets(*model.module, line, task));
+  HEDDLE_TRY(fitTask(*model.module, line, task));
   for (const std::string &warning : model.warnings) {
     llvm::errs() << "heddlec: warning: " << warning << "\n";
   }

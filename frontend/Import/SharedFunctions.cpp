@@ -227,10 +227,15 @@ static bool isUsedAfter(Value value, const llvm::DenseSet<Operation *> &beginnin
   return llvm::any_of(value.getUsers(), [&](Operation *user) { return !beginning.contains(user); });
 }
 
+/// The first operations of an entry.
+static auto beginningOf(func::FuncOp entry, size_t count) {
+  Block &body = entry.getBody().front();
+  return llvm::make_range(body.begin(), std::next(body.begin(), count));
+}
+
 static llvm::DenseSet<Operation *> firstOperations(func::FuncOp entry, size_t count) {
   llvm::DenseSet<Operation *> first;
-  for (Operation &op : llvm::make_range(entry.getBody().front().begin(),
-                                        std::next(entry.getBody().front().begin(), count))) {
+  for (Operation &op : beginningOf(entry, count)) {
     first.insert(&op);
   }
   return first;
@@ -248,63 +253,71 @@ static std::string sharedName(ModuleOp module, ArrayRef<func::FuncOp> entries) {
   return name;
 }
 
-static void shareBeginning(ModuleOp module, const Group &group) {
-  func::FuncOp first = group.entries.front();
-  Block &body = first.getBody().front();
-  SmallVector<Beginning> others;
-  SmallVector<llvm::DenseSet<Operation *>> beginnings;
-  for (func::FuncOp entry : group.entries) {
-    others.emplace_back(first, entry);
-    beginnings.push_back(firstOperations(entry, group.length));
-  }
-  const auto isInput = [&](Value argument) {
-    return llvm::any_of(argument.getUsers(),
-                        [&](Operation *user) { return beginnings.front().contains(user); });
-  };
-  SmallVector<Value> inputs, outputs;
-  llvm::copy_if(body.getArguments(), std::back_inserter(inputs), isInput);
-  for (Operation &op : llvm::make_range(body.begin(), std::next(body.begin(), group.length))) {
-    llvm::copy_if(op.getResults(), std::back_inserter(outputs), [&](Value result) {
-      return llvm::any_of(llvm::enumerate(group.entries), [&](auto item) {
-        return isUsedAfter(others[item.index()].right(result), beginnings[item.index()]);
-      });
-    });
-  }
-
-  OpBuilder builder(first);
+/// A private function of an entry's first operations, from the values that they need to those that
+/// are needed behind them.
+static func::FuncOp createShared(func::FuncOp entry, size_t count, StringRef name,
+                                 ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
+  OpBuilder builder(entry);
   const auto type = builder.getFunctionType(TypeRange(inputs), TypeRange(outputs));
-  auto shared =
-      func::FuncOp::create(builder, first.getLoc(), sharedName(module, group.entries), type);
+  auto shared = func::FuncOp::create(builder, entry.getLoc(), name, type);
   shared.setPrivate();
   Block *block = builder.createBlock(&shared.getBody());
   IRMapping mapping;
   for (Value input : inputs) {
     mapping.map(input, block->addArgument(input.getType(), input.getLoc()));
   }
-  for (Operation &op : llvm::make_range(body.begin(), std::next(body.begin(), group.length))) {
+  for (Operation &op : beginningOf(entry, count)) {
     builder.clone(op, mapping);
   }
-  func::ReturnOp::create(builder, first.getLoc(),
+  func::ReturnOp::create(builder, entry.getLoc(),
                          llvm::map_to_vector(outputs, [&](Value v) { return mapping.lookup(v); }));
+  return shared;
+}
+
+/// Replaces the first operations of an entry by a call.
+static void callShared(func::FuncOp entry, size_t count, func::FuncOp shared,
+                       ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
+  SmallVector<Operation *> replaced;
+  for (Operation &op : beginningOf(entry, count)) {
+    replaced.push_back(&op);
+  }
+  OpBuilder builder(replaced.front());
+  auto call = func::CallOp::create(builder, entry.getLoc(), shared, inputs);
+  for (auto [output, result] : llvm::zip(outputs, call.getResults())) {
+    Value(output).replaceAllUsesWith(result);
+  }
+  for (Operation *op : llvm::reverse(replaced)) {
+    op->erase();
+  }
+}
+
+static void shareBeginning(ModuleOp module, const Group &group) {
+  func::FuncOp first = group.entries.front();
+  SmallVector<Beginning> beginnings;
+  SmallVector<llvm::DenseSet<Operation *>> operations;
+  for (func::FuncOp entry : group.entries) {
+    beginnings.emplace_back(first, entry);
+    operations.push_back(firstOperations(entry, group.length));
+  }
+  SmallVector<Value> inputs, outputs;
+  llvm::copy_if(first.getBody().getArguments(), std::back_inserter(inputs), [&](Value argument) {
+    return llvm::any_of(argument.getUsers(),
+                        [&](Operation *user) { return operations.front().contains(user); });
+  });
+  for (Operation &op : beginningOf(first, group.length)) {
+    llvm::copy_if(op.getResults(), std::back_inserter(outputs), [&](Value result) {
+      return llvm::any_of(llvm::enumerate(group.entries), [&](auto item) {
+        return isUsedAfter(beginnings[item.index()].right(result), operations[item.index()]);
+      });
+    });
+  }
+  func::FuncOp shared =
+      createShared(first, group.length, sharedName(module, group.entries), inputs, outputs);
   // The first entry last: the others are described by its values.
   for (size_t i = group.entries.size(); i-- > 0;) {
-    func::FuncOp entry = group.entries[i];
-    Block &entryBody = entry.getBody().front();
-    const auto own = [&](Value value) { return others[i].right(value); };
-    builder.setInsertionPointToStart(&entryBody);
-    auto call =
-        func::CallOp::create(builder, entry.getLoc(), shared, llvm::map_to_vector(inputs, own));
-    for (auto [output, result] : llvm::zip(outputs, call.getResults())) {
-      own(output).replaceAllUsesWith(result);
-    }
-    SmallVector<Operation *> moved;
-    const auto begin = std::next(entryBody.begin());
-    for (Operation &op : llvm::make_range(begin, std::next(begin, group.length))) {
-      moved.push_back(&op);
-    }
-    for (Operation *op : llvm::reverse(moved)) {
-      op->erase();
-    }
+    const auto own = [&](Value value) { return beginnings[i].right(value); };
+    callShared(group.entries[i], group.length, shared, llvm::map_to_vector(inputs, own),
+               llvm::map_to_vector(outputs, own));
   }
 }
 
