@@ -5,6 +5,7 @@
 
 #include "frontend/Config/SentenceTransformers.h"
 #include "frontend/Families/FamilyConfig.h"
+#include "frontend/Import/ForeignFormat.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -96,6 +97,8 @@ static Status addFolder(ProgramFiles &files, const std::string &path) {
 static Status addModel(ProgramFiles &files, const std::string &path) {
   HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
   const std::string folder = sentence ? sentence->encoderFolder : path;
+  HEDDLE_TRY(checkNoPointers(folder));
+  HEDDLE_TRY(checkWeights(folder));
   HEDDLE_TRY(addFolder(files, folder));
   if (!files.checkpoint) {
     return HEDDLE_ERROR(NotFound, fmt::format("{}: no weights in it, expected model.safetensors, "

@@ -175,6 +175,10 @@ TEST_F(ProgramTest, WeightsAndTokenizersOfTheModelsFolder) {
   EXPECT_EQ(importModel(context, program, empty.path()).status().message(),
             empty.path() + ": no weights in it, expected model.safetensors, "
                            "model.safetensors.index.json or model.bin");
+  // Weights of another format are named for what they are.
+  empty.write("pytorch_model.bin", "PK");
+  EXPECT_NE(importModel(context, program, empty.path()).status().message().find("pytorch_model.bin"),
+            std::string_view::npos);
   EXPECT_FALSE(importModel(context, program, folder / "absent").ok());
 }
 
