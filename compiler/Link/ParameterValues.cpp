@@ -181,11 +181,13 @@ static std::vector<T> moveValues(transformer::ParameterOp parameter, ArrayRef<in
 
 /// A parameter whose operands are being evaluated.
 struct ParameterEvaluator::Step {
+  explicit Step(transformer::ParameterOp parameter) : parameter(parameter) {}
+
   transformer::ParameterOp parameter;
   /// Of the operands those before it are taken in.
   size_t next = 0;
   /// What is made of them so far.
-  Values values = {};
+  Values values;
   /// Of a scale: the product of its numbers.
   double factor = 1;
   /// Of matrices side by side: the columns that are there.
@@ -305,12 +307,12 @@ Result<ParameterEvaluator::Values> ParameterEvaluator::read(transformer::Paramet
 
 Result<Stored> ParameterEvaluator::evaluate(transformer::ParameterOp parameter) {
   std::vector<Step> steps;
-  steps.push_back({parameter});
+  steps.emplace_back(parameter);
   for (;;) {
     Step &step = steps.back();
     if (step.next < step.operands().size()) {
       FlatSymbolRefAttr operand = step.operands()[step.next++];
-      steps.push_back({lookUp(operand)});
+      steps.emplace_back(lookUp(operand));
       continue;
     }
     Values values;

@@ -37,7 +37,7 @@ private:
   struct Block {
     int64_t rows = 0;
     int64_t columns = 0;
-    std::vector<double> values = {};
+    std::vector<double> values;
     /// One column of ones.
     bool isOnes = false;
   };
