@@ -423,12 +423,10 @@ LogicalResult AttentionMatcher::checkScales() {
   bool isFinite = true;
   for (const ScoreProduct &product : match.products) {
     auto scale = static_cast<float>(product.factor.constant);
-    // Factors of further products are relative to that of the first.
-    auto relative = static_cast<float>(product.factor.constant / match.scale());
-    if (scale == 0.0F || relative == 0.0F) {
+    if (scale == 0.0F) {
       return decline("the scale is zero");
     }
-    isFinite &= std::isfinite(scale) && std::isfinite(relative);
+    isFinite &= std::isfinite(scale);
   }
   for (const WeightedSum &sum : match.sums) {
     isFinite &= std::isfinite(static_cast<float>(sum.resultScale));

@@ -5,11 +5,13 @@
 #include "compiler/Transforms/AttentionProducts.h"
 
 #include "compiler/Report/Report.h"
+#include "compiler/Transforms/AttentionMasks.h"
 #include "compiler/Transforms/HeadLayout.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -24,6 +26,9 @@ Value toRows(OpBuilder &builder, Location location, const AttentionOperand &oper
 }
 
 namespace {
+
+/// Factors of products may be this far apart.
+constexpr double mostRatio = 0x1p20;
 
 bool isSame(const AttentionOperand &left, const AttentionOperand &right) {
   return left.tensor == right.tensor && left.order == right.order && left.share == right.share;
@@ -213,6 +218,15 @@ FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &re
     return ProductPlan::Alone;
   }
   const ScoreProduct &first = match.products.front();
+  for (const ScoreProduct &product : match.products) {
+    // What is summed is multiplied by it first: that must stay within f32 as the products did.
+    double ratio = std::abs(product.factor.constant / match.scale());
+    if (!(ratio >= 1 / mostRatio && ratio <= mostRatio)) {
+      reason = "products that are summed have factors as far apart as " +
+               printNumber(match.scale()) + " and " + printNumber(product.factor.constant);
+      return failure();
+    }
+  }
   if (llvm::all_of(match.products,
                    [&](const ScoreProduct &each) { return isSame(each.key, first.key); })) {
     return ProductPlan::SameKeys;

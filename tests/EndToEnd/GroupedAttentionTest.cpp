@@ -92,8 +92,8 @@ std::string projectText(const Heads &h, const std::string &name) {
                      name, rows(20), rows(h.keys * h.keySize), rows(h.values * h.valueSize));
 }
 
-/// An encoder, and a decoder with attention to what came before and to the source.
-std::string programText(const Heads &h) {
+/// The parameters of the program, all stored.
+std::string parametersText(const Heads &h) {
   std::string text =
       fmt::format("transformer.parameter @words : tensor<{}x20xf32> from \"words\"\n", words);
   auto declare = [&](const std::string &name, int64_t rows, int64_t columns) {
@@ -110,6 +110,12 @@ std::string programText(const Heads &h) {
   if (h.distance > 0) {
     declare("table", h.heads, 2 * h.distance + 1);
   }
+  return text;
+}
+
+/// An encoder, and a decoder with attention to what came before and to the source.
+std::string programText(const Heads &h) {
+  std::string text = parametersText(h);
   const std::string keys = cacheOf(h.keys * h.keySize), values = cacheOf(h.values * h.valueSize);
   text += fmt::format(
       "func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"source\"}}, %rows: "

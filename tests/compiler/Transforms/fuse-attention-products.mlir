@@ -193,3 +193,66 @@ func.func @numbers_of_rows(%x: tensor<?x20xf32>, %g: tensor<?x1xf32>, %rows: !tr
   %c = transformer.contract "thk,khd->thd" %p, %k1h in(%rows, %rows) : !scores, !heads -> !heads
   return %c : !heads
 }
+
+// CHECK-LABEL: func.func @factors_far_apart(
+// CHECK-NOT: transformer.attention
+func.func @factors_far_apart(%q: !rows, %u: !rows, %k: !rows, %rows: !transformer.segments) -> !heads {
+  %qh = transformer.split_heads %q : !rows -> !heads
+  %uh = transformer.split_heads %u : !rows -> !heads
+  %kh = transformer.split_heads %k : !rows -> !heads
+  %s1 = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : !heads, !heads -> !scores
+  %s2 = transformer.contract "thd,khd->thk" %uh, %kh in(%rows, %rows) : !heads, !heads -> !scores
+  %z2 = transformer.scale %s2, 1.0e+30 : !scores
+  %s = transformer.add %s1, %z2 : !scores, !scores
+  // expected-remark @below {{not fused: products that are summed have factors as far apart as 1 and 1e+30}}
+  %p = transformer.softmax %s in(%rows) : !scores
+  %c = transformer.contract "thk,khd->thd" %p, %kh in(%rows, %rows) : !scores, !heads -> !heads
+  return %c : !heads
+}
+
+// CHECK-LABEL: func.func @second_scale_of_zero(
+// CHECK-NOT: transformer.attention
+func.func @second_scale_of_zero(%q: !rows, %u: !rows, %k: !rows, %rows: !transformer.segments) -> !heads {
+  %qh = transformer.split_heads %q : !rows -> !heads
+  %uh = transformer.split_heads %u : !rows -> !heads
+  %kh = transformer.split_heads %k : !rows -> !heads
+  %s1 = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : !heads, !heads -> !scores
+  %s2 = transformer.contract "thd,khd->thk" %uh, %kh in(%rows, %rows) : !heads, !heads -> !scores
+  %z2 = transformer.scale %s2, 0.0 : !scores
+  %s = transformer.add %s1, %z2 : !scores, !scores
+  // expected-remark @below {{not fused: the scale is zero}}
+  %p = transformer.softmax %s in(%rows) : !scores
+  %c = transformer.contract "thk,khd->thd" %p, %kh in(%rows, %rows) : !scores, !heads -> !heads
+  return %c : !heads
+}
+
+// CHECK-LABEL: func.func @nine_products(
+// CHECK-NOT: transformer.attention
+func.func @nine_products(%x: !heads, %rows: !transformer.segments) -> !heads {
+  %s0 = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : !heads, !heads -> !scores
+  %s1 = transformer.add %s0, %s0 : !scores, !scores
+  %s2 = transformer.add %s1, %s0 : !scores, !scores
+  %s3 = transformer.add %s2, %s0 : !scores, !scores
+  %s4 = transformer.add %s3, %s0 : !scores, !scores
+  %s5 = transformer.add %s4, %s0 : !scores, !scores
+  %s6 = transformer.add %s5, %s0 : !scores, !scores
+  %s7 = transformer.add %s6, %s0 : !scores, !scores
+  %s8 = transformer.add %s7, %s0 : !scores, !scores
+  // expected-remark @below {{not fused: the scores are a sum of more than 8 products}}
+  %p = transformer.softmax %s8 in(%rows) : !scores
+  %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : !scores, !heads -> !heads
+  return %c : !heads
+}
+
+// CHECK-LABEL: func.func @of_all_heads_transposed(
+// CHECK-NOT: transformer.attention
+func.func @of_all_heads_transposed(%x: !heads, %y: tensor<?x4xf32>, %rows: !transformer.segments) -> !heads {
+  %s1 = transformer.contract "thd,khd->kht" %x, %x in(%rows, %rows) : !heads, !heads -> !scores
+  %s2 = transformer.contract "td,kd->kt" %y, %y in(%rows, %rows) : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x?xf32>
+  %s = transformer.add %s1, %s2 : !scores, tensor<?x?xf32>
+  %t = transformer.transpose %s [2, 1, 0] : !scores -> !scores
+  // expected-remark @below {{not fused: what all heads have is added to scores with their axes in another order}}
+  %p = transformer.softmax %t in(%rows) : !scores
+  %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : !scores, !heads -> !heads
+  return %c : !heads
+}
