@@ -38,6 +38,27 @@ bool ParameterContents::haveOneShape(const ParameterRows &left, const ParameterR
 /// What the values of a parameter are made of: tensors of the checkpoint, contents that the program
 /// names, and what is done to them, without the names of the symbols between.
 Attribute ParameterContents::originOf(FlatSymbolRefAttr symbol) {
+  // Operands first, by a list: expressions may be nested as deep as the program is long.
+  SmallVector<FlatSymbolRefAttr> open = {symbol};
+  while (!open.empty()) {
+    FlatSymbolRefAttr next = open.back();
+    ParameterOp parameter = lookUp(next);
+    const size_t before = open.size();
+    if (auto expression = parameter.getExpression();
+        expression && !parameter.getContentAttr() && !origins.contains(next)) {
+      llvm::copy_if(expression->getOperands(), std::back_inserter(open),
+                    [&](FlatSymbolRefAttr operand) { return !origins.contains(operand); });
+    }
+    if (open.size() == before) {
+      makeOrigin(next);
+      open.pop_back();
+    }
+  }
+  return origins.lookup(symbol);
+}
+
+/// Of a parameter whose operands have theirs.
+Attribute ParameterContents::makeOrigin(FlatSymbolRefAttr symbol) {
   if (Attribute known = origins.lookup(symbol)) {
     return known;
   }
@@ -62,7 +83,7 @@ Attribute ParameterContents::originOf(FlatSymbolRefAttr symbol) {
     });
     SmallVector<Attribute> parts = {unname.replace(Attribute(*expression)), type};
     for (FlatSymbolRefAttr operand : expression->getOperands()) {
-      parts.push_back(originOf(operand));
+      parts.push_back(origins.lookup(operand));
     }
     origin = builder.getArrayAttr(parts);
   }

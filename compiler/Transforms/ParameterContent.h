@@ -47,6 +47,7 @@ public:
 private:
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol) const;
   mlir::Attribute originOf(mlir::FlatSymbolRefAttr symbol);
+  mlir::Attribute makeOrigin(mlir::FlatSymbolRefAttr symbol);
   mlir::Attribute originOf(const ParameterRows &rows);
   mlir::Attribute rowsOfOrigin(mlir::FlatSymbolRefAttr symbol, int64_t first, int64_t count);
   std::optional<ContentHash> hashOf(const ParameterRows &rows);

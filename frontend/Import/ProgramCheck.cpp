@@ -23,8 +23,8 @@ namespace heddle {
 using namespace transformer;
 
 /// Expressions are evaluated operand by operand, each time anew, so that memory does not grow with
-/// them. Frontends nest two, passes a few more.
-static constexpr unsigned deepestExpression = 256;
+/// them. Frontends nest two, passes as many as a chain of maps has links.
+static constexpr unsigned deepestExpression = 10'000;
 static constexpr uint64_t mostEvaluations = 1'000'000;
 
 /// Whether frontends derive parameters so; passes do it in other ways, and by reshaping.

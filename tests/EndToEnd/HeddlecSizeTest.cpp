@@ -192,7 +192,7 @@ TEST_F(HeddlecSizeTest, ExpressionsOfExpressions) {
     }
     return source.write("p.mlir", text + "func.func @encode() { return }\n");
   };
-  std::string path = withExpressions(1000, "transpose(@p{0})");
+  std::string path = withExpressions(20000, "transpose(@p{0})");
   expectError({path, "-o", work / "p.so"},
               path +
                   ":258:1: error: 'transformer.parameter' op is an expression of expressions 257 "
