@@ -35,10 +35,14 @@ UsageError usage(const CLI::App &app, std::string message) {
 std::optional<UsageError> missing(const CLI::App &app, std::initializer_list<const char *> names) {
   for (const char *name : names) {
     const CLI::Option *option = app.get_option(name);
+    const std::string argument =
+        option->get_positional() ? option->get_name() : fmt::format("{} FILE", name);
     if (option->count() == 0) {
-      const std::string argument =
-          option->get_positional() ? option->get_name() : fmt::format("{} FILE", name);
       return usage(app, fmt::format("{} is missing", argument));
+    }
+    // A variable of a script that is not set, most likely.
+    if (option->results().front().empty()) {
+      return usage(app, fmt::format("{} is empty, expected a path", argument));
     }
   }
   return std::nullopt;
