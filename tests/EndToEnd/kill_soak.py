@@ -108,6 +108,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
+    # Told to stop, it still says what it has seen.
+    stopped = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
     ends = Counter()
     bad = 0
     with tempfile.TemporaryDirectory() as place:
@@ -126,7 +129,7 @@ def main():
         cases = [Case(arguments.heddle, model, str(text), options, to_file)
                  for options in OPTIONS for to_file in (True, True, False)]
         begin = time.monotonic()
-        while time.monotonic() - begin < arguments.seconds:
+        while time.monotonic() - begin < arguments.seconds and not stopped:
             case = chance.choice(cases)
             sent, code, found = one_round(case, chance, folder)
             ends[f"{sent.name} {code}"] += 1

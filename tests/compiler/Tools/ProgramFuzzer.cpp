@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a program in text: parsed, checked as the importer does, and taken through the
+/// Any bytes as a program in text: bounded, parsed, checked as the importer does, and taken through the
 /// passes to the phase `fused`. Each step answers with success or with errors, and what it leaves
 /// verifies. MLIR is not instrumented, so inputs are judged by what is said about them: every kind
 /// of error, decision of a pass and operation of the result is new once.
@@ -9,6 +9,7 @@
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "frontend/Import/ProgramCheck.h"
+#include "frontend/Import/TextCheck.h"
 #include "tests/Fuzzing/TextMutation.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -163,6 +164,9 @@ static void changeOperation(Operation *operation, ArrayRef<Operation *> operatio
 
 /// Whether the text is a program and could be changed as one.
 static bool mutateOperations(std::string &text, fuzzing::Choice &choice) {
+  if (!checkProgramText(text, "program.mlir").ok()) {
+    return false;
+  }
   MLIRContext &context = freshContext();
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) {});
   auto module = parseSourceString<ModuleOp>(text, &context);
@@ -201,6 +205,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hasError |= diagnostic.getSeverity() == DiagnosticSeverity::Error && !diagnostic.str().empty();
   });
   const StringRef text(reinterpret_cast<const char *>(data), size);
+  if (const Status status = checkProgramText(text, "program.mlir"); !status.ok()) {
+    require(!status.message().empty());
+    return 0;
+  }
   const auto module = parseSourceString<ModuleOp>(text, &context, "program.mlir");
   if (!module) {
     require(hasError);
