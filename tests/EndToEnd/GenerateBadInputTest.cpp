@@ -35,81 +35,72 @@ Arguments score(const std::string &source, const std::string &target) {
   return {"score", "${post}", "--tokens", "--source", source, "--target", target};
 }
 
-const std::vector<BadCase>
-    badCases =
-        {
-            // Lines of ids
-            {"NulByte", ids("@nul.txt"), "nul.txt:1: word 2 is \"6\\x00\", expected a token id"},
-            {"NoUtf8AmongIds", ids("@latin.txt"),
-             "latin.txt:1: word 2 is \"\\xe9\", expected a token id"},
-            {"NegativeId", ids("@negative.txt"),
-             "negative.txt:2: word 1 is \"-5\", expected a token id"},
-            {"FractionalId", ids("@fraction.txt"),
-             "fraction.txt:1: word 1 is \"5.5\", expected a token "
-             "id"},
-            {"IdsWithCommas", ids("@commas.txt"),
-             "commas.txt:1: word 1 is \"5,6\", expected a token id"},
-            {"IdAboveAllNumbers", ids("@huge.txt"),
-             "huge.txt:1: word 2 is \"99999999999\", expected a token id"},
-            {"IdOutsideTheVocabulary", ids("@61.txt"),
-             "61.txt:1: source: token 2 is 61, expected 0 to 60"},
-            {"SourceLongerThanThePositions", ids("@65.txt"),
-             "65.txt:1: source has 65 tokens, expected at most 64, the positions of the model"},
-            {"LineLongerThanAll", ids("@endless.txt"),
-             "endless.txt:1: the line is longer than 16777216 bytes, expected a shorter text"},
-            {"AfterGoodLines", ids("@third.txt"),
-             "third.txt:3: word 1 is \"x\", expected a token id"},
-            // Files
-            {"AbsentInput", ids("@absent"), "absent: cannot open: No such file or directory"},
-            {"FolderAsInput", ids("@folder"), "folder: cannot read: Is a directory"},
-            {"AbsentPrefix", ids("@ok.txt", {"--prefix", "@absent"}),
-             "absent: cannot open: No such file or directory"},
-            {"AbsentShortlist", ids("@ok.txt", {"--shortlist", "@absent"}),
-             "absent: cannot open: No such file or directory"},
-            {"OutputInAnAbsentFolder", ids("@ok.txt", {"--output", "@absent/out"}),
-             "absent/out: cannot create: No such file or directory"},
-            {"FolderAsOutput", ids("@ok.txt", {"--output", "@folder"}),
-             "folder: is a directory, expected a file to write"},
-            {"FullOutput", ids("@ok.txt", {"--output", "/dev/full"}),
-             "/dev/full: cannot write: No space left on device"},
-            // A second file
-            {"FewerPrefixes", ids("@two.txt", {"--prefix", "@ok.txt"}),
-             "ok.txt: no line for two.txt:2, expected one for each source"},
-            {"MorePrefixes", ids("@ok.txt", {"--prefix", "@two.txt"}),
-             "two.txt:2: a line without a source, expected as many lines as ok.txt has"},
-            {"FewerShortlists", ids("@ok.txt", {"--shortlist", "@empty.txt"}),
-             "empty.txt: no line for ok.txt:1, expected one for each source"},
-            {"MoreShortlists", ids("@ok.txt", {"--shortlist", "@two.txt"}),
-             "two.txt:2: a line without a source, expected as many lines as ok.txt has"},
-            {"PrefixThatIsNoId", ids("@ok.txt", {"--prefix", "@third.txt"}),
-             "third.txt:2: a line without a source, expected as many lines as ok.txt has"},
-            {"PrefixOfWords", ids("@ok.txt", {"--prefix", "@word.txt"}),
-             "word.txt:1: word 1 is \"x\", expected a token id"},
-            {"PrefixOutsideTheVocabulary", ids("@ok.txt", {"--prefix", "@61.txt"}),
-             "61.txt:1: prefix: token 2 is 61, expected 0 to 60"},
-            {"PrefixLongerThanThePositions", ids("@ok.txt", {"--prefix", "@65.txt"}),
-             "65.txt:1: prefix has 65 tokens, expected at most 63, the positions of the model"},
-            {"ShortlistOfWords", ids("@ok.txt", {"--shortlist", "@word.txt"}),
-             "word.txt:1: word 1 is \"x\", expected a token id"},
-            {"ShortlistOutsideTheVocabulary", ids("@ok.txt", {"--shortlist", "@61.txt"}),
-             "61.txt:1: shortlist: token 2 is 61, expected 0 to 60"},
-            {"SourceOutsideTheVocabularyBesideGoodFiles",
-             ids("@61.txt", {"--prefix", "@ok.txt", "--shortlist", "@ok.txt"}),
-             "61.txt:1: source: token 2 is 61, expected 0 to 60"},
-            // Settings that this model cannot follow
-            {"MinimumAboveTheUsualMaximum", ids("@ok.txt", {"--min-length", "80"}),
-             "minimum length is 80, expected at most the maximum, 53"},
-            {"CacheTooSmall", ids("@57.txt", {"--cache", "1", "--beam", "1024"}),
-             "57.txt:1: the sentence does not fit: the cache is full: the history of hypotheses "
-             "needs "},
-            // Wrong models
-            {"GenerateWithAnEncoder",
-             {"generate", "${bert}", "--tokens", "--input", "@ok.txt"},
-             "the model does not generate, expected one with a decoder"},
-            {"ScoreWithAnEncoder",
-             {"score", "${bert}", "--tokens", "--source", "@ok.txt", "--target", "@ok.txt"},
-             "the model does not generate, expected one with a decoder"},
-            "the model does not generate, expected one with a decoder"},
+const std::vector<BadCase> badCases = {
+    // Lines of ids
+    {"NulByte", ids("@nul.txt"), "nul.txt:1: word 2 is \"6\\x00\", expected a token id"},
+    {"NoUtf8AmongIds", ids("@latin.txt"), "latin.txt:1: word 2 is \"\\xe9\", expected a token id"},
+    {"NegativeId", ids("@negative.txt"), "negative.txt:2: word 1 is \"-5\", expected a token id"},
+    {"FractionalId", ids("@fraction.txt"),
+     "fraction.txt:1: word 1 is \"5.5\", expected a token "
+     "id"},
+    {"IdsWithCommas", ids("@commas.txt"), "commas.txt:1: word 1 is \"5,6\", expected a token id"},
+    {"IdAboveAllNumbers", ids("@huge.txt"),
+     "huge.txt:1: word 2 is \"99999999999\", expected a token id"},
+    {"IdOutsideTheVocabulary", ids("@61.txt"), "61.txt:1: source: token 2 is 61, expected 0 to 60"},
+    {"SourceLongerThanThePositions", ids("@65.txt"),
+     "65.txt:1: source has 65 tokens, expected at most 64, the positions of the model"},
+    {"LineLongerThanAll", ids("@endless.txt"),
+     "endless.txt:1: the line is longer than 16777216 bytes, expected a shorter text"},
+    {"AfterGoodLines", ids("@third.txt"), "third.txt:3: word 1 is \"x\", expected a token id"},
+    // Files
+    {"AbsentInput", ids("@absent"), "absent: cannot open: No such file or directory"},
+    {"FolderAsInput", ids("@folder"), "folder: cannot read: Is a directory"},
+    {"AbsentPrefix", ids("@ok.txt", {"--prefix", "@absent"}),
+     "absent: cannot open: No such file or directory"},
+    {"AbsentShortlist", ids("@ok.txt", {"--shortlist", "@absent"}),
+     "absent: cannot open: No such file or directory"},
+    {"OutputInAnAbsentFolder", ids("@ok.txt", {"--output", "@absent/out"}),
+     "absent/out: cannot create: No such file or directory"},
+    {"FolderAsOutput", ids("@ok.txt", {"--output", "@folder"}),
+     "folder: is a directory, expected a file to write"},
+    {"FullOutput", ids("@ok.txt", {"--output", "/dev/full"}),
+     "/dev/full: cannot write: No space left on device"},
+    // A second file
+    {"FewerPrefixes", ids("@two.txt", {"--prefix", "@ok.txt"}),
+     "ok.txt: no line for two.txt:2, expected one for each source"},
+    {"MorePrefixes", ids("@ok.txt", {"--prefix", "@two.txt"}),
+     "two.txt:2: a line without a source, expected as many lines as ok.txt has"},
+    {"FewerShortlists", ids("@ok.txt", {"--shortlist", "@empty.txt"}),
+     "empty.txt: no line for ok.txt:1, expected one for each source"},
+    {"MoreShortlists", ids("@ok.txt", {"--shortlist", "@two.txt"}),
+     "two.txt:2: a line without a source, expected as many lines as ok.txt has"},
+    {"PrefixThatIsNoId", ids("@ok.txt", {"--prefix", "@third.txt"}),
+     "third.txt:2: a line without a source, expected as many lines as ok.txt has"},
+    {"PrefixOfWords", ids("@ok.txt", {"--prefix", "@word.txt"}),
+     "word.txt:1: word 1 is \"x\", expected a token id"},
+    {"PrefixOutsideTheVocabulary", ids("@ok.txt", {"--prefix", "@61.txt"}),
+     "61.txt:1: prefix: token 2 is 61, expected 0 to 60"},
+    {"PrefixLongerThanThePositions", ids("@ok.txt", {"--prefix", "@65.txt"}),
+     "65.txt:1: prefix has 65 tokens, expected at most 63, the positions of the model"},
+    {"ShortlistOfWords", ids("@ok.txt", {"--shortlist", "@word.txt"}),
+     "word.txt:1: word 1 is \"x\", expected a token id"},
+    {"ShortlistOutsideTheVocabulary", ids("@ok.txt", {"--shortlist", "@61.txt"}),
+     "61.txt:1: shortlist: token 2 is 61, expected 0 to 60"},
+    {"SourceOutsideTheVocabularyBesideGoodFiles",
+     ids("@61.txt", {"--prefix", "@ok.txt", "--shortlist", "@ok.txt"}),
+     "61.txt:1: source: token 2 is 61, expected 0 to 60"},
+    // Settings that this model cannot follow
+    {"MinimumAboveTheUsualMaximum", ids("@ok.txt", {"--min-length", "80"}),
+     "minimum length is 80, expected at most the maximum, 53"},
+    {"CacheTooSmall", ids("@57.txt", {"--cache", "1", "--beam", "1024"}),
+     "57.txt:1: the sentence does not fit: the cache is full: the history of hypotheses needs "},
+    // Wrong models
+    {"GenerateWithAnEncoder",
+     {"generate", "${bert}", "--tokens", "--input", "@ok.txt"},
+     "the model does not generate, expected one with a decoder"},
+    {"ScoreWithAnEncoder",
+     {"score", "${bert}", "--tokens", "--source", "@ok.txt", "--target", "@ok.txt"},
+     "the model does not generate, expected one with a decoder"},
     {"EmbedWithADecoder",
      {"embed", "${post}", "--input", "@ok.txt"},
      "no entry \"embed\", expected one of encode, decode"},
@@ -155,16 +146,7 @@ const std::vector<BadCase>
      "model"},
     {"ScoredSourceLongerThanThePositions", score("@65.txt", "@ok.txt"),
      "65.txt:1: source has 65 tokens, expected at most 64, the positions of the model"},
-    // heddle bench
-    "source has 65 tokens, expected at most 64, the positions of the model"
-}
-, "maximum length is 65, expected at most 64: the positions of the model"
-}
-, "1x65: entry \"encode\": sequence 1 has 65 tokens, the model allows at most 64"
-}
-,
-}
-;
+};
 
 /// Options that do not go with the model, found when it is there: the command line is at fault.
 const std::vector<BadCase> modelCases = {
