@@ -53,7 +53,7 @@ TEST_F(HeddlecProgramTest, Syntax) {
   expectProgramError(program + ":1:2: error: unexpected character");
   source.write("p.mlir", "");
   expectProgramError(program + ": the file is empty");
-  source.write("p.mlir", std::string(100000, '('));
+  source.write("p.mlir", std::string(200, '('));
   expectProgramError(program + ":1:1: error: expected operation name in quotes");
 }
 
