@@ -195,8 +195,8 @@ TEST_F(HeddlecSizeTest, ExpressionsOfExpressions) {
   std::string path = withExpressions(20000, "transpose(@p{0})");
   expectError({path, "-o", work / "p.so"},
               path +
-                  ":258:1: error: 'transformer.parameter' op is an expression of expressions 257 "
-                  "deep, expected at most 256");
+                  ":10002:1: error: 'transformer.parameter' op is an expression of expressions 10001 "
+                  "deep, expected at most 10000");
   path = withExpressions(60, "sum(@p{0}, @p{0})");
   expectError({path, "-o", work / "p.so"},
               path + ":20:1: error: 'transformer.parameter' op takes the evaluation of 1048575 "
