@@ -177,8 +177,9 @@ TEST_F(ProgramTest, WeightsAndTokenizersOfTheModelsFolder) {
                            "model.safetensors.index.json or model.bin");
   // Weights of another format are named for what they are.
   empty.write("pytorch_model.bin", "PK");
-  EXPECT_NE(importModel(context, program, empty.path()).status().message().find("pytorch_model.bin"),
-            std::string_view::npos);
+  EXPECT_NE(
+      importModel(context, program, empty.path()).status().message().find("pytorch_model.bin"),
+      std::string_view::npos);
   EXPECT_FALSE(importModel(context, program, folder / "absent").ok());
 }
 
@@ -233,7 +234,7 @@ TEST_F(ProgramTest, CallsAreInlined) {
                              .replace(text.find(" : tensor<?x4xf32>\n    return %0"),
                                       std::string(" : tensor<?x4xf32>").size(),
                                       " : (tensor<?xi32>) -> tensor<?x4xf32>"));
-  EXPECT_EQ(message(), path + ":6:3: 'func.func' op calls itself, or a function that does, "
+  EXPECT_EQ(message(), path + ":6:3: error: 'func.func' op calls itself, or a function that does, "
                               "expected calls that end");
 }
 
