@@ -22,11 +22,20 @@ Written ProgramGenerator::merge(const Written &x) {
                 fmt::format("merge_heads {} : {} -> {}", x.name, x.type, rowsType(columns)));
 }
 
+Written ProgramGenerator::repeatHeads(const Written &x, int64_t heads) {
+  const std::string type = headsType(heads, x.width);
+  return define(Kind::Heads, type, heads, x.width, x.exponent,
+                fmt::format("repeat_heads {} : {} -> {}", x.name, x.type, type));
+}
+
 /// Mathematics on heads that is no attention.
 Written ProgramGenerator::headStep(const Written &x) {
   const int64_t heads = x.width % 3 == 0 ? 3 : x.width % 2 == 0 ? 2 : 1;
   Written h = split(x, heads);
-  switch (dice.below(5)) {
+  switch (dice.below(6)) {
+  case 5:
+    h = repeatHeads(h, h.heads * dice.between(1, 3));
+    break;
   case 0:
     h = activate(h);
     break;
@@ -260,6 +269,8 @@ Written ProgramGenerator::attention(const Written &x) {
   int64_t valueSize = dice.once(4) ? dice.of<int64_t>({1, 6}) : size;
   const Written source = dice.once(4) ? pickRows() : x;
   Written keys, values;
+  // Heads of keys and values: as many as queries have, or fewer that they share.
+  int64_t groups = dice.once(6) ? dice.of<int64_t>({1, heads % 2 == 0 ? 2 : 1}) : heads;
   const std::string before = keySegments;
   bool sharesKeys = dice.once(8), sharesValues = dice.once(10);
   if (isCross) {
@@ -269,17 +280,22 @@ Written ProgramGenerator::attention(const Written &x) {
     const int64_t k = memoryWidths[static_cast<size_t>(first)];
     const int64_t v = memoryWidths[static_cast<size_t>(first) + 1];
     heads = k % heads == 0 && v % heads == 0 ? heads : 1;
+    groups = heads;
     keys = remembered(first);
     values = remembered(first + 1);
     sharesKeys = sharesValues = false;
     size = k / heads;
     valueSize = v / heads;
   } else {
-    keys = kept(project(source, sharesKeys ? 1 : heads, size));
-    values = kept(project(source, sharesValues ? 1 : heads, valueSize));
+    keys = kept(project(source, sharesKeys ? 1 : groups, size));
+    values = kept(project(source, sharesValues ? 1 : groups, valueSize));
   }
-  keys = sharesKeys ? keys : split(keys, heads);
-  values = sharesValues ? values : split(values, heads);
+  const auto spread = [&](const Written &rows) {
+    const Written few = split(rows, groups);
+    return groups == heads ? few : repeatHeads(few, heads);
+  };
+  keys = sharesKeys ? keys : spread(keys);
+  values = sharesValues ? values : spread(values);
   Written queries = split(project(x, heads, size), heads);
   if (dice.once(6)) {
     queries = scale(queries);

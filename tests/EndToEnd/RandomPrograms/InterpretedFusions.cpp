@@ -16,10 +16,28 @@ namespace heddle {
 
 using namespace transformer;
 
+/// The score of a key after a causal row, of which `product` is scale * q k.
+static Bounded scoreAfter(HiddenAttr hidden, const Bounded &product, const Bounded &bias) {
+  if (!hidden) {
+    return Bounded::hiding(-std::numeric_limits<double>::infinity());
+  }
+  const Bounded number = hiddenScore(hidden.getNumber().getValueAsDouble());
+  switch (hidden.getKind()) {
+  case HiddenKind::Added:
+    return sum(sum(product, bias), number);
+  case HiddenKind::Score:
+    return number;
+  case HiddenKind::Product:
+    return sum(number, bias);
+  }
+  llvm_unreachable("every kind has its score");
+}
+
 template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
   const BoundedTensor &query = of(op.getQuery());
   const BoundedTensor &key = of(op.getKey());
-  const BoundedTensor *const bias = op.getBias() ? &parameter(*op.getBias()) : nullptr;
+  const BoundedTensor *const table = op.getBias() ? &parameter(*op.getBias()) : nullptr;
+  const HiddenAttr hidden = op.getHidden() ? *op.getHidden() : HiddenAttr();
   const auto heads = static_cast<int64_t>(op.getHeads());
   const int64_t size = query.width() / heads;
   const double scale = op.getScale().convertToDouble();
@@ -27,21 +45,20 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
   BoundedTensor result({query.rows(), heads, key.rows()});
   for (int64_t row = 0; row < query.rows(); ++row) {
     for (int64_t head = 0; head < heads; ++head) {
+      const int64_t keyHead = head / static_cast<int64_t>(op.getKeyShare());
       Bounded *const scores = &result.at(row * heads + head, 0);
       for (int64_t k = 0; k < key.rows(); ++k) {
-        if (!mask.sees(row, k)) {
-          scores[k] = Bounded::hiding(-std::numeric_limits<double>::infinity());
-          continue;
-        }
         ProductSum total;
-        for (int64_t i = head * size; i < (head + 1) * size; ++i) {
-          total.add(query.at(row, i), key.at(k, i));
+        for (int64_t i = 0; i < size; ++i) {
+          total.add(query.at(row, head * size + i), key.at(k, keyHead * size + i));
         }
-        scores[k] = scaled(total.finish(), scale);
-        if (bias) {
-          const int64_t most = bias->width() / 2;
-          scores[k] = sum(scores[k], bias->at(head, std::clamp(k - row, -most, most) + most));
+        const Bounded product = scaled(total.finish(), scale);
+        Bounded bias = Bounded::exact(0);
+        if (table) {
+          const int64_t most = table->width() / 2;
+          bias = table->at(head, std::clamp(k - row, -most, most) + most);
         }
+        scores[k] = mask.sees(row, k) ? sum(product, bias) : scoreAfter(hidden, product, bias);
       }
       softmaxRow(scores, static_cast<size_t>(key.rows()));
     }
@@ -49,17 +66,20 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
   return result;
 }
 
-/// Values summed with the weights of the keys that a row sees.
-static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &value,
+/// Values summed with the weights of the keys that a row sees; `share` neighbouring heads of
+/// weights have one head of values.
+static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &value, int64_t share,
                             llvm::function_ref<bool(int64_t row, int64_t key)> sees) {
-  const int64_t heads = weights.shape[1], size = value.width() / heads;
-  BoundedTensor result({weights.shape[0], value.width()});
+  const int64_t heads = weights.shape[1], size = value.width() * share / heads;
+  BoundedTensor result({weights.shape[0], value.width() * share});
   for (int64_t row = 0; row < result.rows(); ++row) {
     for (int64_t column = 0; column < result.width(); ++column) {
+      const int64_t head = column / size;
       ProductSum total;
       for (int64_t key = 0; key < value.rows(); ++key) {
         if (sees(row, key)) {
-          total.add(weights.at(row * heads + column / size, key), value.at(key, column));
+          total.add(weights.at(row * heads + head, key),
+                    value.at(key, head / share * size + column % size));
         }
       }
       result.at(row, column) = total.finish();
@@ -69,8 +89,9 @@ static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &v
 }
 
 void Interpreter::evaluate(AttentionOp op) {
-  const Mask mask{op.getVisibility(), 0, 0};
-  define(op, attend(weightsOf(op), of(op.getValue()),
+  // With a finite mask the keys after the row have weights too.
+  const Mask mask{op.getHidden() ? Visibility::All : op.getVisibility(), 0, 0};
+  define(op, attend(weightsOf(op), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
                     [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
 }
 
@@ -78,8 +99,9 @@ void Interpreter::evaluate(AttentionWeightsOp op) { define(op, weightsOf(op)); }
 
 void Interpreter::evaluate(AttendOp op) {
   const Mask mask{op.getVisibility(), 0, 0};
-  define(op, attend(of(op.getWeights()), of(op.getValue()),
-                    [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
+  define(op,
+         attend(of(op.getWeights()), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
+                [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
 }
 
 void Interpreter::evaluate(EmbedOp op) {

@@ -26,6 +26,17 @@ void Interpreter::evaluate(MergeHeadsOp op) {
   define(op, std::move(result));
 }
 
+void Interpreter::evaluate(RepeatHeadsOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  BoundedTensor result({input.shape[0], op.getType().getDimSize(1), input.width()});
+  const int64_t heads = result.shape[1], share = heads / input.shape[1];
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    const int64_t from = row / heads * input.shape[1] + row % heads / share;
+    std::copy_n(&input.at(from, 0), input.width(), &result.at(row, 0));
+  }
+  define(op, std::move(result));
+}
+
 /// Calls `visit` with every index of a shape, the last axis fastest.
 static void overIndices(llvm::ArrayRef<int64_t> shape,
                         llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
@@ -118,8 +129,7 @@ void Interpreter::evaluate(MaskOp op) {
       op, Mask{op.getVisibility(), segments.at(op.getQueries()), segments.at(op.getKeys())});
 }
 
-/// The number that hides a key: beyond anything, or one like any other.
-static Bounded hiddenScore(double hidden) {
+Bounded hiddenScore(double hidden) {
   return hidden <= hidesAll ? Bounded::hiding(hidden) : Bounded::exact(hidden);
 }
 

@@ -40,6 +40,7 @@ llvm::ArrayRef<Interpreter::Rule> Interpreter::rules() {
       {PositionsOp::getOperationName(), apply<PositionsOp>},
       {PrefixMeanOp::getOperationName(), apply<PrefixMeanOp>},
       {RelativeBiasOp::getOperationName(), apply<RelativeBiasOp>},
+      {RepeatHeadsOp::getOperationName(), apply<RepeatHeadsOp>},
       {RmsNormOp::getOperationName(), apply<RmsNormOp>},
       {ScaleOp::getOperationName(), apply<ScaleOp>},
       {SelectOp::getOperationName(), apply<SelectOp>},

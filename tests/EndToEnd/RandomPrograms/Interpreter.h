@@ -42,6 +42,8 @@ struct EntryValues {
   std::map<std::string, BoundedTensor> caches;
 };
 
+/// The number that hides a key: beyond anything, or one like any other.
+Bounded hiddenScore(double hidden);
 /// One row of scores becomes probabilities.
 void softmaxRow(Bounded *scores, size_t count);
 /// Layer norm of every row.
@@ -102,6 +104,7 @@ private:
   void evaluate(transformer::MaskOp op);
   void evaluate(transformer::MaskBiasOp op);
   void evaluate(transformer::RelativeBiasOp op);
+  void evaluate(transformer::RepeatHeadsOp op);
   void evaluate(transformer::SelectOp op);
   void evaluate(transformer::SoftmaxOp op);
   // --- What only passes make of these

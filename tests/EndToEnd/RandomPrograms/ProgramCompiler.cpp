@@ -146,6 +146,7 @@ CompileOptions ProgramCompiler::optionsOf(const TestProgram &program,
   options.targets = targets;
   options.disabledPasses = passes.disabled;
   options.hasher = parameterHasher(sourceOf(program));
+  options.reader = parameterReader(sourceOf(program));
   return options;
 }
 

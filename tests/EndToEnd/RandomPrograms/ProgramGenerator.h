@@ -130,6 +130,7 @@ private:
   // --- Heads
   Written split(const Written &x, int64_t heads);
   Written merge(const Written &x);
+  Written repeatHeads(const Written &x, int64_t heads);
   Written headStep(const Written &x);
   Written attention(const Written &x);
   Written project(const Written &x, int64_t heads, int64_t size);
