@@ -64,6 +64,12 @@ def findings_in(folder, before, case, sent, run, errors):
             yield f"left over: {path.name}, {len(content)} bytes; stderr: {message[-300:]!r}"
 
 
+def heed_signals():
+    """In the child: a program started by nohup or in the background would ignore some of them."""
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
+
+
 def one_round(case, chance, folder):
     """Starts, signals and looks; the signal and the findings."""
     sent = chance.choice(SIGNALS)
@@ -73,7 +79,8 @@ def one_round(case, chance, folder):
     if before is not None:
         out.write_bytes(before)
     command = case.command + (["--output", str(out)] if case.to_file else [])
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           preexec_fn=heed_signals)
     # Before it has started, while it works, and about when it is done.
     moment = chance.choice([0.1, 1.1]) * case.seconds * chance.random()
     try:
