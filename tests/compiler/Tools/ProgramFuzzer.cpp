@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a program in text: bounded, parsed, checked as the importer does, and taken through the
-/// passes to the phase `fused`. Each step answers with success or with errors, and what it leaves
-/// verifies. MLIR is not instrumented, so inputs are judged by what is said about them: every kind
-/// of error, decision of a pass and operation of the result is new once.
+/// Any bytes as a program in text: bounded, parsed, checked as the importer does, and taken through
+/// the passes to the phase `fused`. Each step answers with success or with errors, and what it
+/// leaves verifies. MLIR is not instrumented, so inputs are judged by what is said about them:
+/// every kind of error, decision of a pass and operation of the result is new once.
 #include "compiler/Pipeline.h"
 #include "compiler/Report/Report.h"
 #include "dialects/Dataflow/Dataflow.h"

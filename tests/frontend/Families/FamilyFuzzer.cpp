@@ -99,8 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   }
   require(mlir::succeeded(mlir::verify(*model->module)));
-  const Result<ConfigRemarks> remarks =
-      checkConfigKeys(*config, model->keys, sentence.has_value());
+  const Result<ConfigRemarks> remarks = checkConfigKeys(*config, model->keys, sentence.has_value());
   require(remarks.ok() || !remarks.status().message().empty());
   return 0;
 }
