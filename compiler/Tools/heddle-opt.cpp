@@ -76,7 +76,7 @@ Options:
   -o FILE                               - write the program there
   --pass-pipeline=PIPELINE              - passes as text: builtin.module(transformer-fuse-branches)
   --remarks-filter=heddle               - print what the passes report
-  --split-input-file                    - take the parts between lines '// -----' for programs of their own
+  --split-input-file                    - read the parts between lines '// -----' as programs
   --verify-diagnostics                  - expect the errors that comments say
   --mlir-print-debuginfo                - print locations
   --mlir-print-ir-after-all             - print the program after each pass

@@ -2,7 +2,7 @@
 ///
 /// Writes the manual page and shell completion of heddlec, when it is built.
 #include "compiler/Tools/CommandLine.h"
-#include "runtime/Tools/ManualPage.h"
+#include "runtime/Base/ManualPage.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
   CommandLine line;
   declareOptions(app, line);
   const Status status =
-      tools::writeManual(app, {"heddlec " HEDDLE_VERSION, "heddle(1)"}, argc > 1 ? argv[1] : ".");
+      writeManual(app, {"heddlec " HEDDLE_VERSION, "heddle(1)"}, argc > 1 ? argv[1] : ".");
   if (!status.ok()) {
     std::fprintf(stderr, "heddlec-manual: %s\n", std::string(status.message()).c_str());
   }

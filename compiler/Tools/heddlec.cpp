@@ -363,7 +363,7 @@ static Status link(ImportedModel &model, const Report &report, const CommandLine
   facts.producer = "heddlec " HEDDLE_VERSION;
   facts.precision = line.precision;
   facts.reportSummary = report.summary();
-  DiagnosticText diagnostics(model.module->getContext(), sourceOf(model, line));
+  DiagnosticText diagnostics((*model.module)->getContext(), sourceOf(model, line));
   Status status = linkModel(*model.module, parameterSource(model), facts, line.output);
   return diagnostics.hasErrors() ? diagnostics.status(status.message()) : status;
 }
@@ -452,6 +452,24 @@ static Status fitTask(ModuleOp program, const CommandLine &line, Task &task) {
   return checkTargets(program, line, task);
 }
 
+static void printRemarks(const ImportedModel &model) {
+  for (const std::string &warning : model.warnings) {
+    llvm::errs() << "heddlec: warning: " << warning << "\n";
+  }
+  for (const std::string &note : model.notes) {
+    llvm::errs() << "heddlec: note: " << note << "\n";
+  }
+}
+
+/// Writes the program as it is after a phase; an empty path is standard output.
+static Status printProgram(const ImportedModel &model, Phase phase, const CommandLine &line,
+                           const std::string &path) {
+  DiagnosticText diagnostics((*model.module)->getContext(), sourceOf(model, line));
+  Result<std::string> text = programText(*model.module, phase);
+  HEDDLE_TRY(diagnostics.hasErrors() ? diagnostics.status("") : text.status());
+  return writeText(*text, path);
+}
+
 static Status compile(const CommandLine &line, Task task) {
   Progress progress;
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -460,12 +478,7 @@ static Status compile(const CommandLine &line, Task task) {
   progress.phase("model");
   HEDDLE_ASSIGN(ImportedModel model, importModel(context, line.input, line.weights));
   HEDDLE_TRY(fitTask(*model.module, line, task));
-  for (const std::string &warning : model.warnings) {
-    llvm::errs() << "heddlec: warning: " << warning << "\n";
-  }
-  for (const std::string &note : model.notes) {
-    llvm::errs() << "heddlec: note: " << note << "\n";
-  }
+  printRemarks(model);
   ReportPage page;
   HEDDLE_TRY(beginPage(line, task, model, std::move(analysis), page));
   ModelFacts facts;
@@ -499,10 +512,7 @@ static Status compile(const CommandLine &line, Task task) {
     }
     bool isLast = phase == task.last;
     if (phase == task.print || (isLast && phase != Phase::SharedObject)) {
-      DiagnosticText diagnostics(&context, sourceOf(model, line));
-      Result<std::string> text = programText(*model.module, phase);
-      HEDDLE_TRY(diagnostics.hasErrors() ? diagnostics.status("") : text.status());
-      HEDDLE_TRY(writeText(*text, isLast ? line.output : std::string()));
+      HEDDLE_TRY(printProgram(model, phase, line, isLast ? line.output : std::string()));
     }
     if (isLast) {
       break;

@@ -280,6 +280,13 @@ bool PlanRange::readsTaken(const Weight &weight) const {
              : llvm::any_of(weight.operands(), [&](const Weight &it) { return readsTaken(it); });
 }
 
+bool PlanRange::keepsDigits(const Weight &weight, const Block &sums) {
+  double largest = largestOf(sums.values);
+  // The largest element is at least the mean of its row; nothing is lost beside it.
+  double least = largest / static_cast<double>(inputsOf(weight));
+  return largest == 0 || least * smallestShare >= 2 * smallestNormal;
+}
+
 std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
   if (weight.symbol()) {
     return {};
@@ -292,21 +299,29 @@ std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
     }
     return {};
   }
+  // An addend is judged by its own size: what it loses beside a larger one is all there is of the
+  // result where that one is zero.
+  if (weight.kind() == ExpressionKind::Sum && !isVector) {
+    for (const Weight &addend : weight.operands()) {
+      std::optional<Block> sums = addend.symbol() ? std::nullopt : sumsOf(addend);
+      if (sums && !keepsDigits(addend, *sums)) {
+        Judged subject{addend, std::move(*sums), nullptr};
+        if (std::string obstacle = judgeElements(subject, isVector); !obstacle.empty()) {
+          return obstacle;
+        }
+      }
+    }
+  }
   std::optional<Block> sums = sumsOf(weight);
   if (!sums) {
     return {};
   }
   judged.push_back({weight, std::move(*sums), nullptr});
-  double largest = largestOf(judged.back().sums.values);
-  // The largest element is at least the mean of its row; nothing is lost beside it.
-  double least = largest / static_cast<double>(inputsOf(weight));
-  bool keepsDigits = isVector || largest == 0 || least * smallestShare >= 2 * smallestNormal;
+  const Block &own = judged.back().sums;
+  bool isSafe = largestOf(own.values) <= largestWeight && (isVector || keepsDigits(weight, own));
   // What is made of weights that were made before is evaluated: else these would be for the next,
   // each time from the beginning.
-  if (largest <= largestWeight && keepsDigits && !readsTaken(weight)) {
-    return {};
-  }
-  return judgeElements(judged.back(), isVector);
+  return isSafe && !readsTaken(weight) ? std::string() : judgeElements(judged.back(), isVector);
 }
 
 std::string PlanRange::judgeFactor(const Factor &factor) {

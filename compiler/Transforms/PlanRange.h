@@ -57,6 +57,8 @@ private:
   std::string judgeNode(const Plan &plan);
   std::string judgeFactor(const Factor &factor);
   bool readsTaken(const Weight &weight) const;
+  /// Whether the row sums alone show that no element is too small for f32.
+  static bool keepsDigits(const Weight &weight, const Block &sums);
   std::string judgeWeight(const Weight &weight, bool isVector);
   std::string judgeElements(Judged &judged, bool isVector);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Writes the manual pages and shell completion of heddle, when it is built.
-#include "runtime/Tools/ManualPage.h"
+#include "runtime/Base/ManualPage.h"
 #include "runtime/Tools/RawOptions.h"
 
 #include <cstdio>

@@ -349,7 +349,7 @@ INSTANTIATE_TEST_SUITE_P(Heddlec, HeddlecFolderTest, testing::ValuesIn(folderCas
 TEST_F(HeddlecTest, InputsThatAreNoModel) {
   expectError({work / "absent", "-o", work / "out.so"}, work / "absent: no such file or folder");
   expectError({tiny + "/config.json", "-o", work / "out.so"},
-              tiny + "/config.json: is neither a model's folder nor a .mlir file");
+              tiny + "/config.json: is one file of a model, expected the folder: heddlec " + tiny);
 }
 
 TEST_F(HeddlecTest, LongestTextIsThatOfThePositions) {

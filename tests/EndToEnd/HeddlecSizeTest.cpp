@@ -39,7 +39,7 @@ protected:
         "p.mlir",
         fmt::format("transformer.parameter @table : tensor<4x8xf32> from \"table\"\n"
                     "transformer.parameter @map : tensor<8x8xf32> from \"map\"\n"
-                    "func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"ids\"}}, "
+                    "func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"input_ids\"}}, "
                     "%rows: !transformer.segments) -> ({0} {{transformer.name = \"y\"}}) {{\n"
                     "  %x = transformer.gather @table[%ids] : {0}\n"
                     "  %m = transformer.linear %x, @map : {0} -> {0}\n"
@@ -174,11 +174,12 @@ TEST_F(HeddlecSizeTest, TooManyResults) {
     resultTypes += fmt::format("{}{}", i == 0 ? "" : ", ", rows);
   }
   const std::string path = source.write(
-      "p.mlir", fmt::format("transformer.parameter @table : tensor<4x8xf32> from \"table\"\n"
-                            "func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"ids\"}}, "
-                            "%rows: !transformer.segments) -> ({}) {{\n"
-                            "  %x = transformer.gather @table[%ids] : {}\n  return {} : {}\n}}\n",
-                            types, rows, values, resultTypes));
+      "p.mlir",
+      fmt::format("transformer.parameter @table : tensor<4x8xf32> from \"table\"\n"
+                  "func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"input_ids\"}}, "
+                  "%rows: !transformer.segments) -> ({}) {{\n"
+                  "  %x = transformer.gather @table[%ids] : {}\n  return {} : {}\n}}\n",
+                  types, rows, values, resultTypes));
   expectError({path, "-o", work / "p.so"},
               path + ":2:1: error: 'func.func' op has 100000 outputs, expected at most 1024");
 }
@@ -193,10 +194,10 @@ TEST_F(HeddlecSizeTest, ExpressionsOfExpressions) {
     return source.write("p.mlir", text + "func.func @encode() { return }\n");
   };
   std::string path = withExpressions(20000, "transpose(@p{0})");
-  expectError({path, "-o", work / "p.so"},
-              path +
-                  ":10002:1: error: 'transformer.parameter' op is an expression of expressions 10001 "
-                  "deep, expected at most 10000");
+  expectError(
+      {path, "-o", work / "p.so"},
+      path + ":10002:1: error: 'transformer.parameter' op is an expression of expressions 10001 "
+             "deep, expected at most 10000");
   path = withExpressions(60, "sum(@p{0}, @p{0})");
   expectError({path, "-o", work / "p.so"},
               path + ":20:1: error: 'transformer.parameter' op takes the evaluation of 1048575 "

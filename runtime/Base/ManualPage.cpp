@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Options as CLI11 knows them, as text for man, bash and zsh.
-#include "runtime/Tools/ManualPage.h"
+#include "runtime/Base/ManualPage.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-namespace heddle::tools {
+namespace heddle {
 
 namespace fs = std::filesystem;
 
@@ -97,7 +97,9 @@ std::string manualPage(const CLI::App &app, std::string_view program, const Manu
     }
   }
   text += ".SH OPTIONS\n" + optionList(app);
-  text += ".SH EXIT STATUS\n0; 1 when the input was at fault, 2 when the command line was.\n";
+  text += ".SH EXIT STATUS\n0; 1 when the input was at fault, 2 when the command line was, 128 and "
+          "the number of a "
+          "signal that ended it.\n";
   return text + fmt::format(".SH SEE ALSO\n{}\n", escape(source.seeAlso));
 }
 
@@ -196,4 +198,4 @@ Status writeManual(const CLI::App &app, const ManualSource &source, const std::s
   return writeText(share / "zsh" / "site-functions" / ("_" + name), zshCompletion(app));
 }
 
-} // namespace heddle::tools
+} // namespace heddle

@@ -2,8 +2,8 @@
 ///
 /// Manual pages and shell completion, written from the declarations of a program's options, so that
 /// they cannot say anything else than --help does.
-#ifndef HEDDLE_RUNTIME_TOOLS_MANUALPAGE_H
-#define HEDDLE_RUNTIME_TOOLS_MANUALPAGE_H
+#ifndef HEDDLE_RUNTIME_BASE_MANUALPAGE_H
+#define HEDDLE_RUNTIME_BASE_MANUALPAGE_H
 
 #include "heddle/Status.h"
 
@@ -14,7 +14,7 @@ namespace CLI {
 class App;
 } // namespace CLI
 
-namespace heddle::tools {
+namespace heddle {
 
 /// What a manual page says that options do not.
 struct ManualSource {
@@ -35,6 +35,6 @@ std::string zshCompletion(const CLI::App &app);
 /// PROGRAM-COMMAND.1, share/bash-completion/completions/PROGRAM, share/zsh/site-functions/_PROGRAM.
 Status writeManual(const CLI::App &app, const ManualSource &source, const std::string &folder);
 
-} // namespace heddle::tools
+} // namespace heddle
 
-#endif // HEDDLE_RUNTIME_TOOLS_MANUALPAGE_H
+#endif // HEDDLE_RUNTIME_BASE_MANUALPAGE_H
