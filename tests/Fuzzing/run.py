@@ -61,7 +61,8 @@ def main():
     for name in arguments.targets or known:
         inputs, took, code = run(build, name, known[name], arguments.inputs, arguments.seconds)
         bad += code != 0
-        result = "nothing found" if code == 0 else f"exit code {code}, see {build}/fuzz/{name}.log"
+        short = f", stopped after {arguments.seconds} s" if inputs < arguments.inputs else ""
+        result = f"nothing found{short}" if code == 0 else f"exit code {code}, see {build}/fuzz/{name}.log"
         print(f"| {name} | {inputs:,} | {took:.0f} | {result} |", flush=True)
     sys.exit(1 if bad else 0)
 

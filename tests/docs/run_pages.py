@@ -85,9 +85,13 @@ def read(page, findings):
 
 
 def execute(where, script, folder, environment, findings):
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=environment,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", timeout=300, check=False)
+    try:
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder,
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", timeout=1200, check=False)
+    except subprocess.TimeoutExpired:
+        findings.append(f"{where}: still running after 1200 s")
+        return
     print(f"{where}: {'ran' if done.returncode == 0 else 'FAILED'}", flush=True)
     if done.returncode != 0:
         findings.append(f"{where}: exit code {done.returncode}\n"
