@@ -9,6 +9,7 @@
 #include "dialects/Transformer/Transformer.h"
 #include "frontend/Import/TextCheck.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -100,8 +101,11 @@ static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectReg
   }
   const std::string_view text(input->getBufferStart(), input->getBufferSize());
   const std::string_view shown = input->getBufferIdentifier();
-  if (heddle::Status status = heddle::checkProgramText(text, shown); !status.ok()) {
-    return fail(llvm::Twine(status.message()));
+  // A tool for developers reads bytecode too, which MLIR checks as it reads.
+  if (!isBytecode(input->getMemBufferRef())) {
+    if (heddle::Status status = heddle::checkProgramText(text, shown); !status.ok()) {
+      return fail(llvm::Twine(status.message()));
+    }
   }
   std::unique_ptr<llvm::ToolOutputFile> output = openOutputFile(outputName, &message);
   if (!output) {

@@ -91,13 +91,17 @@ static Status checkArchitecture(const Config &config, std::string_view name,
     return std::find(list.begin(), list.end(), rest) != list.end();
   };
   const std::string plain = fmt::format("{}{}", known.family, known.whole.front());
-  if (!name.starts_with(known.family)) {
-    remarks.warnings.push_back(fmt::format("{}: unknown architecture {}, compiled as {}",
-                                           config.where(), quote(name), quote(plain)));
+  const bool isKin = name.starts_with(known.family);
+  // Of other classes too, what begins with "For" is the head.
+  const size_t head = std::min(name.find("For"), name.size());
+  const std::string_view rest = name.substr(isKin ? known.family.size() : head);
+  if (isKin && contains(known.whole, rest)) {
     return {};
   }
-  const std::string_view rest = name.substr(known.family.size());
-  if (contains(known.whole, rest)) {
+  if (!isKin &&
+      (rest.empty() || contains(known.whole, rest) || contains(known.withoutHead, rest))) {
+    remarks.warnings.push_back(fmt::format("{}: unknown architecture {}, compiled as {}",
+                                           config.where(), quote(name), quote(plain)));
     return {};
   }
   if (contains(known.withoutHead, rest)) {

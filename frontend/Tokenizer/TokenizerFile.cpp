@@ -248,6 +248,24 @@ static Result<nlohmann::json> readBertNormalizer(const Config &config) {
                         {"lowercase", lower}};
 }
 
+/// Refuses the tokenizers that have a vocab.txt too and read texts in other ways.
+static Status checkWordPieces(const Config &config) {
+  HEDDLE_TRY(config
+                 .oneOfOr("tokenizer_class",
+                          {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
+                           "DistilBertTokenizerFast"},
+                          "BertTokenizer")
+                 .status());
+  HEDDLE_TRY(config.oneOfOr("word_tokenizer_type", {"basic"}, "basic").status());
+  HEDDLE_TRY(config.oneOfOr("subword_tokenizer_type", {"wordpiece"}, "wordpiece").status());
+  if (config.has("never_split") && config.json("never_split") != "[]") {
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: \"never_split\" is {}, expected none, or a "
+                                                 "tokenizer.json in the folder",
+                                                 config.where(), config.describe("never_split")));
+  }
+  return {};
+}
+
 /// The files of BERT's tokenizer from before there was tokenizer.json: vocab.txt, a piece a line,
 /// and tokenizer_config.json. Read as the tokenizer.json of the same tokenizer.
 Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
@@ -256,18 +274,24 @@ Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
   const bool isConfigured = has("tokenizer_config.json");
   HEDDLE_ASSIGN(const Config config, isConfigured ? Config::open(pathOf("tokenizer_config.json"))
                                                   : Config::parse("{}", path));
+  HEDDLE_TRY(checkWordPieces(config));
   WordPieces pieces;
   // Of equal lines the last one counts, as in a Python dictionary.
   for (size_t i = 0; i < lines.size(); ++i) {
     pieces.ids[lines[i]] = i;
   }
   HEDDLE_ASSIGN(nlohmann::json normalizer, readBertNormalizer(config));
-  HEDDLE_TRY(pieces.addSpecial(config, "pad_token", "[PAD]", path).status());
+  // Padding and masks are tokens where there are any: an encoder needs neither.
+  for (const auto &[key, usual] :
+       {std::pair("pad_token", "[PAD]"), std::pair("mask_token", "[MASK]")}) {
+    if (config.has(key) || pieces.ids.contains(usual)) {
+      HEDDLE_TRY(pieces.addSpecial(config, key, usual, path).status());
+    }
+  }
   HEDDLE_ASSIGN(const nlohmann::json unknown,
                 pieces.addSpecial(config, "unk_token", "[UNK]", path));
   HEDDLE_ASSIGN(const nlohmann::json begin, pieces.addSpecial(config, "cls_token", "[CLS]", path));
   HEDDLE_ASSIGN(const nlohmann::json end, pieces.addSpecial(config, "sep_token", "[SEP]", path));
-  HEDDLE_TRY(pieces.addSpecial(config, "mask_token", "[MASK]", path).status());
   nlohmann::json json = {
       {"added_tokens", std::move(pieces.added)},
       {"normalizer", std::move(normalizer)},

@@ -165,6 +165,13 @@ static const ArchitectureCase architectures[] = {
     {"NoList", "roberta-tiny", "[\n    \"RobertaModel\"\n  ]", "7",
      "{}/config.json: \"architectures\" is 7, expected a list of strings", ""},
     {"Pretraining", "roberta-tiny", "RobertaModel", "RobertaForMaskedLM", "", ""},
+    {"ClassifierOfAnotherClass", "bert-tiny", "BertModel", "TFBertForSequenceClassification",
+     "{}/config.json: \"architectures\" has \"TFBertForSequenceClassification\", whose head is not "
+     "supported, expected \"BertModel\"; with [\"BertModel\"] in its place the model is compiled "
+     "without the head",
+     ""},
+    {"PretrainingOfAnotherClass", "bert-tiny", "BertModel", "TFBertForMaskedLM", "",
+     "{}/config.json: unknown architecture \"TFBertForMaskedLM\", compiled as \"BertModel\""},
     {"OwnClass", "bert-tiny", "BertModel", "NomicBertModel", "",
      "{}/config.json: unknown architecture \"NomicBertModel\", compiled as \"BertModel\""},
 };

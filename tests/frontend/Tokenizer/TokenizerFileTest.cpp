@@ -241,7 +241,22 @@ TEST_F(TokenizerFileTest, BadWordPieces) {
   EXPECT_EQ(refusal(), pieces + ": holds no piece \"[SEP]\", expected \"sep_token\" among them");
   write("vocab.txt", "[PAD]\n\xff\n");
   EXPECT_EQ(refusal(), pieces + ": line 2, byte 1 is 0xff, expected UTF-8");
-  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+  // Neither padding nor a mask.
+  write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n");
+  EXPECT_EQ(refusal(), "");
+  write("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
+  EXPECT_EQ(refusal(), config +
+                           ": \"tokenizer_class\" is \"BertJapaneseTokenizer\", expected one of "
+                           "BertTokenizer, BertTokenizerFast, DistilBertTokenizer, "
+                           "DistilBertTokenizerFast");
+  write("tokenizer_config.json", R"({"word_tokenizer_type": "mecab"})");
+  EXPECT_EQ(refusal(), config + ": \"word_tokenizer_type\" is \"mecab\", expected one of basic");
+  write("tokenizer_config.json", R"({"subword_tokenizer_type": "character"})");
+  EXPECT_EQ(refusal(),
+            config + ": \"subword_tokenizer_type\" is \"character\", expected one of wordpiece");
+  write("tokenizer_config.json", R"({"never_split": ["w1"]})");
+  EXPECT_EQ(refusal(), config + ": \"never_split\" is a list of 1, expected none, or a "
+                                "tokenizer.json in the folder");
   write("tokenizer_config.json", R"({"do_basic_tokenize": false})");
   EXPECT_EQ(refusal(), config + ": \"do_basic_tokenize\" is false, expected true, or a "
                                 "tokenizer.json in the folder");
