@@ -18,7 +18,7 @@ static constexpr int ending[] = {SIGINT,  SIGTERM, SIGHUP,    SIGXCPU, SIGQUIT,
                                  SIGALRM, SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2};
 
 static volatile std::sig_atomic_t signalNoted = 0;
-static volatile std::sig_atomic_t readerLeft = 0;
+static bool readerLeft = false;
 
 static void endProcess(int signal) {
   removePartialFiles();
@@ -37,15 +37,12 @@ static void noteSignal(int signal) {
   signalNoted = signal;
 }
 
-static void noteReader(int) { readerLeft = 1; }
-
 using Handler = void (*)(int);
 
-/// System calls that wait are cut short, unless `flags` say otherwise.
-static void handle(int signal, Handler handler, int flags = 0) {
+/// System calls that wait are cut short.
+static void handle(int signal, Handler handler) {
   struct sigaction action = {};
   action.sa_handler = handler;
-  action.sa_flags = flags;
   ::sigaction(signal, &action, nullptr);
 }
 
@@ -61,8 +58,8 @@ void handleSignals() {
       handle(signal, endProcess);
     }
   }
-  handle(SIGPIPE, noteReader, SA_RESTART);
-  // A file above its limit is an error of writing as any other.
+  // A pipe that nobody reads, and a file above its limit, are errors of writing as any other.
+  std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -81,6 +78,8 @@ std::string interruptionName() {
   return name == nullptr ? "a signal" : std::string("SIG") + name;
 }
 
-bool readerHasLeft() { return readerLeft != 0; }
+void noteReaderLeft() { readerLeft = true; }
+
+bool readerHasLeft() { return readerLeft; }
 
 } // namespace heddle::tools

@@ -25,7 +25,10 @@ inline bool interrupted() { return interruption() != 0; }
 /// Its name, for example "SIGINT".
 std::string interruptionName();
 
-/// Whether something was written to a pipe that nobody reads any more.
+/// Notes that nobody reads standard output any more. Other pipes do not count: an error that comes
+/// after a lost message is still one.
+void noteReaderLeft();
+/// Whether that was noted.
 bool readerHasLeft();
 
 } // namespace heddle::tools

@@ -91,6 +91,10 @@ Result<bool> LineReader::hasLine(int milliseconds) {
     if (end != std::string::npos || ended) {
       return true;
     }
+    // A line may have no end at all, as in /dev/zero.
+    if (interrupted()) {
+      return false;
+    }
     if (searched - begin > lineLimit) {
       // Its end is all that is needed of it.
       tooLong = true;

@@ -3,6 +3,8 @@
 /// Standard output or an atomic file.
 #include "runtime/Tools/OutputStream.h"
 
+#include "runtime/Tools/Interruption.h"
+
 #include <cerrno>
 #include <fmt/format.h>
 #include <system_error>
@@ -31,8 +33,12 @@ Status OutputStream::write(std::string_view bytes) {
       continue;
     }
     if (written < 0) {
+      const int error = errno;
+      if (error == EPIPE) {
+        noteReaderLeft();
+      }
       return HEDDLE_ERROR(InputOutput, fmt::format("standard output: cannot write: {}",
-                                                   std::generic_category().message(errno)));
+                                                   std::generic_category().message(error)));
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }

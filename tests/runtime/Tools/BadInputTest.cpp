@@ -8,6 +8,7 @@
 #include "tests/runtime/Tools/TemporaryFolder.h"
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
@@ -303,20 +304,46 @@ TEST_F(BadInputTest, TextsThatAreTooLong) {
 
 TEST_F(BadInputTest, NoSpaceForTheOutput) {
   const std::string full = "standard output: cannot write: No space left on device\n";
-  const ProcessOptions device = {"", "/dev/full", std::nullopt};
+  const ProcessOptions device = {.outputPath = "/dev/full"};
   expectError({"embed", model, "--input", texts}, "heddle: " + full, device);
   expectError({"tokenize", model, "--input", texts}, "heddle: " + full, device);
   expectError({"bench", model, "--shapes", "1x2"}, "heddle: " + full, device);
   expectError({"info", model}, "heddle: " + full, device);
   expectError({"verify", model}, "heddle: " + full, device);
   expectError({"--help"}, "heddle: " + full, device);
-  const ProcessOptions limited = {"", "", 100};
+  const ProcessOptions limited = {.fileLimit = 100};
   for (const char *name : {"out.jsonl", "out.npy"}) {
     expectError({"embed", model, "--input", texts, "--output", folder.path(name)},
                 std::string("heddle: ") + name + ": cannot write: File too large\n", limited);
   }
   expectError({"run", model, "--inputs", ids, "--outputs", folder.path("out.safetensors")},
               "heddle: out.safetensors: cannot write: File too large\n", limited);
+}
+
+/// Only standard output may lose its reader without an error.
+TEST_F(BadInputTest, UnreadErrorsHideNoFailure) {
+  const std::string input = folder.write("mixed.txt", "a b\n\xff\nc\n");
+  const ProcessOptions unread = {.errorUnread = true};
+  for (const char *command : {"embed", "tokenize"}) {
+    const std::vector<std::string> arguments = {command, model, "--input", input};
+    EXPECT_EQ(runHeddle(arguments, unread).code, 1);
+    EXPECT_EQ(runHeddle(arguments, {.outputPath = "/dev/full", .errorUnread = true}).code, 1);
+  }
+  const std::string full = folder.path("full.jsonl");
+  std::filesystem::create_symlink("/dev/full", full);
+  EXPECT_EQ(runHeddle({"embed", model, "--input", input, "--output", full}, unread).code, 1);
+}
+
+/// A line without an end does not keep a signal from ending the command.
+TEST_F(BadInputTest, EndlessLinesCanBeInterrupted) {
+  const std::string zero = folder.path("zero.txt");
+  std::filesystem::create_symlink("/dev/zero", zero);
+  for (const char *command : {"embed", "tokenize"}) {
+    const Outcome outcome =
+        runHeddle({command, model, "--input", zero},
+                  {.processorSeconds = 20, .signal = SIGTERM, .signalAfter = 300'000});
+    EXPECT_TRUE(outcome.code == 128 + SIGTERM || outcome.code == -SIGTERM) << outcome.code;
+  }
 }
 
 TEST_F(BadInputTest, OutputsThatCannotBe) {

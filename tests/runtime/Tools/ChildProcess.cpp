@@ -33,6 +33,11 @@ static void prepare(const ProcessOptions &options) {
     const rlimit limit = {*options.fileLimit, *options.fileLimit};
     ::setrlimit(RLIMIT_FSIZE, &limit);
   }
+  if (int ends[2]; options.errorUnread && ::pipe(ends) == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
   if (options.processorSeconds) {
     const rlimit limit = {*options.processorSeconds, *options.processorSeconds};
     ::setrlimit(RLIMIT_CPU, &limit);

@@ -28,6 +28,8 @@ struct ProcessOptions {
   std::string input = {};
   /// Where standard output goes; empty: into Outcome::output.
   std::string outputPath = {};
+  /// Standard error is a pipe that nobody reads any more; Outcome::error stays empty.
+  bool errorUnread = false;
   /// The most bytes a file may have that it writes.
   std::optional<size_t> fileLimit = {};
   /// The seconds of processor time after which it is killed: a test of time that does not depend on
