@@ -29,6 +29,13 @@ static void redirect(int stream, const std::string &path, int flags) {
 
 /// In the child: everything about it that is not a stream.
 static void prepare(const ProcessOptions &options) {
+  // Whoever runs the tests may ignore or block signals, as nohup does: these are the program's.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGPIPE}) {
+    std::signal(signal, SIG_DFL);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
   if (options.fileLimit) {
     const rlimit limit = {*options.fileLimit, *options.fileLimit};
     ::setrlimit(RLIMIT_FSIZE, &limit);
