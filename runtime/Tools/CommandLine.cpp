@@ -116,7 +116,7 @@ std::optional<UsageError> readOnError(const CLI::App &app, const RawOptions &raw
 
 void declareTruncate(CLI::App &app, RawOptions &raw) {
   app.add_flag("--truncate", raw.truncate,
-               "Cut a source that has more tokens than the model has positions (it is an error)");
+               "Cut sources that are longer than the model allows; without it they are errors");
 }
 
 void declareExecution(CLI::App &app, RawOptions &raw) {

@@ -34,7 +34,7 @@ void declareGenerate(CLI::App &app, RawOptions &raw) {
   value("--min-length", raw.minLength, "N", "Tokens before the end");
   value("--max-length", raw.maxLength, "N", "Tokens at most, the end included (the model's)");
   value("--no-repeat-ngram", raw.noRepeatNgram, "N", "No N tokens come twice (0: they may)");
-  value("--repetition-penalty", raw.repetitionPenalty, "P", "Against tokens that came before (1)");
+  value("--repetition-penalty", raw.repetitionPenalty, "P", "Penalty for repeated tokens (1)");
   app.add_flag("--early-stopping", raw.earlyStopping, "End with as many texts as hypotheses");
   app.add_flag(
       "--alternatives", raw.alternatives,
@@ -42,7 +42,7 @@ void declareGenerate(CLI::App &app, RawOptions &raw) {
       "begins with another token and is finished by a search of its own. '--nbest 3 "
       "--alternatives' gives three texts that differ in their first token");
   app.add_flag("--sample", raw.sample, "Draw tokens instead of taking the best");
-  value("--temperature", raw.temperature, "T", "Of the distribution drawn from (1)");
+  value("--temperature", raw.temperature, "T", "Sampling temperature (1)");
   value("--top-k", raw.topK, "K", "Draw from the K most probable tokens (all)");
   value("--top-p", raw.topP, "P", "Draw from the fewest that add up to P (1)");
   value("--seed", raw.seed, "S", "The same seed gives the same text in any batch (0)");
