@@ -34,6 +34,9 @@ static std::string resolve(const std::string &path) {
   return real ? std::string(real.get()) : path;
 }
 
+/// The files of one name that keepPartial() keeps with a short name.
+static constexpr unsigned mostKept = 99;
+
 /// A name beside `target` that no other thread or process uses.
 static std::string partialName(const std::string &target) {
   static std::atomic<unsigned> counter = 0;
@@ -197,9 +200,15 @@ Status AtomicFile::close() {
   return {};
 }
 
-/// Gives the partial file its name.
-Status AtomicFile::rename(const std::string &to) {
-  if (std::rename(partial.c_str(), to.c_str()) != 0) {
+Status AtomicFile::commit() {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: committed after it was closed", name));
+  }
+  HEDDLE_TRY(close());
+  if (partial.empty()) {
+    return {};
+  }
+  if (std::rename(partial.c_str(), target.c_str()) != 0) {
     const int error = errno;
     discard();
     return cannot("rename the finished file to its name", name, error);
@@ -207,14 +216,6 @@ Status AtomicFile::rename(const std::string &to) {
   partial.clear();
   delist(std::exchange(listed, nullptr));
   return {};
-}
-
-Status AtomicFile::commit() {
-  if (descriptor < 0) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: committed after it was closed", name));
-  }
-  HEDDLE_TRY(close());
-  return partial.empty() ? Status() : rename(target);
 }
 
 Result<std::string> AtomicFile::keepPartial() {
@@ -225,8 +226,21 @@ Result<std::string> AtomicFile::keepPartial() {
   if (partial.empty()) {
     return std::string();
   }
-  const std::string kept = target + ".partial";
-  HEDDLE_TRY(rename(kept));
+  // What an earlier run kept stays. Where no name can be had, the file keeps the one it has.
+  std::string kept = partial;
+  for (unsigned number = 1; number <= mostKept; ++number) {
+    const std::string next = number == 1 ? fmt::format("{}.partial", target)
+                                         : fmt::format("{}.partial-{}", target, number);
+    if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, next.c_str(), RENAME_NOREPLACE) == 0) {
+      kept = next;
+      break;
+    }
+    if (errno != EEXIST) {
+      break;
+    }
+  }
+  partial.clear();
+  delist(std::exchange(listed, nullptr));
   return kept;
 }
 

@@ -44,8 +44,9 @@ public:
   Status commit();
 
   /// Closes and gives what is written the name of the finished file and ".partial", for work that
-  /// ends early and is worth keeping; answers that name. A device or pipe has none: it is closed,
-  /// and the answer is empty. No write() may follow.
+  /// ends early and is worth keeping; answers that name. Where that exists, ".partial-2" is next
+  /// and so on; where no such name can be had, the file stays under the one it was written to. A
+  /// device or pipe has none: it is closed, and the answer is empty. No write() may follow.
   Result<std::string> keepPartial();
 
   /// The path as given to open().
@@ -56,7 +57,6 @@ private:
       : name(std::move(path)), target(std::move(target)), partial(std::move(partial)),
         descriptor(descriptor) {}
   Status close();
-  Status rename(const std::string &to);
   void discard();
 
   std::string name;

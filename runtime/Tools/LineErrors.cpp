@@ -37,8 +37,12 @@ Status LineErrors::finish(OutputStream &output, int64_t lines, const Status &fai
   const bool wasFile = output.isFile();
   std::string kept;
   if (keeps) {
-    HEDDLE_ASSIGN(const std::optional<std::string> place, output.keep());
-    kept = place ? fmt::format("; the answers before are in {}", *place) : std::string();
+    const Result<std::optional<std::string>> place = output.keep();
+    if (!place.ok()) {
+      kept = fmt::format("; {}", place.status().message());
+    } else if (*place) {
+      kept = fmt::format("; answers so far are in {}", **place);
+    }
   }
   if (!first.ok()) {
     return Status(first.code(), std::string(first.message()) + kept);

@@ -223,8 +223,13 @@ TEST_F(BadLinesTest, WhatWasAnsweredIsKept) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(readBytes(folder / "out"), "old");
   EXPECT_EQ(readBytes(folder / "out.partial"), generate("5 6 7\n").output);
-  EXPECT_NE(outcome.error.find("; the answers before are in "), std::string::npos) << outcome.error;
+  EXPECT_NE(outcome.error.find("; answers so far are in "), std::string::npos) << outcome.error;
   EXPECT_NE(outcome.error.find("out.partial\n"), std::string::npos) << outcome.error;
+  // Those of an earlier run stay.
+  EXPECT_NE(generate("8 9\nx\n", arguments).error.find("out.partial-2\n"), std::string::npos);
+  EXPECT_EQ(readBytes(folder / "out.partial"), generate("5 6 7\n").output);
+  EXPECT_EQ(readBytes(folder / "out.partial-2"), generate("8 9\n").output);
+  std::filesystem::remove(folder / "out.partial-2");
   // With errors answered the file is whole, and there is no other.
   std::filesystem::remove(folder / "out.partial");
   EXPECT_EQ(generate("5 6 7\nx\n8 9\n", {"--output", folder / "out"}).code, 1);

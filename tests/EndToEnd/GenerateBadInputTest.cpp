@@ -314,7 +314,7 @@ TEST_P(GenerateBadInputTest, GivesItsMessage) {
     EXPECT_EQ(error.substr(0, 8), "heddle: ");
     EXPECT_NE(error.find(GetParam().message), std::string::npos) << error;
     EXPECT_EQ(std::ranges::count(error, '\n'), 1) << error;
-    if (error.ends_with("; the answers before are in out.partial\n")) {
+    if (error.ends_with("; answers so far are in out.partial\n")) {
       EXPECT_TRUE(toFile);
       EXPECT_NE(readBytes(folder / "out.partial"), "");
       expected.push_back("out.partial");

@@ -103,7 +103,7 @@ TEST_F(SignalsTest, LinesBeforeTheSignalAreKept) {
       if (isKept) {
         ++kept;
         EXPECT_EQ(outcome.code, 128 + signal);
-        EXPECT_NE(outcome.error.find("; the answers before are in "), std::string::npos)
+        EXPECT_NE(outcome.error.find("; answers so far are in "), std::string::npos)
             << outcome.error;
         EXPECT_TRUE(isBeginning(readBytes(folder / "out.partial"), moment % 2 == 0 ? all : scores));
         std::filesystem::remove(folder / "out.partial");
@@ -140,7 +140,9 @@ TEST_F(SignalsTest, StandardOutputHasWholeLines) {
     const tools::Outcome outcome =
         tools::runHeddle({"generate", model, "--tokens", "--input", folder / "in.txt"},
                          {.signal = SIGINT, .signalAfter = 300 + 8000 * moment * moment});
-    EXPECT_TRUE(outcome.code == 130 || outcome.code == -SIGINT) << outcome.code;
+    // A fast machine may be done by then.
+    EXPECT_TRUE(outcome.code == 130 || outcome.code == -SIGINT || outcome.code == 0)
+        << outcome.code;
     EXPECT_EQ(outcome.error, "");
     EXPECT_TRUE(outcome.output.empty() || outcome.output.ends_with('\n'));
   }

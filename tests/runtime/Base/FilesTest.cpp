@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -99,7 +100,6 @@ TEST_F(FilesTest, WritesBesideAndRenames) {
 
 TEST_F(FilesTest, WhatIsUnfinishedCanBeKept) {
   put("a", "old");
-  put("a.partial", "older");
   AtomicFile file = *AtomicFile::open(at("a"));
   ASSERT_TRUE(file.write("new").ok());
   const Result<std::string> kept = file.keepPartial();
@@ -112,6 +112,29 @@ TEST_F(FilesTest, WhatIsUnfinishedCanBeKept) {
   // A device has nothing to keep.
   AtomicFile device = *AtomicFile::open("/dev/null");
   EXPECT_EQ(*device.keepPartial(), "");
+}
+
+/// What was kept before stays, whatever it is, and nothing is lost where all short names are taken.
+TEST_F(FilesTest, WhatWasKeptBeforeStays) {
+  const auto keep = [&] {
+    AtomicFile file = *AtomicFile::open(at("a"));
+    EXPECT_TRUE(file.write("new").ok());
+    const Result<std::string> kept = file.keepPartial();
+    EXPECT_TRUE(kept.ok()) << kept.status().message();
+    return fs::path(*kept).filename().string();
+  };
+  fs::create_directory(at("a.partial"));
+  put("a.partial-2", "older");
+  EXPECT_EQ(keep(), "a.partial-3");
+  EXPECT_EQ(get("a.partial-2"), "older");
+  EXPECT_EQ(get("a.partial-3"), "new");
+  for (int number = 4; number <= 99; ++number) {
+    put(fmt::format("a.partial-{}", number), "older");
+  }
+  const std::string kept = keep();
+  EXPECT_TRUE(kept.starts_with(fmt::format("a.partial-{}-", ::getpid()))) << kept;
+  removePartialFiles();
+  EXPECT_EQ(get(kept), "new");
 }
 
 /// As a handler of signals does it: whatever is unfinished goes, whatever is finished stays.

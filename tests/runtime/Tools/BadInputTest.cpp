@@ -235,7 +235,7 @@ TEST_F(BadInputTest, LateErrorsLeaveNoHalfFile) {
   const Outcome outcome = runHeddle({"embed", model, "--input", late, "--output",
                                      folder.path("kept.jsonl"), "--on-error", "stop"});
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_NE(outcome.error.find("; the answers before are in "), std::string::npos) << outcome.error;
+  EXPECT_NE(outcome.error.find("; answers so far are in "), std::string::npos) << outcome.error;
   EXPECT_EQ(folder.names().size(), before.size() + 1);
   EXPECT_EQ(folder.read("kept.jsonl.partial"), runHeddle({"embed", model, "--input", good}).output);
   EXPECT_EQ(folder.read("kept.jsonl"), "old");
