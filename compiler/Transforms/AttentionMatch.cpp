@@ -56,6 +56,15 @@ SmallVector<Operation *> usersOf(Value value) {
   return llvm::to_vector(llvm::reverse(users));
 }
 
+/// A use of the probabilities that is still to be looked at. Axis i of `probabilities` is axis
+/// `order[i]` of the softmax, and `factor` what multiplied them on the way.
+struct Use {
+  Operation *user;
+  Value probabilities;
+  Order order;
+  double factor;
+};
+
 class AttentionMatcher {
 public:
   AttentionMatcher(SoftmaxOp softmax, std::string &reason) : masks(reason), reason(reason) {
@@ -91,7 +100,7 @@ private:
   LogicalResult matchProduct(ContractOp contract, const Summand &summand);
   LogicalResult matchSegments();
   LogicalResult matchUses();
-  void matchUsers(Value probabilities, const Order &order, double factor);
+  void matchUsers();
   LogicalResult matchSum(ContractOp contract, Value probabilities, const Order &order,
                          double factor);
   void matchMap(WeightedSum &sum);
@@ -123,6 +132,12 @@ LogicalResult AttentionMatcher::matchSummand(Summand summand, SmallVectorImpl<Su
   while (true) {
     Operation *producer = summand.value.getDefiningOp();
     if (isNumberTimes(producer)) {
+      // A number of each row goes with the axis that comes first here, which must be the queries.
+      bool isOfRows = producer->getNumOperands() == 2 &&
+                      cast<RankedTensorType>(producer->getOperand(1).getType()).getRank() == 2;
+      if (isOfRows && summand.order.front() != 0) {
+        return decline("a number of each key multiplies the scores");
+      }
       summand.factor = summand.factor.times(producer);
       summand.value = producer->getOperand(0);
     } else if (auto transpose = dyn_cast_if_present<TransposeOp>(producer)) {
@@ -276,14 +291,23 @@ LogicalResult AttentionMatcher::matchUses() {
   if (match.softmax.getResult().use_empty()) {
     return decline("nothing uses the probabilities");
   }
-  matchUsers(match.softmax.getResult(), inOrder, 1.0);
+  matchUsers();
   return success();
 }
 
-/// Walks from the softmax to the contractions with values, over factors and transposes. Axis i of
-/// `probabilities` is axis `order[i]` of the softmax.
-void AttentionMatcher::matchUsers(Value probabilities, const Order &order, double factor) {
-  for (Operation *user : usersOf(probabilities)) {
+/// Walks from the softmax to the contractions with values, over factors and transposes. A list, not
+/// recursion: what is between may be as long as the program.
+void AttentionMatcher::matchUsers() {
+  SmallVector<Use> pending;
+  // The first of them is on top: sums and views are found in the order of the program.
+  auto addUsers = [&](Value probabilities, const Order &order, double factor) {
+    for (Operation *user : llvm::reverse(usersOf(probabilities))) {
+      pending.push_back({user, probabilities, order, factor});
+    }
+  };
+  addUsers(match.softmax.getResult(), inOrder, 1.0);
+  while (!pending.empty()) {
+    auto [user, probabilities, order, factor] = pending.pop_back_val();
     if (user->hasTrait<OpTrait::IsTerminator>()) {
       match.isResult = true;
       continue;
@@ -291,12 +315,12 @@ void AttentionMatcher::matchUsers(Value probabilities, const Order &order, doubl
     LogicalResult matched = success();
     if (auto scale = dyn_cast<ScaleOp>(user)) {
       match.views.push_back(user);
-      matchUsers(scale.getResult(), order, factor * scale.getFactor().convertToFloat());
+      addUsers(scale.getResult(), order, factor * scale.getFactor().convertToFloat());
     } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
       ArrayRef<int64_t> permutation = transpose.getPermutation();
       match.views.push_back(user);
-      matchUsers(transpose.getResult(),
-                 {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor);
+      addUsers(transpose.getResult(),
+               {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor);
     } else if (auto contract = dyn_cast<ContractOp>(user)) {
       matched = matchSum(contract, probabilities, order, factor);
     } else {

@@ -164,6 +164,28 @@ TEST_F(HeddlecSizeTest, ManyAttentions) {
   EXPECT_EQ(compileAndRun(program(body, last)).size(), 16u);
 }
 
+/// Between the probabilities of one attention and their use.
+TEST_F(HeddlecSizeTest, AChainBehindASoftmax) {
+  const std::string heads = "tensor<?x2x4xf32>", scores = "tensor<?x2x?xf32>";
+  std::string body =
+      fmt::format("  %h = transformer.split_heads %x : {0} -> {1}\n"
+                  "  %s = transformer.contract \"thd,khd->thk\" %h, %h in(%rows, %rows) : {1}, {1} "
+                  "-> {2}\n"
+                  "  %p = transformer.softmax %s in(%rows) : {2}\n",
+                  rows, heads, scores);
+  std::string last = "%p";
+  for (int i = 0; i < operations; ++i) {
+    body += fmt::format("  %v{} = transformer.scale {}, 1.0 : {}\n", i, last, scores);
+    last = fmt::format("%v{}", i);
+  }
+  body +=
+      fmt::format("  %c = transformer.contract \"thk,khd->thd\" {3}, %h in(%rows, %rows) : {2}, "
+                  "{1} -> {1}\n"
+                  "  %y = transformer.merge_heads %c : {1} -> {0}\n",
+                  rows, heads, scores, last);
+  EXPECT_EQ(compileAndRun(program(body, "%y")).size(), 16u);
+}
+
 TEST_F(HeddlecSizeTest, TooManyResults) {
   std::string types;
   std::string values;

@@ -124,3 +124,19 @@ func.func @queries_without_size(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: 
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
 }
+
+// Numbers of rows go onto the queries; behind the transpose these are of the keys.
+func.func @numbers_of_keys(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>, %g: tensor<?x1xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->kht" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z = transformer.multiply %s, %g : tensor<?x3x?xf32>, tensor<?x1xf32>
+  %t = transformer.transpose %z [2, 1, 0] : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: a number of each key multiplies the scores}}
+  %p = transformer.softmax %t in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
