@@ -49,21 +49,29 @@ private:
     unsigned operators = 0;
   };
 
+  /// Where the next token begins: behind what the lexer skips, which is blanks, ends of lines, zero
+  /// bytes and comments.
+  size_t behindSpace(size_t from) const {
+    while (from < text.size()) {
+      if (text.substr(from, 2) == "//") {
+        from = std::min(text.find_first_of("\r\n", from), text.size());
+      } else if (text[from] == '\0' ||
+                 std::string_view(" \t\r\n").find(text[from]) != std::string_view::npos) {
+        ++from;
+      } else {
+        break;
+      }
+    }
+    return from;
+  }
+
   char peek(size_t offset) const { return at + offset < text.size() ? text[at + offset] : '\0'; }
 
   void next() {
     const char c = text[at];
-    if (c == '\n') {
-      isLineStart = true;
-      ++at;
-      return;
-    }
-    if (c == ' ' || c == '\t' || c == '\r') {
-      ++at;
-      return;
-    }
-    if (c == '/' && peek(1) == '/') {
-      at = std::min(text.find('\n', at), text.size());
+    if (const size_t after = behindSpace(at); after != at) {
+      isLineStart = isLineStart || text.substr(at, after - at).find('\n') != std::string_view::npos;
+      at = after;
       return;
     }
     // What begins a line at the outermost level is the next thing, unless it is the type of an
@@ -84,7 +92,7 @@ private:
     case '[':
     case '{':
     case '<':
-      // Of `<=` no bracket.
+      // The `<` of `<=` opens nothing.
       if (c != '<' || peek(1) != '=') {
         levels.push_back({c});
         note(0, ++depth);
@@ -204,9 +212,8 @@ private:
 
   /// A name at the outermost level before an equals sign is defined there, any other used.
   void meetAlias(std::string_view name, size_t begin) {
-    size_t after = text.find_first_not_of(" \t\r\n", at);
-    if (levels.empty() && after != std::string_view::npos && text[after] == '=' &&
-        text.substr(after, 2) != "==") {
+    const size_t after = levels.empty() ? behindSpace(at) : text.size();
+    if (after < text.size() && text[after] == '=' && text.substr(after, 2) != "==") {
       endAlias();
       alias = name;
       aliasDepth = 0;

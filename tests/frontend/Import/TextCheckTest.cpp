@@ -51,6 +51,14 @@ const Nesting nestings[] = {
        }
        return text;
      }},
+    {"AliasesBehindComments",
+     [](size_t depth) {
+       std::string text = "#a1 // c\n= [unit]\n";
+       for (size_t i = 2; i <= depth; ++i) {
+         text += fmt::format("#a{} // c = 1\n // d\n  = [#a{}]\n", i, i - 1);
+       }
+       return text;
+     }},
     {"AliasesOfTypes",
      [](size_t depth) {
        std::string text = "!a1 = tuple<i32>\n";
