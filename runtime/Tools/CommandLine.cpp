@@ -242,11 +242,12 @@ static const std::vector<Command> &commands() {
 }
 
 /// An argument that gives an option no value, in a form that would take the next one for it: as in
-/// `--input= --json` and `--output --json`.
+/// `--input= --json` and `--output --json`; or a file without a name.
 static std::optional<std::string> optionWithoutValue(const CLI::App &application,
                                                      std::span<const char *const> arguments) {
   for (const std::string_view argument : arguments) {
-    if (argument.starts_with("--") && argument.ends_with("=")) {
+    // A value may end in "=" itself.
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
       return std::string(argument.substr(0, argument.size() - 1));
     }
   }
@@ -254,7 +255,8 @@ static std::optional<std::string> optionWithoutValue(const CLI::App &application
     for (const std::string &value : option->results()) {
       const bool isOption =
           value.starts_with("--") && application.get_option_no_throw(value) != nullptr;
-      if (isOption && option->get_items_expected_max() > 0) {
+      const bool isNoFile = value.empty() && option->get_type_name() == "FILE";
+      if ((isOption || isNoFile) && option->get_items_expected_max() > 0) {
         return option->get_name();
       }
     }

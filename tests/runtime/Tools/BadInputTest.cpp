@@ -95,6 +95,15 @@ TEST_F(BadInputTest, Usage) {
       "such as 32x128\nheddle: try 'heddle bench --help'\n");
   expectUsage({"info", model, "--threads", "2"},
               "heddle: unexpected argument \"--threads\"\nheddle: try 'heddle info --help'\n");
+  // A file without a name, and a name that ends in "=".
+  expectUsage({"generate", model, "--input", texts, "--output", ""},
+              "heddle: --output has no value, expected one after it\n"
+              "heddle: try 'heddle generate --help'\n");
+  expectUsage({"generate", model, "--input", texts, "--output="},
+              "heddle: --output has no value, expected one after it\n"
+              "heddle: try 'heddle generate --help'\n");
+  const Outcome named = runHeddle({"info", model, "--name=out="});
+  EXPECT_NE(named.error.find("unexpected argument \"--name=out=\""), std::string::npos);
   const Outcome help = runHeddle({"embed", "--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.error, "");
