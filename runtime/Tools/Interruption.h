@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What signals do to `heddle`: by default the first one ends it, and nothing of an unfinished file
-/// stays; a command that answers lines finishes the one it writes instead. The exit code is 128 and
-/// the signal. A reader that goes away is noted, so that it is no error.
+/// What the first signal does to a command that answers lines: it finishes the one it writes, and
+/// the process dies of the signal after that. A reader that goes away is noted, so that it is no
+/// error.
 #ifndef HEDDLE_RUNTIME_TOOLS_INTERRUPTION_H
 #define HEDDLE_RUNTIME_TOOLS_INTERRUPTION_H
 
 #include <string>
 
 namespace heddle::tools {
-
-/// From now on SIGINT, SIGTERM, SIGHUP, SIGXCPU and the like end the process by way of
-/// removePartialFiles(). Signals that were ignored stay ignored, as `nohup` wants it. For main().
-void handleSignals();
 
 /// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU is only noted; a second one ends the
 /// process.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// heddle: runs, measures and describes models that heddlec compiled. Exit codes: 0; 1, the input
-/// was at fault; 2, the command line was; 128 and a number, the signal of that number ended it and
-/// what it wrote is whole lines. A reader that closes the pipe ends it as well, which is no error.
+/// was at fault; 2, the command line was. A signal ends it as any program, and what it wrote is
+/// whole lines. A reader that closes the pipe ends it as well, which is no error.
+#include "runtime/Base/Signals.h"
 #include "runtime/Tools/CommandLine.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Interruption.h"
@@ -35,16 +36,17 @@ static Status execute(const HelpText &help) {
 
 /// The exit code of a command that ended so; says what went wrong.
 static int end(const Status &status, const char *command) {
-  if (status.code() == StatusCode::InputOutput && readerHasLeft()) {
-    return 0;
-  }
   if (isOptionError(status)) {
     return reportUsage({std::string(status.message()), command});
   }
-  if (!status.ok()) {
+  const bool isWell = status.ok() || (status.code() == StatusCode::InputOutput && readerHasLeft());
+  if (!isWell) {
     report(fmt::format("heddle: {}\n", status.message()));
   }
-  return interrupted() ? 128 + interruption() : status.ok() ? 0 : 1;
+  if (interrupted()) {
+    endBySignal(interruption());
+  }
+  return isWell ? 0 : 1;
 }
 
 static int run(std::span<const char *const> arguments) {
