@@ -10,6 +10,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -19,10 +20,14 @@ namespace heddle {
 
 // A number that is no larger hides as minus infinity does: only a row whose scores are 2^127 apart,
 // half of what f32 has, or all at its very end, could tell them apart.
-static constexpr double hides = -0x1p127;
+static constexpr double hides = -HiddenAttr::largestNumber;
 
 // Masks and biases by distance that one attention may have: more are no model's.
 static constexpr size_t mostBiases = 64;
+
+// Columns that the narrower of two tables is widened by. Its ends are repeated by an expression
+// that takes as many steps to evaluate.
+static constexpr int64_t mostWidened = 4096;
 
 /// A constant, or one number for all of the operand or for each row of it, times operand 0.
 bool isNumberTimes(Operation *op) {
@@ -169,6 +174,17 @@ LogicalResult AttentionMasks::addDistances(RelativeBiasOp distances, const Score
 }
 
 LogicalResult AttentionMasks::resolve() {
+  if (!distances.empty()) {
+    auto [least, most] = std::minmax_element(distances.begin(), distances.end(),
+                                             [](RelativeBiasOp left, RelativeBiasOp right) {
+                                               return columnsOf(left) < columnsOf(right);
+                                             });
+    if (columnsOf(*most) - columnsOf(*least) > mostWidened) {
+      return decline("two tables of distances have " + Twine(columnsOf(*least)) + " and " +
+                     Twine(columnsOf(*most)) + " columns, expected at most " + Twine(mostWidened) +
+                     " more");
+    }
+  }
   if (visibility == Visibility::All || number <= hides) {
     return success();
   }

@@ -49,10 +49,14 @@ def Transformer_HiddenAttr : AttrDef<Transformer_Dialect, "Hidden"> {
     - `score`: `number`;
     - `product`: `number + bias`.
 
-    The number is finite in f32.
+    The number is an f32 of at most 2^127 in size: half of what f32 has, so that a kernel that takes
+    powers of two for those of e may multiply it by log2(e).
   }];
   let parameters = (ins EnumParameter<Transformer_HiddenKind>:$kind, "::mlir::FloatAttr":$number);
   let assemblyFormat = "`<` $kind $number `>`";
+  let extraClassDeclaration = [{
+    static constexpr double largestNumber = 0x1p127;
+  }];
   let genVerifyDecl = 1;
 }
 

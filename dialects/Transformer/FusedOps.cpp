@@ -81,8 +81,9 @@ static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
 
 LogicalResult HiddenAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, HiddenKind,
                                  FloatAttr number) {
-  if (!number.getType().isF32() || !number.getValue().isFinite()) {
-    return emitError() << "expects a finite number of f32 for hidden keys, got " << number;
+  if (!number.getType().isF32() ||
+      !(std::abs(number.getValue().convertToFloat()) <= HiddenAttr::largestNumber)) {
+    return emitError() << "expects an f32 of at most 2^127 in size for hidden keys, got " << number;
   }
   return success();
 }

@@ -107,3 +107,18 @@ func.func @mask_past_the_range(%x: tensor<?x3x8xf32>, %rows: !transformer.segmen
   %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   return %c : tensor<?x3x8xf32>
 }
+
+// Their sum would repeat the ends of the narrow one thousands of times.
+transformer.parameter @near : tensor<3x5xf32> from "near"
+transformer.parameter @far : tensor<3x4103xf32> from "far"
+func.func @tables_of_distances_apart(%x: tensor<?x3x8xf32>, %rows: !transformer.segments) -> tensor<?x3x8xf32> {
+  %s = transformer.contract "thd,khd->thk" %x, %x in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %n = transformer.relative_bias @near in(%rows, %rows) : tensor<?x3x?xf32>
+  %f = transformer.relative_bias @far in(%rows, %rows) : tensor<?x3x?xf32>
+  %a = transformer.add %s, %n : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  %z = transformer.add %a, %f : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: two tables of distances have 5 and 4103 columns, expected at most 4096 more}}
+  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %x in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  return %c : tensor<?x3x8xf32>
+}

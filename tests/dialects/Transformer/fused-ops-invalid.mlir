@@ -228,12 +228,18 @@ func.func @attention_c5(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> 
 
 // -----
 
-// expected-error@+1 {{expects a finite number of f32 for hidden keys, got 0xFF800000 : f32}}
+// expected-error@+1 {{expects an f32 of at most 2^127 in size for hidden keys, got 0xFF800000 : f32}}
 func.func private @infinite_hidden() attributes {a = #transformer.hidden<score 0xFF800000 : f32>}
 
 // -----
 
-// expected-error@+1 {{expects a finite number of f32 for hidden keys, got -1.000000e+04 : f64}}
+// Times log2(e), it is infinite.
+// expected-error@+1 {{expects an f32 of at most 2^127 in size for hidden keys, got -3.000000e+38 : f32}}
+func.func private @hidden_too_large() attributes {a = #transformer.hidden<added -3.0e+38 : f32>}
+
+// -----
+
+// expected-error@+1 {{expects an f32 of at most 2^127 in size for hidden keys, got -1.000000e+04 : f64}}
 func.func private @hidden_of_f64() attributes {a = #transformer.hidden<score -1.0e4 : f64>}
 
 // -----
