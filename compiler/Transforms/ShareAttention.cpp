@@ -41,6 +41,9 @@ namespace {
 
 constexpr llvm::StringLiteral passName = "share-attention";
 
+/// Attentions over the same rows that one is compared with, head by head.
+constexpr size_t mostReordered = 8;
+
 /// Something shared, with what it saves but for weights: whether they are needed is known last.
 struct Shared {
   Location location;
@@ -229,7 +232,10 @@ void Candidates::decline(AttentionOp attention) {
   }
   // Its result has the columns of the other in another order: no operation gives them, and weights
   // that read them would have to be derived.
-  for (AttentionOp other : llvm::reverse(ofInputs[inputsOf(attention)])) {
+  // The last few are asked: models that permute heads do so from one layer to the next, and a
+  // program may have thousands of attentions over one value.
+  ArrayRef<AttentionOp> candidates = ofInputs[inputsOf(attention)];
+  for (AttentionOp other : llvm::reverse(candidates.take_back(mostReordered))) {
     std::string order = headOrder(attention, other, numbering);
     if (!order.empty()) {
       reportDeclined(attention.getLoc(), passName,

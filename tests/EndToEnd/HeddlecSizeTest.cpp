@@ -164,6 +164,36 @@ TEST_F(HeddlecSizeTest, ManyAttentions) {
   EXPECT_EQ(compileAndRun(program(body, last)).size(), 16u);
 }
 
+/// None has its weights from another, so that each is compared with those before it.
+TEST_F(HeddlecSizeTest, ManyAttentionsOverOneValue) {
+  constexpr int count = operations / 10;
+  std::string parameters;
+  std::string body;
+  std::string last = "%x";
+  for (int i = 0; i < count; ++i) {
+    for (const char *name : {"q", "k", "v"}) {
+      parameters +=
+          fmt::format("transformer.parameter @{}{} : tensor<8x8xf32> = scale(@map, {:e})\n", name,
+                      i, 1.0 + i / 1024.0);
+      body +=
+          fmt::format("  %{0}{1} = transformer.linear %x, @{0}{1} : {2} -> {2}\n", name, i, rows);
+    }
+    body +=
+        fmt::format("  %a{0} = transformer.attention %q{0}, %k{0}, %v{0} in(%rows, %rows) {{heads "
+                    "= 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>}} : "
+                    "{2}, {2}, {2} -> {2}\n"
+                    "  %s{0} = transformer.add {1}, %a{0} : {2}, {2}\n",
+                    i, last, rows);
+    last = fmt::format("%s{}", i);
+  }
+  const std::string path = program(body, last);
+  source.write("p.mlir", readBytes(path).insert(readBytes(path).find("func.func"), parameters));
+  const tools::Outcome outcome = tools::runProgram(
+      "heddle-opt", {path, "--transformer-share-attention", "-o", work / "shared.mlir"},
+      {.processorSeconds = mostSeconds});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+}
+
 /// Between the probabilities of one attention and their use.
 TEST_F(HeddlecSizeTest, AChainBehindASoftmax) {
   const std::string heads = "tensor<?x2x4xf32>", scores = "tensor<?x2x?xf32>";
