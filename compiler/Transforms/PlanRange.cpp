@@ -75,6 +75,7 @@ PlanRange::Values PlanRange::read(FlatSymbolRefAttr symbol) {
   std::optional<std::vector<float>> values;
   if (reader) {
     values = reader(parameters.lookUp(symbol));
+    unread = values || unread ? unread : symbol;
   }
   if (!values) {
     return nullptr;
@@ -87,7 +88,8 @@ PlanRange::Values PlanRange::read(FlatSymbolRefAttr symbol) {
 void PlanRange::keep(Attribute symbol, const Values &values) {
   recent.emplace_front(symbol, values);
   recentSize += values->size() * sizeof(float);
-  while (recentSize > mostBytesKept) {
+  // The latest stays, however large: it is read for some columns at a time.
+  while (recentSize > mostBytesKept && recent.size() > 1) {
     recentSize -= recent.back().second->size() * sizeof(float);
     recent.pop_back();
   }
@@ -426,9 +428,14 @@ std::string PlanRange::judgeConstants(const AffineForm &form) {
 
 std::string PlanRange::obstacleOf(const AffineForm &form, const Plan &plan) {
   judged.clear();
+  unread = {};
   std::string obstacle = judgeConstants(form);
   obstacle = obstacle.empty() ? judgeMoves(form, plan) : obstacle;
-  return obstacle.empty() ? judgeNode(plan) : obstacle;
+  obstacle = obstacle.empty() ? judgeNode(plan) : obstacle;
+  if (obstacle.empty() && unread) {
+    return "the values of @" + unread.getValue().str() + " cannot be read";
+  }
+  return obstacle;
 }
 
 void PlanRange::keepTaken(DerivedParameters &derived) {

@@ -74,6 +74,8 @@ private:
 
   const DerivedParameters &parameters;
   ParameterReader reader;
+  /// The first parameter of the plan that a reader was asked for and did not give.
+  mlir::FlatSymbolRefAttr unread;
   std::vector<Judged> judged;
   /// The last tensors that were read, the latest first, and their size.
   std::deque<std::pair<mlir::Attribute, Values>> recent;

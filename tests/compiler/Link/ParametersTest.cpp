@@ -3,9 +3,13 @@
 /// Values of derived parameters.
 #include "compiler/Link/Parameters.h"
 
+#include "compiler/Passes.h"
+#include "compiler/Report/Report.h"
 #include "dialects/Transformer/Transformer.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -290,6 +294,39 @@ TEST(ParametersTest, ReadsEvaluatedParameters) {
   };
   EXPECT_EQ(read("half"), (std::vector<float>{0.5, 1, 1.5}));
   EXPECT_FALSE(read("lost").has_value());
+}
+
+// What the passes would make of a tensor that cannot be read is not judged, and so not made.
+TEST(ParametersTest, NothingIsFusedOfWhatCannotBeRead) {
+  const auto reportOf = [](const ParameterReader &reader) {
+    MLIRContext context;
+    context.loadDialect<transformer::TransformerDialect, func::FuncDialect>();
+    auto module = parseSourceString<ModuleOp>(R"mlir(
+      transformer.parameter @a : tensor<24x8xf32> from "a"
+      transformer.parameter @lost : tensor<8x24xf32> from "lost"
+      func.func @encode(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+        %h = transformer.linear %x, @a : tensor<?x8xf32> -> tensor<?x24xf32>
+        %y = transformer.linear %h, @lost : tensor<?x24xf32> -> tensor<?x8xf32>
+        return %y : tensor<?x8xf32>
+      })mlir",
+                                              &context);
+    const Report report(context);
+    PassManager manager(&context);
+    manager.addPass(createFuseBranchesPass(reader));
+    EXPECT_TRUE(module && succeeded(manager.run(*module)));
+    const std::vector<Report::Entry> entries = report.entries();
+    EXPECT_EQ(entries.size(), 1u);
+    return entries.empty() ? std::string() : entries.front().text;
+  };
+  const auto readerBut = [](llvm::StringRef lost) {
+    return parameterReader([lost](llvm::StringRef name, std::span<float> values) -> Status {
+      std::fill(values.begin(), values.end(), 1.0f);
+      return name == lost ? HEDDLE_ERROR(NotFound, "no tensor") : Status();
+    });
+  };
+  EXPECT_EQ(reportOf(readerBut("lost")), "not fused: the values of @lost cannot be read");
+  EXPECT_EQ(reportOf(readerBut("")), reportOf(ParameterReader()));
+  EXPECT_NE(reportOf(ParameterReader()).find("2 maps as"), std::string::npos);
 }
 
 } // namespace
