@@ -19,6 +19,19 @@ static constexpr int errorLimit = 5;
 static constexpr size_t shownBefore = 80;
 static constexpr size_t shownAfter = 80;
 
+/// Whether a byte of UTF-8 is not the first of its character.
+static bool continuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+/// Where the character of a byte begins. Characters have at most four bytes; what goes on for
+/// longer is not UTF-8.
+static size_t characterBegin(llvm::StringRef text, size_t at) {
+  size_t begin = at;
+  while (begin > 0 && at - begin < 3 && begin < text.size() && continuesCharacter(text[begin])) {
+    --begin;
+  }
+  return begin;
+}
+
 /// The line of a place and a caret under it, as the source manager of LLVM shows them.
 static std::string showLine(llvm::StringRef text, unsigned line, unsigned column) {
   for (; line > 1; --line) {
@@ -32,16 +45,17 @@ static std::string showLine(llvm::StringRef text, unsigned line, unsigned column
   if (column == 0 || column > text.size() + 1) {
     return {};
   }
-  const size_t at = column - 1;
-  const size_t begin = at > shownBefore ? at - shownBefore : 0;
+  // A place inside of a character is that of the character.
+  const size_t at = characterBegin(text, column - 1);
+  const size_t begin = characterBegin(text, at > shownBefore ? at - shownBefore : 0);
+  const size_t end = characterBegin(text, std::min(at + shownAfter, text.size()));
   const std::string before = text.slice(begin, at).str();
   std::string indent;
   for (const char c : before) {
     // Bytes of one character stand in one column.
-    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-    indent += continues ? "" : c == '\t' ? "\t" : " ";
+    indent += continuesCharacter(c) ? "" : c == '\t' ? "\t" : " ";
   }
-  return "\n" + before + text.substr(at, shownAfter).str() + "\n" + indent + "^";
+  return "\n" + before + text.slice(at, end).str() + "\n" + indent + "^";
 }
 
 DiagnosticText::DiagnosticText(MLIRContext *context, SourceText source)

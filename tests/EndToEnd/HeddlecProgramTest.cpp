@@ -72,6 +72,22 @@ TEST_F(HeddlecProgramTest, LinesAreShown) {
   EXPECT_LT(error.size(), 1000U);
 }
 
+TEST_F(HeddlecProgramTest, ShownCharactersAreWhole) {
+  std::string accents;
+  for (int i = 0; i < 100; ++i) {
+    accents += "\u00e9";
+  }
+  // The 80 bytes before the place begin inside of a character, and the 80 after it end in one.
+  source.write("p.mlir", "func.func @\"" + accents + "\"  x");
+  const std::string before = heddlec({program, "-o", work / "out.so"}).error;
+  EXPECT_NE(before.find("\n\u00e9\u00e9"), std::string::npos) << before;
+  EXPECT_NE(before.find("\u00e9\"  x\n"), std::string::npos) << before;
+  source.write("p.mlir", "\"" + accents + "\"() : () -> ()");
+  const std::string after = heddlec({program, "-o", work / "out.so"}).error;
+  EXPECT_NE(after.find("\n\"\u00e9"), std::string::npos) << after;
+  EXPECT_NE(after.find("\u00e9\n^"), std::string::npos) << after;
+}
+
 TEST_F(HeddlecProgramTest, LaterPhasesSayWhere) {
   const std::string sum = "transformer.add %o, %x : tensor<?x24xf32>, tensor<?x24xf32>";
   edit(sum, sum + "\n  %f = transformer.contract \"ta,tb->ab\" %r, %x : tensor<?x24xf32>, "
