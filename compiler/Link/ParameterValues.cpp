@@ -184,7 +184,7 @@ struct ParameterEvaluator::Step {
   explicit Step(transformer::ParameterOp parameter) : parameter(parameter) {}
 
   transformer::ParameterOp parameter;
-  /// Of the operands those before it are taken in.
+  /// Operands before this one are consumed.
   size_t next = 0;
   /// What is made of them so far.
   Values values;

@@ -59,7 +59,7 @@ private:
 
   llvm::SmallVector<transformer::MaskOp> masks;
   llvm::SmallVector<transformer::RelativeBiasOp> distances;
-  /// Of `distances`.
+  /// One for each of `distances`.
   llvm::SmallVector<DistanceBias> biases;
   transformer::Visibility visibility = transformer::Visibility::All;
   transformer::HiddenAttr hidden;

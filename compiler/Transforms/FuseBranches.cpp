@@ -150,7 +150,7 @@ private:
   FormEnds ends;
 };
 
-/// Of a value as an operand of a form.
+/// The size of a value inside a larger form.
 FormSize Fusion::sizeOf(Value value) const {
   Operation *producer = value.getDefiningOp();
   bool isPart = isAffine(producer) && value.hasOneUse() && !ends.contains(value);
@@ -268,7 +268,7 @@ Value Fusion::take(Candidate &candidate) {
   eraseUnused(root);
   range.keepTaken(parameters);
   for (Operation *operation : added) {
-    // It may lie where something lay that is erased.
+    // A new operation may reuse the address of an erased one.
     for (Value value : operation->getResults()) {
       ends.erase(value);
     }
@@ -291,7 +291,8 @@ struct FuseBranchesPass : impl::FuseBranchesPassBase<FuseBranchesPass> {
       }
     });
     Fusion fusion(getOperation(), reader);
-    // What is erased comes before what it is replaced for.
+    // Erased operations always precede the root of their replacement, so the list never holds a
+    // dangling pointer.
     for (Operation *operation : operations) {
       fusion.visit(operation);
     }

@@ -57,7 +57,7 @@ Attribute ParameterContents::originOf(FlatSymbolRefAttr symbol) {
   return origins.lookup(symbol);
 }
 
-/// Of a parameter whose operands have theirs.
+/// The operands' origins are known.
 Attribute ParameterContents::makeOrigin(FlatSymbolRefAttr symbol) {
   if (Attribute known = origins.lookup(symbol)) {
     return known;

@@ -23,7 +23,7 @@ struct Factor {
   /// product of 2 and 0.5.
   double spread = 1;
 
-  /// Of one constant.
+  /// A factor of one constant.
   static Factor of(double constant);
 
   /// Whether weights can take nothing over.
@@ -66,7 +66,7 @@ public:
   /// What an expression is made of.
   transformer::ExpressionKind kind() const;
   llvm::ArrayRef<Weight> operands() const;
-  /// Of a scaled one.
+  /// The factor of a Scale expression.
   const Factor &factor() const;
 
   /// The parameter of the module that has these values, and those it needs.

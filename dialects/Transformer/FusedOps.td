@@ -5,7 +5,7 @@
 
 include "dialects/Transformer/ParameterOps.td"
 
-// Of attention and of its weights.
+// Shared by attention and attention_weights.
 defvar attendedDeclaration = [{
   /// The keys that have weights: all of them, where those after the row have scores.
   ::heddle::transformer::VisibilityAttr getAttendedKeys() {
