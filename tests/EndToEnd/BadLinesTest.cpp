@@ -89,12 +89,13 @@ TEST_F(BadLinesTest, GenerateAnswersWithRecords) {
 /// A service: a bad line has its answer before the next line comes, and those after it have theirs.
 TEST_F(BadLinesTest, GenerateGoesOnAsAService) {
   const std::string script = fmt::format(
-      "cd {} && mkfifo in && ({}/bin/heddle generate {} --tokens --format jsonl --input in > out "
-      "2> err; echo $? > code) & cd {}; sleep 0.1; exec 3> in; count=0; "
+      "cd {} && mkfifo in || exit; ({}/bin/heddle generate {} --tokens --format jsonl --input in > "
+      "out "
+      "2> err; echo $? > code) & exec 3> in; count=0; "
       "for line in '5 6' 'x' '7 8'; do echo \"$line\" >&3; count=$((count+1)); i=0; "
       "while [ $(wc -l < out) -lt $count ] && [ $i -lt 400 ]; do sleep 0.05; i=$((i+1)); done; "
       "wc -l < out; done; exec 3>&-; wait; cat code; grep -c error out",
-      folder.path(), HEDDLE_BINARY_DIR, ids, folder.path());
+      folder.path(), HEDDLE_BINARY_DIR, ids);
   std::string text;
   EXPECT_EQ(runCommand(script, text), 0) << text;
   EXPECT_EQ(text, "1\n2\n3\n1\n1\n");

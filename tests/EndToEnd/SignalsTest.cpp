@@ -166,21 +166,22 @@ TEST_F(SignalsTest, CompilationsLeaveNoPart) {
 
 /// A command that waits for a line ends as well, and an unfinished line is none.
 TEST_F(SignalsTest, WaitingForALineIsEnded) {
-  const auto wait = [&](const std::string &command, const std::string &out) {
+  const auto wait = [&](const std::string &command, const std::string &out, int tries) {
     std::string text;
     // The shell's own end of the pipe stays open: nothing but the signal ends the wait.
     EXPECT_EQ(runCommand(fmt::format("cd {0}; rm -f p; mkfifo p; exec 9<> p; printf '5 6\\n7' >&9; "
                                      "{1}/bin/heddle {2} < p > {3} & i=0; "
-                                     "while [ ! -s {0}/{3} ] && [ $i -lt 40 ]; do sleep 0.05; "
+                                     "while [ ! -s {0}/{3} ] && [ $i -lt {4} ]; do sleep 0.05; "
                                      "i=$((i+1)); done; kill -TERM $!; wait $!; echo $?",
-                                     folder.path(), HEDDLE_BINARY_DIR, command, out),
+                                     folder.path(), HEDDLE_BINARY_DIR, command, out, tries),
                          text),
               0);
     return text;
   };
-  EXPECT_EQ(wait(fmt::format("generate {} --tokens --input -", model), "o"), "143\n");
+  EXPECT_EQ(wait(fmt::format("generate {} --tokens --input -", model), "o", 400), "143\n");
   EXPECT_EQ(std::ranges::count(readBytes(folder / "o"), '\n'), 1);
-  EXPECT_EQ(wait(fmt::format("score {} --tokens --source - --target in.txt", model), "s"), "143\n");
+  EXPECT_EQ(wait(fmt::format("score {} --tokens --source - --target in.txt", model), "s", 40),
+            "143\n");
   EXPECT_EQ(std::ranges::count(readBytes(folder / "s"), '\n'), 1);
 }
 
