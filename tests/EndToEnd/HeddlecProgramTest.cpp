@@ -82,9 +82,9 @@ TEST_F(HeddlecProgramTest, ShownCharactersAreWhole) {
   const std::string before = heddlec({program, "-o", work / "out.so"}).error;
   EXPECT_NE(before.find("\n\u00e9\u00e9"), std::string::npos) << before;
   EXPECT_NE(before.find("\u00e9\"  x\n"), std::string::npos) << before;
-  source.write("p.mlir", "\"" + accents + "\"() : () -> ()");
+  source.write("p.mlir", "no.op \"" + accents + "\"");
   const std::string after = heddlec({program, "-o", work / "out.so"}).error;
-  EXPECT_NE(after.find("\n\"\u00e9"), std::string::npos) << after;
+  EXPECT_NE(after.find("\nno.op \"\u00e9"), std::string::npos) << after;
   EXPECT_NE(after.find("\u00e9\n^"), std::string::npos) << after;
 }
 
