@@ -164,7 +164,9 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
       continue;
     }
     if (written < 0) {
-      return cannot("write", name, errno);
+      const int error = errno;
+      brokenPipe = error == EPIPE;
+      return cannot("write", name, error);
     }
     bytes = bytes.subspan(static_cast<size_t>(written));
   }

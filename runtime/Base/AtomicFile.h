@@ -52,6 +52,9 @@ public:
   /// The path as given to open().
   const std::string &path() const { return name; }
 
+  /// Whether a write failed because this is a pipe that nobody reads any more.
+  bool hasLostReader() const { return brokenPipe; }
+
 private:
   AtomicFile(std::string path, std::string target, std::string partial, int descriptor)
       : name(std::move(path)), target(std::move(target)), partial(std::move(partial)),
@@ -66,6 +69,7 @@ private:
   // `partial` in the list of removePartialFiles(), which owns it; null for a device.
   char *listed = nullptr;
   int descriptor = -1;
+  bool brokenPipe = false;
 };
 
 /// Removes what unfinished files have on the disk, for a program that ends at once. It may be

@@ -24,6 +24,10 @@ Status OutputStream::write(std::string_view bytes) {
   if (file) {
     const Status status = file->write(bytes);
     failed = failed || !status.ok();
+    // As /dev/stdout, or a named pipe.
+    if (file->hasLostReader()) {
+      noteReaderLeft();
+    }
     hasContent = hasContent || !bytes.empty();
     return status;
   }

@@ -99,9 +99,9 @@ TEST(Arguments, EmptyPathsAreNone) {
   EXPECT_EQ(errorOf({"info", ""}), "info: OUT.so is empty, expected a path");
   EXPECT_EQ(errorOf({"embed", "", "--input", "a.txt"}), "embed: OUT.so is empty, expected a path");
   EXPECT_EQ(errorOf({"run", "m.so", "--inputs", "", "--outputs", "o"}),
-            "run: --inputs FILE is empty, expected a path");
+            "run: --inputs has no value, expected one after it");
   EXPECT_EQ(errorOf({"score", "m.so", "--source", "a.txt", "--target", ""}),
-            "score: --target FILE is empty, expected a path");
+            "score: --target has no value, expected one after it");
 }
 
 TEST(Arguments, WhatIsTooMuch) {
