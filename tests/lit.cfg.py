@@ -10,7 +10,7 @@ config.name = "heddle"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 # Data, not tests.
-config.excludes = ["oracles", "spellings", "Inputs"]
+config.excludes = ["oracles", "spellings", "kept", "Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.heddle_binary_dir + "/tests"
 
