@@ -42,11 +42,6 @@ static constexpr llvm::StringLiteral maxLengthAttribute = "transformer.max_lengt
 static constexpr llvm::StringLiteral lowerCaseAttribute = "transformer.lower_case";
 static constexpr llvm::StringLiteral tokenizerAttribute = "transformer.tokenizer";
 
-static bool exists(const std::string &path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 static std::string inFolder(const std::string &folder, std::string_view name) {
   return (fs::path(folder) / name).string();
 }
@@ -68,7 +63,7 @@ static Status addFiles(SourceHash &hash, const Checkpoint &checkpoint) {
 
 /// Hashes a file that may be absent.
 static Status addIfThere(SourceHash &hash, std::string_view role, const std::string &path) {
-  return exists(path) ? hash.add(role, path) : Status();
+  return isThere(path) ? hash.add(role, path) : Status();
 }
 
 /// A sentence encoder that puts text in lower case itself needs a tokenizer that does the same: the
@@ -191,7 +186,7 @@ static Status buildProgram(MLIRContext &context, const ModelSource &source, Conf
 
 /// generation_config.json, if there is one.
 static Result<std::optional<Config>> readGenerationFile(const std::string &path) {
-  if (!exists(path)) {
+  if (!isThere(path)) {
     return std::optional<Config>();
   }
   HEDDLE_ASSIGN(Config config, Config::open(path));
@@ -216,7 +211,7 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
   const std::string folder = sentence ? sentence->encoderFolder : path;
   HEDDLE_TRY(checkNoPointers(folder));
-  if (!exists(inFolder(folder, "config.json"))) {
+  if (!isThere(inFolder(folder, "config.json"))) {
     // A folder of llama.cpp's or of an exporter's has no configuration either.
     HEDDLE_TRY(checkWeights(folder));
     return HEDDLE_ERROR(NotFound, fmt::format("{}: no config.json in it, expected the folder of a "

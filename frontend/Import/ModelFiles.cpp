@@ -15,7 +15,7 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-static bool isThere(const fs::path &path) {
+bool isThere(const fs::path &path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }

@@ -10,10 +10,14 @@
 #include "frontend/Tokenizer/TokenizerFile.h"
 #include "heddle/Status.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
 namespace heddle {
+
+/// Whether something lies at a path; where that cannot be looked up, nothing does.
+bool isThere(const std::filesystem::path &path);
 
 /// A folder of CTranslate2, read.
 struct CTranslate2Folder {
