@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -196,6 +197,15 @@ Status writeManual(const CLI::App &app, const ManualSource &source, const std::s
   }
   HEDDLE_TRY(writeText(share / "bash-completion" / "completions" / name, bashCompletion(app)));
   return writeText(share / "zsh" / "site-functions" / ("_" + name), zshCompletion(app));
+}
+
+int writeManual(const CLI::App &app, const ManualSource &source, int argc, char **argv) {
+  const Status status = writeManual(app, source, argc > 1 ? argv[1] : ".");
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s-manual: %s\n", app.get_name().c_str(),
+                 std::string(status.message()).c_str());
+  }
+  return status.ok() ? 0 : 1;
 }
 
 } // namespace heddle

@@ -35,6 +35,10 @@ std::string zshCompletion(const CLI::App &app);
 /// PROGRAM-COMMAND.1, share/bash-completion/completions/PROGRAM, share/zsh/site-functions/_PROGRAM.
 Status writeManual(const CLI::App &app, const ManualSource &source, const std::string &folder);
 
+/// writeManual() as a main(): the folder is the only argument (the current one), a failure is said
+/// on standard error. Answers the exit code.
+int writeManual(const CLI::App &app, const ManualSource &source, int argc, char **argv);
+
 } // namespace heddle
 
 #endif // HEDDLE_RUNTIME_BASE_MANUALPAGE_H

@@ -4,8 +4,6 @@
 #include "runtime/Base/ManualPage.h"
 #include "runtime/Tools/RawOptions.h"
 
-#include <cstdio>
-
 using namespace heddle;
 using namespace heddle::tools;
 
@@ -13,10 +11,5 @@ int main(int argc, char **argv) {
   CLI::App app;
   RawOptions raw;
   declareCommands(app, raw);
-  const Status status =
-      writeManual(app, {"heddle " HEDDLE_VERSION, "heddlec(1)"}, argc > 1 ? argv[1] : ".");
-  if (!status.ok()) {
-    std::fprintf(stderr, "heddle-manual: %s\n", std::string(status.message()).c_str());
-  }
-  return status.ok() ? 0 : 1;
+  return writeManual(app, {"heddle " HEDDLE_VERSION, "heddlec(1)"}, argc, argv);
 }
