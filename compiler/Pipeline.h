@@ -4,7 +4,7 @@
 #ifndef HEDDLE_COMPILER_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_H
 
-#include "compiler/Transforms/ParameterHash.h"
+#include "compiler/Model/Parameters/ParameterHash.h"
 
 #include "llvm/ADT/StringRef.h"
 

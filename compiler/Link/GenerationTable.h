@@ -6,7 +6,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
-#include "runtime/Artifact/Manifest_generated.h"
+#include "formats/Binary/Manifest_generated.h"
 
 namespace heddle {
 

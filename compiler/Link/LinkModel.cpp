@@ -3,9 +3,9 @@
 /// Code first, then weights, then the manifest that has the checksums of both.
 #include "compiler/Link/LinkModel.h"
 
-#include "compiler/Artifact/AppendSections.h"
-#include "compiler/Conversion/DataflowToKernels/Emitters.h"
 #include "compiler/Link/Linker.h"
+#include "compiler/Target/Cpu/Emitters/Emitters.h"
+#include "formats/Binary/AppendSections.h"
 
 #include <thread>
 

@@ -4,12 +4,14 @@
 /// order inputs, parameters and results are met: the same program gives the same bytes.
 #include "compiler/Link/Manifest.h"
 
+#include "compiler/Cost/KernelCost.h"
+
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 
 #include "compiler/Link/GenerationTable.h"
 #include "compiler/Link/ManifestLimits.h"
-#include "compiler/Report/Report.h"
+#include "compiler/Remarks/Report.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSwitch.h"

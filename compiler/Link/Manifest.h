@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// From a planned dataflow graph to the FlatBuffer that the runtime reads
-/// (runtime/Artifact/Manifest.fbs). What only the linking of the binary knows is given as input.
+/// (formats/Binary/Manifest.fbs). What only the linking of the binary knows is given as input.
 #ifndef HEDDLE_COMPILER_LINK_MANIFEST_H
 #define HEDDLE_COMPILER_LINK_MANIFEST_H
 
@@ -10,7 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
-#include "runtime/Artifact/Manifest_generated.h"
+#include "formats/Binary/Manifest_generated.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -68,40 +68,6 @@ struct ManifestInputs {
 
 /// The parameters that graphs read, in the order in which they first do: those the binary stores.
 llvm::SmallVector<transformer::ParameterOp> usedParameters(mlir::ModuleOp module);
-
-/// Floating-point operations of the products of one kernel; a multiplication and the addition of
-/// its result are two. What is not a product counts nothing, and so do rows of sequences.
-struct KernelFlops {
-  uint64_t perToken = 0;
-  /// For each token and key of its sequence.
-  uint64_t perTokenKey = 0;
-};
-KernelFlops kernelFlops(dataflow::KernelOp kernel);
-
-/// What a view of a graph shows, through any number of views.
-mlir::Value viewedValue(mlir::Value value);
-
-/// Bytes of a parameter as the binary stores it, the padding of packed weights among them.
-uint64_t parameterBytes(dataflow::ParameterOp parameter);
-
-/// A parameter that a dispatch reads: all of it once in a run, or of a table that is looked up one
-/// row for each token.
-struct WeightRead {
-  dataflow::ParameterOp parameter;
-  /// As stored.
-  uint64_t bytes = 0;
-  /// Those of them that count: of packed weights not the columns that only fill the last panel.
-  uint64_t neededBytes = 0;
-  bool isPerToken = false;
-};
-llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
-
-/// Bytes of all that a dispatch reads so, as stored.
-struct WeightTraffic {
-  uint64_t perRun = 0;
-  uint64_t perToken = 0;
-};
-WeightTraffic weightTraffic(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
 
 /// Writes the manifest of a module whose memory is planned, and finishes `builder`. Fails with an
 /// error at the operation that a manifest cannot describe, or when the runtime would refuse it.

@@ -5,10 +5,10 @@
 /// by the same code.
 #include "compiler/Link/ManifestLimits.h"
 
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
-#include "runtime/Artifact/GenerationCheck.h"
-#include "runtime/Base/Utf8.h"
 
 #include <fmt/format.h>
 #include <limits>

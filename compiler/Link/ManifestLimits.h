@@ -7,7 +7,7 @@
 
 #include "heddle/Status.h"
 
-#include "runtime/Artifact/Manifest_generated.h"
+#include "formats/Binary/Manifest_generated.h"
 
 #include <cstddef>
 #include <cstdint>

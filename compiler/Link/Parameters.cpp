@@ -4,8 +4,8 @@
 #include "compiler/Link/Parameters.h"
 
 #include "compiler/Link/ParameterValues.h"
+#include "formats/Binary/Layout.h"
 #include "heddle/Abi.h"
-#include "runtime/Artifact/Layout.h"
 
 #include <xxhash.h>
 

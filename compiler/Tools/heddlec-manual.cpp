@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Writes the manual page and shell completion of heddlec, when it is built.
+#include "base/ManualPage.h"
 #include "compiler/Tools/CommandLine.h"
-#include "runtime/Base/ManualPage.h"
 
 #include <CLI/CLI.hpp>
 

@@ -32,4 +32,14 @@
 #define GET_OP_CLASSES
 #include "dialects/Dataflow/Ops.h.inc"
 
+namespace heddle::dataflow {
+
+/// The family that an attribute of a kernel configures: "contract", "attention", "rows"...
+llvm::StringRef familyName(mlir::Attribute computes);
+
+/// What a value of a graph shows, through any number of views.
+mlir::Value viewedValue(mlir::Value value);
+
+} // namespace heddle::dataflow
+
 #endif // HEDDLE_DIALECTS_DATAFLOW_DATAFLOW_H

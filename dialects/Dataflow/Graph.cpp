@@ -17,6 +17,13 @@ namespace heddle::dataflow {
 /// Ids are i32, so that no limit is higher.
 static constexpr uint64_t kMostIds = uint64_t{1} << 31;
 
+Value viewedValue(Value value) {
+  while (isa_and_nonnull<ColumnsOp, ReshapeOp>(value.getDefiningOp())) {
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  return value;
+}
+
 // --- graph -----------------------------------------------------------------------------------
 
 ParseResult GraphOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -155,19 +162,11 @@ static LogicalResult verifyOperations(GraphOp graph) {
   return success();
 }
 
-/// What a view shows, through any number of views.
-static Value viewedBy(Value value) {
-  while (isa_and_nonnull<ColumnsOp, ReshapeOp>(value.getDefiningOp())) {
-    value = value.getDefiningOp()->getOperand(0);
-  }
-  return value;
-}
-
 /// C8, for a result that is a cache: a dispatch whose result is one has it as its first operand.
 static LogicalResult verifyAppended(GraphOp graph, unsigned index, Value value) {
-  auto dispatch = viewedBy(value).getDefiningOp<DispatchOp>();
+  auto dispatch = viewedValue(value).getDefiningOp<DispatchOp>();
   auto argument = dispatch && !dispatch.getInputs().empty()
-                      ? dyn_cast<BlockArgument>(viewedBy(dispatch.getInputs().front()))
+                      ? dyn_cast<BlockArgument>(viewedValue(dispatch.getInputs().front()))
                       : BlockArgument();
   Attribute name = graph.getResultAttr(index, "dataflow.name");
   if (!argument || graph.getArgAttr(argument.getArgNumber(), "dataflow.name") != name) {
@@ -320,7 +319,7 @@ static LogicalResult verifyLookups(DispatchOp dispatch, GatherAttr gather) {
 
 /// C5: `append` is the only one that appends to its cache, and nothing reads what was there before.
 static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &symbolTable) {
-  auto argument = dyn_cast<BlockArgument>(viewedBy(append.getInputs().front()));
+  auto argument = dyn_cast<BlockArgument>(viewedValue(append.getInputs().front()));
   if (!argument) {
     return append.emitOpError("expects to append to an argument of the graph, got a result");
   }
@@ -351,7 +350,7 @@ static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &
 
 /// C8: `accumulate` is the last to touch its state, which is an argument.
 static LogicalResult verifyLastUse(DispatchOp accumulate) {
-  auto argument = dyn_cast<BlockArgument>(viewedBy(accumulate.getInputs().front()));
+  auto argument = dyn_cast<BlockArgument>(viewedValue(accumulate.getInputs().front()));
   if (!argument) {
     return accumulate.emitOpError("expects to accumulate into an argument of the graph, got a "
                                   "result");
@@ -374,7 +373,7 @@ static LogicalResult verifyLastUse(DispatchOp accumulate) {
 
 /// Whether the graph appends to a cache that is read: it is a result of that, or was there before.
 static bool isAppended(Value cache) {
-  SmallVector<Value> values = {viewedBy(cache)};
+  SmallVector<Value> values = {viewedValue(cache)};
   if (values.back().getDefiningOp()) {
     return true;
   }

@@ -28,6 +28,13 @@ int64_t ContractAttr::getGroupPanels() const {
   return llvm::divideCeilSigned(getN(), HEDDLE_PANEL);
 }
 
+StringRef familyName(Attribute computes) {
+  return llvm::TypeSwitch<Attribute, StringRef>(computes)
+      .Case<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
+            ContractAttr, GatherAttr, NestAttr, PoolAttr, PrefixMeanAttr, RowsAttr>(
+          [](auto family) { return decltype(family)::getMnemonic(); });
+}
+
 unsigned KernelOp::getNumInputs() {
   return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
       .Case<AccumulateAttr, AppendAttr, AttendAttr, ContractAttr, PrefixMeanAttr>(
@@ -120,21 +127,13 @@ static bool takesState(KernelOp kernel, unsigned i) {
          (isa<PrefixMeanAttr>(kernel.getComputes()) && i == 1);
 }
 
-/// The family of a kernel, without its sizes.
-static StringRef familyOf(KernelOp kernel) {
-  return llvm::TypeSwitch<Attribute, StringRef>(kernel.getComputes())
-      .Case<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
-            ContractAttr, GatherAttr, NestAttr, PoolAttr, PrefixMeanAttr, RowsAttr>(
-          [](auto family) { return decltype(family)::getMnemonic(); });
-}
-
 /// C2: where operands are buffers, and where they are caches.
 static LogicalResult verifyMemory(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
   bool writesCache = kernel.writesCache();
   if (writesCache && (!isa<CacheType>(type.getInput(0)) || type.getInput(0) != type.getResult(0))) {
     return kernel.emitOpError("expects a cache as input #0 and result of ")
-           << familyOf(kernel) << ", got " << type;
+           << familyName(kernel.getComputes()) << ", got " << type;
   }
   for (auto [index, operand] : llvm::enumerate(type.getInputs())) {
     if (!isa<BufferType>(operand) && !(isa<CacheType>(operand) && takesCache(kernel, index))) {
@@ -146,7 +145,7 @@ static LogicalResult verifyMemory(KernelOp kernel) {
     if (takesState(kernel, index) != isState) {
       return kernel.emitOpError("expects ")
              << (isState ? "no state" : "a cache of layout 'state'") << " as operand #" << index
-             << " of " << familyOf(kernel) << ", got " << operand;
+             << " of " << familyName(kernel.getComputes()) << ", got " << operand;
     }
   }
   if (!writesCache && !isa<BufferType>(type.getResult(0))) {
@@ -537,7 +536,7 @@ static LogicalResult verifyNorm(KernelOp kernel) {
 static LogicalResult verifyWritten(KernelOp kernel) {
   if (kernel.getNumElementwise() > 0) {
     return kernel.emitOpError("expects no element-wise operands of ")
-           << familyOf(kernel) << ", got " << kernel.getNumElementwise();
+           << familyName(kernel.getComputes()) << ", got " << kernel.getNumElementwise();
   }
   return success(succeeded(verifyShape(kernel, "input #1", kernel.getOperandBuffer(1),
                                        {BufferType::kTokens, kernel.getOperandCache(0).getWidth()},

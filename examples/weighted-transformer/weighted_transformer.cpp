@@ -5,8 +5,8 @@
 /// Writes into the folder it is given layers.mlir, layers.safetensors with random weights, and
 /// sentences.safetensors to run them on.
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "frontend/Builder/ModelBuilder.h"
-#include "frontend/Checkpoint/Safetensors.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

@@ -3,7 +3,7 @@
 /// Caches, what they are of: histories and memories, and states.
 #include "frontend/Builder/ModelState.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The settings of generation as an attribute of the module.
-#include "frontend/Config/Generation.h"
+#include "formats/Config/Generation.h"
 
 #include "frontend/Builder/ModelState.h"
 

@@ -3,7 +3,7 @@
 /// Errors, names and places of new operations.
 #include "frontend/Builder/ModelState.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 
 #include <fmt/format.h>
 

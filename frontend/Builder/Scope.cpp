@@ -3,7 +3,7 @@
 /// Checkpoint names, parameters, and the operations that have them.
 #include "frontend/Builder/ModelState.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 
 #include <fmt/format.h>
 

@@ -7,9 +7,9 @@
 #include "frontend/Families/Family.h"
 
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Config/Config.h"
 #include "frontend/Builder/ModelBuilder.h"
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Config/Config.h"
 #include "frontend/Families/DotProductAttention.h"
 #include "frontend/Families/FamilyConfig.h"
 

@@ -3,8 +3,8 @@
 /// The keys that all configurations of Hugging Face Transformers share, and the checks.
 #include "frontend/Families/ConfigKeys.h"
 
-#include "frontend/Config/Config.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Config/Config.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -37,7 +37,7 @@ static constexpr std::string_view sharedNeutralKeys[] = {
     // Tokens, whose numbers the tokenizer and the search have.
     "bos_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id", "pad_token_id",
     "prefix", "sep_token_id", "unk_token_id",
-    // Search: frontend/Config/Generation.cpp reads what there is of it, and says what it leaves
+    // Search: formats/Config/Generation.cpp reads what there is of it, and says what it leaves
     // out.
     "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping",
     "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty",

@@ -3,8 +3,8 @@
 /// The table of families.
 #include "frontend/Families/Family.h"
 
-#include "frontend/Config/Config.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Config/Config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

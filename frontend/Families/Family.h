@@ -5,8 +5,8 @@
 #ifndef HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 #define HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 
-#include "frontend/Config/Config.h"
-#include "frontend/Config/SentenceTransformers.h"
+#include "formats/Config/Config.h"
+#include "formats/Config/SentenceTransformers.h"
 #include "frontend/Families/ConfigKeys.h"
 #include "heddle/Status.h"
 

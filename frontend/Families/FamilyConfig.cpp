@@ -3,9 +3,9 @@
 /// Activations by their names, and sizes that must fit.
 #include "frontend/Families/FamilyConfig.h"
 
+#include "base/Utf8.h"
 #include "dialects/Transformer/Transformer.h"
-#include "frontend/Config/Config.h"
-#include "runtime/Base/Utf8.h"
+#include "formats/Config/Config.h"
 
 #include <fmt/format.h>
 

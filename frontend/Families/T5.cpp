@@ -7,9 +7,9 @@
 #include "frontend/Families/Family.h"
 
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Config/Config.h"
+#include "formats/Config/Generation.h"
 #include "frontend/Builder/ModelBuilder.h"
-#include "frontend/Config/Config.h"
-#include "frontend/Config/Generation.h"
 #include "frontend/Families/DotProductAttention.h"
 #include "frontend/Families/FamilyConfig.h"
 

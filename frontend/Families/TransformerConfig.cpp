@@ -4,8 +4,8 @@
 #include "frontend/Families/Family.h"
 
 #include "dialects/Transformer/Transformer.h"
-#include "frontend/Config/Config.h"
-#include "frontend/Config/Generation.h"
+#include "formats/Config/Config.h"
+#include "formats/Config/Generation.h"
 #include "frontend/Families/FamilyConfig.h"
 #include "frontend/Families/Transformer.h"
 

@@ -3,12 +3,13 @@
 /// Reading of model folders and of programs in text.
 #include "frontend/Import/Import.h"
 
+#include "base/MappedFile.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Config/Config.h"
+#include "formats/Config/Generation.h"
+#include "formats/Config/Json.h"
 #include "frontend/Builder/DiagnosticText.h"
-#include "frontend/Config/Config.h"
-#include "frontend/Config/Generation.h"
-#include "frontend/Config/Json.h"
 #include "frontend/Families/Family.h"
 #include "frontend/Families/FamilyConfig.h"
 #include "frontend/Import/ForeignFormat.h"
@@ -18,7 +19,6 @@
 #include "frontend/Import/SourceHash.h"
 #include "frontend/Import/TensorCheck.h"
 #include "frontend/Import/TextCheck.h"
-#include "runtime/Base/MappedFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"

@@ -5,10 +5,10 @@
 #ifndef HEDDLE_FRONTEND_IMPORT_IMPORT_H
 #define HEDDLE_FRONTEND_IMPORT_IMPORT_H
 
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Tokenizer/TokenizerFile.h"
+#include "base/MappedFile.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Tokenizer/TokenizerFile.h"
 #include "heddle/Status.h"
-#include "runtime/Base/MappedFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -3,7 +3,7 @@
 /// Looking for files by the names that formats give them.
 #include "frontend/Import/ModelFiles.h"
 
-#include "frontend/Config/SentenceTransformers.h"
+#include "formats/Config/SentenceTransformers.h"
 #include "frontend/Families/FamilyConfig.h"
 #include "frontend/Import/ForeignFormat.h"
 

@@ -5,9 +5,9 @@
 #ifndef HEDDLE_FRONTEND_IMPORT_MODELFILES_H
 #define HEDDLE_FRONTEND_IMPORT_MODELFILES_H
 
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Config/CTranslate2.h"
-#include "frontend/Tokenizer/TokenizerFile.h"
+#include "formats/CTranslate2/CTranslate2.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Tokenizer/TokenizerFile.h"
 #include "heddle/Status.h"
 
 #include <filesystem>

@@ -3,10 +3,10 @@
 /// Questions to programs.
 #include "frontend/Import/ProgramCheck.h"
 
+#include "base/Utf8.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "heddle/Limits.h"
-#include "runtime/Base/Utf8.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

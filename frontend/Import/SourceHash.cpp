@@ -3,7 +3,7 @@
 /// Hashing of files.
 #include "frontend/Import/SourceHash.h"
 
-#include "runtime/Base/MappedFile.h"
+#include "base/MappedFile.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -3,8 +3,8 @@
 /// Names, shapes and types of tensors against those of parameters.
 #include "frontend/Import/TensorCheck.h"
 
+#include "base/Utf8.h"
 #include "dialects/Transformer/Transformer.h"
-#include "runtime/Base/Utf8.h"
 
 #include <algorithm>
 #include <fmt/format.h>

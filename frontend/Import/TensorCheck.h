@@ -4,7 +4,7 @@
 #ifndef HEDDLE_FRONTEND_IMPORT_TENSORCHECK_H
 #define HEDDLE_FRONTEND_IMPORT_TENSORCHECK_H
 
-#include "frontend/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -3,9 +3,9 @@
 /// Loading of compiled models.
 #include "runtime/Artifact/Artifact.h"
 
-#include "runtime/Artifact/Layout.h"
+#include "base/Utf8.h"
+#include "formats/Binary/Layout.h"
 #include "runtime/Artifact/ManifestCheck.h"
-#include "runtime/Base/Utf8.h"
 #include "runtime/Device/Cpu/Targets.h"
 
 #include <algorithm>

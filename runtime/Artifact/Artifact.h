@@ -6,11 +6,11 @@
 #ifndef HEDDLE_RUNTIME_ARTIFACT_ARTIFACT_H
 #define HEDDLE_RUNTIME_ARTIFACT_ARTIFACT_H
 
+#include "base/MappedFile.h"
+#include "formats/Binary/ElfFile.h"
+#include "formats/Binary/Manifest_generated.h"
 #include "heddle/Abi.h"
 #include "heddle/Status.h"
-#include "runtime/Artifact/ElfFile.h"
-#include "runtime/Artifact/Manifest_generated.h"
-#include "runtime/Base/MappedFile.h"
 
 #include <cstddef>
 #include <cstdint>

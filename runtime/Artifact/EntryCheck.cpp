@@ -3,10 +3,10 @@
 /// Checks of one entry.
 #include "runtime/Artifact/EntryCheck.h"
 
+#include "base/Utf8.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 #include "runtime/Artifact/SymbolicSize.h"
-#include "runtime/Base/Utf8.h"
 
 #include <fmt/format.h>
 #include <limits>

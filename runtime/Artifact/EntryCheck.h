@@ -4,8 +4,8 @@
 #ifndef HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H
 #define HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H
 
+#include "formats/Binary/Manifest_generated.h"
 #include "heddle/Status.h"
-#include "runtime/Artifact/Manifest_generated.h"
 
 namespace heddle {
 

@@ -3,13 +3,13 @@
 /// Checks of the tables that stand on their own; those of an entry are in EntryCheck.cpp.
 #include "runtime/Artifact/ManifestCheck.h"
 
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
+#include "formats/Binary/Manifest_generated.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 #include "runtime/Artifact/EntryCheck.h"
-#include "runtime/Artifact/GenerationCheck.h"
-#include "runtime/Artifact/Manifest_generated.h"
 #include "runtime/Artifact/SymbolicSize.h"
-#include "runtime/Base/Utf8.h"
 
 #include <flatbuffers/flatbuffers.h>
 #include <fmt/format.h>

@@ -5,9 +5,9 @@
 #ifndef HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
 #define HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
 
+#include "formats/Binary/Manifest_generated.h"
 #include "heddle/Limits.h"
 #include "heddle/Status.h"
-#include "runtime/Artifact/Manifest_generated.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 /// Checking of a run's arguments.
 #include "runtime/Session/Batch.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 
 #include <algorithm>
 #include <fmt/format.h>

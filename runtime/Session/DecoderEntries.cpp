@@ -3,8 +3,8 @@
 /// Whether a model can be decoded, and which of its ports and caches are what.
 #include "runtime/Session/PagedDecoder.h"
 
-#include "runtime/Artifact/GenerationCheck.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "runtime/Session/ModelState.h"
 
 #include <fmt/format.h>

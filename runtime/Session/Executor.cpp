@@ -3,7 +3,7 @@
 /// Execution.
 #include "runtime/Session/Executor.h"
 
-#include "runtime/Artifact/Layout.h"
+#include "formats/Binary/Layout.h"
 #include "runtime/Device/Cpu/FloatingPoint.h"
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 #ifndef HEDDLE_RUNTIME_SESSION_PROFILE_H
 #define HEDDLE_RUNTIME_SESSION_PROFILE_H
 
+#include "formats/Binary/Manifest_generated.h"
 #include "heddle/Abi.h"
 #include "heddle/Session.h"
-#include "runtime/Artifact/Manifest_generated.h"
 
 #include <cstdint>
 #include <span>

@@ -3,7 +3,7 @@
 /// Sessions: plans are made when an entry is first run for a set of outputs, and kept.
 #include "heddle/Session.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Session/ModelState.h"
 #include "runtime/Session/SessionState.h"
 

@@ -3,7 +3,7 @@
 /// Leftmost-longest search for added tokens, and their single_word, lstrip and rstrip.
 #include "runtime/Tokenizer/AddedTokens.h"
 
-#include "runtime/Tokenizer/Characters.h"
+#include "formats/Tokenizer/Characters.h"
 
 #include <algorithm>
 #include <tuple>

@@ -4,7 +4,7 @@
 /// the square of their number: a text may be one letter and a million marks.
 #include "runtime/Tokenizer/BertNormalizer.h"
 
-#include "runtime/Tokenizer/Characters.h"
+#include "formats/Tokenizer/Characters.h"
 
 #include <algorithm>
 #include <tuple>

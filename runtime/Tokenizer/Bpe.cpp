@@ -4,8 +4,8 @@
 /// the order in which unknown characters and bytes are written.
 #include "runtime/Tokenizer/Bpe.h"
 
-#include "runtime/Tokenizer/Characters.h"
-#include "runtime/Tokenizer/VocabularyHash.h"
+#include "formats/Tokenizer/Characters.h"
+#include "formats/Tokenizer/VocabularyHash.h"
 
 #include <bit>
 #include <fmt/format.h>

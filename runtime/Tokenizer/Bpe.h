@@ -5,9 +5,9 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_BPE_H
 #define HEDDLE_RUNTIME_TOKENIZER_BPE_H
 
+#include "formats/Binary/Tokenizer_generated.h"
+#include "formats/Tokenizer/PairMerging.h"
 #include "heddle/Status.h"
-#include "runtime/Tokenizer/PairMerging.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 #include "runtime/Tokenizer/Vocabulary.h"
 
 #include <array>

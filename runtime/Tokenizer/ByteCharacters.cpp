@@ -3,8 +3,8 @@
 /// Two tables, made when the program is compiled.
 #include "runtime/Tokenizer/ByteCharacters.h"
 
-#include "runtime/Base/Utf8.h"
-#include "runtime/Tokenizer/Characters.h"
+#include "base/Utf8.h"
+#include "formats/Tokenizer/Characters.h"
 
 namespace heddle {
 

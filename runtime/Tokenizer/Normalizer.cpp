@@ -3,7 +3,7 @@
 /// The small normalizers are here; those with rules of their own have files.
 #include "runtime/Tokenizer/Normalizer.h"
 
-#include "runtime/Tokenizer/Characters.h"
+#include "formats/Tokenizer/Characters.h"
 #include "runtime/Tokenizer/PartErrors.h"
 
 namespace heddle {

@@ -5,10 +5,10 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
 
+#include "formats/Binary/Tokenizer_generated.h"
+#include "formats/Tokenizer/CharsMap.h"
 #include "heddle/Status.h"
 #include "runtime/Tokenizer/BertNormalizer.h"
-#include "runtime/Tokenizer/CharsMap.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 #include "runtime/Tokenizer/UnicodeForm.h"
 
 #include <string>

@@ -3,8 +3,8 @@
 /// Each step hands its words to the next one; the last one to the caller.
 #include "runtime/Tokenizer/PreTokenizer.h"
 
+#include "formats/Tokenizer/Characters.h"
 #include "runtime/Tokenizer/ByteCharacters.h"
-#include "runtime/Tokenizer/Characters.h"
 #include "runtime/Tokenizer/PartErrors.h"
 
 #include <algorithm>

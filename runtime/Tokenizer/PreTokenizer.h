@@ -6,8 +6,8 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_PRETOKENIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_PRETOKENIZER_H
 
+#include "formats/Binary/Tokenizer_generated.h"
 #include "heddle/Status.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 
 #include <array>
 #include <functional>

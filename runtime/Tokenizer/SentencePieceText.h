@@ -5,9 +5,9 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_SENTENCEPIECETEXT_H
 #define HEDDLE_RUNTIME_TOKENIZER_SENTENCEPIECETEXT_H
 
+#include "formats/Binary/Tokenizer_generated.h"
+#include "formats/Tokenizer/SentencePieceModel.h"
 #include "heddle/Status.h"
-#include "runtime/Tokenizer/SentencePieceModel.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 #include "runtime/Tokenizer/Vocabulary.h"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 /// Each step changes the list of tokens; what it leaves is joined.
 #include "runtime/Tokenizer/TokenDecoder.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Tokenizer/ByteCharacters.h"
 #include "runtime/Tokenizer/PartErrors.h"
 

@@ -4,8 +4,8 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 
+#include "formats/Binary/Tokenizer_generated.h"
 #include "heddle/Status.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 
 #include <cstddef>
 #include <string>

@@ -5,7 +5,7 @@
 /// through in chunks, so that a text is read only as far as the limit needs it.
 #include "runtime/Tokenizer/Tokenizer.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Tokenizer/PartErrors.h"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENIZER_H
 
+#include "formats/Binary/Tokenizer_generated.h"
 #include "heddle/Status.h"
 #include "runtime/Tokenizer/AddedTokens.h"
 #include "runtime/Tokenizer/Bpe.h"
@@ -13,7 +14,6 @@
 #include "runtime/Tokenizer/PreTokenizer.h"
 #include "runtime/Tokenizer/SentencePieceText.h"
 #include "runtime/Tokenizer/TokenDecoder.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 #include "runtime/Tokenizer/Unigram.h"
 #include "runtime/Tokenizer/WordList.h"
 #include "runtime/Tokenizer/WordPiece.h"

@@ -3,7 +3,7 @@
 /// Decomposes with the library's tables, sorts and composes here.
 #include "runtime/Tokenizer/UnicodeForm.h"
 
-#include "runtime/Tokenizer/Characters.h"
+#include "formats/Tokenizer/Characters.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 /// fall the same way.
 #include "runtime/Tokenizer/Unigram.h"
 
-#include "runtime/Tokenizer/Characters.h"
+#include "formats/Tokenizer/Characters.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -5,10 +5,10 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_UNIGRAM_H
 #define HEDDLE_RUNTIME_TOKENIZER_UNIGRAM_H
 
+#include "formats/Binary/Tokenizer_generated.h"
+#include "formats/Tokenizer/DoubleArray.h"
 #include "heddle/Status.h"
 #include "runtime/Tokenizer/Bpe.h"
-#include "runtime/Tokenizer/DoubleArray.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 #include "runtime/Tokenizer/Vocabulary.h"
 
 #include <cstdint>

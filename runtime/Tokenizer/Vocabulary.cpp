@@ -4,8 +4,8 @@
 /// arrays, so that nothing later has to.
 #include "runtime/Tokenizer/Vocabulary.h"
 
-#include "runtime/Base/Utf8.h"
-#include "runtime/Tokenizer/VocabularyHash.h"
+#include "base/Utf8.h"
+#include "formats/Tokenizer/VocabularyHash.h"
 
 #include <algorithm>
 #include <bit>

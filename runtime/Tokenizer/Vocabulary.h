@@ -5,8 +5,8 @@
 #ifndef HEDDLE_RUNTIME_TOKENIZER_VOCABULARY_H
 #define HEDDLE_RUNTIME_TOKENIZER_VOCABULARY_H
 
+#include "formats/Binary/Tokenizer_generated.h"
 #include "heddle/Status.h"
-#include "runtime/Tokenizer/Tokenizer_generated.h"
 
 #include <cstdint>
 #include <optional>

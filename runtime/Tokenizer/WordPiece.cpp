@@ -3,7 +3,7 @@
 /// Each beginning of a word is looked up by a hash that grows with it.
 #include "runtime/Tokenizer/WordPiece.h"
 
-#include "runtime/Tokenizer/VocabularyHash.h"
+#include "formats/Tokenizer/VocabularyHash.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The arguments of `heddle analyze` and `heddle compare`.
+#include "base/Utf8.h"
 #include "heddle/Limits.h"
-#include "runtime/Base/Utf8.h"
 #include "runtime/Tools/NumberReader.h"
 #include "runtime/Tools/RawOptions.h"
 

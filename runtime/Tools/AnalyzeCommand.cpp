@@ -2,8 +2,8 @@
 ///
 /// heddle analyze: lines in blocks, first through the search, then with what it found through the
 /// model once more.
-#include "runtime/Analysis/HeatMap.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Analysis/HeatMap.h"
 #include "runtime/Generate/Settings.h"
 #include "runtime/Tools/AttentionObserver.h"
 #include "runtime/Tools/Commands.h"

@@ -3,8 +3,8 @@
 /// Passes with observed outputs.
 #include "runtime/Tools/AttentionObserver.h"
 
-#include "runtime/Artifact/GenerationCheck.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "runtime/Tools/Commands.h"
 
 #include <algorithm>

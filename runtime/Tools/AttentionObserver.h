@@ -6,8 +6,8 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_ATTENTIONOBSERVER_H
 #define HEDDLE_RUNTIME_TOOLS_ATTENTIONOBSERVER_H
 
-#include "runtime/Analysis/AttentionAnalysis.h"
-#include "runtime/Analysis/DivergenceSum.h"
+#include "formats/Analysis/AttentionAnalysis.h"
+#include "runtime/Kernels/DivergenceSum.h"
 #include "runtime/Tools/TeacherForcing.h"
 
 #include <optional>

@@ -4,7 +4,7 @@
 /// message has the project's form.
 #include "runtime/Tools/CommandLine.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Tools/NumberReader.h"
 #include "runtime/Tools/RawOptions.h"
 #include "runtime/Tools/TextReader.h"

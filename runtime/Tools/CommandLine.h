@@ -5,8 +5,8 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_COMMANDLINE_H
 #define HEDDLE_RUNTIME_TOOLS_COMMANDLINE_H
 
+#include "formats/Analysis/SharingPolicy.h"
 #include "heddle/Generation.h"
-#include "runtime/Analysis/SharingPolicy.h"
 #include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/Shapes.h"
 

@@ -2,7 +2,7 @@
 ///
 /// heddle compare: both models search for the texts of the same sources, then both are given the
 /// first one's texts, then the clock is on both in turn.
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/CompareTable.h"
 #include "runtime/Tools/CompareWork.h"

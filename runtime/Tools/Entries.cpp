@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// What several commands ask of a model and its entries.
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Generate/Settings.h"
 #include "runtime/Tools/Commands.h"
 

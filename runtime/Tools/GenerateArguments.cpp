@@ -2,8 +2,8 @@
 ///
 /// The arguments of `heddle generate`, `heddle score` and `heddle bench --cases`: numbers, and what
 /// goes together.
+#include "base/Utf8.h"
 #include "heddle/Limits.h"
-#include "runtime/Base/Utf8.h"
 #include "runtime/Generate/SearchRules.h"
 #include "runtime/Tools/NumberReader.h"
 #include "runtime/Tools/RawOptions.h"

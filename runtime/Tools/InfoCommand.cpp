@@ -2,8 +2,8 @@
 ///
 /// heddle info: what a compiled model says about itself. No code of it is run, and this machine
 /// need not be able to.
+#include "formats/Binary/Manifest_generated.h"
 #include "runtime/Artifact/Artifact.h"
-#include "runtime/Artifact/Manifest_generated.h"
 #include "runtime/Tools/CacheSummary.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/OutputStream.h"

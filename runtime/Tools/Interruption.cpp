@@ -3,7 +3,7 @@
 /// A handler of signals that sets a flag.
 #include "runtime/Tools/Interruption.h"
 
-#include "runtime/Base/Signals.h"
+#include "base/Signals.h"
 
 #include <atomic>
 #include <csignal>

@@ -3,7 +3,7 @@
 /// Cutting a stream into lines.
 #include "runtime/Tools/LineReader.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Tools/Interruption.h"
 
 #include <algorithm>

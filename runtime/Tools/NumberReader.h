@@ -4,7 +4,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_NUMBERREADER_H
 #define HEDDLE_RUNTIME_TOOLS_NUMBERREADER_H
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Tools/RawOptions.h"
 
 #include <charconv>

@@ -4,7 +4,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_OUTPUTSTREAM_H
 #define HEDDLE_RUNTIME_TOOLS_OUTPUTSTREAM_H
 
-#include "runtime/Base/AtomicFile.h"
+#include "base/AtomicFile.h"
 
 #include <optional>
 #include <string>

@@ -3,7 +3,7 @@
 /// Padding: taken away before a run, put back after it.
 #include "runtime/Tools/PaddedBatch.h"
 
-#include "frontend/Checkpoint/Dtype.h"
+#include "formats/Checkpoint/Dtype.h"
 
 #include <algorithm>
 #include <fmt/format.h>

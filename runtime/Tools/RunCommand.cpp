@@ -2,8 +2,8 @@
 ///
 /// heddle run: the tensors of one file through one entry, or through encoder and decoder, into
 /// another file.
-#include "frontend/Checkpoint/Safetensors.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/RunDecoder.h"
 #include "runtime/Tools/RunTensors.h"

@@ -3,8 +3,8 @@
 /// Teacher forcing of a file's tensors.
 #include "runtime/Tools/RunDecoder.h"
 
-#include "runtime/Artifact/GenerationCheck.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "runtime/Session/PagedDecoder.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/RunTensors.h"

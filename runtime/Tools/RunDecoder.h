@@ -5,7 +5,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_RUNDECODER_H
 #define HEDDLE_RUNTIME_TOOLS_RUNDECODER_H
 
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Session.h"
 
 #include <span>

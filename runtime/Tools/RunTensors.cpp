@@ -3,8 +3,8 @@
 /// Tensors in files against the ports of an entry.
 #include "runtime/Tools/RunTensors.h"
 
-#include "frontend/Checkpoint/Convert.h"
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
+#include "formats/Checkpoint/Convert.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_RUNTENSORS_H
 #define HEDDLE_RUNTIME_TOOLS_RUNTENSORS_H
 
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Session.h"
 #include "runtime/Tools/PaddedBatch.h"
 

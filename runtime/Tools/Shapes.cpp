@@ -3,7 +3,7 @@
 /// Reading batch shapes.
 #include "runtime/Tools/Shapes.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 #include "runtime/Tools/LineReader.h"
 
 #include <charconv>

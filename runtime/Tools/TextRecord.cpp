@@ -3,7 +3,7 @@
 /// An object with one key that counts.
 #include "runtime/Tools/TextRecord.h"
 
-#include "frontend/Config/Json.h"
+#include "formats/Config/Json.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 /// Ids and words.
 #include "runtime/Tools/TokenLine.h"
 
-#include "runtime/Base/Utf8.h"
+#include "base/Utf8.h"
 
 #include <charconv>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 ///
 /// heddle tokenize: texts to ids, without running a model. The tokenizer is that of a compiled
 /// model, or a file that a model may be compiled with.
-#include "frontend/Tokenizer/TokenizerFile.h"
+#include "formats/Tokenizer/TokenizerFile.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Interruption.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Writes the manual pages and shell completion of heddle, when it is built.
-#include "runtime/Base/ManualPage.h"
+#include "base/ManualPage.h"
 #include "runtime/Tools/RawOptions.h"
 
 using namespace heddle;

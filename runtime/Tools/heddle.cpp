@@ -3,7 +3,7 @@
 /// heddle: runs, measures and describes models that heddlec compiled. Exit codes: 0; 1, the input
 /// was at fault; 2, the command line was. A signal ends it as any program, and what it wrote is
 /// whole lines. A reader that closes the pipe ends it as well, which is no error.
-#include "runtime/Base/Signals.h"
+#include "base/Signals.h"
 #include "runtime/Tools/CommandLine.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Interruption.h"

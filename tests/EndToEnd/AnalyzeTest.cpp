@@ -3,11 +3,11 @@
 /// `heddle analyze` on compiled models: the divergences that other programs' attention gives, the
 /// same whatever passes ran and however the work was shared; and that outputs which show attention
 /// cost nothing where nobody asks for them.
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "runtime/Analysis/AttentionAnalysis.h"
+#include "formats/Analysis/AttentionAnalysis.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/ScaledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

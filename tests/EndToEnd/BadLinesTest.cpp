@@ -3,7 +3,7 @@
 /// Lines that cannot be used among lines that can, through the real programs: each is answered with
 /// its error in its place, the others as if it were not there.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct BadLinesTest : testing::Test {
   }
 
   const std::string ids = compileModel(HEDDLE_TEST_DATA "/oracles/transformer-post");
-  const std::string words = compileModel(HEDDLE_TEST_DATA "/frontend/Config/ctranslate2/separate");
+  const std::string words = compileModel(HEDDLE_TEST_DATA "/formats/CTranslate2/models/separate");
   TemporaryFolder folder;
 };
 

@@ -2,10 +2,10 @@
 ///
 /// Every function of the lit tests of fuse-branches, executed: what the pass made of it gives what
 /// the program gives without the pass, whether it was taken or declined.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ Programs readPrograms(const std::string &path) {
 std::vector<std::string> litTests() {
   std::vector<std::string> names;
   for (const auto &entry :
-       std::filesystem::directory_iterator(HEDDLE_TEST_DATA "/compiler/Transforms")) {
+       std::filesystem::directory_iterator(HEDDLE_TEST_DATA "/compiler/Model/Branches")) {
     const std::string name = entry.path().stem();
     if (name.starts_with("fuse-branches")) {
       names.push_back(name);
@@ -105,7 +105,7 @@ class Branches : public testing::TestWithParam<std::string> {};
 
 TEST_P(Branches, AreThoseOfTheProgram) {
   const Programs programs =
-      readPrograms(HEDDLE_TEST_DATA "/compiler/Transforms/" + GetParam() + ".mlir");
+      readPrograms(HEDDLE_TEST_DATA "/compiler/Model/Branches/" + GetParam() + ".mlir");
   ASSERT_FALSE(programs.entries.empty());
   std::vector<SafetensorsTensor> tensors;
   for (const Matrix &matrix : programs.parameters) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Compiled folders of CTranslate2 against what CTranslate2 itself says of them, which
-/// tests/frontend/Config/make_ctranslate2.py has written down.
+/// tests/formats/CTranslate2/make_ctranslate2.py has written down.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ class CTranslate2Folder : public testing::TestWithParam<std::pair<const char *, 
 
 TEST_P(CTranslate2Folder, ScoresAreThoseOfCTranslate2) {
   const auto &[name, end] = GetParam();
-  const std::string folder = std::string(HEDDLE_TEST_DATA "/frontend/Config/ctranslate2/") + name;
+  const std::string folder = std::string(HEDDLE_TEST_DATA "/formats/CTranslate2/models/") + name;
   const std::string binary = compileModel(folder);
   ASSERT_FALSE(binary.empty());
   std::vector<Json> expected;

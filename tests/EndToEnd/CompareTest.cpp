@@ -2,11 +2,11 @@
 ///
 /// `heddle compare` on compiled models: a model and itself, a model and a version of it with other
 /// rounding, models that differ, what their sizes promise, and what cannot be compared.
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/ScaledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

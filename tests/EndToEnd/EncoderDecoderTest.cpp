@@ -2,10 +2,10 @@
 ///
 /// Encoder-decoder models from their folders to encoder states and logits, with `heddle run` on the
 /// very files that hold what is expected: on every target, and with every pass left out.
-#include "frontend/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/OptionalPasses.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 ///
 /// bert-tiny from its folder to its outputs: against the expected values on every target, with
 /// every pass left out, in any batch and on any number of threads.
-#include "frontend/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/OptionalPasses.h"
 

@@ -3,10 +3,10 @@
 /// Masks of a finite number mean what is written: fused attention agrees with the same program
 /// unfused where hidden keys have weight, over rows and over caches, for random chains of masks,
 /// factors and biases.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <fmt/format.h>

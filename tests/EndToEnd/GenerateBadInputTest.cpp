@@ -3,7 +3,7 @@
 /// What a user can get wrong about generation, through the real programs on compiled models: the
 /// exit code, the message, and that no file is left half written.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
@@ -251,7 +251,7 @@ protected:
       return folder / argument.substr(1);
     }
     if (argument == "${words}") {
-      return compileModel(HEDDLE_TEST_DATA "/frontend/Config/ctranslate2/separate");
+      return compileModel(HEDDLE_TEST_DATA "/formats/CTranslate2/models/separate");
     }
     if (argument.starts_with("${")) {
       const bool post = argument == "${post}";

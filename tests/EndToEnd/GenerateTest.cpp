@@ -2,13 +2,13 @@
 ///
 /// `heddle generate` and `heddle score` on compiled models, as a user runs them: the texts and
 /// scores that other programs computed, the same bits in any batch, and what is refused.
-#include "frontend/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "heddle/Generation.h"
 #include "heddle/heddle.h"
 #include "runtime/Generate/BatchSearch.h"
 #include "runtime/Session/PagedDecoder.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <array>

@@ -3,9 +3,9 @@
 /// Attention whose heads of queries share heads of keys or values, over rows and over caches: fused
 /// and unfused agree on every target, and a row has the same bits in every batch, chunking and
 /// number of threads.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 /// CTranslate2 folders that heddlec refuses, each spoiled in one place: the exit code, the message,
 /// and that nothing is written.
 #include "tests/EndToEnd/HeddlecRun.h"
-#include "tests/frontend/Config/SmallTransformer.h"
+#include "tests/formats/CTranslate2/SmallTransformer.h"
 
 #include <functional>
 

@@ -2,7 +2,7 @@
 ///
 /// Programs in text that heddlec refuses: errors of syntax and of meaning at file:line:column,
 /// parameters that do not fit, and programs of another phase than --start-at says.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 

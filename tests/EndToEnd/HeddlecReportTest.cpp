@@ -2,7 +2,7 @@
 ///
 /// heddlec --report=FILE.html and --analysis: what is written when, and every message about an
 /// analysis that is not one, or is of another model. How the page looks is tested in a browser.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 #include "tests/EndToEnd/OptionalPasses.h"

@@ -3,7 +3,7 @@
 /// Programs of a size that no model has: a hundred thousand operations in a row and side by side
 /// compile in time that grows with their number, and what is larger than a binary can be is refused
 /// with a message.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 

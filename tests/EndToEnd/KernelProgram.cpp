@@ -3,9 +3,9 @@
 /// A program in text with its parameters beside it, compiled by heddlec.
 #include "tests/EndToEnd/KernelProgram.h"
 
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

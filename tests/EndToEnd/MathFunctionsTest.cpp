@@ -2,9 +2,9 @@
 ///
 /// exp, exp2, erf and tanh as compiled code computes them, over the whole range of f32: every 997th
 /// of the 2^32 bit patterns on each target, against the C library in double precision.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 ///
 /// Programs in text are inputs: from a model's folder to its text after each phase and from there
 /// to a binary, which has the code and the weights of the folder's own, bit by bit.
-#include "runtime/Artifact/ElfFile.h"
+#include "formats/Binary/ElfFile.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 
 #include "tests/EndToEnd/CompiledModel.h"
@@ -168,8 +168,8 @@ INSTANTIATE_TEST_SUITE_P(
                     RoundTripCase{
                         "oracles/transformer-pre", {"fused"}, {"--share-attention=self:3"}},
                     RoundTripCase{"oracles/weighted"}, RoundTripCase{"oracles/weighted-shared-ffn"},
-                    RoundTripCase{"frontend/Config/ctranslate2/tied-i8"},
-                    RoundTripCase{"frontend/Config/ctranslate2/separate"}),
+                    RoundTripCase{"formats/CTranslate2/models/tied-i8"},
+                    RoundTripCase{"formats/CTranslate2/models/separate"}),
     [](const auto &info) {
       std::string name = info.param.folder;
       name = name.substr(name.rfind('/') + 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// `heddle run` on the very files that hold what is expected of it.
-#include "frontend/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

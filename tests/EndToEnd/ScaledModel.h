@@ -4,8 +4,8 @@
 #ifndef HEDDLE_TESTS_ENDTOEND_SCALEDMODEL_H
 #define HEDDLE_TESTS_ENDTOEND_SCALEDMODEL_H
 
-#include "frontend/Checkpoint/Safetensors.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "formats/Checkpoint/Safetensors.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <cstring>
 #include <filesystem>

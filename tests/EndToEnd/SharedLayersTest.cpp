@@ -2,8 +2,8 @@
 ///
 /// Layers that share attention: proved, where checkpoints have equal tensors under other names, and
 /// asked for, by `--share-attention`. Each test writes the checkpoint that its model needs.
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 

@@ -2,9 +2,9 @@
 ///
 /// Running means by compiled kernels, at odd widths and on every target: bit by bit those of a
 /// plain loop, whatever is given in one run, however many threads and sequences there are.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <fmt/format.h>

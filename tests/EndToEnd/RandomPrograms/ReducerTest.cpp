@@ -5,7 +5,7 @@
 #include "compiler/Target/Cpu/CodeGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,10 @@
 /// Programs as text and back.
 #include "tests/EndToEnd/RandomPrograms/TestProgram.h"
 
+#include "base/MappedFile.h"
 #include "compiler/Pipeline.h"
-#include "frontend/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "frontend/Import/ProgramCheck.h"
-#include "runtime/Base/MappedFile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"

@@ -2,6 +2,7 @@
 ///
 /// A planned graph as the FlatBuffer that the runtime reads, field by field.
 #include "compiler/Link/Manifest.h"
+#include "compiler/Cost/KernelCost.h"
 
 #include "heddle/Abi.h"
 

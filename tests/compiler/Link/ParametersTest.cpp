@@ -4,7 +4,7 @@
 #include "compiler/Link/Parameters.h"
 
 #include "compiler/Passes.h"
-#include "compiler/Report/Report.h"
+#include "compiler/Remarks/Report.h"
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -5,7 +5,7 @@
 /// leaves verifies. MLIR is not instrumented, so inputs are judged by what is said about them:
 /// every kind of error, decision of a pass and operation of the result is new once.
 #include "compiler/Pipeline.h"
-#include "compiler/Report/Report.h"
+#include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "frontend/Import/ProgramCheck.h"

@@ -3,8 +3,8 @@
 /// Configurations that are refused, and options that are read.
 #include "frontend/Families/Family.h"
 
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Config/Config.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Config/Config.h"
 #include "tests/frontend/Builder/PrintedModule.h"
 
 #include "mlir/IR/MLIRContext.h"

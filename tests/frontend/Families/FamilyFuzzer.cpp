@@ -2,8 +2,8 @@
 ///
 /// Any bytes as config.json and, after a NUL, generation_config.json of a folder whose weights are
 /// those of a tiny model: an error, or a program that verifies.
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Config/Config.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Config/Config.h"
 #include "frontend/Families/Family.h"
 #include "tests/Fuzzing/JsonMutation.h"
 

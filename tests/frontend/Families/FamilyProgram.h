@@ -4,8 +4,8 @@
 #ifndef HEDDLE_TESTS_FRONTEND_FAMILIES_FAMILYPROGRAM_H
 #define HEDDLE_TESTS_FRONTEND_FAMILIES_FAMILYPROGRAM_H
 
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "frontend/Config/Config.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Config/Config.h"
 #include "frontend/Families/Family.h"
 #include "tests/frontend/Builder/PrintedModule.h"
 

@@ -64,7 +64,7 @@ TEST(FolderTest, CTranslate2FoldersAreTransformers) {
   for (const char *name : {"tied-f32", "tied-i8", "tied-i16", "separate"}) {
     mlir::MLIRContext context;
     const Result<ImportedModel> model = importModel(
-        context, fmt::format("{}/frontend/Config/ctranslate2/{}", HEDDLE_TEST_DATA, name));
+        context, fmt::format("{}/formats/CTranslate2/models/{}", HEDDLE_TEST_DATA, name));
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ(model->modelType, "transformer");
     EXPECT_TRUE(contains(printed(*model->module), "rules = \"ctranslate2\""));

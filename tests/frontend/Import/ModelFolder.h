@@ -4,8 +4,8 @@
 #ifndef HEDDLE_TESTS_FRONTEND_IMPORT_MODELFOLDER_H
 #define HEDDLE_TESTS_FRONTEND_IMPORT_MODELFOLDER_H
 
-#include "frontend/Checkpoint/Checkpoint.h"
-#include "tests/frontend/Config/TemporaryFolder.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 /// Loading of files, good, foreign and damaged.
 #include "runtime/Artifact/Artifact.h"
 
-#include "compiler/Artifact/AppendSections.h"
+#include "formats/Binary/AppendSections.h"
 #include "runtime/Device/Cpu/Targets.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 

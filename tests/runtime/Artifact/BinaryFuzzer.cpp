@@ -5,7 +5,7 @@
 /// that it is the later checks that have to refuse.
 #include "runtime/Artifact/Artifact.h"
 
-#include "runtime/Artifact/Layout.h"
+#include "formats/Binary/Layout.h"
 #include "runtime/Artifact/ManifestCheck.h"
 #include "tests/Fuzzing/ElfMutation.h"
 #include "tests/Fuzzing/FlatBufferMutation.h"

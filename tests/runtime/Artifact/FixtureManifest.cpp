@@ -3,8 +3,8 @@
 /// The test model as a FlatBuffer, written as described, sensible or not.
 #include "tests/runtime/Artifact/FixtureModel.h"
 
-#include "runtime/Artifact/Layout.h"
-#include "runtime/Tokenizer/VocabularyHash.h"
+#include "formats/Binary/Layout.h"
+#include "formats/Tokenizer/VocabularyHash.h"
 
 #include <algorithm>
 #include <flatbuffers/flatbuffers.h>

@@ -3,8 +3,8 @@
 /// The description of the test model.
 #include "tests/runtime/Artifact/FixtureModel.h"
 
-#include "compiler/Artifact/AppendSections.h"
-#include "runtime/Artifact/Layout.h"
+#include "formats/Binary/AppendSections.h"
+#include "formats/Binary/Layout.h"
 
 #include <cstring>
 #include <filesystem>

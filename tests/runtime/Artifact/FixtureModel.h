@@ -7,9 +7,9 @@
 #ifndef HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H
 #define HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H
 
+#include "formats/Binary/Manifest_generated.h"
 #include "heddle/Abi.h"
 #include "heddle/Status.h"
-#include "runtime/Artifact/Manifest_generated.h"
 
 #include <cstdint>
 #include <optional>

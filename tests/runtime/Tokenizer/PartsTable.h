@@ -5,9 +5,9 @@
 #ifndef HEDDLE_TESTS_RUNTIME_TOKENIZER_PARTSTABLE_H
 #define HEDDLE_TESTS_RUNTIME_TOKENIZER_PARTSTABLE_H
 
-#include "runtime/Tokenizer/PairMerging.h"
+#include "formats/Tokenizer/PairMerging.h"
+#include "formats/Tokenizer/VocabularyHash.h"
 #include "runtime/Tokenizer/Tokenizer.h"
-#include "runtime/Tokenizer/VocabularyHash.h"
 
 #include <bit>
 #include <flatbuffers/flatbuffers.h>

@@ -5,8 +5,8 @@
 #ifndef HEDDLE_TESTS_RUNTIME_TOKENIZER_SMALLTOKENIZER_H
 #define HEDDLE_TESTS_RUNTIME_TOKENIZER_SMALLTOKENIZER_H
 
+#include "formats/Tokenizer/VocabularyHash.h"
 #include "runtime/Tokenizer/Tokenizer.h"
-#include "runtime/Tokenizer/VocabularyHash.h"
 
 #include <bit>
 #include <flatbuffers/flatbuffers.h>

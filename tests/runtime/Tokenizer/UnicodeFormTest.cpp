@@ -3,7 +3,7 @@
 /// Normal forms, against those of the Hugging Face tokenizers library (0.23.3): a checksum over
 /// all code points, and sequences.
 #include "runtime/Tokenizer/UnicodeForm.h"
-#include "runtime/Tokenizer/Characters.h"
+#include "formats/Tokenizer/Characters.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 ///
 /// Everything a user can get wrong, through the real program: the exit code, the message, and that
 /// no file is left half written.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 #include "tests/runtime/Tools/TemporaryFolder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Every command of the real program on the test model: what it prints and writes.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Session.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 #include "tests/runtime/Tools/ChildProcess.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// `heddle run` and `heddle info` of a model that generates.
-#include "frontend/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/runtime/Session/DecoderModel.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 #include "tests/runtime/Tools/TemporaryFolder.h"

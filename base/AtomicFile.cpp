@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writing beside, then renaming.
+#include "base/AtomicFile.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <memory>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace heddle {
+
+/// What the system says about an error number.
+static std::string reason(int error) { return std::generic_category().message(error); }
+
+static Status cannot(const char *action, const std::string &path, int error) {
+  return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot {}: {}", path, action, reason(error)));
+}
+
+/// `path` with symbolic links followed, or `path` itself where nothing exists yet.
+static std::string resolve(const std::string &path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+/// The files of one name that keepPartial() keeps with a short name.
+static constexpr unsigned mostKept = 99;
+
+/// A name beside `target` that no other thread or process uses.
+static std::string partialName(const std::string &target) {
+  static std::atomic<unsigned> counter = 0;
+  return fmt::format("{}.partial-{}-{}", target, ::getpid(), counter.fetch_add(1));
+}
+
+// --- Names for a handler of signals --------------------------------------------------------------
+
+/// The names of partial files. A handler may run between any two steps of the functions below, so a
+/// name goes in and out in one step, and whoever takes it out owns the memory.
+static std::array<std::atomic<char *>, 64> partialNames;
+
+/// Puts a name into the list, before the file is made: it never exists without being listed.
+/// Answers null where there is no room.
+static char *enlist(const std::string &path) {
+  char *const copy = ::strdup(path.c_str());
+  for (std::atomic<char *> &slot : partialNames) {
+    char *free = nullptr;
+    if (copy != nullptr && slot.compare_exchange_strong(free, copy)) {
+      return copy;
+    }
+  }
+  std::free(copy);
+  return nullptr;
+}
+
+/// Takes a name out again, once its file is gone; null is none.
+static void delist(char *name) {
+  for (std::atomic<char *> &slot : partialNames) {
+    char *listed = name;
+    if (name != nullptr && slot.compare_exchange_strong(listed, nullptr)) {
+      std::free(name);
+      return;
+    }
+  }
+}
+
+void removePartialFiles() noexcept {
+  for (std::atomic<char *> &slot : partialNames) {
+    if (char *const path = slot.exchange(nullptr)) {
+      ::unlink(path);
+    }
+  }
+}
+
+// --- The file ------------------------------------------------------------------------------------
+
+Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permissions) {
+  if (path.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "the path of a file to write is empty");
+  }
+  struct stat information;
+  if (::stat(path.c_str(), &information) == 0) {
+    if (S_ISDIR(information.st_mode)) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: is a directory, expected a file to write", path));
+    }
+    if (!S_ISREG(information.st_mode)) {
+      const int device = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+      if (device < 0) {
+        return cannot("create", path, errno);
+      }
+      return AtomicFile(path, path, "", device);
+    }
+  }
+  const std::string target = resolve(path);
+  while (true) {
+    std::string partial = partialName(target);
+    char *const listed = enlist(partial);
+    const int descriptor =
+        ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+    if (descriptor >= 0) {
+      AtomicFile file(path, target, std::move(partial), descriptor);
+      file.listed = listed;
+      return file;
+    }
+    const int error = errno;
+    delist(listed);
+    // Left over from a process of the same number that was killed: take the next name.
+    if (error != EEXIST) {
+      return cannot("create", path, error);
+    }
+  }
+}
+
+AtomicFile::AtomicFile(AtomicFile &&other) noexcept
+    : name(std::move(other.name)), target(std::move(other.target)),
+      partial(std::exchange(other.partial, {})), listed(std::exchange(other.listed, nullptr)),
+      descriptor(std::exchange(other.descriptor, -1)) {}
+
+AtomicFile &AtomicFile::operator=(AtomicFile &&other) noexcept {
+  if (this != &other) {
+    discard();
+    name = std::move(other.name);
+    target = std::move(other.target);
+    partial = std::exchange(other.partial, {});
+    listed = std::exchange(other.listed, nullptr);
+    descriptor = std::exchange(other.descriptor, -1);
+  }
+  return *this;
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() {
+  if (descriptor >= 0) {
+    ::close(std::exchange(descriptor, -1));
+  }
+  if (!partial.empty()) {
+    ::unlink(partial.c_str());
+    partial.clear();
+  }
+  delist(std::exchange(listed, nullptr));
+}
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: written to after it was closed", name));
+  }
+  while (!bytes.empty()) {
+    // Linux writes at most 2 GiB at once; a signal or a nearly full disk makes it less.
+    const size_t request = std::min<size_t>(bytes.size(), size_t(1) << 30);
+    const ssize_t written = ::write(descriptor, bytes.data(), request);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      const int error = errno;
+      brokenPipe = error == EPIPE;
+      return cannot("write", name, error);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status AtomicFile::overwrite(size_t offset, std::span<const std::byte> bytes) {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: written to after it was closed", name));
+  }
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return cannot("write", name, errno);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += static_cast<size_t>(written);
+  }
+  return {};
+}
+
+Status AtomicFile::close() {
+  // Some file systems report a full disk or quota only here.
+  if (::close(std::exchange(descriptor, -1)) != 0) {
+    const int error = errno;
+    discard();
+    return cannot("close", name, error);
+  }
+  return {};
+}
+
+Status AtomicFile::commit() {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: committed after it was closed", name));
+  }
+  HEDDLE_TRY(close());
+  if (partial.empty()) {
+    return {};
+  }
+  if (std::rename(partial.c_str(), target.c_str()) != 0) {
+    const int error = errno;
+    discard();
+    return cannot("rename the finished file to its name", name, error);
+  }
+  partial.clear();
+  delist(std::exchange(listed, nullptr));
+  return {};
+}
+
+Result<std::string> AtomicFile::keepPartial() {
+  if (descriptor < 0) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: kept after it was closed", name));
+  }
+  HEDDLE_TRY(close());
+  if (partial.empty()) {
+    return std::string();
+  }
+  // What an earlier run kept stays. Where no name can be had, the file keeps the one it has.
+  std::string kept = partial;
+  for (unsigned number = 1; number <= mostKept; ++number) {
+    const std::string next = number == 1 ? fmt::format("{}.partial", target)
+                                         : fmt::format("{}.partial-{}", target, number);
+    if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, next.c_str(), RENAME_NOREPLACE) == 0) {
+      kept = next;
+      break;
+    }
+    if (errno != EEXIST) {
+      break;
+    }
+  }
+  partial.clear();
+  delist(std::exchange(listed, nullptr));
+  return kept;
+}
+
+} // namespace heddle

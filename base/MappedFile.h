@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A whole file, mapped read-only. The pages belong to the page cache: opening costs no copy, two
+/// processes share them, and releasePages() gives them back while the mapping stays valid.
+///
+/// A file that another process shortens while it is mapped raises SIGBUS on access, as with every
+/// mapping; replace files by renaming (AtomicFile.h), never by truncating them.
+#ifndef HEDDLE_BASE_MAPPEDFILE_H
+#define HEDDLE_BASE_MAPPEDFILE_H
+
+#include "heddle/Status.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heddle {
+
+/// Owns one mapping; move-only. Reading from several threads is safe.
+class MappedFile {
+public:
+  /// Maps a regular file of at least one byte. NotFound if there is none; InvalidArgument for a
+  /// directory, a device, a pipe or an empty file; InputOutput for what the system refuses.
+  static Result<MappedFile> open(const std::string &path);
+
+  MappedFile(MappedFile &&other) noexcept;
+  MappedFile &operator=(MappedFile &&other) noexcept;
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+  ~MappedFile();
+
+  /// The contents; valid for the life of this object, also after it is moved. Page-aligned.
+  std::span<const std::byte> bytes() const { return contents; }
+  /// The contents as text.
+  std::string_view text() const {
+    return {reinterpret_cast<const char *>(contents.data()), contents.size()};
+  }
+  /// The path it was opened by.
+  const std::string &path() const { return name; }
+
+  /// Lets go of the memory of the pages that hold `part` of bytes(); a later read brings them back
+  /// from the file. A hint: it changes no value and cannot fail.
+  void releasePages(std::span<const std::byte> part) const;
+
+private:
+  MappedFile(std::string path, std::span<const std::byte> contents)
+      : name(std::move(path)), contents(contents) {}
+
+  std::string name;
+  std::span<const std::byte> contents;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_BASE_MAPPEDFILE_H

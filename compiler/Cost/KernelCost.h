@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Floating-point operations of a kernel and the weights that its dispatches read, counted from its
+/// configuration: the numbers of the manifest and of the reports.
+#ifndef HEDDLE_COMPILER_COST_KERNELCOST_H
+#define HEDDLE_COMPILER_COST_KERNELCOST_H
+
+#include "dialects/Dataflow/Dataflow.h"
+
+#include <cstdint>
+
+namespace heddle {
+
+/// Floating-point operations of the products of one kernel; a multiplication and the addition of
+/// its result are two. What is not a product counts nothing, and so do rows of sequences.
+struct KernelFlops {
+  uint64_t perToken = 0;
+  /// For each token and key of its sequence.
+  uint64_t perTokenKey = 0;
+};
+KernelFlops kernelFlops(dataflow::KernelOp kernel);
+
+/// Bytes of a parameter as the binary stores it, the padding of packed weights among them.
+uint64_t parameterBytes(dataflow::ParameterOp parameter);
+
+/// A parameter that a dispatch reads: all of it once in a run, or of a table that is looked up one
+/// row for each token.
+struct WeightRead {
+  dataflow::ParameterOp parameter;
+  /// As stored.
+  uint64_t bytes = 0;
+  /// Those of them that count: of packed weights not the columns that only fill the last panel.
+  uint64_t neededBytes = 0;
+  bool isPerToken = false;
+};
+llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
+
+/// Bytes of all that a dispatch reads so, as stored.
+struct WeightTraffic {
+  uint64_t perRun = 0;
+  uint64_t perToken = 0;
+};
+WeightTraffic weightTraffic(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_COST_KERNELCOST_H

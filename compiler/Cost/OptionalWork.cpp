@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Two walks from results to what they need.
+#include "compiler/Cost/OptionalWork.h"
+
+#include "mlir/IR/Value.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+/// Adds what gives `value`, and all that it needs, to `needed`.
+static void addNeeded(Value value, llvm::DenseSet<Operation *> &needed) {
+  llvm::SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Operation *operation = open.pop_back_val().getDefiningOp();
+    if (operation && needed.insert(operation).second) {
+      llvm::append_range(open, operation->getOperands());
+    }
+  }
+}
+
+llvm::DenseSet<Operation *> neededWork(Operation *terminator,
+                                       llvm::function_ref<bool(unsigned)> isWanted) {
+  llvm::DenseSet<Operation *> needed;
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    if (isWanted(operand.getOperandNumber())) {
+      addNeeded(operand.get(), needed);
+    }
+  }
+  return needed;
+}
+
+llvm::DenseSet<Operation *> optionalWork(Operation *terminator,
+                                         llvm::function_ref<bool(unsigned)> isOptional) {
+  llvm::DenseSet<Operation *> optional = neededWork(terminator, isOptional);
+  const llvm::DenseSet<Operation *> usual =
+      neededWork(terminator, [&](unsigned result) { return !isOptional(result); });
+  for (Operation *operation : usual) {
+    optional.erase(operation);
+  }
+  return optional;
+}
+
+} // namespace heddle

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Counting over graphs.
+#include "compiler/Cost/ProgramCosts.h"
+
+#include "compiler/Cost/KernelCost.h"
+#include "compiler/Cost/OptionalWork.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// "f32 [tokens, 384]"
+std::string typeText(BufferType type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << type.getElementType() << " [";
+  llvm::interleaveComma(type.getShape(), stream, [&](int64_t size) {
+    if (size > 0) {
+      stream << size;
+    } else {
+      stream << (size == BufferType::kTokens      ? "tokens"
+                 : size == BufferType::kSequences ? "sequences"
+                                                  : "longest");
+    }
+  });
+  stream << "]";
+  return text;
+}
+
+/// Of a buffer with a row for each token; 0 of any other value, and of scores, whose rows are as
+/// long as the longest sequence.
+uint64_t rowBytes(Value value) {
+  auto type = dyn_cast<BufferType>(value.getType());
+  if (!type || !type.hasSymbol(BufferType::kTokens) || type.hasSymbol(BufferType::kLongest)) {
+    return 0;
+  }
+  uint64_t bits = type.getElementType().getIntOrFloatBitWidth();
+  for (int64_t size : type.getShape()) {
+    bits *= size > 0 ? size : 1;
+  }
+  return bits / 8;
+}
+
+class CostCounter {
+public:
+  explicit CostCounter(ModuleOp module) : symbols(module) {}
+
+  EntryCosts count(GraphOp graph) {
+    EntryCosts entry;
+    entry.name = graph.getSymName();
+    entry.maxLength = graph.getMaxLength();
+    if (SizeAttr arena = graph.getArenaAttr()) {
+      entry.arenaPerToken = arena.getTokens();
+      entry.arenaPerSequence = arena.getSequences();
+      entry.arenaPerTokenAndLongest = arena.getTokensLongest();
+    }
+    addPorts(graph, entry);
+    readInEntry.clear();
+    const llvm::DenseSet<Operation *> aside =
+        optionalWork(graph.getBody().front().getTerminator(), [&](unsigned result) {
+          return graph.getResultAttr(result, "dataflow.observed") != nullptr;
+        });
+    const llvm::DenseSet<Operation *> usual = usualWork(graph);
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      if (!aside.contains(dispatch)) {
+        auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+        const SmallVector<WeightRead> weights = weightReads(dispatch, kernel);
+        DispatchCosts &costs = entry.dispatches.emplace_back(count(dispatch, kernel, weights));
+        costs.isUsual = usual.contains(dispatch);
+        if (costs.isUsual) {
+          addTraffic(dispatch, kernel, weights, entry);
+        }
+      }
+    }
+    return entry;
+  }
+
+private:
+  /// What a run executes that asks for no probabilities; all that is needed, if there is nothing
+  /// else to ask for.
+  static llvm::DenseSet<Operation *> usualWork(GraphOp graph) {
+    auto isBuffer = [&](unsigned result) {
+      return isa<BufferType>(graph.getResultTypes()[result]);
+    };
+    auto isUsual = [&](unsigned result) {
+      auto buffer = dyn_cast<BufferType>(graph.getResultTypes()[result]);
+      return !graph.getResultAttr(result, "dataflow.observed") &&
+             !(buffer && buffer.hasSymbol(BufferType::kLongest));
+    };
+    const bool hasUsual =
+        llvm::any_of(llvm::seq<unsigned>(0, graph.getResultTypes().size()),
+                     [&](unsigned result) { return isBuffer(result) && isUsual(result); });
+    return neededWork(graph.getBody().front().getTerminator(), [&](unsigned result) {
+      return isUsual(result) || (!hasUsual && !graph.getResultAttr(result, "dataflow.observed"));
+    });
+  }
+
+  void addPorts(GraphOp graph, EntryCosts &entry) {
+    auto nameOf = [](StringAttr name) { return name ? name.getValue().str() : std::string(); };
+    llvm::StringSet<> written;
+    for (auto [index, type] : llvm::enumerate(graph.getResultTypes())) {
+      std::string name = nameOf(graph.getResultAttrOfType<StringAttr>(index, "dataflow.name"));
+      if (graph.getResultAttr(index, "dataflow.observed")) {
+        entry.observed += 1;
+      } else if (auto buffer = dyn_cast<BufferType>(type)) {
+        entry.outputs.push_back({name, typeText(buffer)});
+      } else {
+        written.insert(name);
+      }
+    }
+    for (auto [index, type] : llvm::enumerate(graph.getArgumentTypes())) {
+      std::string name = nameOf(graph.getArgAttrOfType<StringAttr>(index, "dataflow.name"));
+      if (auto buffer = dyn_cast<BufferType>(type)) {
+        entry.inputs.push_back({name, typeText(buffer)});
+      } else if (auto cache = dyn_cast<CacheType>(type)) {
+        uint64_t bytes = cache.getWidth() * sizeof(float);
+        bool isState = cache.getLayout() == CacheLayout::State;
+        entry.caches.push_back(
+            {name, isState ? 0 : bytes, isState ? bytes : 0, written.contains(name)});
+      }
+    }
+  }
+
+  DispatchCosts count(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights) {
+    KernelFlops flops = kernelFlops(kernel);
+    DispatchCosts costs;
+    costs.name = checkpointName(dispatch.getLoc());
+    costs.kernel = kernel.getSymName();
+    costs.kind = familyName(kernel.getComputes());
+    costs.flopsPerToken = flops.perToken;
+    costs.flopsPerTokenKey = flops.perTokenKey;
+    costs.keys = keysOf(dispatch);
+    costs.reads = readsOf(dispatch, kernel, weights);
+    costs.weightBytes = storedBytes(weights, counted);
+    return costs;
+  }
+
+  /// The caches that a dispatch reads are all appended to in the graph, or none of them is.
+  KeyPlace keysOf(DispatchOp dispatch) {
+    for (Value input : dispatch.getInputs()) {
+      if (isa<CacheType>(input.getType())) {
+        // One whose positions only are needed may be read as it was before.
+        Value cache = viewedValue(input);
+        const bool isWritten =
+            cache.getDefiningOp() || llvm::any_of(cache.getUsers(), [&](Operation *user) {
+              auto other = dyn_cast<DispatchOp>(user);
+              return other && symbols.lookup<KernelOp>(other.getKernel()).writesCache();
+            });
+        return isWritten ? KeyPlace::WrittenCache : KeyPlace::ReadCache;
+      }
+    }
+    return KeyPlace::Rows;
+  }
+
+  /// Of the parameters that are not in `known` yet, and are from then on.
+  static uint64_t storedBytes(ArrayRef<WeightRead> weights, llvm::StringSet<> &known) {
+    uint64_t bytes = 0;
+    for (WeightRead read : weights) {
+      if (known.insert(read.parameter.getParameter()).second) {
+        bytes += parameterBytes(read.parameter);
+      }
+    }
+    return bytes;
+  }
+
+  static DispatchReads readsOf(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights) {
+    DispatchReads reads;
+    for (const WeightRead &read : weights) {
+      (read.isPerToken ? reads.lookupBytesPerToken : reads.weightBytes) += read.neededBytes;
+    }
+    if (kernel.writesCache()) {
+      return reads;
+    }
+    auto nest = dyn_cast<NestAttr>(kernel.getComputes());
+    for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
+      auto cache = dyn_cast<CacheType>(input.getType());
+      // What says only how many keys there are is not read itself.
+      if (!cache || (nest && nest.getKeysFrom() && index == nest.getNumInputs())) {
+        continue;
+      }
+      (cache.getLayout() == CacheLayout::State ? reads.stateBytesPerSequence
+                                               : reads.cacheBytesPerPosition) +=
+          cache.getWidth() * sizeof(float);
+    }
+    return reads;
+  }
+
+  void addTraffic(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights,
+                  EntryCosts &entry) {
+    entry.weightBytes += storedBytes(weights, readInEntry);
+    entry.activationBytesPerToken += rowBytes(dispatch.getResult());
+    for (Value input : dispatch.getInputs()) {
+      entry.activationBytesPerToken += rowBytes(input);
+      entry.readsCaches |= isa<CacheType>(input.getType()) && !kernel.writesCache();
+    }
+  }
+
+  SymbolTable symbols;
+  llvm::StringSet<> readInEntry;
+  /// Parameters of all entries: what two of them read is stored once.
+  llvm::StringSet<> counted;
+};
+
+void writePorts(llvm::json::OStream &json, llvm::StringRef key,
+                const std::vector<PortFacts> &ports) {
+  json.attributeArray(key, [&] {
+    for (const PortFacts &port : ports) {
+      json.object([&] {
+        json.attribute("name", llvm::json::fixUTF8(port.name));
+        json.attribute("type", port.type);
+      });
+    }
+  });
+}
+
+void writeDispatch(llvm::json::OStream &json, const DispatchCosts &dispatch) {
+  json.object([&] {
+    json.attribute("name", llvm::json::fixUTF8(dispatch.name));
+    json.attribute("layer", llvm::json::fixUTF8(layerPrefix(dispatch.name)));
+    json.attribute("kernel", dispatch.kernel);
+    json.attribute("kind", dispatch.kind);
+    json.attribute("flops_per_token", dispatch.flopsPerToken);
+    json.attribute("flops_per_token_and_key", dispatch.flopsPerTokenKey);
+    json.attribute("weight_bytes", dispatch.weightBytes);
+  });
+}
+
+} // namespace
+
+std::vector<EntryCosts> programCosts(ModuleOp module) {
+  CostCounter counter(module);
+  std::vector<EntryCosts> entries;
+  for (auto graph : module.getOps<GraphOp>()) {
+    entries.push_back(counter.count(graph));
+  }
+  return entries;
+}
+
+void writeCosts(llvm::json::OStream &json, const EntryCosts &entry) {
+  json.object([&] {
+    json.attribute("name", llvm::json::fixUTF8(entry.name));
+    writePorts(json, "inputs", entry.inputs);
+    writePorts(json, "outputs", entry.outputs);
+    json.attribute("observed", entry.observed);
+    json.attributeArray("caches", [&] {
+      for (const CacheCosts &cache : entry.caches) {
+        json.object([&] {
+          json.attribute("name", llvm::json::fixUTF8(cache.name));
+          json.attribute("layer", llvm::json::fixUTF8(layerPrefix(cache.name)));
+          json.attribute("bytes_per_token", cache.bytesPerToken);
+          json.attribute("bytes_per_sequence", cache.bytesPerSequence);
+          json.attribute("written", cache.written);
+        });
+      }
+    });
+    json.attributeArray("dispatches", [&] {
+      for (const DispatchCosts &dispatch : entry.dispatches) {
+        writeDispatch(json, dispatch);
+      }
+    });
+    json.attribute("arena_bytes_per_token", entry.arenaPerToken);
+    json.attribute("arena_bytes_per_sequence", entry.arenaPerSequence);
+    json.attribute("arena_bytes_per_token_and_longest", entry.arenaPerTokenAndLongest);
+    json.attribute("max_length", entry.maxLength);
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Folds element-wise maths and norms into the kernel that produces their input, so that a row is
+/// finished while it is in registers or in the first cache.
+///
+/// ```mlir
+/// %1 = dataflow.dispatch @contract(%a, %w, %b)      : ... // sum + bias
+/// %2 = dataflow.dispatch @add(%1, %x)               : ... // rows
+/// %3 = dataflow.dispatch @layer_norm(%2, %nw, %nb)  : ... // rows, norm
+/// ```
+/// becomes
+/// ```mlir
+/// %3 = dataflow.dispatch @contract_0(%a, %w, %b, %x, %nw, %nb) : ... // (sum + bias) + x, norm
+/// ```
+/// The dispatch that remains stands where the later one stood, so its operands are all defined.
+/// Tests: tests/compiler/Dataflow/fold-epilogues.mlir
+#include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_FOLDEPILOGUESPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "fold-epilogues";
+
+/// A dispatch, its kernel, and its operands by their role.
+struct Stage {
+  Stage(DispatchOp dispatch, KernelOp kernel) : dispatch(dispatch), kernel(kernel) {
+    SmallVector<Value> operands(dispatch.getInputs());
+    ArrayRef<Value> rest(operands);
+    inputs.assign(rest.take_front(kernel.getNumInputs()));
+    rest = rest.drop_front(inputs.size());
+    elementwise.assign(rest.take_front(kernel.getNumElementwise()));
+    normOperands.assign(rest.drop_front(elementwise.size()));
+  }
+
+  DispatchOp dispatch;
+  KernelOp kernel;
+  SmallVector<Value> inputs;
+  SmallVector<Value> elementwise;
+  SmallVector<Value> normOperands;
+};
+
+// What an epilogue may hold. Its code is repeated for every vector of a tile, and a program may
+// chain as many operations as it likes; those of models have some twenty.
+constexpr unsigned mostWork = 128;
+// A function is a polynomial of about as many operations.
+constexpr unsigned workOfFunction = 16;
+
+unsigned workOf(KernelOp kernel) {
+  unsigned work = 0;
+  for (Operation &op : kernel.getEpilogue().front().without_terminator()) {
+    work += isa<math::MathDialect>(op.getDialect()) ? workOfFunction : 1;
+  }
+  return work;
+}
+
+/// What `user` reads of a producer that may take its work over: an argument of its epilogue.
+struct Candidate {
+  Stage producer;
+  unsigned argument;
+};
+
+bool takesEpilogue(Attribute computes) {
+  return isa<ContractAttr, GatherAttr, PoolAttr, RowsAttr>(computes);
+}
+
+std::string named(Location location) {
+  std::string name = placeName(location);
+  return name.empty() ? name : " (" + name + ")";
+}
+
+/// Why `value`, a buffer read by the rows kernel `user`, cannot have the user's work folded into
+/// its producer; empty if it can.
+std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
+  auto producer = value.getDefiningOp<DispatchOp>();
+  if (!producer) {
+    return "a view lies between it and what produces its input";
+  }
+  for (Operation *other : value.getUsers()) {
+    if (other != user.dispatch) {
+      return "its input has a second user" + named(other->getLoc());
+    }
+  }
+  if (!value.hasOneUse()) {
+    return "it reads its input twice";
+  }
+  auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
+  if (!takesEpilogue(kernel.getComputes())) {
+    if (isa<PrefixMeanAttr>(kernel.getComputes())) {
+      return "its input is a prefix mean, which has no epilogue";
+    }
+    return isa<AttendAttr, AttentionAttr, AttentionWeightsAttr>(kernel.getComputes())
+               ? "its input is an attention, which has no epilogue"
+               : "its input is a loop nest, which has no epilogue";
+  }
+  if (kernel.getNorm()) {
+    return "its input is normalised rows" + named(producer.getLoc());
+  }
+  if (unsigned work = workOf(kernel) + workOf(user.kernel); work > mostWork) {
+    return llvm::formatv("the epilogue would have work of {0} operations, more than {1}", work,
+                         mostWork);
+  }
+  return {};
+}
+
+/// The producer that takes the user's work over: of those that can, the last in the graph, so that
+/// all others are operands defined before it. Reports the reasons if there is none.
+std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols) {
+  SmallVector<Value> read = {user.inputs.front()};
+  llvm::append_range(read, user.elementwise);
+  std::optional<Candidate> found;
+  std::string reason;
+  for (auto [argument, value] : llvm::enumerate(read)) {
+    // Arguments of the graph and vectors are no results of kernels; a kernel of rows of one number
+    // has no place for the others.
+    if (!value.getDefiningOp() || isa<ParameterOp>(value.getDefiningOp()) ||
+        cast<BufferType>(value.getType()).getShape() != user.kernel.getResultBuffer().getShape()) {
+      continue;
+    }
+    std::string against = reasonAgainst(user, value, symbols);
+    if (!against.empty()) {
+      reason = reason.empty() ? against : reason;
+      continue;
+    }
+    auto producer = value.getDefiningOp<DispatchOp>();
+    if (!found || found->producer.dispatch->isBeforeInBlock(producer)) {
+      found.emplace(Stage(producer, symbols.lookup<KernelOp>(producer.getKernel())),
+                    static_cast<unsigned>(argument));
+    }
+  }
+  if (!found) {
+    reportDeclined(user.dispatch.getLoc(), passName,
+                   "not folded: " + (reason.empty() ? "no kernel produces its input" : reason));
+  }
+  return found;
+}
+
+/// Appends the region of a kernel at the builder and gives the value it yields.
+Value inlineEpilogue(OpBuilder &builder, KernelOp kernel, ValueRange arguments) {
+  Block &block = kernel.getEpilogue().front();
+  IRMapping mapping;
+  mapping.map(block.getArguments(), arguments);
+  for (Operation &op : block.without_terminator()) {
+    builder.clone(op, mapping);
+  }
+  return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValue());
+}
+
+/// The dispatch that does the work of both, in place of the user.
+DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
+  Stage &producer = candidate.producer;
+  SmallVector<Value> others = {user.inputs.front()};
+  llvm::append_range(others, user.elementwise);
+  others.erase(others.begin() + candidate.argument);
+
+  KernelParts parts;
+  parts.stem = familyName(producer.kernel.getComputes());
+  parts.computes = producer.kernel.getComputes();
+  parts.inputs = producer.inputs;
+  parts.elementwise = producer.elementwise;
+  llvm::append_range(parts.elementwise, others);
+  parts.norm = user.kernel.getNormAttr();
+  parts.normOperands = user.normOperands;
+  parts.result = user.kernel.getResultBuffer();
+
+  OpBuilder builder(user.dispatch);
+  Location location = builder.getFusedLoc({producer.dispatch.getLoc(), user.dispatch.getLoc()});
+  return createDispatch(
+      builder, symbols, location, parts, [&](OpBuilder &region, Location, ValueRange arguments) {
+        size_t taken = 1 + producer.elementwise.size();
+        Value value = inlineEpilogue(region, producer.kernel, arguments.take_front(taken));
+        SmallVector<Value> rest(arguments.drop_front(taken));
+        rest.insert(rest.begin() + candidate.argument, value);
+        return inlineEpilogue(region, user.kernel, rest);
+      });
+}
+
+void reportFold(Stage &user, Candidate &candidate) {
+  BufferType rows = user.kernel.getResultBuffer();
+  Savings savings;
+  if (rows.getShape().front() == BufferType::kTokens) {
+    // One write and one read of the rows between the two kernels.
+    savings.activationBytesPerToken = 2 * sizeof(float) * rows.getWidth();
+  }
+  StringRef what = user.kernel.getNorm() ? "norm" : "element-wise maths";
+  reportTaken(user.dispatch.getLoc(), passName,
+              what + " folded into " + candidate.producer.kernel.getSymName() +
+                  named(candidate.producer.dispatch.getLoc()),
+              savings);
+}
+
+struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
+    for (auto graph : module.getOps<GraphOp>()) {
+      for (auto dispatch : llvm::make_early_inc_range(graph.getBody().getOps<DispatchOp>())) {
+        auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+        if (!isa<RowsAttr>(kernel.getComputes())) {
+          continue;
+        }
+        Stage user(dispatch, kernel);
+        std::optional<Candidate> candidate = findProducer(user, symbols);
+        if (!candidate) {
+          continue;
+        }
+        DispatchOp folded = fold(user, *candidate, symbols);
+        reportFold(user, *candidate);
+        dispatch.getResult().replaceAllUsesWith(folded.getResult());
+        dispatch.erase();
+        candidate->producer.dispatch.erase();
+        // At once: in a long chain each has all the maths of the one before it.
+        for (KernelOp replaced : {kernel, candidate->producer.kernel}) {
+          if (--runs[replaced.getSymNameAttr()] == 0) {
+            symbols.erase(replaced);
+          }
+        }
+        runs[folded.getKernelAttr().getAttr()] = 1;
+      }
+    }
+  }
+
+  /// How many dispatches run each kernel.
+  static llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
+    llvm::DenseMap<StringAttr, int64_t> runs;
+    for (auto graph : module.getOps<GraphOp>()) {
+      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+        ++runs[dispatch.getKernelAttr().getAttr()];
+      }
+    }
+    return runs;
+  }
+};
+
+} // namespace
+} // namespace heddle

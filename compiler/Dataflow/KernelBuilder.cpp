@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels are symbols beside the graph; a dispatch has the kernel's operands in the kernel's
+/// order.
+#include "compiler/Dataflow/KernelBuilder.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+bool isRows(BufferType type) {
+  return type.getElementType().isF32() && type.getShape().size() == 2 &&
+         (type.getShape()[0] == BufferType::kTokens ||
+          type.getShape()[0] == BufferType::kSequences) &&
+         type.getShape()[1] > 0;
+}
+
+DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location location,
+                          const KernelParts &parts, EpilogueBuilder epilogue) {
+  SmallVector<Value> operands(parts.inputs);
+  llvm::append_range(operands, parts.elementwise);
+  llvm::append_range(operands, parts.normOperands);
+  auto type = builder.getFunctionType(TypeRange(operands), parts.result);
+
+  auto graph = builder.getInsertionBlock()->getParent()->getParentOfType<GraphOp>();
+  OpBuilder kernelBuilder(builder.getContext());
+  auto kernel =
+      KernelOp::create(kernelBuilder, location, parts.stem, type, parts.computes, parts.norm);
+  // A nest maps the elements of its inputs; every other kernel the value it computed.
+  auto nest = dyn_cast<NestAttr>(parts.computes);
+  size_t arguments = nest ? nest.getNumInputs() : 1 + parts.elementwise.size();
+  SmallVector<Type> argumentTypes(arguments, builder.getF32Type());
+  SmallVector<Location> argumentLocations(arguments, location);
+  Block *block =
+      kernelBuilder.createBlock(&kernel.getEpilogue(), {}, argumentTypes, argumentLocations);
+  Value value = epilogue ? epilogue(kernelBuilder, location, block->getArguments())
+                         : Value(block->getArgument(0));
+  YieldOp::create(kernelBuilder, location, value);
+  StringAttr symbol = symbols.insert(kernel, Block::iterator(graph));
+  return DispatchOp::create(builder, location, parts.result, FlatSymbolRefAttr::get(symbol),
+                            operands, SizeAttr());
+}
+
+/// The cache whose positions the keys of scores are: what gives them reads it. Null for rows.
+static Value keysOf(Value scores) {
+  while (auto view = scores.getDefiningOp<ReshapeOp>()) {
+    scores = view.getSource();
+  }
+  auto dispatch = scores.getDefiningOp<DispatchOp>();
+  if (!dispatch) {
+    return {};
+  }
+  auto isCache = [](Value input) { return isa<CacheType>(input.getType()); };
+  auto found = llvm::find_if(dispatch.getInputs(), isCache);
+  return found == dispatch.getInputs().end() ? Value() : *found;
+}
+
+DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location location, Value source) {
+  auto type = cast<BufferType>(source.getType());
+  KernelParts parts;
+  parts.stem = "copy";
+  parts.inputs = {source};
+  parts.result = BufferType::get(builder.getContext(), type.getShape(), type.getElementType(),
+                                 /*rowStride=*/0);
+  if (isRows(type)) {
+    parts.computes = RowsAttr::get(builder.getContext(), type.getWidth());
+  } else {
+    std::string axes = axesOf(type);
+    Value keys = type.hasSymbol(BufferType::kLongest) ? keysOf(source) : Value();
+    parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes + "->" + axes),
+                                   ReductionKind::None, FloatAttr(), /*relative=*/false,
+                                   /*keysFrom=*/static_cast<bool>(keys));
+    if (keys) {
+      parts.inputs.push_back(keys);
+    }
+  }
+  return createDispatch(builder, symbols, location, parts);
+}
+
+std::string axesOf(BufferType type) {
+  // Neither t nor k, nor r, which is the axis of relative distances.
+  constexpr llvm::StringLiteral constants = "hdefgijlmnopqs";
+  std::string axes;
+  size_t used = 0;
+  for (int64_t dimension : type.getShape()) {
+    if (dimension == BufferType::kTokens || dimension == BufferType::kSequences) {
+      axes += 't';
+    } else if (dimension == BufferType::kLongest) {
+      axes += 'k';
+    } else {
+      axes += constants[used++ % constants.size()];
+    }
+  }
+  return axes;
+}
+
+} // namespace heddle

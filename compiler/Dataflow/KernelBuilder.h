@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writing a kernel and the dispatch that runs it: for the conversion that forms every dispatch and
+/// the passes that add some.
+#ifndef HEDDLE_COMPILER_DATAFLOW_KERNELBUILDER_H
+#define HEDDLE_COMPILER_DATAFLOW_KERNELBUILDER_H
+
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace heddle {
+
+/// Emits the scalar maths of an epilogue: maps the region's arguments to its value.
+using EpilogueBuilder =
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+
+/// What a kernel computes and what its dispatch reads.
+struct KernelParts {
+  /// The kernel's symbol, made unique by a number.
+  llvm::StringRef stem;
+  /// One of the dataflow attributes that name a family.
+  mlir::Attribute computes;
+  llvm::SmallVector<mlir::Value> inputs;
+  llvm::SmallVector<mlir::Value> elementwise;
+  /// Null: none.
+  dataflow::NormAttr norm;
+  /// The weight of a norm, the bias of a layer norm.
+  llvm::SmallVector<mlir::Value> normOperands;
+  /// A buffer; of append and accumulate, the cache.
+  mlir::Type result;
+};
+
+/// Whether a buffer is rows of f32, [tokens or sequences, width]: what every fast kernel writes.
+bool isRows(dataflow::BufferType type);
+
+/// Inserts a kernel before the graph that `builder` is in, and its dispatch at the builder. Without
+/// `epilogue` the kernel yields the computed value unchanged.
+dataflow::DispatchOp createDispatch(mlir::OpBuilder &builder, mlir::SymbolTable &symbols,
+                                    mlir::Location location, const KernelParts &parts,
+                                    EpilogueBuilder epilogue = nullptr);
+
+/// A dispatch that writes an f32 buffer's elements into a dense one of its own.
+dataflow::DispatchOp createCopy(mlir::OpBuilder &builder, mlir::SymbolTable &symbols,
+                                mlir::Location location, mlir::Value source);
+
+/// One letter for each dimension of a buffer, as loop nests name axes: `t` for rows, `k` for keys,
+/// h, d, e... for constants, never `r`.
+std::string axesOf(dataflow::BufferType type);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_DATAFLOW_KERNELBUILDER_H

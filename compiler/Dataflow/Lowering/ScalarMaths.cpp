@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Activations as their papers write them.
+#include "compiler/Dataflow/Lowering/ScalarMaths.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace heddle {
+namespace {
+
+constexpr double squareRootOfHalf = 0.70710678118654752440;
+constexpr double squareRootOfTwoOverPi = 0.79788456080286535588;
+
+/// x / 2 * (1 + y)
+Value createHalfOf(OpBuilder &builder, Location location, Value x, Value y) {
+  Value half = createProduct(builder, location, x, createNumber(builder, location, 0.5));
+  Value onePlus = createSum(builder, location, y, createNumber(builder, location, 1.0));
+  return createProduct(builder, location, half, onePlus);
+}
+
+/// "Gaussian Error Linear Units", section 2: x Phi(x).
+Value createGelu(OpBuilder &builder, Location location, Value x) {
+  Value scale = createNumber(builder, location, squareRootOfHalf);
+  Value error = math::ErfOp::create(builder, location, createProduct(builder, location, x, scale));
+  return createHalfOf(builder, location, x, error);
+}
+
+/// The same paper's approximation by tanh.
+Value createGeluNew(OpBuilder &builder, Location location, Value x) {
+  Value square = createProduct(builder, location, x, x);
+  Value cube = createProduct(builder, location, square, x);
+  Value term = createProduct(builder, location, cube, createNumber(builder, location, 0.044715));
+  Value sum = createSum(builder, location, x, term);
+  Value scale = createNumber(builder, location, squareRootOfTwoOverPi);
+  Value tanh =
+      math::TanhOp::create(builder, location, createProduct(builder, location, sum, scale));
+  return createHalfOf(builder, location, x, tanh);
+}
+
+/// 1 / (1 + exp(-x))
+Value createSigmoid(OpBuilder &builder, Location location, Value x) {
+  Value one = createNumber(builder, location, 1.0);
+  Value negated = arith::NegFOp::create(builder, location, x);
+  Value exponential = math::ExpOp::create(builder, location, negated);
+  return arith::DivFOp::create(builder, location, one,
+                               createSum(builder, location, one, exponential));
+}
+
+/// "Gaussian Error Linear Units", section 2, the approximation by the sigmoid: x sigmoid(1.702 x).
+Value createQuickGelu(OpBuilder &builder, Location location, Value x) {
+  Value scaled = createProduct(builder, location, x, createNumber(builder, location, 1.702));
+  return createProduct(builder, location, x, createSigmoid(builder, location, scaled));
+}
+
+} // namespace
+
+Value createNumber(OpBuilder &builder, Location location, FloatAttr number) {
+  return arith::ConstantOp::create(builder, location, number);
+}
+
+Value createNumber(OpBuilder &builder, Location location, double number) {
+  return createNumber(builder, location, builder.getF32FloatAttr(static_cast<float>(number)));
+}
+
+Value createSum(OpBuilder &builder, Location location, Value left, Value right) {
+  return arith::AddFOp::create(builder, location, left, right, arith::FastMathFlags::contract);
+}
+
+Value createProduct(OpBuilder &builder, Location location, Value left, Value right) {
+  return arith::MulFOp::create(builder, location, left, right, arith::FastMathFlags::contract);
+}
+
+Value createActivation(OpBuilder &builder, Location location, transformer::Activation activation,
+                       Value input) {
+  switch (activation) {
+  case transformer::Activation::Gelu:
+    return createGelu(builder, location, input);
+  case transformer::Activation::GeluNew:
+    return createGeluNew(builder, location, input);
+  case transformer::Activation::Relu:
+    return arith::MaximumFOp::create(builder, location, input,
+                                     createNumber(builder, location, 0.0));
+  case transformer::Activation::Tanh:
+    return math::TanhOp::create(builder, location, input);
+  case transformer::Activation::Silu:
+    return createProduct(builder, location, input, createSigmoid(builder, location, input));
+  case transformer::Activation::Sigmoid:
+    return createSigmoid(builder, location, input);
+  case transformer::Activation::QuickGelu:
+    return createQuickGelu(builder, location, input);
+  }
+  llvm_unreachable("every activation has its maths");
+}
+
+} // namespace heddle

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Forms a dispatch of a kernel of its own for every operation; folding, merging and placing them
+/// are passes of the dataflow level.
+///
+/// ```mlir
+/// func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}) -> (tensor<?x48xf32>
+/// {transformer.name = "y"}) {
+///   %y = transformer.linear %x, @w, @b : tensor<?x384xf32> -> tensor<?x48xf32>
+/// ```
+/// becomes
+/// ```mlir
+/// transformer.parameter @w.packed : tensor<1x384x48xf32> = pack(@w)
+/// dataflow.kernel @contract : (...) -> !dataflow.buffer<[tokens, 48], f32> computes
+/// #dataflow.contract<n = 48, k = 384> { ^bb0(%sum: f32, %bias: f32):
+///   %0 = arith.addf %sum, %bias fastmath<contract> : f32
+///   dataflow.yield %0
+/// }
+/// dataflow.graph @encode(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "x"}) -> (...)
+/// {
+///   %0 = dataflow.parameter @w.packed : !dataflow.buffer<[1, 384, 48], f32>
+///   %1 = dataflow.parameter @b : !dataflow.buffer<[48], f32>
+///   %2 = dataflow.dispatch @contract(%x, %0, %1) : (...) -> !dataflow.buffer<[tokens, 48], f32>
+/// ```
+/// Tests: tests/compiler/Dataflow/Lowering/*.mlir
+#include "compiler/Dataflow/Lowering/EntryLowering.h"
+#include "compiler/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_CONVERTTRANSFORMERTODATAFLOWPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+/// The weights that the module has in packed form already.
+PackedWeights packedWeights(ModuleOp module) {
+  PackedWeights packed;
+  for (auto parameter : module.getOps<transformer::ParameterOp>()) {
+    auto expression = parameter.getExpressionAttr();
+    if (expression && expression.getKind() == transformer::ExpressionKind::Pack) {
+      int64_t groups = expression.getNumbers().empty() ? 1 : expression.getNumbers().front();
+      packed.try_emplace({expression.getOperands().front().getAttr(), groups},
+                         parameter.getSymNameAttr());
+    }
+  }
+  return packed;
+}
+
+struct ConvertTransformerToDataflow
+    : impl::ConvertTransformerToDataflowPassBase<ConvertTransformerToDataflow> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    PackedWeights packed = packedWeights(module);
+    FailureOr<CacheLayouts> layouts = chooseCacheLayouts(module);
+    if (failed(layouts)) {
+      return signalPassFailure();
+    }
+    for (auto entry : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      if (failed(EntryLowering(entry, symbols, packed, *layouts).run())) {
+        return signalPassFailure();
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One symbol for all kernels that compute the same, under a name that says what: profiles, reports
+/// and `perf` show it. Twelve equal layers then need the code of one.
+///
+/// ```mlir
+/// dataflow.kernel @contract : ...   computes #dataflow.contract<n = 1536, k = 384>    // gelu
+/// dataflow.kernel @contract_7 : ... computes #dataflow.contract<n = 1536, k = 384>    // gelu
+/// ```
+/// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and region.
+/// Tests: tests/compiler/Dataflow/merge-kernels.mlir
+#include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/OperationSupport.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_MERGEKERNELSPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "merge-kernels";
+
+// --- Names -----------------------------------------------------------------------------------
+
+/// What of a causal mask names a kernel.
+template <typename Attribute> StringRef maskOf(Attribute attention) {
+  return attention.getHidden() ? "_masked" : attention.getCausal() ? "_causal" : "";
+}
+
+/// Heads of keys or values, where there are fewer than of queries.
+std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
+  return share > 1 ? llvm::formatv("_{0}{1}", what, heads / share).str() : "";
+}
+
+std::string sizesOf(AttendAttr attend) {
+  return llvm::formatv("{0}x{1}{2}{3}", attend.getHeads(), attend.getValueSize(),
+                       sharedHeads("values", attend.getHeads(), attend.getValueShare()),
+                       attend.getCausal() ? "_causal" : "");
+}
+
+std::string sizesOf(AttentionWeightsAttr weights) {
+  return llvm::formatv("{0}x{1}{2}{3}{4}", weights.getHeads(), weights.getKeySize(),
+                       sharedHeads("keys", weights.getHeads(), weights.getKeyShare()),
+                       weights.getBiasDistance() > 0 ? "_bias" : "", maskOf(weights));
+}
+
+std::string sizesOf(AttentionAttr attention) {
+  std::string name = llvm::formatv("{0}x{1}", attention.getHeads(), attention.getKeySize()).str();
+  if (attention.getValueSize() != attention.getKeySize()) {
+    name += "x" + std::to_string(attention.getValueSize());
+  }
+  name += sharedHeads("keys", attention.getHeads(), attention.getKeyShare());
+  name += sharedHeads("values", attention.getHeads(), attention.getValueShare());
+  name += attention.getBiasDistance() > 0 ? "_bias" : "";
+  return name + maskOf(attention).str();
+}
+
+/// The axes of inputs and result; those of the result only if the first input has others.
+std::string axesOf(NestAttr nest) {
+  std::string name;
+  for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
+    name += (i == 0 ? "" : "_") + nest.getInputAxes(i).str();
+  }
+  if (nest.getNumInputs() == 0 || nest.getInputAxes(0) != nest.getResultAxes()) {
+    name += (name.empty() ? "" : "_") + nest.getResultAxes().str();
+  }
+  if (nest.getReduction() == ReductionKind::Softmax) {
+    name += "_softmax";
+  }
+  return nest.getCausal() ? name + "_causal" : name;
+}
+
+std::string sizesOf(KernelOp kernel) {
+  return llvm::TypeSwitch<Attribute, std::string>(kernel.getComputes())
+      .Case([&](AppendAttr) {
+        CacheType cache = kernel.getOperandCache(0);
+        return std::to_string(cache.getWidth()) + "_" +
+               stringifyCacheLayout(cache.getLayout()).str();
+      })
+      .Case([&](AccumulateAttr) { return std::to_string(kernel.getOperandCache(0).getWidth()); })
+      .Case([&](PrefixMeanAttr) { return std::to_string(kernel.getOperandCache(1).getWidth()); })
+      .Case([](ContractAttr contract) {
+        std::string groups =
+            contract.getGroups() > 1 ? std::to_string(contract.getGroups()) + "x" : "";
+        return groups + llvm::formatv("{0}x{1}", contract.getN(), contract.getK()).str();
+      })
+      .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([&](auto attention) {
+        return sizesOf(attention) + (kernel.getOperandCache(1) ? "_cached" : "");
+      })
+      .Case([](NestAttr nest) { return axesOf(nest); })
+      .Case([](PoolAttr pool) {
+        return llvm::formatv("{0}_{1}", stringifyPoolKind(pool.getKind()), pool.getWidth()).str();
+      })
+      .Case<GatherAttr, RowsAttr>([](auto rows) { return std::to_string(rows.getWidth()); });
+}
+
+/// Whether a value is an element of rows, rather than of a vector such as a bias.
+bool isRowElement(KernelOp kernel, Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument) {
+    return false;
+  }
+  if (isa<NestAttr>(kernel.getComputes())) {
+    return true;
+  }
+  unsigned index = argument.getArgNumber();
+  return index > 0 && isRows(kernel.getOperandBuffer(kernel.getNumInputs() + index - 1));
+}
+
+bool isConstant(Value value) { return value.getDefiningOp<arith::ConstantOp>() != nullptr; }
+
+/// x / (1 + exp(-y)), where y is x, or a constant times x.
+struct Gate {
+  StringRef word;
+  Operation *product = nullptr;
+  Operation *exponential = nullptr;
+  /// What makes y of x, or null.
+  Operation *scale = nullptr;
+};
+
+/// The gate whose last operation is `multiply`; without a word if it is none.
+Gate gateOf(arith::MulFOp multiply) {
+  auto divide = multiply.getRhs().getDefiningOp<arith::DivFOp>();
+  auto sum = divide ? divide.getRhs().getDefiningOp<arith::AddFOp>() : arith::AddFOp();
+  auto exponential = sum ? sum.getRhs().getDefiningOp<math::ExpOp>() : math::ExpOp();
+  auto negated =
+      exponential ? exponential.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
+  if (negated && negated.getOperand() == multiply.getLhs()) {
+    return {"silu", multiply, exponential};
+  }
+  auto scale = negated ? negated.getOperand().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+  if (scale && scale.getLhs() == multiply.getLhs() && isConstant(scale.getRhs())) {
+    return {"quick_gelu", multiply, exponential, scale};
+  }
+  return {};
+}
+
+/// The gate that an operation is a part of; without a word if there is none.
+Gate gateWith(Operation *part) {
+  for (auto multiply : part->getBlock()->getOps<arith::MulFOp>()) {
+    Gate gate = gateOf(multiply);
+    if (llvm::is_contained({gate.product, gate.exponential, gate.scale}, part)) {
+      return gate;
+    }
+  }
+  return {};
+}
+
+/// The word for one operation of an epilogue; empty if it is part of another word, or a bias.
+StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
+  return llvm::TypeSwitch<Operation *, StringRef>(&op)
+      .Case([](math::ErfOp) { return "gelu"; })
+      .Case([](math::TanhOp tanh) {
+        return tanh.getOperand().getDefiningOp<arith::MulFOp>() ? "gelu_new" : "tanh";
+      })
+      .Case([](arith::MaximumFOp) { return "relu"; })
+      .Case([](math::ExpOp exponential) {
+        StringRef word = gateWith(exponential).word;
+        return word.empty() ? "sigmoid" : word;
+      })
+      .Case([&](arith::AddFOp add) {
+        return isRowElement(kernel, add.getLhs()) || isRowElement(kernel, add.getRhs()) ? "add"
+                                                                                        : "";
+      })
+      .Case([&](arith::MulFOp multiply) {
+        if (!gateWith(multiply).word.empty()) {
+          return "";
+        }
+        if (isRowElement(kernel, multiply.getLhs()) || isRowElement(kernel, multiply.getRhs())) {
+          return "multiply";
+        }
+        return !hasGelu && (isConstant(multiply.getLhs()) || isConstant(multiply.getRhs()))
+                   ? "scale"
+                   : "";
+      })
+      .Default([](Operation *) { return ""; });
+}
+
+/// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
+std::string describe(KernelOp kernel) {
+  std::string name = (familyName(kernel.getComputes()) + "_" + sizesOf(kernel)).str();
+  Block &block = kernel.getEpilogue().front();
+  bool hasGelu =
+      llvm::any_of(block, [](Operation &op) { return isa<math::ErfOp, math::TanhOp>(op); });
+  for (Operation &op : block) {
+    StringRef word = wordFor(kernel, op, hasGelu);
+    name += (word.empty() ? "" : "_") + word.str();
+  }
+  if (NormAttr norm = kernel.getNormAttr()) {
+    name += "_" + stringifyNormKind(norm.getKind()).str();
+  }
+  return name;
+}
+
+// --- Equality --------------------------------------------------------------------------------
+
+bool areEqual(KernelOp left, KernelOp right) {
+  return left.getKernelType() == right.getKernelType() &&
+         left.getComputes() == right.getComputes() && left.getNormAttr() == right.getNormAttr() &&
+         OperationEquivalence::isRegionEquivalentTo(&left.getEpilogue(), &right.getEpilogue(),
+                                                    OperationEquivalence::IgnoreLocations);
+}
+
+/// One number for all epilogues that are equal: a program may have as many kernels of one family as
+/// operations.
+size_t hashOf(KernelOp kernel) {
+  Block &block = kernel.getEpilogue().front();
+  llvm::DenseMap<Value, size_t> numbers;
+  for (BlockArgument argument : block.getArguments()) {
+    numbers.try_emplace(argument, numbers.size());
+  }
+  llvm::hash_code hash = hash_value(kernel.getNormAttr());
+  for (Operation &op : block) {
+    hash = llvm::hash_combine(hash, op.getName(), op.getAttrDictionary());
+    for (Value operand : op.getOperands()) {
+      hash = llvm::hash_combine(hash, numbers.lookup(operand));
+    }
+    for (Value result : op.getResults()) {
+      numbers.try_emplace(result, numbers.size());
+    }
+  }
+  return hash;
+}
+
+/// Kernels that compute the same, in the order of the first of each.
+using Classes = SmallVector<SmallVector<KernelOp>>;
+
+Classes classify(ArrayRef<KernelOp> kernels) {
+  Classes classes;
+  // Only kernels of one type, family and hash are compared with each other.
+  llvm::DenseMap<std::tuple<Type, Attribute, size_t>, SmallVector<size_t>> alike;
+  for (KernelOp kernel : kernels) {
+    SmallVector<size_t> &candidates =
+        alike[{kernel.getKernelType(), kernel.getComputes(), hashOf(kernel)}];
+    auto found = llvm::find_if(
+        candidates, [&](size_t index) { return areEqual(classes[index].front(), kernel); });
+    if (found != candidates.end()) {
+      classes[*found].push_back(kernel);
+    } else {
+      candidates.push_back(classes.size());
+      classes.push_back({kernel});
+    }
+  }
+  return classes;
+}
+
+/// All kernels: those that dispatches run in the order of the graphs, then the others.
+SmallVector<KernelOp> kernelsInOrder(ModuleOp module, SymbolTable &symbols) {
+  llvm::SetVector<Operation *> ordered;
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      ordered.insert(symbols.lookup(dispatch.getKernel()));
+    }
+  }
+  for (auto kernel : module.getOps<KernelOp>()) {
+    ordered.insert(kernel);
+  }
+  return llvm::map_to_vector(ordered, [](Operation *op) { return cast<KernelOp>(op); });
+}
+
+/// Counts for each kernel's name how many dispatches run it.
+llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
+  llvm::DenseMap<StringAttr, int64_t> runs;
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      ++runs[dispatch.getKernelAttr().getAttr()];
+    }
+  }
+  return runs;
+}
+
+struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    llvm::StringSet<> taken;
+    for (Operation &op : module.getBody()->getOperations()) {
+      if (auto symbol = dyn_cast<SymbolOpInterface>(op); symbol && !isa<KernelOp>(op)) {
+        taken.insert(symbol.getName());
+      }
+    }
+    llvm::StringMap<int64_t> numbers;
+    llvm::DenseMap<StringAttr, StringAttr> renamed;
+    Classes classes = classify(kernelsInOrder(module, symbols));
+    for (ArrayRef<KernelOp> equal : classes) {
+      StringAttr name =
+          StringAttr::get(&getContext(), uniqueName(describe(equal.front()), taken, numbers));
+      for (KernelOp kernel : equal) {
+        renamed[kernel.getSymNameAttr()] = name;
+      }
+    }
+    for (auto graph : module.getOps<GraphOp>()) {
+      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+        StringAttr kernel = dispatch.getKernelAttr().getAttr();
+        dispatch.setKernelAttr(FlatSymbolRefAttr::get(renamed.lookup(kernel)));
+      }
+    }
+    llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
+    for (ArrayRef<KernelOp> equal : classes) {
+      KernelOp first = equal.front();
+      first.setSymNameAttr(renamed.lookup(first.getSymNameAttr()));
+      for (KernelOp other : equal.drop_front()) {
+        other.erase();
+      }
+      if (equal.size() > 1) {
+        reportTaken(first.getLoc(), passName,
+                    llvm::Twine(runs.lookup(first.getSymNameAttr())) + " dispatches run " +
+                        first.getSymName());
+      }
+    }
+  }
+
+  /// `numbers` has the next number of each stem: there may be as many kernels of one as operations.
+  static std::string uniqueName(const std::string &stem, llvm::StringSet<> &taken,
+                                llvm::StringMap<int64_t> &numbers) {
+    std::string name = stem;
+    int64_t &number = numbers.try_emplace(stem, 2).first->second;
+    for (; !taken.insert(name).second; ++number) {
+      name = stem + "_" + std::to_string(number);
+    }
+    return name;
+  }
+};
+
+} // namespace
+} // namespace heddle

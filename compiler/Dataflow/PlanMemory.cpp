@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Gives every result a place in the arena that is a number times the run-time sizes, so that one
+/// plan serves every batch. Results share memory when their lives do not overlap; a result never
+/// overlaps what its own dispatch reads.
+///
+/// The arena is three stretches, each of buffers proportional to one size: first `tokens`, then
+/// `sequences`, then `tokens * longest`. Within a stretch the largest buffers are placed first,
+/// each at the lowest offset free during its whole life.
+///
+/// ```mlir
+/// dataflow.graph @encode(...) {
+///   %1 = dataflow.dispatch @contract_1152x384(%0, ...) : ...
+/// ```
+/// becomes
+/// ```mlir
+/// dataflow.graph @encode(...) attributes {arena = #dataflow.size<tokens = 9216>} {
+///   %1 = dataflow.dispatch @contract_1152x384(%0, ...) at <tokens = 1536> : ...
+/// ```
+/// Results that the graph outputs lie in the caller's buffers, caches in memory of their own.
+/// Tests: tests/compiler/Dataflow/plan-memory.mlir
+#include "heddle/Abi.h"
+
+#include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <vector>
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_PLANMEMORYPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "plan-memory";
+
+/// The run-time sizes that buffers are proportional to.
+enum Stretch : size_t { Tokens, Sequences, TokensLongest, StretchCount };
+
+/// One number for each stretch.
+using Sizes = std::array<uint64_t, StretchCount>;
+
+/// A result that needs a place: its size, its life in positions of the graph, and the place.
+struct Interval {
+  DispatchOp dispatch;
+  Stretch stretch;
+  uint64_t size;
+  size_t begin;
+  size_t end;
+  uint64_t offset = 0;
+};
+
+SizeAttr toAttribute(MLIRContext *context, const Sizes &sizes) {
+  return SizeAttr::get(context, sizes[Tokens], sizes[Sequences], sizes[TokensLongest]);
+}
+
+/// The stretch that a buffer of this type lies in; none if its size is no multiple of the sizes
+/// that the plan knows.
+std::optional<Stretch> stretchOf(BufferType type) {
+  auto count = [&](int64_t symbol) { return llvm::count(type.getShape(), symbol); };
+  int64_t tokens = count(BufferType::kTokens);
+  int64_t sequences = count(BufferType::kSequences);
+  int64_t longest = count(BufferType::kLongest);
+  if (tokens == 1 && sequences == 0 && longest <= 1) {
+    return longest == 1 ? TokensLongest : Tokens;
+  }
+  return tokens == 0 && sequences == 1 && longest == 0 ? std::optional(Sequences) : std::nullopt;
+}
+
+/// Makes every output of the graph the result of a dispatch of its own, which can lie in the
+/// caller's buffer: an argument, a view or a second output of one value is copied.
+LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
+  auto output = cast<OutputOp>(graph.getBody().front().getTerminator());
+  llvm::SmallPtrSet<Operation *, 4> written;
+  OpBuilder builder(output);
+  for (OpOperand &operand : output->getOpOperands()) {
+    Value value = operand.get();
+    if (isa<CacheType>(value.getType())) {
+      continue;
+    }
+    auto dispatch = value.getDefiningOp<DispatchOp>();
+    if (dispatch && written.insert(dispatch).second) {
+      continue;
+    }
+    if (!cast<BufferType>(value.getType()).getElementType().isF32()) {
+      return graph.emitError("graph '")
+             << graph.getSymName() << "' outputs its input " << operand.getOperandNumber()
+             << " of integers, expected f32";
+    }
+    Location location = dispatch ? dispatch.getLoc() : graph.getLoc();
+    operand.set(createCopy(builder, symbols, location, value).getResult());
+  }
+  return success();
+}
+
+/// The results of a graph that need a place, with their lives.
+FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
+  SmallVector<Interval> intervals;
+  llvm::DenseMap<Value, size_t> indices;
+  Block &body = graph.getBody().front();
+  llvm::DenseSet<Value> outputs;
+  outputs.insert_range(body.getTerminator()->getOperands());
+  size_t position = 0;
+  for (auto dispatch : body.getOps<DispatchOp>()) {
+    ++position;
+    for (Value input : dispatch.getInputs()) {
+      if (auto found = indices.find(viewedValue(input)); found != indices.end()) {
+        intervals[found->second].end = position;
+      }
+    }
+    auto type = dyn_cast<BufferType>(dispatch.getResult().getType());
+    if (!type || outputs.contains(dispatch.getResult())) {
+      continue;
+    }
+    std::optional<Stretch> stretch = stretchOf(type);
+    if (!stretch) {
+      return dispatch.emitOpError("has a result ")
+             << type << " whose size is no multiple of tokens, sequences or tokens * longest";
+    }
+    uint64_t size = llvm::alignTo(type.getConstantElements() * sizeof(float), HEDDLE_ALIGNMENT);
+    indices[dispatch.getResult()] = intervals.size();
+    intervals.push_back({dispatch, *stretch, size, position, position});
+  }
+  return intervals;
+}
+
+/// What was placed at one offset of a stretch: lives that do not overlap, by their begin.
+class Shelf {
+public:
+  explicit Shelf(uint64_t offset) : offset(offset) {}
+
+  /// The end of what is here while `interval` lives; nothing if it is free.
+  std::optional<uint64_t> endDuring(const Interval &interval) const {
+    // What came last most often is in the way of what comes next, and most are of one size.
+    if (isUniform && last.begin <= interval.end && interval.begin <= last.end) {
+      return offset + last.size;
+    }
+    std::optional<uint64_t> end;
+    auto next = lives.upper_bound(interval.begin);
+    if (next != lives.begin() && std::prev(next)->second.end >= interval.begin) {
+      --next;
+    }
+    for (; next != lives.end() && next->first <= interval.end; ++next) {
+      end = std::max(end.value_or(0), offset + next->second.size);
+      if (isUniform) {
+        break;
+      }
+    }
+    return end;
+  }
+
+  void add(const Interval &interval) {
+    isUniform = isUniform && (lives.empty() || last.size == interval.size);
+    last = {interval.begin, interval.end, interval.size};
+    lives[interval.begin] = last;
+  }
+
+  const uint64_t offset;
+
+private:
+  struct Life {
+    size_t begin;
+    size_t end;
+    uint64_t size;
+  };
+  std::map<size_t, Life> lives;
+  Life last = {};
+  bool isUniform = true;
+};
+
+/// One stretch while it is filled: a chain of a hundred thousand results has few shelves.
+class Shelves {
+public:
+  /// The lowest offset at which `interval` overlaps none of those placed that live when it does.
+  uint64_t lowestFree(const Interval &interval) const {
+    uint64_t offset = 0;
+    for (const std::unique_ptr<Shelf> &shelf : shelves) {
+      if (offset + interval.size <= shelf->offset) {
+        break;
+      }
+      if (std::optional<uint64_t> end = shelf->endDuring(interval)) {
+        offset = std::max(offset, *end);
+      }
+    }
+    return offset;
+  }
+
+  void add(const Interval &interval) {
+    auto isBelow = [](const std::unique_ptr<Shelf> &shelf, uint64_t offset) {
+      return shelf->offset < offset;
+    };
+    auto place = std::lower_bound(shelves.begin(), shelves.end(), interval.offset, isBelow);
+    if (place == shelves.end() || (*place)->offset != interval.offset) {
+      place = shelves.insert(place, std::make_unique<Shelf>(interval.offset));
+    }
+    (*place)->add(interval);
+  }
+
+private:
+  /// By offset.
+  std::vector<std::unique_ptr<Shelf>> shelves;
+};
+
+/// Places the intervals of each stretch; gives the sizes of the stretches.
+Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
+  SmallVector<Interval *> order;
+  for (Interval &interval : intervals) {
+    order.push_back(&interval);
+  }
+  if (reuse) {
+    llvm::sort(order, [](Interval *left, Interval *right) {
+      return std::pair(right->size, left->begin) < std::pair(left->size, right->begin);
+    });
+  }
+  Sizes sizes = {};
+  std::array<Shelves, StretchCount> placed;
+  for (Interval *interval : order) {
+    uint64_t &size = sizes[interval->stretch];
+    interval->offset = reuse ? placed[interval->stretch].lowestFree(*interval) : size;
+    size = std::max(size, interval->offset + interval->size);
+    if (reuse) {
+      placed[interval->stretch].add(*interval);
+    }
+  }
+  return sizes;
+}
+
+/// Where an interval begins: after the stretches before its own.
+Sizes startOf(const Interval &interval, const Sizes &sizes) {
+  Sizes start = {};
+  std::copy_n(sizes.begin(), interval.stretch, start.begin());
+  start[interval.stretch] = interval.offset;
+  return start;
+}
+
+struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (auto graph : getOperation().getOps<GraphOp>()) {
+      if (failed(plan(graph, symbols))) {
+        return signalPassFailure();
+      }
+    }
+  }
+
+  LogicalResult plan(GraphOp graph, SymbolTable &symbols) {
+    if (failed(separateOutputs(graph, symbols))) {
+      return failure();
+    }
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      dispatch.removeAtAttr();
+    }
+    FailureOr<SmallVector<Interval>> intervals = findIntervals(graph);
+    if (failed(intervals)) {
+      return failure();
+    }
+    Sizes apart = place(*intervals, /*reuse=*/false);
+    Sizes sizes = reuse ? place(*intervals, /*reuse=*/true) : apart;
+    for (Interval &interval : *intervals) {
+      interval.dispatch.setAtAttr(toAttribute(&getContext(), startOf(interval, sizes)));
+    }
+    graph.setArenaAttr(toAttribute(&getContext(), sizes));
+    Savings savings;
+    savings.activationBytesPerToken = apart[Tokens] - sizes[Tokens];
+    Location location = NameLoc::get(graph.getSymNameAttr(), graph.getLoc());
+    reportTaken(location, passName,
+                llvm::Twine("arena of ") + llvm::Twine(sizes[Tokens]) + " bytes per token, " +
+                    llvm::Twine(apart[Tokens]) + " without reuse",
+                savings);
+    return success();
+  }
+};
+
+} // namespace
+} // namespace heddle

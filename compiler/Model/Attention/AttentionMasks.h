@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What is done to scores on the way to their softmax, selected or added: masks, which hide some
+/// keys, and a bias by distance.
+#ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMASKS_H
+#define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMASKS_H
+
+#include "compiler/Model/Attention/AttentionMatch.h"
+
+#include <string>
+
+namespace heddle {
+
+/// Whether segments are of the same rows: one value, or histories of the same rows, of which a
+/// program may have several.
+bool areSameSegments(mlir::Value left, mlir::Value right);
+
+/// A number as reasons print it: six digits, no trailing zeros.
+std::string printNumber(double number);
+
+/// Collects masks and the bias from the softmax backwards. A function that fails sets the reason.
+class AttentionMasks {
+public:
+  explicit AttentionMasks(std::string &reason) : reason(reason) {}
+
+  /// Whether a value is made of nothing but mask biases and biases by distance: their sums and
+  /// multiples. No, if it is made of very many.
+  static bool isBias(mlir::Value value);
+
+  /// Scores where the mask is true. `after` is the product of the factors between this selection
+  /// and the softmax.
+  llvm::LogicalResult addSelection(transformer::SelectOp select, const ScoreFactor &after);
+
+  /// What is added to the scores, a bias as isBias() says.
+  llvm::LogicalResult addBias(mlir::Value added, const ScoreFactor &after);
+
+  /// Fails unless every mask and the bias are of these queries and keys.
+  llvm::LogicalResult checkSegments(mlir::ValueRange segments);
+
+  /// Makes of all masks what the fused operation says; the bias and the masks are all there.
+  llvm::LogicalResult resolve();
+
+  /// `causal` if one of the masks is and makes a difference.
+  transformer::Visibility getVisibility() const { return visibility; }
+
+  /// The scores of hidden keys; null where they have no weight, or none is hidden.
+  transformer::HiddenAttr getHidden() const { return hidden; }
+
+  /// The tables of the biases by distance.
+  llvm::ArrayRef<DistanceBias> getBiases() const { return biases; }
+
+private:
+  llvm::LogicalResult decline(const llvm::Twine &text);
+  /// Whether the mask hides any keys.
+  llvm::FailureOr<bool> addMask(mlir::Value mask);
+  /// Adds `hiding` times `after` to the scores of hidden keys.
+  llvm::LogicalResult addNumber(double hiding, const ScoreFactor &after);
+  llvm::LogicalResult addDistances(transformer::RelativeBiasOp distances, const ScoreFactor &after);
+
+  llvm::SmallVector<transformer::MaskOp> masks;
+  llvm::SmallVector<transformer::RelativeBiasOp> distances;
+  /// One for each of `distances`.
+  llvm::SmallVector<DistanceBias> biases;
+  transformer::Visibility visibility = transformer::Visibility::All;
+  transformer::HiddenAttr hidden;
+  /// What masks have written over the scores of hidden keys, or added to them, and whether they
+  /// have written: then what comes before, nearer to the product, makes no difference.
+  double number = 0;
+  bool isWritten = false;
+  /// How many of the biases are added to what was written.
+  size_t biasesAfter = 0;
+  std::string &reason;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMASKS_H

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// From a softmax forwards to the contractions with values, backwards to that of queries and keys.
+#include "compiler/Model/Attention/AttentionMatch.h"
+
+#include "compiler/Model/Attention/AttentionMasks.h"
+#include "compiler/Model/Parameters/WeightContraction.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+namespace {
+
+using Order = std::array<int64_t, 3>;
+constexpr Order inOrder = {0, 1, 2};
+// The letters with a meaning of their own in a specification: rows of queries, keys.
+constexpr char rowLetter = 't';
+constexpr char keyLetter = 'k';
+// No letter: the head of what is the same for all of them.
+constexpr char allHeads = 0;
+
+/// Axes of a transpose's result, seen on its input.
+void moveThrough(TransposeOp transpose, MutableArrayRef<int64_t> order) {
+  for (int64_t &axis : order) {
+    axis = transpose.getPermutation()[axis];
+  }
+}
+
+/// The products whose sum may be the scores of one attention: more are no model's.
+constexpr size_t mostProducts = 8;
+
+/// What is still to be found of the scores: a summand, on the way back from the softmax.
+struct Summand {
+  Value value;
+  /// What multiplies it before the softmax.
+  ScoreFactor factor;
+  /// Its axes that are row, head and key, or, where all heads have the same, row and key.
+  SmallVector<int64_t, 3> order;
+};
+
+/// The users of a value in the order in which the program was written, each once.
+SmallVector<Operation *> usersOf(Value value) {
+  llvm::SmallSetVector<Operation *, 4> users;
+  for (Operation *user : value.getUsers()) {
+    users.insert(user);
+  }
+  // Users are listed last first.
+  return llvm::to_vector(llvm::reverse(users));
+}
+
+/// A use of the probabilities that is still to be looked at. Axis i of `probabilities` is axis
+/// `order[i]` of the softmax, and `factor` what multiplied them on the way.
+struct Use {
+  Operation *user;
+  Value probabilities;
+  Order order;
+  double factor;
+};
+
+class AttentionMatcher {
+public:
+  AttentionMatcher(SoftmaxOp softmax, std::string &reason) : masks(reason), reason(reason) {
+    match.softmax = softmax;
+  }
+
+  FailureOr<AttentionMatch> run() {
+    if (failed(matchScores()) || failed(matchSegments()) || failed(matchUses())) {
+      return failure();
+    }
+    for (ScoreProduct &product : match.products) {
+      stripFactors(product.query, product.factor.constant);
+      stripFactors(product.key, product.factor.constant);
+    }
+    for (WeightedSum &sum : match.sums) {
+      stripFactors(sum.value, sum.resultScale);
+    }
+    if (failed(checkScales())) {
+      return failure();
+    }
+    return match;
+  }
+
+private:
+  LogicalResult decline(const Twine &text) {
+    reason = text.str();
+    return failure();
+  }
+
+  LogicalResult matchScores();
+  LogicalResult matchSummand(Summand summand, SmallVectorImpl<Summand> &pending);
+  LogicalResult matchMasked(Operation *masked, Summand &summand, SmallVectorImpl<Summand> &pending);
+  LogicalResult matchProduct(ContractOp contract, const Summand &summand);
+  LogicalResult matchSegments();
+  LogicalResult matchUses();
+  void matchUsers();
+  LogicalResult matchSum(ContractOp contract, Value probabilities, const Order &order,
+                         double factor);
+  void matchMap(WeightedSum &sum);
+  LogicalResult matchOperand(Value tensor, StringRef axes, char row, char head, StringRef what,
+                             AttentionOperand &operand, char &sizeLetter, int64_t &size);
+  void stripFactors(AttentionOperand &operand, double &factor);
+  LogicalResult checkScales();
+
+  AttentionMatch match;
+  AttentionMasks masks;
+  std::string &reason;
+};
+
+/// Walks from the softmax to the contractions, over factors, masks and transposes. Other users of
+/// what is passed over keep it: products in the kernel cost less than scores in memory.
+LogicalResult AttentionMatcher::matchScores() {
+  match.heads = match.softmax.getType().getDimSize(1);
+  SmallVector<Summand> pending = {{match.softmax.getInput(), {}, {0, 1, 2}}};
+  while (!pending.empty()) {
+    if (failed(matchSummand(pending.pop_back_val(), pending))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// Walks to the contraction of one summand. Those that are met on the way are left for later.
+LogicalResult AttentionMatcher::matchSummand(Summand summand, SmallVectorImpl<Summand> &pending) {
+  while (true) {
+    Operation *producer = summand.value.getDefiningOp();
+    if (isNumberTimes(producer)) {
+      // A number of each row goes with the axis that comes first here, which must be the queries.
+      bool isOfRows = producer->getNumOperands() == 2 &&
+                      cast<RankedTensorType>(producer->getOperand(1).getType()).getRank() == 2;
+      if (isOfRows && summand.order.front() != 0) {
+        return decline("a number of each key multiplies the scores");
+      }
+      summand.factor = summand.factor.times(producer);
+      summand.value = producer->getOperand(0);
+    } else if (auto transpose = dyn_cast_if_present<TransposeOp>(producer)) {
+      moveThrough(transpose, summand.order);
+      summand.value = transpose.getInput();
+    } else if (isa_and_nonnull<SelectOp, AddOp>(producer)) {
+      if (failed(matchMasked(producer, summand, pending))) {
+        return failure();
+      }
+    } else if (auto contract = dyn_cast_if_present<ContractOp>(producer)) {
+      return matchProduct(contract, summand);
+    } else if (!match.products.empty()) {
+      return decline("something other than a mask is added to the scores (" +
+                     (producer ? describe(producer) : "an argument") + ")");
+    } else if (!producer) {
+      return decline("the scores are an argument of the function");
+    } else {
+      return decline("the scores are not a contraction of queries and keys (" + describe(producer) +
+                     ")");
+    }
+  }
+}
+
+/// Goes on to the scores that are masked, or that something is added to. The factors met so far are
+/// those that follow.
+LogicalResult AttentionMatcher::matchMasked(Operation *masked, Summand &summand,
+                                            SmallVectorImpl<Summand> &pending) {
+  bool isInOrder = ArrayRef(summand.order) == ArrayRef(inOrder);
+  if (auto select = dyn_cast<SelectOp>(masked)) {
+    // The mask's axes are query and key: where it is applied, the scores must have them so.
+    if (!isInOrder) {
+      return decline("the mask is applied to scores with their axes in another order");
+    }
+    if (!match.products.empty() || !pending.empty()) {
+      return decline("a mask is applied to one of several products whose sum the scores are");
+    }
+    summand.value = select.getScores();
+    return masks.addSelection(select, summand.factor);
+  }
+  auto add = cast<AddOp>(masked);
+  // Scores and bias may stand on either side.
+  bool isRight = !AttentionMasks::isBias(add.getRhs()) && AttentionMasks::isBias(add.getLhs());
+  Value added = isRight ? add.getLhs() : add.getRhs();
+  summand.value = isRight ? add.getRhs() : add.getLhs();
+  if (AttentionMasks::isBias(added)) {
+    return isInOrder ? masks.addBias(added, summand.factor)
+                     : decline("the mask is applied to scores with their axes in another order");
+  }
+  if (match.products.size() + pending.size() + 1 == mostProducts) {
+    return decline("the scores are a sum of more than " + Twine(mostProducts) + " products");
+  }
+  bool isOfAllHeads = cast<RankedTensorType>(added.getType()).getRank() == 2;
+  if (isOfAllHeads && !isInOrder) {
+    return decline("what all heads have is added to scores with their axes in another order");
+  }
+  pending.push_back(
+      {added, summand.factor, isOfAllHeads ? SmallVector<int64_t, 3>{0, 1} : summand.order});
+  return success();
+}
+
+LogicalResult AttentionMatcher::matchProduct(ContractOp contract, const Summand &summand) {
+  StringRef result = contract.getResultAxes();
+  char row = result[summand.order.front()];
+  char head = summand.order.size() == 3 ? result[summand.order[1]] : allHeads;
+  char key = result[summand.order.back()];
+  if (key == rowLetter) {
+    return decline("the softmax is over the queries, not over the keys");
+  }
+  if (key != keyLetter || row != rowLetter) {
+    return decline("the softmax is not over the keys of a row");
+  }
+  bool queryFirst = contract.getLhsAxes().contains(rowLetter);
+  StringRef queryAxes = queryFirst ? contract.getLhsAxes() : contract.getRhsAxes();
+  StringRef keyAxes = queryFirst ? contract.getRhsAxes() : contract.getLhsAxes();
+  Value query = queryFirst ? contract.getLhs() : contract.getRhs();
+  Value keys = queryFirst ? contract.getRhs() : contract.getLhs();
+  ScoreProduct product;
+  product.contract = contract;
+  product.factor = summand.factor;
+  char querySize = 0;
+  char keySize = 0;
+  int64_t size = 0;
+  if (failed(
+          matchOperand(query, queryAxes, row, head, "queries", product.query, querySize, size)) ||
+      failed(matchOperand(keys, keyAxes, key, head, "keys", product.key, keySize, product.size))) {
+    return failure();
+  }
+  if (querySize != keySize) {
+    return decline("queries and keys are not contracted over one axis");
+  }
+  match.products.push_back(product);
+  return success();
+}
+
+/// An operand with exactly the axes row, head and one other, the size of a head. Without heads, or
+/// with an axis of one in their place, it is the same for all of them.
+LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char row, char head,
+                                             StringRef what, AttentionOperand &operand,
+                                             char &sizeLetter, int64_t &size) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  size_t rowAxis = axes.find(row);
+  size_t headAxis = axes.find(head);
+  if (headAxis == StringRef::npos) {
+    operand.share = match.heads;
+    // One of three axes may stand for the head that all have.
+    for (size_t axis = 0; axes.size() == 3 && axis < axes.size(); ++axis) {
+      headAxis = type.getDimSize(axis) == 1 ? axis : headAxis;
+    }
+  }
+  if (rowAxis == StringRef::npos || axes.size() != (headAxis == StringRef::npos ? 2 : 3)) {
+    return decline("the " + what + " are not split into the heads of the scores");
+  }
+  operand.tensor = tensor;
+  operand.order = {int64_t(rowAxis)};
+  if (headAxis != StringRef::npos) {
+    operand.order.push_back(int64_t(headAxis));
+  }
+  int64_t sizeAxis = int64_t(axes.size() * (axes.size() - 1) / 2) -
+                     std::accumulate(operand.order.begin(), operand.order.end(), int64_t(0));
+  operand.order.push_back(sizeAxis);
+  sizeLetter = axes[sizeAxis];
+  size = type.getDimSize(sizeAxis);
+  // Rows of queries or of keys are no size; a letter that is there twice is no third axis.
+  if (ShapedType::isDynamic(size) || sizeLetter == rowLetter || sizeLetter == keyLetter ||
+      sizeLetter == row || sizeLetter == head) {
+    return decline("the heads of the " + what + " have no constant size");
+  }
+  return success();
+}
+
+LogicalResult AttentionMatcher::matchSegments() {
+  ValueRange segments = match.products.front().contract.getSegments();
+  if (!areSameSegments(match.softmax.getKeys(), segments[1])) {
+    return decline("the softmax is over the keys of other segments than the scores");
+  }
+  for (ScoreProduct &product : match.products) {
+    if (!llvm::equal(product.contract.getSegments(), segments, areSameSegments)) {
+      return decline("the scores are a sum of products of other segments");
+    }
+  }
+  if (failed(masks.checkSegments(segments)) || failed(masks.resolve())) {
+    return failure();
+  }
+  match.visibility = masks.getVisibility();
+  match.hidden = masks.getHidden();
+  match.biases.assign(masks.getBiases().begin(), masks.getBiases().end());
+  return success();
+}
+
+LogicalResult AttentionMatcher::matchUses() {
+  if (match.softmax.getResult().use_empty()) {
+    return decline("nothing uses the probabilities");
+  }
+  matchUsers();
+  return success();
+}
+
+/// Walks from the softmax to the contractions with values, over factors and transposes. A list, not
+/// recursion: what is between may be as long as the program.
+void AttentionMatcher::matchUsers() {
+  SmallVector<Use> pending;
+  // The first of them is on top: sums and views are found in the order of the program.
+  auto addUsers = [&](Value probabilities, const Order &order, double factor) {
+    for (Operation *user : llvm::reverse(usersOf(probabilities))) {
+      pending.push_back({user, probabilities, order, factor});
+    }
+  };
+  addUsers(match.softmax.getResult(), inOrder, 1.0);
+  while (!pending.empty()) {
+    auto [user, probabilities, order, factor] = pending.pop_back_val();
+    if (user->hasTrait<OpTrait::IsTerminator>()) {
+      match.isResult = true;
+      continue;
+    }
+    LogicalResult matched = success();
+    if (auto scale = dyn_cast<ScaleOp>(user)) {
+      match.views.push_back(user);
+      addUsers(scale.getResult(), order, factor * scale.getFactor().convertToFloat());
+    } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
+      ArrayRef<int64_t> permutation = transpose.getPermutation();
+      match.views.push_back(user);
+      addUsers(transpose.getResult(),
+               {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor);
+    } else if (auto contract = dyn_cast<ContractOp>(user)) {
+      matched = matchSum(contract, probabilities, order, factor);
+    } else {
+      matched =
+          decline("the probabilities are not contracted with values (" + describe(user) + ")");
+    }
+    if (failed(matched) && match.others.empty()) {
+      match.others = reason;
+    }
+  }
+}
+
+LogicalResult AttentionMatcher::matchSum(ContractOp contract, Value probabilities,
+                                         const Order &order, double factor) {
+  bool first = contract.getLhs() == probabilities;
+  StringRef axes = first ? contract.getLhsAxes() : contract.getRhsAxes();
+  StringRef valueAxes = first ? contract.getRhsAxes() : contract.getLhsAxes();
+  Value values = first ? contract.getRhs() : contract.getLhs();
+  std::array<char, 3> letters = {};
+  for (size_t axis = 0; axis < letters.size(); ++axis) {
+    letters[order[axis]] = axes[axis];
+  }
+  auto [row, head, key] = letters;
+  StringRef result = contract.getResultAxes();
+  if (row != rowLetter || key != keyLetter || result.contains(key)) {
+    return decline("the contraction with values is not over the keys");
+  }
+  WeightedSum sum;
+  sum.contract = contract;
+  sum.resultScale = factor;
+  char size = 0;
+  if (failed(
+          matchOperand(values, valueAxes, key, head, "values", sum.value, size, sum.valueSize))) {
+    return failure();
+  }
+  sum.sumsHeads = !result.contains(head);
+  if (!result.contains(row) || !result.contains(size)) {
+    return decline("the contraction with values sums over more than the keys");
+  }
+  if (result.size() != (sum.sumsHeads ? 2 : 3)) {
+    return decline("the contraction with values has other axes than row, head and size");
+  }
+  for (char axis : result) {
+    int64_t last = sum.sumsHeads ? 1 : 2;
+    sum.resultOrder.push_back(axis == row ? 0 : axis == size ? last : 1);
+  }
+  if (!llvm::equal(contract.getSegments(), match.products.front().contract.getSegments(),
+                   areSameSegments)) {
+    return decline("the contraction with values is over other segments than the scores");
+  }
+  matchMap(sum);
+  match.sums.push_back(sum);
+  return success();
+}
+
+/// Looks for the weight of each head that maps a sum of rows which all heads have. Mapped before,
+/// the rows are a product of their own, and the kernel sums the columns of one head alone.
+void AttentionMatcher::matchMap(WeightedSum &sum) {
+  Value rows = sum.contract.getResult();
+  auto outer = rows.hasOneUse() ? dyn_cast<ContractOp>(*rows.user_begin()) : ContractOp();
+  if (!outer || sum.sumsHeads || sum.value.order.size() != 2 || cachedSource(sum.value.tensor)) {
+    return;
+  }
+  bool first = outer.getLhs() == rows;
+  StringRef axes = first ? outer.getLhsAxes() : outer.getRhsAxes();
+  WeightView view = viewWeight(first ? outer.getRhs() : outer.getLhs(),
+                               first ? outer.getRhsAxes() : outer.getLhsAxes());
+  std::array<char, 3> letters = {};
+  for (auto [axis, place] : llvm::enumerate(sum.resultOrder)) {
+    letters[place] = axes[axis];
+  }
+  auto [row, head, summed] = letters;
+  StringRef result = outer.getResultAxes();
+  if (!view.weight || view.axes.size() != 3 || result.size() != 3 || !result.contains(row) ||
+      !result.contains(head) || result.contains(summed)) {
+    return;
+  }
+  for (auto [axis, letter] : llvm::enumerate(view.axes)) {
+    int64_t place = letter == head ? 0 : letter == summed ? 2 : 1;
+    if (place == 1 && !result.contains(letter)) {
+      return;
+    }
+    sum.mapOrder[place] = int64_t(axis);
+  }
+  bool areAll = sum.mapOrder[0] + sum.mapOrder[1] + sum.mapOrder[2] == 3 &&
+                StringRef(view.axes).contains(head) && StringRef(view.axes).contains(summed);
+  // The last axis of what is made, or of what is summed; axes between them are not those of heads.
+  if (!areAll || sum.mapOrder[0] == 2) {
+    return;
+  }
+  sum.map = view.weight;
+  sum.contract = outer;
+  sum.valueSize = view.weight.getType().getDimSize(sum.mapOrder[1]);
+  sum.value.share = 1;
+  for (auto [axis, letter] : llvm::enumerate(result)) {
+    sum.resultOrder[axis] = letter == row ? 0 : letter == head ? 1 : 2;
+  }
+}
+
+/// Walks from a contraction's operand towards its rows. Users of what is passed over keep it.
+void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor) {
+  while (Operation *producer = operand.tensor.getDefiningOp()) {
+    if (auto scale = dyn_cast<ScaleOp>(producer)) {
+      factor *= scale.getFactor().convertToFloat();
+      operand.tensor = scale.getInput();
+    } else if (auto transpose = dyn_cast<TransposeOp>(producer)) {
+      moveThrough(transpose, operand.order);
+      operand.tensor = transpose.getInput();
+    } else if (auto split = dyn_cast<SplitHeadsOp>(producer);
+               split && ArrayRef(operand.order) == ArrayRef(inOrder)) {
+      operand.tensor = split.getInput();
+      operand.order = {0, 1};
+    } else if (auto repeat = dyn_cast<RepeatHeadsOp>(producer);
+               repeat && ArrayRef(operand.order) == ArrayRef(inOrder)) {
+      operand.share *= repeat.getType().getDimSize(1) / repeat.getInput().getType().getDimSize(1);
+      operand.tensor = repeat.getInput();
+    } else {
+      return;
+    }
+  }
+}
+
+LogicalResult AttentionMatcher::checkScales() {
+  bool isFinite = true;
+  for (const ScoreProduct &product : match.products) {
+    auto scale = static_cast<float>(product.factor.constant);
+    if (scale == 0.0F) {
+      return decline("the scale is zero");
+    }
+    isFinite &= std::isfinite(scale);
+  }
+  for (const WeightedSum &sum : match.sums) {
+    isFinite &= std::isfinite(static_cast<float>(sum.resultScale));
+  }
+  return isFinite ? success() : decline("the product of the factors is not finite in f32");
+}
+
+} // namespace
+
+FailureOr<AttentionMatch> matchAttention(SoftmaxOp softmax, std::string &reason) {
+  return AttentionMatcher(softmax, reason).run();
+}
+
+} // namespace heddle

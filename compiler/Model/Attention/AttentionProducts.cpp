@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Sums are taken where they are cheapest: of queries where the keys are the same, else of keys;
+/// where both differ, linear maps that make the heads of all products side by side.
+#include "compiler/Model/Attention/AttentionProducts.h"
+
+#include "compiler/Model/Attention/AttentionMasks.h"
+#include "compiler/Model/Attention/HeadLayout.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+Value toRows(OpBuilder &builder, Location location, const AttentionOperand &operand) {
+  // What is no split of rows keeps its own layout: the transpose is then a copy, and stays.
+  Value tensor = transposed(builder, location, operand.tensor, operand.order);
+  return operand.order.size() == 2 ? tensor : mergedHeads(builder, location, tensor);
+}
+
+namespace {
+
+/// Factors of products may be this far apart.
+constexpr double mostRatio = 0x1p20;
+
+bool isSame(const AttentionOperand &left, const AttentionOperand &right) {
+  return left.tensor == right.tensor && left.order == right.order && left.share == right.share;
+}
+
+/// The linear map that makes an operand, if it does as rows.
+LinearOp mapOf(const AttentionOperand &operand) {
+  return operand.isRows() ? operand.tensor.getDefiningOp<LinearOp>() : LinearOp();
+}
+
+/// The weight that a number of a factor is; null for a number of each row.
+FlatSymbolRefAttr weightOf(Value number) {
+  auto weight = number.getDefiningOp<WeightOp>();
+  return weight ? weight.getParameterAttr() : FlatSymbolRefAttr();
+}
+
+/// Rows times a factor.
+Value scaledRows(OpBuilder &builder, Location location, Value rows, const ScoreFactor &factor) {
+  if (factor.constant != 1) {
+    rows = ScaleOp::create(builder, location, rows,
+                           builder.getF32FloatAttr(static_cast<float>(factor.constant)));
+  }
+  for (Value number : factor.numbers) {
+    rows = MultiplyOp::create(builder, location, rows, number);
+  }
+  return rows;
+}
+
+/// The parameter times a factor whose numbers are weights.
+FlatSymbolRefAttr scaledParameter(DerivedParameters &parameters, Location location,
+                                  FlatSymbolRefAttr symbol, const ScoreFactor &factor) {
+  SmallVector<FlatSymbolRefAttr> operands = {symbol};
+  for (Value number : factor.numbers) {
+    operands.push_back(weightOf(number));
+  }
+  FloatAttr constant = factor.constant == 1
+                           ? FloatAttr()
+                           : FloatAttr::get(Float64Type::get(symbol.getContext()), factor.constant);
+  if (!constant && operands.size() == 1) {
+    return symbol;
+  }
+  return parameters.derive(location, symbol.getValue().str() + ".scaled", ExpressionKind::Scale,
+                           operands, parameters.lookUp(symbol).getTensorType().getShape(),
+                           constant);
+}
+
+/// One operand of all products, as heads side by side.
+class SideBySide {
+public:
+  SideBySide(OpBuilder &builder, Location location, DerivedParameters &parameters, int64_t heads,
+             int64_t share)
+      : builder(builder), location(location), parameters(parameters), heads(heads), share(share) {}
+
+  /// Adds the heads that a map makes, times a factor, `size` columns each.
+  void add(const AttentionOperand &operand, int64_t size, const ScoreFactor &factor) {
+    LinearOp linear = mapOf(operand);
+    Part part{linear.getInput(), size, inHeads(linear.getWeightAttr(), operand.share, factor), {}};
+    if (FlatSymbolRefAttr bias = linear.getBiasAttr()) {
+      part.bias = inHeads(bias, operand.share, factor);
+    }
+    parts.push_back(part);
+  }
+
+  /// The heads of all parts, as rows: the sum of one map for each of the rows that they are of.
+  Value rows() {
+    llvm::MapVector<Value, int64_t> inputs;
+    for (const Part &part : parts) {
+      inputs.insert({part.input, cast<RankedTensorType>(part.input.getType()).getDimSize(1)});
+    }
+    Value sum;
+    for (auto [input, width] : inputs) {
+      int64_t size = 0;
+      SmallVector<FlatSymbolRefAttr> weights, biases;
+      for (const Part &part : parts) {
+        bool isOfInput = part.input == input;
+        size += part.size;
+        weights.push_back(isOfInput ? part.weight : zeros(part.size * width));
+        biases.push_back(isOfInput && part.bias ? part.bias : zeros(part.size));
+      }
+      bool hasBias =
+          llvm::any_of(parts, [&](const Part &part) { return part.input == input && part.bias; });
+      int64_t made = heads / share * size;
+      FlatSymbolRefAttr weight = join(weights, {made, width});
+      FlatSymbolRefAttr bias = hasBias ? join(biases, {made}) : FlatSymbolRefAttr();
+      auto type = RankedTensorType::get({ShapedType::kDynamic, made}, builder.getF32Type());
+      Value map = LinearOp::create(builder, location, type, input, weight, bias);
+      sum = sum ? AddOp::create(builder, location, sum, map).getResult() : map;
+    }
+    return sum;
+  }
+
+private:
+  struct Part {
+    Value input;
+    int64_t size;
+    /// [heads / share, ...]: a line for each head.
+    FlatSymbolRefAttr weight;
+    FlatSymbolRefAttr bias;
+  };
+
+  /// A weight or a bias of fewer heads, times a factor, with a line for each of heads / share.
+  FlatSymbolRefAttr inHeads(FlatSymbolRefAttr symbol, int64_t operandShare,
+                            const ScoreFactor &factor) {
+    symbol = scaledParameter(parameters, location, symbol, factor);
+    int64_t elements = parameters.lookUp(symbol).getTensorType().getNumElements();
+    int64_t has = heads / operandShare;
+    int64_t times = operandShare / share;
+    int64_t line = elements / has;
+    symbol = parameters.derive(location, symbol.getValue().str() + ".heads",
+                               ExpressionKind::Reshape, symbol, {has, line});
+    if (times == 1) {
+      return symbol;
+    }
+    SmallVector<FlatSymbolRefAttr> lines;
+    for (int64_t head = 0; head < has * times; ++head) {
+      lines.push_back(parameters.derive(location, symbol.getValue().str() + ".head",
+                                        ExpressionKind::Rows, symbol, {1, line}, {}, head / times));
+    }
+    return parameters.derive(location, symbol.getValue().str() + ".repeated",
+                             ExpressionKind::Concat, lines, {has * times, line});
+  }
+
+  FlatSymbolRefAttr zeros(int64_t line) {
+    return parameters.derive(location, "heads.zeros", ExpressionKind::Zeros, {},
+                             {heads / share, line});
+  }
+
+  FlatSymbolRefAttr join(ArrayRef<FlatSymbolRefAttr> lines, ArrayRef<int64_t> shape) {
+    FlatSymbolRefAttr joined = lines.front();
+    if (lines.size() > 1) {
+      int64_t width = 0;
+      for (FlatSymbolRefAttr each : lines) {
+        width += parameters.lookUp(each).getTensorType().getDimSize(1);
+      }
+      joined = parameters.derive(location, joinNames(lines), ExpressionKind::ConcatColumns, lines,
+                                 {heads / share, width});
+    }
+    return parameters.derive(location, joined.getValue().str() + ".rows", ExpressionKind::Reshape,
+                             joined, shape);
+  }
+
+  OpBuilder &builder;
+  Location location;
+  DerivedParameters &parameters;
+  int64_t heads;
+  int64_t share;
+  SmallVector<Part> parts;
+};
+
+/// The queries as rows. A kernel reads heads of queries once each: where several are the same, they
+/// are written so, once for each row; keys and values are read for each row and key.
+Value queryRows(OpBuilder &builder, Location location, const ScoreProduct &product, int64_t heads) {
+  Value rows = toRows(builder, location, product.query);
+  int64_t share = product.query.share;
+  if (share == 1) {
+    return rows;
+  }
+  Value split = splitHeads(builder, location, rows, heads / share, product.size);
+  return mergedHeads(builder, location, repeatedHeads(builder, location, split, share));
+}
+
+/// The factor of a product beside that of the first.
+ScoreFactor besideFirst(const AttentionMatch &match, const ScoreProduct &product) {
+  return {product.factor.constant / match.scale(), product.factor.numbers};
+}
+
+} // namespace
+
+int64_t sizeOfHeads(const AttentionMatch &match, ProductPlan plan) {
+  int64_t size = 0;
+  for (const ScoreProduct &product : match.products) {
+    size = plan == ProductPlan::SideBySide ? size + product.size : product.size;
+  }
+  return size;
+}
+
+int64_t keyShareOf(const AttentionMatch &match) {
+  int64_t share = match.heads;
+  for (const ScoreProduct &product : match.products) {
+    share = std::gcd(share, product.key.share);
+  }
+  return share;
+}
+
+FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &reason) {
+  if (match.products.size() == 1) {
+    return ProductPlan::Alone;
+  }
+  const ScoreProduct &first = match.products.front();
+  for (const ScoreProduct &product : match.products) {
+    // What is summed is multiplied by it first: that must stay within f32 as the products did.
+    double ratio = std::abs(product.factor.constant / match.scale());
+    if (!(ratio >= 1 / mostRatio && ratio <= mostRatio)) {
+      reason = "products that are summed have factors as far apart as " +
+               printNumber(match.scale()) + " and " + printNumber(product.factor.constant);
+      return failure();
+    }
+  }
+  if (llvm::all_of(match.products,
+                   [&](const ScoreProduct &each) { return isSame(each.key, first.key); })) {
+    return ProductPlan::SameKeys;
+  }
+  bool areCached = llvm::any_of(match.products, [](const ScoreProduct &each) {
+    return static_cast<bool>(cachedSource(each.key.tensor));
+  });
+  if (areCached) {
+    reason = "keys of products that are summed lie in caches of their own";
+    return failure();
+  }
+  if (llvm::all_of(match.products, [&](const ScoreProduct &each) {
+        return isSame(each.query, first.query) && each.key.share == first.key.share;
+      })) {
+    return ProductPlan::SameQueries;
+  }
+  for (const ScoreProduct &product : match.products) {
+    for (auto [what, operand] :
+         {std::pair("queries", &product.query), std::pair("keys", &product.key)}) {
+      if (!mapOf(*operand)) {
+        Operation *producer = operand->tensor.getDefiningOp();
+        reason =
+            std::string(what) + " of products that are summed are no linear maps, whose heads " +
+            "could be made side by side (" + (producer ? describe(producer) : "an argument") + ")";
+        return failure();
+      }
+    }
+    if (!llvm::all_of(product.factor.numbers, weightOf)) {
+      reason = "products that are summed have factors of their own for each row";
+      return failure();
+    }
+  }
+  return ProductPlan::SideBySide;
+}
+
+ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParameters &parameters,
+                            const AttentionMatch &match, ProductPlan plan) {
+  const ScoreProduct &first = match.products.front();
+  auto sumOf = [&](llvm::function_ref<Value(const ScoreProduct &)> rowsOf) {
+    Value sum;
+    for (const ScoreProduct &product : match.products) {
+      Value rows = scaledRows(builder, location, rowsOf(product), besideFirst(match, product));
+      sum = sum ? AddOp::create(builder, location, sum, rows).getResult() : rows;
+    }
+    return sum;
+  };
+  auto queries = [&](const ScoreProduct &product) {
+    return queryRows(builder, location, product, match.heads);
+  };
+  auto keys = [&](const ScoreProduct &product) { return toRows(builder, location, product.key); };
+  switch (plan) {
+  case ProductPlan::Alone:
+  case ProductPlan::SameKeys:
+    return {sumOf(queries), keys(first), first.key.share};
+  case ProductPlan::SameQueries:
+    return {queries(first), sumOf(keys), first.key.share};
+  case ProductPlan::SideBySide:
+    break;
+  }
+  int64_t keyShare = keyShareOf(match);
+  SideBySide query(builder, location, parameters, match.heads, 1);
+  SideBySide key(builder, location, parameters, match.heads, keyShare);
+  for (const ScoreProduct &product : match.products) {
+    query.add(product.query, product.size, besideFirst(match, product));
+    key.add(product.key, product.size, {});
+  }
+  return {query.rows(), key.rows(), keyShare};
+}
+
+Value valueRows(OpBuilder &builder, Location location, DerivedParameters &parameters,
+                const WeightedSum &sum, int64_t heads) {
+  Value rows = toRows(builder, location, sum.value);
+  if (!sum.map) {
+    return rows;
+  }
+  FlatSymbolRefAttr matrix = mapOfHeads(parameters, location, sum.map, sum.mapOrder);
+  auto type =
+      RankedTensorType::get({ShapedType::kDynamic, heads * sum.valueSize}, builder.getF32Type());
+  return LinearOp::create(builder, location, type, rows, matrix, FlatSymbolRefAttr());
+}
+
+/// The table with as many distances on each side as asked for: the ends stand for those beyond.
+static FlatSymbolRefAttr widened(DerivedParameters &parameters, Location location,
+                                 FlatSymbolRefAttr table, int64_t distance) {
+  RankedTensorType type = parameters.lookUp(table).getTensorType();
+  int64_t heads = type.getDimSize(0);
+  int64_t columns = type.getDimSize(1);
+  int64_t missing = distance - columns / 2;
+  if (missing == 0) {
+    return table;
+  }
+  std::string name = table.getValue().str();
+  // A column repeated: twice as often from each to the next, then what is too much is cut off.
+  auto endOf = [&](int64_t column) {
+    FlatSymbolRefAttr end = parameters.derive(location, name + ".end", ExpressionKind::Columns,
+                                              table, {heads, 1}, {}, column);
+    int64_t width = 1;
+    for (; width < missing; width *= 2) {
+      end = parameters.derive(location, name + ".ends", ExpressionKind::ConcatColumns, {end, end},
+                              {heads, 2 * width});
+    }
+    return width == missing ? end
+                            : parameters.derive(location, name + ".ends", ExpressionKind::Columns,
+                                                end, {heads, missing}, {}, 0);
+  };
+  FlatSymbolRefAttr before = endOf(0);
+  FlatSymbolRefAttr after = endOf(columns - 1);
+  return parameters.derive(location, name + ".wide", ExpressionKind::ConcatColumns,
+                           {before, table, after}, {heads, 2 * distance + 1});
+}
+
+FlatSymbolRefAttr deriveBias(DerivedParameters &parameters, Location location,
+                             ArrayRef<DistanceBias> biases) {
+  if (biases.empty()) {
+    return {};
+  }
+  auto columnsOf = [&](const DistanceBias &bias) {
+    return parameters.lookUp(bias.table).getTensorType().getDimSize(1);
+  };
+  int64_t columns = 0;
+  for (const DistanceBias &bias : biases) {
+    columns = std::max(columns, columnsOf(bias));
+  }
+  SmallVector<FlatSymbolRefAttr> tables;
+  for (const DistanceBias &bias : biases) {
+    FlatSymbolRefAttr table = scaledParameter(parameters, location, bias.table, bias.factor);
+    tables.push_back(widened(parameters, location, table, columns / 2));
+  }
+  if (tables.size() == 1) {
+    return tables.front();
+  }
+  return parameters.derive(location, joinNames(tables), ExpressionKind::Sum, tables,
+                           parameters.lookUp(tables.front()).getTensorType().getShape());
+}
+
+} // namespace heddle

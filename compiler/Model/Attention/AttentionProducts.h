@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A sum of products of queries and keys as one product, and sums of tables of biases as one
+/// table: what the fused operations have one of.
+#ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONPRODUCTS_H
+#define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONPRODUCTS_H
+
+#include "compiler/Model/Attention/AttentionMatch.h"
+#include "compiler/Model/Parameters/WeightContraction.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace heddle {
+
+/// How q1 k1 + q2 k2 + ... is one product.
+enum class ProductPlan {
+  /// There is one.
+  Alone,
+  /// (q1 + q2) k
+  SameKeys,
+  /// q (k1 + k2)
+  SameQueries,
+  /// [q1 q2] [k1 k2], head by head, by maps whose weights are concatenated
+  SideBySide
+};
+
+/// How the products of `match` become one; on failure `reason` says why they cannot.
+llvm::FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &reason);
+
+/// The size of a head of queries and keys.
+int64_t sizeOfHeads(const AttentionMatch &match, ProductPlan plan);
+/// Neighbouring heads of queries that have one head of keys.
+int64_t keyShareOf(const AttentionMatch &match);
+
+/// Queries and keys of one product, as rows.
+struct ProductRows {
+  mlir::Value query;
+  mlir::Value key;
+  int64_t keyShare = 1;
+};
+
+/// Writes the products of `match` as one; scores are it times match.scale().
+ProductRows combineProducts(mlir::OpBuilder &builder, mlir::Location location,
+                            DerivedParameters &parameters, const AttentionMatch &match,
+                            ProductPlan plan);
+
+/// The sum of the tables, each times its factor; null if there is none. A table of fewer distances
+/// is continued by its ends.
+mlir::FlatSymbolRefAttr deriveBias(DerivedParameters &parameters, mlir::Location location,
+                                   llvm::ArrayRef<DistanceBias> biases);
+
+/// The values of a sum as rows; where it has a map, the rows mapped for every head.
+mlir::Value valueRows(mlir::OpBuilder &builder, mlir::Location location,
+                      DerivedParameters &parameters, const WeightedSum &sum, int64_t heads);
+
+/// The operand as rows [t, h * d], head h in columns h * d on.
+mlir::Value toRows(mlir::OpBuilder &builder, mlir::Location location,
+                   const AttentionOperand &operand);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONPRODUCTS_H

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writes softmax(scale * Q K^T + bias + mask) V, however it is spelt, as one operation on merged
+/// rows. Every softmax is a candidate; AttentionMatch says which are attention, and why others are
+/// not.
+///
+/// Where several V share the probabilities, as in layers that share attention, those become an
+/// operation of their own, transformer.attention_weights, and each sum a transformer.attend; so
+/// they do where something else reads them. Where the probabilities of one V are a result of the
+/// entry too, attention does not need them: the weights are computed beside it, which costs a
+/// caller that does not ask for them nothing.
+///
+/// Before:
+///   %qh = transformer.split_heads %q                    // [t, h, d]; the same for k and v
+///   %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows)
+///   %z = transformer.scale %s, 0.25
+///   %p = transformer.softmax %z in(%rows)
+///   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows)
+///   %m = transformer.merge_heads %c
+/// After:
+///   %m = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 3, scale = 0.25, ...}
+///
+/// Neighbouring heads may share keys or values. Scores may be a sum of products, and biases by
+/// distance a sum of multiples: each becomes one (AttentionProducts.h), by parameters that are
+/// derived where that is all it takes.
+///
+/// Pinned by tests/compiler/Model/Attention/fuse-attention.mlir, fuse-attention-shared.mlir and
+/// fuse-attention-declined.mlir.
+#include "compiler/Model/Attention/AttentionMasks.h"
+#include "compiler/Model/Attention/AttentionProducts.h"
+#include "compiler/Model/Attention/HeadLayout.h"
+#include "compiler/Model/Cleanup/EraseUnused.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_FUSEATTENTIONPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "fuse-attention";
+
+std::string countHeads(int64_t heads) {
+  return std::to_string(heads) + (heads == 1 ? " head" : " heads");
+}
+
+/// What the report says of keys that a mask hides and that have scores all the same.
+std::string summarise(HiddenAttr hidden) {
+  if (!hidden) {
+    return "";
+  }
+  bool isAdded = hidden.getKind() == HiddenKind::Added;
+  return (isAdded ? " by adding " : " by writing ") +
+         printNumber(hidden.getNumber().getValueAsDouble());
+}
+
+/// How scores that are a sum of products are one.
+std::string summarise(const AttentionMatch &match, ProductPlan plan) {
+  std::string count = ", " + std::to_string(match.products.size()) + " products ";
+  switch (plan) {
+  case ProductPlan::Alone:
+    return "";
+  case ProductPlan::SameKeys:
+    return count + "by the sum of their queries";
+  case ProductPlan::SameQueries:
+    return count + "by the sum of their keys";
+  case ProductPlan::SideBySide:
+    return count + "side by side";
+  }
+  llvm_unreachable("every plan is handled");
+}
+
+std::string summarise(const AttentionMatch &match, ProductPlan plan, FlatSymbolRefAttr bias) {
+  int64_t size = sizeOfHeads(match, plan);
+  std::string text = std::to_string(match.heads) + " heads of " + std::to_string(size);
+  if (match.sums.size() == 1 && match.sums.front().valueSize != size) {
+    text += " (values " + std::to_string(match.sums.front().valueSize) + ")";
+  }
+  if (int64_t share = keyShareOf(match); share > 1) {
+    text += ", keys of " + countHeads(match.heads / share);
+  }
+  if (match.sums.size() == 1 && match.sums.front().value.share > 1) {
+    text += ", values of " + countHeads(match.heads / match.sums.front().value.share);
+  }
+  text += summarise(match, plan) + ", scale " + printNumber(match.scale()) + ", " +
+          stringifyVisibility(match.visibility).str() + summarise(match.hidden) +
+          (bias ? ", bias @" + bias.getValue().str() : "");
+  if (match.sums.size() > 1) {
+    text += ", weights of " + std::to_string(match.sums.size()) + " sums";
+  } else if (match.sums.empty()) {
+    text += ", weights alone";
+  } else if (match.isResult || !match.others.empty()) {
+    text += ", and its weights";
+  }
+  return match.others.empty() ? text : text + ": " + match.others;
+}
+
+/// What each cache of a module is to attentions, by its name: it lies in memory as one of the two
+/// needs it, in all entries.
+class CacheRoles {
+public:
+  explicit CacheRoles(ModuleOp module) {
+    module.walk([&](Operation *op) {
+      llvm::TypeSwitch<Operation *>(op)
+          .Case([&](AttentionOp attention) {
+            note(attention.getKey(), true);
+            note(attention.getValue(), false);
+          })
+          .Case([&](AttentionWeightsOp weights) { note(weights.getKey(), true); })
+          .Case([&](AttendOp attend) { note(attend.getValue(), false); });
+    });
+  }
+
+  /// Notes what the caches of an attention are; on failure `reason` says why they cannot be that.
+  LogicalResult add(const AttentionMatch &match, std::string &reason) {
+    SmallVector<std::pair<const AttentionOperand *, bool>> operands;
+    for (const ScoreProduct &product : match.products) {
+      operands.push_back({&product.key, true});
+    }
+    for (const WeightedSum &sum : match.sums) {
+      operands.push_back({&sum.value, false});
+    }
+    llvm::SmallDenseMap<StringAttr, bool> added;
+    for (auto [operand, isKeys] : operands) {
+      CachedOp cached = cachedSource(operand->tensor);
+      if (cached && !operand->isRows()) {
+        reason = isKeys ? "the keys" : "the values";
+        reason += " are of a cache and have their axes in another order";
+        return failure();
+      }
+      StringAttr name = nameOf(cached);
+      auto role = areKeys.find(name);
+      bool isOther = role != areKeys.end() && role->second != isKeys;
+      if (name && (isOther || added.try_emplace(name, isKeys).first->second != isKeys)) {
+        reason = "cache \"" + name.str() + "\" is read as keys and as values";
+        return failure();
+      }
+    }
+    areKeys.insert(added.begin(), added.end());
+    return success();
+  }
+
+private:
+  static StringAttr nameOf(CachedOp cached) {
+    return cached ? cacheName(cached.getCache()) : StringAttr();
+  }
+
+  void note(Value tensor, bool isKeys) {
+    if (StringAttr name = nameOf(cachedSource(tensor))) {
+      areKeys.try_emplace(name, isKeys);
+    }
+  }
+
+  llvm::DenseMap<StringAttr, bool> areKeys;
+};
+
+/// One attention as new operations: their attributes and what they have in common.
+class FusedAttention {
+public:
+  FusedAttention(AttentionMatch &match, ProductPlan plan, DerivedParameters &parameters)
+      : match(match), plan(plan), parameters(parameters), builder(match.softmax),
+        heads(builder.getI64IntegerAttr(match.heads)),
+        scale(builder.getF32FloatAttr(static_cast<float>(match.scale()))),
+        visibility(VisibilityAttr::get(builder.getContext(), match.visibility)),
+        segments(match.products.front().contract.getSegments()) {}
+
+  void run() {
+    if (isOneOperation()) {
+      fuseSum();
+    } else {
+      fuseWeights();
+    }
+    for (WeightedSum &sum : match.sums) {
+      eraseUnused(sum.contract);
+    }
+    // Where weights have taken its place no contraction leads to it.
+    if (match.isResult || !isOneOperation()) {
+      eraseUnused(match.softmax);
+    }
+  }
+
+private:
+  /// Whether the weights, if they are needed at all, are so only where a caller asks for them.
+  bool isOneOperation() const { return match.sums.size() == 1 && match.others.empty(); }
+
+  /// The place of the softmax and of the sum's contraction: their common prefix is the layer's
+  /// attention.
+  Location locationOf(Location sum) {
+    return FusedLoc::get(builder.getContext(),
+                         {match.products.front().contract->getLoc(), match.softmax->getLoc(), sum});
+  }
+
+  /// Reports what is made, with the parameters that it needs.
+  void begin(Location location) {
+    bias = deriveBias(parameters, location, match.biases);
+    reportTaken(location, passName, summarise(match, plan, bias));
+  }
+
+  /// One value: attention, and directly after it the weights if they are asked for, so that the
+  /// lives of queries and keys do not grow.
+  void fuseSum() {
+    WeightedSum &sum = match.sums.front();
+    builder.setInsertionPoint(sum.contract);
+    Location location = locationOf(sum.contract->getLoc());
+    begin(location);
+    ProductRows rows = combineProducts(builder, location, parameters, match, plan);
+    Value value = valueRows(builder, location, parameters, sum, match.heads);
+    Value result =
+        AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
+                            segments[0], segments[1], heads, scale, visibility, bias, match.hidden,
+                            number(rows.keyShare), number(sum.value.share));
+    if (match.isResult) {
+      Operation *last = replaceWeights(location, rows);
+      for (Operation *view : match.views) {
+        view->moveAfter(last);
+        last = view;
+      }
+    }
+    replaceSum(location, sum, result);
+  }
+
+  /// Weights, and the sum of each of several values with them.
+  void fuseWeights() {
+    Location location = locationOf(match.softmax->getLoc());
+    begin(location);
+    AttentionWeightsOp weights =
+        replaceWeights(location, combineProducts(builder, location, parameters, match, plan));
+    for (WeightedSum &sum : match.sums) {
+      builder.setInsertionPoint(sum.contract);
+      Location place = sum.contract->getLoc();
+      Value value = valueRows(builder, place, parameters, sum, match.heads);
+      Value result =
+          AttendOp::create(builder, place, typeOf(sum), weights, value, segments[0], segments[1],
+                           weights.getAttendedKeys(), number(sum.value.share));
+      replaceSum(place, sum, result);
+    }
+  }
+
+  /// The weights in place of the softmax's result.
+  AttentionWeightsOp replaceWeights(Location location, const ProductRows &rows) {
+    auto weights = AttentionWeightsOp::create(
+        builder, location, match.softmax.getType(), rows.query, rows.key, segments[0], segments[1],
+        heads, scale, visibility, bias, match.hidden, number(rows.keyShare));
+    match.softmax.getResult().replaceAllUsesWith(weights.getResult());
+    return weights;
+  }
+
+  /// `result`, rows, in place of the contraction of a sum.
+  void replaceSum(Location location, WeightedSum &sum, Value result) {
+    if (sum.resultScale != 1.0) {
+      result = ScaleOp::create(builder, location, result,
+                               builder.getF32FloatAttr(static_cast<float>(sum.resultScale)));
+    }
+    result = sum.sumsHeads ? sumOfHeads(builder, location, result, match.heads)
+                           : splitHeads(builder, location, result, match.heads, sum.valueSize);
+    result = transposed(builder, location, result, sum.resultOrder);
+    sum.contract.getResult().replaceAllUsesWith(result);
+  }
+
+  IntegerAttr number(int64_t share) { return builder.getI64IntegerAttr(share); }
+
+  /// Rows of a sum: one head of values for each of the scores.
+  RankedTensorType typeOf(const WeightedSum &sum) {
+    return RankedTensorType::get({ShapedType::kDynamic, match.heads * sum.valueSize},
+                                 builder.getF32Type());
+  }
+
+  AttentionMatch &match;
+  ProductPlan plan;
+  DerivedParameters &parameters;
+  OpBuilder builder;
+  FlatSymbolRefAttr bias;
+  IntegerAttr heads;
+  FloatAttr scale;
+  VisibilityAttr visibility;
+  SmallVector<Value> segments;
+};
+
+struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<SoftmaxOp> candidates;
+    getOperation().walk([&](SoftmaxOp softmax) { candidates.push_back(softmax); });
+    CacheRoles roles(getOperation());
+    DerivedParameters parameters(getOperation());
+    for (SoftmaxOp softmax : candidates) {
+      std::string reason;
+      FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
+      FailureOr<ProductPlan> plan =
+          succeeded(match) ? planProducts(*match, reason) : FailureOr<ProductPlan>(failure());
+      if (failed(plan) || failed(roles.add(*match, reason))) {
+        reportDeclined(softmax.getLoc(), passName, "not fused: " + reason);
+        continue;
+      }
+      FusedAttention(*match, *plan, parameters).run();
+    }
+    simplifyLayouts(getOperation());
+  }
+};
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows seen as heads and back: the views that passes insert freely and that cancel afterwards.
+#ifndef HEDDLE_COMPILER_MODEL_ATTENTION_HEADLAYOUT_H
+#define HEDDLE_COMPILER_MODEL_ATTENTION_HEADLAYOUT_H
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace heddle {
+
+/// Whether a permutation leaves every axis where it is.
+bool isIdentity(llvm::ArrayRef<int64_t> permutation);
+
+/// `input` with its axes in another order; `input` itself if the order is the same.
+mlir::Value transposed(mlir::OpBuilder &builder, mlir::Location location, mlir::Value input,
+                       llvm::ArrayRef<int64_t> permutation);
+
+/// [t, h, d] as rows [t, h * d].
+mlir::Value mergedHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value heads);
+
+/// Rows [t, h * d] as [t, h, d].
+mlir::Value splitHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value rows,
+                       int64_t heads, int64_t size);
+
+/// Each head `times` times: [t, g, d] to [t, g * times, d].
+mlir::Value repeatedHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value heads,
+                          int64_t times);
+
+/// The sum of the heads of rows [t, h * d]: [t, d].
+mlir::Value sumOfHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value rows,
+                       int64_t heads);
+
+/// Cancels merge_heads of split_heads, split_heads of merge_heads, transposes of transposes.
+void simplifyLayouts(mlir::ModuleOp module);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_MODEL_ATTENTION_HEADLAYOUT_H

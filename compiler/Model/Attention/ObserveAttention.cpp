@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Makes the probabilities of every attention a result of its entry that can be asked for: what
+/// `heddle analyze` looks at. A run that does not ask for them does not compute them, so that they
+/// cost a few entries in the manifest and nothing else.
+///
+/// Before:
+///   func.func @encode(...) -> (tensor<?x48xf32> {transformer.name = "encoder"}) {
+///     %p = transformer.softmax %z in(%rows)          // at "encoder.layers.0.self_attention"
+///     ...
+///     return %x
+/// After:
+///   func.func @encode(...) -> (tensor<?x48xf32> {transformer.name = "encoder"},
+///       tensor<?x4x?xf32> {transformer.name = "encoder.layers.0.self_attention",
+///                          transformer.observed = "encoder"}) {
+///     ...
+///     return %x, %p
+///
+/// The first pass of all: later ones rewrite the result with everything else. What it shows is
+/// "encoder" where keys are the rows themselves, "decoder" where they are the history of the rows,
+/// "cross" where they are a memory.
+///
+/// Pinned by tests/compiler/Model/Attention/observe-attention.mlir.
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+#include "dialects/Transformer/Transformer.h"
+#include "heddle/Limits.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_OBSERVEATTENTIONPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "observe-attention";
+constexpr llvm::StringLiteral nameAttribute = "transformer.name";
+constexpr llvm::StringLiteral observedAttribute = "transformer.observed";
+
+/// What the keys of segments are; empty where nothing says it.
+StringRef kindOf(Value keys) {
+  if (keys.getDefiningOp<HistoryOp>()) {
+    return "decoder";
+  }
+  auto argument = dyn_cast<BlockArgument>(keys);
+  if (!argument) {
+    return "";
+  }
+  // The first segments of an entry are those of its rows.
+  auto isSegments = [](BlockArgument each) { return isa<SegmentsType>(each.getType()); };
+  Block *block = argument.getOwner();
+  return *llvm::find_if(block->getArguments(), isSegments) == argument ? "encoder" : "cross";
+}
+
+/// One entry: its results, which grow.
+class EntryObserver {
+public:
+  explicit EntryObserver(func::FuncOp entry)
+      : entry(entry), end(cast<func::ReturnOp>(entry.getBody().front().getTerminator())) {
+    for (unsigned number = 0; number < entry.getNumResults(); ++number) {
+      if (auto name = entry.getResultAttrOfType<StringAttr>(number, nameAttribute)) {
+        names.insert(name.getValue());
+      }
+      outputs += isa<CacheType>(entry.getResultTypes()[number]) ? 0 : 1;
+    }
+  }
+
+  void observe(SoftmaxOp softmax) {
+    if (softmax->use_empty() || isObserved(softmax)) {
+      return;
+    }
+    StringRef kind = kindOf(softmax.getKeys());
+    if (kind.empty()) {
+      return reportDeclined(softmax.getLoc(), passName,
+                            "not observed: nothing says whose rows its keys are");
+    }
+    if (outputs == mostPorts) {
+      return reportDeclined(softmax.getLoc(), passName,
+                            "not observed: entry '" + entry.getSymName() + "' has " +
+                                Twine(outputs) + " outputs, the most there may be");
+    }
+    Builder builder(entry.getContext());
+    std::string name = freeName(softmax.getLoc());
+    NamedAttribute attributes[] = {{nameAttribute, builder.getStringAttr(name)},
+                                   {observedAttribute, builder.getStringAttr(kind)}};
+    // Fails only for types with more to them than results.
+    (void)entry.insertResult(entry.getNumResults(), softmax.getType(),
+                             builder.getDictionaryAttr(attributes));
+    end.getOperandsMutable().append(softmax.getResult());
+    ++outputs;
+    reportTaken(softmax.getLoc(), passName, kind + " in @" + entry.getSymName());
+  }
+
+private:
+  /// Whether a program that was here before has it as a result of this kind already.
+  bool isObserved(SoftmaxOp softmax) {
+    return llvm::any_of(softmax->getUses(), [&](OpOperand &use) {
+      return use.getOwner() == end &&
+             entry.getResultAttr(use.getOperandNumber(), observedAttribute);
+    });
+  }
+
+  /// The name in the checkpoint, made different from those of all other results.
+  std::string freeName(Location location) {
+    std::string name = checkpointName(location);
+    if (name.empty()) {
+      name = "softmax";
+    }
+    std::string free = name;
+    for (int number = 2; !names.insert(free).second; ++number) {
+      free = name + "#" + std::to_string(number);
+    }
+    return free;
+  }
+
+  func::FuncOp entry;
+  func::ReturnOp end;
+  llvm::StringSet<> names;
+  size_t outputs = 0;
+};
+
+struct ObserveAttentionPass : impl::ObserveAttentionPassBase<ObserveAttentionPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto entry : getOperation().getOps<func::FuncOp>()) {
+      if (entry.isExternal() || !entry.getBody().hasOneBlock()) {
+        continue;
+      }
+      EntryObserver observer(entry);
+      entry.walk([&](SoftmaxOp softmax) { observer.observe(softmax); });
+    }
+  }
+};
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Flattening from a result to its atoms, each operation once.
+#include "compiler/Model/Branches/AffineForm.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+namespace {
+
+bool isRows(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 2 && tensor.isDynamicDim(0) && !tensor.isDynamicDim(1);
+}
+
+/// The weight added to rows as a vector; null for rows added to rows.
+WeightOp addedVector(AddOp add) {
+  auto weight = add.getRhs().getDefiningOp<WeightOp>();
+  return weight && add.getRhs().getType().getRank() == 1 ? weight : WeightOp();
+}
+
+/// Collects the form of a value step by step, without recursion: forms may be as deep as a program
+/// is long.
+class Flattening {
+public:
+  Flattening(AffineForm &form, const DerivedParameters &parameters, const FormEnds &ends)
+      : form(form), parameters(parameters), ends(ends) {}
+
+  void flatten(Operation *root);
+
+private:
+  /// What is to be done, the last first.
+  struct Step {
+    enum class Kind {
+      /// The form of `value` times `factor` after the maps of the chain.
+      Flatten,
+      /// The vector `symbol`, as that.
+      AddConstant,
+      LeaveMap,
+      /// `operation` is flattened.
+      Record
+    };
+    Kind kind;
+    Operation *operation = nullptr;
+    Value value = {};
+    FlatSymbolRefAttr symbol = {};
+    Factor factor = {};
+  };
+
+  void flattenValue(const Step &step);
+  void open(Operation *operation, const Factor &outer);
+  void openMap(LinearOp linear, const Factor &outer);
+  SmallVector<Weight> chainAfter(std::optional<Weight> vector) const;
+  void addConstant(FlatSymbolRefAttr symbol, Location location, const Factor &outer) {
+    form.constants.push_back({outer, chainAfter(weightOf(symbol, location))});
+  }
+  Weight weightOf(FlatSymbolRefAttr symbol, Location location) const {
+    return Weight::stored(parameters.lookUp(symbol), location);
+  }
+
+  AffineForm &form;
+  const DerivedParameters &parameters;
+  const FormEnds &ends;
+  SmallVector<Step> steps;
+  /// In the order from the result inwards.
+  SmallVector<Weight> chain;
+};
+
+} // namespace
+
+bool isAffine(Operation *operation) {
+  if (!operation || operation->getNumResults() != 1 || !isRows(operation->getResult(0).getType())) {
+    return false;
+  }
+  return llvm::TypeSwitch<Operation *, bool>(operation)
+      .Case<LinearOp, ScaleOp>([](Operation *) { return true; })
+      .Case([](AddOp add) {
+        return add.getLhs().getType() == add.getRhs().getType() || addedVector(add);
+      })
+      .Case([](MultiplyOp multiply) {
+        return multiply.hasScalarRhs() &&
+               (isRows(multiply.getRhs().getType()) || multiply.getRhs().getDefiningOp<WeightOp>());
+      })
+      .Default([](Operation *) { return false; });
+}
+
+bool isWithinForm(Operation *operation) {
+  Value result = operation->getResult(0);
+  if (!result.hasOneUse()) {
+    return false;
+  }
+  Operation *user = *result.getUsers().begin();
+  return isAffine(user) && llvm::is_contained(affineOperands(user), result);
+}
+
+/// The operands of an affine operation in which it is affine.
+SmallVector<Value, 2> affineOperands(Operation *operation) {
+  return llvm::TypeSwitch<Operation *, SmallVector<Value, 2>>(operation)
+      .Case([](AddOp add) {
+        return addedVector(add) ? SmallVector<Value, 2>{add.getLhs()}
+                                : SmallVector<Value, 2>{add.getLhs(), add.getRhs()};
+      })
+      .Default([](Operation *other) { return SmallVector<Value, 2>{other->getOperand(0)}; });
+}
+
+FormSize formSize(Operation *operation, llvm::function_ref<FormSize(Value)> sizeOf) {
+  FormSize size{0, 1};
+  for (Value operand : affineOperands(operation)) {
+    FormSize part = sizeOf(operand);
+    size.terms += part.terms;
+    size.total += part.total;
+  }
+  auto linear = dyn_cast<LinearOp>(operation);
+  auto add = dyn_cast<AddOp>(operation);
+  bool hasVector = (linear && linear.getBiasAttr()) || (add && addedVector(add));
+  // A map is in the chain of each of the terms.
+  size.total += (linear ? size.terms : 0) + (hasVector ? 1 : 0);
+  size.terms += hasVector ? 1 : 0;
+  return size;
+}
+
+/// The maps of the chain in the order in which they are applied, to a vector or to an atom.
+SmallVector<Weight> Flattening::chainAfter(std::optional<Weight> vector) const {
+  SmallVector<Weight> maps;
+  if (vector) {
+    maps.push_back(*vector);
+  }
+  llvm::append_range(maps, llvm::reverse(chain));
+  return maps;
+}
+
+void Flattening::openMap(LinearOp linear, const Factor &outer) {
+  if (linear.getBiasAttr()) {
+    addConstant(linear.getBiasAttr(), linear.getLoc(), outer);
+  }
+  chain.push_back(weightOf(linear.getWeightAttr(), linear.getLoc()));
+  steps.push_back({.kind = Step::Kind::LeaveMap});
+  steps.push_back({.kind = Step::Kind::Flatten, .value = linear.getInput(), .factor = outer});
+}
+
+void Flattening::open(Operation *operation, const Factor &outer) {
+  auto flattenLater = [&](Value value, const Factor &factor) {
+    steps.push_back({.kind = Step::Kind::Flatten, .value = value, .factor = factor});
+  };
+  steps.push_back({.kind = Step::Kind::Record, .operation = operation});
+  llvm::TypeSwitch<Operation *>(operation)
+      .Case([&](LinearOp linear) { openMap(linear, outer); })
+      .Case([&](AddOp add) {
+        if (WeightOp vector = addedVector(add)) {
+          steps.push_back({.kind = Step::Kind::AddConstant,
+                           .operation = operation,
+                           .symbol = vector.getParameterAttr(),
+                           .factor = outer});
+        } else {
+          flattenLater(add.getRhs(), outer);
+        }
+        flattenLater(add.getLhs(), outer);
+      })
+      .Case([&](ScaleOp scale) {
+        flattenLater(scale.getInput(), outer * Factor::of(scale.getFactor().convertToDouble()));
+      })
+      .Case([&](MultiplyOp multiply) {
+        Factor factor;
+        if (auto weight = multiply.getRhs().getDefiningOp<WeightOp>()) {
+          factor.weights.push_back(weight.getParameterAttr());
+        } else {
+          factor.rows.push_back(multiply.getRhs());
+          form.movesRows |= !chain.empty();
+        }
+        flattenLater(multiply.getLhs(), outer * factor);
+      });
+}
+
+void Flattening::flattenValue(const Step &step) {
+  Operation *producer = step.value.getDefiningOp();
+  if (isAffine(producer) && step.value.hasOneUse() && !ends.contains(step.value)) {
+    open(producer, step.factor);
+    return;
+  }
+  Term term{step.factor, chainAfter(std::nullopt), step.value};
+  // A constant costs nothing in a weight, whoever else needs the rows with it.
+  if (auto scale = dyn_cast_or_null<ScaleOp>(producer); scale && !chain.empty()) {
+    term.factor = term.factor * Factor::of(scale.getFactor().convertToDouble());
+    term.atom = scale.getInput();
+  }
+  form.terms.push_back(term);
+}
+
+void Flattening::flatten(Operation *root) {
+  open(root, Factor());
+  while (!steps.empty()) {
+    Step step = steps.pop_back_val();
+    switch (step.kind) {
+    case Step::Kind::Flatten:
+      flattenValue(step);
+      break;
+    case Step::Kind::AddConstant:
+      addConstant(step.symbol, step.operation->getLoc(), step.factor);
+      break;
+    case Step::Kind::LeaveMap:
+      chain.pop_back();
+      break;
+    case Step::Kind::Record:
+      form.operations.push_back(step.operation);
+      break;
+    }
+  }
+}
+
+AffineForm flattenAffine(Operation *root, const DerivedParameters &parameters,
+                         const FormEnds &ends) {
+  AffineForm form;
+  Flattening(form, parameters, ends).flatten(root);
+  return form;
+}
+
+} // namespace heddle

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Computes sums of scaled linear maps in the cheapest way. Weights that are multiplied and added
+/// up are free: they become parameter expressions.
+///
+/// Before, for each head i of the Weighted Transformer (Ahmed et al., section 3):
+///   %h = transformer.columns %a from 64
+///   %o = transformer.linear %h, @branches.1.output.weight       // 64 to 512
+///   %k = transformer.multiply %o, %kappa
+///   %i = transformer.linear %k, @branches.1.inner.weight        // 512 to 256
+///   %r = transformer.activate relu %i
+///   %f = transformer.linear %r, @branches.1.outer.weight        // 256 to 512
+///   %w = transformer.multiply %f, %alpha
+///   %sum = transformer.add %before, %w
+/// After, for all of them:
+///   %i = transformer.grouped_linear %a, @inner.weight {groups = 8}      // 512 to 2048
+///   %r = transformer.activate relu %i
+///   %sum = transformer.linear %r, @outer.weight                         // 2048 to 512
+///
+/// It knows algebra, not models: see AffineForm.h for what is read, BranchPlan.h for what is made
+/// of it, and PlanRange.h for when that would change a result. Pinned by
+/// tests/compiler/Model/Branches/fuse-branches*.mlir.
+#include "compiler/Cost/OperationCost.h"
+#include "compiler/Model/Branches/BranchPlan.h"
+#include "compiler/Model/Branches/PlanRange.h"
+#include "compiler/Model/Cleanup/EraseUnused.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_FUSEBRANCHESPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "fuse-branches";
+
+/// How many operations read each parameter, so that bytes are saved with the last of them.
+class ParameterUses {
+public:
+  explicit ParameterUses(ModuleOp module) {
+    module.walk([&](Operation *operation) {
+      if (!isa<ParameterOp>(operation)) {
+        change(operation, 1);
+      }
+    });
+  }
+
+  /// Counts the operation in or out; gives the parameters that then have their first or no use.
+  SmallVector<FlatSymbolRefAttr> change(Operation *operation, int64_t by) {
+    SmallVector<FlatSymbolRefAttr> changed;
+    operation->getAttrDictionary().walk([&](FlatSymbolRefAttr symbol) {
+      int64_t &count = counts[symbol];
+      count += by;
+      if (count == std::max<int64_t>(by, 0)) {
+        changed.push_back(symbol);
+      }
+    });
+    return changed;
+  }
+
+private:
+  llvm::DenseMap<Attribute, int64_t> counts;
+};
+
+/// A form and what it takes the place of.
+struct Candidate {
+  Operation *root;
+  AffineForm form;
+  PlannedForm planned;
+  /// Everything that goes if the plan is taken.
+  llvm::SmallSetVector<Operation *, 16> operations;
+};
+
+int64_t countMaps(ArrayRef<Operation *> operations) {
+  return llvm::count_if(operations, [](Operation *op) { return isa<LinearOp>(op); });
+}
+
+/// Whether there may be something to gain: several maps, or one that a weight scales. A constant
+/// alone costs nothing where it is, beside the store of a product.
+bool isCandidate(const AffineForm &form) {
+  int64_t maps = countMaps(form.operations);
+  bool isScaled = llvm::any_of(form.operations, [](Operation *op) {
+    auto multiply = dyn_cast<MultiplyOp>(op);
+    return multiply && multiply.getRhs().getDefiningOp<WeightOp>();
+  });
+  return maps > 1 || (maps == 1 && isScaled);
+}
+
+/// A map of what another map gives, which something else needs too.
+std::string sharedProduct(const AffineForm &form) {
+  llvm::SmallDenseSet<Operation *> operations(form.operations.begin(), form.operations.end());
+  llvm::SmallDenseSet<Operation *> seen;
+  for (const Term &term : form.terms) {
+    auto linear = term.atom.getDefiningOp<LinearOp>();
+    if (!linear || term.chain.empty() || !seen.insert(linear).second) {
+      continue;
+    }
+    for (Operation *user : linear->getUsers()) {
+      if (!operations.contains(user)) {
+        return describe(linear) + " has a second user (" + placeName(user->getLoc()) + ")";
+      }
+    }
+  }
+  return {};
+}
+
+Location placeOf(ArrayRef<Operation *> operations) {
+  SmallVector<Location> locations;
+  for (Operation *operation : operations) {
+    locations.push_back(operation->getLoc());
+  }
+  return FusedLoc::get(operations.front()->getContext(), locations);
+}
+
+/// A form of more than this is planned in parts, from its operands on. What is one product after
+/// that is small again, so the time grows with the length of a program and not with its cube.
+constexpr int64_t largestForm = 2048;
+
+/// Visits the forms of a module.
+class Fusion {
+public:
+  Fusion(ModuleOp module, const ParameterReader &reader)
+      : parameters(module), uses(module), range(parameters, reader) {}
+
+  void visit(Operation *operation);
+
+private:
+  /// The result of a form, the old one or a new one, and whether there was something to plan.
+  struct Planned {
+    Value result;
+    bool isCandidate;
+  };
+
+  FormSize sizeOf(Value value) const;
+  void cutOperands(Operation *operation);
+  Planned plan(Operation *root);
+  Value take(Candidate &candidate);
+
+  DerivedParameters parameters;
+  ParameterUses uses;
+  PlanRange range;
+  llvm::DenseMap<Operation *, FormSize> sizes;
+  FormEnds ends;
+};
+
+/// The size of a value inside a larger form.
+FormSize Fusion::sizeOf(Value value) const {
+  Operation *producer = value.getDefiningOp();
+  bool isPart = isAffine(producer) && value.hasOneUse() && !ends.contains(value);
+  return isPart ? sizes.lookup(producer) : FormSize();
+}
+
+/// Plans operands on their own until the form of the operation is not too large.
+void Fusion::cutOperands(Operation *operation) {
+  auto size = [&](Value value) { return sizeOf(value); };
+  while (formSize(operation, size).total > largestForm) {
+    auto operands = affineOperands(operation);
+    Value largest = *llvm::max_element(operands, [&](Value left, Value right) {
+      return sizeOf(left).total < sizeOf(right).total;
+    });
+    if (sizeOf(largest).total == 1) {
+      return;
+    }
+    auto [planned, isCandidate] = plan(largest.getDefiningOp());
+    if (planned == largest || sizeOf(planned).total > largestForm / 2) {
+      ends.insert(planned);
+      if (isCandidate) {
+        reportDeclined(operation->getLoc(), passName,
+                       "not one product: more than " + Twine(largestForm) +
+                           " operations, terms and maps are planned in parts");
+      }
+    }
+  }
+}
+
+/// Operations come in the order of the program: the products inside of branches before their sum.
+void Fusion::visit(Operation *operation) {
+  cutOperands(operation);
+  sizes[operation] = formSize(operation, [&](Value value) { return sizeOf(value); });
+  if (!isWithinForm(operation)) {
+    plan(operation);
+  }
+}
+
+/// Takes a plan for the form of `root`, or reports why not.
+Fusion::Planned Fusion::plan(Operation *root) {
+  Candidate candidate{root, flattenAffine(root, parameters, ends), {}, {}};
+  AffineForm &form = candidate.form;
+  Location place = placeOf(form.operations);
+  std::string shared = sharedProduct(form);
+  if (!shared.empty()) {
+    reportDeclined(place, passName, "not fused: " + shared);
+  }
+  Value result = root->getResult(0);
+  if (!isCandidate(form)) {
+    return {result, false};
+  }
+  int64_t width = cast<RankedTensorType>(result.getType()).getDimSize(1);
+  candidate.planned = planAffine(form, width, parameters, ends);
+  candidate.operations.insert(form.operations.begin(), form.operations.end());
+  SmallVector<Operation *> replaced;
+  appendReplaced(candidate.planned.plan, replaced);
+  candidate.operations.insert(replaced.begin(), replaced.end());
+  const std::string &obstacle = candidate.planned.obstacle;
+  if (costOf(candidate.operations.getArrayRef()) <= costOf(candidate.planned.plan)) {
+    if (shared.empty()) {
+      reportDeclined(place, passName,
+                     "not fused: " + (obstacle.empty() ? "it is cheapest as it is" : obstacle));
+    }
+    return {result, true};
+  }
+  if (std::string lost = range.obstacleOf(form, candidate.planned.plan); !lost.empty()) {
+    reportDeclined(place, passName, "not fused: " + lost);
+    return {result, true};
+  }
+  if (!obstacle.empty()) {
+    reportDeclined(place, passName, "not one product: " + obstacle);
+  }
+  return {take(candidate), true};
+}
+
+/// Writes the plan in the place of what it is for, and gives its result.
+Value Fusion::take(Candidate &candidate) {
+  ArrayRef<Operation *> operations = candidate.operations.getArrayRef();
+  int64_t maps = countMaps(operations);
+  Location place = placeOf(operations);
+  Operation *root = candidate.root;
+  Operation *before = root->getPrevNode();
+  OpBuilder builder(root);
+  Value result = emitPlan(builder, root->getLoc(), candidate.planned.plan, parameters);
+  Savings savings;
+  auto byteSizes = [&](ArrayRef<FlatSymbolRefAttr> symbols) {
+    int64_t size = 0;
+    for (FlatSymbolRefAttr symbol : symbols) {
+      ParameterOp parameter = parameters.lookUp(symbol);
+      size += parameter ? byteSize(parameter) : 0;
+    }
+    return size;
+  };
+  SmallVector<Operation *> added;
+  for (auto it = before ? std::next(Block::iterator(before)) : root->getBlock()->begin();
+       &*it != root; ++it) {
+    savings.flopsPerToken -= flopsPerToken(&*it);
+    savings.weightBytes -= byteSizes(uses.change(&*it, 1));
+    added.push_back(&*it);
+  }
+  for (Operation *operation : operations) {
+    savings.flopsPerToken += flopsPerToken(operation);
+    savings.weightBytes += byteSizes(uses.change(operation, -1));
+    // A factor or a vector is read by an operation of its own.
+    for (Value operand : operation->getOperands()) {
+      auto weight = operand.getDefiningOp<WeightOp>();
+      savings.weightBytes += weight && weight->hasOneUse() ? byteSizes(uses.change(weight, -1)) : 0;
+    }
+  }
+  reportTaken(place, passName,
+              Twine(maps) + (maps == 1 ? " map as " : " maps as ") +
+                  describeMaps(candidate.planned.plan),
+              savings);
+  root->getResult(0).replaceAllUsesWith(result);
+  eraseUnused(root);
+  range.keepTaken(parameters);
+  for (Operation *operation : added) {
+    // A new operation may reuse the address of an erased one.
+    for (Value value : operation->getResults()) {
+      ends.erase(value);
+    }
+    if (isAffine(operation)) {
+      sizes[operation] = formSize(operation, [&](Value value) { return sizeOf(value); });
+    }
+  }
+  return result;
+}
+
+struct FuseBranchesPass : impl::FuseBranchesPassBase<FuseBranchesPass> {
+  FuseBranchesPass() = default;
+  explicit FuseBranchesPass(ParameterReader reader) : reader(std::move(reader)) {}
+
+  void runOnOperation() override {
+    SmallVector<Operation *> operations;
+    getOperation().walk([&](Operation *operation) {
+      if (isAffine(operation)) {
+        operations.push_back(operation);
+      }
+    });
+    Fusion fusion(getOperation(), reader);
+    // Erased operations always precede the root of their replacement, so the list never holds a
+    // dangling pointer.
+    for (Operation *operation : operations) {
+      fusion.visit(operation);
+    }
+  }
+
+  ParameterReader reader;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFuseBranchesPass(ParameterReader reader) {
+  return std::make_unique<FuseBranchesPass>(std::move(reader));
+}
+
+} // namespace heddle

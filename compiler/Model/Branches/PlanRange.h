@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Whether a plan keeps the range and the digits of the program that it takes the place of. Where
+/// the values of the weights are lent, by these; else by the constants of the program.
+///
+/// Composed weights are made in f64 and rounded once, and |W2 W1| is at most |W2| |W1| element by
+/// element: as long as no rounded element leaves the range of f32, the error of the plan is within
+/// the bound of the program's own rounding. What can be lost is lost at the ends of the range.
+#ifndef HEDDLE_COMPILER_MODEL_BRANCHES_PLANRANGE_H
+#define HEDDLE_COMPILER_MODEL_BRANCHES_PLANRANGE_H
+
+#include "compiler/Model/Branches/BranchPlan.h"
+#include "compiler/Model/Parameters/ParameterHash.h"
+
+#include <deque>
+#include <memory>
+#include <string>
+
+namespace heddle {
+
+/// Judges plans of one module after each other. Reads the tensors of a plan one at a time, and
+/// keeps few of them.
+class PlanRange {
+public:
+  PlanRange(const DerivedParameters &parameters, ParameterReader reader)
+      : parameters(parameters), reader(std::move(reader)) {}
+
+  /// The first thing that would leave the range; empty if nothing does.
+  std::string obstacleOf(const AffineForm &form, const Plan &plan);
+
+  /// Keeps what obstacleOf() found out about the weights of a plan that is taken now, for plans
+  /// whose weights are made of these.
+  void keepTaken(DerivedParameters &derived);
+
+private:
+  /// Columns side by side: row major, in f64.
+  struct Block {
+    int64_t rows = 0;
+    int64_t columns = 0;
+    std::vector<double> values;
+    /// One column of ones.
+    bool isOnes = false;
+  };
+  /// What a weight does with columns: itself, or its elements without their signs.
+  enum class Signs { Kept, Dropped };
+  using Values = std::shared_ptr<const std::vector<float>>;
+  /// A composed weight, the sums of the sizes of its rows, and its values if they were needed.
+  struct Judged {
+    Weight weight;
+    Block sums;
+    Values values;
+  };
+
+  std::string judgeConstants(const AffineForm &form);
+  std::string judgeMoves(const AffineForm &form, const Plan &plan);
+  std::string judgeSizes(const Plan &plan);
+  std::string judgeNode(const Plan &plan);
+  std::string judgeFactor(const Factor &factor);
+  bool readsTaken(const Weight &weight) const;
+  /// Whether the row sums alone show that no element is too small for f32.
+  static bool keepsDigits(const Weight &weight, const Block &sums);
+  std::string judgeWeight(const Weight &weight, bool isVector);
+  std::string judgeElements(Judged &judged, bool isVector);
+
+  /// Nothing where a value is not known.
+  Values read(mlir::FlatSymbolRefAttr symbol);
+  void keep(mlir::Attribute symbol, const Values &values);
+  std::optional<double> numberOf(const Factor &factor);
+  double spreadOf(const Factor &factor);
+  std::optional<Block> apply(const Weight &weight, const Block &input, Signs signs);
+  std::optional<Block> applyStored(const Weight &weight, const Block &input, Signs signs);
+  std::optional<Block> applyParts(const Weight &weight, const Block &input, Signs signs);
+  std::optional<Block> sumsOf(const Weight &weight);
+
+  const DerivedParameters &parameters;
+  ParameterReader reader;
+  /// The first parameter of the plan that a reader was asked for and did not give.
+  mlir::FlatSymbolRefAttr unread;
+  std::vector<Judged> judged;
+  /// The last tensors that were read, the latest first, and their size.
+  std::deque<std::pair<mlir::Attribute, Values>> recent;
+  size_t recentSize = 0;
+  llvm::DenseMap<mlir::Attribute, Block> storedSums;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_MODEL_BRANCHES_PLANRANGE_H

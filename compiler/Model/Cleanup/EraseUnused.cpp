@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A worklist from a replaced operation to its operands.
+#include "compiler/Model/Cleanup/EraseUnused.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace heddle {
+
+void eraseUnused(mlir::Operation *operation) {
+  // A set: an operation that uses a value twice must not put its producer on the list twice.
+  llvm::SmallSetVector<mlir::Operation *, 8> pending;
+  pending.insert(operation);
+  while (!pending.empty()) {
+    mlir::Operation *current = pending.pop_back_val();
+    if (!mlir::isOpTriviallyDead(current)) {
+      continue;
+    }
+    for (mlir::Value operand : current->getOperands()) {
+      if (mlir::Operation *producer = operand.getDefiningOp()) {
+        pending.insert(producer);
+      }
+    }
+    current->erase();
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Makes parameters of one type with the same source, or the same expression, one symbol: tied
+/// weights become visible to the passes that compare symbols.
+///
+/// Before:
+///   transformer.parameter @a : tensor<8x4xf32> from "word.weight"
+///   transformer.parameter @b : tensor<8x4xf32> from "word.weight"
+/// After: @a, and every use of @b is one of @a.
+///
+/// Tensors that are equal by content under two names are one in the binary, not here: values never
+/// enter the program. Pinned by tests/compiler/Model/Parameters/deduplicate-parameters.mlir.
+#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_DEDUPLICATEPARAMETERSPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "deduplicate-parameters";
+
+/// Source or expression, whichever the parameter has, and its type.
+std::pair<Attribute, Type> contentOf(ParameterOp parameter) {
+  Attribute content = parameter.getSourceAttr();
+  return {content ? content : parameter.getExpressionAttr(), parameter.getType()};
+}
+
+struct DeduplicateParametersPass : impl::DeduplicateParametersPassBase<DeduplicateParametersPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    // Renaming operands can make two expressions equal, hence the repetition: at most as often as
+    // expressions are nested.
+    while (deduplicate()) {
+    }
+  }
+
+  bool deduplicate() {
+    llvm::DenseMap<std::pair<Attribute, Type>, ParameterOp> known;
+    llvm::DenseMap<Attribute, Attribute> renamed;
+    for (ParameterOp parameter : llvm::make_early_inc_range(getOperation().getOps<ParameterOp>())) {
+      auto [place, isNew] = known.try_emplace(contentOf(parameter), parameter);
+      if (isNew) {
+        continue;
+      }
+      ParameterOp kept = place->second;
+      reportTaken(parameter.getLoc(), passName,
+                  "@" + parameter.getSymName() + " is @" + kept.getSymName(),
+                  {.weightBytes = byteSize(parameter)});
+      renamed[FlatSymbolRefAttr::get(parameter.getSymNameAttr())] =
+          FlatSymbolRefAttr::get(kept.getSymNameAttr());
+      parameter.erase();
+    }
+    if (renamed.empty()) {
+      return false;
+    }
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](FlatSymbolRefAttr symbol) -> std::optional<Attribute> {
+      auto replacement = renamed.find(symbol);
+      return replacement == renamed.end() ? std::nullopt : std::optional(replacement->second);
+    });
+    replacer.recursivelyReplaceElementsIn(getOperation());
+    return true;
+  }
+};
+
+} // namespace
+} // namespace heddle

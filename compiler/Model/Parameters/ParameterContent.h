@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Whether two parameters have the same values: by their hashes, where there is one who reads them;
+/// else they are equal where they are derived in the same way from the same tensors.
+#ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
+#define HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
+
+#include "compiler/Model/Parameters/ParameterHash.h"
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace heddle {
+
+/// Rows of a parameter, along its first axis.
+struct ParameterRows {
+  /// Null: zeros, whatever they are compared with.
+  mlir::FlatSymbolRefAttr symbol;
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+/// Compares the parameters of a module. A tensor is read only when there is another of its shape to
+/// compare it with, and once for the same rows.
+class ParameterContents {
+public:
+  /// `hasher` may be empty.
+  ParameterContents(mlir::ModuleOp module, ParameterHasher hasher);
+
+  bool isParameter(mlir::FlatSymbolRefAttr symbol) const { return bool(lookUp(symbol)); }
+
+  /// All rows of a parameter.
+  ParameterRows rowsOf(mlir::FlatSymbolRefAttr symbol) const;
+
+  /// Whether two sets of rows have one shape and the same values, bit by bit.
+  bool areEqual(const ParameterRows &left, const ParameterRows &right);
+
+  /// A number that two sets of rows have in common if and only if they are equal; no parameter, of
+  /// `count` numbers, is a vector of zeros. Reads the tensor if another has been asked for.
+  unsigned classOf(const ParameterRows &rows);
+
+  /// Whether two sets of rows have one shape.
+  bool haveOneShape(const ParameterRows &left, const ParameterRows &right) const;
+
+private:
+  transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol) const;
+  mlir::Attribute originOf(mlir::FlatSymbolRefAttr symbol);
+  mlir::Attribute makeOrigin(mlir::FlatSymbolRefAttr symbol);
+  mlir::Attribute originOf(const ParameterRows &rows);
+  mlir::Attribute rowsOfOrigin(mlir::FlatSymbolRefAttr symbol, int64_t first, int64_t count);
+  std::optional<ContentHash> hashOf(const ParameterRows &rows);
+
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  ParameterHasher hasher;
+  llvm::DenseMap<mlir::Attribute, mlir::Attribute> origins;
+  llvm::DenseMap<std::tuple<mlir::Attribute, int64_t, int64_t>, std::optional<ContentHash>> hashes;
+  /// Numbers by origin, and by shape and content; those of zeros by shape.
+  llvm::DenseMap<mlir::Attribute, unsigned> originClasses;
+  llvm::DenseMap<std::tuple<mlir::Type, uint64_t, uint64_t>, unsigned> contentClasses;
+  llvm::DenseMap<mlir::Type, unsigned> zeroClasses;
+  unsigned lastClass = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H

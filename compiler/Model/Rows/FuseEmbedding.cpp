@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Sums table look-ups, and their layer norm, in one operation: the rows of the tables are read
+/// and the norm is applied while they are in registers.
+///
+/// Before:
+///   %w = transformer.gather @word[%ids]
+///   %s = transformer.gather @segment[%types]
+///   %i = transformer.positions %rows
+///   %p = transformer.gather @position[%i]
+///   %a = transformer.add %w, %s
+///   %b = transformer.add %a, %p
+///   %n = transformer.layer_norm %b, @weight, @bias {epsilon = 1.0e-12 : f32}
+/// After:
+///   %n = transformer.embed [@word, @segment, @position] ids(%ids, %types) positions(%rows)
+///            {norm_weight = @weight, norm_bias = @bias, epsilon = ..., position_offsets = [0]}
+///
+/// A look-up by ids may be multiplied by a number, as "Attention is all you need" does: it becomes
+/// one of `scales`. Tables are summed left to right as written, those by position last. BERT writes
+/// them so; any other order or nesting changes the rounding, by a unit in the last place for each
+/// table.
+/// Pinned by tests/compiler/Model/Rows/fuse-embedding.mlir.
+#include "compiler/Model/Cleanup/EraseUnused.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_FUSEEMBEDDINGPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "fuse-embedding";
+
+/// Rows of a table, multiplied by a number.
+struct LookUp {
+  GatherOp gather;
+  float scale = 1.0F;
+};
+
+/// The look-up that `value` is; without a gather if it is none.
+LookUp lookUpOf(Value value) {
+  if (auto scale = value.getDefiningOp<ScaleOp>()) {
+    // Zero would be a table nobody reads: that is not for this pass to say.
+    bool isFactor = scale.getInput().hasOneUse() && scale.getFactor().isNonZero();
+    return {isFactor ? scale.getInput().getDefiningOp<GatherOp>() : GatherOp(),
+            scale.getFactor().convertToFloat()};
+  }
+  return {value.getDefiningOp<GatherOp>()};
+}
+
+/// The sums of nothing but look-ups of a program, found in its order: a sum may be of as many
+/// look-ups as the program has operations, so that neither finding nor reading it recurses.
+class LookUpSums {
+public:
+  explicit LookUpSums(ModuleOp module) {
+    module.walk([&](AddOp add) {
+      if (contains(add.getLhs()) && contains(add.getRhs())) {
+        sums.insert(add);
+      }
+    });
+  }
+
+  /// Whether `value` is a look-up or a sum of nothing but look-ups, used once.
+  bool contains(Value value) const {
+    if (!value.hasOneUse()) {
+      return false;
+    }
+    auto add = value.getDefiningOp<AddOp>();
+    return add ? sums.contains(add) : lookUpOf(value).gather != nullptr;
+  }
+
+private:
+  llvm::DenseSet<Operation *> sums;
+};
+
+/// The look-ups of a sum, left to right.
+SmallVector<LookUp> collectLookUps(Value sum) {
+  SmallVector<LookUp> lookUps;
+  SmallVector<Value> open = {sum};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (auto add = value.getDefiningOp<AddOp>()) {
+      open.append({add.getRhs(), add.getLhs()});
+    } else {
+      lookUps.push_back(lookUpOf(value));
+    }
+  }
+  return lookUps;
+}
+
+/// The operands of an embed operation.
+struct Tables {
+  SmallVector<Attribute> tables;
+  SmallVector<Value> ids;
+  /// One factor for each of the ids; empty if all are 1.
+  SmallVector<float> scales;
+  /// The segments whose rows are numbered, and the number of the first row for each table.
+  Value rows;
+  SmallVector<int64_t> offsets;
+};
+
+Tables arrange(ArrayRef<LookUp> lookUps) {
+  Tables result;
+  SmallVector<Attribute> byPosition;
+  for (auto [lookUp, scale] : lookUps) {
+    auto positions = lookUp.getIds().getDefiningOp<PositionsOp>();
+    // One operation numbers the rows of one value: positions of others are ids like any, and so are
+    // those whose rows have a factor.
+    if (positions && scale == 1.0F && (!result.rows || result.rows == positions.getRows())) {
+      result.rows = positions.getRows();
+      result.offsets.push_back(positions.getOffset());
+      byPosition.push_back(lookUp.getTableAttr());
+    } else {
+      result.ids.push_back(lookUp.getIds());
+      result.scales.push_back(scale);
+      result.tables.push_back(lookUp.getTableAttr());
+    }
+  }
+  if (llvm::all_of(result.scales, [](float scale) { return scale == 1.0F; })) {
+    result.scales.clear();
+  }
+  result.tables.append(byPosition);
+  return result;
+}
+
+/// `sum` is an addition of look-ups, or the look-up before `norm`; `norm` may be null.
+void fuse(Operation *sum, LayerNormOp norm) {
+  SmallVector<LookUp> lookUps = collectLookUps(sum->getResult(0));
+  Tables tables = arrange(lookUps);
+  Operation *root = norm ? norm.getOperation() : sum;
+  OpBuilder builder(root);
+  SmallVector<Location> locations;
+  int64_t factors = 0;
+  for (auto [gather, scale] : lookUps) {
+    locations.push_back(gather.getLoc());
+    factors += scale == 1.0F ? 0 : 1;
+  }
+  locations.push_back(root->getLoc());
+  Location location = FusedLoc::get(root->getContext(), locations);
+  auto type = cast<RankedTensorType>(root->getResult(0).getType());
+  // Every intermediate result was written once and read once.
+  int64_t intermediates = 2 * int64_t(lookUps.size()) - 1 + factors + (norm ? 1 : 0) - 1;
+  reportTaken(
+      location, passName,
+      Twine(lookUps.size()) + " tables of " + Twine(type.getDimSize(1)) +
+          (norm ? ", layer norm" : ""),
+      {.activationBytesPerToken = intermediates * 2 * type.getDimSize(1) * int64_t(sizeof(float))});
+  auto embed = EmbedOp::create(
+      builder, location, type, builder.getArrayAttr(tables.tables), tables.ids, tables.rows,
+      builder.getDenseI64ArrayAttr(tables.offsets), builder.getDenseF32ArrayAttr(tables.scales),
+      norm ? norm.getWeightAttr() : nullptr, norm ? norm.getBiasAttr() : nullptr,
+      norm ? norm.getEpsilonAttr() : nullptr);
+  root->getResult(0).replaceAllUsesWith(embed);
+  eraseUnused(root);
+}
+
+/// The layer norm that alone uses `value`, if there is one.
+LayerNormOp normOf(Value value) {
+  return value.hasOneUse() ? dyn_cast<LayerNormOp>(*value.getUsers().begin()) : LayerNormOp();
+}
+
+/// Why `sum`, of a look-up and `summand`, is not one of look-ups alone.
+std::string describeObstacle(AddOp sum, Value summand) {
+  Operation *producer = summand.getDefiningOp();
+  if (!producer) {
+    return "a summand is an argument of the function";
+  }
+  if (lookUpOf(summand).gather) {
+    for (Operation *user : summand.getUsers()) {
+      if (user != sum) {
+        return "a look-up has a second user (" + describe(user) + ")";
+      }
+    }
+  }
+  return "a summand is not a table look-up (" + describe(producer) + ")";
+}
+
+/// The outermost operation of a sum of look-ups, and the norm that follows or null.
+using Root = std::pair<Operation *, LayerNormOp>;
+
+/// Adds the sum to the roots, or declines it, if it is the outermost of its look-ups.
+void classify(AddOp add, const LookUpSums &sums, SmallVectorImpl<Root> &roots) {
+  bool left = sums.contains(add.getLhs());
+  bool right = sums.contains(add.getRhs());
+  if (left && right) {
+    auto outer = add->hasOneUse() ? dyn_cast<AddOp>(*add->getUsers().begin()) : AddOp();
+    if (!outer || !sums.contains(outer.getLhs()) || !sums.contains(outer.getRhs())) {
+      roots.emplace_back(add, normOf(add));
+    }
+    return;
+  }
+  // What is added to a sum of look-ups has nothing to do with it; a bare look-up is a candidate.
+  Value other = left ? add.getRhs() : add.getLhs();
+  Value lookUp = left ? add.getLhs() : add.getRhs();
+  if (lookUpOf(lookUp).gather) {
+    reportDeclined(add.getLoc(), passName, "not fused: " + describeObstacle(add, other));
+  }
+}
+
+struct FuseEmbeddingPass : impl::FuseEmbeddingPassBase<FuseEmbeddingPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    // All are found before any is rewritten: their operations are disjoint.
+    LookUpSums sums(getOperation());
+    SmallVector<Root> roots;
+    getOperation().walk([&](Operation *op) {
+      if (auto add = dyn_cast<AddOp>(op)) {
+        classify(add, sums, roots);
+      } else if (isa<GatherOp, ScaleOp>(op) && lookUpOf(op->getResult(0)).gather) {
+        if (LayerNormOp norm = normOf(op->getResult(0))) {
+          roots.emplace_back(op, norm);
+        }
+      }
+    });
+    for (auto [sum, norm] : roots) {
+      fuse(sum, norm);
+    }
+  }
+};
+
+} // namespace
+} // namespace heddle

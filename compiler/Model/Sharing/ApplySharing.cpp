@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Lets attentions use those before them, as a policy asks: what a Shared Attention Network does
+/// that was trained so (Xiao et al., "Sharing attention weights for fast Transformer",
+/// section 3.1). The attentions of a kind are counted in the order of the program, whatever the
+/// model is; the first of a block is its head. Members of a block of self or encoder attention take
+/// the probabilities of its head, members of a block of cross attention its sums of values, before
+/// the output projection.
+///
+/// Before, with encoder:2:
+///   %p1 = transformer.softmax %z1 in(%rows)
+///   %c1 = transformer.contract "thk,khd->thd" %p1, %v1
+///   %p2 = transformer.softmax %z2 in(%rows)
+///   %c2 = transformer.contract "thk,khd->thd" %p2, %v2
+/// After:
+///   %c2 = transformer.contract "thk,khd->thd" %p1, %v2      // %z2 and what it needed are gone
+///
+/// This is no equality: the program computes something else than before. The module says so, in
+/// `transformer.sharing`. Pinned by tests/compiler/Model/Sharing/apply-sharing*.mlir.
+#include "compiler/Cost/OperationCost.h"
+#include "compiler/Model/Attention/AttentionMasks.h"
+#include "compiler/Model/Attention/AttentionMatch.h"
+#include "compiler/Model/Attention/HeadLayout.h"
+#include "compiler/Model/Sharing/SharingPolicy.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_APPLYSHARINGPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "apply-sharing";
+constexpr llvm::StringLiteral sharingAttribute = "transformer.sharing";
+
+/// The kind of a softmax by the segments of its keys; nothing for segments computed in another way.
+std::optional<AttentionKind> kindOf(SoftmaxOp softmax) {
+  if (softmax.getKeys().getDefiningOp<HistoryOp>()) {
+    return AttentionKind::Self;
+  }
+  auto argument = dyn_cast<BlockArgument>(softmax.getKeys());
+  if (!argument) {
+    return std::nullopt;
+  }
+  // The first segments are those of the rows, others of a memory.
+  for (BlockArgument before : argument.getOwner()->getArguments()) {
+    if (isa<SegmentsType>(before.getType())) {
+      return before == argument ? AttentionKind::Encoder : AttentionKind::Cross;
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t headsOf(SoftmaxOp softmax) {
+  return cast<RankedTensorType>(softmax.getType()).getDimSize(1);
+}
+
+/// Erases operations that nothing needs, and what only they needed, and counts their work.
+Savings eraseDead(ArrayRef<Operation *> operations) {
+  Savings savings;
+  llvm::SetVector<Operation *> pending(operations.begin(), operations.end());
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val();
+    if (!isOpTriviallyDead(op)) {
+      continue;
+    }
+    savings.flopsPerToken += flopsPerToken(op);
+    savings.flopsPerTokenAndKey += flopsPerTokenAndKey(op);
+    for (Value operand : op->getOperands()) {
+      if (Operation *producer = operand.getDefiningOp()) {
+        pending.insert(producer);
+      }
+    }
+    op->erase();
+  }
+  return savings;
+}
+
+/// An error that begins with the name of the attention it is about.
+InFlightDiagnostic errorAbout(Operation *op) {
+  return emitError(op->getLoc()) << placeName(op->getLoc()) << " ";
+}
+
+/// The attention of a softmax; an error if it is not that of one.
+FailureOr<AttentionMatch> matchShared(SoftmaxOp softmax) {
+  std::string reason;
+  FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
+  if (failed(match) || !match->others.empty()) {
+    return errorAbout(softmax) << "is to share its attention and is not the softmax of one: "
+                               << (failed(match) ? reason : match->others);
+  }
+  return match;
+}
+
+/// Fails unless a member of a block may see what the head of it sees, with as many heads.
+LogicalResult checkMember(SoftmaxOp head, SoftmaxOp member) {
+  std::string name = placeName(head.getLoc());
+  if (headsOf(head) != headsOf(member)) {
+    return errorAbout(member) << "has " << headsOf(member) << " heads, expected " << headsOf(head)
+                              << " as " << name << " has, whose attention it is to share";
+  }
+  if (!areSameSegments(head.getKeys(), member.getKeys())) {
+    return errorAbout(member) << "is over other keys than " << name
+                              << ", whose attention it is to share";
+  }
+  FailureOr<AttentionMatch> first = matchShared(head);
+  if (failed(first)) {
+    return failure();
+  }
+  FailureOr<AttentionMatch> second = matchShared(member);
+  if (failed(second)) {
+    return failure();
+  }
+  if (first->visibility != second->visibility || first->hidden != second->hidden ||
+      first->biases != second->biases) {
+    return errorAbout(member) << "has another mask or another bias by distance than " << name
+                              << ", whose attention it is to share";
+  }
+  return success();
+}
+
+LogicalResult shareProbabilities(SoftmaxOp head, SoftmaxOp member) {
+  if (failed(checkMember(head, member))) {
+    return failure();
+  }
+  Location location = member.getLoc();
+  std::string text = "shares the probabilities of " + placeName(head.getLoc());
+  member.getResult().replaceAllUsesWith(head.getResult());
+  reportTaken(location, passName, text, eraseDead({member}));
+  return success();
+}
+
+/// A softmax and its sum of values, which are shared.
+struct Context {
+  SoftmaxOp softmax;
+  WeightedSum sum;
+};
+
+/// An error if the softmax is not that of one attention with one sum.
+FailureOr<Context> matchContext(SoftmaxOp softmax) {
+  FailureOr<AttentionMatch> match = matchShared(softmax);
+  if (failed(match)) {
+    return failure();
+  }
+  if (match->sums.size() != 1) {
+    return errorAbout(softmax) << "is to share its sum of values and has " << match->sums.size();
+  }
+  if (match->sums.front().sumsHeads) {
+    return errorAbout(softmax) << "is to share its sum of values and sums over its heads too";
+  }
+  return Context{softmax, match->sums.front()};
+}
+
+LogicalResult shareContext(const Context &head, const Context &member) {
+  SoftmaxOp headSoftmax = head.softmax;
+  SoftmaxOp memberSoftmax = member.softmax;
+  ContractOp headContext = head.sum.contract;
+  ContractOp memberContext = member.sum.contract;
+  if (failed(checkMember(headSoftmax, memberSoftmax))) {
+    return failure();
+  }
+  std::string name = placeName(headSoftmax.getLoc());
+  if (head.sum.valueSize != member.sum.valueSize) {
+    return errorAbout(memberContext)
+           << "has values of " << member.sum.valueSize << " a head, expected " << head.sum.valueSize
+           << " as " << name << " has, whose attention it is to share";
+  }
+  if (memberContext->isBeforeInBlock(headContext)) {
+    return errorAbout(memberContext)
+           << "sums its values before " << name << " does, whose sums it is to share";
+  }
+  SmallVector<int64_t> permutation;
+  for (int64_t axis : member.sum.resultOrder) {
+    permutation.push_back(llvm::find(head.sum.resultOrder, axis) - head.sum.resultOrder.begin());
+  }
+  OpBuilder builder(memberContext);
+  Location location = memberSoftmax.getLoc();
+  memberContext.getResult().replaceAllUsesWith(
+      transposed(builder, memberContext.getLoc(), headContext.getResult(), permutation));
+  // Where the probabilities are asked for, they are those that were used.
+  memberSoftmax.getResult().replaceAllUsesWith(headSoftmax.getResult());
+  reportTaken(location, passName, "shares the context of " + name,
+              eraseDead({memberSoftmax, memberContext}));
+  return success();
+}
+
+/// "self:1,2 covers 3 layers"
+std::string covers(const SharingPolicy::Kind &kind) {
+  int64_t layers = kind.layers();
+  return kind.text() + " covers " + std::to_string(layers) + (layers == 1 ? " layer" : " layers");
+}
+
+struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    std::string reason;
+    FailureOr<SharingPolicy> parsed = parseSharingPolicy(policy, reason);
+    if (failed(parsed)) {
+      getOperation().emitError("the sharing policy has ") << reason;
+      return signalPassFailure();
+    }
+    for (const SharingPolicy::Kind &kind : parsed->kinds) {
+      if (failed(apply(kind))) {
+        return signalPassFailure();
+      }
+    }
+    getOperation()->setAttr(sharingAttribute, StringAttr::get(&getContext(), parsed->text()));
+  }
+
+  /// Applies the blocks of one kind to every entry that has attentions of it.
+  LogicalResult apply(const SharingPolicy::Kind &kind) {
+    bool isApplied = false;
+    for (auto entry : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<SoftmaxOp> softmaxes;
+      entry.walk([&](SoftmaxOp softmax) {
+        if (kindOf(softmax) == kind.kind && softmax->getBlock() == &entry.front()) {
+          softmaxes.push_back(softmax);
+        }
+      });
+      if (!softmaxes.empty()) {
+        isApplied = true;
+        if (failed(applyTo(entry, kind, softmaxes))) {
+          return failure();
+        }
+      }
+    }
+    return isApplied ? success()
+                     : emitError(getOperation().getLoc())
+                           << covers(kind) << ", but no entry has " << attentionKindName(kind.kind)
+                           << " attention";
+  }
+
+  LogicalResult applyTo(func::FuncOp entry, const SharingPolicy::Kind &kind,
+                        ArrayRef<SoftmaxOp> softmaxes) {
+    if (kind.layers() != int64_t(softmaxes.size())) {
+      // A layer that shares already has no softmax of its own.
+      return emitError(entry.getLoc())
+             << covers(kind) << ", but entry '" << entry.getSymName() << "' has "
+             << softmaxes.size()
+             << (softmaxes.size() == 1 ? " that computes its" : " that compute their") << " own "
+             << attentionKindName(kind.kind) << " attention";
+    }
+    size_t next = 0;
+    for (int64_t size : kind.sizes) {
+      ArrayRef<SoftmaxOp> block = softmaxes.slice(next, size);
+      next += size;
+      // Nothing is asked of a block of one.
+      if (size > 1 && failed(kind.kind == AttentionKind::Cross ? applyContext(block)
+                                                               : applyProbabilities(block))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
+  static LogicalResult applyProbabilities(ArrayRef<SoftmaxOp> block) {
+    return success(llvm::all_of(block.drop_front(), [&](SoftmaxOp member) {
+      return succeeded(shareProbabilities(block.front(), member));
+    }));
+  }
+
+  static LogicalResult applyContext(ArrayRef<SoftmaxOp> block) {
+    SmallVector<Context> contexts;
+    for (SoftmaxOp softmax : block) {
+      FailureOr<Context> context = matchContext(softmax);
+      if (failed(context)) {
+        return failure();
+      }
+      contexts.push_back(*context);
+    }
+    return success(llvm::all_of(ArrayRef(contexts).drop_front(), [&](const Context &member) {
+      return succeeded(shareContext(contexts.front(), member));
+    }));
+  }
+};
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Computes once what several layers compute equally, whatever its names and spelling: values,
+/// caches, position biases, outputs of attention, and the weights of attentions whose values
+/// differ. Equality is proved, by the numbers of values (ValueNumbering.h): operands, attributes,
+/// parameters by content, and caches by what all entries append to them.
+///
+/// Before, the weights of @b.query and @b.key equal to those of @a.query and @a.key:
+///   %q1 = transformer.linear %x, @a.query     %q2 = transformer.linear %x, @b.query
+///   %k1 = transformer.linear %x, @a.key       %k2 = transformer.linear %x, @b.key
+///   %o1 = transformer.attention %q1, %k1, %v1 in(%rows, %rows) {...}
+///   %o2 = transformer.attention %q2, %k2, %v2 in(%rows, %rows) {...}
+/// After:
+///   %p = transformer.attention_weights %q1, %k1 in(%rows, %rows) {...}
+///   %o1 = transformer.attend %p, %v1 in(%rows, %rows) {...}
+///   %o2 = transformer.attend %p, %v2 in(%rows, %rows) {...}
+///
+/// Every attention that is like one before it is a candidate: taken with all that it no longer
+/// computes and keeps, or declined with the first difference, where at least the queries or the
+/// keys are equal, or the same heads stand in another order. Pinned by
+/// tests/compiler/Model/Sharing/share-attention*.mlir.
+#include "compiler/Cost/OperationCost.h"
+#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Model/Sharing/SharedValues.h"
+#include "compiler/Model/Sharing/ValueDifference.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_SHAREATTENTIONPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral passName = "share-attention";
+
+/// Attentions over the same rows that one is compared with, head by head.
+constexpr size_t mostReordered = 8;
+
+/// Something shared, with what it saves but for weights: whether they are needed is known last.
+struct Shared {
+  Location location;
+  std::string what;
+  Savings savings;
+  /// Named by operations that are gone.
+  llvm::SetVector<Attribute> symbols;
+};
+
+/// Collects what is shared before anything is rewritten, and reports it when it is.
+class Candidates {
+public:
+  Candidates(ModuleOp module, const ValueNumbering &numbering, SharedValues &values)
+      : module(module), numbering(numbering), values(values) {}
+
+  void find();
+  void report();
+
+private:
+  using Alike = std::tuple<Block *, unsigned, unsigned, unsigned>;
+
+  void consider(AttentionOp attention);
+  void skipOutputs(AttentionOp attention);
+  /// What of an attention is that of an earlier one; empty if nothing is.
+  std::string describeShared(AttentionOp attention);
+  void decline(AttentionOp attention);
+  /// The key of `ofInputs`.
+  Alike inputsOf(AttentionOp attention) const;
+  /// Makes an attention known to those after it.
+  void note(AttentionOp attention);
+  /// Adds a repeated operation, and those that only such operations need, to `shared`.
+  void add(Operation *op, Shared &shared);
+  StringAttr findErased(StringAttr name);
+  void addCache(StringAttr name, Shared &shared);
+  void addSymbols(Operation *op, Shared &shared);
+
+  ModuleOp module;
+  const ValueNumbering &numbering;
+  SharedValues &values;
+  /// The first attention of a block that reads a value as its operand of that number.
+  llvm::DenseMap<std::tuple<Block *, unsigned, unsigned>, AttentionOp> firstReaders;
+  /// The last attention of a block with these segments and this query, or this key, and its place
+  /// among all.
+  llvm::DenseMap<Alike, std::pair<size_t, AttentionOp>> lastOfQuery, lastOfKey;
+  /// Attentions of a block with these segments, whose queries are maps of these rows.
+  llvm::DenseMap<Alike, SmallVector<AttentionOp>> ofInputs;
+  size_t count = 0;
+  /// Repeated weights that are outputs, by block and number.
+  llvm::DenseMap<std::pair<Block *, unsigned>, SmallVector<Operation *>> repeatedWeights;
+  std::vector<Shared> found;
+  llvm::DenseSet<Operation *> added;
+  llvm::DenseSet<StringAttr> addedCaches;
+};
+
+void Candidates::addSymbols(Operation *op, Shared &shared) {
+  op->getAttrDictionary().walk(
+      [&](FlatSymbolRefAttr symbol) { shared.symbols.insert(symbol.getAttr()); });
+}
+
+/// The cache of `name`'s class that goes with a repeated use of `name`: that itself, or, where its
+/// own is the name that stays, another; null if all that go are counted.
+StringAttr Candidates::findErased(StringAttr name) {
+  StringAttr first = values.keptFor(name);
+  auto isErased = [&](StringAttr cache) { return cache != first && !addedCaches.contains(cache); };
+  if (isErased(name)) {
+    return name;
+  }
+  for (const auto &[other, cache] : numbering.caches()) {
+    if (numbering.areOneClass(name, other) && isErased(other)) {
+      return other;
+    }
+  }
+  return {};
+}
+
+/// Counts a cache whose rows another has, and what is appended to it in all entries.
+void Candidates::addCache(StringAttr name, Shared &shared) {
+  StringAttr erased = findErased(name);
+  if (!erased) {
+    return;
+  }
+  addedCaches.insert(erased);
+  const ValueNumbering::Cache &cache = numbering.caches().find(erased)->second;
+  shared.savings.cacheBytesPerToken +=
+      cast<CacheType>(cache.type).getWidth() * int64_t(sizeof(float));
+  for (auto [entry, append] : cache.appends) {
+    add(append, shared);
+  }
+}
+
+void Candidates::add(Operation *first, Shared &shared) {
+  // A list, not recursion: what is repeated may be as long as the program.
+  SmallVector<Operation *> open = {first};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    // What only repeated operations use goes with them, spelt as none before it.
+    auto isAdded = [&](Operation *user) { return added.contains(user); };
+    bool isUnused = !op->use_empty() && llvm::all_of(op->getUsers(), isAdded) && !values.isKept(op);
+    if ((!values.keptFor(op) && !isUnused) || !added.insert(op).second) {
+      continue;
+    }
+    shared.savings.flopsPerToken += flopsPerToken(op);
+    shared.savings.flopsPerTokenAndKey += flopsPerTokenAndKey(op);
+    addSymbols(op, shared);
+    for (Value operand : op->getOperands()) {
+      if (Operation *producer = operand.getDefiningOp()) {
+        open.push_back(producer);
+      }
+      if (StringAttr name = isa<CacheType>(operand.getType()) ? cacheName(operand) : StringAttr()) {
+        addCache(name, shared);
+      }
+    }
+  }
+}
+
+void Candidates::note(AttentionOp attention) {
+  Block *block = attention->getBlock();
+  for (unsigned operand : {0U, 1U, 2U}) {
+    firstReaders.try_emplace({block, operand, numbering.numberOf(attention->getOperand(operand))},
+                             attention);
+  }
+  unsigned queries = numbering.numberOf(attention.getQueries());
+  unsigned keys = numbering.numberOf(attention.getKeys());
+  lastOfQuery[{block, queries, keys, numbering.numberOf(attention.getQuery())}] = {count,
+                                                                                   attention};
+  lastOfKey[{block, queries, keys, numbering.numberOf(attention.getKey())}] = {count, attention};
+  ofInputs[inputsOf(attention)].push_back(attention);
+  ++count;
+}
+
+Candidates::Alike Candidates::inputsOf(AttentionOp attention) const {
+  auto query = attention.getQuery().getDefiningOp<LinearOp>();
+  Value rows = query ? query.getInput() : attention.getQuery();
+  return {attention->getBlock(), numbering.numberOf(attention.getQueries()),
+          numbering.numberOf(attention.getKeys()), numbering.numberOf(rows)};
+}
+
+std::string Candidates::describeShared(AttentionOp attention) {
+  if (Value output = values.keptFor(attention)) {
+    return "the output of " + placeName(output.getLoc());
+  }
+  SharedWeights *shared = values.weightsFor(attention);
+  if (shared && shared->first() != attention) {
+    return "the weights of " + placeName(shared->first()->getLoc()) + ", with values of its own";
+  }
+  std::tuple<llvm::StringLiteral, Value, unsigned> operands[] = {
+      {"keys", attention.getKey(), 1},
+      {"values", attention.getValue(), 2},
+      {"queries", attention.getQuery(), 0}};
+  for (auto [what, value, number] : operands) {
+    Operation *producer = value.getDefiningOp();
+    if (!producer || !values.keptFor(producer)) {
+      continue;
+    }
+    // The one that computes them.
+    AttentionOp other =
+        firstReaders.lookup({attention->getBlock(), number, numbering.numberOf(value)});
+    if (!other) {
+      continue;
+    }
+    SmallVector<StringRef> names;
+    for (auto [name, operand, place] : operands) {
+      if (numbering.areEqual(other->getOperand(place), operand)) {
+        names.push_back(name);
+      }
+    }
+    return "the " + llvm::join(names, " and ") + " of " + placeName(other.getLoc());
+  }
+  return {};
+}
+
+/// Says what keeps an attention from having the weights of the nearest before it that is like it.
+void Candidates::decline(AttentionOp attention) {
+  Block *block = attention->getBlock();
+  unsigned queries = numbering.numberOf(attention.getQueries());
+  unsigned keys = numbering.numberOf(attention.getKeys());
+  auto ofQuery =
+      lastOfQuery.lookup({block, queries, keys, numbering.numberOf(attention.getQuery())});
+  auto ofKey = lastOfKey.lookup({block, queries, keys, numbering.numberOf(attention.getKey())});
+  bool isOfQuery = ofQuery.second && (!ofKey.second || ofQuery.first > ofKey.first);
+  if (AttentionOp nearest = isOfQuery ? ofQuery.second : ofKey.second) {
+    reportDeclined(attention.getLoc(), passName,
+                   "not shared with " + placeName(nearest.getLoc()) + ": " +
+                       differenceOf(attention, nearest, numbering));
+    return;
+  }
+  // Its result has the columns of the other in another order: no operation gives them, and weights
+  // that read them would have to be derived.
+  // The last few are asked: models that permute heads do so from one layer to the next, and a
+  // program may have thousands of attentions over one value.
+  ArrayRef<AttentionOp> candidates = ofInputs[inputsOf(attention)];
+  for (AttentionOp other : llvm::reverse(candidates.take_back(mostReordered))) {
+    std::string order = headOrder(attention, other, numbering);
+    if (!order.empty()) {
+      reportDeclined(attention.getLoc(), passName,
+                     "not shared with " + placeName(other.getLoc()) +
+                         ": its heads are there in another order (" + order + ")");
+      return;
+    }
+  }
+}
+
+/// The same weights as outputs that a caller may ask for: they are no work of their own.
+void Candidates::skipOutputs(AttentionOp attention) {
+  auto weights = repeatedWeights.find({attention->getBlock(), numbering.weightsOf(attention)});
+  if (weights != repeatedWeights.end()) {
+    added.insert_range(weights->second);
+  }
+}
+
+void Candidates::consider(AttentionOp attention) {
+  skipOutputs(attention);
+  SharedWeights *weights = values.weightsFor(attention);
+  std::string what = describeShared(attention);
+  if (!what.empty()) {
+    Shared shared{attention.getLoc(), "shares " + what, {}, {}};
+    if (weights && weights->first() != attention) {
+      // What remains is the sum of its values.
+      shared.savings.flopsPerTokenAndKey += 2 * attention.getQuery().getType().getDimSize(1);
+    }
+    add(attention, shared);
+    for (Value operand : attention->getOperands()) {
+      if (Operation *producer = operand.getDefiningOp()) {
+        add(producer, shared);
+      }
+    }
+    addSymbols(attention, shared);
+    found.push_back(std::move(shared));
+  }
+  if (!values.keptFor(attention) && !weights) {
+    decline(attention);
+  }
+}
+
+void Candidates::find() {
+  const SmallVector<Operation *> repeated = values.repeated();
+  for (Operation *op : repeated) {
+    if (auto weights = dyn_cast<AttentionWeightsOp>(op)) {
+      repeatedWeights[{weights->getBlock(), numbering.numberOf(weights)}].push_back(op);
+    }
+  }
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    entry.walk([&](AttentionOp attention) {
+      consider(attention);
+      note(attention);
+    });
+  }
+  // What no attention has to do with.
+  for (Operation *op : repeated) {
+    if (added.contains(op)) {
+      continue;
+    }
+    Shared shared{op->getLoc(), op->getName().getStringRef().str(), {}, {}};
+    std::string name = checkpointName(values.keptFor(op).getLoc());
+    shared.what += name.empty() ? "" : ", equal to that of " + name;
+    add(op, shared);
+    found.push_back(std::move(shared));
+  }
+}
+
+/// Erases parameters, and those that only other parameters without use name and that name them.
+void eraseParameters(ModuleOp module, llvm::DenseSet<Attribute> unneeded,
+                     const llvm::DenseSet<Attribute> &needed) {
+  for (ParameterOp parameter : module.getOps<ParameterOp>()) {
+    std::optional<ParameterExpressionAttr> expression = parameter.getExpression();
+    if (expression && !needed.contains(parameter.getSymNameAttr()) &&
+        llvm::any_of(expression->getOperands(), [&](FlatSymbolRefAttr operand) {
+          return unneeded.contains(operand.getAttr());
+        })) {
+      unneeded.insert(parameter.getSymNameAttr());
+    }
+  }
+  // Users come after what they name.
+  const auto parameters = llvm::to_vector(module.getOps<ParameterOp>());
+  for (ParameterOp parameter : llvm::reverse(parameters)) {
+    if (unneeded.contains(parameter.getSymNameAttr())) {
+      parameter.erase();
+    }
+  }
+}
+
+/// Erases the parameters that nothing names any more, and counts each where it was first named.
+void Candidates::report() {
+  llvm::DenseSet<Attribute> needed = neededParameters(module);
+  SymbolTable symbols(module);
+  llvm::DenseSet<Attribute> unneeded;
+  for (Shared &shared : found) {
+    SmallVector<Attribute> pending(shared.symbols.begin(), shared.symbols.end());
+    for (size_t index = 0; index < pending.size(); ++index) {
+      auto parameter = symbols.lookup<ParameterOp>(cast<StringAttr>(pending[index]));
+      if (!parameter || needed.contains(pending[index]) ||
+          !unneeded.insert(pending[index]).second) {
+        continue;
+      }
+      // Its operands are counted with it.
+      bool isNamed = index < shared.symbols.size();
+      shared.savings.weightBytes += isNamed ? byteSize(parameter) : 0;
+      if (std::optional<ParameterExpressionAttr> expression = parameter.getExpression()) {
+        for (FlatSymbolRefAttr operand : expression->getOperands()) {
+          pending.push_back(operand.getAttr());
+        }
+      }
+    }
+    reportTaken(shared.location, passName, shared.what, shared.savings);
+  }
+  eraseParameters(module, unneeded, needed);
+}
+
+/// Names each table of position biases as the first with its values is named.
+void shareBiases(ModuleOp module, ParameterContents &contents) {
+  FlatSymbolRefAttr first;
+  llvm::DenseMap<unsigned, FlatSymbolRefAttr> known;
+  auto classOf = [&](FlatSymbolRefAttr bias) { return contents.classOf(contents.rowsOf(bias)); };
+  auto keep = [&](auto op) {
+    FlatSymbolRefAttr bias = op.getBiasAttr();
+    first = first ? first : bias;
+    // One table alone is not read.
+    if (!bias || bias == first) {
+      return;
+    }
+    if (known.empty()) {
+      known[classOf(first)] = first;
+    }
+    FlatSymbolRefAttr kept = known.try_emplace(classOf(bias), bias).first->second;
+    if (kept != bias) {
+      op.setBiasAttr(kept);
+      reportTaken(op.getLoc(), passName,
+                  "the position bias @" + bias.getValue() + " is @" + kept.getValue());
+    }
+  };
+  module.walk([&](Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op)) {
+      keep(attention);
+    } else if (auto weights = dyn_cast<AttentionWeightsOp>(op)) {
+      keep(weights);
+    }
+  });
+}
+
+struct ShareAttentionPass : impl::ShareAttentionPassBase<ShareAttentionPass> {
+  ShareAttentionPass() = default;
+  explicit ShareAttentionPass(ParameterHasher hasher) : hasher(std::move(hasher)) {}
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    ParameterContents contents(module, hasher);
+    shareBiases(module, contents);
+    ValueNumbering numbering(module, contents);
+    SharedValues values(module, numbering);
+    Candidates candidates(module, numbering, values);
+    candidates.find();
+    values.rewrite();
+    candidates.report();
+  }
+
+  ParameterHasher hasher;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createShareAttentionPass(ParameterHasher hasher) {
+  return std::make_unique<ShareAttentionPass>(std::move(hasher));
+}
+
+} // namespace heddle

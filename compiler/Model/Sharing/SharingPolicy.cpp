@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A word with a colon begins a kind; the numbers up to the next are its sizes.
+#include "compiler/Model/Sharing/SharingPolicy.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <numeric>
+
+using namespace llvm;
+
+namespace heddle {
+
+/// More layers than any model has; sums of sizes are far from overflow.
+static constexpr int64_t mostLayers = 100000;
+
+static constexpr std::pair<AttentionKind, StringLiteral> kindNames[] = {
+    {AttentionKind::Encoder, "encoder"},
+    {AttentionKind::Self, "self"},
+    {AttentionKind::Cross, "cross"}};
+
+StringRef attentionKindName(AttentionKind kind) {
+  return find_if(kindNames, [&](const auto &entry) { return entry.first == kind; })->second;
+}
+
+int64_t SharingPolicy::Kind::layers() const {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
+}
+
+std::string SharingPolicy::Kind::text() const {
+  auto texts = map_range(sizes, [](int64_t size) { return std::to_string(size); });
+  return attentionKindName(kind).str() + ":" + join(texts, ",");
+}
+
+std::string SharingPolicy::text() const {
+  return join(map_range(kinds, [](const Kind &kind) { return kind.text(); }), ",");
+}
+
+static std::optional<AttentionKind> parseKind(StringRef name) {
+  for (const auto &[kind, known] : kindNames) {
+    if (known == name) {
+      return kind;
+    }
+  }
+  return std::nullopt;
+}
+
+FailureOr<SharingPolicy> parseSharingPolicy(StringRef text, std::string &reason) {
+  SharingPolicy policy;
+  SmallVector<StringRef> words;
+  text.split(words, ',');
+  for (StringRef word : words) {
+    size_t colon = word.find(':');
+    if (colon != StringRef::npos) {
+      StringRef name = word.take_front(colon);
+      std::optional<AttentionKind> kind = parseKind(name);
+      if (!kind) {
+        reason = "kind '" + name.str() + "', expected encoder, self or cross";
+        return failure();
+      }
+      if (any_of(policy.kinds, [&](const auto &known) { return known.kind == *kind; })) {
+        reason = "kind '" + name.str() + "' again, expected it once";
+        return failure();
+      }
+      policy.kinds.push_back({*kind, {}});
+      word = word.drop_front(colon + 1);
+    }
+    if (policy.kinds.empty()) {
+      reason = "'" + word.str() + "' before any kind, expected for example self:1,5";
+      return failure();
+    }
+    int64_t size = 0;
+    if (word.getAsInteger(10, size) || size < 1 || size > mostLayers) {
+      reason = "'" + word.str() + "' as the size of a block, expected a number from 1 to " +
+               std::to_string(mostLayers);
+      return failure();
+    }
+    policy.kinds.back().sizes.push_back(size);
+  }
+  return policy;
+}
+
+} // namespace heddle

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Which layers share their attention: for each kind of attention the sizes of blocks of layers, in
+/// order, as in "self:1,5,cross:4,2". Xiao et al., "Sharing attention weights for fast
+/// Transformer", section 3.2.
+#ifndef HEDDLE_COMPILER_MODEL_SHARING_SHARINGPOLICY_H
+#define HEDDLE_COMPILER_MODEL_SHARING_SHARINGPOLICY_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/LogicalResult.h"
+
+#include <optional>
+#include <string>
+
+namespace heddle {
+
+/// What an attention's keys are: the rows of its own entry, their history, or a memory.
+enum class AttentionKind { Encoder, Self, Cross };
+
+llvm::StringRef attentionKindName(AttentionKind kind);
+
+/// The sizes of the blocks of each kind; a kind that is not there shares nothing.
+struct SharingPolicy {
+  struct Kind {
+    AttentionKind kind;
+    llvm::SmallVector<int64_t> sizes;
+
+    /// How many layers the blocks have together.
+    int64_t layers() const;
+    /// As a policy of this kind alone: "self:1,5".
+    std::string text() const;
+  };
+  llvm::SmallVector<Kind> kinds;
+
+  /// The text that gives this policy.
+  std::string text() const;
+};
+
+/// Reads a policy. On failure `reason` says what was seen and expected.
+llvm::FailureOr<SharingPolicy> parseSharingPolicy(llvm::StringRef text, std::string &reason);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_MODEL_SHARING_SHARINGPOLICY_H

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writes every kernel as loops and vector code, in one module for each target.
+///
+/// Before:
+///   dataflow.kernel @contract_384x384 : (...) -> ... computes #dataflow.contract<n = 384, k = 384>
+/// After, beside it:
+///   module @"x86-64-v4" {
+///     func.func @contract_384x384.x86-64-v4(%context: !llvm.ptr, %rowBegin: i64, %rowEnd: i64,
+///                                           %columnBegin: i64, %columnEnd: i64) { ... }
+///   }
+///
+/// Tested by tests/compiler/Target/Cpu/dataflow-to-kernels.mlir.
+#include "compiler/Passes.h"
+#include "compiler/Target/Cpu/Emitters/Emitters.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_CONVERTDATAFLOWTOKERNELSPASS
+#include "compiler/Passes.h.inc"
+
+KernelScratch kernelScratch(dataflow::KernelOp kernel) {
+  return llvm::TypeSwitch<Attribute, KernelScratch>(kernel.getComputes())
+      .Case([](dataflow::AttentionAttr computes) { return attentionScratch(computes); })
+      .Case(
+          [](dataflow::AttentionWeightsAttr computes) { return attentionWeightsScratch(computes); })
+      .Default([](Attribute) { return KernelScratch(); });
+}
+
+std::string kernelFunctionName(StringRef kernel, StringRef target) {
+  return (kernel + "." + target).str();
+}
+
+std::string finishKernelName(StringRef kernel) { return (kernel + ".finish").str(); }
+
+// An empty function with the kernel interface of runtime/include/heddle/Abi.h.
+static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, StringRef name) {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext()), i64 = builder.getI64Type();
+  auto type = builder.getFunctionType({pointer, i64, i64, i64, i64}, {});
+  auto function = func::FuncOp::create(builder, kernel.getLoc(), name, type);
+  Block *entry = function.addEntryBlock();
+  KernelArguments arguments{entry->getArgument(0), entry->getArgument(1), entry->getArgument(2),
+                            entry->getArgument(3), entry->getArgument(4)};
+  return {kernel, function, arguments};
+}
+
+static void emitBody(VectorCode &code, const KernelBody &body) {
+  llvm::TypeSwitch<Attribute>(body.kernel.getComputes())
+      .Case([&](dataflow::AccumulateAttr) { emitAccumulate(code, body); })
+      .Case([&](dataflow::AppendAttr) { emitAppend(code, body); })
+      .Case([&](dataflow::ContractAttr computes) { emitContract(code, body, computes); })
+      .Case([&](dataflow::AttendAttr computes) { emitAttend(code, body, computes); })
+      .Case([&](dataflow::AttentionAttr computes) { emitAttention(code, body, computes); })
+      .Case([&](dataflow::AttentionWeightsAttr computes) {
+        emitAttentionWeights(code, body, computes);
+      })
+      .Case([&](dataflow::PrefixMeanAttr) { emitPrefixMean(code, body); })
+      .Case([&](dataflow::RowsAttr computes) { emitRows(code, body, computes); })
+      .Case([&](dataflow::GatherAttr computes) { emitGather(code, body, computes); })
+      .Case([&](dataflow::PoolAttr computes) { emitPool(code, body, computes); })
+      .Case([&](dataflow::NestAttr computes) { emitNest(code, body, computes); })
+      .Default([](Attribute) { llvm_unreachable("the verifier knows every family"); });
+}
+
+static void emitFunction(ModuleOp module, dataflow::KernelOp kernel, StringRef name,
+                         const TargetDescription &target,
+                         llvm::function_ref<void(VectorCode &, const KernelBody &)> emit) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  KernelBody body = createFunction(builder, kernel, kernelFunctionName(name, target.name));
+  builder.setInsertionPointToStart(&body.function.getBody().front());
+  VectorCode code(builder, kernel.getLoc(), target);
+  emit(code, body);
+  builder.setInsertionPointToEnd(&body.function.getBody().front());
+  func::ReturnOp::create(builder, kernel.getLoc());
+}
+
+static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
+                       const TargetDescription &target) {
+  emitFunction(module, kernel, kernel.getSymName(), target, emitBody);
+  auto contract = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
+  if (contract && kernel.getNorm()) {
+    emitFunction(module, kernel, finishKernelName(kernel.getSymName()), target,
+                 [&](VectorCode &code, const KernelBody &body) {
+                   emitContractFinish(code, body, contract);
+                 });
+  }
+}
+
+namespace {
+struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (const std::string &name : targets) {
+      const TargetDescription *target = findTarget(name);
+      if (!target) {
+        emitError(getOperation().getLoc())
+            << "unknown target '" << name << "', expected one of " << targetNames();
+        return signalPassFailure();
+      }
+      OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+      auto module = ModuleOp::create(builder, getOperation().getLoc(), target->name);
+      for (auto kernel : getOperation().getOps<dataflow::KernelOp>()) {
+        emitKernel(module, kernel, *target);
+      }
+    }
+  }
+};
+} // namespace
+
+} // namespace heddle

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// softmax(scale * Q K^T) V, one sequence and head of keys at a time, with scores that never leave
+/// the first-level cache.
+///
+/// The keys of a sequence are transposed once into scratch. A tile of queries walks the keys in
+/// blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,
+/// running sum, running product with V (Milakov & Gimelshein 2018). The blocks are fixed, so a
+/// row's bits depend on nothing but its own sequence. Over a cache (heddle/Abi.h) the keys lie
+/// transposed already, in blocks of positions; all else is the same.
+#include "compiler/Target/Cpu/Emitters/AttentionTile.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace heddle {
+
+// Keys a tile of queries takes at once: 8 rows of scores are 8 KiB.
+static constexpr int64_t kKeyBlock = 256;
+// Vectors of numbers of the rows in scratch.
+static constexpr int64_t kNumbers = 5;
+
+namespace {
+/// A tile with an online softmax: its running state in scratch.
+struct Attention : AttentionTile {
+  float scale = 1;
+  Value accumulators = {}; // [rows][valueVectors * lanes]
+  // Numbers of the rows, [kMostLanes] each: the running maximum and sum, what the block at hand
+  // gives to them, and the factor that brings older products to the new maximum.
+  Value maxima = {}, sums = {}, blockMaxima = {}, blockSums = {}, corrections = {};
+
+  /// Where a vector of a row's running product lies.
+  Value accumulator(int64_t row, int64_t vector) {
+    return code.at(accumulators, (row * valueVectors() + vector) * code.lanes);
+  }
+};
+} // namespace
+
+// The online softmax of one block: brings running maxima and sums up to date and turns scores into
+// weights relative to the maxima. What concerns single numbers of a row is done for all rows of the
+// tile at once, a row a lane. A mask hides the keys from `shown` on from all rows, if it is given;
+// adds their weights to `hidden`.
+static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count, Value shown,
+                        Value &hidden) {
+  VectorCode &code = a.code;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    code.storeScalar(code.maximumOfLanes(blockMaxima[r]), code.at(a.blockMaxima, r));
+  }
+  Value before = code.loadVector(a.maxima);
+  Value maxima = code.maximum(code.loadVector(a.blockMaxima), before);
+  Value correction =
+      math::Exp2Op::create(code.builder, code.location, code.subtractFloat(before, maxima));
+  code.storeVector(maxima, a.maxima);
+  code.storeVector(correction, a.corrections);
+  for (int64_t first = 0; first < a.rows; first += kRowsTogether) {
+    SmallVector<Value> group;
+    for (int64_t r = first; r < std::min(first + kRowsTogether, a.rows); ++r) {
+      group.push_back(code.broadcast(code.loadScalar(code.at(a.maxima, r))));
+    }
+    Value weights;
+    SmallVector<Value> sums = shown ? exponentiateHidden(a, first, group, shown, count, weights)
+                                    : exponentiate(a, first, group, count);
+    for (auto [r, sum] : llvm::enumerate(sums)) {
+      code.storeScalar(code.sumOfLanes(sum), code.at(a.blockSums, first + static_cast<int64_t>(r)));
+    }
+    if (shown) {
+      hidden = hidden ? code.addFloat(hidden, weights) : weights;
+    }
+  }
+  Value sums = code.fma(code.loadVector(a.sums), correction, code.loadVector(a.blockSums));
+  code.storeVector(sums, a.sums);
+}
+
+// accumulators[r][:] = accumulators[r][:] * correction[r] + sum over j of weight[r][j] V[j][:].
+static void emitValues(Attention &a, Value firstKey, Value count, ArrayRef<Value> limits) {
+  VectorCode &code = a.code;
+  SmallVector<Value> weights;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    weights.push_back(a.scoresOf(r));
+  }
+  for (ValueGroup group : valueGroups(a)) {
+    SmallVector<Value> sums;
+    for (int64_t r = 0; r < a.rows; ++r) {
+      Value correction = code.broadcast(code.loadScalar(code.at(a.corrections, r)));
+      for (int64_t v = group.first; v < group.first + group.count; ++v) {
+        sums.push_back(code.multiplyFloat(code.loadVector(a.accumulator(r, v)), correction));
+      }
+    }
+    sums = addValues(a, group, weights, firstKey, count, limits, sums);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < group.count; ++v) {
+        code.storeVector(sums[r * group.count + v], a.accumulator(r, group.first + v));
+      }
+    }
+  }
+}
+
+static void resetTile(Attention &a) {
+  VectorCode &code = a.code;
+  code.storeVector(code.splat(kLowestScore), a.maxima);
+  code.storeVector(code.splat(0), a.sums);
+  for (int64_t r = 0; r < a.rows; ++r) {
+    for (int64_t v = 0; v < a.valueVectors(); ++v) {
+      code.storeVector(code.splat(0), a.accumulator(r, v));
+    }
+  }
+}
+
+// result[row][head] = accumulators / sum, for `count` queries from number `query` on.
+static void storeTile(Attention &a, Value query, Value count) {
+  VectorCode &code = a.code;
+  code.loop(code.integer(0), count, 1, [&](Value r) {
+    Value sum = code.loadScalar(code.at(a.sums, r));
+    Value factor = code.broadcast(code.divideFloat(code.number(1.0f), sum));
+    Value from = code.at(a.accumulators, code.multiply(r, a.valueVectors() * code.lanes));
+    QueryPlace place = placeOf(a, code.add(query, r));
+    Value result = code.at(a.result, code.multiply(place.head, a.valueSize));
+    Value to = code.at(result, code.multiply(place.row, a.resultStride));
+    for (int64_t v = 0; v < a.valueVectors(); ++v) {
+      Value x = code.multiplyFloat(code.loadVector(code.at(from, v * code.lanes)), factor);
+      code.storeVector(x, code.at(to, v * code.lanes), code.validLanes(v, a.valueSize));
+    }
+  });
+}
+
+// One tile of queries from number `query` on, `last` being past the last query wanted.
+static void emitTile(Attention &a, Value query, Value last) {
+  VectorCode &code = a.code;
+  TileRows tile = enterTile(a, query, last);
+  resetTile(a);
+  code.loop(code.integer(0), tile.seen, kKeyBlock, [&](Value firstKey) {
+    Value count = code.smaller(code.subtract(tile.seen, firstKey), code.integer(kKeyBlock));
+    SmallVector<Value> limits = limitsOf(a, tile, firstKey, count);
+    SmallVector<Value> maxima = emitScores(a, tile, a.scale, firstKey, count, limits);
+    Value shown = a.hidden ? mostVisible(a, tile, firstKey, count) : Value(), hidden;
+    emitSoftmax(a, maxima, count, shown, hidden);
+    if (shown) {
+      // Hidden keys whose weights are all zero need no values.
+      Value isSeen = isNotZero(code, code.sumOfLanes(hidden));
+      count = code.select(isSeen, count, code.smaller(shown, count));
+      limits = visibleOf(a, tile, firstKey, count);
+    }
+    emitValues(a, firstKey, count, limits);
+  });
+  storeTile(a, query, tile.count);
+}
+
+static Attention prepare(VectorCode &code, const KernelBody &body,
+                         dataflow::AttentionAttr computes) {
+  int64_t rows = code.target.tileRows;
+  assert(rows <= kMostRows && rows <= code.lanes && code.lanes <= kMostLanes &&
+         "scratch is sized for every target");
+  Attention a{{code, rows, computes.getKeySize(), computes.getValueSize()},
+              computes.getScale().getValue().convertToFloat()};
+  setVisibility(a, computes.getCausal(), computes.getHidden());
+  a.keyShare = computes.getKeyShare();
+  a.valueShare = computes.getValueShare();
+  a.headsTogether = std::gcd(a.keyShare, a.valueShare);
+  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
+  a.resultStride = body.kernel.getResultBuffer().getRowElements();
+  a.result = body.arguments.operand(code, 0);
+  a.query = body.arguments.operand(code, 1);
+  loadKeys(a, body, 1);
+  loadValues(a, body, 2);
+  loadBias(a, body, 3, computes.getBiasDistance());
+  a.scores = body.arguments.scratch(code);
+  a.scorePitch = code.integer(kKeyBlock);
+  a.accumulators = code.at(a.scores, rows * kKeyBlock);
+  Value next = code.at(a.accumulators, rows * a.valueVectors() * code.lanes);
+  for (Value *numbers : {&a.maxima, &a.sums, &a.blockMaxima, &a.blockSums, &a.corrections}) {
+    *numbers = next;
+    next = code.at(next, kMostLanes);
+  }
+  a.keysTransposed = next;
+  return a;
+}
+
+KernelScratch attentionScratch(dataflow::AttentionAttr computes) {
+  uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
+  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes +
+                   computes.getKeySize() * kMostLanes;
+  return {fixed * 4, static_cast<uint64_t>(computes.getKeySize()) * 4};
+}
+
+void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
+  Attention attention = prepare(code, body, computes);
+  overTiles(attention, body.arguments,
+            [&](Value query, Value last) { emitTile(attention, query, last); });
+}
+
+} // namespace heddle

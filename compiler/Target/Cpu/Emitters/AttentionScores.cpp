@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Products of queries and keys, masked, and their exponentials.
+///
+/// Keys lie transposed, [head size][keys], in a cache or in scratch, so that a vector of scores is
+/// a sum of products over the head size, lane by lane, in one order for every tile.
+#include "compiler/Target/Cpu/Emitters/AttentionTile.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace heddle {
+
+// The score of a hidden key. Its weight is zero, as the maximum of a row is never below
+// kLowestScore.
+static constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+// The transposed keys from number `position` of the sequence on, a multiple of the lanes.
+static Value keysFrom(AttentionTile &a, Value position) {
+  VectorCode &code = a.code;
+  if (!a.isCached) {
+    return code.at(a.keysTransposed, position);
+  }
+  Value block = a.keyCache.blockAt(code, a.keyBlocks, position);
+  Value head = code.at(block, code.multiply(a.keyHead(), a.keySize * HEDDLE_BLOCK));
+  return code.at(head, code.remainder(position, HEDDLE_BLOCK));
+}
+
+void transposeKeys(AttentionTile &a) {
+  VectorCode &code = a.code;
+  int64_t size = a.keySize;
+  Value keys = code.at(a.key, code.multiply(a.keyHead(), size));
+  Value lastRow = code.add(a.firstRow, code.subtract(a.keyCount, code.integer(1)));
+  code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
+    SmallVector<Value> rows;
+    for (int64_t lane = 0; lane < code.lanes; ++lane) {
+      Value row = code.smaller(code.add(code.add(a.firstRow, j), lane), lastRow);
+      rows.push_back(code.at(keys, code.multiply(row, a.keyStride)));
+    }
+    for (int64_t d = 0; d < size; d += code.lanes) {
+      int64_t valid = std::min(code.lanes, size - d);
+      SmallVector<Value> square;
+      for (Value row : rows) {
+        square.push_back(code.loadVector(code.at(row, d), valid));
+      }
+      square = code.transposeSquare(square);
+      for (int64_t i = 0; i < valid; ++i) {
+        Value place = code.add(code.multiply(a.pitch, d + i), j);
+        code.storeVector(square[i], code.at(a.keysTransposed, place));
+      }
+    }
+  });
+}
+
+// Products of one register tile: rows of queries times vectors of keys, each of which begins where
+// `keys` says.
+static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
+                                    ArrayRef<Value> keys) {
+  VectorCode &code = a.code;
+  auto vectors = static_cast<int64_t>(keys.size());
+  int64_t size = a.keySize, unroll = size % 4 == 0 ? 4 : 1;
+  SmallVector<Value> sums(a.rows * vectors, code.splat(0));
+  return code.loop(code.integer(0), code.integer(size), unroll, sums,
+                   [&](Value first, ValueRange carried) {
+                     SmallVector<Value> next(carried);
+                     for (int64_t u = 0; u < unroll; ++u) {
+                       Value d = code.add(first, u), line = code.multiply(d, a.pitch);
+                       SmallVector<Value> loaded;
+                       for (Value start : keys) {
+                         loaded.push_back(code.loadVector(code.at(start, line)));
+                       }
+                       for (int64_t r = 0; r < a.rows; ++r) {
+                         Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
+                         for (int64_t v = 0; v < vectors; ++v) {
+                           Value &sum = next[r * vectors + v];
+                           sum = code.fma(q, loaded[v], sum);
+                         }
+                       }
+                     }
+                     return next;
+                   });
+}
+
+// scores[r][j] = log2(e) * bias[head][j - position of row r], for `count` keys from firstKey on.
+static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+  VectorCode &code = a.code;
+  int64_t distance = a.biasDistance, width = 2 * distance + 1;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    Value table = code.at(a.bias, code.multiply(tile.heads[r], width));
+    // Distances are shifted so that none is negative.
+    Value first = code.add(code.subtract(firstKey, a.positionOf(tile.rows[r])), distance);
+    Value scores = a.scoresOf(r);
+    code.loop(code.integer(0), count, 1, [&](Value j) {
+      Value index = code.larger(code.add(first, j), code.integer(0));
+      index = code.smaller(index, code.integer(width - 1));
+      Value bias = code.loadScalar(code.at(table, index));
+      Value scaled = code.multiplyFloat(bias, code.number(static_cast<float>(M_LOG2E)));
+      code.storeScalar(scaled, code.at(scores, j));
+    });
+  }
+}
+
+// The number of hidden keys, times log2(e).
+static float hiddenNumber(const AttentionTile &a) {
+  return static_cast<float>(a.hidden.getNumber().getValueAsDouble() * M_LOG2E);
+}
+
+// The scores of a vector of keys from `first` on, of which the row sees those below `visible` and a
+// mask of a finite number hides the others: log2(e) * (scale * product + bias), whose factor is
+// `factor` and whose bias, if there is one, lies at `place` already.
+static Value hiddenScores(AttentionTile &a, Value product, Value factor, Value place, Value first,
+                          Value visible) {
+  VectorCode &code = a.code;
+  float number = hiddenNumber(a);
+  auto withBias = [&](Value scores) {
+    return a.bias ? code.addFloat(scores, code.loadVector(place)) : scores;
+  };
+  Value scores = code.multiplyFloat(product, factor);
+  switch (a.hidden.getKind()) {
+  case transformer::HiddenKind::Added:
+    return code.addFloat(withBias(scores), code.keepBelow(code.splat(0), first, visible, number));
+  case transformer::HiddenKind::Score:
+    return code.keepBelow(withBias(scores), first, visible, number);
+  case transformer::HiddenKind::Product:
+    return withBias(code.keepBelow(scores, first, visible, number));
+  }
+}
+
+// Writes the number of hidden keys as the scores from `first` on, and brings the maxima up to date.
+static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count,
+                                      ArrayRef<Value> maxima) {
+  VectorCode &code = a.code;
+  Value number = code.splat(hiddenNumber(a));
+  return code.loop(first, a.roundUp(count), code.lanes, SmallVector<Value>(maxima),
+                   [&](Value j, ValueRange carried) {
+                     SmallVector<Value> next;
+                     Value score = code.keepBelow(number, j, count, kHidden);
+                     for (int64_t r = 0; r < a.rows; ++r) {
+                       code.storeVector(score, code.at(a.scoresOf(r), j));
+                       next.push_back(code.maximum(score, carried[r]));
+                     }
+                     return next;
+                   });
+}
+
+SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
+                              Value count, ArrayRef<Value> limits) {
+  VectorCode &code = a.code;
+  Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
+  SmallVector<Value> queries, scores, visible;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    visible.push_back(a.hidden ? code.subtract(tile.visible[r], firstKey) : Value());
+    Value queryHead = code.at(a.query, code.multiply(tile.heads[r], a.keySize));
+    queries.push_back(code.at(queryHead, code.multiply(tile.rows[r], a.queryStride)));
+    scores.push_back(a.scoresOf(r));
+  }
+  // What is written over scores needs none where it hides keys from all rows.
+  bool isWritten = a.hidden && a.hidden.getKind() == transformer::HiddenKind::Score;
+  Value end = isWritten ? mostVisible(a, tile, firstKey, count) : a.roundUp(count);
+  if (a.bias) {
+    emitBias(a, tile, firstKey, end);
+  }
+  auto group = [&](Value j, ValueRange carried, int64_t vectors) {
+    SmallVector<Value> keys, next(carried);
+    for (int64_t v = 0; v < vectors; ++v) {
+      keys.push_back(keysFrom(a, code.add(code.add(firstKey, j), v * code.lanes)));
+    }
+    SmallVector<Value> sums = scoreTile(a, queries, keys);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value first = code.add(j, v * code.lanes);
+        Value place = code.at(scores[r], first);
+        Value product = sums[r * vectors + v];
+        Value score = a.hidden ? hiddenScores(a, product, factor, place, first, visible[r])
+                      : a.bias ? code.fma(product, factor, code.loadVector(place))
+                               : code.multiplyFloat(product, factor);
+        score = code.keepBelow(score, first, limits[r], kHidden);
+        code.storeVector(score, place);
+        next[r] = code.maximum(score, next[r]);
+      }
+    }
+    return next;
+  };
+  // As many vectors at once as the registers hold, then half as many, and so on: the sums of one
+  // vector alone would wait for each other.
+  SmallVector<Value> maxima(a.rows, code.splat(kLowestScore));
+  Value begin = code.integer(0);
+  int64_t most = llvm::bit_floor(static_cast<uint64_t>(a.vectorsOfTile()));
+  for (int64_t vectors = std::min(most, kMostKeyVectors); vectors > 0; vectors /= 2) {
+    int64_t step = vectors * code.lanes;
+    Value whole = code.multiply(code.divide(code.subtract(end, begin), step), step);
+    Value groupsEnd = code.add(begin, whole);
+    maxima = code.loop(begin, groupsEnd, step, maxima,
+                       [&](Value j, ValueRange carried) { return group(j, carried, vectors); });
+    begin = groupsEnd;
+  }
+  return isWritten ? writeScores(a, end, count, maxima) : maxima;
+}
+
+// 2^x. Where a mask of a finite number hides keys, most of their weights are far below what f32
+// has, which processors are slow to find out: those are zero without asking.
+static Value weightOf(AttentionTile &a, Value x) {
+  VectorCode &code = a.code;
+  auto exp2 = [&](Value y) {
+    return math::Exp2Op::create(code.builder, code.location, y).getResult();
+  };
+  if (!a.hidden) {
+    return exp2(x);
+  }
+  // Half of the smallest denormal number, which rounds to zero.
+  Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT, x,
+                                       code.splat(-150.0f));
+  Value zero = code.splat(0);
+  return code.select(isZero, zero, exp2(code.select(isZero, zero, x)));
+}
+
+// exponentiate() for the keys [from, to), whose weights are added to the sums. `total`, if there is
+// one, is a sum of all of them.
+static SmallVector<Value> exponentiateRange(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+                                            Value from, Value to, SmallVector<Value> sums,
+                                            Value *total) {
+  VectorCode &code = a.code;
+  SmallVector<Value> scores;
+  for (size_t r = 0; r < maxima.size(); ++r) {
+    scores.push_back(a.scoresOf(first + static_cast<int64_t>(r)));
+  }
+  if (total) {
+    sums.push_back(*total);
+  }
+  sums = code.loop(from, to, code.lanes, sums, [&](Value j, ValueRange carried) {
+    SmallVector<Value> places, weights, next;
+    for (auto [row, maximum] : llvm::zip_equal(scores, maxima)) {
+      places.push_back(code.at(row, j));
+      weights.push_back(weightOf(a, code.subtractFloat(code.loadVector(places.back()), maximum)));
+    }
+    for (size_t r = 0; r < maxima.size(); ++r) {
+      code.storeVector(weights[r], places[r]);
+      next.push_back(code.addFloat(carried[r], weights[r]));
+    }
+    if (total) {
+      next.push_back(carried.back());
+      for (Value weight : weights) {
+        next.back() = code.addFloat(next.back(), weight);
+      }
+    }
+    return next;
+  });
+  if (total) {
+    *total = sums.pop_back_val();
+  }
+  return sums;
+}
+
+SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+                                Value count) {
+  SmallVector<Value> none(maxima.size(), a.code.splat(0));
+  return exponentiateRange(a, first, maxima, a.code.integer(0), a.roundUp(count), none, nullptr);
+}
+
+SmallVector<Value> exponentiateHidden(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+                                      Value shown, Value count, Value &hidden) {
+  SmallVector<Value> sums(maxima.size(), a.code.splat(0));
+  sums = exponentiateRange(a, first, maxima, a.code.integer(0), shown, sums, nullptr);
+  hidden = a.code.splat(0);
+  return exponentiateRange(a, first, maxima, shown, a.roundUp(count), sums, &hidden);
+}
+
+} // namespace heddle

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The walk of a kernel of attention over sequences, heads and tiles of queries.
+#include "compiler/Target/Cpu/Emitters/AttentionTile.h"
+
+#include "heddle/Abi.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+// Queries of a small tile over a cache: the beams of a sentence.
+static constexpr int64_t kFewRows = 4;
+
+// A cache, or rows whose address and stride it returns.
+static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &body, int64_t number,
+                                          CacheFields &cache) {
+  Value address = body.arguments.operand(a.code, 1 + number);
+  if (dataflow::CacheType type = body.kernel.getOperandCache(number)) {
+    a.isCached = true;
+    a.positions = body.arguments.positions(a.code);
+    cache = CacheFields::load(a.code, address);
+    return {Value(), type.getWidth()};
+  }
+  return {address, body.kernel.getOperandBuffer(number).getRowElements()};
+}
+
+void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden) {
+  a.isCausal = causal && !hidden;
+  a.hidden = hidden;
+}
+
+void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number) {
+  std::tie(a.key, a.keyStride) = loadRows(a, body, number, a.keyCache);
+}
+
+void loadValues(AttentionTile &a, const KernelBody &body, int64_t number) {
+  std::tie(a.value, a.valueStride) = loadRows(a, body, number, a.valueCache);
+}
+
+void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance) {
+  a.biasDistance = distance;
+  a.bias = distance > 0 ? body.arguments.operand(a.code, 1 + number) : Value();
+}
+
+namespace {
+/// The cached positions of a sequence: how many, and the lists of their blocks.
+struct CachedSequence {
+  Value count, keyBlocks, valueBlocks;
+};
+} // namespace
+
+// Keys and values of caches have the same positions; a half of attention reads one of both.
+static const CacheFields &cacheOf(const AttentionTile &a) {
+  return a.keyCache.memory ? a.keyCache : a.valueCache;
+}
+
+static CachedSequence cachedSequence(AttentionTile &a, Value sequence) {
+  VectorCode &code = a.code;
+  auto blocksOf = [&](const CacheFields &cache) {
+    return cache.memory ? cache.blocksOf(code, sequence) : Value();
+  };
+  return {code.loadIndex(cacheOf(a).lengths, sequence), blocksOf(a.keyCache),
+          blocksOf(a.valueCache)};
+}
+
+// Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
+static Value enterSequence(AttentionTile &a, const KernelArguments &arguments, Value row) {
+  VectorCode &code = a.code;
+  const CacheFields &cache = cacheOf(a);
+  Value offsets = a.isCached ? cache.offsets : arguments.offsets(code);
+  Value sequenceOf = a.isCached ? cache.segmentOf : arguments.sequenceOf(code);
+  Value sequence = code.loadIndex(sequenceOf, row);
+  a.firstRow = code.loadIndex(offsets, sequence);
+  Value end = code.loadIndex(offsets, code.add(sequence, 1));
+  if (!a.isCached) {
+    a.keyCount = code.subtract(end, a.firstRow);
+    a.pitch = a.roundUp(a.keyCount);
+    return end;
+  }
+  CachedSequence cached = cachedSequence(a, sequence);
+  a.keyCount = cached.count;
+  a.keyBlocks = cached.keyBlocks;
+  a.valueBlocks = cached.valueBlocks;
+  a.pitch = code.integer(HEDDLE_BLOCK);
+  return end;
+}
+
+// The tiles of the queries [row, last) of one sequence and the heads at hand. Over a cache, where a
+// step has one query of a hypothesis or a few of a sentence, a tile is no larger than they need.
+static void emitTiles(AttentionTile &a, Value row, Value last,
+                      llvm::function_ref<void(Value, Value)> tile) {
+  VectorCode &code = a.code;
+  int64_t most = a.rows;
+  if (a.headsTogether > 1) {
+    a.firstQuery = row;
+    last = code.multiply(code.subtract(last, row), a.headCount);
+    row = code.integer(0);
+  }
+  auto tilesOf = [&](int64_t rows) {
+    a.rows = rows;
+    code.loop(row, last, rows, [&](Value first) { tile(first, last); });
+    a.rows = most;
+  };
+  if (!a.isCached) {
+    tilesOf(most);
+    return;
+  }
+  Value count = code.subtract(last, row);
+  code.when(
+      code.less(count, code.integer(2)), [&] { tilesOf(1); },
+      [&] {
+        code.when(
+            code.less(count, code.integer(kFewRows + 1)), [&] { tilesOf(kFewRows); },
+            [&] { tilesOf(most); });
+      });
+}
+
+// Asks for the cached keys and values of a sequence that `head` reads. A step reads each of them
+// once, a few lines in a place: too few for the processor to see by itself which come next.
+static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value head) {
+  VectorCode &code = a.code;
+  constexpr int64_t line = kLineBytes / sizeof(float), linesTogether = 8;
+  code.loop(code.integer(0), sequence.count, HEDDLE_BLOCK, [&](Value position) {
+    if (sequence.keyBlocks) {
+      Value block = a.keyCache.blockAt(code, sequence.keyBlocks, position);
+      Value keyHead = code.divide(head, a.keyShare);
+      Value keys = code.at(block, code.multiply(keyHead, a.keySize * HEDDLE_BLOCK));
+      code.loop(code.integer(0), code.integer(a.keySize * HEDDLE_BLOCK), linesTogether * line,
+                [&](Value first) {
+                  for (int64_t i = 0; i < linesTogether; ++i) {
+                    code.prefetch(code.at(keys, code.add(first, i * line)));
+                  }
+                });
+    }
+    if (sequence.valueBlocks) {
+      Value block = a.valueCache.blockAt(code, sequence.valueBlocks, position);
+      Value valueHead = code.divide(head, a.valueShare);
+      Value values = code.at(block, code.multiply(valueHead, a.valueSize));
+      code.loop(code.integer(0), code.integer(HEDDLE_BLOCK), 1, [&](Value row) {
+        Value first = code.at(values, code.multiply(row, a.valueStride));
+        for (int64_t i = 0; i < a.valueSize; i += line) {
+          code.prefetch(code.at(first, i));
+        }
+      });
+    }
+  });
+}
+
+// While a head is computed, the next one of the sequence comes, or the first one of the sequence
+// that begins with `nextRow`.
+static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value nextHead,
+                       Value nextRow) {
+  VectorCode &code = a.code;
+  code.when(
+      code.less(nextHead, arguments.columnEnd),
+      [&] { askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks}, nextHead); },
+      [&] {
+        code.when(code.less(nextRow, arguments.rowEnd), [&] {
+          const CacheFields &cache = cacheOf(a);
+          Value sequence = code.loadIndex(cache.segmentOf, nextRow);
+          askForHead(a, cachedSequence(a, sequence), arguments.columnBegin);
+        });
+      });
+}
+
+// Takes up the keys of the heads at hand, before which are those from `firstHead` on.
+static void enterHeads(AttentionTile &a, Value firstHead) {
+  VectorCode &code = a.code;
+  if (a.isCached || !a.key) {
+    return;
+  }
+  if (a.keyShare == a.headsTogether) {
+    transposeKeys(a);
+    return;
+  }
+  // Heads with values of their own come one by one: the first of them brings their keys.
+  Value isFirst = code.equal(code.multiply(a.keyHead(), a.keyShare), a.head);
+  Value isEntered = code.equal(a.head, firstHead);
+  code.when(
+      isFirst, [&] { transposeKeys(a); }, [&] { code.when(isEntered, [&] { transposeKeys(a); }); });
+}
+
+void overTiles(AttentionTile &a, const KernelArguments &arguments,
+               llvm::function_ref<void(Value, Value)> tile) {
+  VectorCode &code = a.code;
+  Value firstHead = arguments.columnBegin;
+  Value lastHead = arguments.columnEnd;
+  // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
+  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
+    Value last = code.smaller(enterSequence(a, arguments, row), arguments.rowEnd);
+    auto tilesOf = [&](Value head, Value nextHead) {
+      a.head = head;
+      if (a.isCached) {
+        askForNext(a, arguments, nextHead, last);
+      }
+      enterHeads(a, firstHead);
+      emitTiles(a, row, last, tile);
+    };
+    if (a.headsTogether == 1) {
+      code.loop(firstHead, lastHead, 1, [&](Value head) { tilesOf(head, code.add(head, 1)); });
+      return last;
+    }
+    // A division of the heads may cut those that share keys.
+    code.walk(firstHead, lastHead, [&](Value head) {
+      Value next = code.multiply(code.add(code.divide(head, a.headsTogether), 1), a.headsTogether);
+      next = code.smaller(next, lastHead);
+      a.headCount = code.subtract(next, head);
+      tilesOf(head, next);
+      return next;
+    });
+    return last;
+  });
+}
+
+QueryPlace placeOf(AttentionTile &a, Value query) {
+  VectorCode &code = a.code;
+  if (a.headsTogether == 1) {
+    return {query, a.head};
+  }
+  Value row = code.divide(query, a.headCount);
+  Value head = code.subtract(query, code.multiply(row, a.headCount));
+  return {code.add(a.firstQuery, row), code.add(a.head, head)};
+}
+
+TileRows enterTile(AttentionTile &a, Value query, Value last) {
+  VectorCode &code = a.code;
+  Value lastQuery = code.subtract(last, code.integer(1));
+  Value headsEnd = a.headsTogether > 1 ? code.add(a.head, a.headCount) : Value();
+  QueryPlace place = placeOf(a, query);
+  TileRows tile;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    if (a.headsTogether == 1) {
+      place.row = code.smaller(code.add(query, r), lastQuery);
+    } else if (r > 0) {
+      // The next head, or the first one of the next row.
+      Value next = code.add(place.head, 1);
+      Value isInRow = code.less(next, headsEnd);
+      Value isQuery = code.less(code.add(query, r), last);
+      Value row = code.select(isInRow, place.row, code.add(place.row, 1));
+      place = {code.select(isQuery, row, place.row),
+               code.select(isQuery, code.select(isInRow, next, a.head), place.head)};
+    }
+    tile.rows.push_back(place.row);
+    tile.heads.push_back(place.head);
+    bool isMasked = a.isCausal || a.hidden;
+    tile.visible.push_back(isMasked ? code.add(a.positionOf(place.row), 1) : a.keyCount);
+  }
+  tile.seen = a.isCausal ? code.smaller(tile.visible.back(), a.keyCount) : a.keyCount;
+  tile.count = code.smaller(code.subtract(last, query), code.integer(a.rows));
+  return tile;
+}
+
+SmallVector<Value> visibleOf(const AttentionTile &a, const TileRows &tile, Value firstKey,
+                             Value count) {
+  VectorCode &code = a.code;
+  SmallVector<Value> visible;
+  for (Value seen : tile.visible) {
+    visible.push_back(code.smaller(count, code.subtract(seen, firstKey)));
+  }
+  return visible;
+}
+
+Value mostVisible(const AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+  Value most = a.code.integer(0);
+  for (Value visible : visibleOf(a, tile, firstKey, count)) {
+    most = a.code.larger(most, visible);
+  }
+  return a.roundUp(most);
+}
+
+SmallVector<Value> limitsOf(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+  return a.isCausal ? visibleOf(a, tile, firstKey, count) : SmallVector<Value>(a.rows, count);
+}
+
+} // namespace heddle

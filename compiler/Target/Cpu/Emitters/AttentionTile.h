@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What the kernels of attention and of its halves share: a tile of queries of one sequence and
+/// head, the keys and values that it sees, and the products with both. Where neighbouring heads
+/// share keys and values, a tile has queries of several of them: keys are read once for all.
+///
+/// Keys are walked in the order of their positions, a vector of keys at a time for scores and one
+/// key at a time for values, each lane by itself: the bits of a row depend on nothing but its own
+/// sequence, whatever the tile. A key that a row does not see adds zero to the row's sum of weights
+/// and is left out of its sum of values, so a row is the same to the bit computed alone, after a
+/// prefix in the cache, or with its prefix.
+#ifndef HEDDLE_COMPILER_TARGET_CPU_EMITTERS_ATTENTIONTILE_H
+#define HEDDLE_COMPILER_TARGET_CPU_EMITTERS_ATTENTIONTILE_H
+
+#include "compiler/Target/Cpu/Emitters/Emitters.h"
+
+#include <limits>
+
+namespace heddle {
+
+/// Vectors of keys or values in a register tile of the most rows.
+inline constexpr int64_t kTileVectors = 2;
+/// Vectors of keys in a register tile of few rows.
+inline constexpr int64_t kMostKeyVectors = 8;
+/// Rows whose exponentials are computed side by side, so that their latencies overlap.
+inline constexpr int64_t kRowsTogether = 4;
+/// The most lanes and tile rows of any target, for the size of scratch. A tile has no more rows
+/// than the least lanes, so that numbers of its rows fit one vector.
+inline constexpr int64_t kMostLanes = 16;
+inline constexpr int64_t kMostRows = 8;
+/// What maxima begin with.
+inline constexpr float kLowestScore = std::numeric_limits<float>::lowest();
+
+/// The kernel, and the sequence, head and tile size at hand. Addresses are of f32 elements.
+struct AttentionTile {
+  VectorCode &code;
+  int64_t rows; // queries of a tile
+  int64_t keySize = 0, valueSize = 0;
+  int64_t queryStride = 0, keyStride = 0, valueStride = 0, resultStride = 0;
+  /// Keys after the row are left out; with `hidden`, they have the scores that it gives them.
+  bool isCausal = false;
+  transformer::HiddenAttr hidden = {};
+  /// Keys and values are rows, or caches.
+  bool isCached = false;
+  mlir::Value result = {}, query = {}, key = {}, value = {};
+  CacheFields keyCache = {}, valueCache = {};
+  /// Neighbouring heads of queries that have one head of keys, and one of values.
+  int64_t keyShare = 1, valueShare = 1;
+  /// Neighbouring heads that have both in common: a tile has queries of these.
+  int64_t headsTogether = 1;
+  mlir::Value positions = {};      // [tokens], of a cache
+  mlir::Value bias = {};           // [heads][2 * biasDistance + 1], null: none
+  int64_t biasDistance = 0;        // columns of `bias` on each side
+  mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
+  mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
+  mlir::Value keysTransposed = {}; // [keySize][pitch]
+  // Of the sequence and head at hand, or the heads together:
+  mlir::Value firstRow = {}; // of the sequence
+  mlir::Value keyCount = {};
+  mlir::Value pitch = {};       // elements from one line of transposed keys to the next
+  mlir::Value keyBlocks = {};   // of a cache: the list of its blocks
+  mlir::Value valueBlocks = {}; // of a cache
+  mlir::Value head = {};        // the first of them
+  mlir::Value headCount = {};   // where headsTogether is more than one
+  mlir::Value firstQuery = {};  // the row with which the tiles begin, likewise
+
+  /// The head of the keys, and of the values, of the heads at hand.
+  mlir::Value keyHead() const { return code.divide(head, keyShare); }
+  mlir::Value valueHead() const { return code.divide(head, valueShare); }
+  /// Vectors of one row of values.
+  int64_t valueVectors() const { return (valueSize + code.lanes - 1) / code.lanes; }
+  /// Register tiles have this many vectors of keys or values, whatever the rows.
+  int64_t vectorsOfTile() const { return kTileVectors * code.target.tileRows / rows; }
+  /// Whole vectors that cover the keys.
+  mlir::Value roundUp(mlir::Value keys) const {
+    return code.multiply(code.divideUp(keys, code.lanes), code.lanes);
+  }
+  /// The position of a query in its sequence.
+  mlir::Value positionOf(mlir::Value row) const {
+    return isCached ? code.loadIndex(positions, row) : code.subtract(row, firstRow);
+  }
+  /// Where the scores of a row of the tile begin.
+  mlir::Value scoresOf(int64_t row) const {
+    return code.at(scores, code.multiply(scorePitch, row));
+  }
+};
+
+/// A row of queries of the batch, and a head of it.
+struct QueryPlace {
+  mlir::Value row, head;
+};
+
+/// The queries of one tile. Those past the last repeat it, and are not stored.
+struct TileRows {
+  llvm::SmallVector<mlir::Value> rows;    // of the batch
+  llvm::SmallVector<mlir::Value> heads;   // of each of them
+  llvm::SmallVector<mlir::Value> visible; // keys that each of them sees, and that no mask hides
+  mlir::Value seen;                       // keys that any of them sees
+  mlir::Value count;                      // how many do not repeat another
+};
+
+/// Takes up which keys a row sees.
+void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden);
+/// Takes up the keys, which are input `number` of the kernel.
+void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number);
+/// The same for the values.
+void loadValues(AttentionTile &a, const KernelBody &body, int64_t number);
+/// Takes up the table of biases by distance, if there is one.
+void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance);
+
+/// Calls `tile(query, last)` for the tiles of queries of all sequences and heads of the call: the
+/// queries from number `query` on, `last` being past the last one. The number of a query is that of
+/// its row, or, where heads share keys, counts the heads at hand of one row after the other. Keys
+/// that are rows are transposed before the tiles that see them.
+void overTiles(AttentionTile &a, const KernelArguments &arguments,
+               llvm::function_ref<void(mlir::Value query, mlir::Value last)> tile);
+
+/// Where the query of a number is.
+QueryPlace placeOf(AttentionTile &a, mlir::Value query);
+
+/// The rows of the tile from query number `query` on.
+TileRows enterTile(AttentionTile &a, mlir::Value query, mlir::Value last);
+
+/// The keys that each row of the tile sees of the `count` keys from `firstKey` on.
+llvm::SmallVector<mlir::Value> limitsOf(AttentionTile &a, const TileRows &tile,
+                                        mlir::Value firstKey, mlir::Value count);
+
+/// Of the `count` keys from `firstKey` on, those that no mask hides from each row: 0 or less if it
+/// hides all of them.
+llvm::SmallVector<mlir::Value> visibleOf(const AttentionTile &a, const TileRows &tile,
+                                         mlir::Value firstKey, mlir::Value count);
+
+/// The most of `visibleOf()`, in whole vectors: a mask hides the keys past them from all rows.
+mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Value firstKey,
+                        mlir::Value count);
+
+// --- Keys
+
+/// keysTransposed[d][j] = K[firstRow + j][keyHead * keySize + d]. Rows past the last repeat it:
+/// their scores are masked.
+void transposeKeys(AttentionTile &a);
+
+/// scores[r][j] = log2(e) * (scale * (Q[r] . K[j]) + bias), for the `count` keys from `firstKey`
+/// on, minus infinity where row r does not see key j: it sees `limits[r]` of them; what `a.hidden`
+/// says where a mask hides the key. Returns the maximum of each row, lane by lane.
+llvm::SmallVector<mlir::Value> emitScores(AttentionTile &a, const TileRows &tile, float scale,
+                                          mlir::Value firstKey, mlir::Value count,
+                                          llvm::ArrayRef<mlir::Value> limits);
+
+/// scores[r][j] = 2^(scores[r][j] - maxima[r]), for as many rows from `first` on as there are
+/// maxima, kRowsTogether at most. A hidden key's weight is zero. Returns the sums, lane by lane.
+llvm::SmallVector<mlir::Value> exponentiate(AttentionTile &a, int64_t first,
+                                            llvm::ArrayRef<mlir::Value> maxima, mlir::Value count);
+
+/// The same for a tile that has scores for hidden keys. `hidden` is the sum of the weights, lane by
+/// lane, of all rows and the keys from `shown` on, which a mask hides from all rows.
+llvm::SmallVector<mlir::Value> exponentiateHidden(AttentionTile &a, int64_t first,
+                                                  llvm::ArrayRef<mlir::Value> maxima,
+                                                  mlir::Value shown, mlir::Value count,
+                                                  mlir::Value &hidden);
+
+/// Whether an f32 is not zero, as NaN is not.
+mlir::Value isNotZero(VectorCode &code, mlir::Value number);
+
+// --- Values
+
+/// A group of neighbouring vectors of a row of values.
+struct ValueGroup {
+  int64_t first, count;
+};
+/// As many vectors of V at a time as fit the registers beside the rows of the tile.
+llvm::SmallVector<ValueGroup> valueGroups(const AttentionTile &a);
+
+/// sums[r * group.count + v] plus the sum over the keys j of weights[r][j] * V[firstKey + j], for
+/// the `count` keys from `firstKey` on. Row r has those below `limits[r]`, which do not fall from
+/// row to row: those that all rows have come first. With scores for hidden keys it has those past
+/// its limit too whose weight is not zero.
+llvm::SmallVector<mlir::Value> addValues(AttentionTile &a, ValueGroup group,
+                                         llvm::ArrayRef<mlir::Value> weights, mlir::Value firstKey,
+                                         mlir::Value count, llvm::ArrayRef<mlir::Value> limits,
+                                         llvm::SmallVector<mlir::Value> sums);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TARGET_CPU_EMITTERS_ATTENTIONTILE_H

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// softmax(scale * Q K^T): the first half of attention, with weights that are stored.
+///
+/// A tile of queries has the scores of all its keys in scratch before the first exponential: the
+/// maximum is then known, and no product has to be corrected. Only keys that the sequence has are
+/// written: what lies beside them is the next head's, perhaps another thread's.
+#include "compiler/Target/Cpu/Emitters/AttentionTile.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+namespace {
+/// A tile whose weights are the result.
+struct AttentionWeights : AttentionTile {
+  float scale = 1;
+  int64_t heads = 1;
+  Value longest = {};
+  Value factors = {}; // [kMostLanes] in scratch: one over the sum of each row
+};
+} // namespace
+
+// Turns the scores of the tile into exponentials, and their sums into factors.
+static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value count) {
+  VectorCode &code = a.code;
+  for (int64_t first = 0; first < a.rows; first += kRowsTogether) {
+    SmallVector<Value> group;
+    for (int64_t r = first; r < std::min(first + kRowsTogether, a.rows); ++r) {
+      group.push_back(code.broadcast(code.maximumOfLanes(maxima[r])));
+    }
+    for (auto [r, sum] : llvm::enumerate(exponentiate(a, first, group, count))) {
+      Value factor = code.divideFloat(code.number(1.0f), code.sumOfLanes(sum));
+      code.storeScalar(factor, code.at(a.factors, first + static_cast<int64_t>(r)));
+    }
+  }
+}
+
+// result[row][head][:] = exponentials[r][:] * factors[r] for each query r of the tile, whose first
+// has number `query`, then zeros for the keys that no row of the tile sees.
+static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
+  VectorCode &code = a.code;
+  Value whole = code.multiply(code.divide(tile.seen, code.lanes), code.lanes);
+  code.loop(code.integer(0), tile.count, 1, [&](Value r) {
+    Value factor = code.broadcast(code.loadScalar(code.at(a.factors, r)));
+    Value from = code.at(a.scores, code.multiply(r, a.scorePitch));
+    QueryPlace place = placeOf(a, code.add(query, r));
+    Value line = code.add(code.multiply(place.row, a.heads), place.head);
+    Value to = code.at(a.result, code.multiply(line, a.longest));
+    auto weights = [&](Value j) {
+      return code.multiplyFloat(code.loadVector(code.at(from, j)), factor);
+    };
+    code.loop(code.integer(0), whole, code.lanes,
+              [&](Value j) { code.storeVector(weights(j), code.at(to, j)); });
+    code.when(code.less(whole, tile.seen),
+              [&] { code.storeBelow(weights(whole), code.at(to, whole), whole, a.keyCount); });
+    if (a.isCausal) {
+      code.loop(a.roundUp(tile.seen), a.keyCount, code.lanes,
+                [&](Value j) { code.storeBelow(code.splat(0), code.at(to, j), j, a.keyCount); });
+    }
+  });
+}
+
+static void emitTile(AttentionWeights &a, Value query, Value last) {
+  VectorCode &code = a.code;
+  TileRows tile = enterTile(a, query, last);
+  Value first = code.integer(0);
+  SmallVector<Value> limits = limitsOf(a, tile, first, tile.seen);
+  emitExponentials(a, emitScores(a, tile, a.scale, first, tile.seen, limits), tile.seen);
+  storeTile(a, tile, query);
+}
+
+KernelScratch attentionWeightsScratch(dataflow::AttentionWeightsAttr computes) {
+  // Scores and transposed keys, whole vectors of each.
+  uint64_t perLongest = kMostRows + computes.getKeySize();
+  return {(kMostLanes + perLongest * kMostLanes) * 4, perLongest * 4};
+}
+
+void emitAttentionWeights(VectorCode &code, const KernelBody &body,
+                          dataflow::AttentionWeightsAttr computes) {
+  AttentionWeights a{{code, code.target.tileRows, computes.getKeySize()},
+                     computes.getScale().getValue().convertToFloat(),
+                     computes.getHeads(),
+                     body.arguments.longest(code)};
+  setVisibility(a, computes.getCausal(), computes.getHidden());
+  a.keyShare = a.headsTogether = computes.getKeyShare();
+  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
+  a.result = body.arguments.operand(code, 0);
+  a.query = body.arguments.operand(code, 1);
+  loadKeys(a, body, 1);
+  loadBias(a, body, 2, computes.getBiasDistance());
+  a.factors = body.arguments.scratch(code);
+  a.scores = code.at(a.factors, kMostLanes);
+  a.scorePitch = a.roundUp(a.longest);
+  a.keysTransposed = code.at(a.scores, code.multiply(a.scorePitch, a.rows));
+  overTiles(a, body.arguments, [&](Value query, Value last) { emitTile(a, query, last); });
+}
+
+} // namespace heddle

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Matrix products with packed weights: rows [m, k] times panels [n / 48][k][48]. With groups,
+/// every panel belongs to one of them, and reads and writes its columns.
+///
+/// The inner loop is a register tile of rows x vectors with the whole of k in one loop, so that
+/// every element's sum runs in the order of k whatever the number of rows: same row, same bits. A
+/// tile function is shared by all products of a target; it leaves its sums in a small block of the
+/// frame, which stays in the first-level cache, and the epilogue runs over that block on its way to
+/// the only store of the result.
+///
+/// What decides speed beside the tile is where weights come from. They are read once for a block of
+/// rows, and each tile asks for its share of the panel that comes next, so that a pass over few
+/// rows runs at the speed of the products and not at the latency of memory (docs/performance.md).
+#include "compiler/Target/Cpu/Emitters/Emitters.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+static constexpr int64_t kPanelLines = HEDDLE_PANEL * 4 / kLineBytes;
+// Steps of k written out in the tile's loop.
+static constexpr int64_t kUnroll = 4;
+// Lines of a panel that kUnroll steps read, and those that they ask for.
+static constexpr int64_t kLinesRead = kUnroll * kPanelLines;
+static constexpr int64_t kLinesAsked = kLinesRead / 2;
+// How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
+// a quarter of a microsecond.
+static constexpr int64_t kBytesAhead = 8192;
+
+namespace {
+/// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,
+/// weights [k][48], sums [rows][48], and memory to be asked for: `ahead`, `step` bytes for every
+/// step of k.
+enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
+} // namespace
+
+// One step of k: a vector of weights per column group times one element of every row.
+static SmallVector<Value> tileStep(VectorCode &code, ArrayRef<Value> rows, Value weights, Value k,
+                                   int64_t column, int64_t vectors, ValueRange sums) {
+  Value panelRow = code.at(weights, code.multiply(k, HEDDLE_PANEL));
+  SmallVector<Value> loaded;
+  for (int64_t v = 0; v < vectors; ++v) {
+    loaded.push_back(code.loadVector(code.at(panelRow, column + v * code.lanes)));
+  }
+  SmallVector<Value> next;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    Value element = code.broadcast(code.loadScalar(code.at(rows[r], k)));
+    for (int64_t v = 0; v < vectors; ++v) {
+      next.push_back(code.fma(element, loaded[v], sums[r * vectors + v]));
+    }
+  }
+  return next;
+}
+
+// The columns [column, column + vectors * lanes) of the tile, for the whole of k.
+static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, int64_t column,
+                        int64_t vectors) {
+  Value weights = entry.getArgument(Weights), k = entry.getArgument(K);
+  Value ahead = entry.getArgument(Ahead), step = entry.getArgument(Step);
+  SmallVector<Value> sums(rows.size() * vectors, code.splat(0));
+  Value whole = code.multiply(code.divide(k, kUnroll), kUnroll);
+  sums = code.loop(code.integer(0), whole, kUnroll, sums, [&](Value i, ValueRange carried) {
+    if (column == 0) {
+      Value line = code.bytesAt(ahead, code.multiply(i, step));
+      for (int64_t p = 0; p < kLinesAsked; ++p) {
+        code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
+      }
+    }
+    SmallVector<Value> next(carried);
+    for (int64_t u = 0; u < kUnroll; ++u) {
+      next = tileStep(code, rows, weights, code.add(i, u), column, vectors, next);
+    }
+    return next;
+  });
+  sums = code.loop(whole, k, 1, sums, [&](Value i, ValueRange carried) {
+    return tileStep(code, rows, weights, i, column, vectors, carried);
+  });
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      int64_t place = r * HEDDLE_PANEL + column + v * code.lanes;
+      code.storeVector(sums[r * vectors + v], code.at(entry.getArgument(Sums), place));
+    }
+  }
+}
+
+// The tile function for a number of rows and of columns, those of a panel or the whole vectors that
+// hold those of a last one, written once in a module. No kernel's name has a slash.
+static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t rowCount,
+                                 int64_t width) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  std::string name =
+      ("tile/contract_" + Twine(rowCount) + "x" + Twine(width) + "." + code.target.name).str();
+  if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
+    return existing;
+  }
+  OpBuilder::InsertionGuard guard(code.builder);
+  code.builder.setInsertionPointToStart(module.getBody());
+  auto type = code.builder.getFunctionType(
+      {code.pointer, code.i64, code.pointer, code.i64, code.pointer, code.pointer, code.i64}, {});
+  auto function = func::FuncOp::create(code.builder, kernel.getLoc(), name, type);
+  function.setPrivate();
+  Block &entry = *function.addEntryBlock();
+  code.builder.setInsertionPointToStart(&entry);
+  SmallVector<Value> rows;
+  for (int64_t r = 0; r < rowCount; ++r) {
+    rows.push_back(code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
+  }
+  int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
+  for (int64_t column = 0; column < width; column += columns) {
+    tileColumns(code, entry, rows, column, std::min(vectors, (width - column) / code.lanes));
+  }
+  func::ReturnOp::create(code.builder, kernel.getLoc());
+  return function;
+}
+
+// Calls the tile function for `count` rows, a number from 1 to the target's tile, and a width.
+static void callTile(VectorCode &code, func::FuncOp kernel, Value count, int64_t width,
+                     ValueRange arguments) {
+  int64_t most = code.target.tileRows;
+  SmallVector<int64_t> cases;
+  SmallVector<func::FuncOp> tiles;
+  for (int64_t rows = 1; rows <= most; ++rows) {
+    tiles.push_back(tileFunction(code, kernel, rows, width));
+    if (rows < most) {
+      cases.push_back(rows);
+    }
+  }
+  Value index =
+      arith::IndexCastOp::create(code.builder, code.location, code.builder.getIndexType(), count);
+  auto choose = scf::IndexSwitchOp::create(code.builder, code.location, TypeRange(), index, cases,
+                                           cases.size());
+  auto fill = [&](Region &region, func::FuncOp tile) {
+    OpBuilder::InsertionGuard guard(code.builder);
+    code.builder.createBlock(&region);
+    func::CallOp::create(code.builder, code.location, tile, arguments);
+    scf::YieldOp::create(code.builder, code.location);
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    fill(choose.getCaseRegions()[i], tiles[i]);
+  }
+  fill(choose.getDefaultRegion(), tiles.back());
+}
+
+namespace {
+/// The result of a product: its rows, and the epilogue on the way to them.
+struct Destination {
+  Value result;
+  int64_t rowElements;
+  const Epilogue &epilogue;
+};
+
+/// A panel: the first columns of input and result that it reads and writes, and its number among
+/// those of its group.
+struct Panel {
+  Value weights;
+  Value inputColumn;
+  Value resultColumn;
+  Value number;
+};
+} // namespace
+
+static Panel panelAt(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes,
+                     Value index) {
+  Value group = code.integer(0), number = index;
+  if (computes.getGroups() > 1) {
+    group = code.divide(index, computes.getGroupPanels());
+    number = code.remainder(index, computes.getGroupPanels());
+  }
+  Value weights = body.arguments.operand(code, 2);
+  int64_t bytes = computes.getK() * HEDDLE_PANEL * 4;
+  return {code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, computes.getK()),
+          code.add(code.multiply(group, computes.getN()), code.multiply(number, HEDDLE_PANEL)),
+          number};
+}
+
+// Takes `rows` rows of sums of one panel, from number `first` of the tile on, through the epilogue;
+// `width` columns of it count. All vectors are loaded before any is stored, so that their chains of
+// maths can run side by side.
+static void storeRows(VectorCode &code, const Destination &to, Value sums, Value row, Value first,
+                      int64_t rows, Value column, int64_t width) {
+  SmallVector<std::tuple<Value, Value, int64_t>> results;
+  for (int64_t r = 0; r < rows; ++r) {
+    Value number = code.add(first, r), line = code.add(row, number);
+    Value from = code.at(sums, code.multiply(number, HEDDLE_PANEL));
+    for (int64_t v = 0; v * code.lanes < width; ++v) {
+      int64_t valid = code.validLanes(v, width);
+      Value at = code.add(column, v * code.lanes);
+      Value value = code.loadVector(code.at(from, v * code.lanes));
+      value = to.epilogue.apply(code, value, line, at, valid);
+      results.push_back(
+          {value, code.at(to.result, code.add(code.multiply(line, to.rowElements), at)), valid});
+    }
+  }
+  for (auto [value, place, valid] : results) {
+    code.storeVector(value, place, valid);
+  }
+}
+
+// Takes `count` rows of sums of one panel through the epilogue.
+static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
+                       Value column, int64_t width) {
+  // As many rows together as there are registers for: six vectors of sixteen lanes.
+  int64_t together = std::max<int64_t>(1, 6 * code.lanes / HEDDLE_PANEL);
+  Value whole = code.multiply(code.divide(count, together), together);
+  code.loop(code.integer(0), whole, together,
+            [&](Value first) { storeRows(code, to, sums, row, first, together, column, width); });
+  if (together > 1) {
+    code.loop(whole, count, 1,
+              [&](Value first) { storeRows(code, to, sums, row, first, 1, column, width); });
+  }
+}
+
+// All tiles of one panel for the rows [first, last): divided evenly, so that no tile is a small
+// remainder.
+static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
+                      Value first, Value last, Value index) {
+  auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
+  int64_t k = computes.getK(), panelBytes = k * HEDDLE_PANEL * 4;
+  int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
+  Value rows = body.arguments.operand(code, 1);
+  Panel panel = panelAt(code, body, computes, index);
+  Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
+  Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);
+  auto edge = [&](Value tile) {
+    return code.add(first, code.divide(code.multiply(count, tile), tiles));
+  };
+  // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
+  // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
+  // kLinesAsked lines; where fewer are new, the others are on their way or in the cache already.
+  Value everyTile = code.divide(code.add(tiles, kLinesRead - 1), tiles);
+  Value lines = code.smaller(everyTile, code.integer(kLinesAsked));
+  Value stride = code.multiply(lines, kLineBytes / kUnroll);
+  Value share = code.multiply(lines, k / kUnroll * kLineBytes);
+  // A tile alone passes over its panel at the speed of memory: it asks for what itself will read.
+  Value isAlone = code.less(tiles, code.integer(2));
+  code.loop(code.integer(0), tiles, 1, [&](Value tile) {
+    Value row = edge(tile), rowCount = code.subtract(edge(code.add(tile, 1)), row);
+    // Tiles that come when all of it was asked for ask for one place again, which costs nothing.
+    Value begin = code.multiply(tile, share);
+    Value asks = code.less(begin, code.integer(panelBytes));
+    Value ahead = code.select(asks, code.bytesAt(next, begin), panel.weights);
+    Value step = code.select(asks, stride, code.integer(0));
+    ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
+    step = code.select(isAlone, code.integer(kPanelLines * kLineBytes), step);
+    Value from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
+    SmallVector<Value> arguments = {
+        from, code.integer(inputElements), panel.weights, code.integer(k), sums, ahead, step};
+    auto computeColumns = [&](int64_t width) {
+      int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
+      callTile(code, body.function, rowCount, vectors * code.lanes, arguments);
+      storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
+    };
+    int64_t tail = computes.getN() % HEDDLE_PANEL;
+    if (tail == 0) {
+      computeColumns(HEDDLE_PANEL);
+      return;
+    }
+    Value whole = code.less(panel.number, code.integer(computes.getN() / HEDDLE_PANEL));
+    code.when(whole, [&] { computeColumns(HEDDLE_PANEL); }, [&] { computeColumns(tail); });
+  });
+}
+
+void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Epilogue epilogue(code, body);
+  Destination to{arguments.operand(code, 0), body.kernel.getResultBuffer().getRowElements(),
+                 epilogue};
+  Value sums = code.frame(body.function, code.target.tileRows * HEDDLE_PANEL);
+  // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
+  // are whole tiles of about the same number.
+  int64_t tile = code.target.tileRows;
+  int64_t most = std::max<int64_t>(code.target.cacheBytes / 2 / (computes.getK() * 4) / tile, 2);
+  Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
+  Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
+  auto edge = [&](Value block) {
+    Value share = code.divide(code.multiply(tiles, block), blocks);
+    return code.smaller(code.add(arguments.rowBegin, code.multiply(share, tile)), arguments.rowEnd);
+  };
+  code.loop(code.integer(0), blocks, 1, [&](Value block) {
+    Value first = edge(block), last = edge(code.add(block, 1));
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1,
+              [&](Value panel) { emitPanel(code, body, to, sums, first, last, panel); });
+  });
+}
+
+void emitContractFinish(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
+  Value result = body.arguments.operand(code, 0);
+  int64_t rowElements = body.kernel.getResultBuffer().getRowElements();
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    emitRowNorm(code, body, code.at(result, code.multiply(row, rowElements)),
+                computes.getGroups() * computes.getN());
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The kernel families: each emitter writes the body of one kernel function for one target. An
+/// emitter is chosen by the attribute that says what the kernel computes, never by its name.
+#ifndef HEDDLE_COMPILER_TARGET_CPU_EMITTERS_EMITTERS_H
+#define HEDDLE_COMPILER_TARGET_CPU_EMITTERS_EMITTERS_H
+
+#include "compiler/Target/Cpu/Emitters/VectorCode.h"
+#include "dialects/Dataflow/Dataflow.h"
+
+namespace heddle {
+
+/// A kernel being written: its specification, its function, its arguments.
+struct KernelBody {
+  // Operations are handles whose accessors are not const.
+  mutable dataflow::KernelOp kernel;
+  mutable mlir::func::FuncOp function;
+  KernelArguments arguments;
+};
+
+/// The element-wise operands of a kernel and its region of scalar maths, applied to vectors.
+class Epilogue {
+public:
+  /// Loads the operands' base pointers at the current place.
+  Epilogue(VectorCode &code, const KernelBody &body);
+
+  /// The epilogue of `value`, the vector at `row` and `column` of which `valid` lanes count.
+  mlir::Value apply(VectorCode &code, mlir::Value value, mlir::Value row, mlir::Value column,
+                    int64_t valid) const;
+
+private:
+  struct Operand {
+    mlir::Value base;
+    bool everyRow;       // a vector [width] or a number, the same for every row
+    bool everyColumn;    // one number, for a row or for all of them
+    int64_t rowElements; // elements between rows otherwise
+  };
+  mutable dataflow::KernelOp kernel; // a handle, as in KernelBody
+  llvm::SmallVector<Operand> operands;
+};
+
+/// Clones scalar maths on f32 values with other values for the block's arguments: scalars, or
+/// vectors of one type. Returns the value it yields.
+mlir::Value cloneScalarMaths(VectorCode &code, mlir::Block &block, mlir::ValueRange arguments,
+                             mlir::Type type);
+
+/// Applies the kernel's norm, in place, to the finished row at `row` of `width` elements.
+void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int64_t width);
+
+/// The address of an element of a position of a cache, of a type and in the block that holds it.
+mlir::Value cacheElement(VectorCode &code, dataflow::CacheType type, mlir::Value block,
+                         mlir::Value position, mlir::Value element);
+
+// One emitter a family; `computes` of the kernel is the attribute named.
+void emitAccumulate(VectorCode &code, const KernelBody &body);
+void emitAppend(VectorCode &code, const KernelBody &body);
+void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+void emitAttend(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes);
+void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
+void emitAttentionWeights(VectorCode &code, const KernelBody &body,
+                          dataflow::AttentionWeightsAttr computes);
+void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);
+void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes);
+void emitPrefixMean(VectorCode &code, const KernelBody &body);
+void emitPool(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes);
+void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes);
+
+/// The norm of a contract's rows, a function of its own: it runs when all columns are done.
+void emitContractFinish(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+
+/// Memory one caller of a kernel needs, in bytes: fixed, and for every row of the longest sequence.
+struct KernelScratch {
+  uint64_t fixed = 0;
+  uint64_t perLongest = 0;
+};
+
+/// The scratch of a kernel, enough for every target.
+KernelScratch kernelScratch(dataflow::KernelOp kernel);
+KernelScratch attentionScratch(dataflow::AttentionAttr computes);
+KernelScratch attentionWeightsScratch(dataflow::AttentionWeightsAttr computes);
+
+/// The name of the function of a kernel for a target, in the object and in the manifest.
+std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
+/// The name of a contract's norm as a kernel of its own.
+std::string finishKernelName(llvm::StringRef kernel);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TARGET_CPU_EMITTERS_EMITTERS_H

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Plain loop nests over named axes, one element at a time: the unfused twin of every fast kernel.
+/// Nothing here is vectorised, tiled or reordered.
+#include "compiler/Target/Cpu/Emitters/Emitters.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <functional>
+#include <limits>
+#include <map>
+
+using namespace mlir;
+using heddle::dataflow::BufferType;
+using heddle::dataflow::CacheType;
+
+namespace heddle {
+
+namespace {
+/// The nest at one row: where the row's sequence lies and the value of every axis letter.
+struct Nest {
+  VectorCode &code;
+  const KernelBody &body;
+  dataflow::NestAttr computes;
+  char rowAxis; // the axis that the grid divides: `t`, or `k` where there is no `t`
+  Value tokens, sequences, longest;
+  // By operand, those that are caches; `keys` is one whose positions axis k runs over.
+  std::map<unsigned, CacheFields> caches = {};
+  std::optional<unsigned> keys = {};
+  Value row = {}, firstRow = {}, keyCount = {};
+  Value position = {};                   // of the row among the keys
+  std::map<unsigned, Value> blocks = {}; // of the row's segment, by operand
+  std::map<char, Value> axes = {};       // `k` beside `t` counts from the sequence's first row
+};
+} // namespace
+
+static StringRef axesOf(const Nest &nest, unsigned operand) {
+  return operand == 0 ? nest.computes.getResultAxes() : nest.computes.getInputAxes(operand - 1);
+}
+
+static BufferType bufferOf(const Nest &nest, unsigned operand) {
+  return operand == 0 ? nest.body.kernel.getResultBuffer()
+                      : nest.body.kernel.getOperandBuffer(operand - 1);
+}
+
+static CacheType cacheOf(const Nest &nest, unsigned operand) {
+  return operand == 0 ? CacheType() : nest.body.kernel.getOperandCache(operand - 1);
+}
+
+// The size of an axis of an operand.
+static int64_t dimension(const Nest &nest, unsigned operand, size_t axis) {
+  if (CacheType cache = cacheOf(nest, operand)) {
+    return axis == 0 ? int64_t{BufferType::kLongest} : cache.getShape()[axis - 1];
+  }
+  return bufferOf(nest, operand).getShape()[axis];
+}
+
+static Value extent(Nest &nest, int64_t dimension) {
+  switch (dimension) {
+  case BufferType::kTokens:
+    return nest.tokens;
+  case BufferType::kSequences:
+    return nest.sequences;
+  case BufferType::kLongest:
+    return nest.longest;
+  default:
+    return nest.code.integer(dimension);
+  }
+}
+
+// The index an axis has in a dimension: of the batch in tokens, of the sequence in longest.
+static Value indexIn(Nest &nest, char axis, int64_t dimension) {
+  VectorCode &code = nest.code;
+  bool ofSequence = dimension == BufferType::kLongest;
+  if (axis == nest.rowAxis) {
+    return ofSequence ? code.subtract(nest.row, nest.firstRow) : nest.row;
+  }
+  Value index = nest.axes.at(axis);
+  bool rows = dimension == BufferType::kTokens || dimension == BufferType::kSequences;
+  return rows ? code.add(nest.firstRow, index) : index;
+}
+
+// Position k of a cache: its element in a block [width][HEDDLE_BLOCK] or [HEDDLE_BLOCK][width].
+static Value addressInCache(Nest &nest, unsigned operand, CacheType type) {
+  VectorCode &code = nest.code;
+  Value position = nest.axes.at('k'), element = code.integer(0);
+  for (auto [axis, size] : llvm::zip(axesOf(nest, operand).drop_front(), type.getShape())) {
+    element = code.add(code.multiply(element, size), nest.axes.at(axis));
+  }
+  Value block = nest.caches.at(operand).blockAt(code, nest.blocks.at(operand), position);
+  return cacheElement(code, type, block, position, element);
+}
+
+static Value addressOf(Nest &nest, unsigned operand) {
+  VectorCode &code = nest.code;
+  if (CacheType cache = cacheOf(nest, operand)) {
+    return addressInCache(nest, operand, cache);
+  }
+  BufferType type = bufferOf(nest, operand);
+  StringRef axes = axesOf(nest, operand);
+  Value element = code.integer(0);
+  for (auto [axis, dimension] : llvm::zip(axes, type.getShape())) {
+    element =
+        code.add(code.multiply(element, extent(nest, dimension)), indexIn(nest, axis, dimension));
+  }
+  if (type.getRowStride() != 0) {
+    // Columns of a wider buffer: rows are further apart than they are long.
+    int64_t gap = type.getRowStride() - type.getConstantElements();
+    Value row = indexIn(nest, axes.front(), type.getShape().front());
+    element = code.add(element, code.multiply(row, gap));
+  }
+  return code.at(nest.body.arguments.operand(code, operand), element);
+}
+
+static int64_t axisSize(Nest &nest, char axis) {
+  for (unsigned i = 0; i <= nest.computes.getNumInputs(); ++i) {
+    size_t at = axesOf(nest, i).find(axis);
+    if (at != StringRef::npos) {
+      return dimension(nest, i, at);
+    }
+  }
+  llvm_unreachable("the verifier knows every axis");
+}
+
+static Value axisCount(Nest &nest, char axis) {
+  return axis == 'k' ? nest.keyCount : nest.code.integer(axisSize(nest, axis));
+}
+
+// How far key k is after row t, as a column of a table: min(max(k - t, -D), D) + D.
+static Value relativeDistance(Nest &nest) {
+  VectorCode &code = nest.code;
+  int64_t most = axisSize(nest, 'r') / 2;
+  Value distance = code.subtract(nest.axes.at('k'), nest.position);
+  distance = code.larger(code.smaller(distance, code.integer(most)), code.integer(-most));
+  return code.add(distance, most);
+}
+
+// The term at the current axes: the region of the inputs' elements, or `hidden`.
+static Value term(Nest &nest) {
+  VectorCode &code = nest.code;
+  SmallVector<Value> elements;
+  if (nest.computes.getRelative()) {
+    nest.axes['r'] = relativeDistance(nest);
+  }
+  for (unsigned i = 0; i < nest.computes.getNumInputs(); ++i) {
+    elements.push_back(code.loadScalar(addressOf(nest, 1 + i)));
+  }
+  Block &block = nest.body.kernel.getEpilogue().front();
+  Value value = cloneScalarMaths(code, block, elements, code.f32);
+  if (!nest.computes.getHidden()) {
+    return value;
+  }
+  float hidden = nest.computes.getHidden().getValue().convertToFloat();
+  return code.select(code.less(nest.position, nest.axes.at('k')), code.number(hidden), value);
+}
+
+// Loops over the axes in turn, then runs the body.
+static void overAxes(Nest &nest, StringRef axes, const std::function<void()> &body) {
+  if (axes.empty()) {
+    body();
+    return;
+  }
+  nest.code.loop(nest.code.integer(0), axisCount(nest, axes.front()), 1, [&](Value index) {
+    nest.axes[axes.front()] = index;
+    overAxes(nest, axes.drop_front(), body);
+  });
+}
+
+// The reduction of the terms over the axes, in their order, into `carried`.
+static Value reduceAxes(Nest &nest, StringRef axes, Value carried,
+                        const std::function<Value(Value carried)> &step) {
+  if (axes.empty()) {
+    return step(carried);
+  }
+  return nest.code.loop(nest.code.integer(0), axisCount(nest, axes.front()), 1, {carried},
+                        [&](Value index, ValueRange values) {
+                          nest.axes[axes.front()] = index;
+                          return SmallVector<Value>{
+                              reduceAxes(nest, axes.drop_front(), values[0], step)};
+                        })[0];
+}
+
+// The axes of the inputs that the result lacks, in the order they are written.
+static std::string reducedAxes(Nest &nest) {
+  std::string reduced;
+  for (unsigned i = 0; i < nest.computes.getNumInputs(); ++i) {
+    for (char axis : nest.computes.getInputAxes(i)) {
+      bool isLoop = axis != nest.rowAxis && !(nest.computes.getRelative() && axis == 'r');
+      if (isLoop && !nest.computes.getResultAxes().contains(axis) &&
+          reduced.find(axis) == std::string::npos) {
+        reduced.push_back(axis);
+      }
+    }
+  }
+  return reduced;
+}
+
+static void emitSoftmax(Nest &nest, StringRef axis) {
+  VectorCode &code = nest.code;
+  Value lowest = code.number(std::numeric_limits<float>::lowest());
+  Value maximum = reduceAxes(nest, axis, lowest,
+                             [&](Value carried) { return code.maximum(term(nest), carried); });
+  auto weight = [&] {
+    return math::ExpOp::create(code.builder, code.location,
+                               code.subtractFloat(term(nest), maximum));
+  };
+  Value sum = reduceAxes(nest, axis, code.number(0),
+                         [&](Value carried) { return code.addFloat(carried, weight()); });
+  overAxes(nest, axis,
+           [&] { code.storeScalar(code.divideFloat(weight(), sum), addressOf(nest, 0)); });
+}
+
+static void emitElements(Nest &nest) {
+  VectorCode &code = nest.code;
+  std::string axes;
+  for (char axis : nest.computes.getResultAxes()) {
+    if (axis != nest.rowAxis) {
+      axes.push_back(axis);
+    }
+  }
+  if (nest.computes.getReduction() == dataflow::ReductionKind::Softmax) {
+    overAxes(nest, StringRef(axes).drop_back(),
+             [&] { emitSoftmax(nest, StringRef(axes).take_back()); });
+    return;
+  }
+  std::string reduced = reducedAxes(nest);
+  overAxes(nest, axes, [&] {
+    Value value = reduceAxes(nest, reduced, code.number(0), [&](Value carried) {
+      bool sum = nest.computes.getReduction() == dataflow::ReductionKind::Sum;
+      return sum ? code.addFloat(carried, term(nest)) : term(nest);
+    });
+    code.storeScalar(value, addressOf(nest, 0));
+  });
+}
+
+// Loads the fields of the operands that are caches.
+static void loadCaches(Nest &nest) {
+  for (unsigned i = 1; i <= nest.body.kernel.getNumInputs(); ++i) {
+    if (cacheOf(nest, i)) {
+      nest.caches[i] = CacheFields::load(nest.code, nest.body.arguments.operand(nest.code, i));
+      nest.keys = i;
+    }
+  }
+}
+
+// Where the row stands: among the keys of a cache, or among the rows of its sequence.
+static void enterRow(Nest &nest, Value row, Value sequenceOf, Value offsets) {
+  VectorCode &code = nest.code;
+  Value sequence = code.loadIndex(sequenceOf, row);
+  nest.row = row;
+  nest.firstRow = code.loadIndex(offsets, sequence);
+  if (!nest.keys) {
+    nest.keyCount = code.subtract(code.loadIndex(offsets, code.add(sequence, 1)), nest.firstRow);
+    nest.position = code.subtract(row, nest.firstRow);
+    return;
+  }
+  for (const auto &[operand, fields] : nest.caches) {
+    nest.blocks[operand] = fields.blocksOf(code, code.loadIndex(fields.segmentOf, row));
+  }
+  const CacheFields &keys = nest.caches.at(*nest.keys);
+  nest.keyCount = code.loadIndex(keys.lengths, code.loadIndex(keys.segmentOf, row));
+  nest.position = code.loadIndex(nest.body.arguments.positions(code), row);
+}
+
+void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  bool hasQueries = computes.getAxes().getValue().contains('t');
+  Nest nest{code,
+            body,
+            computes,
+            hasQueries ? 't' : 'k',
+            arguments.tokens(code),
+            arguments.sequences(code),
+            arguments.longest(code)};
+  loadCaches(nest);
+  Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    enterRow(nest, row, sequenceOf, offsets);
+    emitElements(nest);
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels that go over rows once: element-wise maths, table look-ups, pooling of sequences.
+#include "compiler/Target/Cpu/Emitters/Emitters.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <functional>
+#include <limits>
+
+using namespace mlir;
+
+namespace heddle {
+
+// Vectors of a row handled together, so that their latencies overlap.
+static constexpr int64_t kUnroll = 4;
+
+// Runs `element(row, column, valid)` through the epilogue into every row, and the norm after it.
+static void emitRowLoop(
+    VectorCode &code, const KernelBody &body, int64_t width,
+    llvm::function_ref<std::function<Value(Value column, int64_t valid)>(Value row)> elementsOf) {
+  const KernelArguments &arguments = body.arguments;
+  Epilogue epilogue(code, body);
+  Value result = arguments.operand(code, 0);
+  int64_t rowElements = body.kernel.getResultBuffer().getRowElements();
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    auto element = elementsOf(row);
+    Value to = code.at(result, code.multiply(row, rowElements));
+    code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
+      Value value = epilogue.apply(code, element(column, valid), row, column, valid);
+      code.storeVector(value, code.at(to, column), valid);
+    });
+    if (body.kernel.getNorm()) {
+      emitRowNorm(code, body, to, width);
+    }
+  });
+}
+
+void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
+  Value input = body.arguments.operand(code, 1);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
+    Value from = code.at(input, code.multiply(row, stride));
+    return [&code, from](Value column, int64_t valid) {
+      return code.loadVector(code.at(from, column), valid);
+    };
+  });
+}
+
+void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  int64_t lookups = computes.getLookups(), width = computes.getWidth();
+  Value positions = arguments.positions(code);
+  SmallVector<Value> ids, tables;
+  for (int64_t i = 0; i < lookups; ++i) {
+    ids.push_back(arguments.operand(code, 1 + 2 * i));
+    tables.push_back(arguments.operand(code, 2 + 2 * i));
+  }
+  for (size_t i = 0; i < computes.getPositionOffsets().size(); ++i) {
+    tables.push_back(arguments.operand(code, 1 + 2 * lookups + i));
+  }
+  emitRowLoop(code, body, width, [&](Value row) {
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < lookups; ++i) {
+      rows.push_back(code.at(tables[i], code.multiply(code.loadIndex(ids[i], row), width)));
+    }
+    for (auto [i, offset] : llvm::enumerate(computes.getPositionOffsets())) {
+      Value position = code.add(code.loadIndex(positions, row), offset);
+      rows.push_back(code.at(tables[lookups + i], code.multiply(position, width)));
+    }
+    return [&code, computes, rows](Value column, int64_t valid) {
+      Value sum;
+      for (auto [i, from] : llvm::enumerate(rows)) {
+        Value next = code.loadVector(code.at(from, column), valid);
+        float scale = static_cast<int64_t>(i) < computes.getLookups() ? computes.getScale(i) : 1.0f;
+        next = scale == 1.0f ? next : code.multiplyFloat(next, code.splat(scale));
+        sum = sum ? code.addFloat(sum, next) : next;
+      }
+      return sum;
+    };
+  });
+}
+
+// The mean or maximum of one column vector over the rows [first, end).
+static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, int64_t stride,
+                        Value first, Value end, Value column, int64_t valid) {
+  auto load = [&](Value row) {
+    return code.loadVector(code.at(input, code.add(code.multiply(row, stride), column)), valid);
+  };
+  if (kind == dataflow::PoolKind::Cls) {
+    return load(first);
+  }
+  bool mean = kind == dataflow::PoolKind::Mean;
+  Value initial = code.splat(mean ? 0.0f : -std::numeric_limits<float>::infinity());
+  Value pooled = code.loop(first, end, 1, {initial}, [&](Value row, ValueRange carried) {
+    Value x = load(row);
+    return SmallVector<Value>{mean ? code.addFloat(carried[0], x) : code.maximum(x, carried[0])};
+  })[0];
+  if (!mean) {
+    return pooled;
+  }
+  Value count =
+      arith::SIToFPOp::create(code.builder, code.location, code.f32, code.subtract(end, first));
+  return code.divideFloat(pooled, code.broadcast(count));
+}
+
+void emitPool(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Value input = arguments.operand(code, 1), offsets = arguments.offsets(code);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  emitRowLoop(code, body, computes.getWidth(), [&](Value sequence) {
+    Value first = code.loadIndex(offsets, sequence);
+    Value end = code.loadIndex(offsets, code.add(sequence, 1));
+    return [&code, computes, input, stride, first, end](Value column, int64_t valid) {
+      return poolColumn(code, computes.getKind(), input, stride, first, end, column, valid);
+    };
+  });
+}
+
+} // namespace heddle

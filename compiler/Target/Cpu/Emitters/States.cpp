@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Running sums of rows: a panel of columns stays in registers while the rows of a sequence go by
+/// in their order, so that every division of rows into runs, of sequences and of columns gives the
+/// same bits.
+#include "compiler/Target/Cpu/Emitters/Emitters.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+namespace {
+/// A panel of columns of one sequence.
+struct Panel {
+  Value firstRow, endRow;
+  Value column;
+  int64_t width;
+  Value state;    // of the sequence, at the panel
+  Value hasBegun; // whether earlier runs left a sum there
+};
+
+/// What is done with the sums, one vector for each of the panel's, of all rows up to one.
+using AtRow = llvm::function_ref<void(const Panel &, Value row, ValueRange sums)>;
+} // namespace
+
+/// Lanes of a vector of the panel that are columns of it.
+static int64_t validLanes(VectorCode &code, const Panel &panel, int64_t vector) {
+  return std::min(code.lanes, panel.width - vector * code.lanes);
+}
+
+/// The sums of all rows of the sequence; `atRow`, if given, is called at each.
+static SmallVector<Value> emitSums(VectorCode &code, const Panel &panel, Value input,
+                                   int64_t stride, AtRow atRow) {
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i * code.lanes < panel.width; ++i) {
+    // Before the first run the memory is anything, even no numbers.
+    Value left = code.loadVector(code.at(panel.state, i * code.lanes), validLanes(code, panel, i));
+    sums.push_back(code.select(panel.hasBegun, left, code.splat(0)));
+  }
+  return code.loop(panel.firstRow, panel.endRow, 1, sums, [&](Value row, ValueRange carried) {
+    Value from = code.at(code.at(input, code.multiply(row, stride)), panel.column);
+    SmallVector<Value> next;
+    for (auto [i, sum] : llvm::enumerate(carried)) {
+      int64_t vector = static_cast<int64_t>(i);
+      Value x =
+          code.loadVector(code.at(from, vector * code.lanes), validLanes(code, panel, vector));
+      next.push_back(code.addFloat(sum, x));
+    }
+    if (atRow) {
+      atRow(panel, row, next);
+    }
+    return next;
+  });
+}
+
+/// Calls `emit` for every panel of the grid's columns in every sequence of its rows.
+static void overPanels(VectorCode &code, const KernelBody &body, Value state, int64_t width,
+                       llvm::function_ref<void(const Panel &)> emit) {
+  const KernelArguments &arguments = body.arguments;
+  CacheFields cache = CacheFields::load(code, state);
+  Value offsets = arguments.offsets(code), positions = arguments.positions(code);
+  int64_t whole = width / HEDDLE_PANEL * HEDDLE_PANEL;
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value sequence) {
+    Value first = code.loadIndex(offsets, sequence);
+    Value end = code.loadIndex(offsets, code.add(sequence, 1));
+    Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, first));
+    Value row = cache.blockAt(code, cache.blocksOf(code, sequence), code.integer(0));
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value number) {
+      Value column = code.multiply(number, HEDDLE_PANEL);
+      auto emitPanel = [&](int64_t columns) {
+        emit({first, end, column, columns, code.at(row, column), hasBegun});
+      };
+      if (whole == width) {
+        emitPanel(HEDDLE_PANEL);
+        return;
+      }
+      code.when(
+          code.less(column, code.integer(whole)), [&] { emitPanel(HEDDLE_PANEL); },
+          [&] { emitPanel(width - whole); });
+    });
+  });
+}
+
+void emitAccumulate(VectorCode &code, const KernelBody &body) {
+  // In the dispatch the state is there once, as what it writes.
+  Value state = body.arguments.operand(code, 0), input = body.arguments.operand(code, 1);
+  int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
+  int64_t width = body.kernel.getOperandCache(0).getWidth();
+  overPanels(code, body, state, width, [&](const Panel &panel) {
+    SmallVector<Value> sums = emitSums(code, panel, input, stride, nullptr);
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      int64_t vector = static_cast<int64_t>(i);
+      code.storeVector(sum, code.at(panel.state, vector * code.lanes),
+                       validLanes(code, panel, vector));
+    }
+  });
+}
+
+void emitPrefixMean(VectorCode &code, const KernelBody &body) {
+  Value result = body.arguments.operand(code, 0), input = body.arguments.operand(code, 1);
+  Value state = body.arguments.operand(code, 2), positions = body.arguments.positions(code);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  int64_t width = body.kernel.getOperandCache(1).getWidth();
+  overPanels(code, body, state, width, [&](const Panel &panel) {
+    emitSums(code, panel, input, stride, [&](const Panel &panel, Value row, ValueRange sums) {
+      Value count = arith::SIToFPOp::create(code.builder, code.location, code.f32,
+                                            code.add(code.loadIndex(positions, row), 1));
+      Value to = code.at(code.at(result, code.multiply(row, width)), panel.column);
+      for (auto [i, sum] : llvm::enumerate(sums)) {
+        int64_t vector = static_cast<int64_t>(i);
+        code.storeVector(code.divideFloat(sum, code.broadcast(count)),
+                         code.at(to, vector * code.lanes), validLanes(code, panel, vector));
+      }
+    });
+  });
+}
+
+} // namespace heddle

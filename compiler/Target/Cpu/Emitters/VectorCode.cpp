@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The vocabulary of kernels in terms of upstream dialects. Vectors are one-dimensional and of the
+/// register's width, so that what an emitter writes is what the instruction selector sees.
+#include "compiler/Target/Cpu/Emitters/VectorCode.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cstddef>
+
+using namespace mlir;
+
+namespace heddle {
+
+// Arithmetic has no fast-math flags. An FMA is written as one (fma()): were LLVM free to form them,
+// it could do so in one copy of a loop's body and not in another, and a row's bits would depend on
+// which copy computes it.
+static constexpr unsigned kElementAlignment = 4;
+
+VectorCode::VectorCode(OpBuilder &builder, Location location, const TargetDescription &target)
+    : builder(builder), location(location), target(target), lanes(target.lanes),
+      f32(builder.getF32Type()), i32(builder.getI32Type()), i64(builder.getI64Type()),
+      pointer(LLVM::LLVMPointerType::get(builder.getContext())),
+      vector(VectorType::get({target.lanes}, builder.getF32Type())) {}
+
+Value VectorCode::integer(int64_t value) {
+  return arith::ConstantIntOp::create(builder, location, i64, value);
+}
+Value VectorCode::add(Value a, Value b) { return arith::AddIOp::create(builder, location, a, b); }
+Value VectorCode::subtract(Value a, Value b) {
+  return arith::SubIOp::create(builder, location, a, b);
+}
+Value VectorCode::multiply(Value a, Value b) {
+  return arith::MulIOp::create(builder, location, a, b);
+}
+Value VectorCode::divide(Value a, Value b) {
+  return arith::DivUIOp::create(builder, location, a, b);
+}
+Value VectorCode::remainder(Value a, int64_t b) {
+  return arith::RemUIOp::create(builder, location, a, integer(b));
+}
+Value VectorCode::larger(Value a, Value b) {
+  return arith::MaxSIOp::create(builder, location, a, b);
+}
+Value VectorCode::smaller(Value a, Value b) {
+  return arith::MinSIOp::create(builder, location, a, b);
+}
+Value VectorCode::less(Value a, Value b) {
+  return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::slt, a, b);
+}
+Value VectorCode::equal(Value a, Value b) {
+  return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::eq, a, b);
+}
+Value VectorCode::both(Value a, Value b) { return arith::AndIOp::create(builder, location, a, b); }
+Value VectorCode::select(Value condition, Value a, Value b) {
+  return arith::SelectOp::create(builder, location, condition, a, b);
+}
+
+Value VectorCode::at(Value base, Value offset) {
+  return LLVM::GEPOp::create(builder, location, pointer, f32, base, ValueRange{offset},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+Value VectorCode::bytesAt(Value base, Value offset) {
+  return LLVM::GEPOp::create(builder, location, pointer, builder.getI8Type(), base,
+                             ValueRange{offset});
+}
+Value VectorCode::loadPointer(Value address) {
+  return LLVM::LoadOp::create(builder, location, pointer, address);
+}
+Value VectorCode::loadInteger(Value address) {
+  return LLVM::LoadOp::create(builder, location, i64, address);
+}
+Value VectorCode::loadIndex(Value base, Value offset) {
+  Value address = LLVM::GEPOp::create(builder, location, pointer, i32, base, ValueRange{offset},
+                                      LLVM::GEPNoWrapFlags::inbounds);
+  Value value = LLVM::LoadOp::create(builder, location, i32, address);
+  return arith::ExtSIOp::create(builder, location, i64, value);
+}
+Value VectorCode::loadScalar(Value address) {
+  return LLVM::LoadOp::create(builder, location, f32, address, kElementAlignment);
+}
+void VectorCode::storeScalar(Value value, Value address) {
+  LLVM::StoreOp::create(builder, location, value, address, kElementAlignment);
+}
+
+/// A constant mask of the first `valid` lanes.
+static Value firstLanes(VectorCode &code, int64_t valid) {
+  SmallVector<bool> mask(code.lanes, false);
+  std::fill_n(mask.begin(), valid, true);
+  auto type = VectorType::get({code.lanes}, code.builder.getI1Type());
+  return arith::ConstantOp::create(code.builder, code.location,
+                                   DenseElementsAttr::get(type, ArrayRef<bool>(mask)));
+}
+
+Value VectorCode::loadVector(Value address, int64_t valid) {
+  if (valid == lanes) {
+    return LLVM::LoadOp::create(builder, location, vector, address, kElementAlignment);
+  }
+  return LLVM::MaskedLoadOp::create(builder, location, vector, address, firstLanes(*this, valid),
+                                    splat(0), kElementAlignment);
+}
+void VectorCode::storeVector(Value value, Value address, int64_t valid) {
+  if (valid == lanes) {
+    LLVM::StoreOp::create(builder, location, value, address, kElementAlignment);
+    return;
+  }
+  LLVM::MaskedStoreOp::create(builder, location, value, address, firstLanes(*this, valid),
+                              kElementAlignment);
+}
+void VectorCode::prefetch(Value address) {
+  LLVM::Prefetch::create(builder, location, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+}
+Value VectorCode::frame(func::FuncOp function, int64_t elements) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&function.getBody().front());
+  Value count = arith::ConstantIntOp::create(builder, location, i64, elements);
+  return LLVM::AllocaOp::create(builder, location, pointer, f32, count, HEDDLE_ALIGNMENT);
+}
+
+Value VectorCode::number(float value) {
+  return arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(value));
+}
+Value VectorCode::splat(float value) {
+  return arith::ConstantOp::create(builder, location,
+                                   DenseElementsAttr::get(cast<VectorType>(vector), value));
+}
+Value VectorCode::broadcast(Value scalar) {
+  return ::mlir::vector::BroadcastOp::create(builder, location, vector, scalar);
+}
+Value VectorCode::fma(Value a, Value b, Value c) {
+  return math::FmaOp::create(builder, location, a, b, c);
+}
+Value VectorCode::addFloat(Value a, Value b) {
+  return arith::AddFOp::create(builder, location, a, b);
+}
+Value VectorCode::subtractFloat(Value a, Value b) {
+  return arith::SubFOp::create(builder, location, a, b);
+}
+Value VectorCode::multiplyFloat(Value a, Value b) {
+  return arith::MulFOp::create(builder, location, a, b);
+}
+Value VectorCode::divideFloat(Value a, Value b) {
+  return arith::DivFOp::create(builder, location, a, b);
+}
+Value VectorCode::maximum(Value a, Value b) {
+  // A comparison and a selection: one vmaxps, with NaN in `b` winning as its rules say.
+  Value greater = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OGT, a, b);
+  return select(greater, a, b);
+}
+Value VectorCode::squareRoot(Value a) { return math::SqrtOp::create(builder, location, a); }
+
+/// Folds the upper half onto the lower until one lane is left.
+template <typename Combine>
+static Value foldLanes(VectorCode &code, Value vector, Combine combine) {
+  for (int64_t width = code.lanes; width > 1; width /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < width / 2; ++lane) {
+      low.push_back(lane);
+      high.push_back(lane + width / 2);
+    }
+    Value a = vector::ShuffleOp::create(code.builder, code.location, vector, vector, low);
+    Value b = vector::ShuffleOp::create(code.builder, code.location, vector, vector, high);
+    vector = combine(a, b);
+  }
+  return vector::ExtractOp::create(code.builder, code.location, vector, ArrayRef<int64_t>{0});
+}
+Value VectorCode::sumOfLanes(Value value) {
+  return foldLanes(*this, value, [&](Value a, Value b) { return addFloat(a, b); });
+}
+Value VectorCode::maximumOfLanes(Value value) {
+  return foldLanes(*this, value, [&](Value a, Value b) { return maximum(a, b); });
+}
+SmallVector<Value> VectorCode::transposeSquare(SmallVector<Value> rows) {
+  // log2(lanes) rounds; in each, pairs of vectors at distance `half` exchange blocks of lanes.
+  for (int64_t half = 1; half < lanes; half *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool upper = lane & half;
+      low.push_back(upper ? lanes + lane - half : lane);
+      high.push_back(upper ? lanes + lane : lane + half);
+    }
+    SmallVector<Value> next(lanes);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half) {
+        continue;
+      }
+      Value x = rows[i], y = rows[i + half];
+      next[i] = vector::ShuffleOp::create(builder, location, x, y, low);
+      next[i + half] = vector::ShuffleOp::create(builder, location, x, y, high);
+    }
+    rows = next;
+  }
+  return rows;
+}
+
+/// A mask of the lanes whose number plus `first` is below `limit`.
+static Value lanesBelow(VectorCode &code, Value first, Value limit) {
+  auto laneType = VectorType::get({code.lanes}, code.i32);
+  SmallVector<int32_t> numbers(code.lanes);
+  for (int64_t lane = 0; lane < code.lanes; ++lane) {
+    numbers[lane] = static_cast<int32_t>(lane);
+  }
+  Value lane = arith::ConstantOp::create(
+      code.builder, code.location, DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
+  Value room =
+      arith::TruncIOp::create(code.builder, code.location, code.i32, code.subtract(limit, first));
+  Value rooms = ::mlir::vector::BroadcastOp::create(code.builder, code.location, laneType, room);
+  return arith::CmpIOp::create(code.builder, code.location, arith::CmpIPredicate::slt, lane, rooms);
+}
+Value VectorCode::keepBelow(Value value, Value first, Value limit, float other) {
+  return select(lanesBelow(*this, first, limit), value, splat(other));
+}
+void VectorCode::storeBelow(Value value, Value address, Value first, Value limit) {
+  LLVM::MaskedStoreOp::create(builder, location, value, address, lanesBelow(*this, first, limit),
+                              kElementAlignment);
+}
+
+void VectorCode::loop(Value from, Value to, int64_t step, Body body) {
+  auto op = scf::ForOp::create(builder, location, from, to, integer(step));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  body(op.getInductionVar());
+}
+SmallVector<Value> VectorCode::loop(Value from, Value to, int64_t step, ValueRange initial,
+                                    CarriedBody body) {
+  auto op = scf::ForOp::create(builder, location, from, to, integer(step), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
+  scf::YieldOp::create(builder, location, next);
+  return SmallVector<Value>(op.getResults());
+}
+void VectorCode::walk(Value from, Value to, llvm::function_ref<Value(Value)> body) {
+  auto op = scf::WhileOp::create(builder, location, TypeRange{i64}, ValueRange{from});
+  OpBuilder::InsertionGuard guard(builder);
+  Block *before = builder.createBlock(&op.getBefore(), {}, {i64}, {location});
+  scf::ConditionOp::create(builder, location, less(before->getArgument(0), to),
+                           before->getArguments());
+  Block *after = builder.createBlock(&op.getAfter(), {}, {i64}, {location});
+  scf::YieldOp::create(builder, location, ValueRange{body(after->getArgument(0))});
+}
+void VectorCode::when(Value condition, llvm::function_ref<void()> then,
+                      llvm::function_ref<void()> otherwise) {
+  auto op = scf::IfOp::create(builder, location, condition, /*withElseRegion=*/bool(otherwise));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.thenBlock());
+  then();
+  if (otherwise) {
+    builder.setInsertionPointToStart(op.elseBlock());
+    otherwise();
+  }
+}
+void VectorCode::overRow(int64_t width, int64_t unroll,
+                         llvm::function_ref<void(Value, int64_t)> body) {
+  int64_t group = unroll * lanes, whole = width / group * group;
+  if (whole > 0) {
+    loop(integer(0), integer(whole), group, [&](Value first) {
+      for (int64_t index = 0; index < unroll; ++index) {
+        body(add(first, index * lanes), lanes);
+      }
+    });
+  }
+  for (int64_t column = whole; column < width; column += lanes) {
+    body(integer(column), std::min(lanes, width - column));
+  }
+}
+
+// --- kernel arguments ------------------------------------------------------------------------
+
+static Value field(VectorCode &code, Value context, size_t byteOffset) {
+  return code.bytesAt(context, code.integer(static_cast<int64_t>(byteOffset)));
+}
+Value KernelArguments::operand(VectorCode &code, int64_t index) const {
+  Value operands = code.loadPointer(field(code, context, offsetof(HeddleKernelContext, operands)));
+  return code.loadPointer(code.bytesAt(operands, code.integer(index * sizeof(void *))));
+}
+Value KernelArguments::offsets(VectorCode &code) const {
+  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, offsets)));
+}
+Value KernelArguments::sequenceOf(VectorCode &code) const {
+  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, sequence_of)));
+}
+Value KernelArguments::scratch(VectorCode &code) const {
+  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, scratch)));
+}
+Value KernelArguments::tokens(VectorCode &code) const {
+  return code.loadInteger(field(code, context, offsetof(HeddleKernelContext, tokens)));
+}
+Value KernelArguments::sequences(VectorCode &code) const {
+  return code.loadInteger(field(code, context, offsetof(HeddleKernelContext, sequences)));
+}
+Value KernelArguments::longest(VectorCode &code) const {
+  return code.loadInteger(field(code, context, offsetof(HeddleKernelContext, longest)));
+}
+
+Value KernelArguments::positions(VectorCode &code) const {
+  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, positions)));
+}
+
+// --- caches ----------------------------------------------------------------------------------
+
+CacheFields CacheFields::load(VectorCode &code, Value cache) {
+  auto pointer = [&](size_t offset) { return code.loadPointer(field(code, cache, offset)); };
+  auto integer = [&](size_t offset) { return code.loadInteger(field(code, cache, offset)); };
+  return {pointer(offsetof(HeddleCache, memory)),      integer(offsetof(HeddleCache, block_stride)),
+          pointer(offsetof(HeddleCache, offsets)),     pointer(offsetof(HeddleCache, segment_of)),
+          pointer(offsetof(HeddleCache, lengths)),     pointer(offsetof(HeddleCache, blocks)),
+          integer(offsetof(HeddleCache, blocks_pitch))};
+}
+Value CacheFields::blocksOf(VectorCode &code, Value segment) const {
+  // Elements of i32 are as wide as those of f32.
+  return code.at(blocks, code.multiply(segment, blocksPitch));
+}
+Value CacheFields::blockAt(VectorCode &code, Value list, Value position) const {
+  Value block = code.loadIndex(list, code.divide(position, HEDDLE_BLOCK));
+  return code.at(memory, code.multiply(block, blockStride));
+}
+
+} // namespace heddle

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A thin vocabulary over scf, vector, arith and llvm for writing kernels: pointers into buffers,
+/// vectors of the target's width, loops over 64-bit counters. Every emitter writes through it, so
+/// that a kernel's source reads like its inner loop.
+#ifndef HEDDLE_COMPILER_TARGET_CPU_EMITTERS_VECTORCODE_H
+#define HEDDLE_COMPILER_TARGET_CPU_EMITTERS_VECTORCODE_H
+
+#include "compiler/Target/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace heddle {
+
+/// What a prefetch brings.
+inline constexpr int64_t kLineBytes = 64;
+
+/// Writes code at a builder's insertion point.
+class VectorCode {
+public:
+  using Body = llvm::function_ref<void(mlir::Value counter)>;
+  using CarriedBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value counter,
+                                                                        mlir::ValueRange carried)>;
+
+  VectorCode(mlir::OpBuilder &builder, mlir::Location location, const TargetDescription &target);
+
+  mlir::OpBuilder &builder;
+  mlir::Location location;
+  const TargetDescription &target;
+  /// f32 lanes of a vector.
+  const int64_t lanes;
+  mlir::Type f32, i32, i64, pointer, vector;
+
+  // --- integers -------------------------------------------------------------------------------
+  mlir::Value integer(int64_t value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value add(mlir::Value a, int64_t b) { return b == 0 ? a : add(a, integer(b)); }
+  mlir::Value subtract(mlir::Value a, mlir::Value b);
+  mlir::Value multiply(mlir::Value a, mlir::Value b);
+  mlir::Value multiply(mlir::Value a, int64_t b) { return b == 1 ? a : multiply(a, integer(b)); }
+  /// Quotients of non-negative integers, rounded down and up.
+  mlir::Value divide(mlir::Value a, mlir::Value b);
+  mlir::Value divide(mlir::Value a, int64_t b) { return b == 1 ? a : divide(a, integer(b)); }
+  mlir::Value divideUp(mlir::Value a, int64_t b) { return divide(add(a, b - 1), b); }
+  /// What is left of a non-negative integer.
+  mlir::Value remainder(mlir::Value a, int64_t b);
+  mlir::Value smaller(mlir::Value a, mlir::Value b);
+  mlir::Value larger(mlir::Value a, mlir::Value b);
+  mlir::Value less(mlir::Value a, mlir::Value b);
+  mlir::Value equal(mlir::Value a, mlir::Value b);
+  /// Whether two conditions hold.
+  mlir::Value both(mlir::Value a, mlir::Value b);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+
+  // --- memory ---------------------------------------------------------------------------------
+  /// The address of f32 element `offset` of `base`.
+  mlir::Value at(mlir::Value base, mlir::Value offset);
+  mlir::Value at(mlir::Value base, int64_t offset) {
+    return offset == 0 ? base : at(base, integer(offset));
+  }
+  mlir::Value bytesAt(mlir::Value base, mlir::Value offset);
+  mlir::Value loadPointer(mlir::Value address);
+  mlir::Value loadInteger(mlir::Value address);
+  /// Element `offset` of an i32 array, as i64.
+  mlir::Value loadIndex(mlir::Value base, mlir::Value offset);
+  mlir::Value loadScalar(mlir::Value address);
+  void storeScalar(mlir::Value value, mlir::Value address);
+  /// A vector; of its lanes only the first `valid` are touched in memory, the others are zero.
+  mlir::Value loadVector(mlir::Value address, int64_t valid);
+  mlir::Value loadVector(mlir::Value address) { return loadVector(address, lanes); }
+  void storeVector(mlir::Value value, mlir::Value address, int64_t valid);
+  void storeVector(mlir::Value value, mlir::Value address) { storeVector(value, address, lanes); }
+  /// The same for the lanes whose number plus `first` is below `limit`.
+  void storeBelow(mlir::Value value, mlir::Value address, mlir::Value first, mlir::Value limit);
+  /// Asks for the cache line at an address, into the second level: a hint, never a fault.
+  void prefetch(mlir::Value address);
+  /// Memory of the function's frame for `elements` f32 values, aligned to a cache line.
+  mlir::Value frame(mlir::func::FuncOp function, int64_t elements);
+
+  // --- f32 scalars and vectors ----------------------------------------------------------------
+  mlir::Value number(float value);
+  mlir::Value splat(float value);
+  mlir::Value broadcast(mlir::Value scalar);
+  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
+  mlir::Value addFloat(mlir::Value a, mlir::Value b);
+  mlir::Value subtractFloat(mlir::Value a, mlir::Value b);
+  mlir::Value multiplyFloat(mlir::Value a, mlir::Value b);
+  mlir::Value divideFloat(mlir::Value a, mlir::Value b);
+  mlir::Value maximum(mlir::Value a, mlir::Value b);
+  mlir::Value squareRoot(mlir::Value a);
+  /// The sum and the maximum of all lanes, in a fixed order.
+  mlir::Value sumOfLanes(mlir::Value vector);
+  mlir::Value maximumOfLanes(mlir::Value vector);
+  /// As many vectors as lanes, transposed: lane j of result i is lane i of vector j.
+  llvm::SmallVector<mlir::Value> transposeSquare(llvm::SmallVector<mlir::Value> rows);
+  /// Keeps the lanes whose number plus `first` is below `limit`, puts `other` in the rest.
+  mlir::Value keepBelow(mlir::Value vector, mlir::Value first, mlir::Value limit, float other);
+
+  // --- control --------------------------------------------------------------------------------
+  void loop(mlir::Value from, mlir::Value to, int64_t step, Body body);
+  llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to, int64_t step,
+                                      mlir::ValueRange initial, CarriedBody body);
+  /// Calls `body` with `from`, then with what it returned, as long as that is less than `to`.
+  void walk(mlir::Value from, mlir::Value to, llvm::function_ref<mlir::Value(mlir::Value)> body);
+  void when(mlir::Value condition, llvm::function_ref<void()> then,
+            llvm::function_ref<void()> otherwise = nullptr);
+
+  /// Lanes of vector number `index` that lie within `width` elements.
+  int64_t validLanes(int64_t index, int64_t width) const {
+    return std::max<int64_t>(0, std::min(lanes, width - index * lanes));
+  }
+  /// Calls `body(column, valid)` for a row of `width` elements, vector by vector: a loop over whole
+  /// groups of `unroll` vectors, then the rest. `body` gets the number of the vector in its group.
+  void overRow(int64_t width, int64_t unroll,
+               llvm::function_ref<void(mlir::Value column, int64_t valid)> body);
+};
+
+/// The arguments of a kernel function (runtime/include/heddle/Abi.h), loaded as they are asked for.
+struct KernelArguments {
+  mlir::Value context, rowBegin, rowEnd, columnBegin, columnEnd;
+
+  /// Operand 0 is the result, then the dispatch's inputs.
+  mlir::Value operand(VectorCode &code, int64_t index) const;
+  mlir::Value offsets(VectorCode &code) const;
+  mlir::Value sequenceOf(VectorCode &code) const;
+  mlir::Value scratch(VectorCode &code) const;
+  mlir::Value tokens(VectorCode &code) const;
+  mlir::Value sequences(VectorCode &code) const;
+  mlir::Value longest(VectorCode &code) const;
+  mlir::Value positions(VectorCode &code) const;
+};
+
+/// The fields of an operand that is a cache (HeddleCache).
+struct CacheFields {
+  mlir::Value memory, blockStride, offsets, segmentOf, lengths, blocks, blocksPitch;
+
+  static CacheFields load(VectorCode &code, mlir::Value cache);
+  /// The list of the blocks of a segment.
+  mlir::Value blocksOf(VectorCode &code, mlir::Value segment) const;
+  /// Where this cache's part of the block begins that holds a position; `list` is the segment's.
+  mlir::Value blockAt(VectorCode &code, mlir::Value list, mlir::Value position) const;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TARGET_CPU_EMITTERS_VECTORCODE_H

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The file: written with a line for each row of a matrix, read with every field checked.
+#include "formats/Analysis/AttentionAnalysis.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace heddle {
+
+using Json = nlohmann::json;
+
+std::optional<std::string> shareAttention(const AttentionAnalysis &analysis) {
+  if (!analysis.theta) {
+    return std::nullopt;
+  }
+  std::vector<std::string> kinds;
+  for (const KindAnalysis &kind : analysis.kinds) {
+    const std::vector<int64_t> policy = kind.policy.value_or(std::vector<int64_t>());
+    if (std::any_of(policy.begin(), policy.end(), [](int64_t size) { return size > 1; })) {
+      // An analysis names whose rows the keys are, the option what the attention is.
+      kinds.push_back(fmt::format("{}:{}", kind.kind == "decoder" ? "self" : kind.kind,
+                                  fmt::join(policy, ",")));
+    }
+  }
+  return fmt::format("{}", fmt::join(kinds, ","));
+}
+
+// --- Writing -----------------------------------------------------------------------------------
+
+static std::string quoted(const std::string &text) {
+  // "replace" only keeps this call from throwing.
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The shortest decimal that reads back as the same number; null for what is none.
+static std::string numberText(double value) { return Json(value).dump(); }
+
+static std::string kindText(const KindAnalysis &kind) {
+  std::vector<std::string> names;
+  std::transform(kind.layers.begin(), kind.layers.end(), std::back_inserter(names), quoted);
+  std::vector<std::string> rows;
+  for (const std::vector<double> &row : kind.divergence) {
+    std::vector<std::string> numbers;
+    std::transform(row.begin(), row.end(), std::back_inserter(numbers), numberText);
+    rows.push_back(fmt::format("[{}]", fmt::join(numbers, ", ")));
+  }
+  const std::string policy =
+      kind.policy ? fmt::format("[{}]", fmt::join(*kind.policy, ", ")) : std::string("null");
+  return fmt::format(
+      "  {{\"kind\": {}, \"layers\": [{}],\n   \"positions\": {},\n   \"divergence\": "
+      "[\n    {}],\n   \"policy\": {}}}",
+      quoted(kind.kind), fmt::join(names, ", "), kind.positions, fmt::join(rows, ",\n    "),
+      policy);
+}
+
+std::string writeAnalysis(const AttentionAnalysis &analysis) {
+  std::vector<std::string> kinds;
+  std::transform(analysis.kinds.begin(), analysis.kinds.end(), std::back_inserter(kinds), kindText);
+  const std::optional<std::string> sharing = shareAttention(analysis);
+  return fmt::format("{{\"model\": {}, \"theta\": {}, \"sentences\": {}, \"positions\": {},\n"
+                     " \"kinds\": [\n{}],\n \"share_attention\": {}}}\n",
+                     quoted(analysis.model),
+                     analysis.theta ? numberText(*analysis.theta) : std::string("null"),
+                     analysis.sentences, analysis.positions, fmt::join(kinds, ",\n"),
+                     sharing ? quoted(*sharing) : std::string("null"));
+}
+
+// --- Reading -----------------------------------------------------------------------------------
+
+/// More layers than any model has.
+static constexpr size_t mostLayers = 4096;
+
+static Status wrong(std::string_view where, std::string_view seen, std::string_view expected) {
+  return HEDDLE_ERROR(InvalidArgument, fmt::format("{} is {}, expected {}", where, seen, expected));
+}
+
+/// A value as messages show it. What nests is counted: printing it takes as much stack as it nests.
+static std::string shown(const Json &value) {
+  const auto isFlat = [](const Json &each) { return !each.is_structured(); };
+  if (value.is_object() || (value.is_array() && !std::all_of(value.begin(), value.end(), isFlat))) {
+    return fmt::format("{} of {}", value.is_array() ? "a list" : "an object", value.size());
+  }
+  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() > 60 ? fmt::format("{}...", text.substr(0, 60)) : text;
+}
+
+static const Json &fieldOf(const Json &object, const char *name) {
+  static const Json absent;
+  const auto found = object.find(name);
+  return found == object.end() ? absent : *found;
+}
+
+static Result<int64_t> readCount(const Json &object, const char *name, const std::string &where) {
+  const Json &value = fieldOf(object, name);
+  if (!value.is_number_integer() || value.get<int64_t>() < 0) {
+    return wrong(fmt::format("{}\"{}\"", where, name), shown(value), "a whole number, at least 0");
+  }
+  return value.get<int64_t>();
+}
+
+static Result<DivergenceMatrix> readMatrix(const Json &value, size_t layers,
+                                           const std::string &where) {
+  const std::string expected = fmt::format("{} rows of {} numbers from 0 to 1", layers, layers);
+  if (!value.is_array() || value.size() != layers) {
+    return wrong(where, shown(value), expected);
+  }
+  DivergenceMatrix matrix;
+  for (const Json &row : value) {
+    if (!row.is_array() || row.size() != layers) {
+      return wrong(fmt::format("{}[{}]", where, matrix.size()), shown(row), expected);
+    }
+    std::vector<double> &numbers = matrix.emplace_back();
+    for (const Json &number : row) {
+      const double divergence = number.is_number() ? number.get<double>() : -1;
+      if (!(divergence >= 0 && divergence <= 1)) {
+        return wrong(fmt::format("{}[{}][{}]", where, matrix.size() - 1, numbers.size()),
+                     shown(number), "a number from 0 to 1");
+      }
+      numbers.push_back(divergence);
+    }
+  }
+  return matrix;
+}
+
+static Result<std::optional<std::vector<int64_t>>> readPolicy(const Json &value, size_t layers,
+                                                              const std::string &where) {
+  if (value.is_null()) {
+    return std::optional<std::vector<int64_t>>();
+  }
+  const std::string expected =
+      fmt::format("null, or sizes of blocks, at least 1 each, that add up to {}", layers);
+  std::vector<int64_t> sizes;
+  int64_t left = static_cast<int64_t>(layers);
+  for (size_t i = 0; value.is_array() && i < value.size(); ++i) {
+    const int64_t size = value[i].is_number_integer() ? value[i].get<int64_t>() : 0;
+    if (size < 1 || size > left) {
+      return wrong(where, shown(value), expected);
+    }
+    left -= size;
+    sizes.push_back(size);
+  }
+  if (!value.is_array() || left != 0) {
+    return wrong(where, shown(value), expected);
+  }
+  return std::optional(std::move(sizes));
+}
+
+static Result<KindAnalysis> readKind(const Json &value, const std::string &where) {
+  if (!value.is_object()) {
+    return wrong(where.substr(0, where.size() - 1), shown(value), "an object");
+  }
+  KindAnalysis kind;
+  const Json &name = fieldOf(value, "kind");
+  if (name != "encoder" && name != "decoder" && name != "cross") {
+    return wrong(where + "\"kind\"", shown(name), "\"encoder\", \"decoder\" or \"cross\"");
+  }
+  kind.kind = name.get<std::string>();
+  const Json &layers = fieldOf(value, "layers");
+  const auto isText = [](const Json &each) { return each.is_string(); };
+  if (!layers.is_array() || layers.empty() || layers.size() > mostLayers ||
+      !std::all_of(layers.begin(), layers.end(), isText)) {
+    return wrong(where + "\"layers\"", shown(layers),
+                 fmt::format("1 to {} names of layers", mostLayers));
+  }
+  kind.layers = layers.get<std::vector<std::string>>();
+  if (value.contains("positions")) {
+    HEDDLE_ASSIGN(kind.positions, readCount(value, "positions", where));
+  }
+  HEDDLE_ASSIGN(kind.divergence, readMatrix(fieldOf(value, "divergence"), kind.layers.size(),
+                                            where + "\"divergence\""));
+  HEDDLE_ASSIGN(kind.policy,
+                readPolicy(fieldOf(value, "policy"), kind.layers.size(), where + "\"policy\""));
+  return kind;
+}
+
+Result<AttentionAnalysis> readAnalysis(std::string_view text) {
+  const Json file = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!file.is_object()) {
+    return HEDDLE_ERROR(InvalidArgument, "no JSON object, expected one as heddle analyze writes");
+  }
+  AttentionAnalysis analysis;
+  const Json &model = fieldOf(file, "model");
+  if (!model.is_string()) {
+    return wrong("\"model\"", shown(model), "a string");
+  }
+  analysis.model = model.get<std::string>();
+  const Json &theta = fieldOf(file, "theta");
+  if (!theta.is_null() && !theta.is_number()) {
+    return wrong("\"theta\"", shown(theta), "a number or null");
+  }
+  if (theta.is_number()) {
+    analysis.theta = theta.get<double>();
+  }
+  HEDDLE_ASSIGN(analysis.sentences, readCount(file, "sentences", ""));
+  HEDDLE_ASSIGN(analysis.positions, readCount(file, "positions", ""));
+  const Json &kinds = fieldOf(file, "kinds");
+  if (!kinds.is_array()) {
+    return wrong("\"kinds\"", shown(kinds), "a list");
+  }
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    HEDDLE_ASSIGN(KindAnalysis kind, readKind(kinds[i], fmt::format("\"kinds\"[{}].", i)));
+    analysis.kinds.push_back(std::move(kind));
+  }
+  return analysis;
+}
+
+} // namespace heddle

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Drawing of heat maps.
+#include "formats/Analysis/HeatMap.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace heddle {
+
+// Units of the drawing; a viewer scales them.
+static constexpr int margin = 16;
+static constexpr int titleHeight = 46;
+static constexpr int axisWidth = 26;
+static constexpr int axisHeight = 20;
+static constexpr int gap = 24;
+/// The least width: that of the longest title and the legend.
+static constexpr int leastWidth = 340;
+
+/// Of a pair of layers: large where there are few, so that maps of all models are about as large.
+static int cellOf(size_t layers) { return layers <= 6 ? 48 : layers <= 12 ? 40 : 32; }
+
+static int widthOf(const KindAnalysis &kind) {
+  const int map = axisWidth + static_cast<int>(kind.layers.size()) * cellOf(kind.layers.size());
+  return 2 * margin + std::max(map, leastWidth);
+}
+
+static int heightOf(const KindAnalysis &kind) {
+  return 2 * margin + titleHeight + axisHeight +
+         static_cast<int>(kind.layers.size()) * cellOf(kind.layers.size());
+}
+
+static std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char each : text) {
+    switch (each) {
+    case '&':
+      result += "&amp;";
+      break;
+    case '<':
+      result += "&lt;";
+      break;
+    case '>':
+      result += "&gt;";
+      break;
+    case '"':
+      result += "&quot;";
+      break;
+    default:
+      // Control characters have no place in XML, not even escaped.
+      result += static_cast<unsigned char>(each) < 0x20 ? ' ' : each;
+    }
+  }
+  return result;
+}
+
+/// From pale yellow over red to nearly black, evenly in lightness.
+static std::string colourOf(double divergence) {
+  using Colour = std::array<double, 3>;
+  static constexpr std::array<Colour, 5> scale = {
+      {{255, 246, 214}, {253, 198, 118}, {233, 124, 72}, {164, 48, 76}, {58, 15, 60}}};
+  // What is no number is as pale as nothing.
+  const double place = (divergence > 0 ? std::min(divergence, 1.0) : 0.0) * (scale.size() - 1);
+  const size_t low = std::min(static_cast<size_t>(place), scale.size() - 2);
+  const double part = place - static_cast<double>(low);
+  std::array<int, 3> mixed{};
+  for (size_t i = 0; i < mixed.size(); ++i) {
+    mixed[i] = static_cast<int>(std::lround(scale[low][i] * (1 - part) + scale[low + 1][i] * part));
+  }
+  return fmt::format("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2]);
+}
+
+/// Black on pale squares, white on dark ones: a contrast of at least 4.5 to 1 on all of the scale.
+static const char *inkOf(double divergence) { return divergence < 0.635 ? "#000000" : "#ffffff"; }
+
+static std::string titleOf(const KindAnalysis &kind) {
+  const std::string_view names[][2] = {{"encoder", "Encoder self-attention"},
+                                       {"decoder", "Decoder self-attention"},
+                                       {"cross", "Cross-attention"}};
+  for (const auto &[name, title] : names) {
+    if (kind.kind == name) {
+      return std::string(title);
+    }
+  }
+  return kind.kind;
+}
+
+static std::string subtitleOf(const KindAnalysis &kind) {
+  std::string text = "divergence of layers in bits";
+  if (kind.positions > 0) {
+    text += fmt::format(", {} positions", kind.positions);
+  }
+  return kind.policy ? fmt::format("{}; policy {}", text, fmt::join(*kind.policy, ",")) : text;
+}
+
+/// The squares with their numbers, the layers beside them.
+static std::string drawCells(const KindAnalysis &kind, int left, int top) {
+  const int cell = cellOf(kind.layers.size());
+  const int number = cell * 3 / 10;
+  std::string out;
+  for (size_t row = 0; row < kind.layers.size(); ++row) {
+    const int y = top + static_cast<int>(row) * cell;
+    out += fmt::format("<text class=\"label\" x=\"{}\" y=\"{}\" text-anchor=\"end\" "
+                       "font-size=\"12\">{}</text>\n",
+                       left - 6, y + cell / 2 + 4, row + 1);
+    out += fmt::format("<text class=\"label\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
+                       "font-size=\"12\">{}</text>\n",
+                       left + static_cast<int>(row) * cell + cell / 2, top - 6, row + 1);
+    for (size_t column = 0; column < kind.layers.size(); ++column) {
+      const double value = kind.divergence[row][column];
+      const int x = left + static_cast<int>(column) * cell;
+      out +=
+          fmt::format("<g><title>{} and {}: {:.4f}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" "
+                      "height=\"{}\" fill=\"{}\"/><text x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
+                      "font-size=\"{}\" fill=\"{}\">{:.2f}</text></g>\n",
+                      escaped(kind.layers[row]), escaped(kind.layers[column]), value, x, y,
+                      cell - 1, cell - 1, colourOf(value), x + (cell - 1) / 2,
+                      y + cell / 2 + number / 3, number, inkOf(value), value);
+    }
+  }
+  return out;
+}
+
+/// A frame around every block of several layers.
+static std::string drawPolicy(const KindAnalysis &kind, int left, int top) {
+  const int cell = cellOf(kind.layers.size());
+  std::string out;
+  int64_t first = 0;
+  for (const int64_t size : kind.policy.value_or(std::vector<int64_t>())) {
+    if (size > 1) {
+      out += fmt::format("<rect class=\"block\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
+                         left + first * cell, top + first * cell, size * cell - 1, size * cell - 1);
+    }
+    first += size;
+  }
+  return out;
+}
+
+static std::string drawKind(const KindAnalysis &kind, int top) {
+  const int left = margin + axisWidth;
+  std::string out = fmt::format(
+      "<text class=\"label\" x=\"{}\" y=\"{}\" font-size=\"16\" font-weight=\"600\">{}</text>\n"
+      "<text class=\"label\" x=\"{}\" y=\"{}\" font-size=\"12\">{}</text>\n",
+      margin, top + margin + 14, escaped(titleOf(kind)), margin, top + margin + 34,
+      escaped(subtitleOf(kind)));
+  const int cells = top + margin + titleHeight + axisHeight;
+  return out + drawCells(kind, left, cells) + drawPolicy(kind, left, cells);
+}
+
+/// The names of the classes are this picture's own: a style within a page is one of all of it.
+static std::string wrap(int width, int height, std::string_view label, const std::string &body) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"heat-map\" viewBox=\"0 0 {} {}\" "
+      "width=\"{}\" height=\"{}\" role=\"img\" aria-label=\"{}\" "
+      "font-family=\"system-ui, sans-serif\" style=\"max-width: 100%; height: auto\">\n"
+      "<style>\n"
+      ".heat-map .label {{ fill: var(--heat-map-text, #1a1a1a); }}\n"
+      ".heat-map .block {{ fill: none; stroke: var(--heat-map-frame, #0b63c5); stroke-width: 3; "
+      "}}\n"
+      "@media (prefers-color-scheme: dark) {{\n"
+      ".heat-map .label {{ fill: var(--heat-map-text, #e8e8e8); }}\n"
+      ".heat-map .block {{ stroke: var(--heat-map-frame, #58a6ff); }}\n"
+      "}}\n"
+      "</style>\n{}</svg>\n",
+      width, height, width, height, escaped(label), body);
+}
+
+std::string heatMapSvg(const KindAnalysis &kind) {
+  return wrap(widthOf(kind), heightOf(kind), titleOf(kind), drawKind(kind, 0));
+}
+
+std::string heatMapSvg(const AttentionAnalysis &analysis) {
+  int width = 2 * margin + leastWidth;
+  int height = 0;
+  std::string body;
+  for (const KindAnalysis &kind : analysis.kinds) {
+    height += height > 0 ? gap : 0;
+    body += drawKind(kind, height);
+    width = std::max(width, widthOf(kind));
+    height += heightOf(kind);
+  }
+  return wrap(width, std::max(height, 2 * margin),
+              fmt::format("Divergence of attention between the layers of {}", analysis.model),
+              body);
+}
+
+} // namespace heddle

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Checks across entries.
+#include "formats/Binary/GenerationCheck.h"
+
+#include "base/Utf8.h"
+#include "heddle/Limits.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace heddle {
+
+const manifest::Entry *findEntry(const manifest::Manifest &model, std::string_view name) {
+  for (const manifest::Entry *const entry : *model.entries()) {
+    if (entry->name()->string_view() == name) {
+      return entry;
+    }
+  }
+  return nullptr;
+}
+
+int32_t findOutput(const manifest::Entry &entry, std::string_view name) {
+  for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
+    const manifest::Port &port = *entry.outputs()->Get(i);
+    if (port.name()->string_view() == name && port.observed() == manifest::Observed::No) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  return -1;
+}
+
+const manifest::Port *findIds(const manifest::Entry &entry) {
+  for (const manifest::Port *const port : *entry.inputs()) {
+    if (!port->optional()) {
+      return port;
+    }
+  }
+  return nullptr;
+}
+
+Status checkSharedCaches(const manifest::Manifest &model) {
+  struct Seen {
+    const manifest::CachePort *first;
+    int writers = 0;
+  };
+  std::map<std::string_view, Seen> caches;
+  for (const manifest::Entry *const entry : *model.entries()) {
+    for (uint32_t i = 0; entry->caches() != nullptr && i < entry->caches()->size(); ++i) {
+      const manifest::CachePort &cache = *entry->caches()->Get(i);
+      Seen &seen = caches.try_emplace(cache.name()->string_view(), Seen{&cache}).first->second;
+      seen.writers += cache.written() ? 1 : 0;
+      if (cache.width() != seen.first->width() || cache.layout() != seen.first->layout()) {
+        return HEDDLE_ERROR(
+            DataLoss, fmt::format("cache {} has width {} and layout {} in entry {}, and {} "
+                                  "and {} before it",
+                                  quote(cache.name()->string_view()), cache.width(),
+                                  unsigned(cache.layout()), quote(entry->name()->string_view()),
+                                  seen.first->width(), unsigned(seen.first->layout())));
+      }
+    }
+  }
+  for (const auto &[name, seen] : caches) {
+    if (seen.writers != 1) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("{} entries append to cache {}, expected one",
+                                                seen.writers, quote(name)));
+    }
+  }
+  return {};
+}
+
+static Status checkToken(std::string_view what, int32_t token, uint64_t limit, int32_t least = 0) {
+  if (token < least || (token >= 0 && static_cast<uint64_t>(token) >= limit)) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} token {}, expected {} to {}", what, token, least,
+                                              static_cast<int64_t>(limit) - 1));
+  }
+  return {};
+}
+
+static Status checkTokens(std::string_view what, const flatbuffers::Vector<int32_t> *tokens,
+                          uint64_t limit) {
+  for (uint32_t i = 0; tokens != nullptr && i < tokens->size(); ++i) {
+    HEDDLE_TRY(checkToken(what, tokens->Get(i), limit));
+  }
+  return {};
+}
+
+static Status checkDefaults(const manifest::Generation &generation) {
+  const std::string_view rules = generation.rules()->string_view();
+  if (std::find(std::begin(ruleNames), std::end(ruleNames), rules) == std::end(ruleNames)) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("rules {}, expected {}", quote(rules), ruleNamesListed));
+  }
+  if (generation.max_length() < 0 || generation.min_length() < 0 ||
+      generation.no_repeat_ngram() < 0 || generation.beams() < 1 ||
+      generation.beams() > mostBeams) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("max_length {}, min_length {}, no_repeat_ngram {} and beams {}, "
+                              "expected at least 0, 0, 0 and 1 to {}",
+                              generation.max_length(), generation.min_length(),
+                              generation.no_repeat_ngram(), generation.beams(), mostBeams));
+  }
+  const float exponent = generation.length_penalty();
+  const float penalty = generation.repetition_penalty();
+  if (!(exponent >= -largestLengthPenalty && exponent <= largestLengthPenalty) ||
+      !(penalty >= leastRepetitionPenalty && penalty <= largestRepetitionPenalty)) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("length_penalty {} and repetition_penalty {}, expected {} to {} and "
+                              "{} to {}",
+                              exponent, penalty, -largestLengthPenalty, largestLengthPenalty,
+                              leastRepetitionPenalty, largestRepetitionPenalty));
+  }
+  if (generation.early_stopping() && generation.never_stop_early()) {
+    return HEDDLE_ERROR(DataLoss, "early_stopping and never_stop_early, expected one of them");
+  }
+  return {};
+}
+
+Status checkGeneration(const manifest::Manifest &model) {
+  if (model.generation() == nullptr) {
+    return {};
+  }
+  const manifest::Generation &generation = *model.generation();
+  const manifest::Entry *const decode = findEntry(model, decodeEntry);
+  const int32_t logits = decode == nullptr ? -1 : findOutput(*decode, logitsOutput);
+  const manifest::Port *const ids = decode == nullptr ? nullptr : findIds(*decode);
+  if (logits < 0 || ids == nullptr) {
+    return HEDDLE_ERROR(DataLoss, "no entry \"decode\" with an input and an output \"logits\"");
+  }
+  const auto &shape = *decode->outputs()->Get(static_cast<uint32_t>(logits))->shape();
+  const uint64_t generated = shape.size() == 2 ? shape.Get(1)->constant() : 0;
+  const uint64_t read = ids->limit();
+  if (generated > read) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} tokens are generated and {} of them can be read "
+                                              "again, expected all",
+                                              generated, read));
+  }
+  if (generation.start()->size() == 0 || generation.end()->size() == 0) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} start tokens and {} end tokens, expected at "
+                                    "least one of each",
+                                    generation.start()->size(), generation.end()->size()));
+  }
+  HEDDLE_TRY(checkTokens("start", generation.start(), read));
+  HEDDLE_TRY(checkTokens("end", generation.end(), generated));
+  HEDDLE_TRY(checkTokens("suppressed", generation.suppressed(), generated));
+  HEDDLE_TRY(checkToken("pad", generation.pad(), std::max(read, generated), -1));
+  HEDDLE_TRY(checkToken("forced first", generation.forced_first(), generated, -1));
+  HEDDLE_TRY(checkToken("forced last", generation.forced_last(), generated, -1));
+  return checkDefaults(generation);
+}
+
+} // namespace heddle

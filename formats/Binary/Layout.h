@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The section .heddle.manifest byte by byte, for the two that write and read it: the FlatBuffer,
+/// zeros up to a multiple of eight, and a trailer. The trailer's checksum covers the manifest and
+/// the place of the weights; the weights themselves have a checksum for each parameter.
+#ifndef HEDDLE_FORMATS_BINARY_LAYOUT_H
+#define HEDDLE_FORMATS_BINARY_LAYOUT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace heddle {
+
+/// The last bytes of the section.
+struct ManifestTrailer {
+  /// Bytes of the FlatBuffer, before the zeros.
+  uint64_t manifestSize;
+  /// manifestChecksum() of the file.
+  uint64_t checksum;
+};
+static_assert(sizeof(ManifestTrailer) == 16);
+
+/// XXH3 64 of the manifest's bytes, mixed with where the weights are in the file.
+uint64_t manifestChecksum(std::span<const std::byte> manifest, uint64_t weightsOffset,
+                          uint64_t weightsSize);
+
+/// XXH3 64 of the bytes of a parameter: Parameter.checksum.
+uint64_t parameterChecksum(std::span<const std::byte> bytes);
+
+/// `value` rounded up to a multiple of `alignment`.
+constexpr uint64_t alignUp(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_BINARY_LAYOUT_H

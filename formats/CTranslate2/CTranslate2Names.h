@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Where in model.bin the tensors of the project's own format are.
+#ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2NAMES_H
+#define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2NAMES_H
+
+#include "formats/CTranslate2/CTranslate2Variables.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// The sizes of a Transformer, and which of its tensors are there, as the variables say.
+struct CTranslate2Sizes {
+  int64_t encoderLayers = 0;
+  int64_t decoderLayers = 0;
+  int64_t width = 0;
+  int64_t inner = 0;
+  int64_t sourceWords = 0;
+  int64_t targetWords = 0;
+  /// Rows of the position tables; 0 if there are none.
+  int64_t positions = 0;
+  /// One table for both embeddings and the projection.
+  bool isTied = false;
+  bool hasOutputBias = false;
+  bool hasFinalNorm = false;
+  bool hasEmbeddingNorm = false;
+};
+
+/// The variable of a stack's embeddings, in its new or old spelling.
+std::string ctranslate2Embeddings(const CTranslate2Variables &variables, const std::string &stack);
+
+/// Reads the sizes from the variables' shapes. What both stacks must have alike is an error where
+/// they differ.
+Result<CTranslate2Sizes> readCTranslate2Sizes(CTranslate2Variables &variables);
+
+/// Takes every tensor of the model.
+Result<std::vector<TensorView>> nameCTranslate2Tensors(CTranslate2Variables &variables,
+                                                       const CTranslate2Sizes &sizes);
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2NAMES_H

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The variables of a CTranslate2 Transformer, each taken by name with the shape or range it must
+/// have. What nobody took in the end is something this compiler does not know: such a model would
+/// be computed wrongly, so it is refused.
+#ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VARIABLES_H
+#define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VARIABLES_H
+
+#include "formats/Checkpoint/CTranslate2File.h"
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// Refers to the file; remembers what was taken.
+class CTranslate2Variables {
+public:
+  explicit CTranslate2Variables(const CTranslate2File &file) : file(file) {}
+
+  const std::string &path() const { return file.path(); }
+  const CTranslate2File &stored() const { return file; }
+  bool has(std::string_view name) const { return file.find(name) != nullptr; }
+
+  /// A variable of real numbers and of that shape; a negative size stands for any but zero.
+  Result<const StoredTensor *> tensor(const std::string &name, const std::vector<int64_t> &shape);
+
+  /// Options: a whole number from `min` to `max` at "scope/name", in files before revision 5 at
+  /// "name"; `absent` if there is none.
+  Result<int64_t> integer(const std::string &scope, const std::string &name, int64_t min,
+                          int64_t max, int64_t absent);
+  Result<bool> flag(const std::string &scope, const std::string &name, bool absent);
+  /// Any number at exactly that name.
+  Result<std::optional<double>> number(const std::string &name);
+  /// Text at exactly that name.
+  Result<std::string> text(const std::string &name, std::string_view absent);
+
+  /// Unsupported, with the option, for what the own format cannot say.
+  Status checkSupported();
+  /// InvalidArgument for the first variable that was not taken.
+  Status checkAllTaken() const;
+
+private:
+  const CTranslate2File &file;
+  std::set<std::string, std::less<>> taken;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VARIABLES_H

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// model.bin, the file of a CTranslate2 model: variables by name (weights, and options as single
+/// values), and from version 3 on further names of the same variables. Little endian; strings have
+/// a 16-bit length, which counts their closing NUL:
+///
+///     u32 version, string specification, u32 revision
+///     u32 variables, each: string name, u8 rank, u32 sizes[rank],
+///                          to version 3: u8 bytes per item, u32 items; later: u8 type, u32 bytes
+///                          then the items
+///     from version 3: u32 aliases, each: string alias, string name
+///
+/// Nothing of a file is believed: after open() every span is inside the mapping and has the size
+/// its shape needs, names differ, and quantized weights have scales that fit.
+#ifndef HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H
+#define HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H
+
+#include "base/MappedFile.h"
+#include "formats/Checkpoint/StoredTensor.h"
+#include "heddle/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// The versions of the format that are read. Version 1 has no specification, and the names of
+/// another program.
+inline constexpr uint32_t ctranslate2FirstVersion = 2;
+inline constexpr uint32_t ctranslate2LastVersion = 6;
+/// Limits for what is no model: bytes of a name, dimensions of a variable.
+inline constexpr size_t ctranslate2NameLimit = 1024;
+inline constexpr size_t ctranslate2RankLimit = 8;
+
+/// What a file holds.
+struct CTranslate2Contents {
+  uint32_t version = 0;
+  /// What kind of model it is, "TransformerSpec" for example, and which set of names it uses.
+  std::string specification;
+  uint32_t revision = 0;
+  /// In the order of the file, aliases behind: those have the same bytes as what they stand for.
+  /// A weight of type I8 or I16 has its scales; they are variables of their own as well.
+  std::vector<StoredTensor> variables;
+  /// By name, the place in `variables`.
+  std::map<std::string, size_t, std::less<>> places;
+};
+
+/// Reads a file that is already in memory, and checks all of it but the values of the weights. The
+/// result points into `bytes`; `where` begins every message.
+Result<CTranslate2Contents> parseCTranslate2(std::span<const std::byte> bytes,
+                                             std::string_view where);
+
+/// A file, mapped. Move-only; safe to read from several threads.
+class CTranslate2File {
+public:
+  static Result<CTranslate2File> open(const std::string &path);
+
+  const std::string &path() const { return file.path(); }
+  uint32_t version() const { return contents.version; }
+  const std::string &specification() const { return contents.specification; }
+  uint32_t revision() const { return contents.revision; }
+  /// They live as long as this object, also after it is moved.
+  const std::vector<StoredTensor> &variables() const { return contents.variables; }
+
+  /// The variable of that name; null if there is none.
+  const StoredTensor *find(std::string_view name) const;
+  /// The only value of a variable, of whatever type: how options are stored.
+  Result<double> number(std::string_view name) const;
+  /// The items of a list of I8, taken as text.
+  Result<std::string> text(std::string_view name) const;
+
+  /// Lets go of the memory of a variable; reading it again is allowed, and slower.
+  void releasePages(const StoredTensor &variable) const { file.releasePages(variable.bytes); }
+
+private:
+  CTranslate2File(MappedFile file, CTranslate2Contents contents)
+      : file(std::move(file)), contents(std::move(contents)) {}
+  Result<const StoredTensor *> variable(std::string_view name) const;
+
+  MappedFile file;
+  CTranslate2Contents contents;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Opening of model folders.
+#include "formats/Checkpoint/Checkpoint.h"
+
+#include "base/Utf8.h"
+#include "formats/Checkpoint/Convert.h"
+#include "formats/Config/Json.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+
+namespace heddle {
+
+namespace fs = std::filesystem;
+
+/// A file of an index lies beside it: a plain name cannot lead anywhere else.
+static bool isPlainFileName(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
+
+/// The "weight_map" of an index: tensor names and their files, checked for type only.
+static Result<nlohmann::ordered_json> readWeightMap(const std::string &path) {
+  HEDDLE_ASSIGN(nlohmann::ordered_json index, readOrderedJsonFile(path));
+  if (!index.is_object()) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{}: is {}, expected an object", path, describeJson(index)));
+  }
+  const auto map = index.find("weight_map");
+  if (map == index.end() || !map->is_object()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{}: \"weight_map\" is {}, expected an object", path,
+                                              map == index.end() ? "missing" : describeJson(*map)));
+  }
+  for (const auto &[name, shard] : map->items()) {
+    if (!shard.is_string() || !isPlainFileName(shard.get_ref<const std::string &>())) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("{}: tensor {}: its file is {}, expected the plain "
+                                                "name of a file beside the index",
+                                                path, quote(name), describeJson(shard)));
+    }
+  }
+  return std::move(*map);
+}
+
+Result<Checkpoint> Checkpoint::openIndex(const std::string &folder, const std::string &indexPath) {
+  HEDDLE_ASSIGN(const nlohmann::ordered_json map, readWeightMap(indexPath));
+  Checkpoint checkpoint(folder);
+  std::map<std::string, size_t> numbers;
+  // By file, where each name is in it.
+  std::vector<std::map<std::string_view, size_t>> contents;
+  for (const auto &[name, value] : map.items()) {
+    const auto &shard = value.get_ref<const std::string &>();
+    const auto [entry, isNew] = numbers.try_emplace(shard, checkpoint.shards.size());
+    const size_t number = entry->second;
+    if (isNew) {
+      Result<SafetensorsFile> file = SafetensorsFile::open((fs::path(folder) / shard).string());
+      HEDDLE_TRY_WITH(file.status(), indexPath);
+      auto &names = contents.emplace_back();
+      for (size_t i = 0; i < file->tensors().size(); ++i) {
+        names.emplace(file->tensors()[i].name, i);
+      }
+      checkpoint.shards.push_back(*std::move(file));
+    }
+    const std::vector<SafetensorsTensor> &tensors = checkpoint.shards[number].tensors();
+    const auto found = contents[number].find(name);
+    if (found == contents[number].end()) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("{}: tensor {}: not in its file {}", indexPath,
+                                                quote(name), quote(shard)));
+    }
+    checkpoint.add({tensors[found->second], {}}, number);
+  }
+  return checkpoint;
+}
+
+Result<Checkpoint> Checkpoint::openSafetensors(const std::string &path, const std::string &file) {
+  Checkpoint checkpoint(path);
+  HEDDLE_ASSIGN(SafetensorsFile shard, SafetensorsFile::open(file));
+  for (const SafetensorsTensor &tensor : shard.tensors()) {
+    checkpoint.add({tensor, {}}, 0);
+  }
+  checkpoint.shards.push_back(std::move(shard));
+  return checkpoint;
+}
+
+Result<Checkpoint> Checkpoint::openCTranslate2(const std::string &path, const std::string &file) {
+  Checkpoint checkpoint(path);
+  HEDDLE_ASSIGN(checkpoint.binary, CTranslate2File::open(file));
+  for (const StoredTensor &variable : checkpoint.binary->variables()) {
+    checkpoint.add(variable, 0);
+  }
+  return checkpoint;
+}
+
+Result<Checkpoint> Checkpoint::open(const std::string &path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    return fs::path(path).extension() == ".bin" ? openCTranslate2(path, path)
+                                                : openSafetensors(path, path);
+  }
+  const std::string whole = (fs::path(path) / "model.safetensors").string();
+  const std::string index = (fs::path(path) / "model.safetensors.index.json").string();
+  const std::string binary = (fs::path(path) / "model.bin").string();
+  if (fs::exists(whole, ignored)) {
+    return openSafetensors(path, whole);
+  }
+  if (fs::exists(index, ignored)) {
+    return openIndex(path, index);
+  }
+  if (fs::exists(binary, ignored)) {
+    return openCTranslate2(path, binary);
+  }
+  return HEDDLE_ERROR(NotFound, fmt::format("{}: holds neither model.safetensors nor "
+                                            "model.safetensors.index.json",
+                                            path));
+}
+
+bool Checkpoint::add(StoredTensor tensor, size_t file) {
+  const auto [entry, isNew] = places.try_emplace(tensor.name, entries.size());
+  if (isNew) {
+    order.push_back(tensor.name);
+    entries.push_back({std::move(tensor), file});
+  }
+  return isNew;
+}
+
+/// Some rows of a stored tensor, under the name of the view.
+Result<StoredTensor> Checkpoint::view(const TensorView &view) const {
+  HEDDLE_ASSIGN(const StoredTensor *const source, tensor(view.source));
+  StoredTensor result = *source;
+  result.name = view.name;
+  if (source->shape.empty() && view.firstRow == 0 && !view.rows) {
+    return result;
+  }
+  const int64_t available = source->shape.empty() ? 0 : source->shape.front();
+  const bool begins = view.firstRow >= 0 && view.firstRow <= available;
+  const int64_t rest = begins ? available - view.firstRow : 0;
+  const int64_t rows = view.rows.value_or(rest);
+  if (!begins || rows < 0 || rows > rest || source->shape.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: tensor {}: is {} rows from row {} of {}, which has shape "
+                                    "{}",
+                                    place, quote(view.name), rows, view.firstRow,
+                                    quote(view.source), formatShape(source->shape)));
+  }
+  result.shape.front() = rows;
+  const auto select = [&](std::span<const std::byte> bytes) {
+    const size_t each = available == 0 ? 0 : bytes.size() / static_cast<size_t>(available);
+    return bytes.subspan(each * static_cast<size_t>(view.firstRow),
+                         each * static_cast<size_t>(rows));
+  };
+  result.bytes = select(source->bytes);
+  // A single scale is for all rows.
+  if (source->scales.size() > sizeof(float)) {
+    result.scales = select(source->scales);
+  }
+  return result;
+}
+
+Result<Checkpoint> Checkpoint::withViews(std::span<const TensorView> views) && {
+  Checkpoint result(place);
+  for (const TensorView &one : views) {
+    HEDDLE_ASSIGN(StoredTensor tensor, view(one));
+    if (!result.add(std::move(tensor), entries[places.find(one.source)->second].file)) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: two tensors are to be called {}", place,
+                                                       quote(one.name)));
+    }
+  }
+  // The bytes stay where they are.
+  result.shards = std::move(shards);
+  result.binary = std::move(binary);
+  return result;
+}
+
+std::vector<std::string> Checkpoint::filePaths() const {
+  std::vector<std::string> paths;
+  for (const SafetensorsFile &shard : shards) {
+    paths.push_back(shard.path());
+  }
+  if (binary) {
+    paths.push_back(binary->path());
+  }
+  return paths;
+}
+
+const StoredTensor *Checkpoint::find(std::string_view name) const {
+  const auto found = places.find(name);
+  return found == places.end() ? nullptr : &entries[found->second].tensor;
+}
+
+Result<const Checkpoint::Entry *> Checkpoint::locate(std::string_view name) const {
+  const auto found = places.find(name);
+  if (found == places.end()) {
+    return HEDDLE_ERROR(
+        NotFound, fmt::format("{}: no tensor {} among its {}", place, quote(name), order.size()));
+  }
+  return &entries[found->second];
+}
+
+const std::string &Checkpoint::pathOf(const Entry &entry) const {
+  return binary ? binary->path() : shards[entry.file].path();
+}
+
+std::string Checkpoint::describe(const Entry &entry) const {
+  return fmt::format("{}: tensor {}", pathOf(entry), quote(entry.tensor.name));
+}
+
+Result<const StoredTensor *> Checkpoint::tensor(std::string_view name) const {
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  return &entry->tensor;
+}
+
+Result<std::string> Checkpoint::fileOf(std::string_view name) const {
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  return pathOf(*entry);
+}
+
+Status Checkpoint::readF32(std::string_view name, std::span<float> destination) const {
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  const StoredTensor &tensor = entry->tensor;
+  HEDDLE_TRY_WITH(tensor.scales.empty()
+                      ? convertToF32(tensor.dtype, tensor.bytes, destination)
+                      : convertScaledToF32(tensor.dtype, tensor.bytes, tensor.scales, destination),
+                  describe(*entry));
+  return {};
+}
+
+Status Checkpoint::readI32(std::string_view name, std::span<int32_t> destination) const {
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  HEDDLE_TRY_WITH(convertToI32(entry->tensor.dtype, entry->tensor.bytes, destination),
+                  describe(*entry));
+  return {};
+}
+
+void Checkpoint::releasePages(std::string_view name) const {
+  const auto found = places.find(name);
+  if (found == places.end()) {
+    return;
+  }
+  const Entry &entry = entries[found->second];
+  if (binary) {
+    binary->releasePages(entry.tensor);
+  } else {
+    shards[entry.file].releasePages(entry.tensor);
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The tensors of a model by name, wherever they are: one safetensors file, several with an index
+/// beside them, or the model.bin of CTranslate2. Files stay mapped; a tensor is converted when it
+/// is asked for, and its pages can be given back afterwards, so that memory does not grow with the
+/// model.
+#ifndef HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
+#define HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
+
+#include "formats/Checkpoint/CTranslate2File.h"
+#include "formats/Checkpoint/Safetensors.h"
+#include "formats/Checkpoint/StoredTensor.h"
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// A tensor of a model as rows of a stored one: files may stack what the model has apart.
+struct TensorView {
+  /// What the model calls it.
+  std::string name;
+  /// What the file calls the tensor it is part of.
+  std::string source;
+  /// Of the first dimension; no number of rows is all of them.
+  int64_t firstRow = 0;
+  std::optional<int64_t> rows = std::nullopt;
+};
+
+/// Move-only; safe to read from several threads.
+class Checkpoint {
+public:
+  /// Opens a .safetensors file, the .bin file of a CTranslate2 model, or a folder that holds
+  /// model.safetensors, model.safetensors.index.json with the files it names, or model.bin (the
+  /// first of these that is there).
+  static Result<Checkpoint> open(const std::string &path);
+
+  /// The same files with the tensors of `views` and no others, in that order.
+  Result<Checkpoint> withViews(std::span<const TensorView> views) &&;
+
+  /// The path given to open().
+  const std::string &path() const { return place; }
+  /// Every name, in the order of the header or of the index.
+  const std::vector<std::string> &names() const { return order; }
+  /// The safetensors files, in the order the index names them first; empty for other formats.
+  const std::vector<SafetensorsFile> &files() const { return shards; }
+  /// The model.bin; null for other formats.
+  const CTranslate2File *ctranslate2() const { return binary ? &*binary : nullptr; }
+  /// The paths of all files, whatever their format.
+  std::vector<std::string> filePaths() const;
+
+  /// The tensor of that name; null if there is none. Lives as long as this object.
+  const StoredTensor *find(std::string_view name) const;
+  /// As find(), with an error that names the checkpoint and the tensor: NotFound.
+  Result<const StoredTensor *> tensor(std::string_view name) const;
+  /// The path of the file that holds the tensor.
+  Result<std::string> fileOf(std::string_view name) const;
+
+  /// The values as f32, from F32, F16, BF16, or quantized with scales; `destination` must have
+  /// exactly their number.
+  Status readF32(std::string_view name, std::span<float> destination) const;
+  /// The values as i32, from I32 or I64; a value that does not fit is OutOfRange.
+  Status readI32(std::string_view name, std::span<int32_t> destination) const;
+
+  /// Lets go of the memory of a tensor's pages; unknown names are ignored. Reading it again is
+  /// allowed, and slower.
+  void releasePages(std::string_view name) const;
+
+private:
+  explicit Checkpoint(std::string path) : place(std::move(path)) {}
+  static Result<Checkpoint> openIndex(const std::string &folder, const std::string &indexPath);
+  static Result<Checkpoint> openSafetensors(const std::string &path, const std::string &file);
+  static Result<Checkpoint> openCTranslate2(const std::string &path, const std::string &file);
+
+  /// A tensor, and the number of its file.
+  struct Entry {
+    StoredTensor tensor;
+    size_t file;
+  };
+  /// False if there is one of that name.
+  bool add(StoredTensor tensor, size_t file);
+  Result<StoredTensor> view(const TensorView &view) const;
+  Result<const Entry *> locate(std::string_view name) const;
+  const std::string &pathOf(const Entry &entry) const;
+  std::string describe(const Entry &entry) const;
+
+  std::string place;
+  std::vector<SafetensorsFile> shards;
+  std::optional<CTranslate2File> binary;
+  std::vector<std::string> order;
+  std::vector<Entry> entries;
+  std::map<std::string, size_t, std::less<>> places;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Keys of generation_config.json, and of config.json where older folders have them.
+#include "formats/Config/Generation.h"
+
+#include "heddle/Limits.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+namespace {
+
+/// Looks keys up in generation_config.json, then in config.json.
+class Settings {
+public:
+  Settings(const Config &config, const std::optional<Config> &generation, int64_t vocabulary)
+      : config(config), generation(generation), vocabulary(vocabulary) {}
+
+  /// The file that has the key, else config.json.
+  const Config &of(std::string_view key) const {
+    return generation && generation->has(key) ? *generation : config;
+  }
+
+  /// A token id, -1 if there is none.
+  Result<int32_t> token(std::string_view key) const {
+    HEDDLE_ASSIGN(const int64_t id, of(key).integerOr(key, 0, vocabulary - 1, -1));
+    return static_cast<int32_t>(id);
+  }
+
+  /// A token id or a list of them; empty if the key is absent.
+  Result<std::vector<int32_t>> tokens(std::string_view key) const {
+    const Config &file = of(key);
+    if (!file.has(key)) {
+      return std::vector<int32_t>();
+    }
+    HEDDLE_ASSIGN(const std::vector<int64_t> ids, file.integers(key, 0, vocabulary - 1));
+    return std::vector<int32_t>(ids.begin(), ids.end());
+  }
+
+  Result<int32_t> count(std::string_view key, int64_t min, int64_t absent) const {
+    HEDDLE_ASSIGN(const int64_t value, of(key).integerOr(key, min, 1 << 24, absent));
+    return static_cast<int32_t>(value);
+  }
+
+private:
+  const Config &config;
+  const std::optional<Config> &generation;
+  int64_t vocabulary;
+};
+
+} // namespace
+
+/// What a model shall never say: "suppress_tokens", and lists of one token in "bad_words_ids".
+static Result<std::vector<int32_t>> readSuppressed(const Settings &settings, int64_t vocabulary) {
+  HEDDLE_ASSIGN(std::vector<int32_t> suppressed, settings.tokens("suppress_tokens"));
+  const Config &file = settings.of("bad_words_ids");
+  if (file.has("bad_words_ids")) {
+    HEDDLE_ASSIGN(const std::vector<std::vector<int64_t>> words,
+                  file.integerLists("bad_words_ids", 0, vocabulary - 1));
+    for (const std::vector<int64_t> &word : words) {
+      if (word.size() != 1) {
+        return HEDDLE_ERROR(
+            Unsupported, fmt::format("{}: an item of \"bad_words_ids\" has {} tokens, expected 1",
+                                     file.where(), word.size()));
+      }
+      suppressed.push_back(static_cast<int32_t>(word.front()));
+    }
+  }
+  std::sort(suppressed.begin(), suppressed.end());
+  suppressed.erase(std::unique(suppressed.begin(), suppressed.end()), suppressed.end());
+  return suppressed;
+}
+
+/// "early_stopping" may be true, false, or "never", which is false without the shortcut.
+static Status readEarlyStopping(const Config &file, Generation &result) {
+  const Result<bool> value = file.booleanOr("early_stopping", false);
+  const Result<std::string> word = file.stringOr("early_stopping", "");
+  result.earlyStopping = value.ok() && *value;
+  result.neverStopEarly = word.ok() && *word == "never";
+  if (!value.ok() && !result.neverStopEarly) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: \"early_stopping\" is neither true nor false nor "
+                                    "\"never\", expected one of them",
+                                    file.where()));
+  }
+  return {};
+}
+
+/// The least and the greatest length. "max_length" and "min_length" count the start;
+/// "max_new_tokens" and "min_new_tokens", which go before them, do not.
+static Status readLengths(const Settings &settings, Generation &result) {
+  const auto start = static_cast<int32_t>(result.start.size());
+  HEDDLE_ASSIGN(const int32_t most, settings.count("max_length", 0, 0));
+  HEDDLE_ASSIGN(const int32_t mostNew, settings.count("max_new_tokens", 0, 0));
+  HEDDLE_ASSIGN(const int32_t least, settings.count("min_length", 0, 0));
+  HEDDLE_ASSIGN(const int32_t leastNew, settings.count("min_new_tokens", 0, 0));
+  // A text of no tokens at all is of no use to anybody: one is generated.
+  result.maxLength = most == 0 ? 0 : std::max(most - start, 1);
+  result.maxLength = mostNew > 0 ? mostNew : result.maxLength;
+  result.minLength = leastNew > 0 ? leastNew : std::max(least - start, 0);
+  return {};
+}
+
+Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
+                                  int64_t vocabulary) {
+  const Settings settings(config, generation, vocabulary);
+  Generation result;
+  result.rules = "transformers";
+  HEDDLE_ASSIGN(result.end, settings.tokens("eos_token_id"));
+  HEDDLE_ASSIGN(result.pad, settings.token("pad_token_id"));
+  HEDDLE_ASSIGN(int32_t start, settings.token("decoder_start_token_id"));
+  if (start < 0) {
+    HEDDLE_ASSIGN(start, settings.token("bos_token_id"));
+  }
+  if (start < 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"decoder_start_token_id\" and \"bos_token_id\" are "
+                                    "missing, expected one of them",
+                                    config.where()));
+  }
+  result.start = {start};
+  HEDDLE_ASSIGN(result.forcedFirst, settings.token("forced_bos_token_id"));
+  HEDDLE_ASSIGN(result.forcedLast, settings.token("forced_eos_token_id"));
+  HEDDLE_ASSIGN(result.suppressed, readSuppressed(settings, vocabulary));
+  HEDDLE_TRY(readLengths(settings, result));
+  HEDDLE_ASSIGN(const int64_t beams,
+                settings.of("num_beams").integerOr("num_beams", 1, mostBeams, 1));
+  result.beams = static_cast<int32_t>(beams);
+  HEDDLE_ASSIGN(result.lengthPenalty,
+                settings.of("length_penalty").numberOr("length_penalty", -1e4, 1e4, 1));
+  HEDDLE_TRY(readEarlyStopping(settings.of("early_stopping"), result));
+  HEDDLE_ASSIGN(result.noRepeatNgram, settings.count("no_repeat_ngram_size", 0, 0));
+  HEDDLE_ASSIGN(result.repetitionPenalty,
+                settings.of("repetition_penalty").numberOr("repetition_penalty", 1e-6, 1e6, 1));
+  return result;
+}
+
+namespace {
+/// A number that changes what Transformers generates unless it is the usual one.
+struct IgnoredNumber {
+  std::string_view key;
+  double usual;
+};
+} // namespace
+
+static constexpr IgnoredNumber ignoredNumbers[] = {
+    {"temperature", 1},
+    {"top_k", 50},
+    {"top_p", 1},
+    {"min_p", 0},
+    {"typical_p", 1},
+    {"epsilon_cutoff", 0},
+    {"eta_cutoff", 0},
+    {"num_beam_groups", 1},
+    {"diversity_penalty", 0},
+    {"num_return_sequences", 1},
+    {"penalty_alpha", 0},
+    {"encoder_repetition_penalty", 1},
+    {"encoder_no_repeat_ngram_size", 0},
+    {"guidance_scale", 1},
+};
+static constexpr std::string_view ignoredSwitches[] = {"do_sample", "renormalize_logits"};
+static constexpr std::string_view ignoredLists[] = {
+    "begin_suppress_tokens", "sequence_bias", "force_words_ids", "exponential_decay_length_penalty",
+    "stop_strings"};
+
+std::vector<std::string> generationNotes(const Config &config,
+                                         const std::optional<Config> &generation) {
+  const Settings settings(config, generation, 0);
+  std::vector<std::string> notes;
+  const auto note = [&](std::string_view key, std::string_view value) {
+    notes.push_back(fmt::format("{}: \"{}\" is {}, which is not taken over",
+                                settings.of(key).where(), key, value));
+  };
+  for (const std::string_view key : ignoredSwitches) {
+    const Result<bool> value = settings.of(key).booleanOr(key, false);
+    if (!value.ok() || *value) {
+      note(key, value.ok() ? "true" : "not false");
+    }
+  }
+  constexpr double any = std::numeric_limits<double>::max();
+  for (const auto &[key, usual] : ignoredNumbers) {
+    const Result<double> value = settings.of(key).numberOr(key, -any, any, usual);
+    if (!value.ok() || *value != usual) {
+      note(key, value.ok() ? fmt::format("{}", *value) : "no number");
+    }
+  }
+  for (const std::string_view key : ignoredLists) {
+    if (settings.of(key).has(key)) {
+      note(key, "there");
+    }
+  }
+  return notes;
+}
+
+} // namespace heddle

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reading of sentence-transformers folders.
+#include "formats/Config/SentenceTransformers.h"
+
+#include "base/Utf8.h"
+#include "formats/Config/Config.h"
+#include "formats/Config/Json.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
+#include <system_error>
+#include <vector>
+
+namespace heddle {
+
+namespace fs = std::filesystem;
+
+/// One entry of modules.json.
+struct Module {
+  /// The last part of the dotted type name.
+  std::string type;
+  /// The module's folder.
+  std::string folder;
+};
+
+/// The types Heddle knows, in the only order they may have; Normalize may be left out.
+static constexpr std::string_view knownTypes[] = {"Transformer", "Pooling", "Normalize"};
+
+/// The three poolings by their keys; all other "pooling_mode_" keys must be false.
+static constexpr struct {
+  std::string_view key;
+  Pooling pooling;
+} poolingModes[] = {
+    {"pooling_mode_cls_token", Pooling::Cls},
+    {"pooling_mode_mean_tokens", Pooling::Mean},
+    {"pooling_mode_max_tokens", Pooling::Max},
+};
+
+/// A path in modules.json stays below the folder: relative and without "..".
+static bool staysInside(const std::string &text) {
+  const fs::path path(text);
+  if (path.is_absolute() || text.find('\0') != std::string::npos ||
+      text.find('\\') != std::string::npos) {
+    return false;
+  }
+  for (const fs::path &part : path) {
+    if (part == "..") {
+      return false;
+    }
+  }
+  return true;
+}
+
+static Result<Module> readModule(const Config &entry, const std::string &folder, size_t position) {
+  if (entry.has("idx")) {
+    HEDDLE_ASSIGN(const int64_t index, entry.integer("idx", 0, 1000));
+    if (index != static_cast<int64_t>(position)) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: \"idx\" is {}, expected {}, its place",
+                                                       entry.where(), index, position));
+    }
+  }
+  HEDDLE_ASSIGN(const std::string type, entry.string("type"));
+  HEDDLE_ASSIGN(const std::string path, entry.string("path"));
+  if (!staysInside(path)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"path\" is {}, expected a path inside the model's folder",
+                                    entry.where(), quote(path)));
+  }
+  Module module;
+  module.type = type.substr(type.rfind('.') + 1);
+  module.folder = path.empty() ? folder : (fs::path(folder) / path).string();
+  if (std::find(std::begin(knownTypes), std::end(knownTypes), module.type) ==
+      std::end(knownTypes)) {
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: \"type\" is {}, known are {}", entry.where(),
+                                                 quote(type), fmt::join(knownTypes, ", ")));
+  }
+  return module;
+}
+
+/// The modules in order: Transformer, Pooling and perhaps Normalize.
+static Result<std::vector<Module>> readModules(const std::string &folder, const std::string &path) {
+  HEDDLE_ASSIGN(const nlohmann::json list, readJsonFile(path));
+  if (!list.is_array()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: is {}, expected a list of modules", path,
+                                                     describeJson(list)));
+  }
+  std::vector<Module> modules;
+  std::vector<std::string> types;
+  for (const nlohmann::json &item : list) {
+    const std::string where = fmt::format("{}: module {}", path, modules.size());
+    HEDDLE_ASSIGN(const Config entry, Config::fromJson(item, where));
+    HEDDLE_ASSIGN(Module module, readModule(entry, folder, modules.size()));
+    types.push_back(module.type);
+    modules.push_back(std::move(module));
+  }
+  const bool inOrder = types.size() >= 2 && types.size() <= std::size(knownTypes) &&
+                       std::equal(types.begin(), types.end(), std::begin(knownTypes));
+  if (!inOrder) {
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format("{}: the modules are [{}], expected Transformer, Pooling and perhaps Normalize",
+                    path, fmt::join(types, ", ")));
+  }
+  return modules;
+}
+
+/// The one pooling mode that is switched on.
+static Result<Pooling> readPooling(const Config &config) {
+  std::vector<std::string> active;
+  for (const std::string &key : config.keys()) {
+    if (key.starts_with("pooling_mode")) {
+      HEDDLE_ASSIGN(const bool isOn, config.booleanOr(key, false));
+      if (isOn) {
+        active.push_back(key);
+      }
+    }
+  }
+  if (active.size() != 1) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: the pooling modes that are true are [{}], expected one",
+                                    config.where(), fmt::join(active, ", ")));
+  }
+  for (const auto &mode : poolingModes) {
+    if (active.front() == mode.key) {
+      return mode.pooling;
+    }
+  }
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("{}: {} is true, supported are {}, {} and {}", config.where(),
+                                  quote(active.front()), poolingModes[0].key, poolingModes[1].key,
+                                  poolingModes[2].key));
+}
+
+/// sentence_bert_config.json beside the encoder; it may be absent.
+static Status readLimits(SentenceTransformers &result) {
+  const std::string path = (fs::path(result.encoderFolder) / "sentence_bert_config.json").string();
+  Result<Config> config = Config::open(path);
+  if (!config.ok()) {
+    return config.status().code() == StatusCode::NotFound ? Status() : config.status();
+  }
+  if (config->has("max_seq_length")) {
+    HEDDLE_ASSIGN(result.maxSequenceLength, config->integer("max_seq_length", 1, 1 << 30));
+  }
+  HEDDLE_ASSIGN(result.lowerCase, config->booleanOr("do_lower_case", false));
+  return {};
+}
+
+Result<std::optional<SentenceTransformers>> readSentenceTransformers(const std::string &folder) {
+  const std::string path = (fs::path(folder) / "modules.json").string();
+  std::error_code error;
+  // An error other than "not there" is left to the reading below, which words it.
+  if (!fs::exists(path, error) && !error) {
+    return std::optional<SentenceTransformers>();
+  }
+  HEDDLE_ASSIGN(const std::vector<Module> modules, readModules(folder, path));
+  SentenceTransformers result;
+  result.encoderFolder = modules[0].folder;
+  HEDDLE_ASSIGN(const Config pooling,
+                Config::open((fs::path(modules[1].folder) / "config.json").string()));
+  HEDDLE_ASSIGN(result.pooling, readPooling(pooling));
+  if (pooling.has("word_embedding_dimension")) {
+    HEDDLE_ASSIGN(result.width, pooling.integer("word_embedding_dimension", 1, 1 << 30));
+  }
+  result.normalize = modules.size() == 3;
+  HEDDLE_TRY(readLimits(result));
+  return std::optional(std::move(result));
+}
+
+} // namespace heddle

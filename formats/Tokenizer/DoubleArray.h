@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A trie in one array of 32-bit units, in the layout of Darts-clone, which SentencePiece writes:
+/// the child of a node by a byte stands at the node's base XOR that byte. Values are those of
+/// whole keys. Known to the compiler, which writes such arrays, and to the runtime.
+#ifndef HEDDLE_FORMATS_TOKENIZER_DOUBLEARRAY_H
+#define HEDDLE_FORMATS_TOKENIZER_DOUBLEARRAY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+namespace heddle {
+
+/// One unit, taken apart. Bits 0 to 7: the byte that leads here; 8: a key ends here, its value
+/// stands at the base; 9: the offset counts 256s; 10 to 30: base XOR own index. Bit 31: this is a
+/// value.
+struct DoubleArrayUnit {
+  uint32_t bits = 0;
+
+  bool endsKey() const { return ((bits >> 8) & 1) != 0; }
+  bool isValue() const { return bits >> 31 != 0; }
+  uint32_t value() const { return bits & 0x7FFFFFFFU; }
+  uint32_t offset() const { return ((bits >> 10) & 0x1FFFFFU) << ((bits >> 9 & 1) * 8); }
+  bool hasLabel(unsigned char byte) const { return (bits & 0x800000FFU) == byte; }
+};
+
+/// Reads such an array where it lies, at any address. Only one that is safe may be walked.
+class DoubleArray {
+public:
+  /// Where a walk stands.
+  struct Place {
+    uint32_t base = 0;
+    bool endsKey = false;
+  };
+
+  DoubleArray() = default;
+  /// `bytes`: the units, little endian.
+  explicit DoubleArray(std::string_view bytes) : bytes(bytes) {}
+
+  size_t size() const { return bytes.size() / sizeof(uint32_t); }
+
+  /// Whether every walk stays inside, and every value is less than `limit`.
+  bool isSafe(uint32_t limit) const {
+    const size_t count = size();
+    for (size_t i = 0; i < count; ++i) {
+      const DoubleArrayUnit unit = at(i);
+      if (unit.isValue()) {
+        // A root with that bit would have another offset for SentencePiece, which does not mask it.
+        if (i == 0) {
+          return false;
+        }
+        continue;
+      }
+      const size_t base = i ^ unit.offset();
+      if ((base | 0xFF) >= count) {
+        return false;
+      }
+      if (unit.endsKey() && at(base).value() >= limit) {
+        return false;
+      }
+    }
+    return count > 0;
+  }
+
+  /// Where every walk begins.
+  Place root() const { return {at(0).offset(), false}; }
+
+  /// Goes on by one byte; false if no key goes on so.
+  bool step(Place &place, unsigned char byte) const {
+    const uint32_t index = place.base ^ byte;
+    const DoubleArrayUnit unit = at(index);
+    if (!unit.hasLabel(byte)) {
+      return false;
+    }
+    place = {index ^ unit.offset(), unit.endsKey()};
+    return true;
+  }
+
+  /// The value of the key that ends at a place.
+  uint32_t value(Place place) const { return at(place.base).value(); }
+
+private:
+  DoubleArrayUnit at(size_t index) const {
+    DoubleArrayUnit unit;
+    std::memcpy(&unit.bits, bytes.data() + index * sizeof(uint32_t), sizeof(uint32_t));
+    return unit;
+  }
+
+  std::string_view bytes;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_TOKENIZER_DOUBLEARRAY_H

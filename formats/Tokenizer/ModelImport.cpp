@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What all kinds of model have in common, and WordPiece, which is short.
+#include "formats/Tokenizer/ModelImport.h"
+
+#include "base/Utf8.h"
+#include "formats/Config/Json.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+
+using flatbuffers::FlatBufferBuilder;
+
+/// Older files do not say which kind a model is.
+static const char *guessType(const nlohmann::json &model) {
+  if (model.contains("merges")) {
+    return "BPE";
+  }
+  const auto vocab = model.find("vocab");
+  if (vocab != model.end() && vocab->is_array()) {
+    return "Unigram";
+  }
+  return model.contains("max_input_chars_per_word") ? "WordPiece" : nullptr;
+}
+
+Result<ImportedModelPart> readModel(const nlohmann::json &tokenizer, std::string_view where) {
+  const auto part = tokenizer.find("model");
+  if (part == tokenizer.end() || !part->is_object()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"model\" is {}, expected an object", where,
+                                    part == tokenizer.end() ? "missing" : describeJson(*part)));
+  }
+  nlohmann::json rest = nlohmann::json::object();
+  for (const auto &[key, value] : part->items()) {
+    if (key != "vocab" && key != "merges") {
+      rest[key] = value;
+    }
+  }
+  const char *const guessed = guessType(*part);
+  if (!rest.contains("type") && guessed != nullptr) {
+    rest["type"] = guessed;
+  }
+  HEDDLE_ASSIGN(Config settings,
+                Config::fromJson(std::move(rest), fmt::format("{}: \"model\"", where)));
+  HEDDLE_ASSIGN(std::string type, settings.oneOf("type", {"WordPiece", "BPE", "Unigram"}));
+  if (type == "Unigram") {
+    HEDDLE_ASSIGN(VocabularyTable tokens, readUnigramTokens(*part, settings.where()));
+    return ImportedModelPart{std::move(settings), &*part, std::move(type), std::move(tokens)};
+  }
+  HEDDLE_ASSIGN(VocabularyTable tokens, VocabularyTable::create(*part, settings.where()));
+  return ImportedModelPart{std::move(settings), &*part, std::move(type), std::move(tokens)};
+}
+
+Result<std::optional<uint32_t>> readTokenId(const Config &settings, std::string_view key,
+                                            const VocabularyTable &vocabulary) {
+  if (!settings.has(key)) {
+    return std::optional<uint32_t>();
+  }
+  HEDDLE_ASSIGN(const std::string token, settings.string(key));
+  const std::optional<uint32_t> id = vocabulary.idOf(token);
+  if (!id && !token.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"{}\" is {}, expected a token of the vocabulary",
+                                    settings.where(), key, quote(token)));
+  }
+  return id;
+}
+
+static Result<ModelMember> packWordPiece(FlatBufferBuilder &builder,
+                                         const ImportedModelPart &model) {
+  // The most characters of a word that is looked into: a word costs their number squared.
+  constexpr int64_t wordLimit = 10'000;
+  const Config &settings = model.settings;
+  HEDDLE_ASSIGN(const std::string unknown, settings.string("unk_token"));
+  const std::optional<uint32_t> unknownId = model.vocabulary.idOf(unknown);
+  if (!unknownId) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"unk_token\" is {}, expected a token of the vocabulary",
+                                    settings.where(), quote(unknown)));
+  }
+  HEDDLE_ASSIGN(const std::string prefix, settings.string("continuing_subword_prefix"));
+  HEDDLE_ASSIGN(const int64_t maxCharacters,
+                settings.integer("max_input_chars_per_word", 1, wordLimit));
+  const auto vocabulary = model.vocabulary.pack(builder);
+  const auto packedPrefix = builder.CreateString(prefix);
+  const auto packed = manifest::CreateWordPiece(builder, vocabulary, *unknownId, packedPrefix,
+                                                static_cast<uint32_t>(maxCharacters));
+  return ModelMember{manifest::TokenizerModel::WordPiece, packed.Union()};
+}
+
+Result<ModelMember> packModel(FlatBufferBuilder &builder, const ImportedModelPart &model) {
+  if (model.type == "BPE") {
+    return packBpe(builder, model);
+  }
+  return model.type == "Unigram" ? packUnigram(builder, model) : packWordPiece(builder, model);
+}
+
+} // namespace heddle

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A model file of the SentencePiece library (.spm, .model), read and used by that library. Known
+/// to the compiler, which packs the file's bytes, and to the runtime.
+#ifndef HEDDLE_FORMATS_TOKENIZER_SENTENCEPIECEMODEL_H
+#define HEDDLE_FORMATS_TOKENIZER_SENTENCEPIECEMODEL_H
+
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+} // namespace sentencepiece
+
+namespace heddle {
+
+/// Immutable, cheap to copy; may be used by several threads.
+class SentencePieceModel {
+public:
+  /// Reads a model file's bytes, which are not needed afterwards. They are checked first: the
+  /// library trusts the rules for characters in them. InvalidArgument if they are no such file.
+  static Result<SentencePieceModel> load(std::string_view bytes);
+
+  /// Pieces; their ids count from 0.
+  int32_t size() const;
+  const std::string &piece(int32_t id) const;
+  /// The id of a piece; that of the unknown piece for what is none.
+  int32_t find(std::string_view piece) const;
+  /// Control pieces, <s> or </s>, are no part of texts.
+  bool isControl(int32_t id) const;
+  int32_t unknownId() const;
+  /// -1 if the model has none.
+  int32_t beginId() const;
+  int32_t endId() const;
+
+  /// Appends the ids of a text.
+  Status encode(std::string_view text, std::vector<int32_t> &ids) const;
+  /// The text of pieces that are ids of this model.
+  Result<std::string> decode(std::span<const int32_t> ids) const;
+  /// The text of any pieces; what is none of this model stands for itself.
+  Result<std::string> decode(const std::vector<std::string> &pieces) const;
+
+private:
+  std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_TOKENIZER_SENTENCEPIECEMODEL_H

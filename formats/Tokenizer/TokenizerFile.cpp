@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Which files belong together, and what each kind of model puts around its texts.
+#include "formats/Tokenizer/TokenizerFile.h"
+
+#include "base/MappedFile.h"
+#include "base/Utf8.h"
+#include "formats/CTranslate2/CTranslate2Vocabulary.h"
+#include "formats/Config/Json.h"
+#include "formats/Tokenizer/TokenizerImport.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace heddle {
+
+namespace fs = std::filesystem;
+
+Result<TokenizerFile> TokenizerFile::openSentencePiece(const std::string &path,
+                                                       SentencePieceSettings settings) {
+  HEDDLE_ASSIGN(MappedFile opened, MappedFile::open(path));
+  auto file = std::make_shared<const MappedFile>(std::move(opened));
+  return TokenizerFile(path,
+                       [file, settings = std::move(settings),
+                        path](flatbuffers::FlatBufferBuilder &builder, const LengthLimits &limits) {
+                         return packSentencePiece(builder, file->text(), settings, limits, path);
+                       });
+}
+
+TokenizerFile TokenizerFile::fromWords(std::vector<std::string> tokens, WordListSettings settings,
+                                       std::string path) {
+  return TokenizerFile(path,
+                       [tokens = std::move(tokens), settings = std::move(settings),
+                        path](flatbuffers::FlatBufferBuilder &builder, const LengthLimits &limits) {
+                         return packWordList(builder, tokens, settings, limits, path);
+                       });
+}
+
+Result<TokenizerFile> TokenizerFile::open(const std::string &path) {
+  if (path.ends_with(".spm") || path.ends_with(".model")) {
+    return openSentencePiece(path, {});
+  }
+  HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(path));
+  return fromJson(std::move(json), path);
+}
+
+TokenizerFile TokenizerFile::fromJson(nlohmann::json json, std::string path) {
+  const nlohmann::json::json_pointer place("/normalizer/lowercase");
+  const bool lowers = json.contains(place) && json[place].is_boolean() && json[place];
+  auto shared = std::make_shared<const nlohmann::json>(std::move(json));
+  TokenizerFile file(
+      path, [shared, path](flatbuffers::FlatBufferBuilder &builder, const LengthLimits &limits) {
+        return packTokenizer(builder, *shared, path, limits.maxLength, limits.modelLength);
+      });
+  file.lowers = lowers;
+  return file;
+}
+
+Result<std::vector<uint8_t>> TokenizerFile::packAlone(const LengthLimits &limits) const {
+  flatbuffers::FlatBufferBuilder builder;
+  HEDDLE_ASSIGN(const auto root, pack(builder, limits));
+  builder.Finish(root);
+  return std::vector<uint8_t>(builder.GetBufferPointer(),
+                              builder.GetBufferPointer() + builder.GetSize());
+}
+
+/// One folder, looked through.
+class TokenizerFolder {
+public:
+  explicit TokenizerFolder(std::string folder) : folder(std::move(folder)) {}
+
+  bool has(const char *name) const {
+    std::error_code error;
+    return fs::exists(fs::path(folder) / name, error);
+  }
+  std::string pathOf(const char *name) const { return (fs::path(folder) / name).string(); }
+
+  Result<FolderTokenizers> openMarian() const;
+  Result<FolderTokenizers> openPieces(const char *name) const;
+  Result<FolderTokenizers> openRoberta() const;
+  Result<FolderTokenizers> openWordPieces() const;
+  Result<FolderTokenizers> openWordLists() const;
+
+private:
+  Result<TokenizerFile> openWithVocabulary(const char *model, const char *vocabulary) const;
+  Result<std::vector<ImportedToken>> extraTokens(size_t pieces) const;
+
+  std::string folder;
+};
+
+/// Tokens of Marian models that choose the target language: ">>fra<<", sought in texts.
+static std::vector<ImportedToken> languageTokens(const VocabularyTable &vocabulary) {
+  std::vector<ImportedToken> result;
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    const std::string_view token = vocabulary.tokenAt(i);
+    if (token.size() > 4 && token.starts_with(">>") && token.ends_with("<<")) {
+      ImportedToken language{};
+      language.content = token;
+      language.id = vocabulary.idAt(i);
+      result.push_back(std::move(language));
+    }
+  }
+  return result;
+}
+
+/// A model whose pieces have their ids in another file, and </s> after every text.
+Result<TokenizerFile> TokenizerFolder::openWithVocabulary(const char *model,
+                                                          const char *vocabulary) const {
+  const std::string ids = pathOf(vocabulary);
+  HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(ids));
+  const auto shared = std::make_shared<const nlohmann::json>(std::move(json));
+  SentencePieceSettings settings;
+  HEDDLE_ASSIGN(settings.vocabulary, VocabularyTable::fromObject(*shared, "the vocabulary", ids));
+  settings.after = {"</s>"};
+  settings.special = {"</s>", "<pad>", "<unk>"};
+  settings.added = languageTokens(*settings.vocabulary);
+  HEDDLE_ASSIGN(TokenizerFile file, TokenizerFile::openSentencePiece(pathOf(model), settings));
+  file.all.push_back(ids);
+  // The vocabulary refers to the JSON.
+  file.write = [shared, write = std::move(file.write)](flatbuffers::FlatBufferBuilder &builder,
+                                                       const LengthLimits &limits) {
+    return write(builder, limits);
+  };
+  return file;
+}
+
+Result<FolderTokenizers> TokenizerFolder::openMarian() const {
+  FolderTokenizers result;
+  const bool separate = has("target_vocab.json");
+  HEDDLE_ASSIGN(result.source, openWithVocabulary("source.spm", "vocab.json"));
+  HEDDLE_ASSIGN(result.target,
+                openWithVocabulary("target.spm", separate ? "target_vocab.json" : "vocab.json"));
+  return result;
+}
+
+/// The tokens <extra_id_0>, <extra_id_1> ... of T5, from the last id down.
+Result<std::vector<ImportedToken>> TokenizerFolder::extraTokens(size_t pieces) const {
+  constexpr int64_t extraLimit = 10'000;
+  // The number a file means that does not say it.
+  int64_t count = 100;
+  if (has("tokenizer_config.json")) {
+    HEDDLE_ASSIGN(const Config config, Config::open(pathOf("tokenizer_config.json")));
+    HEDDLE_ASSIGN(count, config.integerOr("extra_ids", 0, extraLimit, count));
+  }
+  std::vector<ImportedToken> result;
+  for (int64_t i = 0; i < count; ++i) {
+    ImportedToken extra{};
+    extra.content = fmt::format("<extra_id_{}>", i);
+    extra.id = static_cast<uint32_t>(static_cast<int64_t>(pieces) + count - 1 - i);
+    extra.special = true;
+    result.push_back(std::move(extra));
+  }
+  return result;
+}
+
+/// T5: the pieces' own ids, and </s> after every text.
+Result<FolderTokenizers> TokenizerFolder::openPieces(const char *name) const {
+  const std::string path = pathOf(name);
+  HEDDLE_ASSIGN(const MappedFile model, MappedFile::open(path));
+  HEDDLE_ASSIGN(const std::vector<std::string> pieces, readPieces(model.text(), path));
+  SentencePieceSettings settings;
+  settings.after = {"</s>"};
+  settings.special = {"<unk>"};
+  HEDDLE_ASSIGN(settings.added, extraTokens(pieces.size()));
+  FolderTokenizers result;
+  HEDDLE_ASSIGN(result.source, TokenizerFile::openSentencePiece(path, settings));
+  return result;
+}
+
+/// XLM-RoBERTa: four tokens of fairseq's, then the pieces but their first three, then <mask>.
+Result<FolderTokenizers> TokenizerFolder::openRoberta() const {
+  constexpr size_t ownPieces = 3;
+  const std::string path = pathOf("sentencepiece.bpe.model");
+  HEDDLE_ASSIGN(const MappedFile model, MappedFile::open(path));
+  HEDDLE_ASSIGN(const std::vector<std::string> pieces, readPieces(model.text(), path));
+  std::vector<std::string> tokens = {"<s>", "<pad>", "</s>", "<unk>"};
+  tokens.insert(tokens.end(),
+                pieces.begin() + static_cast<ptrdiff_t>(std::min(ownPieces, pieces.size())),
+                pieces.end());
+  tokens.emplace_back("<mask>");
+  SentencePieceSettings settings;
+  HEDDLE_ASSIGN(settings.vocabulary, VocabularyTable::fromTokens(std::move(tokens), false, path));
+  settings.before = {"<s>"};
+  settings.after = {"</s>"};
+  settings.special = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
+  FolderTokenizers result;
+  HEDDLE_ASSIGN(result.source, TokenizerFile::openSentencePiece(path, settings));
+  return result;
+}
+
+/// The text of a token in tokenizer_config.json: a string, or an object with it.
+static Result<std::string> readTokenText(const Config &config, std::string_view key,
+                                         std::string_view absent) {
+  const Result<Config> object = config.object(key);
+  return object.ok() ? object->string("content") : config.stringOr(key, absent);
+}
+
+namespace {
+/// What BertTokenizer of Transformers is made with, from vocab.txt and tokenizer_config.json.
+struct WordPieces {
+  /// Ids by piece.
+  nlohmann::json ids = nlohmann::json::object();
+  nlohmann::json added = nlohmann::json::array();
+
+  /// Adds a special token, named in the configuration or as usual; the answer is [token, id].
+  Result<nlohmann::json> addSpecial(const Config &config, std::string_view key,
+                                    std::string_view usual, const std::string &path);
+};
+} // namespace
+
+Result<nlohmann::json> WordPieces::addSpecial(const Config &config, std::string_view key,
+                                              std::string_view usual, const std::string &path) {
+  HEDDLE_ASSIGN(const std::string text, readTokenText(config, key, usual));
+  if (!ids.contains(text)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: holds no piece {}, expected {} among them", path,
+                                    quote(text), quote(key)));
+  }
+  added.push_back({{"id", ids[text]},
+                   {"content", text},
+                   {"single_word", false},
+                   {"lstrip", false},
+                   {"rstrip", false},
+                   {"normalized", false},
+                   {"special", true}});
+  return nlohmann::json::array({text, ids[text]});
+}
+
+/// BertNormalizer as the configuration wants it.
+static Result<nlohmann::json> readBertNormalizer(const Config &config) {
+  HEDDLE_ASSIGN(const bool isBasic, config.booleanOr("do_basic_tokenize", true));
+  if (!isBasic) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: \"do_basic_tokenize\" is false, expected true, or a "
+                                    "tokenizer.json in the folder",
+                                    config.where()));
+  }
+  HEDDLE_ASSIGN(const bool lower, config.booleanOr("do_lower_case", true));
+  HEDDLE_ASSIGN(const bool chinese, config.booleanOr("tokenize_chinese_chars", true));
+  nlohmann::json accents;
+  if (config.has("strip_accents")) {
+    HEDDLE_ASSIGN(accents, config.boolean("strip_accents"));
+  }
+  return nlohmann::json{{"type", "BertNormalizer"},
+                        {"clean_text", true},
+                        {"handle_chinese_chars", chinese},
+                        {"strip_accents", accents},
+                        {"lowercase", lower}};
+}
+
+/// Refuses the tokenizers that have a vocab.txt too and read texts in other ways.
+static Status checkWordPieces(const Config &config) {
+  HEDDLE_TRY(config
+                 .oneOfOr("tokenizer_class",
+                          {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
+                           "DistilBertTokenizerFast"},
+                          "BertTokenizer")
+                 .status());
+  HEDDLE_TRY(config.oneOfOr("word_tokenizer_type", {"basic"}, "basic").status());
+  HEDDLE_TRY(config.oneOfOr("subword_tokenizer_type", {"wordpiece"}, "wordpiece").status());
+  if (config.has("never_split") && config.json("never_split") != "[]") {
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: \"never_split\" is {}, expected none, or a "
+                                                 "tokenizer.json in the folder",
+                                                 config.where(), config.describe("never_split")));
+  }
+  return {};
+}
+
+/// The files of BERT's tokenizer from before there was tokenizer.json: vocab.txt, a piece a line,
+/// and tokenizer_config.json. Read as the tokenizer.json of the same tokenizer.
+Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
+  const std::string path = pathOf("vocab.txt");
+  HEDDLE_ASSIGN(const std::vector<std::string> lines, readTokenLines(path));
+  const bool isConfigured = has("tokenizer_config.json");
+  HEDDLE_ASSIGN(const Config config, isConfigured ? Config::open(pathOf("tokenizer_config.json"))
+                                                  : Config::parse("{}", path));
+  HEDDLE_TRY(checkWordPieces(config));
+  WordPieces pieces;
+  // Of equal lines the last one counts, as in a Python dictionary.
+  for (size_t i = 0; i < lines.size(); ++i) {
+    pieces.ids[lines[i]] = i;
+  }
+  HEDDLE_ASSIGN(nlohmann::json normalizer, readBertNormalizer(config));
+  // Padding and masks are tokens where there are any: an encoder needs neither.
+  for (const auto &[key, usual] :
+       {std::pair("pad_token", "[PAD]"), std::pair("mask_token", "[MASK]")}) {
+    if (config.has(key) || pieces.ids.contains(usual)) {
+      HEDDLE_TRY(pieces.addSpecial(config, key, usual, path).status());
+    }
+  }
+  HEDDLE_ASSIGN(const nlohmann::json unknown,
+                pieces.addSpecial(config, "unk_token", "[UNK]", path));
+  HEDDLE_ASSIGN(const nlohmann::json begin, pieces.addSpecial(config, "cls_token", "[CLS]", path));
+  HEDDLE_ASSIGN(const nlohmann::json end, pieces.addSpecial(config, "sep_token", "[SEP]", path));
+  nlohmann::json json = {
+      {"added_tokens", std::move(pieces.added)},
+      {"normalizer", std::move(normalizer)},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"post_processor", {{"type", "BertProcessing"}, {"sep", end}, {"cls", begin}}},
+      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}}};
+  json["model"] = {{"type", "WordPiece"},
+                   {"unk_token", unknown[0]},
+                   {"continuing_subword_prefix", "##"},
+                   {"max_input_chars_per_word", 100},
+                   {"vocab", std::move(pieces.ids)}};
+  FolderTokenizers result;
+  result.source = TokenizerFile::fromJson(std::move(json), path);
+  if (isConfigured) {
+    result.source->all.push_back(pathOf("tokenizer_config.json"));
+  }
+  return result;
+}
+
+Result<FolderTokenizers> TokenizerFolder::openWordLists() const {
+  const WordListSettings settings;
+  HEDDLE_ASSIGN(CTranslate2Vocabularies lists,
+                readCTranslate2Vocabularies(folder, settings.unknown));
+  FolderTokenizers result;
+  if (!lists.isShared()) {
+    result.target =
+        TokenizerFile::fromWords(std::move(lists.target.tokens), settings, lists.target.path);
+  }
+  result.source =
+      TokenizerFile::fromWords(std::move(lists.source.tokens), settings, lists.source.path);
+  return result;
+}
+
+Result<FolderTokenizers> findTokenizers(const std::string &folder) {
+  const TokenizerFolder files(folder);
+  if (files.has("tokenizer.json")) {
+    FolderTokenizers result;
+    HEDDLE_ASSIGN(result.source, TokenizerFile::open(files.pathOf("tokenizer.json")));
+    return result;
+  }
+  if (files.has("source.spm")) {
+    return files.openMarian();
+  }
+  if (files.has("spiece.model")) {
+    return files.openPieces("spiece.model");
+  }
+  if (files.has("sentencepiece.bpe.model")) {
+    return files.openRoberta();
+  }
+  if (files.has("vocab.txt")) {
+    return files.openWordPieces();
+  }
+  for (const char *const name : {"shared_vocabulary.json", "shared_vocabulary.txt",
+                                 "source_vocabulary.json", "source_vocabulary.txt"}) {
+    if (files.has(name)) {
+      return files.openWordLists();
+    }
+  }
+  return FolderTokenizers();
+}
+
+} // namespace heddle

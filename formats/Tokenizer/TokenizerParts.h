@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What the importers of tokenizers that are no tokenizer.json have in common: a model, a template
+/// and special tokens; no normalizer, pre-tokenizer or decoder.
+#ifndef HEDDLE_FORMATS_TOKENIZER_TOKENIZERPARTS_H
+#define HEDDLE_FORMATS_TOKENIZER_TOKENIZERPARTS_H
+
+#include "formats/Binary/Tokenizer_generated.h"
+#include "formats/Tokenizer/AddedTokenImport.h"
+#include "formats/Tokenizer/ModelImport.h"
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <flatbuffers/flatbuffers.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// How many ids a text may have, as packTokenizer() explains it.
+struct LengthLimits {
+  std::optional<int64_t> maxLength = std::nullopt;
+  std::optional<int64_t> modelLength = std::nullopt;
+};
+
+/// Where a text is cut, as tokenizer.json says it.
+struct Truncation {
+  std::optional<int64_t> maxLength;
+  bool left = false;
+};
+
+/// The limit that holds, 0 for none; `own` ids of it are the template's.
+Result<uint32_t> chooseLength(const Truncation &truncation, const LengthLimits &limits, size_t own,
+                              std::string_view where);
+
+struct TokenizerParts {
+  ModelMember model;
+  std::vector<manifest::TemplatePiece> pieces;
+  std::vector<ImportedToken> added;
+};
+
+/// The template that puts tokens around a text.
+Result<std::vector<manifest::TemplatePiece>> packTemplate(const std::vector<std::string> &before,
+                                                          const std::vector<std::string> &after,
+                                                          const VocabularyTable &vocabulary,
+                                                          std::string_view where);
+
+/// Those of the tokens that are in the vocabulary, as special and not sought in texts.
+std::vector<ImportedToken> specialTokens(const std::vector<std::string> &tokens,
+                                         const VocabularyTable &vocabulary);
+
+/// Writes the added tokens.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<manifest::AddedToken>>>
+packAddedTokens(flatbuffers::FlatBufferBuilder &builder, const std::vector<ImportedToken> &tokens);
+
+/// Writes the tokenizer; `where` begins every message.
+Result<flatbuffers::Offset<manifest::Tokenizer>>
+finishTokenizer(flatbuffers::FlatBufferBuilder &builder, const TokenizerParts &parts,
+                const LengthLimits &limits, std::string_view where);
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_TOKENIZER_TOKENIZERPARTS_H

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The vocabulary of a tokenizer, checked, and its form in the manifest: a hash table that is built
+/// here, once, and not each time a model is loaded.
+#ifndef HEDDLE_FORMATS_TOKENIZER_VOCABULARYTABLE_H
+#define HEDDLE_FORMATS_TOKENIZER_VOCABULARYTABLE_H
+
+#include "formats/Binary/Tokenizer_generated.h"
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <flatbuffers/flatbuffers.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace heddle {
+
+/// The largest id: ids are signed 32-bit numbers everywhere else.
+inline constexpr int64_t largestTokenId = 0x7FFFFFFF;
+/// The most tokens a vocabulary may have.
+inline constexpr size_t vocabularyLimit = size_t(1) << 20;
+
+/// Tokens by text and by id. Cheap to copy.
+class VocabularyTable {
+public:
+  /// Reads "vocab" of a model, an object of ids by token; `where` begins every message. Refers to
+  /// the JSON.
+  static Result<VocabularyTable> create(const nlohmann::json &model, std::string_view where);
+  /// An object of ids by token. Refers to the JSON; `what` names it in messages.
+  static Result<VocabularyTable> fromObject(const nlohmann::json &vocab, std::string_view what,
+                                            std::string_view where);
+  /// Tokens whose ids are their positions; `unique`: none may be there twice, otherwise the lowest
+  /// id counts.
+  static Result<VocabularyTable> fromTokens(std::vector<std::string> tokens, bool unique,
+                                            std::string_view where);
+
+  std::optional<uint32_t> idOf(std::string_view token) const;
+  /// The token of an id, if it is one.
+  std::optional<std::string_view> tokenOf(uint32_t id) const;
+  size_t size() const { return tokens.size(); }
+  /// A token, in the order of the ids.
+  std::string_view tokenAt(size_t index) const { return tokens[index].text; }
+  uint32_t idAt(size_t index) const { return tokens[index].id; }
+
+  /// Writes the table; the same tokens give the same bytes.
+  flatbuffers::Offset<manifest::Vocabulary> pack(flatbuffers::FlatBufferBuilder &builder) const;
+
+private:
+  struct Token {
+    uint32_t id;
+    std::string_view text;
+  };
+
+  // Of fromTokens: what the views below point into.
+  std::shared_ptr<const std::vector<std::string>> owned;
+  // Ascending ids.
+  std::vector<Token> tokens;
+  std::unordered_map<std::string_view, uint32_t> byText;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_TOKENIZER_VOCABULARYTABLE_H

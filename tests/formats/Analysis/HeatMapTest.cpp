@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The picture: every number is in it, it is well-formed, and names cannot break out of it.
+#include "formats/Analysis/HeatMap.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <vector>
+
+using namespace heddle;
+
+static size_t countOf(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+/// Whether every element is closed in its turn, and every attribute quoted.
+static bool isWellFormed(const std::string &xml) {
+  std::vector<std::string> open;
+  for (size_t at = xml.find('<'); at != std::string::npos; at = xml.find('<', at)) {
+    const size_t end = xml.find('>', at);
+    if (end == std::string::npos) {
+      return false;
+    }
+    const std::string tag = xml.substr(at + 1, end - at - 1);
+    const std::string name = tag.substr(0, tag.find_first_of(" \n/", tag[0] == '/' ? 1 : 0));
+    if (countOf(tag, "\"") % 2 != 0) {
+      return false;
+    }
+    if (tag[0] == '/') {
+      if (open.empty() || open.back() != tag.substr(1)) {
+        return false;
+      }
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(name);
+    }
+    at = end;
+  }
+  return open.empty();
+}
+
+static KindAnalysis kindOf(const std::string &kind, size_t layers) {
+  KindAnalysis result{kind, {}, 7, DivergenceMatrix(layers, std::vector<double>(layers, 0.0))};
+  for (size_t i = 0; i < layers; ++i) {
+    result.layers.push_back("layer." + std::to_string(i));
+    for (size_t j = 0; j < layers; ++j) {
+      result.divergence[i][j] =
+          i == j ? 0 : static_cast<double>(i + j) / static_cast<double>(2 * layers);
+    }
+  }
+  return result;
+}
+
+TEST(HeatMap, HasAPanelForEachKindAndANumberForEachPair) {
+  AttentionAnalysis analysis;
+  analysis.model = "m.so";
+  analysis.kinds = {kindOf("encoder", 6), kindOf("decoder", 6), kindOf("cross", 3)};
+  analysis.kinds[1].policy = std::vector<int64_t>{1, 5};
+  const std::string svg = heatMapSvg(analysis);
+  EXPECT_TRUE(isWellFormed(svg)) << svg;
+  EXPECT_EQ(countOf(svg, "<svg"), 1U);
+  for (const char *const title :
+       {"Encoder self-attention", "Decoder self-attention", "Cross-attention"}) {
+    EXPECT_EQ(countOf(svg, std::string(">") + title + "<"), 1U) << title;
+  }
+  EXPECT_EQ(countOf(svg, "<title>"), 36U + 36 + 9);
+  EXPECT_EQ(countOf(svg, "<title>layer.0 and layer.1: 0.0833</title>"), 2U);
+  EXPECT_EQ(countOf(svg, ">0.08</text>"), 4U);
+  // One block of several layers has a frame.
+  EXPECT_EQ(countOf(svg, "class=\"block\""), 1U);
+  EXPECT_NE(svg.find("policy 1,5"), std::string::npos);
+  // Nothing from anywhere else.
+  EXPECT_EQ(countOf(svg, "http"), 1U);
+  EXPECT_EQ(countOf(svg, "prefers-color-scheme: dark"), 1U);
+}
+
+TEST(HeatMap, OfOneKindForAPage) {
+  for (const size_t layers : {1U, 2U, 12U, 24U, 80U}) {
+    const std::string svg = heatMapSvg(kindOf("decoder", layers));
+    EXPECT_TRUE(isWellFormed(svg)) << layers;
+    EXPECT_EQ(countOf(svg, "<rect"), layers * layers);
+  }
+}
+
+TEST(HeatMap, NamesAreText) {
+  KindAnalysis kind = kindOf("cross", 1);
+  kind.layers[0] = "<script>\"&\x01";
+  AttentionAnalysis analysis;
+  analysis.model = "\"><script>";
+  analysis.kinds = {kind};
+  for (const std::string &svg : {heatMapSvg(kind), heatMapSvg(analysis)}) {
+    EXPECT_TRUE(isWellFormed(svg)) << svg;
+    EXPECT_EQ(svg.find("<script"), std::string::npos);
+    EXPECT_NE(svg.find("&lt;script&gt;&quot;&amp; "), std::string::npos) << svg;
+  }
+  EXPECT_TRUE(isWellFormed(heatMapSvg(AttentionAnalysis())));
+}
+
+/// What is said of a pixel in hexadecimal.
+static double luminanceOf(const std::string &hex) {
+  double sum = 0;
+  const double weights[] = {0.2126, 0.7152, 0.0722};
+  for (size_t i = 0; i < 3; ++i) {
+    const double part =
+        static_cast<double>(std::strtol(hex.substr(1 + 2 * i, 2).c_str(), nullptr, 16)) / 255;
+    sum += weights[i] * (part <= 0.03928 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4));
+  }
+  return sum;
+}
+
+TEST(HeatMap, NumbersCanBeReadOnEveryColour) {
+  double last = 2;
+  for (int percent = 0; percent <= 100; ++percent) {
+    KindAnalysis kind = kindOf("cross", 1);
+    kind.divergence[0][0] = percent / 100.0;
+    const std::string svg = heatMapSvg(kind);
+    const size_t cell = svg.find("<g>");
+    const size_t back = svg.find("fill=\"#", cell) + 6;
+    const size_t ink = svg.find("fill=\"#", back) + 6;
+    const double ground = luminanceOf(svg.substr(back, 7));
+    const double text = luminanceOf(svg.substr(ink, 7));
+    const double contrast = (std::max(ground, text) + 0.05) / (std::min(ground, text) + 0.05);
+    EXPECT_GE(contrast, 4.5) << percent;
+    // Darker and darker.
+    EXPECT_LT(ground, last) << percent;
+    last = ground;
+  }
+}

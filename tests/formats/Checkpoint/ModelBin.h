@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writes a model.bin of any version, and wrong ones: nothing is checked.
+#ifndef HEDDLE_TESTS_FORMATS_CTRANSLATE2_MODELBIN_H
+#define HEDDLE_TESTS_FORMATS_CTRANSLATE2_MODELBIN_H
+
+#include "formats/Checkpoint/Dtype.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+/// Anything as its bytes.
+template <typename T> std::string rawBytes(const T &value) {
+  return std::string(reinterpret_cast<const char *>(&value), sizeof(T));
+}
+template <typename T> std::string rawBytes(const std::vector<T> &values) {
+  return std::string(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T));
+}
+
+/// A text with its length, closing NUL included.
+inline std::string rawString(std::string_view text) {
+  return rawBytes(static_cast<uint16_t>(text.size() + 1)) + std::string(text) + '\0';
+}
+
+struct ModelBin {
+  struct Variable {
+    std::string name;
+    std::vector<uint32_t> shape;
+    Dtype dtype;
+    std::string bytes;
+  };
+
+  uint32_t version = 6;
+  std::string specification = "TransformerSpec";
+  uint32_t revision = 7;
+  std::vector<Variable> variables;
+  std::vector<std::pair<std::string, std::string>> aliases;
+
+  template <typename T>
+  ModelBin &add(std::string name, std::vector<uint32_t> shape, Dtype dtype,
+                const std::vector<T> &values) {
+    variables.push_back({std::move(name), std::move(shape), dtype, rawBytes(values)});
+    return *this;
+  }
+  ModelBin &addF32(std::string name, std::vector<uint32_t> shape,
+                   const std::vector<float> &values) {
+    return add(std::move(name), std::move(shape), Dtype::F32, values);
+  }
+
+  /// The number of an item type, or to version 3 its size.
+  static char typeOf(uint32_t version, Dtype dtype) {
+    if (version < 4) {
+      return static_cast<char>(dtypeSize(dtype));
+    }
+    switch (dtype) {
+    case Dtype::F32:
+      return 0;
+    case Dtype::I8:
+      return 1;
+    case Dtype::I16:
+      return 2;
+    case Dtype::I32:
+      return 3;
+    case Dtype::F16:
+      return 4;
+    case Dtype::BF16:
+      return 5;
+    default:
+      return 77;
+    }
+  }
+
+  std::string file() const {
+    std::string result = rawBytes(version) + rawString(specification) + rawBytes(revision) +
+                         rawBytes(static_cast<uint32_t>(variables.size()));
+    for (const Variable &variable : variables) {
+      const size_t each = version < 4 ? dtypeSize(variable.dtype) : 1;
+      result += rawString(variable.name) + static_cast<char>(variable.shape.size()) +
+                rawBytes(variable.shape) + typeOf(version, variable.dtype) +
+                rawBytes(static_cast<uint32_t>(variable.bytes.size() / each)) + variable.bytes;
+    }
+    if (version >= 3) {
+      result += rawBytes(static_cast<uint32_t>(aliases.size()));
+      for (const auto &[alias, name] : aliases) {
+        result += rawString(alias) + rawString(name);
+      }
+    }
+    return result;
+  }
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_FORMATS_CTRANSLATE2_MODELBIN_H

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// sentence-transformers folders, as they are published and as they should not be.
+#include "formats/Config/SentenceTransformers.h"
+
+#include "tests/formats/Config/TemporaryFolder.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+/// A module list of (type, path); "idx" counts up.
+std::string moduleList(const std::vector<std::pair<std::string, std::string>> &modules) {
+  std::string text = "[";
+  for (size_t i = 0; i < modules.size(); ++i) {
+    text += fmt::format(R"({}{{"idx":{},"name":"{}","path":"{}","type":"{}"}})", i == 0 ? "" : ",",
+                        i, i, modules[i].second, modules[i].first);
+  }
+  return text + "]";
+}
+
+const std::string fullList =
+    moduleList({{"sentence_transformers.models.Transformer", ""},
+                {"sentence_transformers.models.Pooling", "1_Pooling"},
+                {"sentence_transformers.models.Normalize", "2_Normalize"}});
+
+constexpr const char *meanPooling =
+    R"({"word_embedding_dimension":384,"pooling_mode_cls_token":false,)"
+    R"("pooling_mode_mean_tokens":true,"pooling_mode_max_tokens":false,)"
+    R"("pooling_mode_mean_sqrt_len_tokens":false})";
+
+std::string messageOf(const TemporaryFolder &folder) {
+  return std::string(readSentenceTransformers(folder.path()).status().message());
+}
+
+TEST(SentenceTransformersTest, Full) {
+  const TemporaryFolder folder;
+  folder.write("modules.json", fullList);
+  folder.write("1_Pooling/config.json", meanPooling);
+  folder.write("sentence_bert_config.json", R"({"max_seq_length":256,"do_lower_case":true})");
+  const auto read = readSentenceTransformers(folder.path());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_TRUE(read->has_value());
+  const SentenceTransformers &found = **read;
+  EXPECT_EQ(found.encoderFolder, folder.path());
+  EXPECT_EQ(found.pooling, Pooling::Mean);
+  EXPECT_EQ(found.width, 384);
+  EXPECT_TRUE(found.normalize);
+  EXPECT_EQ(found.maxSequenceLength, 256);
+  EXPECT_TRUE(found.lowerCase);
+}
+
+TEST(SentenceTransformersTest, LeastAndInFolders) {
+  const TemporaryFolder folder;
+  folder.write("modules.json", moduleList({{"Transformer", "0_Transformer"}, {"Pooling", "p/q"}}));
+  folder.write("p/q/config.json", R"({"pooling_mode_max_tokens":true,"include_prompt":true})");
+  auto read = readSentenceTransformers(folder.path());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ((*read)->encoderFolder, folder / "0_Transformer");
+  EXPECT_EQ((*read)->pooling, Pooling::Max);
+  EXPECT_FALSE((*read)->width.has_value());
+  EXPECT_FALSE((*read)->normalize);
+  EXPECT_FALSE((*read)->maxSequenceLength.has_value());
+  EXPECT_FALSE((*read)->lowerCase);
+  folder.write("p/q/config.json", R"({"pooling_mode_cls_token":true})");
+  folder.write("0_Transformer/sentence_bert_config.json", R"({"max_seq_length":null})");
+  read = readSentenceTransformers(folder.path());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ((*read)->pooling, Pooling::Cls);
+  EXPECT_FALSE((*read)->maxSequenceLength.has_value());
+}
+
+TEST(SentenceTransformersTest, NoModules) {
+  const TemporaryFolder folder;
+  const auto read = readSentenceTransformers(folder.path());
+  ASSERT_TRUE(read.ok());
+  EXPECT_FALSE(read->has_value());
+}
+
+TEST(SentenceTransformersTest, BadModules) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "modules.json";
+  const auto message = [&](const std::string &text) {
+    folder.write("modules.json", text);
+    return messageOf(folder);
+  };
+  EXPECT_EQ(message(""), path + ": the file is empty");
+  EXPECT_EQ(message("{}"), path + ": is an object of 0, expected a list of modules");
+  EXPECT_EQ(message("[1]"), path + ": module 0: is 1, expected an object");
+  EXPECT_EQ(message(R"([{"path":""}])"),
+            path + R"(: module 0: "type" is missing, expected a string)");
+  EXPECT_EQ(message(R"([{"type":"Transformer"}])"),
+            path + R"(: module 0: "path" is missing, expected a string)");
+  EXPECT_EQ(message(R"([{"idx":1,"type":"Transformer","path":""}])"),
+            path + R"(: module 0: "idx" is 1, expected 0, its place)");
+  EXPECT_EQ(message(R"([{"idx":"0","type":"Transformer","path":""}])"),
+            path + R"(: module 0: "idx" is "0", expected an integer from 0 to 1000)");
+  EXPECT_EQ(message(moduleList({{"sentence_transformers.models.Dense", "2_Dense"}})),
+            path + R"(: module 0: "type" is "sentence_transformers.models.Dense", known are )"
+                   "Transformer, Pooling, Normalize");
+  for (const char *outside : {"../x", "/etc", "a/../../b", "..", "a\\\\b", "a\\u0000"}) {
+    EXPECT_NE(message(moduleList({{"Transformer", outside}}))
+                  .find("expected a path inside the model's folder"),
+              std::string::npos)
+        << outside;
+  }
+  EXPECT_EQ(message(moduleList({{"Transformer", "../x"}})),
+            path + R"(: module 0: "path" is "../x", expected a path inside the model's folder)");
+  const std::string expected = "], expected Transformer, Pooling and perhaps Normalize";
+  EXPECT_EQ(message("[]"), path + ": the modules are [" + expected);
+  EXPECT_EQ(message(moduleList({{"Transformer", ""}})),
+            path + ": the modules are [Transformer" + expected);
+  EXPECT_EQ(message(moduleList({{"Pooling", "p"}, {"Transformer", ""}})),
+            path + ": the modules are [Pooling, Transformer" + expected);
+  EXPECT_EQ(message(moduleList({{"Transformer", ""}, {"Normalize", "n"}, {"Pooling", "p"}})),
+            path + ": the modules are [Transformer, Normalize, Pooling" + expected);
+}
+
+TEST(SentenceTransformersTest, BadPooling) {
+  const TemporaryFolder folder;
+  folder.write("modules.json", fullList);
+  const std::string path = folder / "1_Pooling/config.json";
+  EXPECT_EQ(messageOf(folder), path + ": cannot open: No such file or directory");
+  const auto message = [&](const std::string &text) {
+    folder.write("1_Pooling/config.json", text);
+    return messageOf(folder);
+  };
+  EXPECT_EQ(message("{}"), path + ": the pooling modes that are true are [], expected one");
+  EXPECT_EQ(message(R"({"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":true})"),
+            path + ": the pooling modes that are true are [pooling_mode_cls_token, "
+                   "pooling_mode_mean_tokens], expected one");
+  for (const char *mode : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens",
+                           "pooling_mode_lasttoken"}) {
+    EXPECT_EQ(message(fmt::format(R"({{"{}":true}})", mode)),
+              fmt::format("{}: \"{}\" is true, supported are pooling_mode_cls_token, "
+                          "pooling_mode_mean_tokens and pooling_mode_max_tokens",
+                          path, mode));
+  }
+  EXPECT_EQ(message(R"({"pooling_mode_mean_tokens":1})"),
+            path + R"(: "pooling_mode_mean_tokens" is 1, expected true or false)");
+  EXPECT_EQ(message(R"({"pooling_mode_mean_tokens":true,"word_embedding_dimension":0})"),
+            path + R"(: "word_embedding_dimension" is 0, expected an integer from 1 to )"
+                   "1073741824");
+}
+
+TEST(SentenceTransformersTest, BadLimits) {
+  const TemporaryFolder folder;
+  folder.write("modules.json", fullList);
+  folder.write("1_Pooling/config.json", meanPooling);
+  const std::string path = folder / "sentence_bert_config.json";
+  const auto message = [&](const std::string &text) {
+    folder.write("sentence_bert_config.json", text);
+    return messageOf(folder);
+  };
+  EXPECT_EQ(message("[]"), path + ": is a list of 0, expected an object");
+  EXPECT_EQ(message(R"({"max_seq_length":0})"),
+            path + R"(: "max_seq_length" is 0, expected an integer from 1 to 1073741824)");
+  EXPECT_EQ(message(R"({"do_lower_case":"no"})"),
+            path + R"(: "do_lower_case" is "no", expected true or false)");
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A tokenizer.json packed, verified and loaded, as the compiler and the runtime do it in turn.
+#ifndef HEDDLE_TESTS_FORMATS_TOKENIZER_IMPORTEDTOKENIZER_H
+#define HEDDLE_TESTS_FORMATS_TOKENIZER_IMPORTEDTOKENIZER_H
+
+#include "formats/Tokenizer/TokenizerImport.h"
+#include "runtime/Tokenizer/Tokenizer.h"
+
+namespace heddle {
+
+/// Owns the table.
+struct ImportedTokenizer {
+  /// Packs and loads; the failure of either.
+  Status import(const nlohmann::json &json, std::optional<int64_t> maxLength = std::nullopt,
+                std::optional<int64_t> modelLength = std::nullopt) {
+    builder.Clear();
+    HEDDLE_ASSIGN(const auto root,
+                  packTokenizer(builder, json, "tokenizer.json", maxLength, modelLength));
+    builder.Finish(root);
+    flatbuffers::Verifier verifier(builder.GetBufferPointer(), builder.GetSize());
+    if (!verifier.VerifyBuffer<manifest::Tokenizer>(nullptr)) {
+      return HEDDLE_ERROR(Internal, "the table does not verify");
+    }
+    HEDDLE_ASSIGN(Tokenizer loaded, Tokenizer::load(flatbuffers::GetRoot<manifest::Tokenizer>(
+                                        builder.GetBufferPointer())));
+    tokenizer.emplace(std::move(loaded));
+    return {};
+  }
+
+  flatbuffers::FlatBufferBuilder builder;
+  std::optional<Tokenizer> tokenizer;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_FORMATS_TOKENIZER_IMPORTEDTOKENIZER_H
