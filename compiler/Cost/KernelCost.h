@@ -11,14 +11,8 @@
 
 namespace heddle {
 
-/// Floating-point operations of the products of one kernel; a multiplication and the addition of
-/// its result are two. What is not a product counts nothing, and so do rows of sequences.
-struct KernelFlops {
-  uint64_t perToken = 0;
-  /// For each token and key of its sequence.
-  uint64_t perTokenKey = 0;
-};
-KernelFlops kernelFlops(dataflow::KernelOp kernel);
+/// Floating-point operations of the products of one kernel. Rows of sequences count nothing.
+dataflow::Flops kernelFlops(dataflow::KernelOp kernel);
 
 /// Bytes of a parameter as the binary stores it, the padding of packed weights among them.
 uint64_t parameterBytes(dataflow::ParameterOp parameter);

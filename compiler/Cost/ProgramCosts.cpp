@@ -129,13 +129,13 @@ private:
   }
 
   DispatchCosts count(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights) {
-    KernelFlops flops = kernelFlops(kernel);
+    Flops flops = kernelFlops(kernel);
     DispatchCosts costs;
     costs.name = checkpointName(dispatch.getLoc());
     costs.kernel = kernel.getSymName();
-    costs.kind = familyName(kernel.getComputes());
-    costs.flopsPerToken = flops.perToken;
-    costs.flopsPerTokenKey = flops.perTokenKey;
+    costs.kind = kernel.getComputes().getFamilyName();
+    costs.flopsPerToken = flops.perRow;
+    costs.flopsPerTokenKey = flops.perRowAndKey;
     costs.keys = keysOf(dispatch);
     costs.reads = readsOf(dispatch, kernel, weights);
     costs.weightBytes = storedBytes(weights, counted);
@@ -178,11 +178,11 @@ private:
     if (kernel.writesCache()) {
       return reads;
     }
-    auto nest = dyn_cast<NestAttr>(kernel.getComputes());
-    for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
-      auto cache = dyn_cast<CacheType>(input.getType());
+    SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+    for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {
+      auto cache = dyn_cast<CacheType>(value.getType());
       // What says only how many keys there are is not read itself.
-      if (!cache || (nest && nest.getKeysFrom() && index == nest.getNumInputs())) {
+      if (!cache || input.role == KernelInput::Role::Extent) {
         continue;
       }
       (cache.getLayout() == CacheLayout::State ? reads.stateBytesPerSequence

@@ -74,10 +74,6 @@ struct Candidate {
   unsigned argument;
 };
 
-bool takesEpilogue(Attribute computes) {
-  return isa<ContractAttr, GatherAttr, PoolAttr, RowsAttr>(computes);
-}
-
 std::string named(Location location) {
   std::string name = placeName(location);
   return name.empty() ? name : " (" + name + ")";
@@ -99,13 +95,9 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
     return "it reads its input twice";
   }
   auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
-  if (!takesEpilogue(kernel.getComputes())) {
-    if (isa<PrefixMeanAttr>(kernel.getComputes())) {
-      return "its input is a prefix mean, which has no epilogue";
-    }
-    return isa<AttendAttr, AttentionAttr, AttentionWeightsAttr>(kernel.getComputes())
-               ? "its input is an attention, which has no epilogue"
-               : "its input is a loop nest, which has no epilogue";
+  KernelFamily family = kernel.getComputes();
+  if (family.getEpilogueSupport() != EpilogueSupport::MathsAndNorm) {
+    return ("its input is " + family.getNoun() + ", which has no epilogue").str();
   }
   if (kernel.getNorm()) {
     return "its input is normalised rows" + named(producer.getLoc());
@@ -168,7 +160,7 @@ DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
   others.erase(others.begin() + candidate.argument);
 
   KernelParts parts;
-  parts.stem = familyName(producer.kernel.getComputes());
+  parts.stem = producer.kernel.getComputes().getFamilyName();
   parts.computes = producer.kernel.getComputes();
   parts.inputs = producer.inputs;
   parts.elementwise = producer.elementwise;

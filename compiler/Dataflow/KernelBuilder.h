@@ -19,8 +19,7 @@ using EpilogueBuilder =
 struct KernelParts {
   /// The kernel's symbol, made unique by a number.
   llvm::StringRef stem;
-  /// One of the dataflow attributes that name a family.
-  mlir::Attribute computes;
+  dataflow::KernelFamily computes;
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<mlir::Value> elementwise;
   /// Null: none.

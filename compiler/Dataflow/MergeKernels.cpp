@@ -37,85 +37,13 @@ constexpr llvm::StringLiteral passName = "merge-kernels";
 
 // --- Names -----------------------------------------------------------------------------------
 
-/// What of a causal mask names a kernel.
-template <typename Attribute> StringRef maskOf(Attribute attention) {
-  return attention.getHidden() ? "_masked" : attention.getCausal() ? "_causal" : "";
-}
-
-/// Heads of keys or values, where there are fewer than of queries.
-std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
-  return share > 1 ? llvm::formatv("_{0}{1}", what, heads / share).str() : "";
-}
-
-std::string sizesOf(AttendAttr attend) {
-  return llvm::formatv("{0}x{1}{2}{3}", attend.getHeads(), attend.getValueSize(),
-                       sharedHeads("values", attend.getHeads(), attend.getValueShare()),
-                       attend.getCausal() ? "_causal" : "");
-}
-
-std::string sizesOf(AttentionWeightsAttr weights) {
-  return llvm::formatv("{0}x{1}{2}{3}{4}", weights.getHeads(), weights.getKeySize(),
-                       sharedHeads("keys", weights.getHeads(), weights.getKeyShare()),
-                       weights.getBiasDistance() > 0 ? "_bias" : "", maskOf(weights));
-}
-
-std::string sizesOf(AttentionAttr attention) {
-  std::string name = llvm::formatv("{0}x{1}", attention.getHeads(), attention.getKeySize()).str();
-  if (attention.getValueSize() != attention.getKeySize()) {
-    name += "x" + std::to_string(attention.getValueSize());
-  }
-  name += sharedHeads("keys", attention.getHeads(), attention.getKeyShare());
-  name += sharedHeads("values", attention.getHeads(), attention.getValueShare());
-  name += attention.getBiasDistance() > 0 ? "_bias" : "";
-  return name + maskOf(attention).str();
-}
-
-/// The axes of inputs and result; those of the result only if the first input has others.
-std::string axesOf(NestAttr nest) {
-  std::string name;
-  for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
-    name += (i == 0 ? "" : "_") + nest.getInputAxes(i).str();
-  }
-  if (nest.getNumInputs() == 0 || nest.getInputAxes(0) != nest.getResultAxes()) {
-    name += (name.empty() ? "" : "_") + nest.getResultAxes().str();
-  }
-  if (nest.getReduction() == ReductionKind::Softmax) {
-    name += "_softmax";
-  }
-  return nest.getCausal() ? name + "_causal" : name;
-}
-
-std::string sizesOf(KernelOp kernel) {
-  return llvm::TypeSwitch<Attribute, std::string>(kernel.getComputes())
-      .Case([&](AppendAttr) {
-        CacheType cache = kernel.getOperandCache(0);
-        return std::to_string(cache.getWidth()) + "_" +
-               stringifyCacheLayout(cache.getLayout()).str();
-      })
-      .Case([&](AccumulateAttr) { return std::to_string(kernel.getOperandCache(0).getWidth()); })
-      .Case([&](PrefixMeanAttr) { return std::to_string(kernel.getOperandCache(1).getWidth()); })
-      .Case([](ContractAttr contract) {
-        std::string groups =
-            contract.getGroups() > 1 ? std::to_string(contract.getGroups()) + "x" : "";
-        return groups + llvm::formatv("{0}x{1}", contract.getN(), contract.getK()).str();
-      })
-      .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([&](auto attention) {
-        return sizesOf(attention) + (kernel.getOperandCache(1) ? "_cached" : "");
-      })
-      .Case([](NestAttr nest) { return axesOf(nest); })
-      .Case([](PoolAttr pool) {
-        return llvm::formatv("{0}_{1}", stringifyPoolKind(pool.getKind()), pool.getWidth()).str();
-      })
-      .Case<GatherAttr, RowsAttr>([](auto rows) { return std::to_string(rows.getWidth()); });
-}
-
 /// Whether a value is an element of rows, rather than of a vector such as a bias.
 bool isRowElement(KernelOp kernel, Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument) {
     return false;
   }
-  if (isa<NestAttr>(kernel.getComputes())) {
+  if (kernel.getComputes().getEpilogueSupport() == EpilogueSupport::IsRegion) {
     return true;
   }
   unsigned index = argument.getArgNumber();
@@ -193,7 +121,8 @@ StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
 
 /// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
 std::string describe(KernelOp kernel) {
-  std::string name = (familyName(kernel.getComputes()) + "_" + sizesOf(kernel)).str();
+  KernelFamily family = kernel.getComputes();
+  std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
   Block &block = kernel.getEpilogue().front();
   bool hasGelu =
       llvm::any_of(block, [](Operation &op) { return isa<math::ErfOp, math::TanhOp>(op); });

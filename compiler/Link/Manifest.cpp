@@ -80,41 +80,35 @@ manifest::SizeExpression toSize(SizeAttr size) {
   return {size.getTokens(), size.getSequences(), size.getTokensLongest()};
 }
 
-/// Whether a contract's rows are normalised by a function of its own, when all columns are done.
-bool hasFinish(KernelOp kernel) {
-  return isa<ContractAttr>(kernel.getComputes()) && kernel.getNorm();
+/// Columns of work: heads, or panels of each group of elements.
+uint64_t columnsOf(const Division &division) {
+  switch (division.columns) {
+  case Division::Columns::None:
+    return 1;
+  case Division::Columns::Heads:
+    return division.count;
+  case Division::Columns::Elements:
+    return division.count * llvm::divideCeil(division.size, HEDDLE_PANEL);
+  }
+  llvm_unreachable("every division has columns");
 }
 
 FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel) {
+  Division division = kernel.getComputes().getDivision(kernel.getKernelType());
   // What runs along a sequence has its rows in order: a sequence is the least that divides.
-  bool alongSequences =
-      isa<AccumulateAttr, PrefixMeanAttr>(kernel.getComputes()) ||
+  bool overSequences =
+      division.rows == Division::Rows::AlongSequences ||
       (!kernel.writesCache() && kernel.getResultBuffer().hasSymbol(BufferType::kSequences));
-  auto rows = alongSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens;
-  auto [tile, columns] =
-      llvm::TypeSwitch<Attribute, std::pair<uint32_t, uint64_t>>(kernel.getComputes())
-          .Case([](ContractAttr contract) {
-            return std::pair<uint32_t, uint64_t>(rowTile, contract.getPanels());
-          })
-          .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr>([](auto attention) {
-            return std::pair<uint32_t, uint64_t>(rowTile, attention.getHeads());
-          })
-          .Case([&](AccumulateAttr) {
-            return std::pair<uint32_t, uint64_t>(
-                1, llvm::divideCeil(kernel.getOperandCache(0).getWidth(), HEDDLE_PANEL));
-          })
-          .Case([&](PrefixMeanAttr) {
-            return std::pair<uint32_t, uint64_t>(
-                1, llvm::divideCeil(kernel.getOperandCache(1).getWidth(), HEDDLE_PANEL));
-          })
-          .Default([](Attribute) { return std::pair<uint32_t, uint64_t>(1, 1); });
+  uint64_t columns = columnsOf(division);
   if (columns > largestGrid) {
     return kernel.emitOpError("has work of ")
            << columns << " columns, expected at most " << largestGrid;
   }
-  auto contract = dyn_cast<ContractAttr>(kernel.getComputes());
-  bool ragged = contract && contract.getGroups() > 1 && contract.getN() % HEDDLE_PANEL != 0;
-  return manifest::CreateGrid(builder, rows, tile, columns, ragged);
+  bool ragged = division.columns == Division::Columns::Elements && division.count > 1 &&
+                division.size % HEDDLE_PANEL != 0;
+  return manifest::CreateGrid(
+      builder, overSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens,
+      division.rowsShareWork ? rowTile : 1, columns, ragged);
 }
 
 /// The kernels that graphs run, and their finishes, numbered as they are met.
@@ -125,7 +119,7 @@ public:
     auto [found, isNew] = numbers.try_emplace(kernel.getSymName(), count);
     if (isNew) {
       kernels.push_back(kernel);
-      count += hasFinish(kernel) ? 2 : 1;
+      count += kernel.hasFinish() ? 2 : 1;
     }
     return found->second;
   }
@@ -134,7 +128,7 @@ public:
     Table<manifest::Kernel> table;
     for (KernelOp kernel : kernels) {
       table.push_back(writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel)));
-      if (hasFinish(kernel)) {
+      if (kernel.hasFinish()) {
         // A norm works on the finished row itself.
         table.push_back(
             writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()), ScratchSize()));
@@ -354,7 +348,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
     operands.push_back(*operand);
   }
   int32_t number = kernels.numberOf(kernel);
-  KernelFlops flops = kernelFlops(kernel);
+  Flops flops = kernelFlops(kernel);
   WeightTraffic weights = weightTraffic(dispatch, kernel);
   // A program without checkpoint names: never a path, which would differ between machines.
   std::string name = checkpointName(dispatch.getLoc());
@@ -362,10 +356,11 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   if (failed(grid)) {
     return failure();
   }
-  dispatches.push_back(manifest::CreateDispatch(
-      builder, number, hasFinish(kernel) ? number + 1 : -1, builder.CreateVectorOfStructs(operands),
-      *grid, text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perToken,
-      flops.perTokenKey, weights.perRun, weights.perToken));
+  dispatches.push_back(
+      manifest::CreateDispatch(builder, number, kernel.hasFinish() ? number + 1 : -1,
+                               builder.CreateVectorOfStructs(operands), *grid,
+                               text(builder, name.empty() ? kernel.getSymName() : StringRef(name)),
+                               flops.perRow, flops.perRowAndKey, weights.perRun, weights.perToken));
   return success();
 }
 

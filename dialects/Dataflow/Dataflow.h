@@ -26,6 +26,8 @@
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Dataflow/Types.h.inc"
 
+#include "dialects/Dataflow/Families/KernelFamily.h"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Dataflow/Attrs.h.inc"
 
@@ -34,8 +36,38 @@
 
 namespace heddle::dataflow {
 
-/// The family that an attribute of a kernel configures: "contract", "attention", "rows"...
-llvm::StringRef familyName(mlir::Attribute computes);
+namespace detail {
+
+template <typename... Attributes> struct AttributeList {};
+using Attributes = AttributeList<
+#define GET_ATTRDEF_LIST
+#include "dialects/Dataflow/Attrs.cpp.inc"
+    >;
+
+template <typename Attribute, typename Visitor>
+bool visitIf(KernelFamily family, Visitor &visitor) {
+  if constexpr (std::is_base_of_v<KernelFamily::Trait<Attribute>, Attribute>) {
+    if (auto found = llvm::dyn_cast<Attribute>(family)) {
+      visitor(found);
+      return true;
+    }
+  }
+  return false;
+}
+
+template <typename Visitor, typename... Attributes>
+bool visitAny(KernelFamily family, Visitor &visitor, AttributeList<Attributes...>) {
+  return (visitIf<Attributes>(family, visitor) || ...);
+}
+
+} // namespace detail
+
+/// Calls `visitor` with a family as the attribute it is. It must take every family of the dialect:
+/// one that it does not take does not compile.
+template <typename Visitor> void visitFamily(KernelFamily family, Visitor visitor) {
+  [[maybe_unused]] bool isFound = detail::visitAny(family, visitor, detail::Attributes());
+  assert(isFound && "every kernel family is an attribute of the dialect");
+}
 
 /// What a value of a graph shows, through any number of views.
 mlir::Value viewedValue(mlir::Value value);

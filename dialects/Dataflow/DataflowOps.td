@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Graphs, dispatches and kernels.
-include "dialects/Dataflow/Types.td"
+include "dialects/Dataflow/Families/Attention.td"
+include "dialects/Dataflow/Families/Caches.td"
+include "dialects/Dataflow/Families/Contract.td"
+include "dialects/Dataflow/Families/Nest.td"
+include "dialects/Dataflow/Families/Rows.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -19,11 +23,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     of a norm, the bias of a layer norm.
 
     Constraints:
-    - C1: `computes` is one of accumulate, append, attend, attention, attention_weights, contract,
-      gather, nest, pool, prefix_mean, rows.
+    - C1: `computes` is a kernel family, an attribute with the interface `KernelFamily`.
     - C2: the operands are as many as `computes`, the region and the norm take, and there is one
-      result. They are buffers, but for the cache that is input #0 and the result of append, keys and
-      values of attend, attention and attention_weights, inputs of a nest, and the states of C11.
+      result. They are buffers, but for caches where the family takes them.
     - C3: the region is one block of scalar maths on f32 and conditions that yields one value. Its
       operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
       `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
@@ -31,19 +33,16 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C4: element-wise operands are rows of the result's shape, vectors of its width, as many rows of
       one number, [rows, 1], or one number, [1].
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
-    - C6: only contract, rows, gather and pool have a norm; accumulate, append, attend, attention,
-      attention_weights and prefix_mean have a trivial region; the epsilon of a norm is finite and
-      not negative.
+    - C6: a family without an epilogue has a region that yields its argument and no element-wise
+      operands; only one that takes a norm has a norm, whose epsilon is finite and not negative.
     - C7: the name is not empty and has only letters, digits, '_', '.' and '-': it becomes a symbol
       of an object file.
-    - C8: the result, packed weights, tables and the weights of attend are dense: they have no row
-      stride.
-    - C9: the position offsets of a gather are not negative, and its scales, as many as it has
-      lookups, are finite.
-    - C10: a bias distance is 0 to 2^20; keys and values are both buffers, or both caches: keys of
-      layout `keys`, values of layout `rows`.
-    - C11: input #0 and the result of accumulate, and input #1 of prefix_mean, are a cache of layout
-      `state`; no other operand is.
+    - C8: the result, and every input that the family wants dense, has no row stride.
+    - C9: the numbers of the family are valid: sizes are positive, offsets of positions are not
+      negative, scales are finite and as many as look-ups, a bias distance is 0 to 2^20.
+    - C10: a cache has the layout and the width that the family names; keys and values of attention
+      are both buffers or both caches.
+    - C11: a state stands where the family takes one, and nowhere else.
     - C12: `hidden` is that of a causal attention or attention_weights.
 
     ```mlir
@@ -56,7 +55,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-                       AnyAttr:$computes, OptionalAttr<Dataflow_NormAttr>:$norm);
+                       Dataflow_AnyFamily:$computes, OptionalAttr<Dataflow_NormAttr>:$norm);
   let regions = (region SizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     $sym_name `:` $function_type `computes` $computes (`norm` $norm^)? attr-dict-with-keyword
@@ -68,7 +67,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     /// The result, which is a buffer unless the kernel writes a cache.
     BufferType getResultBuffer() { return ::llvm::cast<BufferType>(getKernelType().getResult(0)); }
     /// Whether the result is the cache that is input #0.
-    bool writesCache() { return ::llvm::isa<AccumulateAttr, AppendAttr>(getComputes()); }
+    bool writesCache();
     BufferType getOperandBuffer(unsigned i) {
       return ::llvm::cast<BufferType>(getKernelType().getInput(i));
     }
@@ -77,13 +76,14 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
       return ::llvm::dyn_cast<CacheType>(getKernelType().getInput(i));
     }
     /// Inputs of what it computes; they come first.
-    unsigned getNumInputs();
+    unsigned getNumInputs() { return getComputes().getNumInputs(); }
     /// Element-wise operands of the epilogue; they follow the inputs.
-    unsigned getNumElementwise() {
-      return ::llvm::isa<NestAttr>(getComputes()) ? 0 : getEpilogue().front().getNumArguments() - 1;
-    }
+    unsigned getNumElementwise();
     /// The weight of a norm and the bias of a layer norm; they come last.
     unsigned getNumNormOperands();
+    /// Whether the norm is applied when all columns of a row are done: by then several callers may
+    /// have computed them.
+    bool hasFinish();
     /// Whether the epilogue returns its first argument unchanged.
     bool hasTrivialEpilogue();
   }];

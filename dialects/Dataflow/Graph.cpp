@@ -262,20 +262,16 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
-/// C3: ids of lookup `i` stay within its table.
-static LogicalResult verifyIds(DispatchOp dispatch, GraphOp graph, unsigned i) {
-  Value ids = dispatch.getInputs()[2 * i];
-  while (Operation *view = ids.getDefiningOp()) {
-    if (!isa<ColumnsOp, ReshapeOp>(view)) {
-      return dispatch.emitOpError(
-                 "expects ids that are an argument of the graph, got a result of '")
-             << view->getName() << "'";
-    }
-    ids = view->getOperand(0);
+/// C3: the ids at `index` stay within the table that follows them.
+static LogicalResult verifyIds(DispatchOp dispatch, GraphOp graph, unsigned index) {
+  Value ids = viewedValue(dispatch.getInputs()[index]);
+  if (Operation *made = ids.getDefiningOp()) {
+    return dispatch.emitOpError("expects ids that are an argument of the graph, got a result of '")
+           << made->getName() << "'";
   }
-  unsigned index = cast<BlockArgument>(ids).getArgNumber();
-  int64_t limit = graph.getArgAttrOfType<IntegerAttr>(index, "dataflow.limit").getInt();
-  auto table = cast<BufferType>(dispatch.getInputs()[2 * i + 1].getType());
+  unsigned argument = cast<BlockArgument>(ids).getArgNumber();
+  int64_t limit = graph.getArgAttrOfType<IntegerAttr>(argument, "dataflow.limit").getInt();
+  auto table = cast<BufferType>(dispatch.getInputs()[index + 1].getType());
   if (limit > table.getShape().front()) {
     return dispatch.emitOpError("expects ids with a 'dataflow.limit' of at most the table's ")
            << table.getShape().front() << " rows, got " << limit;
@@ -301,20 +297,37 @@ static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t
 }
 
 /// C3 and C4, for a dispatch that has the types of its kernel.
-static LogicalResult verifyLookups(DispatchOp dispatch, GatherAttr gather) {
+static LogicalResult verifyLookups(DispatchOp dispatch, ArrayRef<KernelInput> inputs) {
   auto graph = cast<GraphOp>(dispatch->getParentOp());
-  for (unsigned i = 0; i < gather.getLookups(); ++i) {
-    if (failed(verifyIds(dispatch, graph, i))) {
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (input.role == KernelInput::Role::Ids && failed(verifyIds(dispatch, graph, index))) {
       return failure();
     }
   }
-  ValueRange tables = ValueRange(dispatch.getInputs()).drop_front(2 * gather.getLookups());
-  for (auto [offset, table] : llvm::zip_first(gather.getPositionOffsets(), tables)) {
-    if (failed(verifyPositions(dispatch, graph, offset, cast<BufferType>(table.getType())))) {
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (input.role == KernelInput::Role::Positions &&
+        failed(verifyPositions(dispatch, graph, input.offset,
+                               cast<BufferType>(dispatch.getInputs()[index].getType())))) {
       return failure();
     }
   }
   return success();
+}
+
+/// The kernel that a dispatch runs; null for one that does not exist.
+static KernelOp kernelOf(DispatchOp dispatch, SymbolTableCollection &symbols) {
+  return dyn_cast_or_null<KernelOp>(
+      symbols.lookupNearestSymbolFrom(dispatch, dispatch.getKernelAttr()));
+}
+
+/// Whether a kernel reads no element of an input: it is a cache of which only the number of
+/// positions counts.
+static bool isExtent(KernelOp kernel, unsigned index) {
+  if (!kernel || index >= kernel.getNumInputs()) {
+    return false;
+  }
+  return kernel.getComputes().getInputs(kernel.getKernelType())[index].role ==
+         KernelInput::Role::Extent;
 }
 
 /// C5: `append` is the only one that appends to its cache, and nothing reads what was there before.
@@ -331,11 +344,7 @@ static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &
         continue;
       }
       auto user = dyn_cast<DispatchOp>(use.getOwner());
-      auto kernel = user ? dyn_cast_or_null<KernelOp>(
-                               symbolTable.lookupNearestSymbolFrom(user, user.getKernelAttr()))
-                         : KernelOp();
-      auto nest = kernel ? dyn_cast<NestAttr>(kernel.getComputes()) : NestAttr();
-      bool isKeys = nest && nest.getKeysFrom() && use.getOperandNumber() == nest.getNumInputs();
+      bool isKeys = user && isExtent(kernelOf(user, symbolTable), use.getOperandNumber());
       if (user != append && !isKeys) {
         InFlightDiagnostic error =
             append.emitOpError("expects to be the only user of the cache it appends to, got '")
@@ -391,7 +400,7 @@ static bool isAppended(Value cache) {
 }
 
 /// C6 and C7, for a dispatch that has the types of its kernel and does not append.
-static LogicalResult verifyCaches(DispatchOp dispatch, Attribute computes) {
+static LogicalResult verifyCaches(DispatchOp dispatch, KernelFamily family) {
   std::optional<bool> areAppended;
   for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
     if (!isa<CacheType>(input.getType())) {
@@ -406,11 +415,7 @@ static LogicalResult verifyCaches(DispatchOp dispatch, Attribute computes) {
     }
     areAppended = appended;
   }
-  bool isCausal = llvm::TypeSwitch<Attribute, bool>(computes)
-                      .Case<AttendAttr, AttentionAttr, AttentionWeightsAttr, NestAttr>(
-                          [](auto hiding) { return hiding.getCausal(); })
-                      .Default([](Attribute) { return false; });
-  if (isCausal && !areAppended.value_or(true)) {
+  if (family.hidesLaterKeys() && !areAppended.value_or(true)) {
     return dispatch.emitOpError("expects a cache that is appended to in the graph where keys after "
                                 "the row are hidden, got one that is only read");
   }
@@ -435,17 +440,16 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     error.attachNote(kernel.getLoc()) << "the kernel is defined here";
     return error;
   }
-  if (isa<AppendAttr>(kernel.getComputes())) {
-    return verifyOnlyAppend(*this, symbolTable);
+  KernelFamily family = kernel.getComputes();
+  if (kernel.writesCache()) {
+    auto cache = cast<CacheType>(getResult().getType());
+    return cache.getLayout() == CacheLayout::State ? verifyLastUse(*this)
+                                                   : verifyOnlyAppend(*this, symbolTable);
   }
-  if (isa<AccumulateAttr>(kernel.getComputes())) {
-    return verifyLastUse(*this);
-  }
-  if (failed(verifyCaches(*this, kernel.getComputes()))) {
+  if (failed(verifyCaches(*this, family))) {
     return failure();
   }
-  auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
-  return gather ? verifyLookups(*this, gather) : success();
+  return verifyLookups(*this, family.getInputs(type));
 }
 
 } // namespace heddle::dataflow

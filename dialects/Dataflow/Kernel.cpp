@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels: their operands, and verification of every family.
+/// Kernels: their operands, and the checks of a kernel against its family.
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 
@@ -20,32 +20,18 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// In the shape a buffer is to have: any constant size. No attribute can ask for it: a size that is
-/// not positive fits no buffer.
-static constexpr int64_t kAny = std::numeric_limits<int64_t>::min();
-
-int64_t ContractAttr::getGroupPanels() const {
-  return llvm::divideCeilSigned(getN(), HEDDLE_PANEL);
+bool KernelOp::writesCache() {
+  return getComputes().getResult(getKernelType()).changes.has_value();
 }
 
-StringRef familyName(Attribute computes) {
-  return llvm::TypeSwitch<Attribute, StringRef>(computes)
-      .Case<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
-            ContractAttr, GatherAttr, NestAttr, PoolAttr, PrefixMeanAttr, RowsAttr>(
-          [](auto family) { return decltype(family)::getMnemonic(); });
+bool KernelOp::hasFinish() {
+  return getNorm() && getComputes().getDivision(getKernelType()).columns != Division::Columns::None;
 }
 
-unsigned KernelOp::getNumInputs() {
-  return llvm::TypeSwitch<Attribute, unsigned>(getComputes())
-      .Case<AccumulateAttr, AppendAttr, AttendAttr, ContractAttr, PrefixMeanAttr>(
-          [](auto) { return 2; })
-      .Case([](AttentionAttr attention) { return attention.getBiasDistance() > 0 ? 4 : 3; })
-      .Case([](AttentionWeightsAttr weights) { return weights.getBiasDistance() > 0 ? 3 : 2; })
-      .Case([](GatherAttr gather) {
-        return 2 * gather.getLookups() + gather.getPositionOffsets().size();
-      })
-      .Case([](NestAttr nest) { return nest.getNumInputs() + (nest.getKeysFrom() ? 1 : 0); })
-      .Default([](Attribute) { return 1; });
+unsigned KernelOp::getNumElementwise() {
+  return getComputes().getEpilogueSupport() == EpilogueSupport::IsRegion
+             ? 0
+             : getEpilogue().front().getNumArguments() - 1;
 }
 
 unsigned KernelOp::getNumNormOperands() {
@@ -86,8 +72,9 @@ static LogicalResult verifyRegion(KernelOp kernel) {
     return kernel.emitOpError("expects a region that ends with 'dataflow.yield', got ")
            << (block.empty() ? StringRef("none") : block.back().getName().getStringRef());
   }
-  // A nest that reads nothing yields a constant.
-  if (block.getNumArguments() == 0 && !isa<NestAttr>(kernel.getComputes())) {
+  // What is its region may read nothing, and yields a constant.
+  if (block.getNumArguments() == 0 &&
+      kernel.getComputes().getEpilogueSupport() != EpilogueSupport::IsRegion) {
     return kernel.emitOpError("expects a region with the computed value as argument, got none");
   }
   for (BlockArgument argument : block.getArguments()) {
@@ -111,45 +98,26 @@ static LogicalResult verifyRegion(KernelOp kernel) {
   return success();
 }
 
-/// Whether input `i` may be a cache.
-static bool takesCache(KernelOp kernel, unsigned i) {
-  return llvm::TypeSwitch<Attribute, bool>(kernel.getComputes())
-      .Case<AccumulateAttr, AppendAttr>([&](auto) { return i == 0; })
-      .Case<AttendAttr, AttentionWeightsAttr, PrefixMeanAttr>([&](auto) { return i == 1; })
-      .Case([&](AttentionAttr) { return i == 1 || i == 2; })
-      .Case([&](NestAttr) { return i < kernel.getNumInputs(); })
-      .Default([](Attribute) { return false; });
-}
-
-/// Whether input `i` is a state.
-static bool takesState(KernelOp kernel, unsigned i) {
-  return (isa<AccumulateAttr>(kernel.getComputes()) && i == 0) ||
-         (isa<PrefixMeanAttr>(kernel.getComputes()) && i == 1);
-}
-
-/// C2: where operands are buffers, and where they are caches.
-static LogicalResult verifyMemory(KernelOp kernel) {
-  FunctionType type = kernel.getKernelType();
-  bool writesCache = kernel.writesCache();
-  if (writesCache && (!isa<CacheType>(type.getInput(0)) || type.getInput(0) != type.getResult(0))) {
-    return kernel.emitOpError("expects a cache as input #0 and result of ")
-           << familyName(kernel.getComputes()) << ", got " << type;
+/// C2 and C11: whether input `index` may be a buffer, and which caches it may be.
+static LogicalResult verifyMemory(KernelOp kernel, unsigned index, const KernelInput &input) {
+  Type type = kernel.getKernelType().getInput(index);
+  auto cache = dyn_cast<CacheType>(type);
+  bool takesState = input.layout == CacheLayout::State;
+  bool isState = cache && cache.getLayout() == CacheLayout::State;
+  bool takesCache = input.takesAnyCache || input.layout;
+  if (input.role == KernelInput::Role::Changed &&
+      (!cache || kernel.getKernelType().getResult(0) != type)) {
+    return kernel.emitOpError("expects a cache as input #")
+           << index << " and result of " << kernel.getComputes().getFamilyName() << ", got "
+           << kernel.getKernelType();
   }
-  for (auto [index, operand] : llvm::enumerate(type.getInputs())) {
-    if (!isa<BufferType>(operand) && !(isa<CacheType>(operand) && takesCache(kernel, index))) {
-      return kernel.emitOpError("expects a buffer as operand #") << index << ", got " << operand;
-    }
-    // C11
-    auto cache = dyn_cast<CacheType>(operand);
-    bool isState = cache && cache.getLayout() == CacheLayout::State;
-    if (takesState(kernel, index) != isState) {
-      return kernel.emitOpError("expects ")
-             << (isState ? "no state" : "a cache of layout 'state'") << " as operand #" << index
-             << " of " << familyName(kernel.getComputes()) << ", got " << operand;
-    }
+  if (!isa<BufferType>(type) && !(cache && takesCache)) {
+    return kernel.emitOpError("expects a buffer as operand #") << index << ", got " << type;
   }
-  if (!writesCache && !isa<BufferType>(type.getResult(0))) {
-    return kernel.emitOpError("expects a buffer as result, got ") << type.getResult(0);
+  if (takesState != isState) {
+    return kernel.emitOpError("expects ")
+           << (isState ? "no state" : "a cache of layout 'state'") << " as operand #" << index
+           << " of " << kernel.getComputes().getFamilyName() << ", got " << type;
   }
   return success();
 }
@@ -157,41 +125,58 @@ static LogicalResult verifyMemory(KernelOp kernel) {
 /// C2
 static LogicalResult verifyOperandCount(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
-  if (auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
-      gather && (gather.getLookups() < 0 || gather.getLookups() > type.getNumInputs())) {
-    return kernel.emitOpError("expects at most as many lookups as operands, got ")
-           << gather.getLookups() << " and " << type.getNumInputs();
-  }
-  if (auto nest = dyn_cast<NestAttr>(kernel.getComputes());
-      nest && kernel.getEpilogue().front().getNumArguments() != nest.getNumInputs()) {
+  KernelFamily family = kernel.getComputes();
+  unsigned arguments = kernel.getEpilogue().front().getNumArguments();
+  if (auto nest = dyn_cast<NestAttr>(family); nest && arguments != nest.getNumNamed()) {
     return kernel.emitOpError("expects one argument of the region for each of ")
-           << nest.getNumInputs() << " inputs, got "
-           << kernel.getEpilogue().front().getNumArguments();
+           << nest.getNumNamed() << " inputs, got " << arguments;
   }
-  unsigned expected =
-      kernel.getNumInputs() + kernel.getNumElementwise() + kernel.getNumNormOperands();
+  int64_t expected =
+      family.getNumInputs() + kernel.getNumElementwise() + kernel.getNumNormOperands();
   if (type.getNumInputs() != expected) {
     return kernel.emitOpError("expects ")
-           << expected << " operands (" << kernel.getNumInputs() << " inputs, "
+           << expected << " operands (" << family.getNumInputs() << " inputs, "
            << kernel.getNumElementwise() << " element-wise, " << kernel.getNumNormOperands()
            << " of the norm), got " << type.getNumInputs();
   }
   if (type.getNumResults() != 1) {
     return kernel.emitOpError("expects one result, got ") << type.getNumResults();
   }
-  return verifyMemory(kernel);
+  return success();
+}
+
+/// C2, for operands and result.
+static LogicalResult verifyMemory(KernelOp kernel) {
+  FunctionType type = kernel.getKernelType();
+  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
+  assert(static_cast<int64_t>(inputs.size()) == kernel.getComputes().getNumInputs());
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (failed(verifyMemory(kernel, index, input))) {
+      return failure();
+    }
+  }
+  for (unsigned index = inputs.size(); index < type.getNumInputs(); ++index) {
+    if (!isa<BufferType>(type.getInput(index))) {
+      return kernel.emitOpError("expects a buffer as operand #")
+             << index << ", got " << type.getInput(index);
+    }
+  }
+  if (!kernel.writesCache() && !isa<BufferType>(type.getResult(0))) {
+    return kernel.emitOpError("expects a buffer as result, got ") << type.getResult(0);
+  }
+  return success();
 }
 
 // --- shapes ----------------------------------------------------------------------------------
 
-/// C5: `buffer` has the shape `expected`, in which kAny stands for any constant.
+/// C5: `buffer` has the shape `expected`, in which anySize stands for any constant.
 static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType buffer,
                                  ArrayRef<int64_t> expected, Type elementType) {
   ArrayRef<int64_t> shape = buffer.getShape();
   bool equal = buffer.getElementType() == elementType && shape.size() == expected.size() &&
                llvm::all_of(llvm::zip_equal(shape, expected), [](auto pair) {
                  auto [size, wanted] = pair;
-                 return size == wanted || (wanted == kAny && size > 0);
+                 return size == wanted || (wanted == anySize && size > 0);
                });
   if (equal) {
     return success();
@@ -199,7 +184,7 @@ static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType 
   InFlightDiagnostic error = kernel.emitOpError("expects ") << name << " of shape [";
   llvm::interleaveComma(expected, error, [&](int64_t size) {
     switch (size) {
-    case kAny:
+    case anySize:
       error << "any";
       break;
     case BufferType::kTokens:
@@ -218,250 +203,51 @@ static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType 
   return error << "] and element type " << elementType << ", got " << buffer;
 }
 
-/// count * size, or a number that is no dimension if that overflows or one is not positive.
-static int64_t multiplyWidth(int64_t count, int64_t size) {
-  int64_t width = 0;
-  return count > 0 && size > 0 && !llvm::MulOverflow(count, size, width) ? width
-                                                                         : BufferType::kLongest - 1;
-}
-
-/// C5: `operand` holds rows of `width` elements, in a buffer or in a cache of this layout.
-static LogicalResult verifyKeys(KernelOp kernel, unsigned operand, int64_t width,
-                                CacheLayout layout) {
-  CacheType cache = kernel.getOperandCache(operand);
-  if (!cache) {
-    return verifyShape(kernel, "input #" + Twine(operand), kernel.getOperandBuffer(operand),
-                       {BufferType::kTokens, width}, Float32Type::get(kernel.getContext()));
+/// C5, C8 and C10 for an input of the family.
+static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelInput &input) {
+  if (CacheType cache = kernel.getOperandCache(index)) {
+    bool fits =
+        !input.layout || (cache.getLayout() == *input.layout &&
+                          (input.cacheWidth == anySize || cache.getWidth() == input.cacheWidth));
+    return fits ? success()
+                : kernel.emitOpError("expects input #")
+                      << index << " to be a cache of " << input.cacheWidth
+                      << " elements and layout '" << stringifyCacheLayout(*input.layout)
+                      << "', got " << cache;
   }
-  // C10
-  if (cache.getLayout() != layout || cache.getWidth() != width) {
-    return kernel.emitOpError("expects input #")
-           << operand << " to be a cache of " << width << " elements and layout '"
-           << stringifyCacheLayout(layout) << "', got " << cache;
+  BufferType buffer = kernel.getOperandBuffer(index);
+  MLIRContext *context = kernel.getContext();
+  Type element =
+      input.isInteger ? Type(IntegerType::get(context, 32)) : Type(Float32Type::get(context));
+  if (input.shape &&
+      failed(verifyShape(kernel, "input #" + Twine(index), buffer, *input.shape, element))) {
+    return failure();
+  }
+  if (input.isDense && buffer.getRowStride() != 0) {
+    return kernel.emitOpError("expects input #") << index << " to be dense, got " << buffer;
   }
   return success();
 }
 
-/// C5 and C10: `operand` is the table of biases by distance, if there is one.
-static LogicalResult verifyBias(KernelOp kernel, unsigned operand, int64_t heads,
-                                int64_t distance) {
-  if (distance < 0 || distance > transformer::mostDistance) {
-    return kernel.emitOpError("expects a bias distance of 0 to 2^20, got ") << distance;
-  }
-  return distance == 0
-             ? success()
-             : verifyShape(kernel, "input #" + Twine(operand), kernel.getOperandBuffer(operand),
-                           {heads, 2 * distance + 1}, Float32Type::get(kernel.getContext()));
-}
-
-/// C12
-template <typename Attribute> static LogicalResult verifyHidden(KernelOp kernel, Attribute a) {
-  return a.getCausal() || !a.getHidden()
-             ? success()
-             : kernel.emitOpError("expects 'hidden' only where keys are causal, got '") << a << "'";
-}
-
-/// C5: neighbouring heads that share keys or values divide all heads.
-static LogicalResult verifyShare(KernelOp kernel, StringRef what, int64_t share, int64_t heads) {
-  if (heads % share != 0) {
-    return kernel.emitOpError("expects a share of ")
-           << what << " that divides the " << heads << " heads, got " << share;
-  }
-  return success();
-}
-
-/// C5, C10 and C12
-static LogicalResult verifyAttention(KernelOp kernel, AttentionAttr attention) {
-  Type f32 = Float32Type::get(kernel.getContext());
-  int64_t heads = attention.getHeads();
-  int64_t queries = multiplyWidth(heads, attention.getKeySize());
-  int64_t results = multiplyWidth(heads, attention.getValueSize());
-  int64_t keys = multiplyWidth(heads / attention.getKeyShare(), attention.getKeySize());
-  int64_t values = multiplyWidth(heads / attention.getValueShare(), attention.getValueSize());
-  if (failed(verifyShare(kernel, "keys", attention.getKeyShare(), heads)) ||
-      failed(verifyShare(kernel, "values", attention.getValueShare(), heads))) {
+/// C5 and C8 for the result and the inputs.
+static LogicalResult verifyComputes(KernelOp kernel) {
+  KernelFamily family = kernel.getComputes();
+  FunctionType type = kernel.getKernelType();
+  if (failed(family.verifyOperands([&] { return kernel.emitOpError(); }, type))) {
     return failure();
   }
-  if (!kernel.getOperandCache(1) != !kernel.getOperandCache(2)) {
-    return kernel.emitOpError("expects keys and values that are both buffers or both caches, got ")
-           << kernel.getKernelType().getInput(1) << " and " << kernel.getKernelType().getInput(2);
-  }
-  return success(succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
-                                       {BufferType::kTokens, results}, f32)) &&
-                 succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
-                                       {BufferType::kTokens, queries}, f32)) &&
-                 succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
-                 succeeded(verifyKeys(kernel, 2, values, CacheLayout::Rows)) &&
-                 succeeded(verifyBias(kernel, 3, heads, attention.getBiasDistance())) &&
-                 succeeded(verifyHidden(kernel, attention)));
-}
-
-/// C5, C10 and C12
-static LogicalResult verifyAttentionWeights(KernelOp kernel, AttentionWeightsAttr weights) {
-  Type f32 = Float32Type::get(kernel.getContext());
-  int64_t heads = weights.getHeads();
-  int64_t queries = multiplyWidth(heads, weights.getKeySize());
-  int64_t keys = multiplyWidth(heads / weights.getKeyShare(), weights.getKeySize());
-  return success(succeeded(verifyShare(kernel, "keys", weights.getKeyShare(), heads)) &&
-                 succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
-                                       {BufferType::kTokens, heads, BufferType::kLongest}, f32)) &&
-                 succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
-                                       {BufferType::kTokens, queries}, f32)) &&
-                 succeeded(verifyKeys(kernel, 1, keys, CacheLayout::Keys)) &&
-                 succeeded(verifyBias(kernel, 2, heads, weights.getBiasDistance())) &&
-                 succeeded(verifyHidden(kernel, weights)));
-}
-
-/// C5 and C10
-static LogicalResult verifyAttend(KernelOp kernel, AttendAttr attend) {
-  Type f32 = Float32Type::get(kernel.getContext());
-  int64_t heads = attend.getHeads();
-  int64_t results = multiplyWidth(heads, attend.getValueSize());
-  int64_t values = multiplyWidth(heads / attend.getValueShare(), attend.getValueSize());
-  return success(succeeded(verifyShare(kernel, "values", attend.getValueShare(), heads)) &&
-                 succeeded(verifyShape(kernel, "a result", kernel.getResultBuffer(),
-                                       {BufferType::kTokens, results}, f32)) &&
-                 succeeded(verifyShape(kernel, "input #0", kernel.getOperandBuffer(0),
-                                       {BufferType::kTokens, heads, BufferType::kLongest}, f32)) &&
-                 succeeded(verifyKeys(kernel, 1, values, CacheLayout::Rows)));
-}
-
-/// C5: every size that `computes` names is positive, and a gather looks at least one table up.
-static LogicalResult verifySizes(KernelOp kernel) {
-  auto sizes = llvm::TypeSwitch<Attribute, SmallVector<int64_t>>(kernel.getComputes())
-                   .Case([](ContractAttr a) {
-                     return SmallVector<int64_t>{a.getN(), a.getK(), a.getGroups()};
-                   })
-                   .Case([](AttentionAttr a) {
-                     return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getValueSize(),
-                                                 a.getKeyShare(), a.getValueShare()};
-                   })
-                   .Case([](AttendAttr a) {
-                     return SmallVector<int64_t>{a.getHeads(), a.getValueSize(), a.getValueShare()};
-                   })
-                   .Case([](AttentionWeightsAttr a) {
-                     return SmallVector<int64_t>{a.getHeads(), a.getKeySize(), a.getKeyShare()};
-                   })
-                   .Case([](RowsAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
-                   .Case([](GatherAttr a) {
-                     auto positions = static_cast<int64_t>(a.getPositionOffsets().size());
-                     return SmallVector<int64_t>{a.getWidth(), a.getLookups() + 1,
-                                                 std::max<int64_t>(a.getLookups(), 0) + positions};
-                   })
-                   .Case([](PoolAttr a) { return SmallVector<int64_t>{a.getWidth()}; })
-                   .Default([](Attribute) { return SmallVector<int64_t>(); });
-  if (llvm::any_of(sizes, [](int64_t size) { return size < 1; })) {
-    return kernel.emitOpError("expects positive sizes, got '") << kernel.getComputes() << "'";
-  }
-  return success();
-}
-
-/// C5 for the inputs and the result of `computes`. `rows` is the result's first dimension.
-static LogicalResult verifyComputes(KernelOp kernel, int64_t rows) {
-  if (failed(verifySizes(kernel))) {
+  KernelResult result = family.getResult(type);
+  if (result.shape && failed(verifyShape(kernel, "a result", kernel.getResultBuffer(),
+                                         *result.shape, Float32Type::get(kernel.getContext())))) {
     return failure();
   }
-  Type f32 = Float32Type::get(kernel.getContext());
-  Type i32 = IntegerType::get(kernel.getContext(), 32);
-  auto input = [&](unsigned i, ArrayRef<int64_t> shape, Type type) {
-    return verifyShape(kernel, "input #" + Twine(i), kernel.getOperandBuffer(i), shape, type);
-  };
-  auto result = [&](ArrayRef<int64_t> shape) {
-    return verifyShape(kernel, "a result", kernel.getResultBuffer(), shape, f32);
-  };
-  return llvm::TypeSwitch<Attribute, LogicalResult>(kernel.getComputes())
-      .Case([&](ContractAttr contract) {
-        int64_t groups = contract.getGroups();
-        int64_t panels = multiplyWidth(groups, contract.getGroupPanels());
-        return success(succeeded(result({rows, multiplyWidth(groups, contract.getN())})) &&
-                       succeeded(input(0, {rows, multiplyWidth(groups, contract.getK())}, f32)) &&
-                       succeeded(input(1, {panels, contract.getK(), HEDDLE_PANEL}, f32)));
-      })
-      .Case([&](AttendAttr attend) { return verifyAttend(kernel, attend); })
-      .Case([&](AttentionAttr attention) { return verifyAttention(kernel, attention); })
-      .Case([&](AttentionWeightsAttr weights) { return verifyAttentionWeights(kernel, weights); })
-      .Case([&](RowsAttr attr) {
-        return success(succeeded(result({rows, attr.getWidth()})) &&
-                       succeeded(input(0, {rows, attr.getWidth()}, f32)));
-      })
-      .Case([&](GatherAttr gather) {
-        bool valid = succeeded(result({rows, gather.getWidth()}));
-        unsigned next = 0;
-        for (int64_t i = 0; valid && i < gather.getLookups(); ++i) {
-          valid = succeeded(input(next, {rows}, i32)) &&
-                  succeeded(input(next + 1, {kAny, gather.getWidth()}, f32));
-          next += 2;
-        }
-        for (; valid && next < kernel.getNumInputs(); ++next) {
-          valid = succeeded(input(next, {kAny, gather.getWidth()}, f32));
-        }
-        return success(valid);
-      })
-      .Case([&](PrefixMeanAttr) {
-        int64_t width = kernel.getOperandCache(1).getWidth();
-        return success(succeeded(result({BufferType::kTokens, width})) &&
-                       succeeded(input(0, {BufferType::kTokens, width}, f32)));
-      })
-      .Case([&](PoolAttr pool) {
-        return success(succeeded(result({BufferType::kSequences, pool.getWidth()})) &&
-                       succeeded(input(0, {BufferType::kTokens, pool.getWidth()}, f32)));
-      })
-      .Default([&](Attribute computes) {
-        return cast<NestAttr>(computes).verifyOperands(
-            [&] { return kernel.emitOpError(); },
-            kernel.getKernelType().getInputs().take_front(kernel.getNumInputs()),
-            kernel.getResultBuffer());
-      });
-}
-
-/// Whether input `i` has no row stride: packed weights, tables, the weights of attend.
-static bool isDense(Attribute computes, unsigned i) {
-  return llvm::TypeSwitch<Attribute, bool>(computes)
-      .Case([&](AttendAttr) { return i == 0; })
-      .Case([&](AttentionAttr) { return i == 3; })
-      .Case([&](AttentionWeightsAttr) { return i == 2; })
-      .Case([&](ContractAttr) { return i == 1; })
-      .Case([](GatherAttr) { return true; })
-      .Default([](Attribute) { return false; });
-}
-
-/// C8, given that all shapes are right: rows of values alone may be columns of a wider buffer, and
-/// a vector has no stride by its type.
-static LogicalResult verifyDense(KernelOp kernel) {
-  auto verifyBuffer = [&](const Twine &name, BufferType buffer) -> LogicalResult {
-    if (buffer.getRowStride() != 0) {
-      return kernel.emitOpError("expects ") << name << " to be dense, got " << buffer;
-    }
-    return success();
-  };
-  if (failed(verifyBuffer("the result", kernel.getResultBuffer()))) {
-    return failure();
+  if (!result.changes && kernel.getResultBuffer().getRowStride() != 0) {
+    return kernel.emitOpError("expects the result to be dense, got ") << kernel.getResultBuffer();
   }
-  for (unsigned i = 0; i < kernel.getNumInputs(); ++i) {
-    if (isDense(kernel.getComputes(), i) &&
-        failed(verifyBuffer("input #" + Twine(i), kernel.getOperandBuffer(i)))) {
+  for (auto [index, input] : llvm::enumerate(family.getInputs(type))) {
+    if (failed(verifyInput(kernel, index, input))) {
       return failure();
     }
-  }
-  return success();
-}
-
-/// C9
-static LogicalResult verifyLookups(KernelOp kernel) {
-  auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
-  if (!gather) {
-    return success();
-  }
-  for (int64_t offset : gather.getPositionOffsets()) {
-    if (offset < 0) {
-      return kernel.emitOpError("expects position offsets of 0 or more, got ") << offset;
-    }
-  }
-  DenseF32ArrayAttr scales = gather.getScales();
-  if (scales && (scales.size() != gather.getLookups() ||
-                 !llvm::all_of(scales.asArrayRef(), [](float x) { return std::isfinite(x); }))) {
-    return kernel.emitOpError("expects a finite scale for each of ")
-           << gather.getLookups() << " lookups, got " << scales;
   }
   return success();
 }
@@ -509,20 +295,23 @@ static LogicalResult verifyElementwise(KernelOp kernel) {
 }
 
 /// C6
-static LogicalResult verifyNorm(KernelOp kernel) {
-  if (isa<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
-          PrefixMeanAttr>(kernel.getComputes()) &&
-      !kernel.hasTrivialEpilogue()) {
-    return kernel.emitOpError("expects a region that yields its argument for ")
-           << kernel.getComputes() << ", got another";
+static LogicalResult verifyEpilogue(KernelOp kernel) {
+  EpilogueSupport support = kernel.getComputes().getEpilogueSupport();
+  if (support == EpilogueSupport::None) {
+    if (kernel.getNumElementwise() > 0) {
+      return kernel.emitOpError("expects no element-wise operands of ")
+             << kernel.getComputes().getFamilyName() << ", got " << kernel.getNumElementwise();
+    }
+    if (!kernel.hasTrivialEpilogue()) {
+      return kernel.emitOpError("expects a region that yields its argument for ")
+             << kernel.getComputes() << ", got another";
+    }
   }
   if (!kernel.getNorm()) {
     return success();
   }
-  if (!isa<ContractAttr, RowsAttr, GatherAttr, PoolAttr>(kernel.getComputes())) {
-    return kernel.emitOpError(
-               "expects a norm only for contract, rows, gather and pool, got one for ")
-           << kernel.getComputes();
+  if (support != EpilogueSupport::MathsAndNorm) {
+    return kernel.emitOpError("expects no norm for ") << kernel.getComputes() << ", got one";
   }
   APFloat epsilon = kernel.getNorm()->getEpsilon().getValue();
   if (!epsilon.isFinite() || epsilon.isNegative()) {
@@ -532,41 +321,25 @@ static LogicalResult verifyNorm(KernelOp kernel) {
   return success();
 }
 
-/// C4 to C6 for append and accumulate, whose result is no rows.
-static LogicalResult verifyWritten(KernelOp kernel) {
-  if (kernel.getNumElementwise() > 0) {
-    return kernel.emitOpError("expects no element-wise operands of ")
-           << familyName(kernel.getComputes()) << ", got " << kernel.getNumElementwise();
+/// Fast kernels write rows; a nest's own check says what it may write.
+static LogicalResult verifyRows(KernelOp kernel) {
+  KernelResult result = kernel.getComputes().getResult(kernel.getKernelType());
+  int64_t rows = result.shape ? kernel.getResultBuffer().getShape().front() : BufferType::kTokens;
+  if (rows != BufferType::kTokens && rows != BufferType::kSequences) {
+    return kernel.emitOpError("expects a result of tokens or sequences, got ")
+           << kernel.getResultBuffer();
   }
-  return success(succeeded(verifyShape(kernel, "input #1", kernel.getOperandBuffer(1),
-                                       {BufferType::kTokens, kernel.getOperandCache(0).getWidth()},
-                                       Float32Type::get(kernel.getContext()))) &&
-                 succeeded(verifyNorm(kernel)));
+  return success();
 }
 
 LogicalResult KernelOp::verify() {
-  // C1
-  if (!isa<AccumulateAttr, AppendAttr, AttendAttr, AttentionAttr, AttentionWeightsAttr,
-           ContractAttr, GatherAttr, NestAttr, PoolAttr, PrefixMeanAttr, RowsAttr>(getComputes())) {
-    return emitOpError("expects to compute accumulate, append, attend, attention, "
-                       "attention_weights, contract, gather, nest, pool, prefix_mean or rows, got ")
-           << getComputes();
-  }
   if (failed(verifyName(*this)) || failed(verifyRegion(*this)) ||
-      failed(verifyOperandCount(*this))) {
+      failed(getComputes().verifyNumbers([&] { return emitOpError(); })) ||
+      failed(verifyOperandCount(*this)) || failed(verifyMemory(*this)) ||
+      failed(verifyRows(*this)) || failed(verifyComputes(*this)) || failed(verifyEpilogue(*this))) {
     return failure();
   }
-  if (writesCache()) {
-    return verifyWritten(*this);
-  }
-  int64_t rows = getResultBuffer().getShape().front();
-  if (!isa<NestAttr>(getComputes()) && rows != BufferType::kTokens &&
-      rows != BufferType::kSequences) {
-    return emitOpError("expects a result of tokens or sequences, got ") << getResultBuffer();
-  }
-  return success(succeeded(verifyComputes(*this, rows)) && succeeded(verifyElementwise(*this)) &&
-                 succeeded(verifyNorm(*this)) && succeeded(verifyDense(*this)) &&
-                 succeeded(verifyLookups(*this)));
+  return writesCache() ? success() : verifyElementwise(*this);
 }
 
 } // namespace heddle::dataflow

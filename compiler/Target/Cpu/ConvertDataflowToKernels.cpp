@@ -21,8 +21,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 
 namespace heddle {
@@ -31,11 +29,10 @@ namespace heddle {
 #include "compiler/Passes.h.inc"
 
 KernelScratch kernelScratch(dataflow::KernelOp kernel) {
-  return llvm::TypeSwitch<Attribute, KernelScratch>(kernel.getComputes())
-      .Case([](dataflow::AttentionAttr computes) { return attentionScratch(computes); })
-      .Case(
-          [](dataflow::AttentionWeightsAttr computes) { return attentionWeightsScratch(computes); })
-      .Default([](Attribute) { return KernelScratch(); });
+  KernelScratch scratch;
+  dataflow::visitFamily(kernel.getComputes(),
+                        [&](auto computes) { scratch = scratchOf(computes); });
+  return scratch;
 }
 
 std::string kernelFunctionName(StringRef kernel, StringRef target) {
@@ -56,21 +53,8 @@ static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, 
 }
 
 static void emitBody(VectorCode &code, const KernelBody &body) {
-  llvm::TypeSwitch<Attribute>(body.kernel.getComputes())
-      .Case([&](dataflow::AccumulateAttr) { emitAccumulate(code, body); })
-      .Case([&](dataflow::AppendAttr) { emitAppend(code, body); })
-      .Case([&](dataflow::ContractAttr computes) { emitContract(code, body, computes); })
-      .Case([&](dataflow::AttendAttr computes) { emitAttend(code, body, computes); })
-      .Case([&](dataflow::AttentionAttr computes) { emitAttention(code, body, computes); })
-      .Case([&](dataflow::AttentionWeightsAttr computes) {
-        emitAttentionWeights(code, body, computes);
-      })
-      .Case([&](dataflow::PrefixMeanAttr) { emitPrefixMean(code, body); })
-      .Case([&](dataflow::RowsAttr computes) { emitRows(code, body, computes); })
-      .Case([&](dataflow::GatherAttr computes) { emitGather(code, body, computes); })
-      .Case([&](dataflow::PoolAttr computes) { emitPool(code, body, computes); })
-      .Case([&](dataflow::NestAttr computes) { emitNest(code, body, computes); })
-      .Default([](Attribute) { llvm_unreachable("the verifier knows every family"); });
+  dataflow::visitFamily(body.kernel.getComputes(),
+                        [&](auto computes) { emit(code, body, computes); });
 }
 
 static void emitFunction(ModuleOp module, dataflow::KernelOp kernel, StringRef name,
@@ -88,12 +72,8 @@ static void emitFunction(ModuleOp module, dataflow::KernelOp kernel, StringRef n
 static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
                        const TargetDescription &target) {
   emitFunction(module, kernel, kernel.getSymName(), target, emitBody);
-  auto contract = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
-  if (contract && kernel.getNorm()) {
-    emitFunction(module, kernel, finishKernelName(kernel.getSymName()), target,
-                 [&](VectorCode &code, const KernelBody &body) {
-                   emitContractFinish(code, body, contract);
-                 });
+  if (kernel.hasFinish()) {
+    emitFunction(module, kernel, finishKernelName(kernel.getSymName()), target, emitFinish);
   }
 }
 

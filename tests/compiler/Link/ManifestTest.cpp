@@ -282,12 +282,12 @@ TEST_F(ManifestTest, CountsTheProductsOfNests) {
                                        ParserConfig(&context));
   ASSERT_TRUE(module);
   SymbolTable symbols(*module);
-  KernelFlops scores = kernelFlops(symbols.lookup<dataflow::KernelOp>("scores"));
-  EXPECT_EQ(scores.perToken, 0u);
-  EXPECT_EQ(scores.perTokenKey, 2u * 12 * 32);
-  KernelFlops heads = kernelFlops(symbols.lookup<dataflow::KernelOp>("heads"));
-  EXPECT_EQ(heads.perToken, 2u * 384 * 384);
-  EXPECT_EQ(heads.perTokenKey, 0u);
+  dataflow::Flops scores = kernelFlops(symbols.lookup<dataflow::KernelOp>("scores"));
+  EXPECT_EQ(scores.perRow, 0u);
+  EXPECT_EQ(scores.perRowAndKey, 2u * 12 * 32);
+  dataflow::Flops heads = kernelFlops(symbols.lookup<dataflow::KernelOp>("heads"));
+  EXPECT_EQ(heads.perRow, 2u * 384 * 384);
+  EXPECT_EQ(heads.perRowAndKey, 0u);
 }
 
 TEST_F(ManifestTest, CountsTheHalvesOfAttention) {
@@ -306,12 +306,12 @@ TEST_F(ManifestTest, CountsTheHalvesOfAttention) {
                                        ParserConfig(&context));
   ASSERT_TRUE(module);
   SymbolTable symbols(*module);
-  KernelFlops weights = kernelFlops(symbols.lookup<dataflow::KernelOp>("weights"));
-  EXPECT_EQ(weights.perToken, 0u);
-  EXPECT_EQ(weights.perTokenKey, 2u * 384);
-  KernelFlops attend = kernelFlops(symbols.lookup<dataflow::KernelOp>("attend"));
-  EXPECT_EQ(attend.perToken, 0u);
-  EXPECT_EQ(attend.perTokenKey, 2u * 192);
+  dataflow::Flops weights = kernelFlops(symbols.lookup<dataflow::KernelOp>("weights"));
+  EXPECT_EQ(weights.perRow, 0u);
+  EXPECT_EQ(weights.perRowAndKey, 2u * 384);
+  dataflow::Flops attend = kernelFlops(symbols.lookup<dataflow::KernelOp>("attend"));
+  EXPECT_EQ(attend.perRow, 0u);
+  EXPECT_EQ(attend.perRowAndKey, 2u * 192);
 }
 
 TEST_F(ManifestTest, IsTheSameForTheSameProgram) {

@@ -84,7 +84,7 @@ dataflow.kernel @append_region : (!cache, !rows) -> !cache computes #dataflow.ap
 
 !cache = !dataflow.cache<[64], keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a norm only for contract, rows, gather and pool, got one for #dataflow.append}}
+// expected-error@+1 {{'dataflow.kernel' op expects no norm for #dataflow.append, got one}}
 dataflow.kernel @append_norm : (!cache, !rows) -> !cache computes #dataflow.append norm #dataflow.norm<normalize, 1.0e-06 : f32> {
 ^bb0(%x: f32):
   dataflow.yield %x

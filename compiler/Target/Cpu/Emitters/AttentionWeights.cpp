@@ -70,14 +70,13 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
   storeTile(a, tile, query);
 }
 
-KernelScratch attentionWeightsScratch(dataflow::AttentionWeightsAttr computes) {
+KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
   // Scores and transposed keys, whole vectors of each.
   uint64_t perLongest = kMostRows + computes.getKeySize();
   return {(kMostLanes + perLongest * kMostLanes) * 4, perLongest * 4};
 }
 
-void emitAttentionWeights(VectorCode &code, const KernelBody &body,
-                          dataflow::AttentionWeightsAttr computes) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAttr computes) {
   AttentionWeights a{{code, code.target.tileRows, computes.getKeySize()},
                      computes.getScale().getValue().convertToFloat(),
                      computes.getHeads(),

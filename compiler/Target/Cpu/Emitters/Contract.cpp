@@ -266,7 +266,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   });
 }
 
-void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
   Destination to{arguments.operand(code, 0), body.kernel.getResultBuffer().getRowElements(),
@@ -286,15 +286,6 @@ void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAt
     Value first = edge(block), last = edge(code.add(block, 1));
     code.loop(arguments.columnBegin, arguments.columnEnd, 1,
               [&](Value panel) { emitPanel(code, body, to, sums, first, last, panel); });
-  });
-}
-
-void emitContractFinish(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
-  Value result = body.arguments.operand(code, 0);
-  int64_t rowElements = body.kernel.getResultBuffer().getRowElements();
-  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
-    emitRowNorm(code, body, code.at(result, code.multiply(row, rowElements)),
-                computes.getGroups() * computes.getN());
   });
 }
 

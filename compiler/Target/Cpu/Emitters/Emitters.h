@@ -51,22 +51,22 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int6
 mlir::Value cacheElement(VectorCode &code, dataflow::CacheType type, mlir::Value block,
                          mlir::Value position, mlir::Value element);
 
-// One emitter a family; `computes` of the kernel is the attribute named.
-void emitAccumulate(VectorCode &code, const KernelBody &body);
-void emitAppend(VectorCode &code, const KernelBody &body);
-void emitContract(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
-void emitAttend(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes);
-void emitAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
-void emitAttentionWeights(VectorCode &code, const KernelBody &body,
-                          dataflow::AttentionWeightsAttr computes);
-void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);
-void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes);
-void emitPrefixMean(VectorCode &code, const KernelBody &body);
-void emitPool(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes);
-void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes);
+// One emitter a family, for what a kernel computes: without one for every family of the dialect
+// ConvertDataflowToKernels.cpp does not compile.
+void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::AppendAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr computes);
+void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);
 
-/// The norm of a contract's rows, a function of its own: it runs when all columns are done.
-void emitContractFinish(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+/// The norm of a kernel's rows as a function of its own: it runs when all columns are done.
+void emitFinish(VectorCode &code, const KernelBody &body);
 
 /// Memory one caller of a kernel needs, in bytes: fixed, and for every row of the longest sequence.
 struct KernelScratch {
@@ -74,14 +74,25 @@ struct KernelScratch {
   uint64_t perLongest = 0;
 };
 
-/// The scratch of a kernel, enough for every target.
+// The scratch that the code of each family needs, enough for every target.
+KernelScratch scratchOf(dataflow::AttentionAttr computes);
+KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes);
+inline KernelScratch scratchOf(dataflow::AccumulateAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::AppendAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::AttendAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::GatherAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::NestAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::PoolAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::PrefixMeanAttr) { return {}; }
+inline KernelScratch scratchOf(dataflow::RowsAttr) { return {}; }
+
+/// The scratch of a kernel.
 KernelScratch kernelScratch(dataflow::KernelOp kernel);
-KernelScratch attentionScratch(dataflow::AttentionAttr computes);
-KernelScratch attentionWeightsScratch(dataflow::AttentionWeightsAttr computes);
 
 /// The name of the function of a kernel for a target, in the object and in the manifest.
 std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
-/// The name of a contract's norm as a kernel of its own.
+/// The name of a norm as a kernel of its own.
 std::string finishKernelName(llvm::StringRef kernel);
 
 } // namespace heddle

@@ -164,4 +164,13 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, Value row, int64_t wi
   }
 }
 
+void emitFinish(VectorCode &code, const KernelBody &body) {
+  Value result = body.arguments.operand(code, 0);
+  dataflow::BufferType type = body.kernel.getResultBuffer();
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    emitRowNorm(code, body, code.at(result, code.multiply(row, type.getRowElements())),
+                type.getWidth());
+  });
+}
+
 } // namespace heddle

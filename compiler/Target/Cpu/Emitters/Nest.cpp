@@ -114,7 +114,7 @@ static Value addressOf(Nest &nest, unsigned operand) {
 }
 
 static int64_t axisSize(Nest &nest, char axis) {
-  for (unsigned i = 0; i <= nest.computes.getNumInputs(); ++i) {
+  for (unsigned i = 0; i <= nest.computes.getNumNamed(); ++i) {
     size_t at = axesOf(nest, i).find(axis);
     if (at != StringRef::npos) {
       return dimension(nest, i, at);
@@ -143,7 +143,7 @@ static Value term(Nest &nest) {
   if (nest.computes.getRelative()) {
     nest.axes['r'] = relativeDistance(nest);
   }
-  for (unsigned i = 0; i < nest.computes.getNumInputs(); ++i) {
+  for (unsigned i = 0; i < nest.computes.getNumNamed(); ++i) {
     elements.push_back(code.loadScalar(addressOf(nest, 1 + i)));
   }
   Block &block = nest.body.kernel.getEpilogue().front();
@@ -184,7 +184,7 @@ static Value reduceAxes(Nest &nest, StringRef axes, Value carried,
 // The axes of the inputs that the result lacks, in the order they are written.
 static std::string reducedAxes(Nest &nest) {
   std::string reduced;
-  for (unsigned i = 0; i < nest.computes.getNumInputs(); ++i) {
+  for (unsigned i = 0; i < nest.computes.getNumNamed(); ++i) {
     for (char axis : nest.computes.getInputAxes(i)) {
       bool isLoop = axis != nest.rowAxis && !(nest.computes.getRelative() && axis == 'r');
       if (isLoop && !nest.computes.getResultAxes().contains(axis) &&
@@ -263,7 +263,7 @@ static void enterRow(Nest &nest, Value row, Value sequenceOf, Value offsets) {
   nest.position = code.loadIndex(nest.body.arguments.positions(code), row);
 }
 
-void emitNest(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
   const KernelArguments &arguments = body.arguments;
   bool hasQueries = computes.getAxes().getValue().contains('t');
   Nest nest{code,

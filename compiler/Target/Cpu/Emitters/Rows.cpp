@@ -36,7 +36,7 @@ static void emitRowLoop(
   });
 }
 
-void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
   Value input = body.arguments.operand(code, 1);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
@@ -47,7 +47,7 @@ void emitRows(VectorCode &code, const KernelBody &body, dataflow::RowsAttr compu
   });
 }
 
-void emitGather(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
   const KernelArguments &arguments = body.arguments;
   int64_t lookups = computes.getLookups(), width = computes.getWidth();
   Value positions = arguments.positions(code);
@@ -104,7 +104,7 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
   return code.divideFloat(pooled, code.broadcast(count));
 }
 
-void emitPool(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
   const KernelArguments &arguments = body.arguments;
   Value input = arguments.operand(code, 1), offsets = arguments.offsets(code);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();

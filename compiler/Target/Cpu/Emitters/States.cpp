@@ -85,7 +85,7 @@ static void overPanels(VectorCode &code, const KernelBody &body, Value state, in
   });
 }
 
-void emitAccumulate(VectorCode &code, const KernelBody &body) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr) {
   // In the dispatch the state is there once, as what it writes.
   Value state = body.arguments.operand(code, 0), input = body.arguments.operand(code, 1);
   int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
@@ -100,7 +100,7 @@ void emitAccumulate(VectorCode &code, const KernelBody &body) {
   });
 }
 
-void emitPrefixMean(VectorCode &code, const KernelBody &body) {
+void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr) {
   Value result = body.arguments.operand(code, 0), input = body.arguments.operand(code, 1);
   Value state = body.arguments.operand(code, 2), positions = body.arguments.positions(code);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();

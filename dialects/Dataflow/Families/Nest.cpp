@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The axes of a loop nest: reading them and checking them against the buffers.
+/// Plain loop nests: their axes, and the checks of axes against buffers and caches.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace heddle::dataflow {
 
-unsigned NestAttr::getNumInputs() const {
+unsigned NestAttr::getNumNamed() const {
   StringRef inputs = getAxes().getValue().split("->").first;
   return inputs.empty() ? 0 : inputs.count(',') + 1;
 }
@@ -123,14 +124,15 @@ static LogicalResult verifyOptions(NestAttr nest, AxisCheck &check, ArrayRef<Typ
   return success();
 }
 
-LogicalResult NestAttr::verifyOperands(function_ref<InFlightDiagnostic()> emitError,
-                                       ArrayRef<Type> inputs, BufferType result) const {
+LogicalResult NestAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  ArrayRef<Type> inputs = type.getInputs().take_front(getNumInputs());
+  auto result = cast<BufferType>(type.getResult(0));
   StringRef axes = getAxes().getValue();
   if (axes.count("->") != 1) {
     return emitError() << "expects axes 'axes,...->axes', got '" << axes << "'";
   }
   AxisCheck check{emitError};
-  ArrayRef<Type> named = inputs.take_front(getNumInputs());
+  ArrayRef<Type> named = inputs.take_front(getNumNamed());
   for (auto [index, input] : llvm::enumerate(named)) {
     if (failed(check.verify("input #" + Twine(index), getInputAxes(index), input))) {
       return failure();
@@ -170,6 +172,112 @@ LogicalResult NestAttr::verifyOperands(function_ref<InFlightDiagnostic()> emitEr
     return emitError() << "expects axes 't' and 'k' with 'hidden', got '" << axes << "'";
   }
   return success();
+}
+
+// --- the family ------------------------------------------------------------------------------
+
+StringRef NestAttr::getNoun() const { return "a loop nest"; }
+
+/// The axes of inputs and result; those of the result only if the first input has others.
+std::string NestAttr::getSizes(FunctionType) const {
+  std::string name;
+  for (unsigned i = 0; i < getNumNamed(); ++i) {
+    name += (i == 0 ? "" : "_") + getInputAxes(i).str();
+  }
+  if (getNumNamed() == 0 || getInputAxes(0) != getResultAxes()) {
+    name += (name.empty() ? "" : "_") + getResultAxes().str();
+  }
+  if (getReduction() == ReductionKind::Softmax) {
+    name += "_softmax";
+  }
+  return getCausal() ? name + "_causal" : name;
+}
+
+LogicalResult NestAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t NestAttr::getNumInputs() const {
+  return static_cast<int64_t>(getNumNamed()) + (getKeysFrom() ? 1 : 0);
+}
+
+/// A row reads other rows along `k`, its own along `t`; what has neither is read whole.
+static KernelInput::Role roleOf(StringRef axes) {
+  return axes.contains('k')   ? KernelInput::Role::Sequence
+         : axes.contains('t') ? KernelInput::Role::Rows
+                              : KernelInput::Role::Weights;
+}
+
+SmallVector<KernelInput> NestAttr::getInputs(FunctionType) const {
+  SmallVector<KernelInput> inputs;
+  for (unsigned i = 0; i < getNumNamed(); ++i) {
+    inputs.push_back({.role = roleOf(getInputAxes(i)), .takesAnyCache = true});
+  }
+  if (getKeysFrom()) {
+    inputs.push_back({.role = KernelInput::Role::Extent, .takesAnyCache = true});
+  }
+  return inputs;
+}
+
+KernelResult NestAttr::getResult(FunctionType) const { return {}; }
+
+Division NestAttr::getDivision(FunctionType) const { return {}; }
+
+/// Two for each term of a sum over the axes.
+Flops NestAttr::getFlops(FunctionType type) const {
+  if (getReduction() != ReductionKind::Sum) {
+    return {};
+  }
+  uint64_t terms = 1;
+  bool overKeys = false;
+  llvm::SmallString<8> seen;
+  auto visit = [&](StringRef axes, Type operand) {
+    SmallVector<int64_t> shape;
+    if (auto cache = dyn_cast<CacheType>(operand)) {
+      shape.push_back(BufferType::kLongest);
+      llvm::append_range(shape, cache.getShape());
+    } else {
+      llvm::append_range(shape, cast<BufferType>(operand).getShape());
+    }
+    for (auto [axis, dimension] : llvm::zip_equal(axes, shape)) {
+      if (seen.str().contains(axis)) {
+        continue;
+      }
+      seen.push_back(axis);
+      overKeys |= axis == 'k';
+      terms *= dimension > 0 ? dimension : 1;
+    }
+  };
+  for (unsigned i = 0; i < getNumNamed(); ++i) {
+    visit(getInputAxes(i), type.getInput(i));
+  }
+  return overKeys ? Flops{.perRowAndKey = 2 * terms} : Flops{.perRow = 2 * terms};
+}
+
+EpilogueSupport NestAttr::getEpilogueSupport() const { return EpilogueSupport::IsRegion; }
+
+bool NestAttr::hidesLaterKeys() const { return getCausal(); }
+
+ParseResult parseNestOptions(AsmParser &parser, FloatAttr &hidden, bool &relative, bool &keysFrom) {
+  return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {
+    if (name == "hidden") {
+      return ParseResult(failure(parser.parseEqual() || parser.parseAttribute(hidden)));
+    }
+    if (name == "relative") {
+      relative = true;
+      return ParseResult(success());
+    }
+    if (name == "keys_from") {
+      keysFrom = true;
+      return ParseResult(success());
+    }
+    return std::nullopt;
+  });
+}
+
+void printNestOptions(AsmPrinter &printer, FloatAttr hidden, bool relative, bool keysFrom) {
+  if (hidden) {
+    printer << ", hidden = " << hidden;
+  }
+  printer << (relative ? ", relative" : "") << (keysFrom ? ", keys_from" : "");
 }
 
 } // namespace heddle::dataflow

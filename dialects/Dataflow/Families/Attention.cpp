@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Attention, whole and in its two halves: heads, keys in rows or caches, masks and biases.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+/// Rows of `width` elements of the same sequences, or a cache of them.
+static KernelInput keysOf(int64_t width, CacheLayout layout) {
+  return {.role = KernelInput::Role::Sequence,
+          .shape = SmallVector<int64_t>{BufferType::kTokens, width},
+          .layout = layout,
+          .cacheWidth = width};
+}
+
+/// Scores or probabilities, [tokens, heads, longest].
+static SmallVector<int64_t> weightsShape(int64_t heads) {
+  return {BufferType::kTokens, heads, BufferType::kLongest};
+}
+
+/// Appends the table of biases by distance, if there is one.
+static void addBias(SmallVectorImpl<KernelInput> &inputs, int64_t heads, int64_t distance) {
+  if (distance > 0) {
+    inputs.push_back({.role = KernelInput::Role::Weights,
+                      .shape = SmallVector<int64_t>{heads, 2 * distance + 1},
+                      .isDense = true});
+  }
+}
+
+static LogicalResult verifyBiasDistance(EmitError emitError, int64_t distance) {
+  if (distance < 0 || distance > transformer::mostDistance) {
+    return emitError() << "expects a bias distance of 0 to 2^20, got " << distance;
+  }
+  return success();
+}
+
+/// Neighbouring heads that share keys or values divide all heads.
+static LogicalResult verifyShare(EmitError emitError, StringRef what, int64_t share,
+                                 int64_t heads) {
+  if (heads % share != 0) {
+    return emitError() << "expects a share of " << what << " that divides the " << heads
+                       << " heads, got " << share;
+  }
+  return success();
+}
+
+template <typename Attention>
+static LogicalResult verifyHidden(EmitError emitError, Attention attention) {
+  if (attention.getHidden() && !attention.getCausal()) {
+    return emitError() << "expects 'hidden' only where keys are causal, got '"
+                       << Attribute(attention) << "'";
+  }
+  return success();
+}
+
+static Division byHeads(int64_t heads) {
+  return {.columns = Division::Columns::Heads, .count = heads, .rowsShareWork = true};
+}
+
+// --- parts of names --------------------------------------------------------------------------
+
+template <typename Attention> static StringRef maskOf(Attention attention) {
+  return attention.getHidden() ? "_masked" : attention.getCausal() ? "_causal" : "";
+}
+
+/// Heads of keys or values, where there are fewer than of queries.
+static std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
+  return share > 1 ? llvm::formatv("_{0}{1}", what, heads / share).str() : "";
+}
+
+static StringRef cachedOf(FunctionType type) {
+  return isa<CacheType>(type.getInput(1)) ? "_cached" : "";
+}
+
+// --- attention -------------------------------------------------------------------------------
+
+StringRef AttentionAttr::getNoun() const { return "an attention"; }
+
+std::string AttentionAttr::getSizes(FunctionType type) const {
+  std::string name = llvm::formatv("{0}x{1}", getHeads(), getKeySize()).str();
+  if (getValueSize() != getKeySize()) {
+    name += "x" + std::to_string(getValueSize());
+  }
+  name += sharedHeads("keys", getHeads(), getKeyShare());
+  name += sharedHeads("values", getHeads(), getValueShare());
+  name += getBiasDistance() > 0 ? "_bias" : "";
+  return name + maskOf(*this).str() + cachedOf(type).str();
+}
+
+LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
+  return success(succeeded(verifyPositive(
+                     *this, emitError,
+                     {getHeads(), getKeySize(), getValueSize(), getKeyShare(), getValueShare()})) &&
+                 succeeded(verifyShare(emitError, "keys", getKeyShare(), getHeads())) &&
+                 succeeded(verifyShare(emitError, "values", getValueShare(), getHeads())) &&
+                 succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
+                 succeeded(verifyHidden(emitError, *this)));
+}
+
+int64_t AttentionAttr::getNumInputs() const { return getBiasDistance() > 0 ? 4 : 3; }
+
+SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType) const {
+  KernelInput queries;
+  queries.shape = {BufferType::kTokens, multiplySizes(getHeads(), getKeySize())};
+  SmallVector<KernelInput> inputs = {
+      queries, keysOf(multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys),
+      keysOf(multiplySizes(getHeads() / getValueShare(), getValueSize()), CacheLayout::Rows)};
+  addBias(inputs, getHeads(), getBiasDistance());
+  return inputs;
+}
+
+KernelResult AttentionAttr::getResult(FunctionType) const {
+  return {.shape =
+              SmallVector<int64_t>{BufferType::kTokens, multiplySizes(getHeads(), getValueSize())}};
+}
+
+LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  if (isa<CacheType>(type.getInput(1)) != isa<CacheType>(type.getInput(2))) {
+    return emitError() << "expects keys and values that are both buffers or both caches, got "
+                       << type.getInput(1) << " and " << type.getInput(2);
+  }
+  return success();
+}
+
+Division AttentionAttr::getDivision(FunctionType) const { return byHeads(getHeads()); }
+
+Flops AttentionAttr::getFlops(FunctionType) const {
+  uint64_t sizes = getKeySize() + getValueSize();
+  return {.perRowAndKey = 2 * getHeads() * sizes};
+}
+
+EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+bool AttentionAttr::hidesLaterKeys() const { return getCausal(); }
+
+// --- attention_weights -----------------------------------------------------------------------
+
+StringRef AttentionWeightsAttr::getNoun() const { return "an attention"; }
+
+std::string AttentionWeightsAttr::getSizes(FunctionType type) const {
+  return llvm::formatv("{0}x{1}{2}{3}{4}{5}", getHeads(), getKeySize(),
+                       sharedHeads("keys", getHeads(), getKeyShare()),
+                       getBiasDistance() > 0 ? "_bias" : "", maskOf(*this), cachedOf(type));
+}
+
+LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
+  return success(
+      succeeded(verifyPositive(*this, emitError, {getHeads(), getKeySize(), getKeyShare()})) &&
+      succeeded(verifyShare(emitError, "keys", getKeyShare(), getHeads())) &&
+      succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
+      succeeded(verifyHidden(emitError, *this)));
+}
+
+int64_t AttentionWeightsAttr::getNumInputs() const { return getBiasDistance() > 0 ? 3 : 2; }
+
+SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType) const {
+  KernelInput queries;
+  queries.shape = {BufferType::kTokens, multiplySizes(getHeads(), getKeySize())};
+  SmallVector<KernelInput> inputs = {
+      queries, keysOf(multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys)};
+  addBias(inputs, getHeads(), getBiasDistance());
+  return inputs;
+}
+
+KernelResult AttentionWeightsAttr::getResult(FunctionType) const {
+  return {.shape = weightsShape(getHeads())};
+}
+
+LogicalResult AttentionWeightsAttr::verifyOperands(EmitError, FunctionType) const {
+  return success();
+}
+
+Division AttentionWeightsAttr::getDivision(FunctionType) const { return byHeads(getHeads()); }
+
+Flops AttentionWeightsAttr::getFlops(FunctionType) const {
+  return {.perRowAndKey = uint64_t{2} * getHeads() * getKeySize()};
+}
+
+EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+bool AttentionWeightsAttr::hidesLaterKeys() const { return getCausal(); }
+
+// --- attend ----------------------------------------------------------------------------------
+
+StringRef AttendAttr::getNoun() const { return "an attention"; }
+
+std::string AttendAttr::getSizes(FunctionType type) const {
+  return llvm::formatv("{0}x{1}{2}{3}{4}", getHeads(), getValueSize(),
+                       sharedHeads("values", getHeads(), getValueShare()),
+                       getCausal() ? "_causal" : "", cachedOf(type));
+}
+
+LogicalResult AttendAttr::verifyNumbers(EmitError emitError) const {
+  return success(
+      succeeded(verifyPositive(*this, emitError, {getHeads(), getValueSize(), getValueShare()})) &&
+      succeeded(verifyShare(emitError, "values", getValueShare(), getHeads())));
+}
+
+int64_t AttendAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> AttendAttr::getInputs(FunctionType) const {
+  KernelInput weights;
+  weights.shape = weightsShape(getHeads());
+  weights.isDense = true;
+  return {weights,
+          keysOf(multiplySizes(getHeads() / getValueShare(), getValueSize()), CacheLayout::Rows)};
+}
+
+KernelResult AttendAttr::getResult(FunctionType) const {
+  return {.shape =
+              SmallVector<int64_t>{BufferType::kTokens, multiplySizes(getHeads(), getValueSize())}};
+}
+
+LogicalResult AttendAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division AttendAttr::getDivision(FunctionType) const { return byHeads(getHeads()); }
+
+Flops AttendAttr::getFlops(FunctionType) const {
+  return {.perRowAndKey = uint64_t{2} * getHeads() * getValueSize()};
+}
+
+EpilogueSupport AttendAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+bool AttendAttr::hidesLaterKeys() const { return getCausal(); }
+
+} // namespace heddle::dataflow

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Attention, whole and in its two halves.
+#ifndef HEDDLE_DATAFLOW_FAMILIES_ATTENTION
+#define HEDDLE_DATAFLOW_FAMILIES_ATTENTION
+
+include "dialects/Dataflow/Types.td"
+include "dialects/Dataflow/Families/KernelFamily.td"
+
+def Dataflow_AttendAttr : Dataflow_Family<"Attend", "attend"> {
+  let summary = "P V for every head, of weights P [tokens, heads, longest] and values V";
+  let description = [{
+    The sum over the keys that a row sees of weights times values. Values are rows of the same
+    sequences as the weights, or a cache of layout `rows`. Weights of keys that the row does not see
+    are not read: a causal row sees the positions up to its own. `valueShare` neighbouring heads of
+    weights have one head of values.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$valueSize, "bool":$causal,
+                        DefaultValuedParameter<"int64_t", "1">:$valueShare);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
+  let summary = "softmax(scale * Q K^T + bias) V of inputs Q, K, V, over the keys of the row";
+  let description = [{
+    Keys and values are rows of the same sequences as the queries, or both caches: K of layout
+    `keys`, V of layout `rows`. A causal query sees the positions up to its own.
+
+    With a `biasDistance` D above 0, inputs[3] is a table [heads, 2 D + 1], and the score of key k
+    for row t has bias[h, min(max(position(k) - position(t), -D), D) + D] added after scaling.
+
+    With `hidden` a causal query sees the keys after it too, with the scores of
+    `#transformer.hidden`.
+
+    `keyShare` neighbouring heads of queries have one head of keys, `valueShare` one of values.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
+                        "::mlir::FloatAttr":$scale, "bool":$causal,
+                        DefaultValuedParameter<"int64_t", "0">:$biasDistance,
+                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
+                        DefaultValuedParameter<"int64_t", "1">:$keyShare,
+                        DefaultValuedParameter<"int64_t", "1">:$valueShare);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attention_weights"> {
+  let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [tokens, heads, longest]";
+  let description = [{
+    Keys, their share, visibility, bias and `hidden` are as for `attention`; the table of biases is
+    inputs[2]. Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not
+    written.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "::mlir::FloatAttr":$scale,
+                        "bool":$causal, DefaultValuedParameter<"int64_t", "0">:$biasDistance,
+                        OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
+                        DefaultValuedParameter<"int64_t", "1">:$keyShare);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels that change caches and states, and one that reads a state.
+#include "dialects/Dataflow/Dataflow.h"
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+/// Elements of a position of the cache that is an input, or anySize if it is none.
+static int64_t widthOf(FunctionType type, unsigned input) {
+  auto cache = dyn_cast<CacheType>(type.getInput(input));
+  return cache ? cache.getWidth() : anySize;
+}
+
+/// Rows of the same sequences, [tokens, width].
+static KernelInput rowsOfWidth(KernelInput::Role role, int64_t width) {
+  return {.role = role, .shape = SmallVector<int64_t>{BufferType::kTokens, width}};
+}
+
+// --- append ----------------------------------------------------------------------------------
+
+StringRef AppendAttr::getNoun() const { return "a cache"; }
+
+std::string AppendAttr::getSizes(FunctionType type) const {
+  auto cache = cast<CacheType>(type.getInput(0));
+  return std::to_string(cache.getWidth()) + "_" + stringifyCacheLayout(cache.getLayout()).str();
+}
+
+LogicalResult AppendAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t AppendAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> AppendAttr::getInputs(FunctionType type) const {
+  return {{.role = KernelInput::Role::Changed, .takesAnyCache = true, .isCache = true},
+          rowsOfWidth(KernelInput::Role::Rows, widthOf(type, 0))};
+}
+
+KernelResult AppendAttr::getResult(FunctionType) const { return {.changes = 0}; }
+
+LogicalResult AppendAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division AppendAttr::getDivision(FunctionType) const { return {}; }
+
+Flops AppendAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport AppendAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+bool AppendAttr::hidesLaterKeys() const { return false; }
+
+// --- accumulate ------------------------------------------------------------------------------
+
+StringRef AccumulateAttr::getNoun() const { return "a state"; }
+
+std::string AccumulateAttr::getSizes(FunctionType type) const {
+  return std::to_string(widthOf(type, 0));
+}
+
+LogicalResult AccumulateAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t AccumulateAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> AccumulateAttr::getInputs(FunctionType type) const {
+  return {{.role = KernelInput::Role::Changed, .layout = CacheLayout::State, .isCache = true},
+          rowsOfWidth(KernelInput::Role::Sequence, widthOf(type, 0))};
+}
+
+KernelResult AccumulateAttr::getResult(FunctionType) const { return {.changes = 0}; }
+
+LogicalResult AccumulateAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division AccumulateAttr::getDivision(FunctionType type) const {
+  return {.rows = Division::Rows::AlongSequences,
+          .columns = Division::Columns::Elements,
+          .size = widthOf(type, 0)};
+}
+
+Flops AccumulateAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport AccumulateAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+bool AccumulateAttr::hidesLaterKeys() const { return false; }
+
+// --- prefix_mean -----------------------------------------------------------------------------
+
+StringRef PrefixMeanAttr::getNoun() const { return "a prefix mean"; }
+
+std::string PrefixMeanAttr::getSizes(FunctionType type) const {
+  return std::to_string(widthOf(type, 1));
+}
+
+LogicalResult PrefixMeanAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t PrefixMeanAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> PrefixMeanAttr::getInputs(FunctionType type) const {
+  return {rowsOfWidth(KernelInput::Role::Sequence, widthOf(type, 1)),
+          {.role = KernelInput::Role::Sequence, .layout = CacheLayout::State, .isCache = true}};
+}
+
+KernelResult PrefixMeanAttr::getResult(FunctionType type) const {
+  return {.shape = SmallVector<int64_t>{BufferType::kTokens, widthOf(type, 1)}};
+}
+
+LogicalResult PrefixMeanAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division PrefixMeanAttr::getDivision(FunctionType type) const {
+  return {.rows = Division::Rows::AlongSequences,
+          .columns = Division::Columns::Elements,
+          .size = widthOf(type, 1)};
+}
+
+Flops PrefixMeanAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport PrefixMeanAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+bool PrefixMeanAttr::hidesLaterKeys() const { return false; }
+
+} // namespace heddle::dataflow

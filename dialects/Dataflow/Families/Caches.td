@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What caches and states take in, and the means that states give.
+#ifndef HEDDLE_DATAFLOW_FAMILIES_CACHES
+#define HEDDLE_DATAFLOW_FAMILIES_CACHES
+
+include "dialects/Dataflow/Types.td"
+include "dialects/Dataflow/Families/KernelFamily.td"
+
+def Dataflow_AppendAttr : Dataflow_Family<"Append", "append"> {
+  let summary = "inputs[1] [tokens, width] appended to the cache inputs[0], which is the result";
+  let description = [{
+    Every row goes to the place of its position in its sequence. The result is the same memory as
+    inputs[0]: the runtime made room for the rows before the run.
+  }];
+}
+
+def Dataflow_AccumulateAttr : Dataflow_Family<"Accumulate", "accumulate"> {
+  let summary = "inputs[1] [tokens, width] added to the state inputs[0], which is the result";
+  let description = [{
+    The rows of a sequence are added one after the other, in their order. What was in the state of a
+    sequence whose first row has position 0 does not count: it is zero. The result is the same
+    memory as inputs[0].
+  }];
+}
+
+def Dataflow_PrefixMeanAttr : Dataflow_Family<"PrefixMean", "prefix_mean"> {
+  let summary = "means of the rows inputs[0] [tokens, width] of a sequence, up to and with each";
+  let description = [{
+    The state inputs[1] is the sum of the rows of earlier runs, and is read as accumulate reads it.
+    The sum at each row is divided by the position of the row plus one.
+  }];
+}
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Matrix products with weights.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "heddle/Abi.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+StringRef ContractAttr::getNoun() const { return "a product"; }
+
+std::string ContractAttr::getSizes(FunctionType) const {
+  std::string groups = getGroups() > 1 ? std::to_string(getGroups()) + "x" : "";
+  return groups + llvm::formatv("{0}x{1}", getN(), getK()).str();
+}
+
+LogicalResult ContractAttr::verifyNumbers(EmitError emitError) const {
+  return verifyPositive(*this, emitError, {getN(), getK(), getGroups()});
+}
+
+int64_t ContractAttr::getGroupPanels() const {
+  return llvm::divideCeilSigned(getN(), HEDDLE_PANEL);
+}
+
+int64_t ContractAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> ContractAttr::getInputs(FunctionType type) const {
+  KernelInput rows, weights;
+  rows.shape = {rowsOf(type), multiplySizes(getGroups(), getK())};
+  weights.role = KernelInput::Role::Weights;
+  weights.shape = {multiplySizes(getGroups(), getGroupPanels()), getK(), HEDDLE_PANEL};
+  weights.isDense = true;
+  weights.neededElements = multiplySizes(getGroups(), multiplySizes(getN(), getK()));
+  return {rows, weights};
+}
+
+KernelResult ContractAttr::getResult(FunctionType type) const {
+  return {.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getGroups(), getN())}};
+}
+
+LogicalResult ContractAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division ContractAttr::getDivision(FunctionType) const {
+  return {.columns = Division::Columns::Elements,
+          .count = getGroups(),
+          .size = getN(),
+          .rowsShareWork = true};
+}
+
+Flops ContractAttr::getFlops(FunctionType) const {
+  uint64_t inGroup = uint64_t{2} * getN() * getK();
+  return {.perRow = inGroup * getGroups()};
+}
+
+EpilogueSupport ContractAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
+
+bool ContractAttr::hidesLaterKeys() const { return false; }
+
+} // namespace heddle::dataflow

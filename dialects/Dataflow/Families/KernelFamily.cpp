@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What kernel families share.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+int64_t multiplySizes(int64_t count, int64_t size) {
+  // Neither a number nor a run-time size.
+  constexpr int64_t noSize = BufferType::kLongest - 1;
+  int64_t product = 0;
+  return count > 0 && size > 0 && !llvm::MulOverflow(count, size, product) ? product : noSize;
+}
+
+int64_t rowsOf(FunctionType type) {
+  auto buffer = dyn_cast<BufferType>(type.getResult(0));
+  return buffer ? buffer.getShape().front() : anySize;
+}
+
+LogicalResult verifyPositive(KernelFamily family, EmitError emitError, ArrayRef<int64_t> sizes) {
+  if (llvm::all_of(sizes, [](int64_t size) { return size > 0; })) {
+    return success();
+  }
+  return emitError() << "expects positive sizes, got '" << Attribute(family) << "'";
+}
+
+ParseResult parseOptions(AsmParser &parser, function_ref<OptionalParseResult(StringRef)> parse) {
+  while (succeeded(parser.parseOptionalComma())) {
+    llvm::SMLoc location = parser.getCurrentLocation();
+    StringRef name;
+    if (parser.parseKeyword(&name)) {
+      return failure();
+    }
+    OptionalParseResult parsed = parse(name);
+    if (!parsed.has_value()) {
+      return parser.emitError(location, "expects the name of an option, got '") << name << "'";
+    }
+    if (failed(*parsed)) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+} // namespace heddle::dataflow
+
+#include "dialects/Dataflow/KernelFamily.cpp.inc"

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a kernel family says about itself, through the interface KernelFamily of KernelFamily.td.
+#ifndef HEDDLE_DIALECTS_DATAFLOW_FAMILIES_KERNELFAMILY_H
+#define HEDDLE_DIALECTS_DATAFLOW_FAMILIES_KERNELFAMILY_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace heddle::dataflow {
+
+enum class CacheLayout : uint32_t;
+
+using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
+
+/// In the shape that an input has: any constant size. No attribute can ask for it: a size that is
+/// not positive fits no buffer.
+inline constexpr int64_t anySize = std::numeric_limits<int64_t>::min();
+
+/// count * size, or a number that is no dimension if that overflows or one is not positive.
+int64_t multiplySizes(int64_t count, int64_t size);
+
+/// What a kernel does with one of its inputs.
+struct KernelInput {
+  enum class Role : uint8_t {
+    /// Row r of the work reads row r.
+    Rows,
+    /// A row of the work reads rows of its sequence, or positions of a cache.
+    Sequence,
+    /// Row r of the work reads number r: a row of the table that follows.
+    Ids,
+    /// Each row of the work reads the row that its id names.
+    Table,
+    /// Each row of the work reads the row numbered by its position plus `offset`.
+    Positions,
+    /// Every row of the work reads all of it.
+    Weights,
+    /// A cache or state that the kernel changes: it is the result.
+    Changed,
+    /// A cache whose elements are not read: it says how many keys there are.
+    Extent,
+  };
+  Role role = Role::Rows;
+  /// The dimensions of a buffer, anySize for any constant; none: verifyOperands() checks them.
+  std::optional<llvm::SmallVector<int64_t>> shape = std::nullopt;
+  /// i32, else f32.
+  bool isInteger = false;
+  /// Whether it has no row stride.
+  bool isDense = false;
+  /// A cache of this layout is allowed in place of a buffer, of `cacheWidth` elements a position.
+  std::optional<CacheLayout> layout = std::nullopt;
+  int64_t cacheWidth = anySize;
+  /// A cache of any layout but that of states is allowed in place of a buffer.
+  bool takesAnyCache = false;
+  /// A buffer is not allowed.
+  bool isCache = false;
+  /// Of Positions.
+  int64_t offset = 0;
+  /// Elements that count, where others only fill up; 0: all of them.
+  int64_t neededElements = 0;
+};
+
+/// What a kernel writes.
+struct KernelResult {
+  /// The input that is the same memory, or none.
+  std::optional<unsigned> changes = std::nullopt;
+  /// The dimensions of a buffer; none: those of `changes`, or verifyOperands() checks them.
+  std::optional<llvm::SmallVector<int64_t>> shape = std::nullopt;
+};
+
+/// How work is divided: into rows, and into independent columns of each row.
+struct Division {
+  enum class Rows : uint8_t {
+    /// The first dimension of the result: tokens or sequences.
+    OfResult,
+    /// Sequences: the rows of one are computed in order.
+    AlongSequences,
+  };
+  enum class Columns : uint8_t {
+    None,
+    /// `count` heads.
+    Heads,
+    /// `count` groups of `size` elements of the result, which a target cuts where it likes.
+    Elements,
+  };
+  Rows rows = Rows::OfResult;
+  Columns columns = Columns::None;
+  int64_t count = 1;
+  int64_t size = 1;
+  /// Whether a target computes several rows at once because they share what is read.
+  bool rowsShareWork = false;
+};
+
+/// A multiplication and the addition of its result are two. What is not a product counts nothing.
+struct Flops {
+  uint64_t perRow = 0;
+  /// For each row and key that it sees.
+  uint64_t perRowAndKey = 0;
+};
+
+enum class EpilogueSupport : uint8_t {
+  /// Nothing may follow: the region yields its argument.
+  None,
+  /// The region is what is computed: it has an argument for each input that the family names, and
+  /// there are neither element-wise operands nor a norm.
+  IsRegion,
+  /// Scalar maths with element-wise operands, then a norm of the finished row.
+  MathsAndNorm,
+};
+
+// Parts of the text of attributes that TableGen's formats cannot describe.
+mlir::ParseResult parseGatherOptions(mlir::AsmParser &parser,
+                                     llvm::SmallVector<int64_t> &positionOffsets,
+                                     mlir::DenseF32ArrayAttr &scales);
+void printGatherOptions(mlir::AsmPrinter &printer, llvm::ArrayRef<int64_t> positionOffsets,
+                        mlir::DenseF32ArrayAttr scales);
+mlir::ParseResult parseNestOptions(mlir::AsmParser &parser, mlir::FloatAttr &hidden, bool &relative,
+                                   bool &keysFrom);
+void printNestOptions(mlir::AsmPrinter &printer, mlir::FloatAttr hidden, bool relative,
+                      bool keysFrom);
+
+/// Parses `, name = value` or `, name` as long as there are some; `parse` says whether it knows the
+/// name, and reads the rest.
+mlir::ParseResult
+parseOptions(mlir::AsmParser &parser,
+             llvm::function_ref<mlir::OptionalParseResult(llvm::StringRef)> parse);
+
+} // namespace heddle::dataflow
+
+#include "dialects/Dataflow/KernelFamily.h.inc"
+
+namespace heddle::dataflow {
+
+/// Checks that every size is above 0.
+llvm::LogicalResult verifyPositive(KernelFamily family, EmitError emitError,
+                                   llvm::ArrayRef<int64_t> sizes);
+
+/// The first dimension of the result of a kernel: of a buffer, else no size.
+int64_t rowsOf(mlir::FunctionType type);
+
+} // namespace heddle::dataflow
+
+#endif // HEDDLE_DIALECTS_DATAFLOW_FAMILIES_KERNELFAMILY_H

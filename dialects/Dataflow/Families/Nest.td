@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Plain loop nests: any mathematics, one element at a time.
+#ifndef HEDDLE_DATAFLOW_FAMILIES_NEST
+#define HEDDLE_DATAFLOW_FAMILIES_NEST
+
+include "dialects/Dataflow/Types.td"
+include "dialects/Dataflow/Families/KernelFamily.td"
+
+def Dataflow_ReductionKind : Dataflow_Enum<"ReductionKind", "how a nest combines its inner axes", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"Sum", 1, "sum">,
+  I32EnumAttrCase<"Softmax", 2, "softmax">]>;
+
+def Dataflow_NestAttr : Dataflow_Family<"Nest", "nest"> {
+  let summary = "a plain loop nest over named axes: any mathematics, one element at a time";
+  let description = [{
+    `axes` names the axes of every input and of the result, as in `transformer.contract`:
+    "thd,khd->thk". The axes the result lacks are reduced by `reduction`, in order. The region maps
+    the inputs' elements to the term, one argument for each input; it has no element-wise operands.
+    `softmax` is over the last axis of the result.
+    `t` is the row whose result is computed, `k` a row of the same sequence. Where such an axis meets
+    a dimension `tokens` or `sequences` it counts rows of the batch, where it meets `longest` it
+    counts from the first row of the sequence. Entries beyond the row's own sequence are not written.
+    With `hidden`, the term is that number wherever row k comes after row t: a causal mask.
+    With `relative`, the axis `r` of an input, of size 2 D + 1, is no loop: it is the distance
+    min(max(position(k) - position(t), -D), D) + D.
+
+    An input may be a cache: its axes are `k`, then those of a position, and k runs over the
+    positions that row t sees in it. With `keys_from`, a cache that none of the axes names is the
+    last input: k runs over its positions.
+
+    Axes t and k are run-time sizes; every other axis has one constant size. The result has axis t
+    if any operand has it, and else axis k: of tokens, or of sequences, which is then the only
+    run-time size. The last axis of a softmax is another than that.
+
+    The unfused twin of every fast kernel: slow, and obviously right.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$axes, EnumParameter<Dataflow_ReductionKind>:$reduction,
+                        OptionalParameter<"::mlir::FloatAttr">:$hidden,
+                        DefaultValuedParameter<"bool", "false">:$relative,
+                        DefaultValuedParameter<"bool", "false">:$keysFrom);
+  let assemblyFormat = "`<` $axes `,` $reduction `` custom<NestOptions>($hidden, $relative, "
+                       "$keysFrom) `>`";
+  let builders = [AttrBuilder<(ins "::mlir::StringAttr":$axes, "ReductionKind":$reduction,
+                                   "::mlir::FloatAttr":$hidden), [{
+    return $_get($_ctxt, axes, reduction, hidden, false, false);
+  }]>];
+  let extraClassDeclaration = [{
+    /// Whether keys after the row are hidden.
+    bool getCausal() const { return static_cast<bool>(getHidden()); }
+    /// The letters of input `i`, and of the result.
+    ::llvm::StringRef getInputAxes(unsigned i) const;
+    ::llvm::StringRef getResultAxes() const { return getAxes().getValue().split("->").second; }
+    /// How many inputs the specification names: none before an arrow at its beginning. They are
+    /// the arguments of the region; a cache of `keys_from` is one more input of the kernel.
+    unsigned getNumNamed() const;
+  }];
+}
+
+#endif

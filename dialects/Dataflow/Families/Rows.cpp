@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels that go over rows once: element-wise maths, look-ups, pooling.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+// --- rows ------------------------------------------------------------------------------------
+
+StringRef RowsAttr::getNoun() const { return "element-wise maths"; }
+
+std::string RowsAttr::getSizes(FunctionType) const { return std::to_string(getWidth()); }
+
+LogicalResult RowsAttr::verifyNumbers(EmitError emitError) const {
+  return verifyPositive(*this, emitError, getWidth());
+}
+
+int64_t RowsAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> RowsAttr::getInputs(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
+}
+
+KernelResult RowsAttr::getResult(FunctionType type) const {
+  return {.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}};
+}
+
+LogicalResult RowsAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division RowsAttr::getDivision(FunctionType) const { return {}; }
+
+Flops RowsAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport RowsAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
+
+bool RowsAttr::hidesLaterKeys() const { return false; }
+
+// --- gather ----------------------------------------------------------------------------------
+
+StringRef GatherAttr::getNoun() const { return "a look-up"; }
+
+std::string GatherAttr::getSizes(FunctionType) const { return std::to_string(getWidth()); }
+
+/// More look-ups than any model sums; they are counted before operands are.
+static constexpr int64_t mostLookups = 1 << 16;
+
+LogicalResult GatherAttr::verifyNumbers(EmitError emitError) const {
+  auto positions = static_cast<int64_t>(getPositionOffsets().size());
+  if (getLookups() < 0 || getLookups() > mostLookups) {
+    return emitError() << "expects 0 to " << mostLookups << " lookups, got " << getLookups();
+  }
+  if (failed(verifyPositive(*this, emitError, {getWidth(), getLookups() + positions}))) {
+    return failure();
+  }
+  for (int64_t offset : getPositionOffsets()) {
+    if (offset < 0) {
+      return emitError() << "expects position offsets of 0 or more, got " << offset;
+    }
+  }
+  DenseF32ArrayAttr scales = getScales();
+  if (scales && (scales.size() != getLookups() ||
+                 !llvm::all_of(scales.asArrayRef(), [](float x) { return std::isfinite(x); }))) {
+    return emitError() << "expects a finite scale for each of " << getLookups() << " lookups, got "
+                       << scales;
+  }
+  return success();
+}
+
+int64_t GatherAttr::getNumInputs() const {
+  return 2 * getLookups() + static_cast<int64_t>(getPositionOffsets().size());
+}
+
+SmallVector<KernelInput> GatherAttr::getInputs(FunctionType type) const {
+  SmallVector<KernelInput> inputs;
+  SmallVector<int64_t> table = {anySize, getWidth()};
+  for (int64_t i = 0; i < getLookups(); ++i) {
+    inputs.push_back({.role = KernelInput::Role::Ids,
+                      .shape = SmallVector<int64_t>{rowsOf(type)},
+                      .isInteger = true,
+                      .isDense = true});
+    inputs.push_back({.role = KernelInput::Role::Table, .shape = table, .isDense = true});
+  }
+  for (int64_t offset : getPositionOffsets()) {
+    inputs.push_back(
+        {.role = KernelInput::Role::Positions, .shape = table, .isDense = true, .offset = offset});
+  }
+  return inputs;
+}
+
+KernelResult GatherAttr::getResult(FunctionType type) const {
+  return {.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}};
+}
+
+LogicalResult GatherAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division GatherAttr::getDivision(FunctionType) const { return {}; }
+
+Flops GatherAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport GatherAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
+
+bool GatherAttr::hidesLaterKeys() const { return false; }
+
+ParseResult parseGatherOptions(AsmParser &parser, SmallVector<int64_t> &positionOffsets,
+                               DenseF32ArrayAttr &scales) {
+  return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {
+    if (name == "positions") {
+      auto parseOffset = [&] { return parser.parseInteger(positionOffsets.emplace_back()); };
+      return ParseResult(
+          failure(parser.parseEqual() ||
+                  parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOffset)));
+    }
+    if (name == "scales") {
+      return ParseResult(failure(parser.parseEqual() || parser.parseAttribute(scales)));
+    }
+    return std::nullopt;
+  });
+}
+
+void printGatherOptions(AsmPrinter &printer, ArrayRef<int64_t> positionOffsets,
+                        DenseF32ArrayAttr scales) {
+  if (!positionOffsets.empty()) {
+    printer << ", positions = [";
+    llvm::interleaveComma(positionOffsets, printer.getStream());
+    printer << "]";
+  }
+  if (scales) {
+    printer << ", scales = " << scales;
+  }
+}
+
+// --- pool ------------------------------------------------------------------------------------
+
+StringRef PoolAttr::getNoun() const { return "a pooling"; }
+
+std::string PoolAttr::getSizes(FunctionType) const {
+  return llvm::formatv("{0}_{1}", stringifyPoolKind(getKind()), getWidth()).str();
+}
+
+LogicalResult PoolAttr::verifyNumbers(EmitError emitError) const {
+  return verifyPositive(*this, emitError, getWidth());
+}
+
+int64_t PoolAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> PoolAttr::getInputs(FunctionType) const {
+  return {{.role = KernelInput::Role::Sequence,
+           .shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()}}};
+}
+
+KernelResult PoolAttr::getResult(FunctionType) const {
+  return {.shape = SmallVector<int64_t>{BufferType::kSequences, getWidth()}};
+}
+
+LogicalResult PoolAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division PoolAttr::getDivision(FunctionType) const { return {}; }
+
+Flops PoolAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport PoolAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
+
+bool PoolAttr::hidesLaterKeys() const { return false; }
+
+} // namespace heddle::dataflow

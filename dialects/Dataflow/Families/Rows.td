@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Kernels that go over rows once: element-wise maths, look-ups, pooling.
+#ifndef HEDDLE_DATAFLOW_FAMILIES_ROWS
+#define HEDDLE_DATAFLOW_FAMILIES_ROWS
+
+include "dialects/Dataflow/Types.td"
+include "dialects/Dataflow/Families/KernelFamily.td"
+
+def Dataflow_PoolKind : Dataflow_Enum<"PoolKind", "how the rows of a sequence become one", [
+  I32EnumAttrCase<"Mean", 0, "mean">,
+  I32EnumAttrCase<"Cls", 1, "cls">,
+  I32EnumAttrCase<"Max", 2, "max">]>;
+
+def Dataflow_RowsAttr : Dataflow_Family<"Rows", "rows"> {
+  let summary = "inputs[0] [rows, width], element by element";
+  let parameters = (ins "int64_t":$width);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_GatherAttr : Dataflow_Family<"Gather", "gather"> {
+  let summary = "the sum of table rows: ids and table for each id input, then a table by position";
+  let description = [{
+    Inputs: ids [rows] and table [entries, width], `lookups` times; then one table for each position
+    offset, looked up by the row's position in its sequence plus the offset. `scales` has a factor
+    for each of the lookups; without it all are 1.
+  }];
+  let parameters = (ins "int64_t":$width, "int64_t":$lookups,
+                        OptionalArrayRefParameter<"int64_t">:$positionOffsets,
+                        OptionalParameter<"::mlir::DenseF32ArrayAttr">:$scales);
+  let assemblyFormat = "`<` `width` `=` $width `,` `lookups` `=` $lookups "
+                       "`` custom<GatherOptions>($positionOffsets, $scales) `>`";
+  let extraClassDeclaration = [{
+    /// The factor of a lookup.
+    float getScale(int64_t lookup) const {
+      return getScales() ? getScales().asArrayRef()[lookup] : 1.0f;
+    }
+  }];
+}
+
+def Dataflow_PoolAttr : Dataflow_Family<"Pool", "pool"> {
+  let summary = "inputs[0] [tokens, width] to one row a sequence";
+  let parameters = (ins EnumParameter<Dataflow_PoolKind>:$kind, "int64_t":$width);
+  let assemblyFormat = "`<` $kind `,` `width` `=` $width `>`";
+}
+
+#endif
