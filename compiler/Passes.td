@@ -61,6 +61,11 @@ def ConvertTransformerToDataflowPass : Pass<"convert-transformer-to-dataflow", "
                            "::mlir::math::MathDialect"];
 }
 
+def EncodeWeightsPass : Pass<"dataflow-encode-weights", "::mlir::ModuleOp"> {
+  let summary = "Store the matrices of products in the encoding that the targets want";
+  let options = [ListOption<"targets", "targets", "std::string", "target names, x86-64-v3 on">];
+}
+
 def FoldEpiloguesPass : Pass<"dataflow-fold-epilogues", "::mlir::ModuleOp"> {
   let summary = "Fold element-wise dispatches and norms into the kernel that produces their input";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

@@ -95,6 +95,9 @@ static void buildDataflow(OpPassManager &manager, const CompileOptions &options)
   if (options.isEnabled("merge-kernels")) {
     manager.addPass(createMergeKernelsPass());
   }
+  EncodeWeightsPassOptions encoding;
+  encoding.targets.assign(options.targets.begin(), options.targets.end());
+  manager.addPass(createEncodeWeightsPass(encoding));
   // Memory is always planned; what can be switched off is sharing it.
   PlanMemoryPassOptions plan;
   plan.reuse = options.isEnabled("plan-memory");

@@ -15,9 +15,9 @@ Flops kernelFlops(KernelOp kernel) {
   return kernel.getComputes().getFlops(kernel.getKernelType());
 }
 
-uint64_t parameterBytes(dataflow::ParameterOp parameter) {
-  auto type = cast<BufferType>(parameter.getResult().getType());
-  return type.getConstantElements() * sizeof(float);
+uint64_t parameterBytes(dataflow::ParameterOp parameter, SymbolTable &symbols) {
+  auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored().getAttr());
+  return stored.getTensorType().getNumElements() * sizeof(float);
 }
 
 /// Counts for a table a row for each token.
@@ -27,12 +27,12 @@ static void describeRead(WeightRead &read, const KernelInput &input, BufferType 
   if (read.isPerToken) {
     read.bytes = read.neededBytes = type.getWidth() * sizeof(float);
   }
-  if (input.neededElements > 0) {
-    read.neededBytes = input.neededElements * sizeof(float);
+  if (input.role == KernelInput::Role::Matrix) {
+    read.neededBytes = type.getConstantElements() * sizeof(float);
   }
 }
 
-SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel) {
+SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel, SymbolTable &symbols) {
   SmallVector<WeightRead> reads;
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
   for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
@@ -40,7 +40,7 @@ SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel) {
     if (!parameter) {
       continue;
     }
-    WeightRead read{parameter, parameterBytes(parameter)};
+    WeightRead read{parameter, parameterBytes(parameter, symbols)};
     read.neededBytes = read.bytes;
     if (index < inputs.size()) {
       describeRead(read, inputs[index], cast<BufferType>(input.getType()));
@@ -50,9 +50,9 @@ SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel) {
   return reads;
 }
 
-WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel) {
+WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel, SymbolTable &symbols) {
   WeightTraffic traffic;
-  for (const WeightRead &read : weightReads(dispatch, kernel)) {
+  for (const WeightRead &read : weightReads(dispatch, kernel, symbols)) {
     (read.isPerToken ? traffic.perToken : traffic.perRun) += read.bytes;
   }
   return traffic;

@@ -14,8 +14,8 @@ namespace heddle {
 /// Floating-point operations of the products of one kernel. Rows of sequences count nothing.
 dataflow::Flops kernelFlops(dataflow::KernelOp kernel);
 
-/// Bytes of a parameter as the binary stores it, the padding of packed weights among them.
-uint64_t parameterBytes(dataflow::ParameterOp parameter);
+/// Bytes of a parameter as the binary stores it, the padding of its encoding included.
+uint64_t parameterBytes(dataflow::ParameterOp parameter, mlir::SymbolTable &symbols);
 
 /// A parameter that a dispatch reads: all of it once in a run, or of a table that is looked up one
 /// row for each token.
@@ -27,14 +27,16 @@ struct WeightRead {
   uint64_t neededBytes = 0;
   bool isPerToken = false;
 };
-llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
+llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel,
+                                          mlir::SymbolTable &symbols);
 
 /// Bytes of all that a dispatch reads so, as stored.
 struct WeightTraffic {
   uint64_t perRun = 0;
   uint64_t perToken = 0;
 };
-WeightTraffic weightTraffic(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel);
+WeightTraffic weightTraffic(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel,
+                            mlir::SymbolTable &symbols);
 
 } // namespace heddle
 

@@ -71,7 +71,7 @@ public:
     for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
       if (!aside.contains(dispatch)) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
-        const SmallVector<WeightRead> weights = weightReads(dispatch, kernel);
+        const SmallVector<WeightRead> weights = weightReads(dispatch, kernel, symbols);
         DispatchCosts &costs = entry.dispatches.emplace_back(count(dispatch, kernel, weights));
         costs.isUsual = usual.contains(dispatch);
         if (costs.isUsual) {
@@ -160,11 +160,11 @@ private:
   }
 
   /// Of the parameters that are not in `known` yet, and are from then on.
-  static uint64_t storedBytes(ArrayRef<WeightRead> weights, llvm::StringSet<> &known) {
+  uint64_t storedBytes(ArrayRef<WeightRead> weights, llvm::StringSet<> &known) {
     uint64_t bytes = 0;
     for (WeightRead read : weights) {
-      if (known.insert(read.parameter.getParameter()).second) {
-        bytes += parameterBytes(read.parameter);
+      if (known.insert(read.parameter.getStored().getValue()).second) {
+        bytes += parameterBytes(read.parameter, symbols);
       }
     }
     return bytes;

@@ -57,6 +57,8 @@ static ManifestInputs describe(ModuleOp module, const Weights &weights, const Mo
   ManifestInputs inputs;
   for (const auto &[nested, target] : targetModules(module)) {
     inputs.targets.push_back(target->name.str());
+    // The same of every target: their weights are stored once.
+    inputs.panelColumns = target->panelColumns;
   }
   inputs.functionName = kernelFunctionName;
   inputs.finishName = finishKernelName;

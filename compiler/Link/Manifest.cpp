@@ -81,31 +81,32 @@ manifest::SizeExpression toSize(SizeAttr size) {
 }
 
 /// Columns of work: heads, or panels of each group of elements.
-uint64_t columnsOf(const Division &division) {
+uint64_t columnsOf(const Division &division, int64_t panelColumns) {
   switch (division.columns) {
   case Division::Columns::None:
     return 1;
   case Division::Columns::Heads:
     return division.count;
   case Division::Columns::Elements:
-    return division.count * llvm::divideCeil(division.size, HEDDLE_PANEL);
+    return division.count * llvm::divideCeil(division.size, panelColumns);
   }
   llvm_unreachable("every division has columns");
 }
 
-FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel) {
+FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel,
+                                            int64_t panelColumns) {
   Division division = kernel.getComputes().getDivision(kernel.getKernelType());
   // What runs along a sequence has its rows in order: a sequence is the least that divides.
   bool overSequences =
       division.rows == Division::Rows::AlongSequences ||
       (!kernel.writesCache() && kernel.getResultBuffer().hasSymbol(BufferType::kSequences));
-  uint64_t columns = columnsOf(division);
+  uint64_t columns = columnsOf(division, panelColumns);
   if (columns > largestGrid) {
     return kernel.emitOpError("has work of ")
            << columns << " columns, expected at most " << largestGrid;
   }
   bool ragged = division.columns == Division::Columns::Elements && division.count > 1 &&
-                division.size % HEDDLE_PANEL != 0;
+                division.size % panelColumns != 0;
   return manifest::CreateGrid(
       builder, overSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens,
       division.rowsShareWork ? rowTile : 1, columns, ragged);
@@ -158,8 +159,9 @@ private:
 class EntryWriter {
 public:
   EntryWriter(GraphOp graph, FlatBufferBuilder &builder, SymbolTable &symbols, KernelTable &kernels,
-              const llvm::StringMap<uint32_t> &parameters)
+              const llvm::StringMap<uint32_t> &parameters, int64_t panelColumns)
       : graph(graph), builder(builder), symbols(symbols), kernels(kernels), parameters(parameters),
+        panelColumns(panelColumns),
         output(cast<OutputOp>(graph.getBody().front().getTerminator())) {}
 
   FailureOr<Offset<manifest::Entry>> write();
@@ -182,6 +184,7 @@ private:
   SymbolTable &symbols;
   KernelTable &kernels;
   const llvm::StringMap<uint32_t> &parameters;
+  const int64_t panelColumns;
   OutputOp output;
   llvm::DenseMap<Value, uint32_t> numbers;
   Table<manifest::Buffer> buffers;
@@ -271,7 +274,7 @@ LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
   if (parameter->use_empty()) {
     return success();
   }
-  auto number = parameters.find(parameter.getParameter());
+  auto number = parameters.find(parameter.getStored().getValue());
   if (number == parameters.end()) {
     return parameter.emitOpError("has no place in the manifest's table of parameters");
   }
@@ -349,10 +352,10 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   }
   int32_t number = kernels.numberOf(kernel);
   Flops flops = kernelFlops(kernel);
-  WeightTraffic weights = weightTraffic(dispatch, kernel);
+  WeightTraffic weights = weightTraffic(dispatch, kernel, symbols);
   // A program without checkpoint names: never a path, which would differ between machines.
   std::string name = checkpointName(dispatch.getLoc());
-  FailureOr<Offset<manifest::Grid>> grid = writeGrid(builder, kernel);
+  FailureOr<Offset<manifest::Grid>> grid = writeGrid(builder, kernel, panelColumns);
   if (failed(grid)) {
     return failure();
   }
@@ -437,7 +440,7 @@ SmallVector<transformer::ParameterOp> usedParameters(ModuleOp module) {
   for (auto graph : module.getOps<GraphOp>()) {
     for (auto parameter : graph.getBody().getOps<ParameterOp>()) {
       if (!parameter->use_empty()) {
-        used.insert(symbols.lookup(parameter.getParameter()));
+        used.insert(symbols.lookup(parameter.getStored().getAttr()));
       }
     }
   }
@@ -456,7 +459,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   Table<manifest::Entry> entries;
   for (auto graph : module.getOps<GraphOp>()) {
     FailureOr<Offset<manifest::Entry>> entry =
-        EntryWriter(graph, builder, symbols, kernels, numbers).write();
+        EntryWriter(graph, builder, symbols, kernels, numbers, inputs.panelColumns).write();
     if (failed(entry)) {
       return failure();
     }

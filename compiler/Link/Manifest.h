@@ -47,6 +47,8 @@ struct ManifestInputs {
   /// The name of the norm of a contract kernel as a kernel of its own.
   std::function<std::string(llvm::StringRef kernel)> finishName;
   std::function<ScratchSize(dataflow::KernelOp kernel)> scratch;
+  /// Columns of the result that one column of work is, where a target cuts elements.
+  int64_t panelColumns = 1;
   /// Every parameter of usedParameters(), by its symbol.
   llvm::StringMap<ParameterPlace> parameters;
   /// Bytes of the weights section.

@@ -4,8 +4,6 @@
 /// they come, so that few of them are in memory.
 #include "compiler/Link/ParameterValues.h"
 
-#include "heddle/Abi.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -18,19 +16,19 @@ using transformer::ExpressionKind;
 using Stored = std::vector<float>;
 using Exact = std::vector<double>;
 
-// [groups * n, k] to panels [groups][ceil(n / 48)][k][48], zero beyond the last row of each group
-// (HEDDLE_PANEL).
+// [groups * n, k] to panels [groups][ceil(n / columns)][k][columns], zero beyond the last row of
+// each group.
 template <typename T>
-static std::vector<T> packPanels(const std::vector<T> &matrix, int64_t groups, int64_t n,
-                                 int64_t k) {
-  int64_t panels = (n + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
-  std::vector<T> packed(groups * panels * k * HEDDLE_PANEL, T(0));
+static std::vector<T> packPanels(const std::vector<T> &matrix, int64_t columns, int64_t groups,
+                                 int64_t n, int64_t k) {
+  int64_t panels = (n + columns - 1) / columns;
+  std::vector<T> packed(groups * panels * k * columns, T(0));
   for (int64_t row = 0; row < groups * n; ++row) {
-    int64_t panel = row / n * panels + row % n / HEDDLE_PANEL;
+    int64_t panel = row / n * panels + row % n / columns;
     const T *from = matrix.data() + row * k;
-    T *to = packed.data() + panel * k * HEDDLE_PANEL + row % n % HEDDLE_PANEL;
+    T *to = packed.data() + panel * k * columns + row % n % columns;
     for (int64_t i = 0; i < k; ++i) {
-      to[i * HEDDLE_PANEL] = from[i];
+      to[i * columns] = from[i];
     }
   }
   return packed;
@@ -159,8 +157,9 @@ static std::vector<T> moveValues(transformer::ParameterOp parameter, ArrayRef<in
   transformer::ParameterExpressionAttr expression = *parameter.getExpression();
   switch (expression.getKind()) {
   case ExpressionKind::Pack: {
-    int64_t groups = expression.getNumbers().empty() ? 1 : expression.getNumbers()[0];
-    return packPanels(values, groups, shape[0] / groups, shape[1]);
+    ArrayRef<int64_t> numbers = expression.getNumbers();
+    int64_t groups = numbers.size() < 2 ? 1 : numbers[1];
+    return packPanels(values, numbers[0], groups, shape[0] / groups, shape[1]);
   }
   case ExpressionKind::Transpose:
     return transposeMatrix(values, shape[0], shape[1]);

@@ -26,6 +26,9 @@ struct TargetDescription {
   /// left for a broadcast element and `tileVectors` for the weights.
   int64_t tileRows;
   int64_t tileVectors;
+  /// Columns of the panels in which a matrix of a product lies: panels of [k][panelColumns], zero
+  /// beyond the last column. Every target of one binary has the same.
+  int64_t panelColumns;
   /// Whether x * 2^n is one instruction, at any n (AVX-512's vscalefps).
   bool hasScale;
   /// Bytes of second-level cache a core may be assumed to have.

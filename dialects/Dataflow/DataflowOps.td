@@ -46,7 +46,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C12: `hidden` is that of a causal attention or attention_weights.
 
     ```mlir
-    dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
         computes #dataflow.contract<n = 384, k = 384> {
     ^bb0(%sum: f32, %bias: f32):
       %0 = arith.addf %sum, %bias fastmath<contract> : f32
@@ -153,16 +153,30 @@ def Dataflow_ParameterOp : Dataflow_Op<"parameter",
     [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a parameter as a buffer";
   let description = [{
+    The type is that of the parameter itself. With `as`, what is stored and read is another
+    parameter: the same values in the encoding that the target chose for the kernels that read it.
+
     Constraints:
     - C1: the symbol is a `transformer.parameter` of the same shape and element type.
+    - C2: what it is stored as is a `transformer.parameter`, and only inputs that are matrices of
+      products read it.
 
     ```mlir
-    %w = dataflow.parameter @query.weight : !dataflow.buffer<[384, 384], f32>
+    %w = dataflow.parameter @query.weight as @query.packed : !dataflow.buffer<[384, 384], f32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let arguments = (ins FlatSymbolRefAttr:$parameter, OptionalAttr<FlatSymbolRefAttr>:$encoded);
   let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = "$parameter attr-dict `:` qualified(type($result))";
+  let assemblyFormat = "$parameter (`as` $encoded^)? attr-dict `:` qualified(type($result))";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::FlatSymbolRefAttr":$parameter), [{
+    build($_builder, $_state, type, parameter, ::mlir::FlatSymbolRefAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    /// The parameter that is stored.
+    ::mlir::FlatSymbolRefAttr getStored() {
+      return getEncodedAttr() ? getEncodedAttr() : getParameterAttr();
+    }
+  }];
 }
 
 def Dataflow_ColumnsOp : Dataflow_Op<"columns", [Pure]> {
@@ -230,7 +244,7 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
       reads it stands before: it is changed in place.
 
     ```mlir
-    %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+    %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Dataflow_Memory>:$inputs,

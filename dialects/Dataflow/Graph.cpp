@@ -218,23 +218,73 @@ LogicalResult GraphOp::verify() {
 
 // --- what stands in a graph ------------------------------------------------------------------
 
+/// The kernel that a dispatch runs; null for one that does not exist.
+static KernelOp kernelOf(DispatchOp dispatch, SymbolTableCollection &symbols) {
+  return dyn_cast_or_null<KernelOp>(
+      symbols.lookupNearestSymbolFrom(dispatch, dispatch.getKernelAttr()));
+}
+
+/// What a kernel does with an operand; none of a null kernel and of operands that are no inputs.
+static std::optional<KernelInput::Role> roleOf(KernelOp kernel, unsigned index) {
+  if (!kernel || index >= kernel.getNumInputs()) {
+    return std::nullopt;
+  }
+  return kernel.getComputes().getInputs(kernel.getKernelType())[index].role;
+}
+
+/// The parameter that a symbol names; reports one that names none.
+static FailureOr<transformer::ParameterOp> findParameter(ParameterOp op, FlatSymbolRefAttr symbol,
+                                                         SymbolTableCollection &symbolTable) {
+  Operation *found = symbolTable.lookupNearestSymbolFrom(op, symbol);
+  if (auto parameter = dyn_cast_or_null<transformer::ParameterOp>(found)) {
+    return parameter;
+  }
+  InFlightDiagnostic error = op.emitOpError("expects '")
+                             << symbol << "' to be a 'transformer.parameter', got ";
+  if (found) {
+    error << "'" << found->getName() << "'";
+  } else {
+    error << "no such symbol";
+  }
+  return failure();
+}
+
+/// C2, for the uses: a kernel of its own reads the encoding.
+static LogicalResult verifyEncodedUses(ParameterOp op, SymbolTableCollection &symbolTable) {
+  for (OpOperand &use : op->getUses()) {
+    auto dispatch = dyn_cast<DispatchOp>(use.getOwner());
+    KernelOp kernel = dispatch ? kernelOf(dispatch, symbolTable) : KernelOp();
+    if (roleOf(kernel, use.getOperandNumber()) != KernelInput::Role::Matrix) {
+      InFlightDiagnostic error =
+          op.emitOpError("expects only matrices of products to read an encoded parameter, got '")
+          << use.getOwner()->getName() << "'";
+      error.attachNote(use.getOwner()->getLoc()) << "the user is here";
+      return error;
+    }
+  }
+  return success();
+}
+
 LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1
-  Operation *found = symbolTable.lookupNearestSymbolFrom(*this, getParameterAttr());
-  auto parameter = dyn_cast_or_null<transformer::ParameterOp>(found);
-  if (!parameter) {
-    InFlightDiagnostic error = emitOpError("expects '")
-                               << getParameterAttr() << "' to be a 'transformer.parameter', got ";
-    return found ? error << "'" << found->getName() << "'" : error << "no such symbol";
+  FailureOr<transformer::ParameterOp> parameter =
+      findParameter(*this, getParameterAttr(), symbolTable);
+  if (failed(parameter)) {
+    return failure();
   }
-  RankedTensorType tensor = parameter.getTensorType();
+  RankedTensorType tensor = parameter->getTensorType();
   if (getType() != BufferType::get(getContext(), tensor.getShape(), tensor.getElementType(), 0)) {
     InFlightDiagnostic error = emitOpError("expects the type of parameter '")
                                << getParameterAttr() << "', " << tensor << ", got " << getType();
-    error.attachNote(parameter.getLoc()) << "the parameter is defined here";
+    error.attachNote(parameter->getLoc()) << "the parameter is defined here";
     return error;
   }
-  return success();
+  // C2
+  if (!getEncodedAttr()) {
+    return success();
+  }
+  return success(succeeded(findParameter(*this, getEncodedAttr(), symbolTable)) &&
+                 succeeded(verifyEncodedUses(*this, symbolTable)));
 }
 
 LogicalResult ColumnsOp::verify() {
@@ -314,22 +364,6 @@ static LogicalResult verifyLookups(DispatchOp dispatch, ArrayRef<KernelInput> in
   return success();
 }
 
-/// The kernel that a dispatch runs; null for one that does not exist.
-static KernelOp kernelOf(DispatchOp dispatch, SymbolTableCollection &symbols) {
-  return dyn_cast_or_null<KernelOp>(
-      symbols.lookupNearestSymbolFrom(dispatch, dispatch.getKernelAttr()));
-}
-
-/// Whether a kernel reads no element of an input: it is a cache of which only the number of
-/// positions counts.
-static bool isExtent(KernelOp kernel, unsigned index) {
-  if (!kernel || index >= kernel.getNumInputs()) {
-    return false;
-  }
-  return kernel.getComputes().getInputs(kernel.getKernelType())[index].role ==
-         KernelInput::Role::Extent;
-}
-
 /// C5: `append` is the only one that appends to its cache, and nothing reads what was there before.
 static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &symbolTable) {
   auto argument = dyn_cast<BlockArgument>(viewedValue(append.getInputs().front()));
@@ -344,7 +378,8 @@ static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &
         continue;
       }
       auto user = dyn_cast<DispatchOp>(use.getOwner());
-      bool isKeys = user && isExtent(kernelOf(user, symbolTable), use.getOperandNumber());
+      bool isKeys = user && roleOf(kernelOf(user, symbolTable), use.getOperandNumber()) ==
+                                KernelInput::Role::Extent;
       if (user != append && !isKeys) {
         InFlightDiagnostic error =
             append.emitOpError("expects to be the only user of the cache it appends to, got '")

@@ -64,7 +64,7 @@ def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a param
   I32EnumAttrCase<"Concat", 0, "concat">,       // of its operands along the first axis
   I32EnumAttrCase<"Reshape", 1, "reshape">,     // same elements, the type's shape
   I32EnumAttrCase<"Transpose", 2, "transpose">, // of the two axes of a matrix
-  I32EnumAttrCase<"Pack", 3, "pack">,           // [n, k] to panels [ceil(n/48), k, 48], zero filled
+  I32EnumAttrCase<"Pack", 3, "pack">,           // [n, k] to panels [ceil(n/c), k, c], zero filled
   I32EnumAttrCase<"Zeros", 4, "zeros">,         // no operand
   I32EnumAttrCase<"Rows", 5, "rows">,           // of its operand, from (first row)
   I32EnumAttrCase<"SinusoidInterleaved", 6, "sinusoid_interleaved">,
@@ -83,9 +83,9 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
   let description = [{
     Parameters come first, then numbers: `rows(@table, 2)`.
 
-    - `pack(@matrix)`, `pack(@matrix, groups)`: the rows of a matrix as columns of panels of 48, the
-      last panel filled with zeros. With groups, which divide the rows, each group has panels of its
-      own.
+    - `pack(@matrix, columns)`, `pack(@matrix, columns, groups)`: the rows of a matrix as columns of
+      panels, the last panel filled with zeros. With groups, which divide the rows, each group has
+      panels of its own.
     - `sinusoid_interleaved(first, steps)`, no operand: a table [positions, width] of
       angle(p, i) = (first + p) * 10000^(-i / steps); column 2i is its sine, column 2i + 1 its
       cosine. "Attention is all you need", section 3.5, is (0, width / 2).

@@ -3,8 +3,6 @@
 /// Verification of parameters and of the weight algebra on them.
 #include "dialects/Transformer/ParameterChecks.h"
 
-#include "heddle/Abi.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -64,7 +62,7 @@ static Signature signatureOf(ExpressionKind kind) {
   case ExpressionKind::Product:
     return {2, {}};
   case ExpressionKind::Pack:
-    return {1, {"the groups"}, 1};
+    return {1, {"the columns", "the groups"}, 1};
   default:
     return {1, {}};
   }
@@ -85,12 +83,12 @@ static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
 /// The panels of a matrix, or of its groups of rows; fails where it has none.
 static FailureOr<SmallVector<int64_t>> inferPanels(RankedTensorType matrix,
                                                    ArrayRef<int64_t> numbers) {
-  int64_t groups = numbers.empty() ? 1 : numbers[0];
+  int64_t columns = numbers[0], groups = numbers.size() < 2 ? 1 : numbers[1];
   if (matrix.getRank() != 2 || matrix.getDimSize(0) % groups != 0) {
     return failure();
   }
-  int64_t panels = llvm::divideCeilSigned(matrix.getDimSize(0) / groups, HEDDLE_PANEL);
-  return SmallVector<int64_t>{groups * panels, matrix.getDimSize(1), HEDDLE_PANEL};
+  int64_t panels = llvm::divideCeilSigned(matrix.getDimSize(0) / groups, columns);
+  return SmallVector<int64_t>{groups * panels, matrix.getDimSize(1), columns};
 }
 
 /// The shape that concatenation along the first axis gives; fails where the other axes differ.

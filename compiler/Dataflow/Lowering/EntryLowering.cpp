@@ -3,8 +3,6 @@
 /// The signature of an entry, and what the lowerings of all operations share.
 #include "compiler/Dataflow/Lowering/EntryLowering.h"
 
-#include "heddle/Abi.h"
-
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -261,28 +259,6 @@ Value EntryLowering::parameter(FlatSymbolRefAttr symbol) {
                                  symbol);
   }
   return buffer;
-}
-
-FlatSymbolRefAttr EntryLowering::packedWeight(FlatSymbolRefAttr weight, int64_t groups) {
-  StringAttr &name = packed[{weight.getAttr(), groups}];
-  if (!name) {
-    transformer::ParameterOp op = parameterOp(weight);
-    ArrayRef<int64_t> shape = op.getTensorType().getShape();
-    int64_t panels = groups * llvm::divideCeilSigned(shape[0] / groups, HEDDLE_PANEL);
-    auto type = RankedTensorType::get({panels, shape[1], HEDDLE_PANEL}, builder.getF32Type());
-    SmallVector<int64_t, 1> numbers;
-    if (groups > 1) {
-      numbers.push_back(groups);
-    }
-    auto expression = transformer::ParameterExpressionAttr::get(
-        builder.getContext(), transformer::ExpressionKind::Pack, {weight}, numbers);
-    OpBuilder parameterBuilder(builder.getContext());
-    auto derived = transformer::ParameterOp::create(
-        parameterBuilder, op.getLoc(), builder.getStringAttr(weight.getValue() + ".packed"),
-        TypeAttr::get(type), StringAttr(), expression);
-    name = symbols.insert(derived, std::next(Block::iterator(op)));
-  }
-  return FlatSymbolRefAttr::get(name);
 }
 
 LogicalResult EntryLowering::define(Operation *op, Value buffer) {

@@ -18,9 +18,6 @@
 
 namespace heddle {
 
-/// The packed forms of each weight of a module, by the weight's name and the number of groups.
-using PackedWeights = llvm::DenseMap<std::pair<mlir::StringAttr, int64_t>, mlir::StringAttr>;
-
 /// How the blocks of each cache of a module lie, by the cache's name: `keys` if an attention of any
 /// entry has it as keys. Fails where one has it as keys and another as values.
 using CacheLayouts = llvm::DenseMap<mlir::StringAttr, dataflow::CacheLayout>;
@@ -29,9 +26,8 @@ mlir::FailureOr<CacheLayouts> chooseCacheLayouts(mlir::ModuleOp module);
 /// Lowers one `func.func`. Failures are reported at the operation that cannot be lowered.
 class EntryLowering {
 public:
-  EntryLowering(mlir::func::FuncOp entry, mlir::SymbolTable &symbols, PackedWeights &packed,
-                const CacheLayouts &layouts)
-      : entry(entry), symbols(symbols), packed(packed), layouts(layouts), builder(entry) {}
+  EntryLowering(mlir::func::FuncOp entry, mlir::SymbolTable &symbols, const CacheLayouts &layouts)
+      : entry(entry), symbols(symbols), layouts(layouts), builder(entry) {}
 
   /// Replaces the entry by a graph of the same name.
   mlir::LogicalResult run();
@@ -140,7 +136,6 @@ private:
   dataflow::BufferType denseBuffer(llvm::ArrayRef<int64_t> shape);
   /// A parameter as a buffer, read once for each graph.
   mlir::Value parameter(mlir::FlatSymbolRefAttr symbol);
-  mlir::FlatSymbolRefAttr packedWeight(mlir::FlatSymbolRefAttr weight, int64_t groups);
   transformer::ParameterOp parameterOp(mlir::FlatSymbolRefAttr symbol) {
     return symbols.lookup<transformer::ParameterOp>(symbol.getValue());
   }
@@ -171,7 +166,6 @@ private:
 
   mlir::func::FuncOp entry;
   mlir::SymbolTable &symbols;
-  PackedWeights &packed;
   const CacheLayouts &layouts;
   mlir::OpBuilder builder;
   dataflow::GraphOp graph;

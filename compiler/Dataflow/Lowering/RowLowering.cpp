@@ -223,7 +223,7 @@ LogicalResult EntryLowering::linear(Operation *op, FlatSymbolRefAttr weight, Fla
   parts.stem = "contract";
   parts.computes =
       ContractAttr::get(builder.getContext(), width / groups, input.getWidth() / groups, groups);
-  parts.inputs = {bufferOf(op->getOperand(0)), parameter(packedWeight(weight, groups))};
+  parts.inputs = {bufferOf(op->getOperand(0)), parameter(weight)};
   parts.result = denseBuffer({input.getShape().front(), width});
   if (!bias) {
     return dispatch(op, parts);

@@ -10,7 +10,6 @@
 /// ```
 /// becomes
 /// ```mlir
-/// transformer.parameter @w.packed : tensor<1x384x48xf32> = pack(@w)
 /// dataflow.kernel @contract : (...) -> !dataflow.buffer<[tokens, 48], f32> computes
 /// #dataflow.contract<n = 48, k = 384> { ^bb0(%sum: f32, %bias: f32):
 ///   %0 = arith.addf %sum, %bias fastmath<contract> : f32
@@ -18,7 +17,7 @@
 /// }
 /// dataflow.graph @encode(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "x"}) -> (...)
 /// {
-///   %0 = dataflow.parameter @w.packed : !dataflow.buffer<[1, 384, 48], f32>
+///   %0 = dataflow.parameter @w : !dataflow.buffer<[48, 384], f32>
 ///   %1 = dataflow.parameter @b : !dataflow.buffer<[48], f32>
 ///   %2 = dataflow.dispatch @contract(%x, %0, %1) : (...) -> !dataflow.buffer<[tokens, 48], f32>
 /// ```
@@ -38,20 +37,6 @@ namespace heddle {
 
 namespace {
 
-/// The weights that the module has in packed form already.
-PackedWeights packedWeights(ModuleOp module) {
-  PackedWeights packed;
-  for (auto parameter : module.getOps<transformer::ParameterOp>()) {
-    auto expression = parameter.getExpressionAttr();
-    if (expression && expression.getKind() == transformer::ExpressionKind::Pack) {
-      int64_t groups = expression.getNumbers().empty() ? 1 : expression.getNumbers().front();
-      packed.try_emplace({expression.getOperands().front().getAttr(), groups},
-                         parameter.getSymNameAttr());
-    }
-  }
-  return packed;
-}
-
 struct ConvertTransformerToDataflow
     : impl::ConvertTransformerToDataflowPassBase<ConvertTransformerToDataflow> {
   using Base::Base;
@@ -59,13 +44,12 @@ struct ConvertTransformerToDataflow
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
-    PackedWeights packed = packedWeights(module);
     FailureOr<CacheLayouts> layouts = chooseCacheLayouts(module);
     if (failed(layouts)) {
       return signalPassFailure();
     }
     for (auto entry : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      if (failed(EntryLowering(entry, symbols, packed, *layouts).run())) {
+      if (failed(EntryLowering(entry, symbols, *layouts).run())) {
         return signalPassFailure();
       }
     }

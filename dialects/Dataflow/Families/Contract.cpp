@@ -3,10 +3,7 @@
 /// Matrix products with weights.
 #include "dialects/Dataflow/Dataflow.h"
 
-#include "heddle/Abi.h"
-
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -23,19 +20,15 @@ LogicalResult ContractAttr::verifyNumbers(EmitError emitError) const {
   return verifyPositive(*this, emitError, {getN(), getK(), getGroups()});
 }
 
-int64_t ContractAttr::getGroupPanels() const {
-  return llvm::divideCeilSigned(getN(), HEDDLE_PANEL);
-}
-
 int64_t ContractAttr::getNumInputs() const { return 2; }
 
 SmallVector<KernelInput> ContractAttr::getInputs(FunctionType type) const {
   KernelInput rows, weights;
   rows.shape = {rowsOf(type), multiplySizes(getGroups(), getK())};
-  weights.role = KernelInput::Role::Weights;
-  weights.shape = {multiplySizes(getGroups(), getGroupPanels()), getK(), HEDDLE_PANEL};
+  weights.role = KernelInput::Role::Matrix;
+  weights.shape = {multiplySizes(getGroups(), getN()), getK()};
   weights.isDense = true;
-  weights.neededElements = multiplySizes(getGroups(), multiplySizes(getN(), getK()));
+  weights.groups = getGroups();
   return {rows, weights};
 }
 

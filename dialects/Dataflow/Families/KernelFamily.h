@@ -43,6 +43,9 @@ struct KernelInput {
     Positions,
     /// Every row of the work reads all of it.
     Weights,
+    /// The same for a matrix [groups * n, k] that rows are multiplied with: a target chooses how it
+    /// lies in memory.
+    Matrix,
     /// A cache or state that the kernel changes: it is the result.
     Changed,
     /// A cache whose elements are not read: it says how many keys there are.
@@ -64,8 +67,8 @@ struct KernelInput {
   bool isCache = false;
   /// Of Positions.
   int64_t offset = 0;
-  /// Elements that count, where others only fill up; 0: all of them.
-  int64_t neededElements = 0;
+  /// Of Matrix: equal parts of its rows that are multiplied apart.
+  int64_t groups = 1;
 };
 
 /// What a kernel writes.

@@ -8,11 +8,10 @@
 !x = !dataflow.buffer<[tokens, 48], f32>
 !pair = !dataflow.buffer<[tokens, 96], f32>
 !left = !dataflow.buffer<[tokens, 48] in 96, f32>
-!w = !dataflow.buffer<[1, 48, 48], f32>
+!w = !dataflow.buffer<[48, 48], f32>
 !v = !dataflow.buffer<[48], f32>
 
 transformer.parameter @weight : tensor<48x48xf32> from "weight"
-transformer.parameter @packed : tensor<1x48x48xf32> = pack(@weight)
 transformer.parameter @vector : tensor<48xf32> from "vector"
 
 dataflow.kernel @contract : (!x, !w, !v) -> !x computes #dataflow.contract<n = 48, k = 48> {
@@ -67,7 +66,7 @@ dataflow.kernel @normalize : (!dataflow.buffer<[sequences, 48], f32>) -> !datafl
 
 // Bias, activation, residual and norm: one dispatch.
 dataflow.graph @chain(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
-  %w = dataflow.parameter @packed : !w
+  %w = dataflow.parameter @weight : !w
   %v = dataflow.parameter @vector : !v
   %0 = dataflow.dispatch @contract(%x, %w, %v) : (!x, !w, !v) -> !x loc("chain.dense")
   %1 = dataflow.dispatch @relu(%0) : (!x) -> !x loc("chain.relu")
@@ -85,7 +84,7 @@ dataflow.graph @chain(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}
 // CHECK-NEXT:   dataflow.yield %[[ADDED]]
 // CHECK-LABEL: dataflow.graph @chain(
 // CHECK-SAME: %[[X:.*]]: !dataflow.buffer<[tokens, 48], f32>
-// CHECK:      %[[W:.*]] = dataflow.parameter @packed
+// CHECK:      %[[W:.*]] = dataflow.parameter @weight
 // CHECK:      %[[V:.*]] = dataflow.parameter @vector
 // CHECK-NEXT: %[[Y:.*]] = dataflow.dispatch @[[KERNEL]](%[[X]], %[[W]], %[[V]], %[[X]], %[[V]], %[[V]])
 // CHECK-NEXT: dataflow.output %[[Y]]
@@ -95,7 +94,7 @@ dataflow.graph @chain(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}
 
 // The later of two producers takes the difference; the earlier is an operand. Order matters.
 dataflow.graph @later(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
-  %w = dataflow.parameter @packed : !w
+  %w = dataflow.parameter @weight : !w
   %v = dataflow.parameter @vector : !v
   %0 = dataflow.dispatch @contract(%x, %w, %v) : (!x, !w, !v) -> !x
   %1 = dataflow.dispatch @contract(%0, %w, %v) : (!x, !w, !v) -> !x
@@ -115,7 +114,7 @@ dataflow.graph @later(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}
 
 // The operand defined after the producer: the producer moves down.
 dataflow.graph @moves(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
-  %w = dataflow.parameter @packed : !w
+  %w = dataflow.parameter @weight : !w
   %v = dataflow.parameter @vector : !v
   %0 = dataflow.dispatch @contract(%x, %w, %v) : (!x, !w, !v) -> !x
   %1 = dataflow.dispatch @attention(%x, %x, %x) : (!x, !x, !x) -> !x
@@ -141,7 +140,7 @@ dataflow.graph @pooled(%x: !x {dataflow.name = "x"}) -> (!dataflow.buffer<[seque
 
 // Nothing here folds.
 dataflow.graph @declined(%x: !x {dataflow.name = "x"}, %p: !pair {dataflow.name = "p"}) -> (!x {dataflow.name = "y"}, !x {dataflow.name = "z"}) {
-  %w = dataflow.parameter @packed : !w
+  %w = dataflow.parameter @weight : !w
   %v = dataflow.parameter @vector : !v
   %0 = dataflow.dispatch @contract(%x, %w, %v) : (!x, !w, !v) -> !x loc("shared.dense")
   %1 = dataflow.dispatch @relu(%0) : (!x) -> !x loc("second.user")

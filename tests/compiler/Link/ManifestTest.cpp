@@ -21,7 +21,7 @@ module attributes {transformer.model_type = "bert"} {
   transformer.parameter @table : tensor<30x96xf32> from "table"
   transformer.parameter @unused : tensor<4xf32> from "unused"
   transformer.parameter @w : tensor<100x48xf32> from "w"
-  transformer.parameter @w.packed : tensor<3x48x48xf32> = pack(@w)
+  transformer.parameter @w.packed : tensor<3x48x48xf32> = pack(@w, 48)
   transformer.parameter @norm : tensor<100xf32> from "norm"
   dataflow.kernel @gather_96 : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 96], f32>) -> !dataflow.buffer<[tokens, 96], f32> computes #dataflow.gather<width = 96, lookups = 1> {
   ^bb0(%x: f32):
@@ -31,7 +31,7 @@ module attributes {transformer.model_type = "bert"} {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
-  dataflow.kernel @contract_100x48_layer_norm : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[3, 48, 48], f32>, !dataflow.buffer<[100], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 48> norm #dataflow.norm<layer_norm, 9.99999996E-13 : f32> {
+  dataflow.kernel @contract_100x48_layer_norm : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[100, 48], f32>, !dataflow.buffer<[100], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 48> norm #dataflow.norm<layer_norm, 9.99999996E-13 : f32> {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
@@ -48,9 +48,9 @@ module attributes {transformer.model_type = "bert"} {
     %h = dataflow.reshape %k : !dataflow.buffer<[tokens, 48] in 96, f32> -> !dataflow.buffer<[tokens, 3, 16] in 96, f32>
     %v = dataflow.reshape %h : !dataflow.buffer<[tokens, 3, 16] in 96, f32> -> !dataflow.buffer<[tokens, 48] in 96, f32>
     %a = dataflow.dispatch @attention_3x16(%q, %k, %v) at <> : (!dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>) -> !dataflow.buffer<[tokens, 48], f32> loc("layer.0.attention")
-    %w = dataflow.parameter @w.packed : !dataflow.buffer<[3, 48, 48], f32>
+    %w = dataflow.parameter @w as @w.packed : !dataflow.buffer<[100, 48], f32>
     %n = dataflow.parameter @norm : !dataflow.buffer<[100], f32>
-    %y = dataflow.dispatch @contract_100x48_layer_norm(%a, %w, %n, %n) : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[3, 48, 48], f32>, !dataflow.buffer<[100], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> loc(fused["layer.0.output.dense", "layer.0.output.LayerNorm"])
+    %y = dataflow.dispatch @contract_100x48_layer_norm(%a, %w, %n, %n) : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[100, 48], f32>, !dataflow.buffer<[100], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> loc(fused["layer.0.output.dense", "layer.0.output.LayerNorm"])
     %p = dataflow.dispatch @pool_mean_100(%y) : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[sequences, 100], f32>
     dataflow.output %p, %y : !dataflow.buffer<[sequences, 100], f32>, !dataflow.buffer<[tokens, 100], f32>
   }
@@ -68,6 +68,7 @@ ManifestInputs someInputs() {
     return kernel.getSymName().starts_with("attention") ? ScratchSize{128, 64} : ScratchSize{};
   };
   inputs.parameters["table"] = {0, 11520, 1};
+  inputs.panelColumns = 48;
   inputs.parameters["w.packed"] = {11520, 27648, 2};
   inputs.parameters["norm"] = {39168, 400, 3};
   inputs.weightsSize = 39616;
@@ -250,7 +251,7 @@ TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
   std::string text = program.str();
   const std::pair<llvm::StringRef, llvm::StringRef> changes[] = {
       {"tensor<100x48xf32>", "tensor<100x24xf32>"},
-      {"tensor<3x48x48xf32> = pack(@w)", "tensor<4x24x48xf32> = pack(@w, 2)"},
+      {"tensor<3x48x48xf32> = pack(@w, 48)", "tensor<4x24x48xf32> = pack(@w, 48, 2)"},
       {"<n = 100, k = 48>", "<n = 50, k = 24, groups = 2>"},
       {"[3, 48, 48]", "[4, 24, 48]"}};
   for (auto [from, to] : changes) {

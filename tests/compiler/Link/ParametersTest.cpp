@@ -119,7 +119,7 @@ TEST(ParametersTest, PanelsOfGroups) {
   constexpr int64_t n = 50, k = 3, width = 48;
   const std::vector<float> packed =
       valuesOf("transformer.parameter @t : tensor<100x3xf32> from \"t\"\n"
-               "transformer.parameter @p : tensor<4x3x48xf32> = pack(@t, 2)");
+               "transformer.parameter @p : tensor<4x3x48xf32> = pack(@t, 48, 2)");
   ASSERT_EQ(packed.size(), size_t(4 * k * width));
   for (int64_t panel = 0; panel < 4; ++panel) {
     for (int64_t i = 0; i < k; ++i) {

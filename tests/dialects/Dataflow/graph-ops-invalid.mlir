@@ -157,6 +157,31 @@ dataflow.graph @dispatch_c1(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.n
 
 // -----
 
+transformer.parameter @w : tensor<40x40xf32> from "w"
+dataflow.graph @parameter_c2() {
+  // expected-error@+1 {{'dataflow.parameter' op expects '@w.packed' to be a 'transformer.parameter', got no such symbol}}
+  %0 = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
+  dataflow.output
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x40xf32> from "w"
+transformer.parameter @w.packed : tensor<1x40x48xf32> = pack(@w, 48)
+dataflow.kernel @table : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40, 40], f32>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @encoded_table(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids", dataflow.limit = 40 : i64}) -> (!dataflow.buffer<[tokens, 40], f32> {dataflow.name = "y"}) {
+  // expected-error@+1 {{'dataflow.parameter' op expects only matrices of products to read an encoded parameter, got 'dataflow.dispatch'}}
+  %w = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
+  // expected-note@+1 {{the user is here}}
+  %0 = dataflow.dispatch @table(%ids, %w) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40, 40], f32>) -> !dataflow.buffer<[tokens, 40], f32>
+  dataflow.output %0 : !dataflow.buffer<[tokens, 40], f32>
+}
+
+// -----
+
 transformer.parameter @w : tensor<384xf32> from "w"
 dataflow.graph @dispatch_of_a_parameter(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "x"}) {
   // expected-error@+1 {{'dataflow.dispatch' op expects '@w' to be a 'dataflow.kernel', got 'transformer.parameter'}}

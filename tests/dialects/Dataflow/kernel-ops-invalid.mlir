@@ -122,8 +122,8 @@ dataflow.kernel @kernel_c4 : (!rows, !dataflow.buffer<[380], f32>) -> !rows comp
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [8, 384, 48] and element type 'f32', got '!dataflow.buffer<[384, 384], f32>'}}
-dataflow.kernel @kernel_c5 : (!rows, !dataflow.buffer<[384, 384], f32>) -> !rows computes #dataflow.contract<n = 384, k = 384> {
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [384, 384] and element type 'f32', got '!dataflow.buffer<[384, 380], f32>'}}
+dataflow.kernel @kernel_c5 : (!rows, !dataflow.buffer<[384, 380], f32>) -> !rows computes #dataflow.contract<n = 384, k = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -254,8 +254,8 @@ dataflow.kernel @kernel_c8 : (!dataflow.buffer<[tokens, 384], f32>) -> !dataflow
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be dense, got '!dataflow.buffer<[8, 384, 48] in 20000, f32>'}}
-dataflow.kernel @packed_weights : (!rows, !dataflow.buffer<[8, 384, 48] in 20000, f32>) -> !rows computes #dataflow.contract<n = 384, k = 384> {
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be dense, got '!dataflow.buffer<[384, 384] in 20000, f32>'}}
+dataflow.kernel @strided_weights : (!rows, !dataflow.buffer<[384, 384] in 20000, f32>) -> !rows computes #dataflow.contract<n = 384, k = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -284,7 +284,7 @@ dataflow.kernel @kernel_c9 : (!dataflow.buffer<[9, 384], f32>) -> !rows
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.contract<n = 384, k = 0>'}}
-dataflow.kernel @kernel_c5 : (!rows, !dataflow.buffer<[8, 384, 48], f32>) -> !rows computes #dataflow.contract<n = 384, k = 0> {
+dataflow.kernel @kernel_c5 : (!rows, !dataflow.buffer<[384, 384], f32>) -> !rows computes #dataflow.contract<n = 384, k = 0> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -301,7 +301,7 @@ dataflow.kernel @kernel_c5 : () -> !rows computes #dataflow.gather<width = 384, 
 // -----
 
 // expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.contract<n = 100, k = 64, groups = 0>'}}
-dataflow.kernel @no_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[3, 64, 48], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 0> {
+dataflow.kernel @no_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[100, 64], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 0> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -309,8 +309,8 @@ dataflow.kernel @no_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buf
 // -----
 
 // The panels of all groups together would be five.
-// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [6, 64, 48] and element type 'f32', got '!dataflow.buffer<[5, 64, 48], f32>'}}
-dataflow.kernel @panels_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !dataflow.buffer<[5, 64, 48], f32>) -> !dataflow.buffer<[tokens, 200], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [200, 64] and element type 'f32', got '!dataflow.buffer<[100, 64], f32>'}}
+dataflow.kernel @weights_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !dataflow.buffer<[100, 64], f32>) -> !dataflow.buffer<[tokens, 200], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -318,7 +318,7 @@ dataflow.kernel @panels_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !data
 // -----
 
 // expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens, 128] and element type 'f32', got '!dataflow.buffer<[tokens, 64], f32>'}}
-dataflow.kernel @input_of_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[6, 64, 48], f32>) -> !dataflow.buffer<[tokens, 200], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
+dataflow.kernel @input_of_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[200, 64], f32>) -> !dataflow.buffer<[tokens, 200], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -326,7 +326,7 @@ dataflow.kernel @input_of_groups : (!dataflow.buffer<[tokens, 64], f32>, !datafl
 // -----
 
 // expected-error@+1 {{'dataflow.kernel' op expects a result of shape [tokens, 200] and element type 'f32', got '!dataflow.buffer<[tokens, 100], f32>'}}
-dataflow.kernel @result_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !dataflow.buffer<[6, 64, 48], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
+dataflow.kernel @result_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !dataflow.buffer<[200, 64], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

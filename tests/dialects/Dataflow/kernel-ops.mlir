@@ -3,12 +3,12 @@
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 // RUN: heddle-opt %s --emit-bytecode | heddle-opt | FileCheck %s
 
-// CHECK-LABEL: dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+// CHECK-LABEL: dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
 // CHECK-SAME: computes #dataflow.contract<n = 384, k = 384> {
 // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f32, %[[BIAS:.*]]: f32):
 // CHECK-NEXT: %[[X:.*]] = arith.addf %[[SUM]], %[[BIAS]] fastmath<contract> : f32
 // CHECK-NEXT: dataflow.yield %[[X]]
-dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[8, 384, 48], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
     computes #dataflow.contract<n = 384, k = 384> {
 ^bb0(%sum: f32, %bias: f32):
   %0 = arith.addf %sum, %bias fastmath<contract> : f32
@@ -18,7 +18,7 @@ dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !data
 // A residual of a wider buffer's columns, and a layer norm.
 // CHECK-LABEL: dataflow.kernel @contract_norm
 // CHECK-SAME: computes #dataflow.contract<n = 400, k = 384> norm <layer_norm, 9.99999996E-13 : f32> {
-dataflow.kernel @contract_norm : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[9, 384, 48], f32>, !dataflow.buffer<[tokens, 400] in 800, f32>, !dataflow.buffer<[400], f32>, !dataflow.buffer<[400], f32>) -> !dataflow.buffer<[tokens, 400], f32>
+dataflow.kernel @contract_norm : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[400, 384], f32>, !dataflow.buffer<[tokens, 400] in 800, f32>, !dataflow.buffer<[400], f32>, !dataflow.buffer<[400], f32>) -> !dataflow.buffer<[tokens, 400], f32>
     computes #dataflow.contract<n = 400, k = 384> norm <layer_norm, 9.99999996E-13 : f32> {
 ^bb0(%sum: f32, %residual: f32):
   %0 = arith.addf %sum, %residual : f32
@@ -38,7 +38,7 @@ dataflow.kernel @factors : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buff
 // Eight groups, each from 64 columns to 100, which are three panels.
 // CHECK-LABEL: dataflow.kernel @contract_groups
 // CHECK-SAME: computes #dataflow.contract<n = 100, k = 64, groups = 8> {
-dataflow.kernel @contract_groups : (!dataflow.buffer<[tokens, 512] in 1152, f32>, !dataflow.buffer<[24, 64, 48], f32>) -> !dataflow.buffer<[tokens, 800], f32>
+dataflow.kernel @contract_groups : (!dataflow.buffer<[tokens, 512] in 1152, f32>, !dataflow.buffer<[800, 64], f32>) -> !dataflow.buffer<[tokens, 800], f32>
     computes #dataflow.contract<n = 100, k = 64, groups = 8> {
 ^bb0(%sum: f32):
   dataflow.yield %sum

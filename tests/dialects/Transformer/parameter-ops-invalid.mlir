@@ -75,13 +75,13 @@ transformer.parameter @derived : tensor<8x6xf32> = concat(@a, @b)
 
 transformer.parameter @a : tensor<100x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects shape 3x6x48 of its expression, got 2x6x48}}
-transformer.parameter @derived : tensor<2x6x48xf32> = pack(@a)
+transformer.parameter @derived : tensor<2x6x48xf32> = pack(@a, 48)
 
 // -----
 
 transformer.parameter @a : tensor<6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6 for 1x6x48}}
-transformer.parameter @derived : tensor<1x6x48xf32> = pack(@a)
+transformer.parameter @derived : tensor<1x6x48xf32> = pack(@a, 48)
 
 // -----
 
@@ -247,25 +247,25 @@ transformer.parameter @columns_of_width : tensor<4x6xf32> = concat_columns(@a, @
 
 transformer.parameter @a : tensor<100x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 100x6 for 3x6x48}}
-transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 3)
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 3)
 
 // -----
 
 transformer.parameter @a : tensor<100x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects shape 4x6x48 of its expression, got 3x6x48}}
-transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 2)
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 2)
 
 // -----
 
 transformer.parameter @a : tensor<100x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects the groups of 'pack' from 1 to 4294967296, got 0}}
-transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 0)
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 0)
 
 // -----
 
 transformer.parameter @a : tensor<100x6xf32> from "a"
-// expected-error@+1 {{'transformer.parameter' op expects 'pack' with at most 1 number, got 2}}
-transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 2, 2)
+// expected-error@+1 {{'transformer.parameter' op expects 'pack' with at most 2 numbers, got 3}}
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 2, 2)
 
 // -----
 

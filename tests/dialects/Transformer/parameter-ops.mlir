@@ -15,14 +15,14 @@ transformer.parameter @heads.weight : tensor<12x32x384xf32> = reshape(@query.wei
 // CHECK: transformer.parameter @turned.weight : tensor<384x768xf32> = transpose(@both.weight)
 transformer.parameter @turned.weight : tensor<384x768xf32> = transpose(@both.weight)
 // 384 columns fill 8 panels of 48, and 400 need a ninth.
-// CHECK: transformer.parameter @packed.weight : tensor<8x384x48xf32> = pack(@query.weight)
-transformer.parameter @packed.weight : tensor<8x384x48xf32> = pack(@query.weight)
+// CHECK: transformer.parameter @packed.weight : tensor<8x384x48xf32> = pack(@query.weight, 48)
+transformer.parameter @packed.weight : tensor<8x384x48xf32> = pack(@query.weight, 48)
 transformer.parameter @wide.weight : tensor<400x384xf32> from "wide"
-// CHECK: transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight)
-transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight)
+// CHECK: transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight, 48)
+transformer.parameter @filled.weight : tensor<9x384x48xf32> = pack(@wide.weight, 48)
 // Two groups of 200 columns fill 5 panels each.
-// CHECK: transformer.parameter @grouped.weight : tensor<10x384x48xf32> = pack(@wide.weight, 2)
-transformer.parameter @grouped.weight : tensor<10x384x48xf32> = pack(@wide.weight, 2)
+// CHECK: transformer.parameter @grouped.weight : tensor<10x384x48xf32> = pack(@wide.weight, 48, 2)
+transformer.parameter @grouped.weight : tensor<10x384x48xf32> = pack(@wide.weight, 48, 2)
 // CHECK: transformer.parameter @none.bias : tensor<384xf32> = zeros()
 transformer.parameter @none.bias : tensor<384xf32> = zeros()
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Matrix products with packed weights: rows [m, k] times panels [n / 48][k][48]. With groups,
-/// every panel belongs to one of them, and reads and writes its columns.
+/// Matrix products with packed weights: rows [m, k] times panels [n / c][k][c], c the target's
+/// panelColumns. With groups, every panel belongs to one of them, and reads and writes its columns.
 ///
 /// The inner loop is a register tile of rows x vectors with the whole of k in one loop, so that
 /// every element's sum runs in the order of k whatever the number of rows: same row, same bits. A
@@ -14,8 +14,6 @@
 /// rows runs at the speed of the products and not at the latency of memory (docs/performance.md).
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
-#include "heddle/Abi.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -23,19 +21,22 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kPanelLines = HEDDLE_PANEL * 4 / kLineBytes;
 // Steps of k written out in the tile's loop.
 static constexpr int64_t kUnroll = 4;
-// Lines of a panel that kUnroll steps read, and those that they ask for.
-static constexpr int64_t kLinesRead = kUnroll * kPanelLines;
-static constexpr int64_t kLinesAsked = kLinesRead / 2;
 // How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
 // a quarter of a microsecond.
 static constexpr int64_t kBytesAhead = 8192;
 
+// Cache lines of a row of a panel; those of it that kUnroll steps read, and that they ask for.
+static int64_t panelLines(const VectorCode &code) {
+  return code.target.panelColumns * 4 / kLineBytes;
+}
+static int64_t linesRead(const VectorCode &code) { return kUnroll * panelLines(code); }
+static int64_t linesAsked(const VectorCode &code) { return linesRead(code) / 2; }
+
 namespace {
 /// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,
-/// weights [k][48], sums [rows][48], and memory to be asked for: `ahead`, `step` bytes for every
+/// weights [k][c], sums [rows][c], and memory to be asked for: `ahead`, `step` bytes for every
 /// step of k.
 enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
 } // namespace
@@ -43,7 +44,7 @@ enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
 // One step of k: a vector of weights per column group times one element of every row.
 static SmallVector<Value> tileStep(VectorCode &code, ArrayRef<Value> rows, Value weights, Value k,
                                    int64_t column, int64_t vectors, ValueRange sums) {
-  Value panelRow = code.at(weights, code.multiply(k, HEDDLE_PANEL));
+  Value panelRow = code.at(weights, code.multiply(k, code.target.panelColumns));
   SmallVector<Value> loaded;
   for (int64_t v = 0; v < vectors; ++v) {
     loaded.push_back(code.loadVector(code.at(panelRow, column + v * code.lanes)));
@@ -68,7 +69,7 @@ static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, in
   sums = code.loop(code.integer(0), whole, kUnroll, sums, [&](Value i, ValueRange carried) {
     if (column == 0) {
       Value line = code.bytesAt(ahead, code.multiply(i, step));
-      for (int64_t p = 0; p < kLinesAsked; ++p) {
+      for (int64_t p = 0; p < linesAsked(code); ++p) {
         code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
       }
     }
@@ -83,7 +84,7 @@ static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, in
   });
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int64_t v = 0; v < vectors; ++v) {
-      int64_t place = r * HEDDLE_PANEL + column + v * code.lanes;
+      int64_t place = r * code.target.panelColumns + column + v * code.lanes;
       code.storeVector(sums[r * vectors + v], code.at(entry.getArgument(Sums), place));
     }
   }
@@ -169,13 +170,15 @@ static Panel panelAt(VectorCode &code, const KernelBody &body, dataflow::Contrac
                      Value index) {
   Value group = code.integer(0), number = index;
   if (computes.getGroups() > 1) {
-    group = code.divide(index, computes.getGroupPanels());
-    number = code.remainder(index, computes.getGroupPanels());
+    int64_t groupPanels = llvm::divideCeilSigned(computes.getN(), code.target.panelColumns);
+    group = code.divide(index, groupPanels);
+    number = code.remainder(index, groupPanels);
   }
   Value weights = body.arguments.operand(code, 2);
-  int64_t bytes = computes.getK() * HEDDLE_PANEL * 4;
+  int64_t bytes = computes.getK() * code.target.panelColumns * 4;
   return {code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, computes.getK()),
-          code.add(code.multiply(group, computes.getN()), code.multiply(number, HEDDLE_PANEL)),
+          code.add(code.multiply(group, computes.getN()),
+                   code.multiply(number, code.target.panelColumns)),
           number};
 }
 
@@ -187,7 +190,7 @@ static void storeRows(VectorCode &code, const Destination &to, Value sums, Value
   SmallVector<std::tuple<Value, Value, int64_t>> results;
   for (int64_t r = 0; r < rows; ++r) {
     Value number = code.add(first, r), line = code.add(row, number);
-    Value from = code.at(sums, code.multiply(number, HEDDLE_PANEL));
+    Value from = code.at(sums, code.multiply(number, code.target.panelColumns));
     for (int64_t v = 0; v * code.lanes < width; ++v) {
       int64_t valid = code.validLanes(v, width);
       Value at = code.add(column, v * code.lanes);
@@ -206,7 +209,7 @@ static void storeRows(VectorCode &code, const Destination &to, Value sums, Value
 static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
                        Value column, int64_t width) {
   // As many rows together as there are registers for: six vectors of sixteen lanes.
-  int64_t together = std::max<int64_t>(1, 6 * code.lanes / HEDDLE_PANEL);
+  int64_t together = std::max<int64_t>(1, 6 * code.lanes / code.target.panelColumns);
   Value whole = code.multiply(code.divide(count, together), together);
   code.loop(code.integer(0), whole, together,
             [&](Value first) { storeRows(code, to, sums, row, first, together, column, width); });
@@ -221,7 +224,7 @@ static void storePanel(VectorCode &code, const Destination &to, Value sums, Valu
 static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
                       Value first, Value last, Value index) {
   auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
-  int64_t k = computes.getK(), panelBytes = k * HEDDLE_PANEL * 4;
+  int64_t k = computes.getK(), panelBytes = k * code.target.panelColumns * 4;
   int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
   Value rows = body.arguments.operand(code, 1);
   Panel panel = panelAt(code, body, computes, index);
@@ -232,9 +235,10 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   };
   // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
   // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
-  // kLinesAsked lines; where fewer are new, the others are on their way or in the cache already.
-  Value everyTile = code.divide(code.add(tiles, kLinesRead - 1), tiles);
-  Value lines = code.smaller(everyTile, code.integer(kLinesAsked));
+  // linesAsked(code) lines; where fewer are new, the others are on their way or in the cache
+  // already.
+  Value everyTile = code.divide(code.add(tiles, linesRead(code) - 1), tiles);
+  Value lines = code.smaller(everyTile, code.integer(linesAsked(code)));
   Value stride = code.multiply(lines, kLineBytes / kUnroll);
   Value share = code.multiply(lines, k / kUnroll * kLineBytes);
   // A tile alone passes over its panel at the speed of memory: it asks for what itself will read.
@@ -247,7 +251,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
     Value ahead = code.select(asks, code.bytesAt(next, begin), panel.weights);
     Value step = code.select(asks, stride, code.integer(0));
     ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
-    step = code.select(isAlone, code.integer(kPanelLines * kLineBytes), step);
+    step = code.select(isAlone, code.integer(panelLines(code) * kLineBytes), step);
     Value from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
     SmallVector<Value> arguments = {
         from, code.integer(inputElements), panel.weights, code.integer(k), sums, ahead, step};
@@ -256,13 +260,14 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
       callTile(code, body.function, rowCount, vectors * code.lanes, arguments);
       storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
     };
-    int64_t tail = computes.getN() % HEDDLE_PANEL;
+    int64_t tail = computes.getN() % code.target.panelColumns;
     if (tail == 0) {
-      computeColumns(HEDDLE_PANEL);
+      computeColumns(code.target.panelColumns);
       return;
     }
-    Value whole = code.less(panel.number, code.integer(computes.getN() / HEDDLE_PANEL));
-    code.when(whole, [&] { computeColumns(HEDDLE_PANEL); }, [&] { computeColumns(tail); });
+    Value whole = code.less(panel.number, code.integer(computes.getN() / code.target.panelColumns));
+    code.when(
+        whole, [&] { computeColumns(code.target.panelColumns); }, [&] { computeColumns(tail); });
   });
 }
 
@@ -271,7 +276,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr compu
   Epilogue epilogue(code, body);
   Destination to{arguments.operand(code, 0), body.kernel.getResultBuffer().getRowElements(),
                  epilogue};
-  Value sums = code.frame(body.function, code.target.tileRows * HEDDLE_PANEL);
+  Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
   // are whole tiles of about the same number.
   int64_t tile = code.target.tileRows;

@@ -5,8 +5,6 @@
 /// same bits.
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
-#include "heddle/Abi.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -63,23 +61,23 @@ static void overPanels(VectorCode &code, const KernelBody &body, Value state, in
   const KernelArguments &arguments = body.arguments;
   CacheFields cache = CacheFields::load(code, state);
   Value offsets = arguments.offsets(code), positions = arguments.positions(code);
-  int64_t whole = width / HEDDLE_PANEL * HEDDLE_PANEL;
+  int64_t whole = width / code.target.panelColumns * code.target.panelColumns;
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value sequence) {
     Value first = code.loadIndex(offsets, sequence);
     Value end = code.loadIndex(offsets, code.add(sequence, 1));
     Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, first));
     Value row = cache.blockAt(code, cache.blocksOf(code, sequence), code.integer(0));
     code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value number) {
-      Value column = code.multiply(number, HEDDLE_PANEL);
+      Value column = code.multiply(number, code.target.panelColumns);
       auto emitPanel = [&](int64_t columns) {
         emit({first, end, column, columns, code.at(row, column), hasBegun});
       };
       if (whole == width) {
-        emitPanel(HEDDLE_PANEL);
+        emitPanel(code.target.panelColumns);
         return;
       }
       code.when(
-          code.less(column, code.integer(whole)), [&] { emitPanel(HEDDLE_PANEL); },
+          code.less(column, code.integer(whole)), [&] { emitPanel(code.target.panelColumns); },
           [&] { emitPanel(width - whole); });
     });
   });

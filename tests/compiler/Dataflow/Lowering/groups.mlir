@@ -16,18 +16,16 @@ func.func @grouped(%x: tensor<?x32xf32> {transformer.name = "x"}) -> (tensor<?x1
 }
 
 // CHECK: transformer.parameter @w : tensor<100x16xf32>
-// CHECK-DAG: transformer.parameter @w.packed : tensor<4x16x48xf32> = {{ *}}pack{{ *}}(@w, 2)
-// CHECK-DAG: transformer.parameter @w.packed{{_[0-9]+}} : tensor<3x16x48xf32> = {{ *}}pack{{ *}}(@w)
-// CHECK: dataflow.kernel @contract : (!dataflow.buffer<[tokens, 32], f32>, !dataflow.buffer<[4, 16, 48], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 50, k = 16, groups = 2> {
+// CHECK: dataflow.kernel @contract : (!dataflow.buffer<[tokens, 32], f32>, !dataflow.buffer<[100, 16], f32>, !dataflow.buffer<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 50, k = 16, groups = 2> {
 // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f32, %[[BIAS:.*]]: f32):
 // CHECK-NEXT:   %[[VALUE:.*]] = arith.addf %[[SUM]], %[[BIAS]] fastmath<contract> : f32
 // CHECK-NEXT:   dataflow.yield %[[VALUE]]
 // CHECK-LABEL: dataflow.graph @grouped(
-// CHECK-DAG:  %[[W:.*]] = dataflow.parameter @w.packed :
+// CHECK-DAG:  %[[W:.*]] = dataflow.parameter @w :
 // CHECK-DAG:  %[[B:.*]] = dataflow.parameter @b
 // CHECK:      dataflow.dispatch @contract(%{{.*}}, %[[W]], %[[B]])
 
-// The same matrix as one map is packed once more.
+// The same matrix as one map.
 func.func @whole(%x: tensor<?x16xf32> {transformer.name = "x"}) -> (tensor<?x100xf32> {transformer.name = "y"}) {
   %y = transformer.linear %x, @w : tensor<?x16xf32> -> tensor<?x100xf32>
   return %y : tensor<?x100xf32>
@@ -35,7 +33,7 @@ func.func @whole(%x: tensor<?x16xf32> {transformer.name = "x"}) -> (tensor<?x100
 
 // CHECK: dataflow.kernel @{{.*}} computes #dataflow.contract<n = 100, k = 16> {
 // CHECK-LABEL: dataflow.graph @whole(
-// CHECK: dataflow.parameter @w.packed_{{[0-9]+}} : !dataflow.buffer<[3, 16, 48], f32>
+// CHECK: dataflow.parameter @w : !dataflow.buffer<[100, 16], f32>
 
 // One group is a plain map.
 func.func @one_group(%x: tensor<?x16xf32> {transformer.name = "x"}) -> (tensor<?x100xf32> {transformer.name = "y"}) {

@@ -5,13 +5,13 @@
 
 // UNKNOWN: unknown target 'sparc', expected one of x86-64-v3, x86-64-v4
 
-dataflow.kernel @contract : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[2, 40, 48], f32>, !dataflow.buffer<[72], f32>) -> !dataflow.buffer<[tokens, 72], f32>
+dataflow.kernel @contract : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[72, 40], f32>, !dataflow.buffer<[72], f32>) -> !dataflow.buffer<[tokens, 72], f32>
     computes #dataflow.contract<n = 72, k = 40> {
 ^bb0(%sum: f32, %bias: f32):
   %0 = arith.addf %sum, %bias fastmath<contract> : f32
   dataflow.yield %0
 }
-dataflow.kernel @contract_norm : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[1, 40, 48], f32>, !dataflow.buffer<[48], f32>, !dataflow.buffer<[48], f32>) -> !dataflow.buffer<[tokens, 48], f32>
+dataflow.kernel @contract_norm : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[48, 40], f32>, !dataflow.buffer<[48], f32>, !dataflow.buffer<[48], f32>) -> !dataflow.buffer<[tokens, 48], f32>
     computes #dataflow.contract<n = 48, k = 40> norm #dataflow.norm<layer_norm, 1.000000e-05 : f32> {
 ^bb0(%sum: f32):
   dataflow.yield %sum
