@@ -253,7 +253,7 @@ TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
       {"tensor<100x48xf32>", "tensor<100x24xf32>"},
       {"tensor<3x48x48xf32> = pack(@w, 48)", "tensor<4x24x48xf32> = pack(@w, 48, 2)"},
       {"<n = 100, k = 48>", "<n = 50, k = 24, groups = 2>"},
-      {"[3, 48, 48]", "[4, 24, 48]"}};
+      {"buffer<[100, 48], f32>", "buffer<[100, 24], f32>"}};
   for (auto [from, to] : changes) {
     for (size_t at = 0; (at = text.find(from.str(), at)) != std::string::npos;) {
       text.replace(at, from.size(), to.str());
