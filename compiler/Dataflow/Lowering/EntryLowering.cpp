@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The signature of an entry, and what the lowerings of all operations share.
+/// Nothing here names an operation with a pattern: what the conversion must know of one, its order,
+/// its segments and how it reads caches, it asks the pattern.
 #include "compiler/Dataflow/Lowering/EntryLowering.h"
 
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -45,129 +46,252 @@ LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError)
   return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
 }
 
-/// Whether a value is one of rows of the batch, or of positions of a cache.
-bool hasRows(Value value) {
-  auto buffer = dyn_cast<BufferType>(value.getType());
-  return !buffer || llvm::any_of(buffer.getShape(), [](int64_t size) { return size < 0; });
+// --- Order -----------------------------------------------------------------------------------
+
+LoweringOrder orderOf(Operation *op) {
+  const Pattern *pattern = findPattern(op);
+  return pattern ? pattern->order : LoweringOrder::InPlace;
 }
 
-/// Whether an operation is lowered where its result is first used: what is added to scores runs
-/// over the keys of a cache, whose rows of this run must be appended by then.
-bool isLate(Operation *op) { return isa<transformer::MaskBiasOp, transformer::RelativeBiasOp>(op); }
+/// Appends `op` behind those of its producers that wait for their first user.
+void append(Operation *op, llvm::SetVector<Operation *> &order) {
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    if (producer && orderOf(producer) == LoweringOrder::AtFirstUse && !order.contains(producer)) {
+      append(producer, order);
+    }
+  }
+  order.insert(op);
+}
 
-} // namespace
+/// Whether everything that reads the first operand of `op` has its place.
+bool areReadersPlaced(Operation *op, const llvm::SetVector<Operation *> &order) {
+  return llvm::all_of(op->getOperand(0).getUsers(), [&](Operation *user) {
+    return user == op || user->hasTrait<OpTrait::IsTerminator>() || order.contains(user);
+  });
+}
+
+/// The operations of an entry in the order in which they are lowered. What waits for a first user
+/// and has none is left out.
+llvm::SetVector<Operation *> orderOperations(Block &entry) {
+  llvm::SetVector<Operation *> order;
+  SmallVector<Operation *> waiting;
+  for (Operation &op : entry) {
+    if (orderOf(&op) == LoweringOrder::InPlace) {
+      append(&op, order);
+    } else if (orderOf(&op) == LoweringOrder::AfterReaders) {
+      waiting.push_back(&op);
+    }
+    llvm::erase_if(waiting, [&](Operation *changer) {
+      bool isNext = areReadersPlaced(changer, order);
+      if (isNext) {
+        append(changer, order);
+      }
+      return isNext;
+    });
+  }
+  return order;
+}
+
+// --- One entry -------------------------------------------------------------------------------
+
+/// Creates the graph that replaces an entry, without operations or a signature.
+GraphOp createGraph(func::FuncOp entry) {
+  OpBuilder builder(entry);
+  auto graph = GraphOp::create(builder, entry.getLoc(), entry.getSymNameAttr(),
+                               TypeAttr::get(builder.getFunctionType({}, {})), ArrayAttr(),
+                               ArrayAttr(), SizeAttr(), builder.getI64IntegerAttr(0));
+  builder.createBlock(&graph.getBody());
+  return graph;
+}
+
+class EntryLowering {
+public:
+  EntryLowering(func::FuncOp entry, SymbolTable &symbols, const CacheLayouts &layouts)
+      : entry(entry), layouts(layouts), graph(createGraph(entry)), context(graph, symbols) {}
+
+  LogicalResult run();
+  GraphOp getGraph() const { return graph; }
+
+private:
+  LogicalResult lowerArgument(BlockArgument argument);
+  LogicalResult lowerSegments(BlockArgument argument);
+  /// The type of the argument that holds a cache or a state; null after an error.
+  CacheType keptType(BlockArgument argument);
+  LogicalResult lowerOperation(Operation *op);
+  /// Fails if the operation reads a cache as if it were rows of the batch.
+  LogicalResult checkCacheUse(Operation *op, const CacheUse &use);
+  LogicalResult lowerReturn(func::ReturnOp op);
+  /// The cache or state that the entry returns as a result; null after an error.
+  Value returnedCache(func::ReturnOp op, unsigned index);
+  Value returnedRows(func::ReturnOp op, unsigned index);
+  DictionaryAttr argumentAttributes(BlockArgument argument);
+  void setSignature();
+
+  func::FuncOp entry;
+  const CacheLayouts &layouts;
+  GraphOp graph;
+  EntryContext context;
+};
 
 LogicalResult EntryLowering::run() {
-  if (!entry.getBody().hasOneBlock()) {
-    return entry.emitError("entry '") << entry.getSymName() << "' has no body of one block";
+  for (BlockArgument argument : entry.getArguments()) {
+    if (failed(lowerArgument(argument))) {
+      return failure();
+    }
   }
-  graph = GraphOp::create(builder, entry.getLoc(), entry.getSymNameAttr(),
-                          TypeAttr::get(builder.getFunctionType({}, {})), ArrayAttr(), ArrayAttr(),
-                          SizeAttr(), builder.getI64IntegerAttr(0));
-  builder.createBlock(&graph.getBody());
-  if (failed(lowerArguments())) {
-    return failure();
-  }
-  for (Operation &op : entry.getBody().front()) {
-    if (!isLate(&op) && failed(lowerOperation(&op))) {
+  Block &body = entry.getBody().front();
+  context.keys.begin(context.rows, body, [&](Value value) { return context.bufferOf(value); });
+  for (Operation *op : orderOperations(body)) {
+    if (failed(lowerOperation(op))) {
       return failure();
     }
   }
   setSignature();
-  symbols.erase(entry);
-  symbols.insert(graph);
   return success();
 }
 
-LogicalResult EntryLowering::lowerArguments() {
-  for (BlockArgument argument : entry.getArguments()) {
-    if (isa<transformer::SegmentsType>(argument.getType())) {
-      if (failed(lowerSegments(argument))) {
-        return failure();
-      }
-      continue;
-    }
-    if (failed(checkType(argument.getType(), [&] { return entry.emitError(); }))) {
+LogicalResult EntryLowering::lowerArgument(BlockArgument argument) {
+  if (isa<transformer::SegmentsType>(argument.getType())) {
+    return lowerSegments(argument);
+  }
+  if (failed(checkType(argument.getType(), [&] { return entry.emitError(); }))) {
+    return failure();
+  }
+  if (!entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
+    return entry.emitError("argument ") << argument.getArgNumber() << " of entry '"
+                                        << entry.getSymName() << "' has no transformer.name";
+  }
+  Type type = argumentBuffer(argument.getType());
+  if (isa<transformer::CacheType, transformer::StateType>(argument.getType())) {
+    type = keptType(argument);
+    if (!type) {
       return failure();
     }
-    if (!entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
-      return entry.emitError("argument ") << argument.getArgNumber() << " of entry '"
-                                          << entry.getSymName() << "' has no transformer.name";
-    }
-    if (isa<transformer::CacheType>(argument.getType())) {
-      if (failed(lowerCache(argument))) {
-        return failure();
-      }
-      continue;
-    }
-    if (isa<transformer::StateType>(argument.getType())) {
-      if (failed(lowerState(argument))) {
-        return failure();
-      }
-      continue;
-    }
-    BufferType type = argumentBuffer(argument.getType());
-    if (!type) {
-      return entry.emitError("argument ")
-             << argument.getArgNumber() << " of entry '" << entry.getSymName() << "' is "
-             << argument.getType() << ", expected rows of tokens";
-    }
-    buffers[argument] = graph.getBody().front().addArgument(type, argument.getLoc());
   }
-  findSegmentCaches();
+  if (!type) {
+    return entry.emitError("argument ")
+           << argument.getArgNumber() << " of entry '" << entry.getSymName() << "' is "
+           << argument.getType() << ", expected rows of tokens";
+  }
+  context.defineArgument(argument, graph.getBody().front().addArgument(type, argument.getLoc()));
   return success();
 }
 
 LogicalResult EntryLowering::lowerSegments(BlockArgument argument) {
   // The first are those of the rows; others are of a memory, which has a name.
-  if (rows && !entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
+  if (context.rows &&
+      !entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
     return entry.emitError("entry '")
            << entry.getSymName() << "' has several segments without a transformer.name, expected "
            << "one";
   }
-  rows = rows ? rows : argument;
+  context.rows = context.rows ? context.rows : argument;
   return success();
 }
 
-LogicalResult EntryLowering::lowerOperation(Operation *op) {
-  for (Value operand : op->getOperands()) {
-    Operation *late = operand.getDefiningOp();
-    if (late && isLate(late) && !bufferOf(operand) && failed(lowerOperation(late))) {
-      return failure();
-    }
+CacheType EntryLowering::keptType(BlockArgument argument) {
+  int64_t width = 0;
+  CacheLayout layout = CacheLayout::State;
+  if (auto cache = dyn_cast<transformer::CacheType>(argument.getType())) {
+    width = cache.getWidth();
+    auto chosen =
+        layouts.find(entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName));
+    layout = chosen == layouts.end() ? CacheLayout::Rows : chosen->second;
+  } else {
+    width = cast<transformer::StateType>(argument.getType()).getWidth();
   }
+  if (failed(CacheType::verify([&] { return entry.emitError(); }, width, layout))) {
+    return {};
+  }
+  return CacheType::get(entry.getContext(), width, layout);
+}
+
+LogicalResult EntryLowering::lowerOperation(Operation *op) {
   for (Type type : op->getResultTypes()) {
     if (failed(checkType(type, [&] { return op->emitOpError(); }))) {
       return failure();
     }
   }
-  if (failed(checkRows(op)) || failed(checkCacheUse(op)) || failed(noteKeys(op))) {
+  const Pattern *pattern = findPattern(op);
+  if (!pattern) {
+    if (failed(checkCacheUse(op, CacheUse::none()))) {
+      return failure();
+    }
+    auto end = dyn_cast<func::ReturnOp>(op);
+    return end ? lowerReturn(end) : op->emitOpError("has no kernel at the dataflow level");
+  }
+  Value segments = pattern->rowsOf(op);
+  if (segments && segments != context.rows) {
+    return op->emitOpError("names other segments for its rows, expected those of the entry's rows");
+  }
+  if (failed(checkCacheUse(op, pattern->caches)) || failed(context.keys.note(op, *pattern))) {
     return failure();
   }
-  return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<transformer::AccumulateOp, transformer::ActivateOp, transformer::AddOp,
-            transformer::AppendOp, transformer::AttendOp, transformer::AttentionOp,
-            transformer::AttentionWeightsOp, transformer::CachedOp, transformer::ColumnsOp,
-            transformer::ContractOp, transformer::EmbedOp, transformer::GatherOp,
-            transformer::GroupedLinearOp, transformer::LayerNormOp, transformer::LinearOp,
-            transformer::MaskBiasOp, transformer::MergeHeadsOp, transformer::MultiplyOp,
-            transformer::NormalizeOp, transformer::PoolOp, transformer::PrefixMeanOp,
-            transformer::RelativeBiasOp, transformer::RepeatHeadsOp, transformer::RmsNormOp,
-            transformer::ScaleOp, transformer::SelectOp, transformer::SoftmaxOp,
-            transformer::SplitHeadsOp, transformer::TransposeOp>(
-          [&](auto typed) { return lower(typed); })
-      .Case([&](transformer::WeightOp weight) {
-        return define(weight, parameter(weight.getParameterAttr()));
-      })
-      .Case([&](func::ReturnOp op) { return lowerReturn(op); })
-      // What they say is read where they are used.
-      .Case([&](transformer::MaskOp mask) {
-        return checkVisibility(mask, mask.getVisibility(), mask.getKeys());
-      })
-      .Case<transformer::HistoryOp, transformer::PositionsOp>([](Operation *) { return success(); })
-      .Default([](Operation *other) {
-        return other->emitOpError("has no kernel at the dataflow level");
-      });
+  return pattern->lower(op, context);
+}
+
+LogicalResult EntryLowering::checkCacheUse(Operation *op, const CacheUse &use) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!context.cacheOf(value) ||
+        isa<transformer::CacheType, transformer::StateType>(value.getType())) {
+      continue;
+    }
+    bool isChanged = context.viewOf(value) != nullptr;
+    bool isAllowed = false;
+    switch (use.kind) {
+    case CacheUse::None:
+      break;
+    case CacheUse::Views:
+      isAllowed = !isChanged;
+      break;
+    case CacheUse::Transposes:
+    case CacheUse::Contracts:
+      isAllowed = true;
+      break;
+    case CacheUse::Attends: {
+      int number = static_cast<int>(operand.getOperandNumber());
+      isAllowed = !isChanged && (number == use.key || number == use.value);
+      break;
+    }
+    }
+    if (!isAllowed) {
+      return op->emitOpError("reads a cache as rows, expected only attention and its mathematics "
+                             "to read one");
+    }
+  }
+  return success();
+}
+
+// --- Results ---------------------------------------------------------------------------------
+
+Value EntryLowering::returnedCache(func::ReturnOp op, unsigned index) {
+  Value operand = op.getOperand(index);
+  bool isState = isa<transformer::StateType>(operand.getType());
+  if (!operand.getDefiningOp() ||
+      transformer::cacheName(operand) != entry.getResultAttr(index, transformerName)) {
+    op.emitOpError("returns another ") << (isState ? "state" : "cache") << " as result " << index
+                                       << ", expected the argument of its name, "
+                                       << (isState ? "accumulated into" : "appended to");
+    return {};
+  }
+  return context.bufferOf(operand);
+}
+
+Value EntryLowering::returnedRows(func::ReturnOp op, unsigned index) {
+  Value operand = op.getOperand(index);
+  Value buffer = context.bufferOf(operand);
+  auto type = buffer ? cast<BufferType>(buffer.getType()) : BufferType();
+  if (!type || !type.getElementType().isF32() ||
+      (type.getShape().front() != BufferType::kTokens &&
+       type.getShape().front() != BufferType::kSequences)) {
+    entry.emitError("result ") << index << " of entry '" << entry.getSymName() << "' is "
+                               << operand.getType() << ", expected f32 rows of tokens or sequences";
+    return {};
+  }
+  // A caller's buffer is dense.
+  return type.getRowStride() == 0 ? buffer : context.copy(operand.getLoc(), buffer);
 }
 
 LogicalResult EntryLowering::lowerReturn(func::ReturnOp op) {
@@ -177,152 +301,104 @@ LogicalResult EntryLowering::lowerReturn(func::ReturnOp op) {
       return entry.emitError("result ")
              << index << " of entry '" << entry.getSymName() << "' has no transformer.name";
     }
-    Value buffer = bufferOf(operand);
-    bool isState = isa<transformer::StateType>(operand.getType());
-    if (isState || isa<transformer::CacheType>(operand.getType())) {
-      if (!isa_and_nonnull<transformer::AccumulateOp, transformer::AppendOp>(
-              operand.getDefiningOp()) ||
-          transformer::cacheName(operand) != entry.getResultAttr(index, transformerName)) {
-        return op.emitOpError("returns another ")
-               << (isState ? "state" : "cache") << " as result " << index
-               << ", expected the argument of its name, "
-               << (isState ? "accumulated into" : "appended to");
-      }
-      results.push_back(buffer);
-      continue;
+    bool isKept = isa<transformer::CacheType, transformer::StateType>(operand.getType());
+    results.push_back(isKept ? returnedCache(op, index) : returnedRows(op, index));
+    if (!results.back()) {
+      return failure();
     }
-    auto type = buffer ? cast<BufferType>(buffer.getType()) : BufferType();
-    if (!type || !type.getElementType().isF32() ||
-        (type.getShape().front() != BufferType::kTokens &&
-         type.getShape().front() != BufferType::kSequences)) {
-      return entry.emitError("result ")
-             << index << " of entry '" << entry.getSymName() << "' is " << operand.getType()
-             << ", expected f32 rows of tokens or sequences";
-    }
-    // A caller's buffer is dense.
-    if (type.getRowStride() != 0) {
-      buffer = createCopy(builder, symbols, operand.getLoc(), buffer).getResult();
-    }
-    results.push_back(buffer);
   }
-  OutputOp::create(builder, op.getLoc(), results);
+  OutputOp::create(context.builder, op.getLoc(), results);
   return success();
 }
 
-void EntryLowering::setSignature() {
-  Block &body = graph.getBody().front();
-  SmallVector<Attribute> argumentAttributes;
-  SmallVector<Attribute> resultAttributes;
-  for (BlockArgument argument : entry.getArguments()) {
-    Value buffer = bufferOf(argument);
-    if (!buffer) {
-      continue;
-    }
-    NamedAttrList attributes;
-    unsigned index = argument.getArgNumber();
-    attributes.append("dataflow.name", entry.getArgAttr(index, transformerName));
-    auto type = dyn_cast<BufferType>(buffer.getType());
-    if (type && type.getElementType().isInteger(32)) {
-      auto limit = limits.find(buffer);
-      attributes.append("dataflow.limit",
-                        builder.getI64IntegerAttr(limit == limits.end() ? anyId : limit->second));
-    }
-    if (entry.getArgAttr(index, transformerOptional)) {
-      attributes.append("dataflow.optional", builder.getUnitAttr());
-    }
-    argumentAttributes.push_back(attributes.getDictionary(builder.getContext()));
+DictionaryAttr EntryLowering::argumentAttributes(BlockArgument argument) {
+  Builder builder(entry.getContext());
+  Value buffer = context.bufferOf(argument);
+  unsigned index = argument.getArgNumber();
+  NamedAttrList attributes;
+  attributes.append("dataflow.name", entry.getArgAttr(index, transformerName));
+  auto type = dyn_cast<BufferType>(buffer.getType());
+  if (type && type.getElementType().isInteger(32)) {
+    int64_t limit = context.idLimit(buffer).value_or(anyId);
+    attributes.append("dataflow.limit", builder.getI64IntegerAttr(limit));
   }
+  if (entry.getArgAttr(index, transformerOptional)) {
+    attributes.append("dataflow.optional", builder.getUnitAttr());
+  }
+  return attributes.getDictionary(builder.getContext());
+}
+
+void EntryLowering::setSignature() {
+  Builder builder(entry.getContext());
+  Block &body = graph.getBody().front();
+  SmallVector<Attribute> arguments;
+  for (BlockArgument argument : entry.getArguments()) {
+    if (context.bufferOf(argument)) {
+      arguments.push_back(argumentAttributes(argument));
+    }
+  }
+  SmallVector<Attribute> results;
   for (unsigned index = 0; index < entry.getNumResults(); ++index) {
     NamedAttrList attributes;
     attributes.append("dataflow.name", entry.getResultAttr(index, transformerName));
     if (Attribute observed = entry.getResultAttr(index, transformerObserved)) {
       attributes.append("dataflow.observed", observed);
     }
-    resultAttributes.push_back(attributes.getDictionary(builder.getContext()));
+    results.push_back(attributes.getDictionary(builder.getContext()));
   }
   graph.setFunctionTypeAttr(TypeAttr::get(
       builder.getFunctionType(body.getArgumentTypes(), body.getTerminator()->getOperandTypes())));
-  graph.setArgAttrsAttr(builder.getArrayAttr(argumentAttributes));
-  graph.setResAttrsAttr(builder.getArrayAttr(resultAttributes));
-  graph.setMaxLength(maxLength);
+  graph.setArgAttrsAttr(builder.getArrayAttr(arguments));
+  graph.setResAttrsAttr(builder.getArrayAttr(results));
+  graph.setMaxLength(context.getMaxLength());
 }
 
-BufferType EntryLowering::denseBuffer(ArrayRef<int64_t> shape) {
-  return BufferType::get(builder.getContext(), shape, builder.getF32Type(), /*rowStride=*/0);
-}
-
-Value EntryLowering::parameter(FlatSymbolRefAttr symbol) {
-  Value &buffer = parameters[symbol.getAttr()];
-  if (!buffer) {
-    transformer::ParameterOp op = parameterOp(symbol);
-    buffer = ParameterOp::create(builder, op.getLoc(), denseBuffer(op.getTensorType().getShape()),
-                                 symbol);
+/// Notes that `op` reads its operand number `operand`, if it has one, as keys or as values.
+LogicalResult noteLayout(Operation *op, int operand, CacheLayout layout, CacheLayouts &layouts) {
+  if (operand < 0) {
+    return success();
   }
-  return buffer;
-}
-
-LogicalResult EntryLowering::define(Operation *op, Value buffer) {
-  buffers[op->getResult(0)] = buffer;
+  transformer::CachedOp cached = transformer::cachedSource(op->getOperand(operand));
+  StringAttr name = cached ? transformer::cacheName(cached.getCache()) : StringAttr();
+  if (!name) {
+    return success(); // of no cache, or reported where the arguments are lowered
+  }
+  auto [found, isNew] = layouts.try_emplace(name, layout);
+  if (!isNew && found->second != layout) {
+    return op->emitOpError("reads cache ")
+           << name << " as " << stringifyCacheLayout(layout) << ", but another attention as "
+           << stringifyCacheLayout(found->second);
+  }
   return success();
 }
 
-LogicalResult EntryLowering::dispatch(Operation *op, const KernelParts &parts,
-                                      EpilogueBuilder epilogue) {
-  DispatchOp created = createDispatch(builder, symbols, op->getLoc(), parts, epilogue);
-  return define(op, created.getResult());
-}
+} // namespace
 
-LogicalResult EntryLowering::nest(Operation *op, StringRef stem, const Twine &axes,
-                                  ReductionKind reduction, ArrayRef<Value> inputs,
-                                  BufferType result, EpilogueBuilder term, FloatAttr hidden,
-                                  bool relative) {
-  if (!result.hasSymbol(BufferType::kTokens) && !result.hasSymbol(BufferType::kSequences)) {
-    if (llvm::any_of(inputs, hasRows)) {
-      return op->emitOpError("has a result without rows: no kernel sums over the rows of a batch");
-    }
-    return op->emitOpError("has no rows: mathematics of weights alone has no kernel");
-  }
-  StringAttr specification = builder.getStringAttr(axes);
-  KernelParts parts;
-  parts.stem = stem;
-  parts.inputs.assign(inputs.begin(), inputs.end());
-  parts.result = result;
-  bool keysFrom = false;
-  if (specification.getValue().contains('k') && specification.getValue().contains('t')) {
-    FailureOr<Value> keys = keysOf(op);
-    if (failed(keys)) {
-      return failure();
-    }
-    keysFrom =
-        *keys && llvm::none_of(inputs, [](Value input) { return isa<CacheType>(input.getType()); });
-    if (keysFrom) {
-      parts.inputs.push_back(*keys);
+FailureOr<CacheLayouts> chooseCacheLayouts(ModuleOp module) {
+  CacheLayouts layouts;
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    for (Operation &op : entry.getOps()) {
+      const Pattern *pattern = findPattern(&op);
+      if (pattern && (failed(noteLayout(&op, pattern->caches.key, CacheLayout::Keys, layouts)) ||
+                      failed(noteLayout(&op, pattern->caches.value, CacheLayout::Rows, layouts)))) {
+        return failure();
+      }
     }
   }
-  parts.computes =
-      NestAttr::get(builder.getContext(), specification, reduction, hidden, relative, keysFrom);
-  return dispatch(op, parts, term);
+  return layouts;
 }
 
-LogicalResult EntryLowering::limitIds(Operation *op, Value ids, FlatSymbolRefAttr table) {
-  Value buffer = bufferOf(ids);
-  if (!buffer) {
-    return op->emitOpError("looks up ids that are neither an input nor positions");
+LogicalResult lowerEntry(func::FuncOp entry, SymbolTable &symbols, const CacheLayouts &layouts) {
+  if (!entry.getBody().hasOneBlock()) {
+    return entry.emitError("entry '") << entry.getSymName() << "' has no body of one block";
   }
-  int64_t rows = parameterOp(table).getTensorType().getDimSize(0);
-  auto [limit, isNew] = limits.try_emplace(buffer, rows);
-  limit->second = std::min(limit->second, rows);
-  return success();
-}
-
-LogicalResult EntryLowering::limitPositions(Operation *op, FlatSymbolRefAttr table,
-                                            int64_t offset) {
-  int64_t rows = parameterOp(table).getTensorType().getDimSize(0);
-  if (offset >= rows) {
-    return op->emitOpError("looks up positions from ")
-           << offset << " in '" << table.getValue() << "', which has " << rows << " rows";
+  EntryLowering lowering(entry, symbols, layouts);
+  if (failed(lowering.run())) {
+    return failure();
   }
-  maxLength = maxLength == 0 ? rows - offset : std::min(maxLength, rows - offset);
+  GraphOp graph = lowering.getGraph();
+  symbols.erase(entry);
+  symbols.insert(graph);
   return success();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Forms a dispatch of a kernel of its own for every operation; folding, merging and placing them
-/// are passes of the dataflow level.
+/// The conversion from the model level: every operation becomes, by its pattern in Patterns/, one
+/// dispatch of a kernel of its own, a view, or nothing where kernels know it by themselves.
+/// Folding, merging and placing dispatches are passes of the dataflow level.
 ///
 /// ```mlir
 /// func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}) -> (tensor<?x48xf32>
@@ -49,7 +50,7 @@ struct ConvertTransformerToDataflow
       return signalPassFailure();
     }
     for (auto entry : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      if (failed(EntryLowering(entry, symbols, *layouts).run())) {
+      if (failed(lowerEntry(entry, symbols, *layouts))) {
         return signalPassFailure();
       }
     }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Buffers, parameters and dispatches of the entry that is being lowered.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// Whether a value is one of rows of the batch, or of positions of a cache.
+bool hasRows(Value value) {
+  auto buffer = dyn_cast<BufferType>(value.getType());
+  return !buffer || llvm::any_of(buffer.getShape(), [](int64_t size) { return size < 0; });
+}
+
+} // namespace
+
+EntryContext::EntryContext(GraphOp graph, SymbolTable &symbols)
+    : builder(OpBuilder::atBlockEnd(&graph.getBody().front())), symbols(symbols) {}
+
+// --- Values ----------------------------------------------------------------------------------
+
+CacheType EntryContext::cacheOf(Value value) const {
+  Value buffer = bufferOf(value);
+  return buffer ? dyn_cast<CacheType>(buffer.getType()) : CacheType();
+}
+
+const CacheView *EntryContext::viewOf(Value value) const {
+  auto found = views.find(value);
+  return found == views.end() ? nullptr : &found->second;
+}
+
+LogicalResult EntryContext::define(Operation *op, Value buffer) {
+  buffers[op->getResult(0)] = buffer;
+  return success();
+}
+
+LogicalResult EntryContext::defineView(Operation *op, Value cache, CacheView view) {
+  views[op->getResult(0)] = std::move(view);
+  return define(op, cache);
+}
+
+// --- Parameters ------------------------------------------------------------------------------
+
+Value EntryContext::parameter(FlatSymbolRefAttr symbol) {
+  Value &buffer = parameters[symbol.getAttr()];
+  if (!buffer) {
+    transformer::ParameterOp op = parameterOp(symbol);
+    buffer = ParameterOp::create(builder, op.getLoc(), denseBuffer(op.getTensorType().getShape()),
+                                 symbol);
+  }
+  return buffer;
+}
+
+// --- Dispatches ------------------------------------------------------------------------------
+
+BufferType EntryContext::denseBuffer(ArrayRef<int64_t> shape) {
+  return BufferType::get(builder.getContext(), shape, builder.getF32Type(), /*rowStride=*/0);
+}
+
+LogicalResult EntryContext::dispatch(Operation *op, const KernelParts &parts,
+                                     EpilogueBuilder epilogue) {
+  DispatchOp created = createDispatch(builder, symbols, op->getLoc(), parts, epilogue);
+  return define(op, created.getResult());
+}
+
+LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueBuilder term) {
+  if (!nest.result.hasSymbol(BufferType::kTokens) &&
+      !nest.result.hasSymbol(BufferType::kSequences)) {
+    if (llvm::any_of(nest.inputs, hasRows)) {
+      return op->emitOpError("has a result without rows: no kernel sums over the rows of a batch");
+    }
+    return op->emitOpError("has no rows: mathematics of weights alone has no kernel");
+  }
+  KernelParts parts;
+  parts.stem = nest.stem;
+  parts.inputs = nest.inputs;
+  parts.result = nest.result;
+  bool keysFrom = false;
+  StringRef axes = nest.axes;
+  if (axes.contains('k') && axes.contains('t')) {
+    FailureOr<Value> cache = keysOf(op);
+    if (failed(cache)) {
+      return failure();
+    }
+    auto isCache = [](Value input) { return isa<CacheType>(input.getType()); };
+    keysFrom = *cache && llvm::none_of(nest.inputs, isCache);
+    if (keysFrom) {
+      parts.inputs.push_back(*cache);
+    }
+  }
+  parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes), nest.reduction,
+                                 nest.hidden, nest.relative, keysFrom);
+  return dispatch(op, parts, term);
+}
+
+Value EntryContext::copy(Location location, Value source) {
+  return createCopy(builder, symbols, location, source).getResult();
+}
+
+// --- Keys and bounds -------------------------------------------------------------------------
+
+LogicalResult EntryContext::checkVisibility(Operation *op, transformer::Visibility visibility,
+                                            Value segments) const {
+  // Segments that no operation gives are the rows or a memory.
+  if (visibility == transformer::Visibility::Causal && segments != rows &&
+      !segments.getDefiningOp()) {
+    return op->emitOpError("is causal over a memory, expected keys of the entry's rows or of their "
+                           "history");
+  }
+  return success();
+}
+
+LogicalResult EntryContext::limitIds(Operation *op, Value ids, FlatSymbolRefAttr table) {
+  Value buffer = bufferOf(ids);
+  if (!buffer) {
+    return op->emitOpError("looks up ids that are neither an input nor positions");
+  }
+  int64_t tableRows = parameterOp(table).getTensorType().getDimSize(0);
+  auto [limit, isNew] = limits.try_emplace(buffer, tableRows);
+  limit->second = std::min(limit->second, tableRows);
+  return success();
+}
+
+LogicalResult EntryContext::limitPositions(Operation *op, FlatSymbolRefAttr table, int64_t offset) {
+  int64_t tableRows = parameterOp(table).getTensorType().getDimSize(0);
+  if (offset >= tableRows) {
+    return op->emitOpError("looks up positions from ")
+           << offset << " in '" << table.getValue() << "', which has " << tableRows << " rows";
+  }
+  int64_t most = tableRows - offset;
+  maxLength = maxLength == 0 ? most : std::min(maxLength, most);
+  return success();
+}
+
+std::optional<int64_t> EntryContext::idLimit(Value buffer) const {
+  auto found = limits.find(buffer);
+  return found == limits.end() ? std::nullopt : std::optional(found->second);
+}
+
+} // namespace heddle

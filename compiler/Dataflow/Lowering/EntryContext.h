@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What the patterns of one entry share: the graph that they write, the buffers of values lowered
+/// so far, parameters, and what the entry's signature must say in the end.
+#ifndef HEDDLE_COMPILER_DATAFLOW_LOWERING_ENTRYCONTEXT_H
+#define HEDDLE_COMPILER_DATAFLOW_LOWERING_ENTRYCONTEXT_H
+
+#include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Dataflow/Lowering/KeySources.h"
+#include "dialects/Dataflow/Dataflow.h"
+
+#include <optional>
+
+namespace heddle {
+
+/// How a value shows the positions of the cache that is its buffer, where no kernel has moved them:
+/// the contraction that reads the value takes the positions as they lie.
+struct CacheView {
+  /// How often each head of the cache is repeated; 0: it is not.
+  int64_t repeats = 0;
+  /// Axis i of the value is axis order[i] of the cache; empty: they are the same.
+  llvm::SmallVector<int64_t> order;
+};
+
+/// What a loop nest computes. The axes are those of the dataflow dialect's `nest`.
+struct NestParts {
+  llvm::StringRef stem;
+  std::string axes;
+  dataflow::ReductionKind reduction;
+  llvm::SmallVector<mlir::Value> inputs;
+  dataflow::BufferType result;
+  /// What keys after the row have in place of the computed number; null: the number.
+  mlir::FloatAttr hidden = nullptr;
+  /// Whether the input is a table by distance, of axis `r`.
+  bool relative = false;
+};
+
+/// Invariants, which the conversion sees to:
+/// - The builder is at the end of the graph; a pattern only ever adds to it.
+/// - When a pattern runs, each operand has a buffer: a cache if it shows positions of one. Masks,
+///   segments and positions of rows have none; what reads them looks at the operation itself.
+/// - When it has run, the results have theirs. A buffer is never given twice.
+/// - A graph reads each parameter once; a module has one packed form of a weight for each number of
+///   groups.
+class EntryContext {
+public:
+  EntryContext(dataflow::GraphOp graph, mlir::SymbolTable &symbols);
+
+  // --- Values
+  /// The buffer or cache of a value; null if it has none.
+  mlir::Value bufferOf(mlir::Value value) const { return buffers.lookup(value); }
+  dataflow::BufferType typeOf(mlir::Value value) const {
+    return llvm::cast<dataflow::BufferType>(bufferOf(value).getType());
+  }
+  /// The cache that is the buffer of a value; null if that is no cache.
+  dataflow::CacheType cacheOf(mlir::Value value) const;
+  /// How a value shows that cache; null: as it lies.
+  const CacheView *viewOf(mlir::Value value) const;
+  void defineArgument(mlir::BlockArgument argument, mlir::Value buffer) {
+    buffers[argument] = buffer;
+  }
+  /// Makes a buffer, or a view of one, that of the only result of an operation.
+  mlir::LogicalResult define(mlir::Operation *op, mlir::Value buffer);
+  /// The same for a cache that the result shows another way.
+  mlir::LogicalResult defineView(mlir::Operation *op, mlir::Value cache, CacheView view);
+
+  // --- Parameters
+  transformer::ParameterOp parameterOp(mlir::FlatSymbolRefAttr symbol) const {
+    return symbols.lookup<transformer::ParameterOp>(symbol.getValue());
+  }
+  /// A parameter as a buffer.
+  mlir::Value parameter(mlir::FlatSymbolRefAttr symbol);
+
+  // --- Dispatches
+  /// A buffer of f32 without gaps.
+  dataflow::BufferType denseBuffer(llvm::ArrayRef<int64_t> shape);
+  /// Creates the dispatch of `op` and makes it the buffer of the operation's only result.
+  mlir::LogicalResult dispatch(mlir::Operation *op, const KernelParts &parts,
+                               EpilogueBuilder epilogue = nullptr);
+  /// The same for a loop nest; `term` maps the elements of its inputs.
+  mlir::LogicalResult nest(mlir::Operation *op, const NestParts &nest,
+                           EpilogueBuilder term = nullptr);
+  /// A dense buffer with the elements of another.
+  mlir::Value copy(mlir::Location location, mlir::Value source);
+
+  // --- Keys
+  /// The cache whose positions the keys of `op` are; null where they are rows of the entry. Fails
+  /// if no cache has them.
+  mlir::FailureOr<mlir::Value> keysOf(mlir::Operation *op) const { return keys.of(op); }
+  /// Fails if the operation hides later keys from rows that are none of the keys' positions.
+  mlir::LogicalResult checkVisibility(mlir::Operation *op, transformer::Visibility visibility,
+                                      mlir::Value segments) const;
+
+  // --- Bounds
+  /// Notes that `ids` look up a table: ids must be less than its rows. Fails if they are no input.
+  mlir::LogicalResult limitIds(mlir::Operation *op, mlir::Value ids, mlir::FlatSymbolRefAttr table);
+  /// Notes that positions from `offset` on look up a table. Fails if it has no such row.
+  mlir::LogicalResult limitPositions(mlir::Operation *op, mlir::FlatSymbolRefAttr table,
+                                     int64_t offset);
+  /// The exclusive upper bound of the ids in a buffer, if a table gives one.
+  std::optional<int64_t> idLimit(mlir::Value buffer) const;
+  /// Rows of the longest sentence; 0: any.
+  int64_t getMaxLength() const { return maxLength; }
+
+  mlir::OpBuilder builder;
+  /// The segments of the entry's own rows; null if it has none.
+  mlir::Value rows;
+  KeySources keys;
+
+private:
+  mlir::SymbolTable &symbols;
+  llvm::DenseMap<mlir::Value, mlir::Value> buffers;
+  llvm::DenseMap<mlir::Value, CacheView> views;
+  llvm::DenseMap<mlir::StringAttr, mlir::Value> parameters;
+  llvm::DenseMap<mlir::Value, int64_t> limits;
+  int64_t maxLength = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_DATAFLOW_LOWERING_ENTRYCONTEXT_H

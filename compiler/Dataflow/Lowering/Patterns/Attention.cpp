@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Patterns of attention and its halves, which have kernels of their own.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// Makes queries, keys or values an input. Queries come first.
+LogicalResult addAttended(OpOperand &rows, EntryContext &entry, KernelParts &parts) {
+  Operation *op = rows.getOwner();
+  Value input = entry.bufferOf(rows.get());
+  auto type = dyn_cast<BufferType>(input.getType());
+  if (type && type.getShape().front() != BufferType::kTokens) {
+    return op->emitOpError("attends to rows of sequences, expected rows of tokens");
+  }
+  FailureOr<Value> keys = entry.keysOf(op);
+  if (failed(keys)) {
+    return failure();
+  }
+  if (type && *keys && rows.getOperandNumber() > 0) {
+    return op->emitOpError("has keys or values that are rows, expected those of a cache");
+  }
+  parts.inputs.push_back(input);
+  return success();
+}
+
+/// Fails where leaving out a bias of one column would change something.
+LogicalResult checkBias(Operation *op, EntryContext &entry, FlatSymbolRefAttr bias,
+                        transformer::HiddenAttr hidden) {
+  // The scores of hidden keys lack the number that all others have.
+  if (bias && hidden && hidden.getKind() == transformer::HiddenKind::Score &&
+      entry.parameterOp(bias).getTensorType().getDimSize(1) == 1) {
+    return op->emitOpError("has scores in place of those of hidden keys and a bias of one column, "
+                           "expected one of several distances");
+  }
+  return success();
+}
+
+/// Makes the table of biases by distance an input, if one changes anything; 0, or its distance.
+int64_t addBias(FlatSymbolRefAttr bias, EntryContext &entry, KernelParts &parts) {
+  int64_t distance = bias ? entry.parameterOp(bias).getTensorType().getDimSize(1) / 2 : 0;
+  // A table of one column is a number for each head: it changes no softmax.
+  if (distance > 0) {
+    parts.inputs.push_back(entry.parameter(bias));
+  }
+  return distance;
+}
+
+LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
+  int64_t heads = op.getHeads();
+  int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
+  int64_t width = op.getType().getDimSize(1);
+  KernelParts parts;
+  parts.stem = "attention";
+  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getKeys())) ||
+      failed(addAttended(op.getQueryMutable(), entry, parts)) ||
+      failed(addAttended(op.getKeyMutable(), entry, parts)) ||
+      failed(addAttended(op.getValueMutable(), entry, parts)) ||
+      failed(checkBias(op, entry, op.getBiasAttr(), op.getHiddenAttr()))) {
+    return failure();
+  }
+  int64_t distance = addBias(op.getBiasAttr(), entry, parts);
+  parts.computes =
+      AttentionAttr::get(op.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
+                         op.getVisibility() == transformer::Visibility::Causal, distance,
+                         op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
+  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  return entry.dispatch(op, parts);
+}
+
+LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryContext &entry) {
+  int64_t heads = op.getHeads();
+  int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
+  KernelParts parts;
+  parts.stem = "attention_weights";
+  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getKeys())) ||
+      failed(addAttended(op.getQueryMutable(), entry, parts)) ||
+      failed(addAttended(op.getKeyMutable(), entry, parts)) ||
+      failed(checkBias(op, entry, op.getBiasAttr(), op.getHiddenAttr()))) {
+    return failure();
+  }
+  int64_t distance = addBias(op.getBiasAttr(), entry, parts);
+  parts.computes = AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
+                                             op.getVisibility() == transformer::Visibility::Causal,
+                                             distance, op.getHiddenAttr(), op.getKeyShare());
+  parts.result = entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest});
+  return entry.dispatch(op, parts);
+}
+
+LogicalResult lowerAttend(transformer::AttendOp op, EntryContext &entry) {
+  int64_t heads = op.getWeights().getType().getDimSize(1);
+  int64_t width = op.getType().getDimSize(1);
+  BufferType weights = entry.typeOf(op.getWeights());
+  if (weights != entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest})) {
+    return op.emitOpError("has weights ") << weights << ", expected [tokens, heads, longest]";
+  }
+  KernelParts parts;
+  parts.stem = "attend";
+  parts.inputs = {entry.bufferOf(op.getWeights())};
+  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getKeys())) ||
+      failed(addAttended(op.getValueMutable(), entry, parts))) {
+    return failure();
+  }
+  parts.computes =
+      AttendAttr::get(op.getContext(), heads, width / heads,
+                      op.getVisibility() == transformer::Visibility::Causal, op.getValueShare());
+  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  return entry.dispatch(op, parts);
+}
+
+} // namespace
+
+template <> Pattern patternOf<transformer::AttendOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/-1, /*value=*/1),
+          LoweringOrder::InPlace, lowerAs<transformer::AttendOp, lowerAttend>};
+}
+
+template <> Pattern patternOf<transformer::AttentionOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/1, /*value=*/2),
+          LoweringOrder::InPlace, lowerAs<transformer::AttentionOp, lowerAttention>};
+}
+
+template <> Pattern patternOf<transformer::AttentionWeightsOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/1, /*value=*/-1),
+          LoweringOrder::InPlace, lowerAs<transformer::AttentionWeightsOp, lowerAttentionWeights>};
+}
+
+} // namespace heddle

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The pattern of contractions over heads, a loop nest that reads caches in whatever order their
+/// positions lie.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+#include "compiler/Dataflow/Lowering/ScalarMaths.h"
+
+#include <array>
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// The letters of a contraction's operands, as their buffers have them, and of its result.
+struct ContractAxes {
+  std::array<std::string, 2> operands;
+  std::string result;
+};
+
+/// A specification in which the result's rows are `t`. Where a result has keys and no rows, the
+/// keys are the rows that are computed: t and k change their names.
+std::string withRows(StringRef axes) {
+  StringRef result = axes.split("->").second;
+  std::string renamed = axes.str();
+  if (result.contains('k') && !result.contains('t')) {
+    for (char &axis : renamed) {
+      axis = axis == 't' ? 'k' : axis == 'k' ? 't' : axis;
+    }
+  }
+  return renamed;
+}
+
+/// The dimensions of a buffer, or of the positions of a cache as keys.
+SmallVector<int64_t> shapeOf(Value buffer) {
+  auto cache = dyn_cast<CacheType>(buffer.getType());
+  if (!cache) {
+    return SmallVector<int64_t>(cast<BufferType>(buffer.getType()).getShape());
+  }
+  SmallVector<int64_t> shape = {BufferType::kLongest};
+  llvm::append_range(shape, cache.getShape());
+  return shape;
+}
+
+/// The run-time dimension of an axis of a contraction's result, from the operand that has it.
+int64_t resultDimension(char axis, const ContractAxes &axes, ArrayRef<Value> operands) {
+  if (axis == 'k' && StringRef(axes.result).contains('t')) {
+    return BufferType::kLongest;
+  }
+  for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
+    size_t position = letters.find(axis);
+    if (position == std::string::npos) {
+      continue;
+    }
+    int64_t dimension = shapeOf(operand)[position];
+    return dimension == BufferType::kLongest ? BufferType::kTokens : dimension;
+  }
+  llvm_unreachable("an axis of the result is one of an operand");
+}
+
+/// The axes of an operand in the order in which its buffer has them.
+std::string bufferAxes(StringRef axes, const CacheView *view) {
+  std::string reordered = axes.str();
+  if (view) {
+    for (auto [axis, place] : llvm::zip(axes, view->order)) {
+      reordered[place] = axis;
+    }
+  }
+  return reordered;
+}
+
+/// A letter that no axis of a specification has, and that means nothing by itself.
+char freeAxis(StringRef axes) {
+  char letter = 'a';
+  while (axes.contains(letter)) {
+    ++letter;
+  }
+  assert(letter < 'k' && "operands have few axes");
+  return letter;
+}
+
+/// Puts the axis `inner` behind the axis `outer`, if there is one.
+std::string splitAxis(StringRef axes, char outer, char inner) {
+  std::string split;
+  for (char axis : axes) {
+    split += axis;
+    split += axis == outer ? std::string(1, inner) : std::string();
+  }
+  return split;
+}
+
+/// Where an operand is a cache with one head for several of the other: the heads of this, and of
+/// the result, become two axes, the cache's own and one beside it.
+LogicalResult splitSharedHeads(transformer::ContractOp op, EntryContext &entry, ContractAxes &axes,
+                               MutableArrayRef<Value> operands,
+                               SmallVectorImpl<int64_t> &resultShape) {
+  auto split = [](SmallVectorImpl<int64_t> &shape, size_t place, int64_t times) {
+    shape[place] /= times;
+    shape.insert(shape.begin() + static_cast<int64_t>(place) + 1, times);
+  };
+  for (auto [number, value] : llvm::enumerate(op.getOperands().take_front(2))) {
+    const CacheView *view = entry.viewOf(value);
+    if (!view || view->repeats == 0) {
+      continue;
+    }
+    // A position of the cache is [heads, size]: its heads are the axis after that of the keys.
+    char head = axes.operands[number][1];
+    char inner = freeAxis(op.getAxes());
+    std::string &others = axes.operands[1 - number];
+    Value &other = operands[1 - number];
+    size_t place = others.find(head);
+    auto type = dyn_cast<BufferType>(other.getType());
+    bool isSplit = place != std::string::npos && type;
+    if (axes.result.front() == head || axes.result.size() == 4 ||
+        (isSplit && (place == 0 || others.size() == 4))) {
+      return op.emitOpError("reads a cache with one head for several by '")
+             << op.getAxes() << "', expected rows before heads, and 3 axes at most";
+    }
+    if (isSplit) {
+      SmallVector<int64_t> shape(type.getShape());
+      split(shape, place, view->repeats);
+      auto splitType =
+          BufferType::get(op.getContext(), shape, type.getElementType(), type.getRowStride());
+      other = ReshapeOp::create(entry.builder, op.getLoc(), splitType, other);
+    }
+    if (size_t found = axes.result.find(head); found != std::string::npos) {
+      split(resultShape, found, view->repeats);
+    }
+    others = splitAxis(others, head, inner);
+    axes.result = splitAxis(axes.result, head, inner);
+  }
+  return success();
+}
+
+/// Fails if the operands are not keys where a cache has them.
+LogicalResult checkContracted(transformer::ContractOp op, EntryContext &entry,
+                              const ContractAxes &axes, ArrayRef<Value> operands) {
+  FailureOr<Value> keys = entry.keysOf(op);
+  if (failed(keys)) {
+    return failure();
+  }
+  bool hasRows = llvm::any_of(axes.operands, [](StringRef each) { return each.contains('t'); });
+  for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
+    bool areKeys = StringRef(letters).starts_with("k") && hasRows;
+    if (isa<CacheType>(operand.getType()) && !areKeys) {
+      return op.emitOpError("reads a cache by '")
+             << op.getAxes() << "', expected its rows to be keys 'k' of rows 't'";
+    }
+  }
+  for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
+    size_t key = letters.find('k');
+    if (*keys && key != std::string::npos && shapeOf(operand)[key] != BufferType::kLongest) {
+      return op.emitOpError("has keys that are rows, expected those of a cache");
+    }
+  }
+  return success();
+}
+
+LogicalResult lowerContract(transformer::ContractOp op, EntryContext &entry) {
+  std::string renamed = withRows(op.getAxes());
+  auto [inputAxes, resultAxes] = StringRef(renamed).split("->");
+  auto [left, right] = inputAxes.split(',');
+  ContractAxes axes;
+  axes.operands = {bufferAxes(left, entry.viewOf(op.getLhs())),
+                   bufferAxes(right, entry.viewOf(op.getRhs()))};
+  axes.result = resultAxes.str();
+  SmallVector<Value> operands = {entry.bufferOf(op.getLhs()), entry.bufferOf(op.getRhs())};
+  if (failed(checkContracted(op, entry, axes, operands))) {
+    return failure();
+  }
+  SmallVector<int64_t> whole;
+  for (auto [axis, size] : llvm::zip_equal(axes.result, op.getType().getShape())) {
+    whole.push_back(ShapedType::isDynamic(size) ? resultDimension(axis, axes, operands) : size);
+  }
+  SmallVector<int64_t> shape = whole;
+  if (failed(splitSharedHeads(op, entry, axes, operands, shape))) {
+    return failure();
+  }
+  NestParts nest{"contract_heads", axes.operands[0] + "," + axes.operands[1] + "->" + axes.result,
+                 ReductionKind::Sum, operands, entry.denseBuffer(shape)};
+  if (failed(entry.nest(op, nest, [](OpBuilder &region, Location location, ValueRange arguments) {
+        return createProduct(region, location, arguments[0], arguments[1]);
+      }))) {
+    return failure();
+  }
+  if (shape == whole) {
+    return success();
+  }
+  Value result = entry.bufferOf(op.getResult());
+  return entry.define(
+      op, ReshapeOp::create(entry.builder, op.getLoc(), entry.denseBuffer(whole), result));
+}
+
+} // namespace
+
+template <> Pattern patternOf<transformer::ContractOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::contracts(), LoweringOrder::InPlace,
+          lowerAs<transformer::ContractOp, lowerContract>};
+}
+
+} // namespace heddle

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Patterns of element-wise operations: the scalar maths of a kernel over rows, or of a loop nest
+/// where the operands are not rows.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+#include "compiler/Dataflow/Lowering/ScalarMaths.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// Whether `other` can be an element-wise operand of a rows kernel with this result.
+bool isRowOperand(BufferType rows, BufferType other) {
+  ArrayRef<int64_t> shape = other.getShape();
+  return shape == rows.getShape() || shape == ArrayRef<int64_t>(rows.getWidth()) ||
+         shape == ArrayRef<int64_t>({rows.getShape().front(), 1}) || shape == ArrayRef<int64_t>(1);
+}
+
+/// The axes of an element-wise operand beside a first operand with axes `first`: the same, those of
+/// a bias of scores for every head, trailing ones, or those of one number, for a row or for all.
+/// Empty if they do not fit.
+std::string operandAxes(BufferType first, StringRef firstAxes, BufferType other) {
+  // An axis of size 1 that no other operand has.
+  constexpr llvm::StringLiteral once = "z";
+  if (other.getShape() == ArrayRef<int64_t>(1)) {
+    return once.str();
+  }
+  if (other.getShape() == ArrayRef<int64_t>({first.getShape().front(), 1})) {
+    return (firstAxes.take_front() + once).str();
+  }
+  size_t rank = other.getShape().size();
+  if (rank > first.getShape().size()) {
+    return {};
+  }
+  auto isSymbol = [](int64_t dimension) { return dimension < 0; };
+  if (rank < first.getShape().size() && llvm::any_of(other.getShape(), isSymbol)) {
+    // A bias of scores: t and k, wherever the scores have them.
+    std::string axes = axesOf(other);
+    bool fits = llvm::all_of(llvm::zip_equal(axes, other.getShape()), [&](auto axis) {
+      size_t position = firstAxes.find(std::get<0>(axis));
+      return position != StringRef::npos && first.getShape()[position] == std::get<1>(axis);
+    });
+    return fits ? axes : std::string();
+  }
+  return first.getShape().take_back(rank) == other.getShape() ? firstAxes.take_back(rank).str()
+                                                              : std::string();
+}
+
+/// The value of `epilogue` for each element: a rows kernel where rows allow it, else a nest.
+LogicalResult lowerElementwise(Operation *op, EntryContext &entry, StringRef stem,
+                               ArrayRef<Value> operands, EpilogueBuilder epilogue) {
+  auto first = cast<BufferType>(operands.front().getType());
+  BufferType result = entry.denseBuffer(first.getShape());
+  bool areRows = isRows(first) && llvm::all_of(operands.drop_front(), [&](Value operand) {
+                   return isRowOperand(first, cast<BufferType>(operand.getType()));
+                 });
+  if (areRows) {
+    KernelParts parts;
+    parts.stem = stem;
+    parts.computes = RowsAttr::get(op->getContext(), first.getWidth());
+    parts.inputs = {operands.front()};
+    parts.elementwise.assign(operands.begin() + 1, operands.end());
+    parts.result = result;
+    return entry.dispatch(op, parts, epilogue);
+  }
+  std::string axes = axesOf(first);
+  std::string specification = axes;
+  for (Value operand : operands.drop_front()) {
+    auto type = cast<BufferType>(operand.getType());
+    std::string others = operandAxes(first, axes, type);
+    if (others.empty()) {
+      return op->emitOpError("combines a buffer ") << type << " with rows of " << first;
+    }
+    specification += "," + others;
+  }
+  NestParts nest{stem, specification + "->" + axes, ReductionKind::None,
+                 SmallVector<Value>(operands), result};
+  return entry.nest(op, nest, epilogue);
+}
+
+LogicalResult lowerActivate(transformer::ActivateOp op, EntryContext &entry) {
+  return lowerElementwise(
+      op, entry, stringifyActivation(op.getFunction()), {entry.bufferOf(op.getInput())},
+      [&](OpBuilder &region, Location location, ValueRange arguments) {
+        return createActivation(region, location, op.getFunction(), arguments.front());
+      });
+}
+
+LogicalResult lowerAdd(transformer::AddOp op, EntryContext &entry) {
+  return lowerElementwise(op, entry, "add",
+                          {entry.bufferOf(op.getLhs()), entry.bufferOf(op.getRhs())},
+                          [](OpBuilder &region, Location location, ValueRange arguments) {
+                            return createSum(region, location, arguments[0], arguments[1]);
+                          });
+}
+
+LogicalResult lowerMultiply(transformer::MultiplyOp op, EntryContext &entry) {
+  return lowerElementwise(op, entry, "multiply",
+                          {entry.bufferOf(op.getLhs()), entry.bufferOf(op.getRhs())},
+                          [](OpBuilder &region, Location location, ValueRange arguments) {
+                            return createProduct(region, location, arguments[0], arguments[1]);
+                          });
+}
+
+LogicalResult lowerScale(transformer::ScaleOp op, EntryContext &entry) {
+  return lowerElementwise(op, entry, "scale", {entry.bufferOf(op.getInput())},
+                          [&](OpBuilder &region, Location location, ValueRange arguments) {
+                            return createProduct(
+                                region, location, arguments.front(),
+                                createNumber(region, location, op.getFactorAttr()));
+                          });
+}
+
+} // namespace
+
+template <> Pattern patternOf<transformer::ActivateOp>() {
+  return rowPattern<transformer::ActivateOp, lowerActivate>();
+}
+
+template <> Pattern patternOf<transformer::AddOp>() {
+  return rowPattern<transformer::AddOp, lowerAdd>();
+}
+
+template <> Pattern patternOf<transformer::MultiplyOp>() {
+  return rowPattern<transformer::MultiplyOp, lowerMultiply>();
+}
+
+template <> Pattern patternOf<transformer::ScaleOp>() {
+  return rowPattern<transformer::ScaleOp, lowerScale>();
+}
+
+} // namespace heddle

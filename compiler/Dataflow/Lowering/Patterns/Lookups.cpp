@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Patterns of operations that read tables of weights: rows by id or by position, and whole
+/// weights.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+LogicalResult lowerGather(transformer::GatherOp op, EntryContext &entry) {
+  int64_t width = op.getType().getDimSize(1);
+  KernelParts parts;
+  parts.stem = "gather";
+  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  if (auto positions = op.getIds().getDefiningOp<transformer::PositionsOp>()) {
+    int64_t offset = positions.getOffset();
+    if (failed(entry.limitPositions(op, op.getTableAttr(), offset))) {
+      return failure();
+    }
+    parts.computes = GatherAttr::get(op.getContext(), width, 0, {offset}, {});
+  } else {
+    if (failed(entry.limitIds(op, op.getIds(), op.getTableAttr()))) {
+      return failure();
+    }
+    parts.computes = GatherAttr::get(op.getContext(), width, 1, {}, {});
+    parts.inputs.push_back(entry.bufferOf(op.getIds()));
+  }
+  parts.inputs.push_back(entry.parameter(op.getTableAttr()));
+  return entry.dispatch(op, parts);
+}
+
+LogicalResult lowerEmbed(transformer::EmbedOp op, EntryContext &entry) {
+  int64_t width = op.getType().getDimSize(1);
+  auto tables = op.getTables().getAsRange<FlatSymbolRefAttr>();
+  KernelParts parts;
+  parts.stem = "gather";
+  auto table = tables.begin();
+  for (Value ids : op.getIds()) {
+    if (failed(entry.limitIds(op, ids, *table))) {
+      return failure();
+    }
+    parts.inputs.push_back(entry.bufferOf(ids));
+    parts.inputs.push_back(entry.parameter(*table++));
+  }
+  for (int64_t offset : op.getPositionOffsets()) {
+    if (failed(entry.limitPositions(op, *table, offset))) {
+      return failure();
+    }
+    parts.inputs.push_back(entry.parameter(*table++));
+  }
+  DenseF32ArrayAttr scales = op.getScales().empty()
+                                 ? DenseF32ArrayAttr()
+                                 : entry.builder.getDenseF32ArrayAttr(op.getScales());
+  parts.computes =
+      GatherAttr::get(op.getContext(), width, op.getIds().size(), op.getPositionOffsets(), scales);
+  if (op.getEpsilonAttr()) {
+    parts.norm = NormAttr::get(op.getContext(), NormKind::LayerNorm, op.getEpsilonAttr());
+    parts.normOperands = {entry.parameter(op.getNormWeightAttr()),
+                          entry.parameter(op.getNormBiasAttr())};
+  }
+  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  return entry.dispatch(op, parts);
+}
+
+LogicalResult lowerPositions(transformer::PositionsOp, EntryContext &) {
+  return success(); // look-ups read them from the operation
+}
+
+LogicalResult lowerWeight(transformer::WeightOp op, EntryContext &entry) {
+  return entry.define(op, entry.parameter(op.getParameterAttr()));
+}
+
+} // namespace
+
+template <> Pattern patternOf<transformer::GatherOp>() {
+  return rowPattern<transformer::GatherOp, lowerGather>();
+}
+
+template <> Pattern patternOf<transformer::EmbedOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::EmbedOp, lowerEmbed>};
+}
+
+template <> Pattern patternOf<transformer::PositionsOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::PositionsOp, lowerPositions>};
+}
+
+template <> Pattern patternOf<transformer::WeightOp>() {
+  return rowPattern<transformer::WeightOp, lowerWeight>();
+}
+
+} // namespace heddle

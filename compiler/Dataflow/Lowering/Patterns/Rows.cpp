@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Patterns of operations on whole rows: linear maps, norms, pooling, and views of columns.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+#include "compiler/Dataflow/Lowering/ScalarMaths.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// The linear map of each of `groups` equal parts of the input's columns.
+LogicalResult lowerLinearMap(Operation *op, EntryContext &entry, FlatSymbolRefAttr weight,
+                             FlatSymbolRefAttr bias, int64_t groups) {
+  BufferType input = entry.typeOf(op->getOperand(0));
+  int64_t width = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(1);
+  KernelParts parts;
+  parts.stem = "contract";
+  parts.computes =
+      ContractAttr::get(op->getContext(), width / groups, input.getWidth() / groups, groups);
+  parts.inputs = {entry.bufferOf(op->getOperand(0)), entry.parameter(weight)};
+  parts.result = entry.denseBuffer({input.getShape().front(), width});
+  if (!bias) {
+    return entry.dispatch(op, parts);
+  }
+  parts.elementwise = {entry.parameter(bias)};
+  return entry.dispatch(op, parts, [](OpBuilder &region, Location location, ValueRange arguments) {
+    return createSum(region, location, arguments[0], arguments[1]);
+  });
+}
+
+LogicalResult lowerGroupedLinear(transformer::GroupedLinearOp op, EntryContext &entry) {
+  return lowerLinearMap(op, entry, op.getWeightAttr(), op.getBiasAttr(), op.getGroups());
+}
+
+LogicalResult lowerLinear(transformer::LinearOp op, EntryContext &entry) {
+  return lowerLinearMap(op, entry, op.getWeightAttr(), op.getBiasAttr(), /*groups=*/1);
+}
+
+LogicalResult lowerColumns(transformer::ColumnsOp op, EntryContext &entry) {
+  Value input = entry.bufferOf(op.getInput());
+  BufferType source = entry.typeOf(op.getInput());
+  int64_t width = op.getType().getDimSize(1);
+  if (width == source.getWidth()) {
+    return entry.define(op, input);
+  }
+  auto type = BufferType::get(op.getContext(), {source.getShape().front(), width},
+                              source.getElementType(), source.getRowElements());
+  return entry.define(
+      op, ColumnsOp::create(entry.builder, op.getLoc(), type, input, op.getFirstAttr()));
+}
+
+/// One norm of rows as a kernel of its own.
+LogicalResult lowerNorm(Operation *op, EntryContext &entry, NormKind kind, FloatAttr epsilon,
+                        ArrayRef<FlatSymbolRefAttr> operands) {
+  BufferType type = entry.typeOf(op->getOperand(0));
+  KernelParts parts;
+  parts.stem = stringifyNormKind(kind);
+  parts.computes = RowsAttr::get(op->getContext(), type.getWidth());
+  parts.inputs = {entry.bufferOf(op->getOperand(0))};
+  parts.norm = NormAttr::get(op->getContext(), kind, epsilon);
+  for (FlatSymbolRefAttr operand : operands) {
+    parts.normOperands.push_back(entry.parameter(operand));
+  }
+  parts.result = entry.denseBuffer(type.getShape());
+  return entry.dispatch(op, parts);
+}
+
+LogicalResult lowerLayerNorm(transformer::LayerNormOp op, EntryContext &entry) {
+  return lowerNorm(op, entry, NormKind::LayerNorm, op.getEpsilonAttr(),
+                   {op.getWeightAttr(), op.getBiasAttr()});
+}
+
+LogicalResult lowerRmsNorm(transformer::RmsNormOp op, EntryContext &entry) {
+  return lowerNorm(op, entry, NormKind::RmsNorm, op.getEpsilonAttr(), {op.getWeightAttr()});
+}
+
+LogicalResult lowerNormalize(transformer::NormalizeOp op, EntryContext &entry) {
+  return lowerNorm(op, entry, NormKind::Normalize, op.getEpsilonAttr(), {});
+}
+
+PoolKind toPoolKind(transformer::Pooling method) {
+  switch (method) {
+  case transformer::Pooling::Mean:
+    return PoolKind::Mean;
+  case transformer::Pooling::Cls:
+    return PoolKind::Cls;
+  case transformer::Pooling::Max:
+    return PoolKind::Max;
+  }
+  llvm_unreachable("every pooling has its kernel");
+}
+
+LogicalResult lowerPool(transformer::PoolOp op, EntryContext &entry) {
+  BufferType input = entry.typeOf(op.getInput());
+  if (input.getShape().front() != BufferType::kTokens) {
+    return op.emitOpError("pools rows of sequences, expected rows of tokens");
+  }
+  KernelParts parts;
+  parts.stem = "pool";
+  parts.computes = PoolAttr::get(op.getContext(), toPoolKind(op.getMethod()), input.getWidth());
+  parts.inputs = {entry.bufferOf(op.getInput())};
+  parts.result = entry.denseBuffer({BufferType::kSequences, input.getWidth()});
+  return entry.dispatch(op, parts);
+}
+
+} // namespace
+
+template <> Pattern patternOf<transformer::ColumnsOp>() {
+  return rowPattern<transformer::ColumnsOp, lowerColumns>();
+}
+
+template <> Pattern patternOf<transformer::GroupedLinearOp>() {
+  return rowPattern<transformer::GroupedLinearOp, lowerGroupedLinear>();
+}
+
+template <> Pattern patternOf<transformer::LayerNormOp>() {
+  return rowPattern<transformer::LayerNormOp, lowerLayerNorm>();
+}
+
+template <> Pattern patternOf<transformer::LinearOp>() {
+  return rowPattern<transformer::LinearOp, lowerLinear>();
+}
+
+template <> Pattern patternOf<transformer::NormalizeOp>() {
+  return rowPattern<transformer::NormalizeOp, lowerNormalize>();
+}
+
+template <> Pattern patternOf<transformer::PoolOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::PoolOp, lowerPool>};
+}
+
+template <> Pattern patternOf<transformer::RmsNormOp>() {
+  return rowPattern<transformer::RmsNormOp, lowerRmsNorm>();
+}
+
+} // namespace heddle

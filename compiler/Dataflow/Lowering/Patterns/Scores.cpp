@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Patterns of what attention does to scores: masks, biases by distance and softmax as loop nests
+/// over rows, heads and keys.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+#include "compiler/Dataflow/Lowering/ScalarMaths.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// The mask that `value` is, or null after an error.
+transformer::MaskOp maskOf(Operation *user, Value value) {
+  auto mask = value.getDefiningOp<transformer::MaskOp>();
+  if (!mask) {
+    user->emitOpError("has a mask that is no 'transformer.mask'");
+  }
+  return mask;
+}
+
+LogicalResult lowerMask(transformer::MaskOp op, EntryContext &entry) {
+  // What it says is read where it is used.
+  return entry.checkVisibility(op, op.getVisibility(), op.getKeys());
+}
+
+LogicalResult lowerMaskBias(transformer::MaskBiasOp op, EntryContext &entry) {
+  transformer::MaskOp mask = maskOf(op, op.getMask());
+  if (!mask) {
+    return failure();
+  }
+  NestParts nest{"mask_bias",
+                 "->tk",
+                 ReductionKind::None,
+                 {},
+                 entry.denseBuffer({BufferType::kTokens, BufferType::kLongest})};
+  if (mask.getVisibility() == transformer::Visibility::Causal) {
+    nest.hidden = op.getHiddenAttr();
+  }
+  return entry.nest(op, nest, [](OpBuilder &region, Location location, ValueRange) {
+    return createNumber(region, location, 0.0);
+  });
+}
+
+LogicalResult lowerRelativeBias(transformer::RelativeBiasOp op, EntryContext &entry) {
+  Value table = entry.parameter(op.getTableAttr());
+  int64_t heads = cast<BufferType>(table.getType()).getShape().front();
+  NestParts nest{"relative_bias",
+                 "hr->thk",
+                 ReductionKind::None,
+                 {table},
+                 entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest})};
+  nest.relative = true;
+  return entry.nest(op, nest);
+}
+
+LogicalResult lowerSelect(transformer::SelectOp op, EntryContext &entry) {
+  transformer::MaskOp mask = maskOf(op, op.getMask());
+  if (!mask) {
+    return failure();
+  }
+  Value scores = entry.bufferOf(op.getScores());
+  if (mask.getVisibility() == transformer::Visibility::All) {
+    return entry.define(op, scores);
+  }
+  BufferType type = entry.typeOf(op.getScores());
+  std::string axes = axesOf(type);
+  NestParts nest{"select", axes + "->" + axes, ReductionKind::None, {scores}, type};
+  nest.hidden = op.getHiddenAttr();
+  return entry.nest(op, nest);
+}
+
+LogicalResult lowerSoftmax(transformer::SoftmaxOp op, EntryContext &entry) {
+  BufferType type = entry.typeOf(op.getInput());
+  if (type.getShape().front() != BufferType::kTokens ||
+      type.getShape().back() != BufferType::kLongest) {
+    return op.emitOpError("has scores ") << type << ", expected [tokens, heads, longest]";
+  }
+  std::string axes = axesOf(type);
+  NestParts nest{
+      "softmax", axes + "->" + axes, ReductionKind::Softmax, {entry.bufferOf(op.getInput())}, type};
+  return entry.nest(op, nest);
+}
+
+} // namespace
+
+template <> Pattern patternOf<transformer::MaskOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::MaskOp, lowerMask>};
+}
+
+template <> Pattern patternOf<transformer::MaskBiasOp>() {
+  return {NamedSegments::None, CacheUse::none(), LoweringOrder::AtFirstUse,
+          lowerAs<transformer::MaskBiasOp, lowerMaskBias>};
+}
+
+template <> Pattern patternOf<transformer::RelativeBiasOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::none(), LoweringOrder::AtFirstUse,
+          lowerAs<transformer::RelativeBiasOp, lowerRelativeBias>};
+}
+
+template <> Pattern patternOf<transformer::SelectOp>() {
+  return rowPattern<transformer::SelectOp, lowerSelect>();
+}
+
+template <> Pattern patternOf<transformer::SoftmaxOp>() {
+  return {NamedSegments::Keys, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::SoftmaxOp, lowerSoftmax>};
+}
+
+} // namespace heddle
