@@ -14,7 +14,6 @@
 #include "compiler/Remarks/Report.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -57,11 +56,10 @@ manifest::ElementType elementOf(Type type) {
 
 /// The kind of an observed output; graphs have been verified.
 manifest::Observed observedKind(StringAttr kind) {
-  return llvm::StringSwitch<manifest::Observed>(kind ? kind.getValue() : "")
-      .Case("encoder", manifest::Observed::Encoder)
-      .Case("decoder", manifest::Observed::Decoder)
-      .Case("cross", manifest::Observed::Cross)
-      .Default(manifest::Observed::No);
+  static_assert(int(manifest::Observed::Cross) == int(AttentionKind::Cross) &&
+                manifest::Observed::MAX == manifest::Observed::Cross);
+  const AttentionSpelling *known = kind ? findAttentionKind(kind.getValue()) : nullptr;
+  return known ? static_cast<manifest::Observed>(known->kind) : manifest::Observed::No;
 }
 
 manifest::CacheLayout layoutOf(CacheType type) {

@@ -145,6 +145,14 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
 
 int64_t BufferType::getConstantElements() const { return *multiplyConstants(getShape()); }
 
+bool BufferType::broadcastsTo(BufferType rows) const {
+  ArrayRef<int64_t> shape = getShape();
+  return getElementType().isF32() &&
+         (shape == rows.getShape() || shape == ArrayRef<int64_t>(rows.getWidth()) ||
+          shape == ArrayRef<int64_t>({rows.getShape().front(), 1}) ||
+          shape == ArrayRef<int64_t>(1));
+}
+
 int64_t BufferType::getRowElements() const {
   return getRowStride() != 0 ? getRowStride() : *multiplyConstants(getShape().drop_front());
 }

@@ -136,10 +136,9 @@ static LogicalResult verifyObserved(GraphOp graph) {
     }
     isObserved = true;
     auto kind = dyn_cast<StringAttr>(observed);
-    if (!kind || !llvm::is_contained({"encoder", "decoder", "cross"}, kind.getValue())) {
-      return graph.emitOpError("expects a 'dataflow.observed' of \"encoder\", \"decoder\" or "
-                               "\"cross\" of result #")
-             << index << ", got " << observed;
+    if (!kind || !findAttentionKind(kind.getValue())) {
+      return graph.emitOpError("expects a 'dataflow.observed' of ")
+             << attentionKindChoices() << " of result #" << index << ", got " << observed;
     }
     if (!buffer || !buffer.getElementType().isF32() || buffer.getShape().size() != 3 ||
         buffer.getShape().front() != BufferType::kTokens || buffer.getShape()[1] <= 0 ||

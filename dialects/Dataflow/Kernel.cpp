@@ -263,22 +263,13 @@ static LogicalResult verifyName(KernelOp kernel) {
   return success();
 }
 
-/// Whether rows, or a vector or number that is repeated, can be an element-wise operand.
-static bool isElementwise(BufferType operand, BufferType result) {
-  ArrayRef<int64_t> shape = operand.getShape();
-  return operand.getElementType().isF32() &&
-         (shape == result.getShape() || shape == ArrayRef<int64_t>(result.getWidth()) ||
-          shape == ArrayRef<int64_t>({result.getShape().front(), 1}) ||
-          shape == ArrayRef<int64_t>(1));
-}
-
 /// C4, and C5 for the operands of the norm.
 static LogicalResult verifyElementwise(KernelOp kernel) {
   BufferType result = kernel.getResultBuffer();
   unsigned next = kernel.getNumInputs();
   for (unsigned end = next + kernel.getNumElementwise(); next < end; ++next) {
     BufferType operand = kernel.getOperandBuffer(next);
-    if (!isElementwise(operand, result)) {
+    if (!operand.broadcastsTo(result)) {
       return kernel.emitOpError("expects element-wise operand #")
              << next << " to have the shape of the result, " << result
              << ", its width, its rows of one number, or one number, got " << operand;

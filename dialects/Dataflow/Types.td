@@ -33,6 +33,9 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
     int64_t getRowElements() const;
     /// The width of a buffer [symbol, width].
     int64_t getWidth() const { return getShape().back(); }
+    /// Whether element-wise maths over `rows`, [symbol, width], can read this buffer: it has their
+    /// shape, or is a vector or a number for each row or for all, which is repeated.
+    bool broadcastsTo(BufferType rows) const;
     bool hasSymbol(int64_t symbol) const { return ::llvm::is_contained(getShape(), symbol); }
   }];
 }

@@ -34,6 +34,21 @@ CachedOp heddle::transformer::cachedSource(Value value) {
   return value.getDefiningOp<CachedOp>();
 }
 
+heddle::AttentionKind heddle::transformer::attentionKind(Value keys) {
+  if (keys.getDefiningOp<HistoryOp>()) {
+    return AttentionKind::Decoder;
+  }
+  auto argument = dyn_cast<BlockArgument>(keys);
+  if (!argument) {
+    return AttentionKind::No;
+  }
+  // The first segments of an entry are those of its rows, others of a memory.
+  auto isSegments = [](BlockArgument each) { return isa<SegmentsType>(each.getType()); };
+  return *llvm::find_if(argument.getOwner()->getArguments(), isSegments) == argument
+             ? AttentionKind::Encoder
+             : AttentionKind::Cross;
+}
+
 LogicalResult AppendOp::verify() {
   // C1 is traits. C2: once for each pair is enough: the later one complains.
   for (Operation *user : getCache().getUsers()) {

@@ -6,6 +6,8 @@
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H
 #define HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H
 
+#include "heddle/AttentionKind.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -43,6 +45,9 @@ mlir::StringAttr cacheName(mlir::Value cache);
 /// What gives `value` from a cache, through heads split, merged and transposed; null if it is of no
 /// cache.
 CachedOp cachedSource(mlir::Value value);
+
+/// What an attention is whose keys have these segments; `No` where nothing says it.
+AttentionKind attentionKind(mlir::Value keys);
 
 } // namespace heddle::transformer
 

@@ -3,6 +3,8 @@
 /// The file: written with a line for each row of a matrix, read with every field checked.
 #include "formats/Analysis/AttentionAnalysis.h"
 
+#include "heddle/AttentionKind.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,7 +23,8 @@ std::optional<std::string> shareAttention(const AttentionAnalysis &analysis) {
     const std::vector<int64_t> policy = kind.policy.value_or(std::vector<int64_t>());
     if (std::any_of(policy.begin(), policy.end(), [](int64_t size) { return size > 1; })) {
       // An analysis names whose rows the keys are, the option what the attention is.
-      kinds.push_back(fmt::format("{}:{}", kind.kind == "decoder" ? "self" : kind.kind,
+      const AttentionSpelling *spelling = findAttentionKind(kind.kind);
+      kinds.push_back(fmt::format("{}:{}", spelling ? spelling->policyName : kind.kind,
                                   fmt::join(policy, ",")));
     }
   }
@@ -154,10 +157,10 @@ static Result<KindAnalysis> readKind(const Json &value, const std::string &where
   }
   KindAnalysis kind;
   const Json &name = fieldOf(value, "kind");
-  if (name != "encoder" && name != "decoder" && name != "cross") {
-    return wrong(where + "\"kind\"", shown(name), "\"encoder\", \"decoder\" or \"cross\"");
+  kind.kind = name.is_string() ? name.get<std::string>() : std::string();
+  if (!findAttentionKind(kind.kind)) {
+    return wrong(where + "\"kind\"", shown(name), attentionKindChoices());
   }
-  kind.kind = name.get<std::string>();
   const Json &layers = fieldOf(value, "layers");
   const auto isText = [](const Json &each) { return each.is_string(); };
   if (!layers.is_array() || layers.empty() || layers.size() > mostLayers ||

@@ -24,7 +24,7 @@ namespace heddle {
 
 /// The attentions of one kind, in the order of the layers.
 struct KindAnalysis {
-  /// What the keys are: "encoder", the rows themselves; "decoder", the history; "cross", a memory.
+  /// The name of an AttentionKind.
   std::string kind;
   /// Their names in the checkpoint.
   std::vector<std::string> layers;

@@ -3,6 +3,8 @@
 /// Drawing of heat maps.
 #include "formats/Analysis/HeatMap.h"
 
+#include "heddle/AttentionKind.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -77,15 +79,8 @@ static std::string colourOf(double divergence) {
 static const char *inkOf(double divergence) { return divergence < 0.635 ? "#000000" : "#ffffff"; }
 
 static std::string titleOf(const KindAnalysis &kind) {
-  const std::string_view names[][2] = {{"encoder", "Encoder self-attention"},
-                                       {"decoder", "Decoder self-attention"},
-                                       {"cross", "Cross-attention"}};
-  for (const auto &[name, title] : names) {
-    if (kind.kind == name) {
-      return std::string(title);
-    }
-  }
-  return kind.kind;
+  const AttentionSpelling *spelling = findAttentionKind(kind.kind);
+  return spelling ? std::string(spelling->title) : kind.kind;
 }
 
 static std::string subtitleOf(const KindAnalysis &kind) {

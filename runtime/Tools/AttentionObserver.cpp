@@ -8,7 +8,6 @@
 #include "runtime/Tools/Commands.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 namespace heddle::tools {
@@ -17,12 +16,6 @@ namespace heddle::tools {
 static constexpr double passBytes = 64 << 20;
 /// Tokens of a pass: their keys and values lie in the cache.
 static constexpr int64_t passTokens = 4096;
-
-static constexpr std::array kinds = {
-    std::pair(Observed::Encoder, "encoder"),
-    std::pair(Observed::Decoder, "decoder"),
-    std::pair(Observed::Cross, "cross"),
-};
 
 namespace {
 /// What comes after the attention is not computed.
@@ -36,7 +29,8 @@ public:
 } // namespace
 
 Status AttentionObserver::addGroups(const EntryInfo &entry) {
-  for (const auto &[kind, name] : kinds) {
+  for (const AttentionSpelling &spelling : attentionSpellings) {
+    const Observed kind = spelling.kind;
     std::vector<size_t> numbers;
     for (size_t i = 0; i < entry.observed.size(); ++i) {
       if (entry.observed[i].observed == kind) {
@@ -249,11 +243,7 @@ AttentionAnalysis AttentionObserver::analysis() const {
   analysis.positions = positionCount;
   for (const Group &group : groups) {
     KindAnalysis kind;
-    for (const auto &[each, name] : kinds) {
-      if (each == group.kind) {
-        kind.kind = name;
-      }
-    }
+    kind.kind = spellingOf(group.kind)->name;
     for (const size_t number : group.numbers) {
       kind.layers.push_back(group.entry->observed[number].name);
     }

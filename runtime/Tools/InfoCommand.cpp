@@ -40,20 +40,6 @@ static std::string_view elementName(ElementType element) {
   return "unknown";
 }
 
-static std::string_view observedName(Observed observed) {
-  switch (observed) {
-  case Observed::No:
-    return "no";
-  case Observed::Encoder:
-    return "encoder";
-  case Observed::Decoder:
-    return "decoder";
-  case Observed::Cross:
-    return "cross";
-  }
-  return "unknown";
-}
-
 static Json describePort(const PortInfo &port, bool input) {
   Json described = {{"name", port.name}, {"element", elementName(port.element)}};
   described["shape"] = Json::array();
@@ -101,7 +87,7 @@ static Json describeEntry(const EntryInfo &entry) {
     described["observed"] = Json::array();
     for (const PortInfo &port : entry.observed) {
       described["observed"].push_back(describePort(port, false));
-      described["observed"].back()["observed"] = observedName(port.observed);
+      described["observed"].back()["observed"] = spellingOf(port.observed)->name;
     }
     described["observed_dispatches"] = entry.observedDispatches;
   }

@@ -16,9 +16,8 @@
 ///     ...
 ///     return %x, %p
 ///
-/// The first pass of all: later ones rewrite the result with everything else. What it shows is
-/// "encoder" where keys are the rows themselves, "decoder" where they are the history of the rows,
-/// "cross" where they are a memory.
+/// The first pass of all: later ones rewrite the result with everything else. The kinds are those
+/// of heddle/AttentionKind.h.
 ///
 /// Pinned by tests/compiler/Model/Attention/observe-attention.mlir.
 #include "compiler/Passes.h"
@@ -44,21 +43,6 @@ constexpr llvm::StringLiteral passName = "observe-attention";
 constexpr llvm::StringLiteral nameAttribute = "transformer.name";
 constexpr llvm::StringLiteral observedAttribute = "transformer.observed";
 
-/// What the keys of segments are; empty where nothing says it.
-StringRef kindOf(Value keys) {
-  if (keys.getDefiningOp<HistoryOp>()) {
-    return "decoder";
-  }
-  auto argument = dyn_cast<BlockArgument>(keys);
-  if (!argument) {
-    return "";
-  }
-  // The first segments of an entry are those of its rows.
-  auto isSegments = [](BlockArgument each) { return isa<SegmentsType>(each.getType()); };
-  Block *block = argument.getOwner();
-  return *llvm::find_if(block->getArguments(), isSegments) == argument ? "encoder" : "cross";
-}
-
 /// One entry: its results, which grow.
 class EntryObserver {
 public:
@@ -76,8 +60,8 @@ public:
     if (softmax->use_empty() || isObserved(softmax)) {
       return;
     }
-    StringRef kind = kindOf(softmax.getKeys());
-    if (kind.empty()) {
+    const AttentionSpelling *kind = spellingOf(attentionKind(softmax.getKeys()));
+    if (!kind) {
       return reportDeclined(softmax.getLoc(), passName,
                             "not observed: nothing says whose rows its keys are");
     }
@@ -89,13 +73,13 @@ public:
     Builder builder(entry.getContext());
     std::string name = freeName(softmax.getLoc());
     NamedAttribute attributes[] = {{nameAttribute, builder.getStringAttr(name)},
-                                   {observedAttribute, builder.getStringAttr(kind)}};
+                                   {observedAttribute, builder.getStringAttr(kind->name)}};
     // Fails only for types with more to them than results.
     (void)entry.insertResult(entry.getNumResults(), softmax.getType(),
                              builder.getDictionaryAttr(attributes));
     end.getOperandsMutable().append(softmax.getResult());
     ++outputs;
-    reportTaken(softmax.getLoc(), passName, kind + " in @" + entry.getSymName());
+    reportTaken(softmax.getLoc(), passName, Twine(kind->name) + " in @" + entry.getSymName());
   }
 
 private:

@@ -43,24 +43,6 @@ namespace {
 constexpr llvm::StringLiteral passName = "apply-sharing";
 constexpr llvm::StringLiteral sharingAttribute = "transformer.sharing";
 
-/// The kind of a softmax by the segments of its keys; nothing for segments computed in another way.
-std::optional<AttentionKind> kindOf(SoftmaxOp softmax) {
-  if (softmax.getKeys().getDefiningOp<HistoryOp>()) {
-    return AttentionKind::Self;
-  }
-  auto argument = dyn_cast<BlockArgument>(softmax.getKeys());
-  if (!argument) {
-    return std::nullopt;
-  }
-  // The first segments are those of the rows, others of a memory.
-  for (BlockArgument before : argument.getOwner()->getArguments()) {
-    if (isa<SegmentsType>(before.getType())) {
-      return before == argument ? AttentionKind::Encoder : AttentionKind::Cross;
-    }
-  }
-  return std::nullopt;
-}
-
 int64_t headsOf(SoftmaxOp softmax) {
   return cast<RankedTensorType>(softmax.getType()).getDimSize(1);
 }
@@ -224,7 +206,8 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
     for (auto entry : getOperation().getOps<func::FuncOp>()) {
       SmallVector<SoftmaxOp> softmaxes;
       entry.walk([&](SoftmaxOp softmax) {
-        if (kindOf(softmax) == kind.kind && softmax->getBlock() == &entry.front()) {
+        if (attentionKind(softmax.getKeys()) == kind.kind &&
+            softmax->getBlock() == &entry.front()) {
           softmaxes.push_back(softmax);
         }
       });
@@ -237,8 +220,8 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
     }
     return isApplied ? success()
                      : emitError(getOperation().getLoc())
-                           << covers(kind) << ", but no entry has " << attentionKindName(kind.kind)
-                           << " attention";
+                           << covers(kind) << ", but no entry has "
+                           << spellingOf(kind.kind)->policyName << " attention";
   }
 
   LogicalResult applyTo(func::FuncOp entry, const SharingPolicy::Kind &kind,
@@ -249,7 +232,7 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
              << covers(kind) << ", but entry '" << entry.getSymName() << "' has "
              << softmaxes.size()
              << (softmaxes.size() == 1 ? " that computes its" : " that compute their") << " own "
-             << attentionKindName(kind.kind) << " attention";
+             << spellingOf(kind.kind)->policyName << " attention";
     }
     size_t next = 0;
     for (int64_t size : kind.sizes) {

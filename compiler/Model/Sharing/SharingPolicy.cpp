@@ -15,35 +15,17 @@ namespace heddle {
 /// More layers than any model has; sums of sizes are far from overflow.
 static constexpr int64_t mostLayers = 100000;
 
-static constexpr std::pair<AttentionKind, StringLiteral> kindNames[] = {
-    {AttentionKind::Encoder, "encoder"},
-    {AttentionKind::Self, "self"},
-    {AttentionKind::Cross, "cross"}};
-
-StringRef attentionKindName(AttentionKind kind) {
-  return find_if(kindNames, [&](const auto &entry) { return entry.first == kind; })->second;
-}
-
 int64_t SharingPolicy::Kind::layers() const {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
 }
 
 std::string SharingPolicy::Kind::text() const {
   auto texts = map_range(sizes, [](int64_t size) { return std::to_string(size); });
-  return attentionKindName(kind).str() + ":" + join(texts, ",");
+  return std::string(spellingOf(kind)->policyName) + ":" + join(texts, ",");
 }
 
 std::string SharingPolicy::text() const {
   return join(map_range(kinds, [](const Kind &kind) { return kind.text(); }), ",");
-}
-
-static std::optional<AttentionKind> parseKind(StringRef name) {
-  for (const auto &[kind, known] : kindNames) {
-    if (known == name) {
-      return kind;
-    }
-  }
-  return std::nullopt;
 }
 
 FailureOr<SharingPolicy> parseSharingPolicy(StringRef text, std::string &reason) {
@@ -54,16 +36,17 @@ FailureOr<SharingPolicy> parseSharingPolicy(StringRef text, std::string &reason)
     size_t colon = word.find(':');
     if (colon != StringRef::npos) {
       StringRef name = word.take_front(colon);
-      std::optional<AttentionKind> kind = parseKind(name);
-      if (!kind) {
-        reason = "kind '" + name.str() + "', expected encoder, self or cross";
+      auto spelling = &AttentionSpelling::policyName;
+      const AttentionSpelling *known = findAttentionKind(name, spelling);
+      if (!known) {
+        reason = "kind '" + name.str() + "', expected " + attentionKindChoices("", spelling);
         return failure();
       }
-      if (any_of(policy.kinds, [&](const auto &known) { return known.kind == *kind; })) {
+      if (any_of(policy.kinds, [&](const auto &before) { return before.kind == known->kind; })) {
         reason = "kind '" + name.str() + "' again, expected it once";
         return failure();
       }
-      policy.kinds.push_back({*kind, {}});
+      policy.kinds.push_back({known->kind, {}});
       word = word.drop_front(colon + 1);
     }
     if (policy.kinds.empty()) {

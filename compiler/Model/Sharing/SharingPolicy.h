@@ -6,6 +6,8 @@
 #ifndef HEDDLE_COMPILER_MODEL_SHARING_SHARINGPOLICY_H
 #define HEDDLE_COMPILER_MODEL_SHARING_SHARINGPOLICY_H
 
+#include "heddle/AttentionKind.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LogicalResult.h"
@@ -15,14 +17,10 @@
 
 namespace heddle {
 
-/// What an attention's keys are: the rows of its own entry, their history, or a memory.
-enum class AttentionKind { Encoder, Self, Cross };
-
-llvm::StringRef attentionKindName(AttentionKind kind);
-
 /// The sizes of the blocks of each kind; a kind that is not there shares nothing.
 struct SharingPolicy {
   struct Kind {
+    /// Never `No`.
     AttentionKind kind;
     llvm::SmallVector<int64_t> sizes;
 

@@ -24,6 +24,7 @@
 #ifndef HEDDLE_SESSION_H
 #define HEDDLE_SESSION_H
 
+#include "heddle/AttentionKind.h"
 #include "heddle/Export.h"
 #include "heddle/Status.h"
 
@@ -50,8 +51,8 @@ inline constexpr int64_t sequencesDimension = -2;
 inline constexpr int64_t longestDimension = -3;
 
 /// What an output shows of a model that runs: nothing but itself, or the probabilities of an
-/// attention whose keys are the rows themselves, the history of the rows, or a memory.
-enum class Observed : uint8_t { No, Encoder, Decoder, Cross };
+/// attention of some kind.
+using Observed = AttentionKind;
 
 /// One input or output of an entry.
 struct PortInfo {

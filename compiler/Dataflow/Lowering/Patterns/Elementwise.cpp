@@ -11,13 +11,6 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Whether `other` can be an element-wise operand of a rows kernel with this result.
-bool isRowOperand(BufferType rows, BufferType other) {
-  ArrayRef<int64_t> shape = other.getShape();
-  return shape == rows.getShape() || shape == ArrayRef<int64_t>(rows.getWidth()) ||
-         shape == ArrayRef<int64_t>({rows.getShape().front(), 1}) || shape == ArrayRef<int64_t>(1);
-}
-
 /// The axes of an element-wise operand beside a first operand with axes `first`: the same, those of
 /// a bias of scores for every head, trailing ones, or those of one number, for a row or for all.
 /// Empty if they do not fit.
@@ -54,7 +47,7 @@ LogicalResult lowerElementwise(Operation *op, EntryContext &entry, StringRef ste
   auto first = cast<BufferType>(operands.front().getType());
   BufferType result = entry.denseBuffer(first.getShape());
   bool areRows = isRows(first) && llvm::all_of(operands.drop_front(), [&](Value operand) {
-                   return isRowOperand(first, cast<BufferType>(operand.getType()));
+                   return cast<BufferType>(operand.getType()).broadcastsTo(first);
                  });
   if (areRows) {
     KernelParts parts;
