@@ -98,7 +98,7 @@ Status writeWeights(mlir::ModuleOp module, const std::string &path) {
   std::vector<SafetensorsTensor> tensors;
   for (auto parameter : module.getOps<transformer::ParameterOp>()) {
     values.push_back(randomValues(parameter, random));
-    tensors.push_back({parameter.getSource()->str(), Dtype::F32,
+    tensors.push_back({parameter.getSource()->str(), ElementType::F32,
                        parameter.getTensorType().getShape().vec(),
                        std::as_bytes(std::span(values.back()))});
   }
@@ -114,8 +114,8 @@ Status writeSentences(const std::string &path) {
     id = static_cast<int32_t>(random() % vocabulary);
   }
   const std::vector<SafetensorsTensor> tensors = {
-      {"input_ids", Dtype::I32, {231}, std::as_bytes(std::span(ids))},
-      {"lengths", Dtype::I32, {5}, std::as_bytes(std::span(lengths))}};
+      {"input_ids", ElementType::I32, {231}, std::as_bytes(std::span(ids))},
+      {"lengths", ElementType::I32, {5}, std::as_bytes(std::span(lengths))}};
   return writeSafetensors(path, tensors);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Options, special tokens and sizes of a CTranslate2 Transformer, as one configuration.
+/// Collects options, special tokens and sizes of a CTranslate2 Transformer into one configuration.
 #include "formats/CTranslate2/CTranslate2.h"
 
 #include "base/Utf8.h"
@@ -20,18 +20,18 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-/// Activations by their number in the file, in the words of configurations.
+/// Activations by their number in the file, spelt as in configurations.
 static constexpr std::string_view activationNames[] = {"relu",       "gelu_new", "silu",   "gelu",
                                                        "quick_gelu", "tanh",     "sigmoid"};
 
 namespace {
 
-/// Special tokens, and what is put around a source.
+/// Special tokens, and the tokens put around a source.
 struct SpecialTokens {
   std::string unknown = "<unk>";
   std::string begin = "<s>";
   std::string end = "</s>";
-  /// What a target starts with; nothing if the user gives it.
+  /// The token a target starts with; nothing if the user supplies it.
   std::optional<std::string> start = "<s>";
   bool addSourceBegin = false;
   bool addSourceEnd = false;
@@ -63,7 +63,7 @@ static Status checkSpecification(const CTranslate2File &file) {
   return {};
 }
 
-/// From version 6 on: config.json, all of whose keys may be absent.
+/// From version 6 on: config.json. Every key is optional.
 static Result<SpecialTokens> tokensOfConfig(const Config &config) {
   SpecialTokens tokens;
   HEDDLE_ASSIGN(tokens.unknown, config.stringOr("unk_token", tokens.unknown));
@@ -82,7 +82,7 @@ static Result<SpecialTokens> tokensOfConfig(const Config &config) {
   return tokens;
 }
 
-/// Whether a variable of that name is there and not zero.
+/// Whether a variable of that name exists and is not zero.
 static Result<bool> isSet(CTranslate2Variables &variables, const std::string &name, bool absent) {
   HEDDLE_ASSIGN(const std::optional<double> value, variables.number(name));
   return value ? *value != 0 : absent;
@@ -105,7 +105,7 @@ static Result<SpecialTokens> tokensOfVariables(CTranslate2Variables &variables) 
   return tokens;
 }
 
-/// A flag, or the factor itself: one, or the square root of the width.
+/// The file stores a flag, or the factor itself: one, or the square root of the width.
 static Result<bool> readScaling(CTranslate2Variables &variables, const std::string &stack,
                                 int64_t width) {
   const std::string table = ctranslate2Embeddings(variables, stack);
@@ -117,7 +117,7 @@ static Result<bool> readScaling(CTranslate2Variables &variables, const std::stri
   if (!value) {
     return true;
   }
-  const bool isFlag = variables.stored().find(used)->dtype == Dtype::I8;
+  const bool isFlag = variables.stored().find(used)->dtype == ElementType::I8;
   const double root = std::sqrt(static_cast<double>(width));
   if (isFlag ? *value == 0 : *value == 1) {
     return false;
@@ -134,7 +134,7 @@ static Result<bool> readScaling(CTranslate2Variables &variables, const std::stri
 
 static Result<StackOptions> readStack(CTranslate2Variables &variables, const std::string &stack,
                                       int64_t width) {
-  // The first revisions knew two sizes.
+  // The first revisions had only two sizes.
   const CTranslate2File &file = variables.stored();
   const bool isBig = file.revision() < 3 && file.specification() == "TransformerBig";
   constexpr auto activations = static_cast<int64_t>(std::size(activationNames));
@@ -146,7 +146,7 @@ static Result<StackOptions> readStack(CTranslate2Variables &variables, const std
   return options;
 }
 
-/// The own format has one number for both stacks.
+/// Our format has one number for both stacks.
 static Status checkSame(const CTranslate2Variables &variables, std::string_view option,
                         int64_t encoder, int64_t decoder) {
   if (encoder != decoder) {
@@ -196,8 +196,8 @@ static Status checkVocabulary(const CTranslate2Variables &variables,
   return {};
 }
 
-/// The id of the first of `names` that is in the vocabulary, or of the unknown token, which always
-/// is.
+/// The id of the first of `names` that is in the vocabulary, or else of the unknown token, which
+/// always is.
 static int64_t idOf(const CTranslate2Vocabulary &vocabulary, const SpecialTokens &tokens,
                     std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -225,7 +225,7 @@ static Status writeTokens(nlohmann::json &values, const SpecialTokens &tokens,
   values["eos_token_id"] = *end;
   values["bos_token_id"] = idOf(target, tokens, {tokens.start.value_or(tokens.begin)});
   values["unk_token_id"] = idOf(target, tokens, {});
-  // What is padded is masked: any token will do.
+  // Padding is masked, so any token will do.
   values["pad_token_id"] = idOf(source, tokens, {"<blank>", "<pad>"});
   values["source_unk_token_id"] = idOf(source, tokens, {});
   values["source_bos_token_id"] = idOf(source, tokens, {tokens.begin});
@@ -235,14 +235,14 @@ static Status writeTokens(nlohmann::json &values, const SpecialTokens &tokens,
   return {};
 }
 
-/// The layer and the heads whose attention says what a target token comes from.
+/// The layer and the heads whose attention aligns a target token with the source.
 static Status writeAlignment(nlohmann::json &values, CTranslate2Variables &variables,
                              const CTranslate2Sizes &sizes, int64_t heads) {
   const int64_t layers = sizes.decoderLayers;
   HEDDLE_ASSIGN(const int64_t layer,
                 variables.integer("decoder", "alignment_layer", -layers, layers - 1, -1));
   HEDDLE_ASSIGN(const int64_t count, variables.integer("decoder", "alignment_heads", 0, heads, 1));
-  // Negative: from the last one. No heads: all of them.
+  // A negative layer counts from the last one. No heads means all heads.
   values["alignment_layer"] = layer < 0 ? layers + layer : layer;
   values["alignment_heads"] = count == 0 ? heads : count;
   return {};
@@ -270,7 +270,8 @@ static void writeArchitecture(nlohmann::json &values, const CTranslate2Sizes &si
     values["positions"] = "learned";
     values["max_positions"] = sizes.positions;
   } else {
-    // Without a table: sin in the first half of the columns, cos in the second, from one on.
+    // Without a table, positions are computed: sin in the first half of the columns, cos in the
+    // second, starting at one.
     values["positions"] = "sinusoidal-split";
     values["positions_offset"] = 1;
     values["max_positions"] = ctranslate2ComputedPositions;
@@ -283,7 +284,7 @@ static void writeArchitecture(nlohmann::json &values, const CTranslate2Sizes &si
   }
 }
 
-/// What config.json may say against the model.
+/// Settings in config.json that may contradict the model.
 static Status checkConfig(const Config &config) {
   HEDDLE_ASSIGN(const bool isMultiQuery, config.booleanOr("multi_query_attention", false));
   HEDDLE_ASSIGN(const int64_t quantization,
@@ -320,7 +321,7 @@ Result<CTranslate2Model> readCTranslate2Model(const std::string &folder,
 
   nlohmann::json values = nlohmann::json::object();
   writeArchitecture(values, sizes, options);
-  // A norm has a beta here: its epsilon is that of layer norms.
+  // The norm has a beta, so its epsilon is that of layer norms.
   HEDDLE_ASSIGN(values["layer_norm_eps"], config.numberOr("layer_norm_epsilon", 0, 1, 1e-5));
   HEDDLE_TRY(writeTokens(values, tokens, model));
   HEDDLE_TRY(writeAlignment(values, variables, sizes, options.heads));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Options and variables of an open model.bin.
+/// Access to the options and variables of an open model.bin.
 #include "formats/Checkpoint/CTranslate2File.h"
 
 #include "base/Utf8.h"
@@ -40,21 +40,21 @@ template <typename T> static T onlyItem(const StoredTensor &variable) {
 
 Result<double> CTranslate2File::number(std::string_view name) const {
   HEDDLE_ASSIGN(const StoredTensor *const found, variable(name));
-  if (found->bytes.size() != dtypeSize(found->dtype)) {
+  if (found->bytes.size() != infoOf(found->dtype).bytes()) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: variable {} has shape {}, expected a single value", path(),
                                     quote(name), formatShape(found->shape)));
   }
   switch (found->dtype) {
-  case Dtype::I8:
+  case ElementType::I8:
     return onlyItem<int8_t>(*found);
-  case Dtype::I16:
+  case ElementType::I16:
     return onlyItem<int16_t>(*found);
-  case Dtype::I32:
+  case ElementType::I32:
     return onlyItem<int32_t>(*found);
-  case Dtype::F16:
+  case ElementType::F16:
     return f16ToF32(onlyItem<uint16_t>(*found));
-  case Dtype::BF16:
+  case ElementType::BF16:
     return bf16ToF32(onlyItem<uint16_t>(*found));
   default:
     // The format has no other type.
@@ -64,11 +64,12 @@ Result<double> CTranslate2File::number(std::string_view name) const {
 
 Result<std::string> CTranslate2File::text(std::string_view name) const {
   HEDDLE_ASSIGN(const StoredTensor *const found, variable(name));
-  if (found->dtype != Dtype::I8 || found->shape.size() != 1) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: variable {} is {} {}, expected text: a "
-                                                     "list of I8",
-                                                     path(), quote(name), dtypeName(found->dtype),
-                                                     formatShape(found->shape)));
+  if (found->dtype != ElementType::I8 || found->shape.size() != 1) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: variable {} is {} {}, expected text: a "
+                                    "list of I8",
+                                    path(), quote(name), infoOf(found->dtype).safetensors,
+                                    formatShape(found->shape)));
   }
   std::string text(reinterpret_cast<const char *>(found->bytes.data()), found->bytes.size());
   if (validUtf8Prefix(text) != text.size()) {

@@ -10,8 +10,8 @@
 ///                          then the items
 ///     from version 3: u32 aliases, each: string alias, string name
 ///
-/// Nothing of a file is believed: after open() every span is inside the mapping and has the size
-/// its shape needs, names differ, and quantized weights have scales that fit.
+/// The file is untrusted. After open() every span lies inside the mapping and has the size its
+/// shape needs, names are unique, and quantized weights have scales that fit.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H
 #define HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H
 
@@ -30,28 +30,28 @@
 
 namespace heddle {
 
-/// The versions of the format that are read. Version 1 has no specification, and the names of
+/// The supported versions of the format. Version 1 has no specification and uses the names of
 /// another program.
 inline constexpr uint32_t ctranslate2FirstVersion = 2;
 inline constexpr uint32_t ctranslate2LastVersion = 6;
-/// Limits for what is no model: bytes of a name, dimensions of a variable.
+/// Limits that only damaged files exceed: bytes of a name, dimensions of a variable.
 inline constexpr size_t ctranslate2NameLimit = 1024;
 inline constexpr size_t ctranslate2RankLimit = 8;
 
 /// What a file holds.
 struct CTranslate2Contents {
   uint32_t version = 0;
-  /// What kind of model it is, "TransformerSpec" for example, and which set of names it uses.
+  /// The kind of model, for example "TransformerSpec", and the revision of its variable names.
   std::string specification;
   uint32_t revision = 0;
-  /// In the order of the file, aliases behind: those have the same bytes as what they stand for.
-  /// A weight of type I8 or I16 has its scales; they are variables of their own as well.
+  /// In the order of the file, then aliases, which share the bytes of their originals. A weight of
+  /// type I8 or I16 has its scales; they are also variables of their own.
   std::vector<StoredTensor> variables;
-  /// By name, the place in `variables`.
+  /// Index into `variables` by name.
   std::map<std::string, size_t, std::less<>> places;
 };
 
-/// Reads a file that is already in memory, and checks all of it but the values of the weights. The
+/// Reads a file that is already in memory and checks everything but the values of the weights. The
 /// result points into `bytes`; `where` begins every message.
 Result<CTranslate2Contents> parseCTranslate2(std::span<const std::byte> bytes,
                                              std::string_view where);
@@ -68,14 +68,14 @@ public:
   /// They live as long as this object, also after it is moved.
   const std::vector<StoredTensor> &variables() const { return contents.variables; }
 
-  /// The variable of that name; null if there is none.
+  /// The variable of that name, or null.
   const StoredTensor *find(std::string_view name) const;
-  /// The only value of a variable, of whatever type: how options are stored.
+  /// The only value of a variable of any type. Options are stored this way.
   Result<double> number(std::string_view name) const;
-  /// The items of a list of I8, taken as text.
+  /// A list of I8, read as text.
   Result<std::string> text(std::string_view name) const;
 
-  /// Lets go of the memory of a variable; reading it again is allowed, and slower.
+  /// Releases the memory of a variable. It can still be read, but slower.
   void releasePages(const StoredTensor &variable) const { file.releasePages(variable.bytes); }
 
 private:

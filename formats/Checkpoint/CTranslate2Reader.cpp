@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checked reading of model.bin.
+/// Reads model.bin and checks every field.
 #include "formats/Checkpoint/CTranslate2File.h"
 
 #include "base/Utf8.h"
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 
 namespace heddle {
@@ -17,8 +18,7 @@ static constexpr float unstatedI16Scale = 1000.0F;
 
 namespace {
 
-/// Reads a file from its beginning to its end, and never past it. `what` says in messages what
-/// is being read.
+/// Reads a file front to back, never past its end. `what` names in messages what is being read.
 class Cursor {
 public:
   Cursor(std::span<const std::byte> bytes, std::string_view where) : bytes(bytes), where(where) {}
@@ -73,11 +73,11 @@ Result<std::string> Cursor::string(const std::string &what) {
   return text.substr(0, length - 1U);
 }
 
-/// The type of a variable to version 3, from the size of its items.
-static Result<Dtype> dtypeOfSize(uint8_t size, std::string_view where) {
-  for (const Dtype dtype : {Dtype::I8, Dtype::I16, Dtype::F32}) {
-    if (dtypeSize(dtype) == size) {
-      return dtype;
+/// The type of a variable up to version 3, from the size of its items.
+static Result<ElementType> typeOfSize(uint8_t size, std::string_view where) {
+  for (const ElementType type : {ElementType::I8, ElementType::I16, ElementType::F32}) {
+    if (infoOf(type).bytes() == size) {
+      return type;
     }
   }
   return HEDDLE_ERROR(DataLoss,
@@ -85,19 +85,22 @@ static Result<Dtype> dtypeOfSize(uint8_t size, std::string_view where) {
 }
 
 /// The type of a variable from version 4 on.
-static Result<Dtype> dtypeOfNumber(uint8_t number, std::string_view where) {
-  switch (number) {
-#define HEDDLE_CTRANSLATE2_TYPE(value, Name)                                                       \
-  case value:                                                                                      \
-    return Dtype::Name;
-#include "formats/Checkpoint/CTranslate2Types.def"
+static Result<ElementType> typeOfNumber(uint8_t number, std::string_view where) {
+  std::map<int32_t, ElementType> known;
+  for (const ElementType type : allElementTypes) {
+    if (infoOf(type).ctranslate2 >= 0) {
+      known.emplace(infoOf(type).ctranslate2, type);
+    }
   }
-  std::string known;
-#define HEDDLE_CTRANSLATE2_TYPE(value, Name)                                                       \
-  known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", value, dtypeName(Dtype::Name));
-#include "formats/Checkpoint/CTranslate2Types.def"
-  return HEDDLE_ERROR(Unsupported,
-                      fmt::format("{}: has type {}, known are {}", where, number, known));
+  if (const auto found = known.find(number); found != known.end()) {
+    return found->second;
+  }
+  std::vector<std::string> listed;
+  for (const auto &[value, type] : known) {
+    listed.push_back(fmt::format("{} ({})", value, infoOf(type).safetensors));
+  }
+  return HEDDLE_ERROR(Unsupported, fmt::format("{}: has type {}, known are {}", where, number,
+                                               fmt::join(listed, ", ")));
 }
 
 /// One variable, except its scales; `number` counts from zero.
@@ -118,12 +121,12 @@ static Result<StoredTensor> readVariable(Cursor &cursor, uint32_t version, uint3
   }
   const bool hasTypes = version >= 4;
   HEDDLE_ASSIGN(const uint8_t type, cursor.number<uint8_t>(inside));
-  HEDDLE_ASSIGN(variable.dtype, hasTypes ? dtypeOfNumber(type, where) : dtypeOfSize(type, where));
+  HEDDLE_ASSIGN(variable.dtype, hasTypes ? typeOfNumber(type, where) : typeOfSize(type, where));
   HEDDLE_ASSIGN(const uint32_t count, cursor.number<uint32_t>(inside));
-  const uint64_t given = hasTypes ? count : uint64_t(count) * dtypeSize(variable.dtype);
+  const uint64_t given = hasTypes ? count : uint64_t(count) * infoOf(variable.dtype).bytes();
   const std::optional<uint64_t> size = byteSize(variable.dtype, variable.shape);
   const std::string shown =
-      fmt::format("{} {}", dtypeName(variable.dtype), formatShape(variable.shape));
+      fmt::format("{} {}", infoOf(variable.dtype).safetensors, formatShape(variable.shape));
   if (!size) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: {} takes 2^63 bytes or more", where, shown));
   }
@@ -151,24 +154,24 @@ static Status attachScales(CTranslate2Contents &contents, StoredTensor &weight,
   const std::string where = fmt::format("{}: variable {}", file, quote(weight.name));
   const auto found = contents.places.find(weight.name + "_scale");
   if (found == contents.places.end()) {
-    if (weight.dtype == Dtype::I16) {
+    if (weight.dtype == ElementType::I16) {
       weight.scales = std::as_bytes(std::span(&unstatedI16Scale, 1));
       return {};
     }
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{}: is {}, but there is no variable {}", where,
-                                    dtypeName(weight.dtype), quote(weight.name + "_scale")));
+    return HEDDLE_ERROR(DataLoss, fmt::format("{}: is {}, but there is no variable {}", where,
+                                              infoOf(weight.dtype).safetensors,
+                                              quote(weight.name + "_scale")));
   }
   const StoredTensor &scale = contents.variables[found->second];
   const bool isOne = scale.bytes.size() == sizeof(float);
   const bool isPerRow =
       !weight.shape.empty() && scale.shape == std::vector<int64_t>{weight.shape.front()};
-  if (scale.dtype != Dtype::F32 || (!isOne && !isPerRow)) {
+  if (scale.dtype != ElementType::F32 || (!isOne && !isPerRow)) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("{}: its scale is {} {}, expected one F32, or one for each row "
                                     "of {}",
-                                    where, dtypeName(scale.dtype), formatShape(scale.shape),
-                                    formatShape(weight.shape)));
+                                    where, infoOf(scale.dtype).safetensors,
+                                    formatShape(scale.shape), formatShape(weight.shape)));
   }
   for (size_t i = 0; i < scale.bytes.size(); i += sizeof(float)) {
     float value;
@@ -226,7 +229,7 @@ Result<CTranslate2Contents> parseCTranslate2(std::span<const std::byte> bytes,
   // Options are stored as integers too, but only weights are quantized.
   for (StoredTensor &variable : contents.variables) {
     if (variable.name.ends_with("weight") &&
-        (variable.dtype == Dtype::I8 || variable.dtype == Dtype::I16)) {
+        (variable.dtype == ElementType::I8 || variable.dtype == ElementType::I16)) {
       HEDDLE_TRY(attachScales(contents, variable, where));
     }
   }

@@ -15,7 +15,7 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-/// A file of an index lies beside it: a plain name cannot lead anywhere else.
+/// The files of an index lie beside it. Only plain names are allowed, so no path leads elsewhere.
 static bool isPlainFileName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
@@ -47,7 +47,7 @@ Result<Checkpoint> Checkpoint::openIndex(const std::string &folder, const std::s
   HEDDLE_ASSIGN(const nlohmann::ordered_json map, readWeightMap(indexPath));
   Checkpoint checkpoint(folder);
   std::map<std::string, size_t> numbers;
-  // By file, where each name is in it.
+  // For each file, the place of each name in it.
   std::vector<std::map<std::string_view, size_t>> contents;
   for (const auto &[name, value] : map.items()) {
     const auto &shard = value.get_ref<const std::string &>();
@@ -150,7 +150,7 @@ Result<StoredTensor> Checkpoint::view(const TensorView &view) const {
                          each * static_cast<size_t>(rows));
   };
   result.bytes = select(source->bytes);
-  // A single scale is for all rows.
+  // A single scale applies to all rows.
   if (source->scales.size() > sizeof(float)) {
     result.scales = select(source->scales);
   }
@@ -166,7 +166,7 @@ Result<Checkpoint> Checkpoint::withViews(std::span<const TensorView> views) && {
                                                        quote(one.name)));
     }
   }
-  // The bytes stay where they are.
+  // Views share the mapped bytes.
   result.shards = std::move(shards);
   result.binary = std::move(binary);
   return result;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The tensors of a model by name, wherever they are: one safetensors file, several with an index
-/// beside them, or the model.bin of CTranslate2. Files stay mapped; a tensor is converted when it
-/// is asked for, and its pages can be given back afterwards, so that memory does not grow with the
-/// model.
+/// The tensors of a model by name, in one safetensors file, in several with an index, or in
+/// CTranslate2's model.bin. Files stay mapped. A tensor is converted on request and its pages can
+/// be released afterwards, so that memory does not grow with the model.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 #define HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 
@@ -23,13 +22,13 @@
 
 namespace heddle {
 
-/// A tensor of a model as rows of a stored one: files may stack what the model has apart.
+/// A tensor of a model as rows of a stored one: files may stack tensors that the model keeps apart.
 struct TensorView {
-  /// What the model calls it.
+  /// Its name in the model.
   std::string name;
-  /// What the file calls the tensor it is part of.
+  /// The name in the file of the tensor that holds the rows.
   std::string source;
-  /// Of the first dimension; no number of rows is all of them.
+  /// The range of rows, along the first dimension. Without `rows` it is all of them.
   int64_t firstRow = 0;
   std::optional<int64_t> rows = std::nullopt;
 };
@@ -37,12 +36,12 @@ struct TensorView {
 /// Move-only; safe to read from several threads.
 class Checkpoint {
 public:
-  /// Opens a .safetensors file, the .bin file of a CTranslate2 model, or a folder that holds
-  /// model.safetensors, model.safetensors.index.json with the files it names, or model.bin (the
-  /// first of these that is there).
+  /// Opens a .safetensors file, the .bin file of a CTranslate2 model, or a folder. In a folder it
+  /// takes the first of model.safetensors, model.safetensors.index.json with the files it names,
+  /// and model.bin.
   static Result<Checkpoint> open(const std::string &path);
 
-  /// The same files with the tensors of `views` and no others, in that order.
+  /// The same files, showing only the tensors of `views`, in that order.
   Result<Checkpoint> withViews(std::span<const TensorView> views) &&;
 
   /// The path given to open().
@@ -56,21 +55,21 @@ public:
   /// The paths of all files, whatever their format.
   std::vector<std::string> filePaths() const;
 
-  /// The tensor of that name; null if there is none. Lives as long as this object.
+  /// The tensor of that name, or null. It lives as long as this object.
   const StoredTensor *find(std::string_view name) const;
-  /// As find(), with an error that names the checkpoint and the tensor: NotFound.
+  /// As find(), but a missing tensor is NotFound, with the names of checkpoint and tensor.
   Result<const StoredTensor *> tensor(std::string_view name) const;
   /// The path of the file that holds the tensor.
   Result<std::string> fileOf(std::string_view name) const;
 
-  /// The values as f32, from F32, F16, BF16, or quantized with scales; `destination` must have
-  /// exactly their number.
+  /// Converts F32, F16, BF16 or quantized values to f32. `destination` must have exactly their
+  /// number.
   Status readF32(std::string_view name, std::span<float> destination) const;
-  /// The values as i32, from I32 or I64; a value that does not fit is OutOfRange.
+  /// Converts I32 or I64 values to i32. A value that does not fit is OutOfRange.
   Status readI32(std::string_view name, std::span<int32_t> destination) const;
 
-  /// Lets go of the memory of a tensor's pages; unknown names are ignored. Reading it again is
-  /// allowed, and slower.
+  /// Releases the memory of a tensor's pages; unknown names are ignored. The tensor can still be
+  /// read, but slower.
   void releasePages(std::string_view name) const;
 
 private:
@@ -79,12 +78,12 @@ private:
   static Result<Checkpoint> openSafetensors(const std::string &path, const std::string &file);
   static Result<Checkpoint> openCTranslate2(const std::string &path, const std::string &file);
 
-  /// A tensor, and the number of its file.
+  /// A tensor and the index of its file.
   struct Entry {
     StoredTensor tensor;
     size_t file;
   };
-  /// False if there is one of that name.
+  /// Returns false if the name is taken.
   bool add(StoredTensor tensor, size_t file);
   Result<StoredTensor> view(const TensorView &view) const;
   Result<const Entry *> locate(std::string_view name) const;

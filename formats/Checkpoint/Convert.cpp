@@ -11,46 +11,47 @@ namespace heddle {
 
 static_assert(std::endian::native == std::endian::little, "files are little endian");
 
-/// Item `index` of type T, at whatever alignment.
+/// Loads item `index`, which may be unaligned.
 template <typename T> static T load(const std::byte *source, size_t index) {
   T value;
   std::memcpy(&value, source + index * sizeof(T), sizeof(T));
   return value;
 }
 
-static Status checkCount(Dtype dtype, size_t bytes, size_t expected) {
-  if (bytes != expected * dtypeSize(dtype)) {
+static Status checkCount(ElementType dtype, size_t bytes, size_t expected) {
+  if (bytes != expected * infoOf(dtype).bytes()) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("holds {} values, the destination {}",
-                                                     bytes / dtypeSize(dtype), expected));
+                                                     bytes / infoOf(dtype).bytes(), expected));
   }
   return {};
 }
 
-Status convertToF32(Dtype dtype, std::span<const std::byte> source, std::span<float> destination) {
+Status convertToF32(ElementType dtype, std::span<const std::byte> source,
+                    std::span<float> destination) {
   HEDDLE_TRY(checkCount(dtype, source.size(), destination.size()));
   const std::byte *const from = source.data();
   float *const to = destination.data();
   const size_t count = destination.size();
   switch (dtype) {
-  case Dtype::F32:
+  case ElementType::F32:
     // memcpy must not be given the null pointers of empty spans.
     if (count > 0) {
       std::memcpy(to, from, source.size());
     }
     return {};
-  case Dtype::F16:
+  case ElementType::F16:
     for (size_t i = 0; i < count; ++i) {
       to[i] = f16ToF32(load<uint16_t>(from, i));
     }
     return {};
-  case Dtype::BF16:
+  case ElementType::BF16:
     for (size_t i = 0; i < count; ++i) {
       to[i] = bf16ToF32(load<uint16_t>(from, i));
     }
     return {};
   default:
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("has type {}, expected F32, F16 or BF16", dtypeName(dtype)));
+    return HEDDLE_ERROR(Unsupported, fmt::format("has type {}, expected F32, F16 or BF16",
+                                                 infoOf(dtype).safetensors));
   }
 }
 
@@ -66,7 +67,7 @@ static void divide(const std::byte *from, std::span<const std::byte> scales, siz
   }
 }
 
-Status convertScaledToF32(Dtype dtype, std::span<const std::byte> source,
+Status convertScaledToF32(ElementType dtype, std::span<const std::byte> source,
                           std::span<const std::byte> scales, std::span<float> destination) {
   HEDDLE_TRY(checkCount(dtype, source.size(), destination.size()));
   const size_t runs = scales.size() / sizeof(float);
@@ -77,30 +78,30 @@ Status convertScaledToF32(Dtype dtype, std::span<const std::byte> source,
   }
   const size_t each = destination.size() / runs;
   switch (dtype) {
-  case Dtype::I8:
+  case ElementType::I8:
     divide<int8_t>(source.data(), scales, each, destination.data());
     return {};
-  case Dtype::I16:
+  case ElementType::I16:
     divide<int16_t>(source.data(), scales, each, destination.data());
     return {};
   default:
-    return HEDDLE_ERROR(
-        Unsupported, fmt::format("has type {} and scales, expected I8 or I16", dtypeName(dtype)));
+    return HEDDLE_ERROR(Unsupported, fmt::format("has type {} and scales, expected I8 or I16",
+                                                 infoOf(dtype).safetensors));
   }
 }
 
-Status convertToI32(Dtype dtype, std::span<const std::byte> source,
+Status convertToI32(ElementType dtype, std::span<const std::byte> source,
                     std::span<int32_t> destination) {
   HEDDLE_TRY(checkCount(dtype, source.size(), destination.size()));
   const std::byte *const from = source.data();
   const size_t count = destination.size();
   switch (dtype) {
-  case Dtype::I32:
+  case ElementType::I32:
     if (count > 0) {
       std::memcpy(destination.data(), from, source.size());
     }
     return {};
-  case Dtype::I64:
+  case ElementType::I64:
     for (size_t i = 0; i < count; ++i) {
       const auto value = load<int64_t>(from, i);
       destination[i] = static_cast<int32_t>(value);
@@ -113,7 +114,7 @@ Status convertToI32(Dtype dtype, std::span<const std::byte> source,
     return {};
   default:
     return HEDDLE_ERROR(Unsupported,
-                        fmt::format("has type {}, expected I32 or I64", dtypeName(dtype)));
+                        fmt::format("has type {}, expected I32 or I64", infoOf(dtype).safetensors));
   }
 }
 

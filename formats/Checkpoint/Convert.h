@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Stored items to the types the compiler and the command lines work with. Sources need no
-/// alignment: the files promise none.
+/// Converts stored items to the types that the compiler and the programs work with. Sources may be
+/// unaligned, because the file formats promise no alignment.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CONVERT_H
 #define HEDDLE_FORMATS_CHECKPOINT_CONVERT_H
 
-#include "formats/Checkpoint/Dtype.h"
+#include "heddle/ElementType.h"
 #include "heddle/Status.h"
 
 #include <bit>
@@ -15,9 +15,9 @@
 
 namespace heddle {
 
-/// An IEEE half to f32, exact; the payload and the quietness of a NaN are kept.
+/// Converts an IEEE half to f32 exactly. The payload of a NaN is kept, and whether it is quiet.
 constexpr float f16ToF32(uint16_t bits) {
-  // Both ways to read the exponent are computed and one selected, so that loops over it vectorise.
+  // Computes the normal and the subnormal reading and selects one, so that loops vectorise.
   constexpr uint32_t rebias = 112U << 23;
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
   const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7FFFU) << 13;
@@ -30,23 +30,26 @@ constexpr float f16ToF32(uint16_t bits) {
   return std::bit_cast<float>(sign | (exponent == 0 ? std::bit_cast<uint32_t>(subnormal) : normal));
 }
 
-/// A bfloat16 to f32, exact.
+/// Converts a bfloat16 to f32 exactly.
 constexpr float bf16ToF32(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
-/// F32, F16 and BF16 items to f32, exact; other types are Unsupported. InvalidArgument where
+/// Converts F32, F16 and BF16 items to f32 exactly; other types are Unsupported. InvalidArgument if
 /// `source` and `destination` differ in their number of items.
-Status convertToF32(Dtype dtype, std::span<const std::byte> source, std::span<float> destination);
+Status convertToF32(ElementType dtype, std::span<const std::byte> source,
+                    std::span<float> destination);
 
-/// I8 and I16 items, each divided by its scale, to f32; other types are Unsupported. `scales` are
-/// f32 at any alignment, each for as many items as the others; their number divides that of the
-/// items.
-Status convertScaledToF32(Dtype dtype, std::span<const std::byte> source,
+/// Divides I8 and I16 items by their scales, giving f32; other types are Unsupported. `scales` are
+/// unaligned f32. Each applies to equally many consecutive items, so their number divides that of
+/// the items.
+Status convertScaledToF32(ElementType dtype, std::span<const std::byte> source,
                           std::span<const std::byte> scales, std::span<float> destination);
 
-/// I32 and I64 items to i32; other types are Unsupported, a value that does not fit is OutOfRange.
-Status convertToI32(Dtype dtype, std::span<const std::byte> source, std::span<int32_t> destination);
+/// Converts I32 and I64 items to i32. Other types are Unsupported; a value that does not fit is
+/// OutOfRange.
+Status convertToI32(ElementType dtype, std::span<const std::byte> source,
+                    std::span<int32_t> destination);
 
 } // namespace heddle
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The safetensors format: eight bytes with the header's length, a JSON header (name, type, shape
-/// and place of every tensor), then the tensors' bytes without a gap. Nothing of a file is
-/// believed: after open() every span is inside the mapping, has the size its shape needs and shares
-/// no byte with another one.
+/// and place of every tensor), then the tensors' bytes without a gap. The file is untrusted. After
+/// open() every span lies inside the mapping, has the size its shape needs and overlaps no other.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_SAFETENSORS_H
 #define HEDDLE_FORMATS_CHECKPOINT_SAFETENSORS_H
 
 #include "base/MappedFile.h"
-#include "formats/Checkpoint/Dtype.h"
+#include "heddle/ElementType.h"
 #include "heddle/Status.h"
 
 #include <cstddef>
@@ -21,20 +20,24 @@
 
 namespace heddle {
 
-/// The longest header that is read or written, in bytes: the limit of the format's own library.
+/// The longest header that is read or written, in bytes. The format's own library has the same
+/// limit.
 inline constexpr uint64_t safetensorsHeaderLimit = 100'000'000;
 
-/// A tensor in a file or on its way to one. `bytes` belongs to whoever made it: a SafetensorsFile,
-/// or the caller of writeSafetensors(). Little endian, rows last, at any alignment.
+/// A tensor that was read or will be written. `bytes` belongs to the SafetensorsFile, or to the
+/// caller of writeSafetensors(). Little endian, row major, unaligned.
 struct SafetensorsTensor {
   std::string name;
-  Dtype dtype = Dtype::F32;
+  ElementType dtype = ElementType::F32;
   /// Outermost dimension first; empty for a single value.
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
 };
 
-/// Free text beside the tensors.
+/// A shape as messages show it: [2, 3], or [] for a single value. Cut after 16 dimensions.
+std::string formatShape(std::span<const int64_t> shape);
+
+/// Free text stored beside the tensors.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
 /// What a file holds.
@@ -44,7 +47,7 @@ struct SafetensorsContents {
   SafetensorsMetadata metadata;
 };
 
-/// Reads a file that is already in memory, and checks all of it but the tensors' values. The result
+/// Reads a file that is already in memory and checks everything but the tensors' values. The result
 /// points into `bytes`; `where` begins every message.
 Result<SafetensorsContents> parseSafetensors(std::span<const std::byte> bytes,
                                              std::string_view where);
@@ -55,11 +58,12 @@ public:
   static Result<SafetensorsFile> open(const std::string &path);
 
   const std::string &path() const { return file.path(); }
-  /// In the order of the header; they live as long as this object, also after it is moved.
+  /// In the order of the header. The spans stay valid as long as this object lives, even if it is
+  /// moved.
   const std::vector<SafetensorsTensor> &tensors() const { return contents.tensors; }
   const SafetensorsMetadata &metadata() const { return contents.metadata; }
 
-  /// Lets go of the memory of a tensor of this file; reading it again is allowed, and slower.
+  /// Releases the memory of a tensor of this file. It can still be read, but slower.
   void releasePages(const SafetensorsTensor &tensor) const { file.releasePages(tensor.bytes); }
 
 private:
@@ -70,9 +74,8 @@ private:
   SafetensorsContents contents;
 };
 
-/// Writes a file beside `path` and renames it: afterwards `path` is the whole new file, or an error
-/// is returned and it is what it was before. Tensors with wider items come first, so that all of
-/// them are aligned; those of one width keep the given order.
+/// Writes a temporary file beside `path` and renames it. On error `path` is left as it was. Tensors
+/// with wider items come first, so that all are aligned; tensors of one width keep the given order.
 Status writeSafetensors(const std::string &path, std::span<const SafetensorsTensor> tensors,
                         const SafetensorsMetadata &metadata = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checked reading of safetensors files.
+/// Reads safetensors files and checks every field.
 #include "formats/Checkpoint/Safetensors.h"
 
 #include "base/Utf8.h"
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -42,7 +43,7 @@ static Result<std::string_view> headerText(std::span<const std::byte> bytes,
   }
   const std::string_view text(reinterpret_cast<const char *>(bytes.data() + sizeof(length)),
                               length);
-  // The format demands it, without white space before.
+  // The format requires it, without leading white space.
   if (!text.starts_with('{')) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: the header begins with {}, expected \"{{\"",
                                               where, quote(text.substr(0, 1))));
@@ -67,26 +68,44 @@ static Result<SafetensorsMetadata> readMetadata(const ordered_json &value, std::
   return metadata;
 }
 
-/// Names the member's value in a message, or says that it is missing.
+/// The member's value as messages show it, or "missing".
 static std::string describeMember(const ordered_json &entry, const char *key) {
   return entry.contains(key) ? describeJson(entry[key]) : "missing";
 }
 
-static Result<Dtype> readDtype(const ordered_json &entry, std::string_view where) {
+std::string formatShape(std::span<const int64_t> shape) {
+  constexpr size_t shown = 16;
+  return fmt::format("[{}{}]", fmt::join(shape.first(std::min(shape.size(), shown)), ", "),
+                     shape.size() > shown ? ", ..." : "");
+}
+
+/// The names of all types that the format knows, for messages.
+static std::string knownTypes() {
+  std::vector<std::string_view> names;
+  for (const ElementType type : allElementTypes) {
+    if (!infoOf(type).safetensors.empty()) {
+      names.push_back(infoOf(type).safetensors);
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+static Result<ElementType> readType(const ordered_json &entry, std::string_view where) {
   const auto found = entry.find("dtype");
   if (found == entry.end() || !found->is_string()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: \"dtype\" is {}, expected a string", where,
                                               describeMember(entry, "dtype")));
   }
-  const std::optional<Dtype> dtype = parseDtype(found->get_ref<const std::string &>());
-  if (!dtype) {
+  const std::optional<ElementType> type =
+      findElementType(&ElementTypeInfo::safetensors, found->get_ref<const std::string &>());
+  if (!type) {
     return HEDDLE_ERROR(Unsupported, fmt::format("{}: \"dtype\" is {}, known are {}", where,
-                                                 describeJson(*found), knownDtypes()));
+                                                 describeJson(*found), knownTypes()));
   }
-  return *dtype;
+  return *type;
 }
 
-/// A list of integers that are not negative.
+/// A list of non-negative integers.
 static Result<std::vector<int64_t>> readSizes(const ordered_json &entry, const char *key,
                                               std::string_view where) {
   const auto found = entry.find(key);
@@ -97,7 +116,7 @@ static Result<std::vector<int64_t>> readSizes(const ordered_json &entry, const c
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> sizes;
   for (const ordered_json &item : *found) {
-    // The library keeps every integer that is not negative as unsigned.
+    // The library stores every non-negative integer as unsigned.
     if (!item.is_number_unsigned() || item.get<uint64_t>() > static_cast<uint64_t>(most)) {
       return HEDDLE_ERROR(DataLoss,
                           fmt::format("{}: item {} of \"{}\" is {}, expected an integer from 0 to "
@@ -119,7 +138,7 @@ static Result<SafetensorsTensor> readTensor(const std::string &name, const order
   }
   SafetensorsTensor tensor;
   tensor.name = name;
-  HEDDLE_ASSIGN(tensor.dtype, readDtype(entry, where));
+  HEDDLE_ASSIGN(tensor.dtype, readType(entry, where));
   HEDDLE_ASSIGN(tensor.shape, readSizes(entry, "shape", where));
   HEDDLE_ASSIGN(const std::vector<int64_t> offsets, readSizes(entry, "data_offsets", where));
   if (offsets.size() != 2) {
@@ -139,7 +158,8 @@ static Result<SafetensorsTensor> readTensor(const std::string &name, const order
                                               where, begin, end, data.size()));
   }
   const std::optional<uint64_t> size = byteSize(tensor.dtype, tensor.shape);
-  const std::string type = fmt::format("{} {}", dtypeName(tensor.dtype), formatShape(tensor.shape));
+  const std::string type =
+      fmt::format("{} {}", infoOf(tensor.dtype).safetensors, formatShape(tensor.shape));
   if (!size) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: {} takes 2^63 bytes or more", where, type));
   }
@@ -152,7 +172,7 @@ static Result<SafetensorsTensor> readTensor(const std::string &name, const order
   return tensor;
 }
 
-/// The tensors must cover the data without an overlap or a gap.
+/// The tensors must cover the data without overlaps or gaps.
 static Status checkCoverage(const std::vector<SafetensorsTensor> &tensors,
                             std::span<const std::byte> data, std::string_view where) {
   std::vector<const SafetensorsTensor *> byPlace;
@@ -160,7 +180,7 @@ static Status checkCoverage(const std::vector<SafetensorsTensor> &tensors,
   for (const SafetensorsTensor &tensor : tensors) {
     byPlace.push_back(&tensor);
   }
-  // An empty tensor takes no room: it sorts before one that begins at the same byte.
+  // An empty tensor takes no space, so it sorts before one that begins at the same byte.
   std::sort(byPlace.begin(), byPlace.end(),
             [](const SafetensorsTensor *a, const SafetensorsTensor *b) {
               return std::tuple(a->bytes.data(), a->bytes.size(), a) <

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writing of safetensors files.
+/// Writes safetensors files.
 #include "formats/Checkpoint/Safetensors.h"
 
 #include "base/AtomicFile.h"
@@ -32,8 +32,14 @@ static Status checkTensor(const std::string &path, const SafetensorsTensor &tens
                                                      "which the format keeps for itself",
                                                      path));
   }
+  if (infoOf(tensor.dtype).safetensors.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: tensor {}: has type {}, which the format cannot store",
+                                    path, quote(tensor.name), infoOf(tensor.dtype).name));
+  }
   const std::optional<uint64_t> size = byteSize(tensor.dtype, tensor.shape);
-  const std::string type = fmt::format("{} {}", dtypeName(tensor.dtype), formatShape(tensor.shape));
+  const std::string type =
+      fmt::format("{} {}", infoOf(tensor.dtype).safetensors, formatShape(tensor.shape));
   if (!size) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: tensor {}: {} has a negative size or takes 2^63 bytes or "
@@ -81,7 +87,7 @@ static std::string makeHeader(const std::vector<const SafetensorsTensor *> &tens
     separate();
     const size_t end = begin + tensor->bytes.size();
     header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}",
-                          jsonString(tensor->name), dtypeName(tensor->dtype),
+                          jsonString(tensor->name), infoOf(tensor->dtype).safetensors,
                           nlohmann::json(tensor->shape).dump(), begin, end);
     begin = end;
   }
@@ -102,11 +108,11 @@ Status writeSafetensors(const std::string &path, std::span<const SafetensorsTens
     HEDDLE_TRY(checkText(path, "metadata key", key));
     HEDDLE_TRY(checkText(path, "metadata text", text));
   }
-  // Their addresses are their given order.
-  std::sort(byWidth.begin(), byWidth.end(),
-            [](const SafetensorsTensor *a, const SafetensorsTensor *b) {
-              return std::tuple(dtypeSize(b->dtype), a) < std::tuple(dtypeSize(a->dtype), b);
-            });
+  // Addresses follow the given order.
+  std::sort(
+      byWidth.begin(), byWidth.end(), [](const SafetensorsTensor *a, const SafetensorsTensor *b) {
+        return std::tuple(infoOf(b->dtype).bytes(), a) < std::tuple(infoOf(a->dtype).bytes(), b);
+      });
   const std::string header = makeHeader(byWidth, metadata);
   if (header.size() > safetensorsHeaderLimit) {
     return HEDDLE_ERROR(InvalidArgument,

@@ -12,15 +12,17 @@
 
 namespace heddle {
 
-/// What safetensors files have, and the scales that CTranslate2 has beside quantized weights.
+/// A tensor as in safetensors files, with the scales that CTranslate2 stores beside quantized
+/// weights.
 struct StoredTensor : SafetensorsTensor {
-  /// f32 at any alignment, one for all items or one for each row (index of the first dimension);
-  /// a value is its item divided by its scale. Empty: the items are the values.
+  /// Unaligned f32, one scale for all items or one for each row (index of the first dimension). A
+  /// value is its item divided by its scale. If there are no scales, the items are the values.
   std::span<const std::byte> scales;
 
-  /// Whether the values are real numbers, so that Checkpoint::readF32() gives them.
+  /// Whether Checkpoint::readF32() can read the values.
   bool isReal() const {
-    return !scales.empty() || dtype == Dtype::F32 || dtype == Dtype::F16 || dtype == Dtype::BF16;
+    return !scales.empty() || dtype == ElementType::F32 || dtype == ElementType::F16 ||
+           dtype == ElementType::BF16;
   }
 };
 

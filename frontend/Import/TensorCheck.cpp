@@ -40,7 +40,7 @@ static Status checkParameter(llvm::StringRef source, llvm::ArrayRef<int64_t> sha
   if (!tensor->isReal()) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{}: tensor {} has type {}, expected F32, F16 or BF16", file,
-                                    quote(source), dtypeName(tensor->dtype)));
+                                    quote(source), infoOf(tensor->dtype).safetensors));
   }
   return {};
 }

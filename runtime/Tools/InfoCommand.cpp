@@ -30,18 +30,8 @@ static Json dimensionOf(int64_t dimension) {
   }
 }
 
-static std::string_view elementName(ElementType element) {
-  switch (element) {
-  case ElementType::F32:
-    return "f32";
-  case ElementType::I32:
-    return "i32";
-  }
-  return "unknown";
-}
-
 static Json describePort(const PortInfo &port, bool input) {
-  Json described = {{"name", port.name}, {"element", elementName(port.element)}};
+  Json described = {{"name", port.name}, {"element", infoOf(port.element).name}};
   described["shape"] = Json::array();
   for (const int64_t dimension : port.shape) {
     described["shape"].push_back(dimensionOf(dimension));

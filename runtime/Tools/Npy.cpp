@@ -4,6 +4,8 @@
 /// padded with spaces and closed by a line feed.
 #include "runtime/Tools/Npy.h"
 
+#include "heddle/ElementType.h"
+
 #include <fmt/format.h>
 #include <string_view>
 
@@ -14,7 +16,8 @@ std::string npyHeader(int64_t rows, int64_t columns) {
   constexpr size_t lengthBytes = 2;
   constexpr size_t alignment = 64;
   std::string description =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
+                  infoOf(ElementType::F32).numpy, rows, columns);
   const size_t used = magic.size() + lengthBytes + description.size() + 1;
   description.append((alignment - used % alignment) % alignment, ' ');
   description += '\n';

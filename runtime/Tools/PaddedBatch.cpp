@@ -3,7 +3,7 @@
 /// Padding: taken away before a run, put back after it.
 #include "runtime/Tools/PaddedBatch.h"
 
-#include "formats/Checkpoint/Dtype.h"
+#include "formats/Checkpoint/Safetensors.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -81,7 +81,7 @@ Status execute(const RunOptions &options) {
   std::vector<SafetensorsTensor> tensors;
   for (const RunOutput &output : result.outputs) {
     tensors.push_back(
-        {output.name, Dtype::F32, output.shape, std::as_bytes(std::span(output.values))});
+        {output.name, ElementType::F32, output.shape, std::as_bytes(std::span(output.values))});
   }
   return writeSafetensors(options.outputs, tensors);
 }

@@ -31,7 +31,7 @@ static std::string tensorWhere(std::string_view where, std::string_view name) {
 /// The values of a tensor of integers.
 static Result<std::vector<int32_t>> integersOf(const SafetensorsTensor &tensor,
                                                std::string_view where) {
-  std::vector<int32_t> values(tensor.bytes.size() / dtypeSize(tensor.dtype));
+  std::vector<int32_t> values(tensor.bytes.size() / infoOf(tensor.dtype).bytes());
   HEDDLE_TRY_WITH(convertToI32(tensor.dtype, tensor.bytes, values),
                   tensorWhere(where, tensor.name));
   return values;

@@ -113,7 +113,8 @@ TEST_P(Branches, AreThoseOfTheProgram) {
     if (matrix.columns > 0) {
       shape.push_back(matrix.columns);
     }
-    tensors.push_back({matrix.name, Dtype::F32, shape, std::as_bytes(std::span(matrix.values))});
+    tensors.push_back(
+        {matrix.name, ElementType::F32, shape, std::as_bytes(std::span(matrix.values))});
   }
   const TemporaryFolder folder;
   const std::string program = folder.write("program.mlir", programs.text);

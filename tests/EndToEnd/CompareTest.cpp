@@ -38,8 +38,10 @@ tools::Outcome compare(const std::string &a, const std::string &b, const std::st
 std::vector<float> logitsOf(const std::string &binary, const std::vector<int32_t> &source,
                             const std::vector<int32_t> &target, const TemporaryFolder &folder) {
   const auto tensor = [](const std::string &name, const std::vector<int32_t> &ids) {
-    return SafetensorsTensor{
-        name, Dtype::I32, {1, static_cast<int64_t>(ids.size())}, std::as_bytes(std::span(ids))};
+    return SafetensorsTensor{name,
+                             ElementType::I32,
+                             {1, static_cast<int64_t>(ids.size())},
+                             std::as_bytes(std::span(ids))};
   };
   const SafetensorsTensor tensors[] = {tensor("source", source), tensor("target", target)};
   EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());

@@ -139,7 +139,7 @@ std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::
     text += fmt::format("transformer.parameter @{0} : tensor<{1}x{2}xf32> from \"{0}\"\n",
                         matrix.name, matrix.rows, matrix.columns);
     tensors.push_back({matrix.name,
-                       Dtype::F32,
+                       ElementType::F32,
                        {matrix.rows, matrix.columns},
                        std::as_bytes(std::span(matrix.values))});
   }
@@ -358,7 +358,7 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !
   TemporaryFolder folder;
   const std::string program = folder.write("program.mlir", text);
   const std::vector<SafetensorsTensor> tensors = {
-      {"table", Dtype::F32, {2, 2}, std::as_bytes(std::span(table))}};
+      {"table", ElementType::F32, {2, 2}, std::as_bytes(std::span(table))}};
   EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
   return compileModel(program, options);
 }

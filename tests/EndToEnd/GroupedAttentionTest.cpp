@@ -185,8 +185,10 @@ protected:
       const bool isLookedUp = name == "words" || name == "table";
       const float spread = isLookedUp ? 1.0f : 1 / std::sqrt(static_cast<float>(columns));
       std::generate(values.begin(), values.end(), [&] { return spread * normal(random); });
-      stored.push_back(
-          {name, Dtype::F32, {rows, columns}, std::as_bytes(std::span(std::as_const(values)))});
+      stored.push_back({name,
+                        ElementType::F32,
+                        {rows, columns},
+                        std::as_bytes(std::span(std::as_const(values)))});
     }
     folder.write("program.mlir", text);
     EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", stored).ok());

@@ -87,7 +87,7 @@ const std::vector<CTranslate2Case> cases = {
      "variable \"encoder/layer_0/ffn/linear_0/weight_scale\"",
      [](SmallTransformer &small) {
        small.erase("encoder/layer_0/ffn/linear_0/weight");
-       small.file.add<int8_t>("encoder/layer_0/ffn/linear_0/weight", {6, 4}, Dtype::I8,
+       small.file.add<int8_t>("encoder/layer_0/ffn/linear_0/weight", {6, 4}, ElementType::I8,
                               std::vector<int8_t>(24));
      },
      nothing},

@@ -189,7 +189,8 @@ std::string everyPass(const TemporaryFolder &folder) {
     const std::string original = std::string(name).substr(0, std::string(name).find(".copy"));
     const size_t begin = beginnings.try_emplace(original, beginnings.size()).first->second;
     const auto bytes = std::as_bytes(std::span(values).subspan(begin));
-    tensors.push_back({name, Dtype::F32, shape, bytes.first(*byteSize(Dtype::F32, shape))});
+    tensors.push_back(
+        {name, ElementType::F32, shape, bytes.first(*byteSize(ElementType::F32, shape))});
   }
   EXPECT_TRUE(writeSafetensors(folder / "every-pass.safetensors", tensors).ok());
   return path;

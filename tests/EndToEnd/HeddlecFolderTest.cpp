@@ -50,7 +50,7 @@ Spoil withoutTensor(std::string name) {
 }
 
 /// Replaces a tensor by zeros, or adds one.
-Spoil withTensor(std::string name, Dtype dtype, std::vector<int64_t> shape) {
+Spoil withTensor(std::string name, ElementType dtype, std::vector<int64_t> shape) {
   return [=](ModelFolder &folder) {
     folder.editTensors([&](std::vector<SafetensorsTensor> &tensors) {
       std::erase_if(tensors, [&](const SafetensorsTensor &tensor) { return tensor.name == name; });
@@ -154,19 +154,19 @@ const std::vector<FolderCase> folderCases = {
     {"SurplusTensor",
      "{}/model.safetensors: tensor \"encoder.layer.9.output.dense.bias\" is surplus, expected only "
      "the 55 of the model",
-     withTensor("encoder.layer.9.output.dense.bias", Dtype::F32, {72})},
+     withTensor("encoder.layer.9.output.dense.bias", ElementType::F32, {72})},
     {"WrongShape",
      "{}/model.safetensors: tensor \"pooler.dense.weight\" has shape [72, 71], expected [72, 72]",
-     withTensor("pooler.dense.weight", Dtype::F32, {72, 71})},
+     withTensor("pooler.dense.weight", ElementType::F32, {72, 71})},
     {"WrongRank",
      "{}/model.safetensors: tensor \"pooler.dense.bias\" has shape [72, 1], expected [72]",
-     withTensor("pooler.dense.bias", Dtype::F32, {72, 1})},
+     withTensor("pooler.dense.bias", ElementType::F32, {72, 1})},
     {"WrongType",
      "{}/model.safetensors: tensor \"pooler.dense.weight\" has type I64, expected F32, F16 or BF16",
-     withTensor("pooler.dense.weight", Dtype::I64, {72, 72})},
+     withTensor("pooler.dense.weight", ElementType::I64, {72, 72})},
     {"DoublePrecision",
      "{}/model.safetensors: tensor \"pooler.dense.weight\" has type F64, expected F32, F16 or BF16",
-     withTensor("pooler.dense.weight", Dtype::F64, {72, 72})},
+     withTensor("pooler.dense.weight", ElementType::F64, {72, 72})},
     // model.safetensors itself
     {"NoWeights", "{}: holds neither model.safetensors nor model.safetensors.index.json",
      remove("model.safetensors")},
@@ -203,8 +203,9 @@ const std::vector<FolderCase> folderCases = {
     {"TensorIsNoObject", "{}/model.safetensors: tensor \"a\": is 7, expected an object",
      weights("{\"a\": 7}", 0)},
     {"UnknownType",
-     "{}/model.safetensors: tensor \"b\": \"dtype\" is \"F31\", known are BOOL, U8, I8, F8_E5M2, "
-     "F8_E4M3, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64",
+     "{}/model.safetensors: tensor \"b\": \"dtype\" is \"F31\", known are F32, I32, F64, F16, "
+     "BF16, "
+     "F8_E4M3, F8_E5M2, I64, I16, I8, U64, U32, U16, U8, BOOL",
      weights(weightsOf + R"({"dtype": "F31", "shape": [2], "data_offsets": [8, 16]}})", 16)},
     {"NegativeOffset",
      "{}/model.safetensors: tensor \"b\": item 0 of \"data_offsets\" is -8, expected an integer "

@@ -202,7 +202,7 @@ TEST_F(HeddlecReport, SaysWhyItPredictsNothing) {
     })");
   const std::vector<float> zeros(5 * 8);
   const std::vector<SafetensorsTensor> tensors = {
-      {"w", Dtype::F32, {5, 8}, std::as_bytes(std::span(zeros))}};
+      {"w", ElementType::F32, {5, 8}, std::as_bytes(std::span(zeros))}};
   ASSERT_TRUE(writeSafetensors(work / "program.safetensors", tensors).ok());
   const std::string json = work / "report.json";
   const tools::Outcome outcome =

@@ -27,8 +27,9 @@ protected:
       numbers[i] = 0.01F * static_cast<float>(i % 17) - 0.07F;
     }
     const auto bytes = std::as_bytes(std::span(numbers));
-    const std::vector<SafetensorsTensor> tensors = {{"table", Dtype::F32, {4, 8}, bytes.first(128)},
-                                                    {"map", Dtype::F32, {8, 8}, bytes}};
+    const std::vector<SafetensorsTensor> tensors = {
+        {"table", ElementType::F32, {4, 8}, bytes.first(128)},
+        {"map", ElementType::F32, {8, 8}, bytes}};
     const Status status = writeSafetensors(source / "p.safetensors", tensors);
     EXPECT_TRUE(status.ok()) << status.message();
   }

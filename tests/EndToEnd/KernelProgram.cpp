@@ -43,7 +43,8 @@ std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
     }
     text += "transformer.parameter @" + matrix.name + " : " + tensorType(dimensions) + " from \"" +
             matrix.name + "\"\n";
-    tensors.push_back({matrix.name, Dtype::F32, shape, std::as_bytes(std::span(matrix.values))});
+    tensors.push_back(
+        {matrix.name, ElementType::F32, shape, std::as_bytes(std::span(matrix.values))});
   }
   text += "func.func @encode(%ids: tensor<?xi32> {transformer.name = \"input_ids\"}, "
           "%rows: !transformer.segments) -> (" +

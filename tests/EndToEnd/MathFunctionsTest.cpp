@@ -83,7 +83,7 @@ std::map<std::string, std::vector<float>> resultsOf(const std::string &maths,
   TemporaryFolder folder;
   std::string program = folder.write("maths.mlir", programOf(maths, rows));
   SafetensorsTensor tensor{"values",
-                           Dtype::F32,
+                           ElementType::F32,
                            {static_cast<int64_t>(rows), static_cast<int64_t>(width)},
                            std::as_bytes(std::span(values))};
   EXPECT_TRUE(writeSafetensors(folder / "maths.safetensors", std::span(&tensor, 1)).ok());

@@ -48,7 +48,7 @@ public:
     for (const std::string &name : checkpoint->names()) {
       Tensor &tensor = tensors[name];
       tensor.shape = checkpoint->find(name)->shape;
-      tensor.values.resize(*byteSize(Dtype::F32, tensor.shape) / sizeof(float));
+      tensor.values.resize(*byteSize(ElementType::F32, tensor.shape) / sizeof(float));
       ASSERT_TRUE(checkpoint->readF32(name, tensor.values).ok());
     }
   }
@@ -66,7 +66,8 @@ public:
   void write(const std::string &path) const {
     std::vector<SafetensorsTensor> list;
     for (const auto &[name, tensor] : tensors) {
-      list.push_back({name, Dtype::F32, tensor.shape, std::as_bytes(std::span(tensor.values))});
+      list.push_back(
+          {name, ElementType::F32, tensor.shape, std::as_bytes(std::span(tensor.values))});
     }
     ASSERT_TRUE(writeSafetensors(path, list).ok());
   }
@@ -141,7 +142,8 @@ protected:
       ADD_FAILURE() << path << " has no " << name;
       return {};
     }
-    std::vector<float> values(*byteSize(Dtype::F32, checkpoint->find(name)->shape) / sizeof(float));
+    std::vector<float> values(*byteSize(ElementType::F32, checkpoint->find(name)->shape) /
+                              sizeof(float));
     EXPECT_TRUE(checkpoint->readF32(name, values).ok());
     return values;
   }

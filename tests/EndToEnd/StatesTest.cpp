@@ -41,7 +41,7 @@ func.func @decode(%ids: tensor<?xi32> {{transformer.name = "target"}}, %rows: !t
   TemporaryFolder folder;
   const std::string program = folder.write("program.mlir", entries);
   const std::vector<SafetensorsTensor> tensors = {
-      {"table", Dtype::F32, {vocabulary, width}, std::as_bytes(std::span(table))}};
+      {"table", ElementType::F32, {vocabulary, width}, std::as_bytes(std::span(table))}};
   EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
   return compileModel(program);
 }

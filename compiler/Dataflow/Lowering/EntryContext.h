@@ -40,8 +40,7 @@ struct NestParts {
 /// - When a pattern runs, each operand has a buffer: a cache if it shows positions of one. Masks,
 ///   segments and positions of rows have none; what reads them looks at the operation itself.
 /// - When it has run, the results have theirs. A buffer is never given twice.
-/// - A graph reads each parameter once; a module has one packed form of a weight for each number of
-///   groups.
+/// - A graph reads each parameter once.
 class EntryContext {
 public:
   EntryContext(dataflow::GraphOp graph, mlir::SymbolTable &symbols);

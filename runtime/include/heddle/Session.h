@@ -25,6 +25,7 @@
 #define HEDDLE_SESSION_H
 
 #include "heddle/AttentionKind.h"
+#include "heddle/ElementType.h"
 #include "heddle/Export.h"
 #include "heddle/Status.h"
 
@@ -36,14 +37,6 @@
 #include <vector>
 
 namespace heddle {
-
-/// What the elements of a tensor are.
-enum class ElementType : uint8_t {
-  /// IEEE single precision.
-  F32,
-  /// Signed 32-bit integers: ids.
-  I32,
-};
 
 /// Dimensions of PortInfo::shape that are known only when work arrives.
 inline constexpr int64_t tokensDimension = -1;

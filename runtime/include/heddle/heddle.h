@@ -80,7 +80,11 @@ HEDDLE_API const char *heddle_model_entry_name(const heddle_model *model, int64_
 /* The longest sequence of an entry, in tokens; 0: any. */
 HEDDLE_API int64_t heddle_model_entry_max_length(const heddle_model *model, int64_t entry);
 
-enum heddle_element_type { HEDDLE_F32 = 0, HEDDLE_I32 = 1 };
+/* HEDDLE_F32, HEDDLE_I32, ...: the list of ElementTypes.def. */
+enum heddle_element_type {
+#define HEDDLE_ELEMENT_TYPE(Name, name, bits, Kind, safetensors, numpy, ctranslate2) HEDDLE_##Name,
+#include "heddle/ElementTypes.def"
+};
 enum heddle_port_direction { HEDDLE_INPUT = 0, HEDDLE_OUTPUT = 1 };
 /* Dimensions of a shape that are known only when work arrives. */
 enum heddle_dimension { HEDDLE_TOKENS = -1, HEDDLE_SEQUENCES = -2, HEDDLE_LONGEST = -3 };

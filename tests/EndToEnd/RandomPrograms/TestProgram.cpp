@@ -87,7 +87,8 @@ Status TestProgram::write(const std::string &path) const {
       const bool isNew = llvm::none_of(
           stored, [&](const SafetensorsTensor &each) { return each.name == source->str(); });
       if (isNew) {
-        stored.push_back({source->str(), Dtype::F32, parameter.getTensorType().getShape().vec(),
+        stored.push_back({source->str(), ElementType::F32,
+                          parameter.getTensorType().getShape().vec(),
                           std::as_bytes(std::span(tensors.at(source->str())))});
       }
     }

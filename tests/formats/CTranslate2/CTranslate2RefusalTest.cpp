@@ -310,7 +310,8 @@ TEST(CTranslate2RefusalTest, Tensors) {
             "variable \"decoder/projection/bias\" has shape [4], expected [5]");
   EXPECT_EQ(message([](SmallTransformer &small) {
               small.erase("decoder/projection/bias");
-              small.file.add<int32_t>("decoder/projection/bias", {5}, Dtype::I32, {1, 2, 3, 4, 5});
+              small.file.add<int32_t>("decoder/projection/bias", {5}, ElementType::I32,
+                                      {1, 2, 3, 4, 5});
             }),
             "variable \"decoder/projection/bias\" has type I32, expected real numbers");
   EXPECT_EQ(message([](SmallTransformer &small) { small.option("encoder/novelty", 1); }),
@@ -328,7 +329,7 @@ TEST(CTranslate2RefusalTest, OddWidth) {
     for (uint32_t &size : variable.shape) {
       size = size == 4 ? 2 : size == 8 ? 4 : size == 12 ? 6 : size;
     }
-    size_t count = dtypeSize(variable.dtype);
+    size_t count = infoOf(variable.dtype).bytes();
     for (const uint32_t size : variable.shape) {
       count *= size;
     }

@@ -20,7 +20,7 @@ std::vector<float> valuesOf(const Checkpoint &model, const std::string &name) {
   if (tensor == nullptr) {
     return {};
   }
-  std::vector<float> values(tensor->bytes.size() / dtypeSize(tensor->dtype));
+  std::vector<float> values(tensor->bytes.size() / infoOf(tensor->dtype).bytes());
   const Status status = model.readF32(name, values);
   EXPECT_TRUE(status.ok()) << status.message();
   return values;

@@ -78,10 +78,10 @@ struct SmallTransformer {
   }
   void option(const std::string &name, int8_t value) {
     erase(name);
-    file.add<int8_t>(name, {}, Dtype::I8, {value});
+    file.add<int8_t>(name, {}, ElementType::I8, {value});
   }
   void text(const std::string &name, const std::string &value) {
-    file.add<char>(name, {static_cast<uint32_t>(value.size())}, Dtype::I8,
+    file.add<char>(name, {static_cast<uint32_t>(value.size())}, ElementType::I8,
                    std::vector<char>(value.begin(), value.end()));
   }
   void erase(const std::string &name) {

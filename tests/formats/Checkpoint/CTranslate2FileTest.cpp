@@ -27,14 +27,14 @@ ModelBin everything(uint32_t version) {
   ModelBin model;
   model.version = version;
   model.addF32("a/weight", {2, 2}, {1, 2, 3, 4});
-  model.add<int8_t>("b/weight", {2, 2}, Dtype::I8, {-127, 0, 1, 2});
+  model.add<int8_t>("b/weight", {2, 2}, ElementType::I8, {-127, 0, 1, 2});
   model.addF32("b/weight_scale", {2}, {2, 4});
-  model.add<int16_t>("c/weight", {3}, Dtype::I16, {-300, 0, 300});
-  model.add<int8_t>("option", {}, Dtype::I8, {-3});
+  model.add<int16_t>("c/weight", {3}, ElementType::I16, {-300, 0, 300});
+  model.add<int8_t>("option", {}, ElementType::I8, {-3});
   if (version >= 4) {
-    model.add<uint16_t>("d/bias", {1}, Dtype::F16, {0x3C00});
-    model.add<uint16_t>("e/bias", {1}, Dtype::BF16, {0x3F80});
-    model.add<int32_t>("f", {1}, Dtype::I32, {-70000});
+    model.add<uint16_t>("d/bias", {1}, ElementType::F16, {0x3C00});
+    model.add<uint16_t>("e/bias", {1}, ElementType::BF16, {0x3F80});
+    model.add<int32_t>("f", {1}, ElementType::I32, {-70000});
   }
   if (version >= 3) {
     model.aliases = {{"g/weight", "b/weight"}};
@@ -187,7 +187,7 @@ TEST(CTranslate2FileTest, NamesAndAliases) {
 TEST(CTranslate2FileTest, Scales) {
   const auto message = [](const std::vector<uint32_t> &shape, const std::vector<float> &scales) {
     ModelBin model;
-    model.add<int8_t>("a/weight", {2, 3}, Dtype::I8, {1, 2, 3, 4, 5, 6});
+    model.add<int8_t>("a/weight", {2, 3}, ElementType::I8, {1, 2, 3, 4, 5, 6});
     model.addF32("a/weight_scale", shape, scales);
     return messageOf(model.file());
   };
@@ -206,9 +206,9 @@ TEST(CTranslate2FileTest, Scales) {
   EXPECT_EQ(message({}, {std::numeric_limits<float>::infinity()}),
             where + "scale 0 is inf, expected a number above 0");
   ModelBin model;
-  model.add<int8_t>("a/weight", {2}, Dtype::I8, {1, 2});
+  model.add<int8_t>("a/weight", {2}, ElementType::I8, {1, 2});
   EXPECT_EQ(messageOf(model.file()), where + "is I8, but there is no variable \"a/weight_scale\"");
-  model.add<int32_t>("a/weight_scale", {2}, Dtype::I32, {1, 2});
+  model.add<int32_t>("a/weight_scale", {2}, ElementType::I32, {1, 2});
   EXPECT_EQ(messageOf(model.file()), where + "its scale is I32 [2], expected one F32, or one for "
                                              "each row of [2]");
 }
@@ -216,8 +216,8 @@ TEST(CTranslate2FileTest, Scales) {
 TEST(CTranslate2FileTest, Options) {
   const TemporaryFolder folder;
   ModelBin model = everything(6);
-  model.add<int8_t>("token", {3}, Dtype::I8, {'a', 'b', 'c'});
-  model.add<int8_t>("noise", {1}, Dtype::I8, {-1});
+  model.add<int8_t>("token", {3}, ElementType::I8, {'a', 'b', 'c'});
+  model.add<int8_t>("noise", {1}, ElementType::I8, {-1});
   model.addF32("half", {}, {0.5F});
   const std::string path = folder.write("model.bin", model.file());
   Result<CTranslate2File> opened = CTranslate2File::open(path);
@@ -228,7 +228,7 @@ TEST(CTranslate2FileTest, Options) {
   EXPECT_EQ(file.specification(), "TransformerSpec");
   EXPECT_EQ(file.revision(), 7u);
   EXPECT_EQ(file.find("nothing"), nullptr);
-  EXPECT_EQ(file.find("half")->dtype, Dtype::F32);
+  EXPECT_EQ(file.find("half")->dtype, ElementType::F32);
   EXPECT_EQ(*file.number("option"), -3);
   EXPECT_EQ(*file.number("d/bias"), 1);
   EXPECT_EQ(*file.number("e/bias"), 1);
@@ -256,7 +256,7 @@ TEST(CTranslate2FileTest, Options) {
 
 TEST(CTranslate2FileTest, I16OfFilesWithoutScales) {
   ModelBin model;
-  model.add<int16_t>("a/weight", {2}, Dtype::I16, {1, 2});
+  model.add<int16_t>("a/weight", {2}, ElementType::I16, {1, 2});
   const std::string file = model.file();
   const auto contents = parse(file);
   ASSERT_TRUE(contents.ok());

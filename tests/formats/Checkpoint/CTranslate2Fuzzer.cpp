@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(variable.bytes.data() >= file.data());
     require(variable.bytes.data() + variable.bytes.size() <= file.data() + file.size());
     require(byteSize(variable.dtype, variable.shape) == variable.bytes.size());
-    std::vector<float> values(variable.bytes.size() / dtypeSize(variable.dtype));
+    std::vector<float> values(variable.bytes.size() / infoOf(variable.dtype).bytes());
     if (variable.scales.empty()) {
       (void)convertToF32(variable.dtype, variable.bytes, values);
       continue;

@@ -24,10 +24,10 @@ static const fuzzing::ScratchFolder &folderWithShards() {
   static const bool isWritten = [] {
     static const std::array<float, 6> values = {1, 2, 3, 4, 5, 6};
     const auto bytes = std::as_bytes(std::span(values));
-    const SafetensorsTensor whole{"a.weight", Dtype::F32, {2, 3}, bytes};
-    const SafetensorsTensor part{"b.bias", Dtype::F32, {3}, bytes.first(12)};
-    const SafetensorsTensor both{"both", Dtype::F32, {}, bytes.first(4)};
-    const SafetensorsTensor integers{"positions", Dtype::I64, {1, 3}, bytes};
+    const SafetensorsTensor whole{"a.weight", ElementType::F32, {2, 3}, bytes};
+    const SafetensorsTensor part{"b.bias", ElementType::F32, {3}, bytes.first(12)};
+    const SafetensorsTensor both{"both", ElementType::F32, {}, bytes.first(4)};
+    const SafetensorsTensor integers{"positions", ElementType::I64, {1, 3}, bytes};
     const std::array<SafetensorsTensor, 2> first = {whole, both};
     const std::array<SafetensorsTensor, 3> second = {part, both, integers};
     return writeSafetensors(folder.path("x-1.safetensors"), first).ok() &&
@@ -50,8 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (const std::string &name : checkpoint->names()) {
     const StoredTensor *const tensor = checkpoint->find(name);
     require(tensor != nullptr && checkpoint->fileOf(name).ok());
-    std::vector<float> floats(tensor->bytes.size() / dtypeSize(tensor->dtype));
-    require(checkpoint->readF32(name, floats).ok() == (tensor->dtype == Dtype::F32));
+    std::vector<float> floats(tensor->bytes.size() / infoOf(tensor->dtype).bytes());
+    require(checkpoint->readF32(name, floats).ok() == (tensor->dtype == ElementType::F32));
     checkpoint->releasePages(name);
   }
   return 0;

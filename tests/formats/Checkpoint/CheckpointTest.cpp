@@ -19,7 +19,7 @@ void writeShard(const std::string &path, const std::vector<std::string> &names, 
   const std::vector<float> values = {value, value + 0.5F};
   std::vector<SafetensorsTensor> tensors;
   for (const std::string &name : names) {
-    tensors.push_back({name, Dtype::F32, {2}, std::as_bytes(std::span(values))});
+    tensors.push_back({name, ElementType::F32, {2}, std::as_bytes(std::span(values))});
   }
   const Status status = writeSafetensors(path, tensors);
   ASSERT_TRUE(status.ok()) << status.message();
@@ -38,7 +38,7 @@ TEST(CheckpointTest, BertTiny) {
   EXPECT_EQ(model->files().front().metadata().at("format"), "pt");
   const StoredTensor *words = model->find("embeddings.word_embeddings.weight");
   ASSERT_NE(words, nullptr);
-  EXPECT_EQ(words->dtype, Dtype::F32);
+  EXPECT_EQ(words->dtype, ElementType::F32);
   EXPECT_EQ(words->shape, (std::vector<int64_t>{211, 72}));
   EXPECT_EQ(*model->fileOf(words->name), folder + "/model.safetensors");
 
@@ -155,7 +155,7 @@ std::vector<float> valuesOf(const Checkpoint &model, const std::string &name) {
   if (tensor == nullptr) {
     return {};
   }
-  std::vector<float> values(tensor->bytes.size() / dtypeSize(tensor->dtype));
+  std::vector<float> values(tensor->bytes.size() / infoOf(tensor->dtype).bytes());
   const Status status = model.readF32(name, values);
   EXPECT_TRUE(status.ok()) << status.message();
   return values;
@@ -164,12 +164,12 @@ std::vector<float> valuesOf(const Checkpoint &model, const std::string &name) {
 /// Three rows of two, quantized by row and as a whole, and a bias.
 ModelBin quantized() {
   ModelBin model;
-  model.add<int8_t>("rows/weight", {3, 2}, Dtype::I8, {1, 2, 3, 4, 5, 6});
+  model.add<int8_t>("rows/weight", {3, 2}, ElementType::I8, {1, 2, 3, 4, 5, 6});
   model.addF32("rows/weight_scale", {3}, {1, 2, 4});
-  model.add<int16_t>("whole/weight", {3, 2}, Dtype::I16, {1, 2, 3, 4, 5, 6});
+  model.add<int16_t>("whole/weight", {3, 2}, ElementType::I16, {1, 2, 3, 4, 5, 6});
   model.addF32("whole/weight_scale", {}, {2});
-  model.add<uint16_t>("half/bias", {3}, Dtype::F16, {0x3C00, 0x4000, 0x4200});
-  model.add<int8_t>("option", {}, Dtype::I8, {1});
+  model.add<uint16_t>("half/bias", {3}, ElementType::F16, {0x3C00, 0x4000, 0x4200});
+  model.add<int8_t>("option", {}, ElementType::I8, {1});
   return model;
 }
 
@@ -278,7 +278,7 @@ TEST(CheckpointTest, PagesAreReleased) {
   const TemporaryFolder folder;
   const std::vector<float> values(size_t(4) << 20, 3.0F);
   const SafetensorsTensor tensor = {
-      "a", Dtype::F32, {int64_t(values.size())}, std::as_bytes(std::span(values))};
+      "a", ElementType::F32, {int64_t(values.size())}, std::as_bytes(std::span(values))};
   ASSERT_TRUE(writeSafetensors(folder / "m.safetensors", std::span(&tensor, 1)).ok());
   const Result<Checkpoint> model = Checkpoint::open(folder / "m.safetensors");
   ASSERT_TRUE(model.ok());

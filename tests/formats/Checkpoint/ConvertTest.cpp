@@ -28,7 +28,7 @@ uint32_t naiveBits(uint32_t bits, int exponentBits, int fractionBits) {
 }
 
 /// Every 16-bit pattern, converted from an odd address, compared bit by bit.
-void checkEveryValue(Dtype dtype, int exponentBits, int fractionBits) {
+void checkEveryValue(ElementType dtype, int exponentBits, int fractionBits) {
   constexpr size_t count = 65536;
   std::vector<std::byte> source(2 * count + 1);
   for (size_t i = 0; i < count; ++i) {
@@ -44,16 +44,16 @@ void checkEveryValue(Dtype dtype, int exponentBits, int fractionBits) {
   }
 }
 
-TEST(ConvertTest, EveryHalf) { checkEveryValue(Dtype::F16, 5, 10); }
+TEST(ConvertTest, EveryHalf) { checkEveryValue(ElementType::F16, 5, 10); }
 
-TEST(ConvertTest, EveryBfloat) { checkEveryValue(Dtype::BF16, 8, 7); }
+TEST(ConvertTest, EveryBfloat) { checkEveryValue(ElementType::BF16, 8, 7); }
 
 TEST(ConvertTest, OddLengths) {
   // Whatever the vector loop leaves over is converted too, and nothing behind the end is touched.
   const std::vector<uint16_t> source(70, 0x3C00);
   for (size_t count = 0; count <= source.size(); ++count) {
     std::vector<float> result(count + 1, -1.0F);
-    ASSERT_TRUE(convertToF32(Dtype::F16, std::as_bytes(std::span(source).first(count)),
+    ASSERT_TRUE(convertToF32(ElementType::F16, std::as_bytes(std::span(source).first(count)),
                              std::span(result).first(count))
                     .ok());
     for (size_t i = 0; i < count; ++i) {
@@ -66,20 +66,20 @@ TEST(ConvertTest, OddLengths) {
 TEST(ConvertTest, FloatIsCopied) {
   const std::vector<uint32_t> source = {0x7F800001U, 0x80000000U, 0x3F800000U};
   std::vector<float> result(3);
-  ASSERT_TRUE(convertToF32(Dtype::F32, std::as_bytes(std::span(source)), result).ok());
+  ASSERT_TRUE(convertToF32(ElementType::F32, std::as_bytes(std::span(source)), result).ok());
   EXPECT_EQ(std::memcmp(result.data(), source.data(), 12), 0);
-  EXPECT_TRUE(convertToF32(Dtype::F32, {}, {}).ok());
+  EXPECT_TRUE(convertToF32(ElementType::F32, {}, {}).ok());
 }
 
 TEST(ConvertTest, Integers) {
   const std::vector<int64_t> wide = {0, -1, INT32_MAX, INT32_MIN};
   std::vector<int32_t> result(4);
-  ASSERT_TRUE(convertToI32(Dtype::I64, std::as_bytes(std::span(wide)), result).ok());
+  ASSERT_TRUE(convertToI32(ElementType::I64, std::as_bytes(std::span(wide)), result).ok());
   EXPECT_EQ(result, (std::vector<int32_t>{0, -1, INT32_MAX, INT32_MIN}));
   const std::vector<int32_t> same = {7, -7, 0, 1};
-  ASSERT_TRUE(convertToI32(Dtype::I32, std::as_bytes(std::span(same)), result).ok());
+  ASSERT_TRUE(convertToI32(ElementType::I32, std::as_bytes(std::span(same)), result).ok());
   EXPECT_EQ(result, same);
-  EXPECT_TRUE(convertToI32(Dtype::I32, {}, {}).ok());
+  EXPECT_TRUE(convertToI32(ElementType::I32, {}, {}).ok());
 }
 
 TEST(ConvertTest, Scaled) {
@@ -87,20 +87,22 @@ TEST(ConvertTest, Scaled) {
   const std::vector<float> three = {3, 7, 0.1F};
   std::vector<float> result(6);
   const auto scales = std::as_bytes(std::span(three));
-  ASSERT_TRUE(convertScaledToF32(Dtype::I8, std::as_bytes(std::span(bytes)), scales, result).ok());
+  ASSERT_TRUE(
+      convertScaledToF32(ElementType::I8, std::as_bytes(std::span(bytes)), scales, result).ok());
   EXPECT_EQ(result,
             (std::vector<float>{-128 / 3.0F, 127 / 3.0F, 3 / 7.0F, -6 / 7.0F, 0, 1 / 0.1F}));
   const std::vector<int16_t> words = {-32768, 32767, 1, 0, -1, 1000};
   const auto source = std::as_bytes(std::span(words));
-  ASSERT_TRUE(convertScaledToF32(Dtype::I16, source, scales.first(4), result).ok());
+  ASSERT_TRUE(convertScaledToF32(ElementType::I16, source, scales.first(4), result).ok());
   EXPECT_EQ(result,
             (std::vector<float>{-32768 / 3.0F, 32767 / 3.0F, 1 / 3.0F, 0, -1 / 3.0F, 1000 / 3.0F}));
   // Neither needs an alignment.
   std::vector<std::byte> shifted(sizeof(float) + 1);
   std::memcpy(shifted.data() + 1, three.data(), sizeof(float));
-  ASSERT_TRUE(convertScaledToF32(Dtype::I16, source, std::span(shifted).subspan(1), result).ok());
+  ASSERT_TRUE(
+      convertScaledToF32(ElementType::I16, source, std::span(shifted).subspan(1), result).ok());
   EXPECT_EQ(result[2], 1 / 3.0F);
-  EXPECT_TRUE(convertScaledToF32(Dtype::I8, {}, scales, {}).ok());
+  EXPECT_TRUE(convertScaledToF32(ElementType::I8, {}, scales, {}).ok());
 }
 
 TEST(ConvertTest, BadScales) {
@@ -109,14 +111,16 @@ TEST(ConvertTest, BadScales) {
   std::vector<float> result(4);
   const auto source = std::as_bytes(std::span(bytes));
   const auto scales = std::as_bytes(std::span(three));
-  const auto message = [&](Dtype dtype, std::span<const std::byte> items,
+  const auto message = [&](ElementType dtype, std::span<const std::byte> items,
                            std::span<const std::byte> some) {
     return std::string(convertScaledToF32(dtype, items, some, result).message());
   };
-  EXPECT_EQ(message(Dtype::I8, source, scales), "has 3 scales, expected a divisor of its 4 values");
-  EXPECT_EQ(message(Dtype::I8, source, {}), "has 0 scales, expected a divisor of its 4 values");
-  EXPECT_EQ(message(Dtype::I8, source.first(3), scales), "holds 3 values, the destination 4");
-  EXPECT_EQ(message(Dtype::U8, source, scales.first(8)),
+  EXPECT_EQ(message(ElementType::I8, source, scales),
+            "has 3 scales, expected a divisor of its 4 values");
+  EXPECT_EQ(message(ElementType::I8, source, {}),
+            "has 0 scales, expected a divisor of its 4 values");
+  EXPECT_EQ(message(ElementType::I8, source.first(3), scales), "holds 3 values, the destination 4");
+  EXPECT_EQ(message(ElementType::U8, source, scales.first(8)),
             "has type U8 and scales, expected I8 or I16");
 }
 
@@ -125,12 +129,13 @@ TEST(ConvertTest, BadInput) {
   std::vector<int32_t> integers(2);
   const std::vector<int64_t> wide = {1, int64_t(INT32_MAX) + 1};
   const auto bytes = std::as_bytes(std::span(wide));
-  EXPECT_EQ(convertToF32(Dtype::I64, bytes, floats).message(),
+  EXPECT_EQ(convertToF32(ElementType::I64, bytes, floats).message(),
             "has type I64, expected F32, F16 or BF16");
-  EXPECT_EQ(convertToI32(Dtype::F64, bytes, integers).message(),
+  EXPECT_EQ(convertToI32(ElementType::F64, bytes, integers).message(),
             "has type F64, expected I32 or I64");
-  EXPECT_EQ(convertToF32(Dtype::F32, bytes, floats).message(), "holds 4 values, the destination 2");
-  const Status large = convertToI32(Dtype::I64, bytes, integers);
+  EXPECT_EQ(convertToF32(ElementType::F32, bytes, floats).message(),
+            "holds 4 values, the destination 2");
+  const Status large = convertToI32(ElementType::I64, bytes, integers);
   EXPECT_EQ(large.message(), "value 1 is 2147483648, expected one from -2147483648 to 2147483647");
   EXPECT_EQ(large.code(), StatusCode::OutOfRange);
 }

@@ -4,7 +4,7 @@
 #ifndef HEDDLE_TESTS_FORMATS_CTRANSLATE2_MODELBIN_H
 #define HEDDLE_TESTS_FORMATS_CTRANSLATE2_MODELBIN_H
 
-#include "formats/Checkpoint/Dtype.h"
+#include "heddle/ElementType.h"
 
 #include <cstdint>
 #include <string>
@@ -31,7 +31,7 @@ struct ModelBin {
   struct Variable {
     std::string name;
     std::vector<uint32_t> shape;
-    Dtype dtype;
+    ElementType dtype;
     std::string bytes;
   };
 
@@ -42,44 +42,29 @@ struct ModelBin {
   std::vector<std::pair<std::string, std::string>> aliases;
 
   template <typename T>
-  ModelBin &add(std::string name, std::vector<uint32_t> shape, Dtype dtype,
+  ModelBin &add(std::string name, std::vector<uint32_t> shape, ElementType dtype,
                 const std::vector<T> &values) {
     variables.push_back({std::move(name), std::move(shape), dtype, rawBytes(values)});
     return *this;
   }
   ModelBin &addF32(std::string name, std::vector<uint32_t> shape,
                    const std::vector<float> &values) {
-    return add(std::move(name), std::move(shape), Dtype::F32, values);
+    return add(std::move(name), std::move(shape), ElementType::F32, values);
   }
 
   /// The number of an item type, or to version 3 its size.
-  static char typeOf(uint32_t version, Dtype dtype) {
+  static char typeOf(uint32_t version, ElementType dtype) {
     if (version < 4) {
-      return static_cast<char>(dtypeSize(dtype));
+      return static_cast<char>(infoOf(dtype).bytes());
     }
-    switch (dtype) {
-    case Dtype::F32:
-      return 0;
-    case Dtype::I8:
-      return 1;
-    case Dtype::I16:
-      return 2;
-    case Dtype::I32:
-      return 3;
-    case Dtype::F16:
-      return 4;
-    case Dtype::BF16:
-      return 5;
-    default:
-      return 77;
-    }
+    return static_cast<char>(infoOf(dtype).ctranslate2);
   }
 
   std::string file() const {
     std::string result = rawBytes(version) + rawString(specification) + rawBytes(revision) +
                          rawBytes(static_cast<uint32_t>(variables.size()));
     for (const Variable &variable : variables) {
-      const size_t each = version < 4 ? dtypeSize(variable.dtype) : 1;
+      const size_t each = version < 4 ? infoOf(variable.dtype).bytes() : 1;
       result += rawString(variable.name) + static_cast<char>(variable.shape.size()) +
                 rawBytes(variable.shape) + typeOf(version, variable.dtype) +
                 rawBytes(static_cast<uint32_t>(variable.bytes.size() / each)) + variable.bytes;

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(tensor.bytes.data() + tensor.bytes.size() <= file.data() + file.size());
     require(byteSize(tensor.dtype, tensor.shape) == tensor.bytes.size());
     total += tensor.bytes.size();
-    const size_t count = tensor.bytes.size() / dtypeSize(tensor.dtype);
+    const size_t count = tensor.bytes.size() / infoOf(tensor.dtype).bytes();
     std::vector<float> floats(count);
     std::vector<int32_t> integers(count);
     (void)convertToF32(tensor.dtype, tensor.bytes, floats);

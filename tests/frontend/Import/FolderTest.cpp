@@ -98,8 +98,8 @@ TEST(FolderTest, PrefixesAndHeadsOfTasksAreUnderstood) {
     }
     std::erase_if(tensors,
                   [](const SafetensorsTensor &t) { return t.name.starts_with("bert.pooler"); });
-    tensors.push_back(folder.zeros("cls.predictions.bias", Dtype::F32, {211}));
-    tensors.push_back(folder.zeros("bert.embeddings.position_ids", Dtype::I64, {1, 40}));
+    tensors.push_back(folder.zeros("cls.predictions.bias", ElementType::F32, {211}));
+    tensors.push_back(folder.zeros("bert.embeddings.position_ids", ElementType::I64, {1, 40}));
   });
   mlir::MLIRContext context;
   const Result<ImportedModel> model = importModel(context, folder.path());
@@ -129,8 +129,8 @@ TEST(FolderTest, HalfPrecisionWeightsAreAccepted) {
   ModelFolder folder;
   folder.editTensors([&](std::vector<SafetensorsTensor> &tensors) {
     named(tensors, "pooler.dense.weight") =
-        folder.zeros("pooler.dense.weight", Dtype::BF16, {72, 72});
-    named(tensors, "pooler.dense.bias") = folder.zeros("pooler.dense.bias", Dtype::F16, {72});
+        folder.zeros("pooler.dense.weight", ElementType::BF16, {72, 72});
+    named(tensors, "pooler.dense.bias") = folder.zeros("pooler.dense.bias", ElementType::F16, {72});
   });
   EXPECT_TRUE(importStatus(folder.path()).ok()) << importStatus(folder.path()).message();
 }
@@ -200,7 +200,7 @@ TEST(FolderTest, TheHashIsThatOfTheContents) {
   EXPECT_NE(hash, hashOf(two.path()));
   ModelFolder three;
   three.editTensors([&](std::vector<SafetensorsTensor> &tensors) {
-    named(tensors, "pooler.dense.bias") = three.zeros("pooler.dense.bias", Dtype::F32, {72});
+    named(tensors, "pooler.dense.bias") = three.zeros("pooler.dense.bias", ElementType::F32, {72});
   });
   EXPECT_NE(hash, hashOf(three.path()));
   ModelFolder four;
@@ -243,7 +243,7 @@ static std::function<void(ModelFolder &)> without(std::string name) {
 }
 
 /// Replaces a tensor by zeros, or adds one.
-static std::function<void(ModelFolder &)> with(std::string name, Dtype dtype,
+static std::function<void(ModelFolder &)> with(std::string name, ElementType dtype,
                                                std::vector<int64_t> shape) {
   return tensors([=](ModelFolder &folder, std::vector<SafetensorsTensor> &list) {
     std::erase_if(list, [&](const SafetensorsTensor &tensor) { return tensor.name == name; });
@@ -282,17 +282,17 @@ static const FolderCase folderCases[] = {
      config("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2")},
     {"SurplusTensor",
      "{}/model.safetensors: tensor \"encoder.extra\" is surplus, expected only the 55 of the model",
-     with("encoder.extra", Dtype::F32, {2})},
+     with("encoder.extra", ElementType::F32, {2})},
     {"AlmostAHead",
      "{}/model.safetensors: tensor \"clsx\" is surplus, expected only the 55 of the model",
-     with("clsx", Dtype::F32, {2})},
+     with("clsx", ElementType::F32, {2})},
     {"TransposedWeight",
      "{}/model.safetensors: tensor \"encoder.layer.0.output.dense.weight\" has shape [100, 72], "
      "expected [72, 100]",
-     with("encoder.layer.0.output.dense.weight", Dtype::F32, {100, 72})},
+     with("encoder.layer.0.output.dense.weight", ElementType::F32, {100, 72})},
     {"FlatWeight",
      "{}/model.safetensors: tensor \"pooler.dense.weight\" has shape [5184], expected [72, 72]",
-     with("pooler.dense.weight", Dtype::F32, {5184})},
+     with("pooler.dense.weight", ElementType::F32, {5184})},
     {"ShortTable",
      "{}/model.safetensors: tensor \"embeddings.position_embeddings.weight\" has shape [40, 72], "
      "expected [64, 72]",
@@ -303,10 +303,10 @@ static const FolderCase folderCases[] = {
      config("\"vocab_size\": 211", "\"vocab_size\": 30522")},
     {"WholeNumbers",
      "{}/model.safetensors: tensor \"pooler.dense.bias\" has type I64, expected F32, F16 or BF16",
-     with("pooler.dense.bias", Dtype::I64, {72})},
+     with("pooler.dense.bias", ElementType::I64, {72})},
     {"DoublePrecision",
      "{}/model.safetensors: tensor \"pooler.dense.bias\" has type F64, expected F32, F16 or BF16",
-     with("pooler.dense.bias", Dtype::F64, {72})},
+     with("pooler.dense.bias", ElementType::F64, {72})},
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt_neo\", known are bart, bert, distilbert, marian, "
      "mbart, "
@@ -354,8 +354,8 @@ TEST(SpoiledFolders, ShardsAreNamed) {
       "a.safetensors");
   folder.editTensors(
       [&](std::vector<SafetensorsTensor> &list) {
-        list = {folder.zeros("pooler.dense.weight", Dtype::F32, {71, 72}),
-                folder.zeros("pooler.dense.bias", Dtype::F32, {72})};
+        list = {folder.zeros("pooler.dense.weight", ElementType::F32, {71, 72}),
+                folder.zeros("pooler.dense.bias", ElementType::F32, {72})};
       },
       "b.safetensors");
   std::filesystem::remove(folder / "model.safetensors");

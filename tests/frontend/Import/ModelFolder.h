@@ -51,7 +51,7 @@ public:
   }
 
   /// A tensor of zeros.
-  SafetensorsTensor zeros(std::string name, Dtype dtype, std::vector<int64_t> shape) {
+  SafetensorsTensor zeros(std::string name, ElementType dtype, std::vector<int64_t> shape) {
     const size_t bytes = *byteSize(dtype, shape);
     return {std::move(name), dtype, std::move(shape), std::span(room).first(bytes)};
   }

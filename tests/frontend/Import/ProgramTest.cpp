@@ -39,7 +39,8 @@ protected:
     writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {2, 4})});
   }
 
-  SafetensorsTensor zeros(std::string name, std::vector<int64_t> shape, Dtype dtype = Dtype::F32) {
+  SafetensorsTensor zeros(std::string name, std::vector<int64_t> shape,
+                          ElementType dtype = ElementType::F32) {
     const size_t bytes = *byteSize(dtype, shape);
     return {std::move(name), dtype, std::move(shape), std::span(room).first(bytes)};
   }
@@ -119,8 +120,8 @@ TEST_F(ProgramTest, TensorsMustFit) {
   EXPECT_EQ(message(), weights + ": tensor \"w.dense\" is missing, expected one of shape [2, 4]");
   writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {4, 2})});
   EXPECT_EQ(message(), weights + ": tensor \"w.dense\" has shape [4, 2], expected [2, 4]");
-  writeWeights(
-      {zeros("w.words", {9, 4}), zeros("w.places", {7, 4}), zeros("w.dense", {2, 4}, Dtype::I64)});
+  writeWeights({zeros("w.words", {9, 4}), zeros("w.places", {7, 4}),
+                zeros("w.dense", {2, 4}, ElementType::I64)});
   EXPECT_EQ(message(), weights + ": tensor \"w.dense\" has type I64, expected F32, F16 or BF16");
   std::filesystem::remove(weights);
   EXPECT_EQ(message(), path + ": has no weights, expected \"m.safetensors\" or a model's weights "

@@ -35,9 +35,10 @@ struct BadInputTest : testing::Test {
     const auto bytesOf = [](const std::vector<int32_t> &list) {
       return std::as_bytes(std::span(list));
     };
-    std::vector<SafetensorsTensor> tensors = {{"input_ids", Dtype::I32, shape, bytesOf(values)}};
+    std::vector<SafetensorsTensor> tensors = {
+        {"input_ids", ElementType::I32, shape, bytesOf(values)}};
     if (!mask.empty()) {
-      tensors.push_back({"attention_mask", Dtype::I32, shape, bytesOf(mask)});
+      tensors.push_back({"attention_mask", ElementType::I32, shape, bytesOf(mask)});
     }
     EXPECT_TRUE(writeSafetensors(folder.path(name), tensors).ok());
     return folder.path(name);

@@ -138,7 +138,7 @@ namespace {
 /// Writes tensors of ids, runs the model over them, reads what comes out.
 struct RunTest : CommandLineTest {
   template <typename T>
-  void add(const std::string &name, Dtype dtype, std::vector<int64_t> shape,
+  void add(const std::string &name, ElementType dtype, std::vector<int64_t> shape,
            const std::vector<T> &values) {
     const auto bytes = std::as_bytes(std::span(values));
     storage.emplace_back(bytes.begin(), bytes.end());
@@ -160,7 +160,7 @@ struct RunTest : CommandLineTest {
     for (const SafetensorsTensor &tensor : file.tensors()) {
       if (tensor.name == name) {
         EXPECT_EQ(tensor.shape, shape);
-        EXPECT_EQ(tensor.dtype, Dtype::F32);
+        EXPECT_EQ(tensor.dtype, ElementType::F32);
         std::vector<float> values(tensor.bytes.size() / sizeof(float));
         std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
         return values;
@@ -196,9 +196,9 @@ static std::vector<float> joined(std::vector<std::vector<float>> parts) {
 }
 
 TEST_F(RunTest, PaddedRowsAreZero) {
-  add<int64_t>("input_ids", Dtype::I64, {3, 4}, {5, 6, 0, 0, -1, 7, 8, 9, 1, 2, 3, 4});
-  add<int32_t>("attention_mask", Dtype::I32, {3, 4}, {1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1});
-  add<int32_t>("token_type_ids", Dtype::I32, {3, 4}, {0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0});
+  add<int64_t>("input_ids", ElementType::I64, {3, 4}, {5, 6, 0, 0, -1, 7, 8, 9, 1, 2, 3, 4});
+  add<int32_t>("attention_mask", ElementType::I32, {3, 4}, {1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1});
+  add<int32_t>("token_type_ids", ElementType::I32, {3, 4}, {0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0});
   const Outcome outcome = run();
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_EQ(outcome.output + outcome.error, "");
@@ -210,15 +210,15 @@ TEST_F(RunTest, PaddedRowsAreZero) {
 }
 
 TEST_F(RunTest, WithoutMaskAllCount) {
-  add<int32_t>("input_ids", Dtype::I32, {2, 2}, {5, 6, 7, 8});
+  add<int32_t>("input_ids", ElementType::I32, {2, 2}, {5, 6, 7, 8});
   ASSERT_EQ(run({"--entry", "encode", "--threads", "2"}).code, 0);
   EXPECT_EQ(output("last_hidden_state", {2, 2, fixture::width}),
             joined({states({5, 6}, {0, 0}), states({7, 8}, {0, 0})}));
 }
 
 TEST_F(RunTest, EndToEnd) {
-  add<int32_t>("input_ids", Dtype::I32, {4}, {5, 6, 7, 8});
-  add<int32_t>("lengths", Dtype::I32, {2}, {3, 1});
+  add<int32_t>("input_ids", ElementType::I32, {4}, {5, 6, 7, 8});
+  add<int32_t>("lengths", ElementType::I32, {2}, {3, 1});
   ASSERT_EQ(run().code, 0);
   EXPECT_EQ(output("last_hidden_state", {4, fixture::width}),
             joined({states({5, 6, 7}, {0, 0, 0}), states({8}, {0})}));
@@ -226,8 +226,8 @@ TEST_F(RunTest, EndToEnd) {
 }
 
 TEST_F(RunTest, OtherTensorsAreIgnoredWithANote) {
-  add<int32_t>("input_ids", Dtype::I32, {1, 2}, {5, 6});
-  add<float>("pooler_output", Dtype::F32, {1, 2}, {1, 2});
+  add<int32_t>("input_ids", ElementType::I32, {1, 2}, {5, 6});
+  add<float>("pooler_output", ElementType::F32, {1, 2}, {1, 2});
   const Outcome outcome = run();
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_EQ(outcome.output, "");
@@ -237,7 +237,7 @@ TEST_F(RunTest, OtherTensorsAreIgnoredWithANote) {
 }
 
 TEST_F(RunTest, OtherEntry) {
-  add<int32_t>("input_ids", Dtype::I32, {1, 2}, {5, 6});
+  add<int32_t>("input_ids", ElementType::I32, {1, 2}, {5, 6});
   ASSERT_EQ(run({"--entry", "embed"}).code, 0);
   EXPECT_EQ(output("embedding", {1, fixture::width}).size(), size_t(fixture::width));
 }

@@ -87,13 +87,13 @@ namespace {
 class Tensors {
 public:
   Tensors &add(const std::string &name, Sizes shape, const std::vector<int64_t> &values) {
-    return addBytes(name, Dtype::I64, std::move(shape), values);
+    return addBytes(name, ElementType::I64, std::move(shape), values);
   }
   Tensors &add32(const std::string &name, Sizes shape, const Integers &values) {
-    return addBytes(name, Dtype::I32, std::move(shape), values);
+    return addBytes(name, ElementType::I32, std::move(shape), values);
   }
   Tensors &addFloats(const std::string &name, Sizes shape, const std::vector<float> &values) {
-    return addBytes(name, Dtype::F32, std::move(shape), values);
+    return addBytes(name, ElementType::F32, std::move(shape), values);
   }
 
   Result<RunInputs> read() const {
@@ -107,7 +107,7 @@ public:
 
 private:
   template <typename T>
-  Tensors &addBytes(const std::string &name, Dtype dtype, Sizes shape,
+  Tensors &addBytes(const std::string &name, ElementType dtype, Sizes shape,
                     const std::vector<T> &values) {
     const auto bytes = std::as_bytes(std::span(values));
     std::vector<std::byte> &kept = storage[name];

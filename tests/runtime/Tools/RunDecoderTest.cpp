@@ -26,7 +26,8 @@ struct RunDecoderTest : testing::Test {
 
   void add(const std::string &name, std::vector<int64_t> shape, const Tokens &values) {
     kept.push_back(std::make_unique<Tokens>(values));
-    tensors.push_back({name, Dtype::I32, std::move(shape), std::as_bytes(std::span(*kept.back()))});
+    tensors.push_back(
+        {name, ElementType::I32, std::move(shape), std::as_bytes(std::span(*kept.back()))});
   }
 
   Outcome run(std::vector<std::string> arguments = {}) {
