@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// An output file that is whole or absent: it is written beside its final name and renamed by
-/// commit(). Whatever goes wrong before leaves an existing file of that name as it was. A program
-/// whose handler of signals calls removePartialFiles() leaves nothing of an unfinished file either.
+/// An output file that is complete or absent. It is written under a temporary name and renamed by
+/// commit(). Until then, an existing file of that name is untouched. A program whose signal handler
+/// calls removePartialFiles() leaves no temporary files behind either.
 ///
-/// A name that is a device or a pipe (/dev/stdout, /dev/null) is written to directly: there is
-/// nothing to keep, and renaming would replace the device.
+/// A device or pipe (/dev/stdout, /dev/null) is written directly: there is no file to preserve, and
+/// renaming would replace the device.
 #ifndef HEDDLE_BASE_ATOMICFILE_H
 #define HEDDLE_BASE_ATOMICFILE_H
 
@@ -18,41 +18,42 @@
 
 namespace heddle {
 
-/// One file being written; move-only, for one thread at a time.
+/// A file being written. Move-only; for one thread at a time.
 class AtomicFile {
 public:
-  /// Starts a file that will be `path`. A symbolic link is followed: the file it names is replaced.
-  /// `permissions` is subject to the process's umask; 0777 makes an executable.
+  /// Starts a file that commit() renames to `path`. If `path` is a symbolic link, the file it
+  /// points to is replaced. `permissions` is subject to the process's umask; 0777 makes an
+  /// executable.
   static Result<AtomicFile> open(const std::string &path, unsigned permissions = 0666);
 
   AtomicFile(AtomicFile &&other) noexcept;
   AtomicFile &operator=(AtomicFile &&other) noexcept;
   AtomicFile(const AtomicFile &) = delete;
   AtomicFile &operator=(const AtomicFile &) = delete;
-  /// Without a successful commit() the partial file is removed.
+  /// Removes the partial file unless commit() succeeded.
   ~AtomicFile();
 
-  /// Appends all of `bytes`, or fails (a full disk is InputOutput, with the system's words).
+  /// Appends all of `bytes`. A full disk is InputOutput, with the system's message.
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
-  /// Replaces bytes written before, from byte `offset`: a header that says where the rest is. It
-  /// fails on a pipe.
+  /// Replaces bytes already written, starting at `offset`, for example a header that says where the
+  /// rest is. Fails on a pipe.
   Status overwrite(size_t offset, std::span<const std::byte> bytes);
 
-  /// Closes and renames; on failure the partial file is removed. No write() may follow.
+  /// Closes and renames the file; on failure, removes it. No write() may follow.
   Status commit();
 
-  /// Closes and gives what is written the name of the finished file and ".partial", for work that
-  /// ends early and is worth keeping; answers that name. Where that exists, ".partial-2" is next
-  /// and so on; where no such name can be had, the file stays under the one it was written to. A
-  /// device or pipe has none: it is closed, and the answer is empty. No write() may follow.
+  /// Keeps the output of work that ended early: closes the file, appends ".partial" to its final
+  /// name and returns the result. If that name exists, ".partial-2" is tried, and so on; if none is
+  /// free, the file keeps its temporary name. A device or pipe is closed, and the result is empty.
+  /// No write() may follow.
   Result<std::string> keepPartial();
 
   /// The path as given to open().
   const std::string &path() const { return name; }
 
-  /// Whether a write failed because this is a pipe that nobody reads any more.
+  /// Whether a write failed because the reader of this pipe is gone.
   bool hasLostReader() const { return brokenPipe; }
 
 private:
@@ -63,7 +64,7 @@ private:
   void discard();
 
   std::string name;
-  // `target` is `name` with symbolic links followed; `partial` is empty for a device.
+  // `target` is `name` with symbolic links resolved; `partial` is empty for a device.
   std::string target;
   std::string partial;
   // `partial` in the list of removePartialFiles(), which owns it; null for a device.
@@ -72,9 +73,8 @@ private:
   bool brokenPipe = false;
 };
 
-/// Removes what unfinished files have on the disk, for a program that ends at once. It may be
-/// called from a handler of signals, in any thread; of more than 64 files that are open at a time
-/// the others stay.
+/// Removes all unfinished files from the disk, for a program that ends at once. Safe in signal
+/// handlers, from any thread. Covers at most 64 files that are open at the same time.
 void removePartialFiles() noexcept;
 
 } // namespace heddle

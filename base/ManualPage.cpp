@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Options as CLI11 knows them, as text for man, bash and zsh.
+/// Prints the options declared with CLI11 as text for man, bash and zsh.
 #include "base/ManualPage.h"
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-/// Text that man prints as it is: a hyphen is not to become a dash, nor a line a request.
+/// Escapes text for man: a hyphen must not become a dash, nor a line a request.
 static std::string escape(std::string_view text) {
   std::string result;
   for (const char character : text) {
@@ -33,7 +33,7 @@ static std::string escape(std::string_view text) {
   return result.starts_with('.') || result.starts_with('\'') ? "\\&" + result : result;
 }
 
-/// The options that a page shows, in the order of --help; those of no group are hidden.
+/// The options that a page shows, in the order of --help. Options without a group are hidden.
 static std::vector<const CLI::Option *> optionsOf(const CLI::App &app, bool positional) {
   std::vector<const CLI::Option *> result;
   for (const CLI::Option *const option : app.get_options()) {
@@ -104,7 +104,7 @@ std::string manualPage(const CLI::App &app, std::string_view program, const Manu
   return text + fmt::format(".SH SEE ALSO\n{}\n", escape(source.seeAlso));
 }
 
-/// "--input --output ...": what may follow a program or command.
+/// "--input --output ...": the words that may follow a program or command.
 static std::string optionWords(const CLI::App &app) {
   std::vector<std::string> words;
   for (const CLI::Option *const option : optionsOf(app, false)) {
@@ -126,7 +126,7 @@ static std::string commandWords(const CLI::App &app) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The lines of a case statement: a word of the shell, then the words that may follow it.
+/// The lines of a case statement: a shell word, then the words that may follow it.
 static std::string commandCases(const CLI::App &app, std::string_view assign) {
   std::string text;
   for (const CLI::App *const command : app.get_subcommands(nullptr)) {
@@ -172,7 +172,7 @@ std::string zshCompletion(const CLI::App &app) {
                      name, optionWords(app), commandCases(app, "options=({})"), commandWords(app));
 }
 
-/// Writes a file and the folders above it.
+/// Writes a file and creates the folders above it.
 static Status writeText(const fs::path &path, const std::string &text) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mapping of files.
+/// Maps files.
 #include "base/MappedFile.h"
 
 #include <cerrno>
@@ -14,10 +14,10 @@
 
 namespace heddle {
 
-/// What the system says about an error number.
+/// The system's message for an error number.
 static std::string reason(int error) { return std::generic_category().message(error); }
 
-/// The mapping outlives the descriptor, so it is closed on every way out.
+/// The mapping outlives the descriptor, so the descriptor is closed on every path.
 struct Descriptor {
   int number;
   ~Descriptor() { ::close(number); }
@@ -60,7 +60,7 @@ MappedFile::MappedFile(MappedFile &&other) noexcept
     : name(std::move(other.name)), contents(std::exchange(other.contents, {})) {}
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
-  // The old mapping leaves with `other`.
+  // `other` destroys the old mapping.
   std::swap(name, other.name);
   std::swap(contents, other.contents);
   return *this;
@@ -76,7 +76,7 @@ void MappedFile::releasePages(std::span<const std::byte> part) const {
   if (part.empty()) {
     return;
   }
-  // Rounded outwards: a neighbour that shares a page reads it again from the page cache.
+  // Rounded outwards: neighbours on the same page read it again from the page cache.
   const auto pageSize = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(part.data()) / pageSize * pageSize;
   const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size());

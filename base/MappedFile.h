@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A whole file, mapped read-only. The pages belong to the page cache: opening costs no copy, two
-/// processes share them, and releasePages() gives them back while the mapping stays valid.
+/// A whole file, mapped read-only. Its pages belong to the page cache: opening copies nothing,
+/// processes share the pages, and releasePages() returns them while the mapping stays valid.
 ///
-/// A file that another process shortens while it is mapped raises SIGBUS on access, as with every
-/// mapping; replace files by renaming (AtomicFile.h), never by truncating them.
+/// As with every mapping, access raises SIGBUS if another process truncates the file. Replace files
+/// by renaming (AtomicFile.h), never by truncating them.
 #ifndef HEDDLE_BASE_MAPPEDFILE_H
 #define HEDDLE_BASE_MAPPEDFILE_H
 
@@ -20,8 +20,8 @@ namespace heddle {
 /// Owns one mapping; move-only. Reading from several threads is safe.
 class MappedFile {
 public:
-  /// Maps a regular file of at least one byte. NotFound if there is none; InvalidArgument for a
-  /// directory, a device, a pipe or an empty file; InputOutput for what the system refuses.
+  /// Maps a regular file of at least one byte. NotFound if it does not exist; InvalidArgument for a
+  /// directory, a device, a pipe or an empty file; InputOutput if the system refuses.
   static Result<MappedFile> open(const std::string &path);
 
   MappedFile(MappedFile &&other) noexcept;
@@ -30,7 +30,7 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
   ~MappedFile();
 
-  /// The contents; valid for the life of this object, also after it is moved. Page-aligned.
+  /// The contents, page-aligned. Valid as long as this object lives, even if it is moved.
   std::span<const std::byte> bytes() const { return contents; }
   /// The contents as text.
   std::string_view text() const {
@@ -39,8 +39,8 @@ public:
   /// The path it was opened by.
   const std::string &path() const { return name; }
 
-  /// Lets go of the memory of the pages that hold `part` of bytes(); a later read brings them back
-  /// from the file. A hint: it changes no value and cannot fail.
+  /// Releases the memory of the pages that hold `part` of bytes(). A later read brings them back
+  /// from the file. This is a hint: it changes no value and cannot fail.
   void releasePages(std::span<const std::byte> part) const;
 
 private:

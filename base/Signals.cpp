@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Handlers of signals, and the end of the process.
+/// Signal handlers, and the end of the process.
 #include "base/Signals.h"
 
 #include "base/AtomicFile.h"
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// All that end a process but are no crash.
+/// All signals that end a process without being a crash.
 static constexpr int ending[] = {SIGINT,  SIGTERM, SIGHUP,    SIGXCPU, SIGQUIT,
                                  SIGALRM, SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2};
 
@@ -23,7 +23,7 @@ static Handler handlerOf(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 ? action.sa_handler : SIG_IGN;
 }
 
-/// Without SA_RESTART: system calls that wait are cut short.
+/// Without SA_RESTART, so that blocking system calls are interrupted.
 static void handle(int signal, Handler handler) {
   struct sigaction action = {};
   action.sa_handler = handler;

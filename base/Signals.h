@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What signals do to a program that writes files, the same in every program: one that ends it
-/// leaves nothing of an unfinished file, and whoever started it sees which signal that was.
+/// Signal handling for programs that write files. A signal that ends the program leaves no
+/// unfinished file, and the parent process sees which signal it was.
 #ifndef HEDDLE_BASE_SIGNALS_H
 #define HEDDLE_BASE_SIGNALS_H
 
 namespace heddle {
 
-/// From now on SIGINT, SIGTERM, SIGHUP, SIGXCPU and the like end the process by way of
-/// endBySignal(). Signals that are ignored stay so, as `nohup` wants it, and so do those that
-/// somebody else handles, as a profiler does. A pipe that nobody reads, and a file above its limit,
-/// are errors of writing as any other. For main().
+/// For main(). From now on SIGINT, SIGTERM, SIGHUP, SIGXCPU and the like end the process through
+/// endBySignal(). Signals that are ignored stay ignored, as `nohup` needs, and existing handlers
+/// stay, such as a profiler's. A broken pipe and a file above its size limit become ordinary write
+/// errors.
 void handleSignals();
 
-/// Has `handler` called for a signal that would end the process by way of endBySignal(); any other
-/// stays as it is. System calls that wait are cut short.
+/// Installs `handler` for a signal that would otherwise reach endBySignal(); other signals stay as
+/// they are. Blocking system calls are interrupted.
 void replaceHandler(int signal, void (*handler)(int));
 
-/// Removes partial files and dies of the signal: an exit code would tell a shell that the program
-/// coped with it, and a loop would go on after Ctrl-C. It may be called from a handler.
+/// Removes partial files and dies of the signal. An exit code instead would tell a shell that the
+/// program coped, and a shell loop would go on after Ctrl-C. Safe in signal handlers.
 [[noreturn]] void endBySignal(int signal) noexcept;
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checking and quoting of foreign text.
+/// Checks and quotes foreign text.
 #include "base/Utf8.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-/// One code point at the start of `text` (not empty); `length` is 0 where there is none.
+/// The code point at the start of `text`, which is not empty; `length` is 0 if it is malformed.
 struct CodePoint {
   size_t length;
   int32_t value;
@@ -76,7 +76,7 @@ std::string quote(std::string_view text, size_t limit) {
       return result + "...\"";
     }
     const std::string_view sequence = text.substr(at, taken);
-    // U+0080 to U+009F are terminal commands as those below U+0020 are.
+    // U+0080 to U+009F are terminal commands, as are those below U+0020.
     const bool control = point.value < 0x20 || (point.value >= 0x7F && point.value < 0xA0);
     if (sequence == "\n") {
       result += "\\n";

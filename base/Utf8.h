@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Is it UTF-8, and how to show foreign text in a message: quoted, cut to a readable length,
-/// control characters escaped, so that a hostile name cannot drive the terminal it is printed on.
+/// Checks UTF-8 and prepares foreign text for messages: quoted, shortened, control characters
+/// escaped, so that a hostile name cannot control the terminal it is printed on.
 #ifndef HEDDLE_BASE_UTF8_H
 #define HEDDLE_BASE_UTF8_H
 
@@ -11,19 +11,19 @@
 
 namespace heddle {
 
-/// The length in bytes of the longest well-formed beginning of `text`: text.size() if all of it is
-/// UTF-8, else the position of the first offending byte. Surrogates and overlong forms offend.
+/// The length in bytes of the longest well-formed prefix of `text`: text.size() if all of it is
+/// UTF-8, else the position of the first invalid byte. Surrogates and overlong forms are invalid.
 size_t validUtf8Prefix(std::string_view text);
 
-/// Where byte `at` of a text is, as every message says it: "byte 5", or "line 3, byte 5" in a text
-/// of several lines. Lines, and the bytes of a line, count from 1.
+/// The position of byte `at` as messages give it: "byte 5", or "line 3, byte 5" in a text of
+/// several lines. Lines and bytes of a line count from 1.
 std::string placeInText(std::string_view text, size_t at);
 
-/// Why a text is not UTF-8: "byte 5 is 0xff, expected UTF-8". Empty where it is.
+/// Why a text is not UTF-8: "byte 5 is 0xff, expected UTF-8". Empty if it is.
 std::string describeInvalidUtf8(std::string_view text);
 
-/// `text` in double quotes; control characters, quotes and backslashes are escaped, bytes that are
-/// not UTF-8 too, and what is longer than `limit` bytes ends in "...".
+/// `text` in double quotes. Control characters, quotes, backslashes and bytes that are not UTF-8
+/// are escaped. A text longer than `limit` bytes is cut and ends in "...".
 std::string quote(std::string_view text, size_t limit = 200);
 
 } // namespace heddle

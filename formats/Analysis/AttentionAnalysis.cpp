@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The file: written with a line for each row of a matrix, read with every field checked.
+/// Writes the file with one line for each row of a matrix, and reads it with every field checked.
 #include "formats/Analysis/AttentionAnalysis.h"
 
 #include "heddle/AttentionKind.h"
@@ -34,11 +34,11 @@ std::optional<std::string> shareAttention(const AttentionAnalysis &analysis) {
 // --- Writing -----------------------------------------------------------------------------------
 
 static std::string quoted(const std::string &text) {
-  // "replace" only keeps this call from throwing.
+  // "replace" keeps this call from throwing.
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The shortest decimal that reads back as the same number; null for what is none.
+/// The shortest decimal that reads back as the same number; null for NaN and infinity.
 static std::string numberText(double value) { return Json(value).dump(); }
 
 static std::string kindText(const KindAnalysis &kind) {
@@ -80,7 +80,8 @@ static Status wrong(std::string_view where, std::string_view seen, std::string_v
   return HEDDLE_ERROR(InvalidArgument, fmt::format("{} is {}, expected {}", where, seen, expected));
 }
 
-/// A value as messages show it. What nests is counted: printing it takes as much stack as it nests.
+/// A value as messages show it. Lists and objects are only counted: printing a deep one would need
+/// as deep a stack.
 static std::string shown(const Json &value) {
   const auto isFlat = [](const Json &each) { return !each.is_structured(); };
   if (value.is_object() || (value.is_array() && !std::all_of(value.begin(), value.end(), isFlat))) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle analyze` finds out about a model's attention, and the file it writes:
+/// The result of `heddle analyze` on a model's attention, and the file format it is stored in:
 ///
 ///   {"model": "m.so", "theta": 0.8, "sentences": 3, "positions": 71,
 ///    "kinds": [{"kind": "decoder", "layers": ["decoder.layers.0.self_attention", ...],
 ///               "positions": 35, "divergence": [[0, 0.54, ...], ...], "policy": [1, 5]}],
 ///    "share_attention": "self:1,5"}
 ///
-/// "theta", "policy" and "share_attention" are null where no policy was asked for.
+/// "theta", "policy" and "share_attention" are null if no policy was requested.
 #ifndef HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 #define HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 
@@ -28,7 +28,7 @@ struct KindAnalysis {
   std::string kind;
   /// Their names in the checkpoint.
   std::vector<std::string> layers;
-  /// Rows that were looked at.
+  /// Number of rows analysed.
   int64_t positions = 0;
   DivergenceMatrix divergence;
   std::optional<std::vector<int64_t>> policy = std::nullopt;
@@ -39,18 +39,19 @@ struct AttentionAnalysis {
   std::optional<double> theta = std::nullopt;
   std::vector<KindAnalysis> kinds;
   int64_t sentences = 0;
-  /// Tokens of sources and of what the model made of them.
+  /// Number of tokens, of sources and of generated texts.
   int64_t positions = 0;
 };
 
-/// What `heddlec --share-attention` takes for the policies: "self:1,5,cross:4,2", without the kinds
-/// that share nothing; empty if all are. Nothing if no policy was asked for.
+/// The argument of `heddlec --share-attention` for the policies, for example "self:1,5,cross:4,2".
+/// Kinds that share nothing are left out, so it may be empty. Nothing if no policy was requested.
 std::optional<std::string> shareAttention(const AttentionAnalysis &analysis);
 
-/// The file, ending in a line feed.
+/// The text of the file, ending in a line feed.
 std::string writeAnalysis(const AttentionAnalysis &analysis);
 
-/// Reads what writeAnalysis() wrote, or anyone: InvalidArgument says what is wrong with the text.
+/// Reads the text of such a file, which may come from anywhere. InvalidArgument says what is wrong
+/// with it.
 Result<AttentionAnalysis> readAnalysis(std::string_view text);
 
 } // namespace heddle

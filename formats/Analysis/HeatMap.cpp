@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Drawing of heat maps.
+/// Draws heat maps.
 #include "formats/Analysis/HeatMap.h"
 
 #include "heddle/AttentionKind.h"
@@ -19,10 +19,11 @@ static constexpr int titleHeight = 46;
 static constexpr int axisWidth = 26;
 static constexpr int axisHeight = 20;
 static constexpr int gap = 24;
-/// The least width: that of the longest title and the legend.
+/// The least width, which fits the longest title and the legend.
 static constexpr int leastWidth = 340;
 
-/// Of a pair of layers: large where there are few, so that maps of all models are about as large.
+/// The size of a square. It is larger when there are few layers, so that all maps are about equally
+/// large.
 static int cellOf(size_t layers) { return layers <= 6 ? 48 : layers <= 12 ? 40 : 32; }
 
 static int widthOf(const KindAnalysis &kind) {
@@ -52,19 +53,19 @@ static std::string escaped(std::string_view text) {
       result += "&quot;";
       break;
     default:
-      // Control characters have no place in XML, not even escaped.
+      // XML allows no control characters, not even escaped.
       result += static_cast<unsigned char>(each) < 0x20 ? ' ' : each;
     }
   }
   return result;
 }
 
-/// From pale yellow over red to nearly black, evenly in lightness.
+/// A scale from pale yellow through red to nearly black, even in lightness.
 static std::string colourOf(double divergence) {
   using Colour = std::array<double, 3>;
   static constexpr std::array<Colour, 5> scale = {
       {{255, 246, 214}, {253, 198, 118}, {233, 124, 72}, {164, 48, 76}, {58, 15, 60}}};
-  // What is no number is as pale as nothing.
+  // NaN is drawn as zero.
   const double place = (divergence > 0 ? std::min(divergence, 1.0) : 0.0) * (scale.size() - 1);
   const size_t low = std::min(static_cast<size_t>(place), scale.size() - 2);
   const double part = place - static_cast<double>(low);
@@ -75,7 +76,8 @@ static std::string colourOf(double divergence) {
   return fmt::format("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2]);
 }
 
-/// Black on pale squares, white on dark ones: a contrast of at least 4.5 to 1 on all of the scale.
+/// Black on pale squares and white on dark ones: a contrast of at least 4.5 to 1 anywhere on the
+/// scale.
 static const char *inkOf(double divergence) { return divergence < 0.635 ? "#000000" : "#ffffff"; }
 
 static std::string titleOf(const KindAnalysis &kind) {
@@ -91,7 +93,7 @@ static std::string subtitleOf(const KindAnalysis &kind) {
   return kind.policy ? fmt::format("{}; policy {}", text, fmt::join(*kind.policy, ",")) : text;
 }
 
-/// The squares with their numbers, the layers beside them.
+/// The squares with their numbers, and the names of the layers beside them.
 static std::string drawCells(const KindAnalysis &kind, int left, int top) {
   const int cell = cellOf(kind.layers.size());
   const int number = cell * 3 / 10;
@@ -145,7 +147,7 @@ static std::string drawKind(const KindAnalysis &kind, int top) {
   return out + drawCells(kind, left, cells) + drawPolicy(kind, left, cells);
 }
 
-/// The names of the classes are this picture's own: a style within a page is one of all of it.
+/// Class names are specific to this picture, because a style inside a page applies to all of it.
 static std::string wrap(int width, int height, std::string_view label, const std::string &body) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"heat-map\" viewBox=\"0 0 {} {}\" "

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Pictures of an analysis, as SVG that needs nothing else: a square for each pair of layers, pale
-/// where their attention agrees and dark where it differs, with its divergence printed in it and
-/// the blocks of a policy framed.
+/// Draws an analysis as a self-contained SVG. Each pair of layers has a square with its divergence,
+/// pale where the two attentions agree and dark where they differ. Frames show the blocks of a
+/// policy.
 ///
-/// Text and frames take the colours of the page around them from the custom properties
-/// --heat-map-text and --heat-map-frame; where there is no such page, they are readable in a light
-/// and in a dark viewer.
+/// Within a page, text and frames take their colours from the custom properties --heat-map-text and
+/// --heat-map-frame. Alone, they are readable in light and dark viewers.
 #ifndef HEDDLE_FORMATS_ANALYSIS_HEATMAP_H
 #define HEDDLE_FORMATS_ANALYSIS_HEATMAP_H
 
@@ -16,10 +15,10 @@
 
 namespace heddle {
 
-/// One <svg> element for all kinds, one under the other: a file of its own.
+/// One <svg> element with all kinds, one below the other. It can be saved as a file.
 std::string heatMapSvg(const AttentionAnalysis &analysis);
 
-/// One <svg> element for one kind: a part of a page that places several as there is room.
+/// One <svg> element for one kind, for a page that arranges several.
 std::string heatMapSvg(const KindAnalysis &kind);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writing of compiled models.
+/// Writes compiled models.
 #include "formats/Binary/AppendSections.h"
 
 #include "base/AtomicFile.h"
@@ -50,9 +50,9 @@ public:
   uint64_t offset() const { return position; }
 
 private:
-  // What is written to an aligned 2 MiB of a file at once, the page cache can hold as one page, and
-  // a mapping of the file then needs one entry of the TLB for it: passes over few rows, which read
-  // all weights, are 4 % faster (docs/decisions/0005-weights-written-in-large-pages.md).
+  // If an aligned 2 MiB of a file is written at once, the page cache can hold it as one page, and a
+  // mapping needs one TLB entry for it. Passes over few rows, which read all weights, become 4 %
+  // faster (docs/decisions/0005-weights-written-in-large-pages.md).
   static constexpr size_t writeSize = size_t(2) << 20;
 
   explicit Output(AtomicFile file) : file(std::move(file)) { block.reserve(writeSize); }
@@ -77,7 +77,7 @@ static Elf64_Shdr plainSection(uint64_t offset, uint64_t size, uint64_t alignmen
   return section;
 }
 
-/// Writes the weights and answers their section.
+/// Writes the weights and returns their section.
 static Result<Elf64_Shdr> appendWeights(Output &output, uint64_t size, const WeightsWriter &write) {
   HEDDLE_TRY(output.pad(HEDDLE_WEIGHTS_ALIGNMENT));
   const uint64_t begin = output.offset();
@@ -95,7 +95,7 @@ static Result<Elf64_Shdr> appendWeights(Output &output, uint64_t size, const Wei
   return plainSection(begin, size, HEDDLE_WEIGHTS_ALIGNMENT);
 }
 
-/// Writes the manifest with its trailer and answers its section.
+/// Writes the manifest with its trailer and returns its section.
 static Result<Elf64_Shdr> appendManifest(Output &output, std::string_view manifest,
                                          const Elf64_Shdr &weights) {
   HEDDLE_TRY(output.pad(HEDDLE_ALIGNMENT));
@@ -109,7 +109,7 @@ static Result<Elf64_Shdr> appendManifest(Output &output, std::string_view manife
   return plainSection(begin, output.offset() - begin, HEDDLE_ALIGNMENT);
 }
 
-/// Writes the names and the headers of all sections; answers the ELF header that tells of them.
+/// Writes the names and headers of all sections and returns the ELF header that points to them.
 static Result<Elf64_Ehdr> appendTable(Output &output, const ElfFile &linked, Elf64_Shdr weights,
                                       Elf64_Shdr manifest) {
   Elf64_Ehdr header = linked.header();
@@ -153,7 +153,7 @@ Status writeArtifact(std::string_view sharedObject, uint64_t weightsSize,
                           fmt::format("the linked kernels already have a section {}", name));
     }
   }
-  // The old table of headers, last in what linkers write, is replaced, not kept.
+  // The linker's own table of section headers comes last in its output and is overwritten.
   const uint64_t tableSize = linked.sections().size() * sizeof(Elf64_Shdr);
   if (linked.header().e_shoff + tableSize == program.size()) {
     program = program.first(linked.header().e_shoff);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reading of ELF headers.
+/// Reads and checks ELF headers.
 #include "formats/Binary/ElfFile.h"
 
 #include "base/Utf8.h"
@@ -95,7 +95,8 @@ Status ElfFile::readSegments() {
     if (segment.p_type != PT_LOAD) {
       continue;
     }
-    // Ascending: the checksum reads every byte once, however many headers a file claims to have.
+    // Segments must ascend, so that the checksum reads every byte at most once, however many
+    // headers a file claims to have.
     if (segment.p_offset < end) {
       return HEDDLE_ERROR(
           DataLoss, fmt::format("damaged: the loaded segment {} begins at byte {}, inside the "
@@ -202,7 +203,7 @@ uint64_t ElfFile::codeChecksum() const {
     if (segment.p_type != PT_LOAD) {
       continue;
     }
-    // The part of the segment that is the ELF header, if any, then the rest.
+    // First the part of the segment that is the ELF header, if any, then the rest.
     const uint64_t end = segment.p_offset + segment.p_filesz;
     uint64_t begin = segment.p_offset;
     if (begin < sizeof neutral) {
@@ -216,7 +217,7 @@ uint64_t ElfFile::codeChecksum() const {
 }
 
 /// Entries of a dynamic section that make the loader run code or map other files. DT_NEEDED is
-/// looked at on its own.
+/// checked separately.
 struct RefusedTag {
   Elf64_Sxword tag;
   std::string_view name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The structure of an ELF shared library for x86-64, read by hand from bytes that may be hostile:
-/// after parse() every range in it lies inside the file. The compiler uses it to append sections
-/// and the runtime to find them before the file is given to the dynamic loader.
+/// The structure of an ELF shared library for x86-64, parsed from untrusted bytes: after parse()
+/// every range in it lies inside the file. The compiler uses it to append sections; the runtime
+/// uses it to find them before the dynamic loader sees the file.
 #ifndef HEDDLE_FORMATS_BINARY_ELFFILE_H
 #define HEDDLE_FORMATS_BINARY_ELFFILE_H
 
@@ -17,7 +17,7 @@
 
 namespace heddle {
 
-/// A section: its header, and its name in the bytes that were parsed.
+/// The header of a section, and its name in the parsed bytes.
 struct ElfSection {
   Elf64_Shdr header;
   std::string_view name;
@@ -26,21 +26,21 @@ struct ElfSection {
 /// A parsed shared library. The names point into the bytes, which must stay alive.
 class ElfFile {
 public:
-  /// Checks the identification, both header tables, every name and every range. It does not look at
-  /// what the dynamic loader would do; see checkLoadable().
+  /// Checks the identification, both header tables, every name and every range, but not what the
+  /// dynamic loader would do with them; see checkLoadable().
   static Result<ElfFile> parse(std::span<const std::byte> bytes);
 
-  /// Refuses what a compiled model never has: code that runs when it is loaded (initialisers),
-  /// other libraries than libc and libm, an executable stack, segments both writable and
-  /// executable, and program headers or dynamic sections outside what codeChecksum() covers.
+  /// Refuses what no compiled model has: code that runs on loading (initialisers), libraries other
+  /// than libc and libm, an executable stack, segments that are both writable and executable, and
+  /// program headers or dynamic sections that codeChecksum() does not cover.
   Status checkLoadable() const;
 
-  /// XXH3 64 of everything that is loaded as program: the file ranges of PT_LOAD, in their order,
-  /// with the place and number of the section headers in the ELF header taken as zero, so that
-  /// appending sections does not change it.
+  /// XXH3 64 of everything that is loaded as program: the file ranges of PT_LOAD, in order. The ELF
+  /// header's fields about section headers count as zero, so that appending sections does not
+  /// change the checksum.
   uint64_t codeChecksum() const;
 
-  /// The one section of that name; DataLoss if there are two, NotFound if there is none.
+  /// The section of that name; DataLoss if there are two, NotFound if there is none.
   Result<ElfSection> findSection(std::string_view name) const;
 
   /// Whether `address`, counted from where the library is loaded, is executable program.
@@ -57,7 +57,7 @@ private:
   Status readSegments();
   Status readSections();
   Status checkDynamic(const Elf64_Phdr &dynamic) const;
-  /// Where in the file the byte at `address` is loaded from, if `size` bytes of it are.
+  /// The file's bytes that are loaded at `address`; empty unless all `size` of them are loaded.
   std::span<const std::byte> loaded(uint64_t address, uint64_t size) const;
 
   std::span<const std::byte> bytes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The section .heddle.manifest byte by byte, for the two that write and read it: the FlatBuffer,
+/// The layout of the section .heddle.manifest, shared by its writer and its reader: the FlatBuffer,
 /// zeros up to a multiple of eight, and a trailer. The trailer's checksum covers the manifest and
-/// the place of the weights; the weights themselves have a checksum for each parameter.
+/// the place of the weights; each parameter has a checksum of its own.
 #ifndef HEDDLE_FORMATS_BINARY_LAYOUT_H
 #define HEDDLE_FORMATS_BINARY_LAYOUT_H
 
@@ -15,14 +15,14 @@ namespace heddle {
 
 /// The last bytes of the section.
 struct ManifestTrailer {
-  /// Bytes of the FlatBuffer, before the zeros.
+  /// Bytes of the FlatBuffer, without the zeros.
   uint64_t manifestSize;
   /// manifestChecksum() of the file.
   uint64_t checksum;
 };
 static_assert(sizeof(ManifestTrailer) == 16);
 
-/// XXH3 64 of the manifest's bytes, mixed with where the weights are in the file.
+/// XXH3 64 of the manifest's bytes, mixed with the place of the weights in the file.
 uint64_t manifestChecksum(std::span<const std::byte> manifest, uint64_t weightsOffset,
                           uint64_t weightsSize);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A CTranslate2 folder of the Transformer specification (model.bin, vocabularies, from version 6
-/// on config.json) as a model in the project's own format: its configuration, and where in
-/// model.bin each of its tensors is. What computes such a model needs to know nothing of
-/// CTranslate2.
+/// Translates a CTranslate2 folder of the Transformer specification (model.bin, vocabularies,
+/// config.json from version 6 on) into the project's own format: a configuration, and the place of
+/// each tensor in model.bin. The code that builds the model then needs no knowledge of CTranslate2.
 #ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2_H
 #define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2_H
 
@@ -19,13 +18,13 @@
 
 namespace heddle {
 
-/// The revisions of the Transformer's variable names that are read; the first is OpenNMT-tf's own.
+/// The supported revisions of the Transformer's variable names; the first is OpenNMT-tf's own.
 inline constexpr uint32_t ctranslate2FirstRevision = 2;
 inline constexpr uint32_t ctranslate2LastRevision = 7;
-/// `max_positions` where positions are computed, which CTranslate2 does for any number of them.
+/// `max_positions` for models whose positions are computed. CTranslate2 itself sets no limit.
 inline constexpr int64_t ctranslate2ComputedPositions = 1024;
 
-/// A folder in the words of the project's own format.
+/// A folder, described in the project's own format.
 struct CTranslate2Model {
   /// Always: model_type, rules, vocab_size, d_model, encoder_layers, decoder_layers, heads, d_ff,
   /// norm, layer_norm_eps, positions, max_positions, tie_embeddings, activation, pad_token_id,
@@ -49,17 +48,17 @@ struct CTranslate2Model {
   ///     start_from_zero_embedding    the first target token has a zero for its embedding, before
   ///                                  the position is added
   Config config;
-  /// The tensors by the names of the own format, for Checkpoint::withViews().
+  /// The tensors under their names in our format, for Checkpoint::withViews().
   std::vector<TensorView> tensors;
   CTranslate2Vocabularies vocabularies;
-  /// The files that were read beside model.bin.
+  /// The files that were read in addition to model.bin.
   std::vector<std::string> files;
-  /// What a user may want to know, a line each.
+  /// Notes for the user, one line each.
   std::vector<std::string> notes;
 };
 
-/// Reads what is beside an open model.bin, and fits it together. What the own format cannot say is
-/// Unsupported, with the option's name; so is a variable that nothing uses.
+/// Reads the files beside an open model.bin and combines them with it. An option that our format
+/// cannot express is Unsupported and named in the message; so is a variable that nothing uses.
 Result<CTranslate2Model> readCTranslate2Model(const std::string &folder,
                                               const CTranslate2File &file);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Where in model.bin the tensors of the project's own format are.
+/// Maps the tensor names of the project's own format to their places in model.bin.
 #ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2NAMES_H
 #define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2NAMES_H
 
@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// The sizes of a Transformer, and which of its tensors are there, as the variables say.
+/// The sizes of a Transformer and which optional tensors it has, derived from the variables.
 struct CTranslate2Sizes {
   int64_t encoderLayers = 0;
   int64_t decoderLayers = 0;
@@ -34,8 +34,8 @@ struct CTranslate2Sizes {
 /// The variable of a stack's embeddings, in its new or old spelling.
 std::string ctranslate2Embeddings(const CTranslate2Variables &variables, const std::string &stack);
 
-/// Reads the sizes from the variables' shapes. What both stacks must have alike is an error where
-/// they differ.
+/// Reads the sizes from the variables' shapes. A size that encoder and decoder must share is an
+/// error if they differ.
 Result<CTranslate2Sizes> readCTranslate2Sizes(CTranslate2Variables &variables);
 
 /// Takes every tensor of the model.

@@ -14,13 +14,13 @@ namespace heddle {
 
 namespace {
 
-/// A part of a variable's name, and what it stands for.
+/// A part of a variable's name and the feature it stands for.
 struct Option {
   std::string_view name;
   std::string_view meaning;
 };
 
-/// A variable with such a part is there only if the model uses the option.
+/// A variable with such a part exists only if the model uses the feature.
 constexpr Option unsupportedParts[] = {
     {"embeddings_1", "a source of several features"},
     {"external_post_encoder_attention_layer_norm", "norms outside of attention"},
@@ -54,15 +54,14 @@ constexpr Option unsupportedParts[] = {
     {"weight_zero", "AWQ quantization"},
 };
 
-/// A variable that ends in such a part says whether the model uses the option.
+/// The value of a variable that ends in such a part says whether the model uses the feature.
 constexpr Option unsupportedFlags[] = {
     {"alibi", "attention with linear biases"},
     {"multi_query_attention", "keys and values shared by heads"},
     {"with_relative_position", "relative positions"},
 };
 
-/// Options that say nothing about a model of which the options above are not true, or that another
-/// one overrides.
+/// Options that mean nothing when the options above are off, or that another option overrides.
 constexpr std::string_view unneeded[] = {"alibi_use_positive_positions", "embeddings_merge",
                                          "multiply_by_sqrt_depth", "scale_alibi"};
 
@@ -100,10 +99,10 @@ Result<const StoredTensor *> CTranslate2Variables::tensor(const std::string &nam
   if (!found->isReal()) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: variable {} has type {}, expected real numbers", path(),
-                                    quote(name), dtypeName(found->dtype)));
+                                    quote(name), infoOf(found->dtype).safetensors));
   }
   taken.insert(name);
-  // The scales are part of it.
+  // The scales belong to the tensor.
   taken.insert(name + "_scale");
   return found;
 }
@@ -118,7 +117,7 @@ Result<int64_t> CTranslate2Variables::integer(const std::string &scope, const st
   if (!value) {
     return absent;
   }
-  // A NaN is in no range.
+  // NaN fails every range check.
   const bool fits = *value >= static_cast<double>(min) && *value <= static_cast<double>(max) &&
                     std::trunc(*value) == *value;
   if (!fits) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The variables of a CTranslate2 Transformer, each taken by name with the shape or range it must
-/// have. What nobody took in the end is something this compiler does not know: such a model would
-/// be computed wrongly, so it is refused.
+/// The variables of a CTranslate2 Transformer. Each is taken by name, together with the shape or
+/// range that it must have. A variable that nobody has taken in the end belongs to a feature that
+/// this compiler does not know. Such a model would be computed wrongly, so it is refused.
 #ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VARIABLES_H
 #define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VARIABLES_H
 
@@ -19,7 +19,7 @@
 
 namespace heddle {
 
-/// Refers to the file; remembers what was taken.
+/// Refers to the file and remembers which variables were taken.
 class CTranslate2Variables {
 public:
   explicit CTranslate2Variables(const CTranslate2File &file) : file(file) {}
@@ -28,7 +28,7 @@ public:
   const CTranslate2File &stored() const { return file; }
   bool has(std::string_view name) const { return file.find(name) != nullptr; }
 
-  /// A variable of real numbers and of that shape; a negative size stands for any but zero.
+  /// A variable of real numbers with this shape; a negative size accepts any size but zero.
   Result<const StoredTensor *> tensor(const std::string &name, const std::vector<int64_t> &shape);
 
   /// Options: a whole number from `min` to `max` at "scope/name", in files before revision 5 at
@@ -41,7 +41,7 @@ public:
   /// Text at exactly that name.
   Result<std::string> text(const std::string &name, std::string_view absent);
 
-  /// Unsupported, with the option, for what the own format cannot say.
+  /// Unsupported, naming the option, if the model uses one that our format cannot express.
   Status checkSupported();
   /// InvalidArgument for the first variable that was not taken.
   Status checkAllTaken() const;

@@ -50,7 +50,7 @@ Result<std::vector<std::string>> readTokenLines(const std::string &path) {
     tokens.emplace_back(text.substr(0, length));
     text.remove_prefix(std::min(length + 1, text.size()));
   }
-  // A carriage return may belong to a token; if all lines end in one it belongs to the line.
+  // A carriage return may belong to a token. If every line ends in one, it is part of the line end.
   const bool hasReturns = std::all_of(
       tokens.begin(), tokens.end(), [](const std::string &token) { return token.ends_with('\r'); });
   if (hasReturns) {

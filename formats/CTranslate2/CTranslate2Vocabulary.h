@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The vocabularies of a CTranslate2 folder: a list of tokens each, as JSON or one in a line.
+/// The vocabularies of a CTranslate2 folder: lists of tokens, as JSON or one per line.
 #ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VOCABULARY_H
 #define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VOCABULARY_H
 
@@ -16,27 +16,27 @@ namespace heddle {
 
 /// Tokens in the order of their ids.
 struct CTranslate2Vocabulary {
-  /// The file they are from.
+  /// The file they were read from.
   std::string path;
-  /// The unknown token is among them: at the end if the file does not have it.
+  /// Always contains the unknown token: it is added at the end if the file lacks it.
   std::vector<std::string> tokens;
 
-  /// The id of a token, the lowest if it is there twice.
+  /// The id of a token; the lowest one if the token occurs twice.
   std::optional<int64_t> find(std::string_view token) const;
 };
 
-/// Both sides of a model; the same list twice where it is shared.
+/// Both sides of a model; a shared vocabulary appears twice.
 struct CTranslate2Vocabularies {
   CTranslate2Vocabulary source;
   CTranslate2Vocabulary target;
   bool isShared() const { return source.path == target.path; }
 };
 
-/// The lines of a text file of tokens, one a line; line ends of Windows are taken off.
+/// The tokens of a text file, one per line. Windows line ends are removed.
 Result<std::vector<std::string>> readTokenLines(const std::string &path);
 
-/// Reads shared_vocabulary, or else target_vocabulary and source_vocabulary; of each .json before
-/// .txt.
+/// Reads shared_vocabulary, or else target_vocabulary and source_vocabulary. A .json file takes
+/// precedence over a .txt file.
 Result<CTranslate2Vocabularies> readCTranslate2Vocabularies(const std::string &folder,
                                                             const std::string &unknownToken);
 

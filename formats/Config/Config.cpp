@@ -85,9 +85,9 @@ Status Config::unexpected(std::string_view key, std::string_view expected) const
                                                    describe(key), expected));
 }
 
-/// Whether a value is a whole number from `min` to `max`.
+/// Whether a value is an integer from `min` to `max`.
 static bool isInteger(const nlohmann::json &value, int64_t min, int64_t max) {
-  // The library keeps what is not negative as unsigned: above INT64_MAX it must not wrap.
+  // The library stores non-negative numbers as unsigned: those above INT64_MAX must not wrap.
   const bool fits = value.is_number_integer() &&
                     (!value.is_number_unsigned() ||
                      value.get<uint64_t>() <= uint64_t(std::numeric_limits<int64_t>::max()));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// config.json, read key by key: each call says which type and range it needs, so a family's file
-/// holds no checks of its own and every message names the file, the key, what is there and what was
-/// expected.
+/// Typed access to config.json. Each call says which type and range it needs, so families hold no
+/// checks of their own, and every message names the file, the key, the value and what was expected.
 #ifndef HEDDLE_FORMATS_CONFIG_CONFIG_H
 #define HEDDLE_FORMATS_CONFIG_CONFIG_H
 
@@ -20,11 +19,11 @@
 
 namespace heddle {
 
-/// A JSON object with typed access. Cheap to copy; copies share the record of which keys were asked
-/// for, so a configuration and its copies belong to one thread at a time.
+/// A JSON object with typed access. Cheap to copy. Copies share the record of the keys that were
+/// read, so a configuration and its copies belong to one thread at a time.
 ///
-/// The forms that end in Or take the value to use when the key is absent or null (saved
-/// configurations write null for "not set"); a value of the wrong type is an error there too.
+/// Functions that end in Or take a default for a key that is absent or null (saved configurations
+/// write null for "not set"). A value of the wrong type is still an error.
 class Config {
 public:
   /// Reads a file that holds one JSON object.
@@ -32,30 +31,29 @@ public:
   /// Reads text; `where` stands for the file name in messages.
   static Result<Config> parse(std::string_view text, std::string_view where);
 
-  /// Takes a value already read, an item of a list for example.
+  /// Wraps a value that was already read, for example an item of a list.
   static Result<Config> fromJson(nlohmann::json value, std::string where);
 
   /// The file name, as messages begin with it.
   const std::string &where() const { return place; }
-  /// Whether the key is there and not null.
+  /// Whether the key is present and not null.
   bool has(std::string_view key) const;
   /// Every key, sorted.
   std::vector<std::string> keys() const;
-  /// The keys that the functions below were called with, there or not, sorted: those a reader
-  /// knows.
+  /// The keys that the functions below were called with, present or not, sorted.
   std::vector<std::string> readKeys() const;
-  /// The keys that are there, null or not, and were not read, sorted.
+  /// The keys that are present, even as null, and were not read, sorted.
   std::vector<std::string> unreadKeys() const;
   /// The value of a key as compact JSON text; "null" if it is missing. Does not count as reading.
   std::string json(std::string_view key) const;
   /// The value of a key as messages show it. Does not count as reading.
   std::string describe(std::string_view key) const;
 
-  /// A whole number from `min` to `max`, both included; 3.0 is not one.
+  /// An integer from `min` to `max`, both included; 3.0 is not one.
   Result<int64_t> integer(std::string_view key, int64_t min, int64_t max) const;
   Result<int64_t> integerOr(std::string_view key, int64_t min, int64_t max, int64_t absent) const;
 
-  /// A number, whole or not, from `min` to `max`, both included.
+  /// A number from `min` to `max`, both included.
   Result<double> number(std::string_view key, double min, double max) const;
   Result<double> numberOr(std::string_view key, double min, double max, double absent) const;
 
@@ -71,9 +69,9 @@ public:
   Result<std::string> oneOfOr(std::string_view key, std::initializer_list<std::string_view> choices,
                               std::string_view absent) const;
 
-  /// A whole number, or a list of them, each from `min` to `max`.
+  /// An integer or a list of integers, each from `min` to `max`.
   Result<std::vector<int64_t>> integers(std::string_view key, int64_t min, int64_t max) const;
-  /// A list of lists of whole numbers from `min` to `max`.
+  /// A list of lists of integers from `min` to `max`.
   Result<std::vector<std::vector<int64_t>>> integerLists(std::string_view key, int64_t min,
                                                          int64_t max) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Keys of generation_config.json, and of config.json where older folders have them.
+/// Reads the keys of generation_config.json, which older folders keep in config.json.
 #include "formats/Config/Generation.h"
 
 #include "heddle/Limits.h"
@@ -24,7 +24,7 @@ public:
     return generation && generation->has(key) ? *generation : config;
   }
 
-  /// A token id, -1 if there is none.
+  /// A token id; -1 if the key is absent.
   Result<int32_t> token(std::string_view key) const {
     HEDDLE_ASSIGN(const int64_t id, of(key).integerOr(key, 0, vocabulary - 1, -1));
     return static_cast<int32_t>(id);
@@ -53,7 +53,7 @@ private:
 
 } // namespace
 
-/// What a model shall never say: "suppress_tokens", and lists of one token in "bad_words_ids".
+/// Tokens that are never generated: "suppress_tokens", and lists of one token in "bad_words_ids".
 static Result<std::vector<int32_t>> readSuppressed(const Settings &settings, int64_t vocabulary) {
   HEDDLE_ASSIGN(std::vector<int32_t> suppressed, settings.tokens("suppress_tokens"));
   const Config &file = settings.of("bad_words_ids");
@@ -97,7 +97,7 @@ static Status readLengths(const Settings &settings, Generation &result) {
   HEDDLE_ASSIGN(const int32_t mostNew, settings.count("max_new_tokens", 0, 0));
   HEDDLE_ASSIGN(const int32_t least, settings.count("min_length", 0, 0));
   HEDDLE_ASSIGN(const int32_t leastNew, settings.count("min_new_tokens", 0, 0));
-  // A text of no tokens at all is of no use to anybody: one is generated.
+  // An empty text is useless, so at least one token is generated.
   result.maxLength = most == 0 ? 0 : std::max(most - start, 1);
   result.maxLength = mostNew > 0 ? mostNew : result.maxLength;
   result.minLength = leastNew > 0 ? leastNew : std::max(least - start, 0);
@@ -139,7 +139,7 @@ Result<Generation> readGeneration(const Config &config, const std::optional<Conf
 }
 
 namespace {
-/// A number that changes what Transformers generates unless it is the usual one.
+/// A number that changes the output of Transformers unless it has its default value.
 struct IgnoredNumber {
   std::string_view key;
   double usual;

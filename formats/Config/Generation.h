@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How a model generates text unless a caller says otherwise, as its folder has it.
+/// A model's default settings of generation, as stored in its folder.
 #ifndef HEDDLE_FORMATS_CONFIG_GENERATION_H
 #define HEDDLE_FORMATS_CONFIG_GENERATION_H
 
@@ -15,41 +15,41 @@
 namespace heddle {
 
 struct Generation {
-  /// What every target starts with.
+  /// The tokens that every target starts with.
   std::vector<int32_t> start;
-  /// What ends a target: any of these.
+  /// Any of these tokens ends a target.
   std::vector<int32_t> end;
   /// -1 for none.
   int32_t pad = 0;
-  /// The first token after the start, and the last one of the greatest length; -1 for none.
+  /// Forced tokens: the first after the start, and the last one at the length limit; -1 for none.
   int32_t forcedFirst = -1;
   int32_t forcedLast = -1;
   /// Tokens that are never generated, ascending.
   std::vector<int32_t> suppressed;
-  /// Whose rules of search: "paper", "transformers" or "ctranslate2".
+  /// The rules of search: "paper", "transformers" or "ctranslate2".
   std::string rules = "paper";
-  /// Tokens generated at most; 0 for no limit but the caller's.
+  /// The most tokens generated; 0 for no limit but the caller's.
   int32_t maxLength = 0;
   int32_t beams = 1;
   double lengthPenalty = 1;
   bool earlyStopping = false;
-  /// Instead: the search goes on as long as anything could become better.
+  /// Instead of `earlyStopping`: the search goes on as long as any hypothesis could still improve.
   bool neverStopEarly = false;
-  /// No sequence of that many tokens twice; 0 for no such rule.
+  /// No sequence of this many tokens occurs twice; 0 turns the rule off.
   int32_t noRepeatNgram = 0;
   double repetitionPenalty = 1;
-  /// Tokens before the end at least.
+  /// The fewest tokens before the end.
   int32_t minLength = 0;
 };
 
-/// The settings of a Hugging Face folder: generation_config.json counts, config.json for what that
-/// does not say. Token ids are below `vocabulary`.
-/// What Transformers counts with the start tokens is counted without them.
+/// Reads the settings of a Hugging Face folder from generation_config.json, or from config.json for
+/// keys absent there. Token ids must be below `vocabulary`. Lengths exclude the start tokens, which
+/// Transformers includes.
 Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
                                   int64_t vocabulary);
 
-/// A note for each setting that is not the usual one of Transformers and that readGeneration() does
-/// not take over.
+/// A note for each setting that differs from Transformers' default and that readGeneration()
+/// ignores.
 std::vector<std::string> generationNotes(const Config &config,
                                          const std::optional<Config> &generation);
 

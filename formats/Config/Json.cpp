@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// Receives parse events; after a false answer `failure` says why.
+/// Receives parse events. After one returns false, `failure` says why.
 template <typename Json> class TreeBuilder {
 public:
   TreeBuilder(std::string_view text, std::string_view where) : text(text), where(where) {}
@@ -93,7 +93,8 @@ template <typename Json> bool TreeBuilder<Json>::open(Json container) {
 template <typename Json> bool TreeBuilder<Json>::key(std::string &name) {
   auto &object = containers.back()->template get_ref<typename Json::object_t &>();
   if constexpr (ordered) {
-    // The map's own emplace would search all keys so far; repeated ones are found at the end.
+    // The map's emplace would search all previous keys; repeated keys are detected at the end
+    // instead.
     using Pairs = typename Json::object_t::Container;
     slot = &static_cast<Pairs &>(object).emplace_back(std::move(name), Json()).second;
     return true;
@@ -123,10 +124,10 @@ template <typename Json> bool TreeBuilder<Json>::checkOrderedKeys() {
 template <typename Json>
 bool TreeBuilder<Json>::parse_error(size_t position, const std::string &,
                                     const typename Json::exception &error) {
-  // 406: a number no double holds. Every other one is a syntax error.
+  // 406 is a number that no double can hold. All others are syntax errors.
   constexpr int numberOutOfRange = 406;
   const char *const problem = error.id == numberOutOfRange ? "a number is too large" : "not JSON";
-  // The library counts from one, and the end of the text as one more.
+  // The library counts from one and counts the end of the text as a byte.
   const size_t at = std::min(position > 0 ? position - 1 : 0, text.size());
   const size_t begin = at < 20 ? 0 : at - 20;
   failure = HEDDLE_ERROR(InvalidArgument,

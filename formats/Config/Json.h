@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// JSON from a file nobody vouches for: checked for UTF-8, for depth (a thousand brackets must not
-/// become a thousand stack frames in whoever walks the tree) and for keys given twice, where
-/// readers disagree about which one counts. Every error names the file and, where one is known, the
-/// byte.
+/// Reads JSON from untrusted files. Checks UTF-8, depth (a thousand brackets must not become a
+/// thousand stack frames in code that walks the tree), and repeated keys, about which readers
+/// disagree. Every error names the file and, if known, the byte.
 #ifndef HEDDLE_FORMATS_CONFIG_JSON_H
 #define HEDDLE_FORMATS_CONFIG_JSON_H
 
@@ -20,20 +19,20 @@ inline constexpr size_t jsonDepthLimit = 64;
 /// The longest JSON file that is read, in bytes.
 inline constexpr size_t jsonFileLimit = size_t(512) << 20;
 
-/// The value of `text`; `where` (a path, or a path and a place in it) begins every message.
+/// Parses `text`; `where` (a path, or a path and a place in it) begins every message.
 Result<nlohmann::json> parseJson(std::string_view text, std::string_view where);
 
-/// As parseJson, with the keys of every object in the order of the text. Finding one by name takes
-/// time in the number of keys: walk these objects, do not look things up in large ones.
+/// As parseJson(), but keeps the keys of every object in the order of the text. Looking up a key
+/// takes linear time, so iterate over large objects instead.
 Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view where);
 
-/// The value of a file.
+/// Parses a file.
 Result<nlohmann::json> readJsonFile(const std::string &path);
 
-/// The value of a file, its keys in order.
+/// Parses a file, keeping the order of keys.
 Result<nlohmann::ordered_json> readOrderedJsonFile(const std::string &path);
 
-/// A value as messages show it: 12, true, null, "text" (cut), a list of 3, an object of 2.
+/// A value as messages show it: 12, true, null, "text" (shortened), a list of 3, an object of 2.
 std::string describeJson(const nlohmann::json &value);
 std::string describeJson(const nlohmann::ordered_json &value);
 

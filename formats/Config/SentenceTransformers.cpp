@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reading of sentence-transformers folders.
+/// Reads sentence-transformers folders.
 #include "formats/Config/SentenceTransformers.h"
 
 #include "base/Utf8.h"
@@ -27,7 +27,7 @@ struct Module {
   std::string folder;
 };
 
-/// The types Heddle knows, in the only order they may have; Normalize may be left out.
+/// The supported types, in the only order allowed; Normalize is optional.
 static constexpr std::string_view knownTypes[] = {"Transformer", "Pooling", "Normalize"};
 
 /// The three poolings by their keys; all other "pooling_mode_" keys must be false.
@@ -108,7 +108,7 @@ static Result<std::vector<Module>> readModules(const std::string &folder, const 
   return modules;
 }
 
-/// The one pooling mode that is switched on.
+/// The single pooling mode that is switched on.
 static Result<Pooling> readPooling(const Config &config) {
   std::vector<std::string> active;
   for (const std::string &key : config.keys()) {
@@ -152,7 +152,7 @@ static Status readLimits(SentenceTransformers &result) {
 Result<std::optional<SentenceTransformers>> readSentenceTransformers(const std::string &folder) {
   const std::string path = (fs::path(folder) / "modules.json").string();
   std::error_code error;
-  // An error other than "not there" is left to the reading below, which words it.
+  // Any error other than "does not exist" is reported by the read below.
   if (!fs::exists(path, error) && !error) {
     return std::optional<SentenceTransformers>();
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The folder sentence-transformers puts around an encoder: modules.json lists what follows it (a
-/// pooling, perhaps a normalisation), each with a small configuration of its own.
+/// Reads the folder that sentence-transformers wraps around an encoder. modules.json lists the
+/// modules that follow the encoder (a pooling, perhaps a normalisation), each with a small
+/// configuration.
 #ifndef HEDDLE_FORMATS_CONFIG_SENTENCETRANSFORMERS_H
 #define HEDDLE_FORMATS_CONFIG_SENTENCETRANSFORMERS_H
 
@@ -13,7 +14,7 @@
 
 namespace heddle {
 
-/// How the rows of a sentence become one row.
+/// How the rows of a sentence are reduced to one.
 enum class Pooling {
   /// The row of the first token.
   Cls,
@@ -23,22 +24,22 @@ enum class Pooling {
   Max,
 };
 
-/// What a sentence-transformers folder says beside the encoder's own config.json.
+/// The settings of a sentence-transformers folder beyond the encoder's config.json.
 struct SentenceTransformers {
   /// The folder of the encoder (config.json, model.safetensors); often the folder itself.
   std::string encoderFolder;
   Pooling pooling = Pooling::Mean;
-  /// The width the pooling was saved for, where it says so; must be the encoder's hidden size.
+  /// The width the pooling was saved with, if given. It must equal the encoder's hidden size.
   std::optional<int64_t> width;
   /// Whether the embedding is divided by its Euclidean norm.
   bool normalize = false;
-  /// Where texts are cut, in tokens, special ones included.
+  /// The length at which texts are cut, in tokens, special ones included.
   std::optional<int64_t> maxSequenceLength;
-  /// Whether text is put in lower case before the tokenizer sees it.
+  /// Whether text is converted to lower case before tokenization.
   bool lowerCase = false;
 };
 
-/// Reads modules.json and what it names; nothing where `folder` has no modules.json.
+/// Reads modules.json and the files it names; nothing if `folder` has no modules.json.
 Result<std::optional<SentenceTransformers>> readSentenceTransformers(const std::string &folder);
 
 } // namespace heddle
