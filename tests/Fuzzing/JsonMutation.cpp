@@ -277,10 +277,10 @@ void Document::change() {
 
 void mutateJson(std::string &text, Choice &choice) { Document(text, choice).change(); }
 
-void mutateJsonParts(std::string &text, char separator, Choice &choice) {
+void mutateJsonDocuments(std::string &text, Choice &choice) {
   std::vector<size_t> borders = {0};
   for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == separator) {
+    if (text[at] == '\0') {
       borders.push_back(at + 1);
     }
   }

@@ -12,8 +12,8 @@ namespace heddle::fuzzing {
 /// Changes a document, which need not be a valid one.
 void mutateJson(std::string &text, Choice &choice);
 
-/// Changes one of the documents that `separator` divides.
-void mutateJsonParts(std::string &text, char separator, Choice &choice);
+/// Changes one of several documents with a NUL between them.
+void mutateJsonDocuments(std::string &text, Choice &choice);
 
 /// Changes a safetensors file: its header by tokens, the header's length, or the tensors' bytes.
 void mutateSafetensors(std::string &file, Choice &choice);

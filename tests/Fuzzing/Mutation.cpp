@@ -5,11 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
 namespace heddle::fuzzing {
+
+void require(bool condition) {
+  if (!condition) {
+    std::abort();
+  }
+}
 
 size_t mutate(uint8_t *data, size_t size, size_t maxSize, uint32_t seed, Mutation mutation) {
   Choice choice(seed);

@@ -15,6 +15,9 @@
 
 namespace heddle::fuzzing {
 
+/// Ends the program, which libFuzzer takes for a finding, if a reader broke what it promises.
+void require(bool condition);
+
 /// Random choices of one mutation; the same seed makes the same choices.
 class Choice {
 public:

@@ -55,7 +55,7 @@ static std::string textOf(const std::string &text, const Token &token) {
 
 /// Replaces a token by one of the same kind from elsewhere.
 static void replaceToken(std::string &text, const std::vector<Token> &tokens,
-                         std::span<const std::string_view> dictionary, Choice &choice) {
+                         std::span<const std::string> dictionary, Choice &choice) {
   const Token &token = choice.of(tokens);
   std::string with = textOf(text, token);
   if (token.kind == Kind::Number && choice.oneIn(2)) {
@@ -103,7 +103,7 @@ static void nest(std::string &text, const Token &token, Choice &choice) {
   text.insert(token.begin, std::string(depth, open[kind]));
 }
 
-void mutateText(std::string &text, std::span<const std::string_view> dictionary, Choice &choice) {
+void mutateText(std::string &text, std::span<const std::string> dictionary, Choice &choice) {
   const std::vector<Token> tokens = tokensOf(text);
   if (tokens.empty()) {
     return changeBytes(text, choice);
@@ -129,7 +129,7 @@ void mutateText(std::string &text, std::span<const std::string_view> dictionary,
       return nest(text, token, choice);
     }
     if (!dictionary.empty()) {
-      text.insert(token.end, " " + std::string(choice.of(dictionary)));
+      text.insert(token.end, " " + choice.of(dictionary));
     }
     return;
   default:

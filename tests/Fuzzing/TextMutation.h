@@ -11,7 +11,7 @@
 namespace heddle::fuzzing {
 
 /// Changes one word, number, bracket or line. `dictionary` has words that the text may lack.
-void mutateText(std::string &text, std::span<const std::string_view> dictionary, Choice &choice);
+void mutateText(std::string &text, std::span<const std::string> dictionary, Choice &choice);
 
 } // namespace heddle::fuzzing
 

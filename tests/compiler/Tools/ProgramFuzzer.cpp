@@ -21,17 +21,11 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 
 using namespace heddle;
 using namespace mlir;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 /// Attributes are never given back by a context: a new one now and then keeps memory bounded.
 static MLIRContext &freshContext() {
@@ -48,21 +42,21 @@ static MLIRContext &freshContext() {
 }
 
 /// The names of our operations, and words of their attributes.
-static const std::vector<std::string_view> &words() {
-  static const std::vector<std::string_view> list = [] {
-    std::vector<std::string_view> names = {"tensor<?x8xf32>",
-                                           "tensor<8xf32>",
-                                           "tensor<?xi32>",
-                                           "f32",
-                                           "i32",
-                                           "0x7FC00000",
-                                           "1.0e+38",
-                                           "-0.0",
-                                           "dense<1.0> : tensor<8xf32>"};
+static const std::vector<std::string> &words() {
+  static const std::vector<std::string> list = [] {
+    std::vector<std::string> names = {"tensor<?x8xf32>",
+                                      "tensor<8xf32>",
+                                      "tensor<?xi32>",
+                                      "f32",
+                                      "i32",
+                                      "0x7FC00000",
+                                      "1.0e+38",
+                                      "-0.0",
+                                      "dense<1.0> : tensor<8xf32>"};
     static MLIRContext context(MLIRContext::Threading::DISABLED);
     context.loadDialect<func::FuncDialect, transformer::TransformerDialect>();
     for (const RegisteredOperationName name : context.getRegisteredOperations()) {
-      names.emplace_back(name.getStringRef());
+      names.push_back(name.getStringRef().str());
     }
     return names;
   }();

@@ -6,15 +6,8 @@
 #include "formats/Analysis/HeatMap.h"
 #include "tests/Fuzzing/JsonMutation.h"
 
-#include <cstdlib>
-
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateJson)
 

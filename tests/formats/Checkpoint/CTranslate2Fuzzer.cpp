@@ -6,15 +6,9 @@
 #include "tests/Fuzzing/RecordMutation.h"
 
 #include <cmath>
-#include <cstdlib>
 
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateCTranslate2)
 

@@ -8,15 +8,9 @@
 #include "tests/Fuzzing/ScratchFolder.h"
 
 #include <array>
-#include <cstdlib>
 
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 /// A folder with two files of tensors, among them one that is in both.
 static const fuzzing::ScratchFolder &folderWithShards() {

@@ -5,15 +5,8 @@
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/Fuzzing/JsonMutation.h"
 
-#include <cstdlib>
-
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateSafetensors)
 

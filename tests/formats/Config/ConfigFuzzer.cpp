@@ -6,15 +6,8 @@
 #include "formats/Config/Json.h"
 #include "tests/Fuzzing/JsonMutation.h"
 
-#include <cstdlib>
-
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 /// Every accessor on every key.
 static void walk(const Config &config) {

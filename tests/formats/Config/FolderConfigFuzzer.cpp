@@ -10,22 +10,12 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 using namespace heddle;
+using fuzzing::require;
 
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
-
-static void mutateConfigs(std::string &text, fuzzing::Choice &choice) {
-  fuzzing::mutateJsonParts(text, '\0', choice);
-}
-
-HEDDLE_FUZZ_MUTATION(mutateConfigs)
+HEDDLE_FUZZ_MUTATION(fuzzing::mutateJsonDocuments)
 
 static void readSentence(std::span<const std::string_view, 5> documents) {
   static const fuzzing::ScratchFolder folder;

@@ -6,15 +6,8 @@
 #include "runtime/Tokenizer/Tokenizer.h"
 #include "tests/Fuzzing/RecordMutation.h"
 
-#include <cstdlib>
-
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 static constexpr std::string_view modelEnd = "\n\n\n";
 

@@ -7,15 +7,8 @@
 #include "runtime/Tokenizer/Tokenizer.h"
 #include "tests/Fuzzing/JsonMutation.h"
 
-#include <cstdlib>
-
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 /// The tokenizer by its JSON; the text as bytes.
 static void mutateTokenizer(std::string &input, fuzzing::Choice &choice) {

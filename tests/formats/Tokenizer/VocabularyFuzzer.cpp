@@ -11,16 +11,10 @@
 #include "tests/Fuzzing/ScratchFolder.h"
 #include "tests/Fuzzing/TextMutation.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 /// A kind of vocabulary: its folder, its file, and the SentencePiece models beside it.
 struct Kind {

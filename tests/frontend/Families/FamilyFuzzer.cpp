@@ -10,23 +10,13 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 
-#include <cstdlib>
 #include <map>
 #include <memory>
 
 using namespace heddle;
+using fuzzing::require;
 
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
-
-static void mutateConfigs(std::string &text, fuzzing::Choice &choice) {
-  fuzzing::mutateJsonParts(text, '\0', choice);
-}
-
-HEDDLE_FUZZ_MUTATION(mutateConfigs)
+HEDDLE_FUZZ_MUTATION(fuzzing::mutateJsonDocuments)
 
 /// The weights of the tiny model of a family.
 static const Checkpoint &weightsOf(const std::string &modelType) {

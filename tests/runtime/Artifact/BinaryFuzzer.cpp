@@ -12,19 +12,13 @@
 #include "tests/Fuzzing/ScratchFolder.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <sys/mman.h>
 #include <unistd.h>
 
 using namespace heddle;
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+using fuzzing::require;
 
 /// The test model's file.
 static const std::string &seed() {

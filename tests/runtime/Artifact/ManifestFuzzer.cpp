@@ -15,6 +15,7 @@
 #include <memory>
 
 using namespace heddle;
+using fuzzing::require;
 
 /// Manifests with and without text generation, caches and states.
 static const std::vector<std::string> &seeds() {
@@ -51,9 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                                 fixture::averagingModel().actualWeightsSize};
   for (const uint64_t weights : sizes) {
     const Status status = checkManifest({copy.get(), size}, weights);
-    if (!status.ok() && status.message().empty()) {
-      std::abort();
-    }
+    require(status.ok() || !status.message().empty());
   }
   return 0;
 }

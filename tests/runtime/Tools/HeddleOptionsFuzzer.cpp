@@ -2,89 +2,33 @@
 ///
 /// Any words as the command line of heddle, one a line: options within the limits that commands
 /// rely on, a text of help, or an error with a message.
-#include "runtime/Tools/CommandLine.h"
+#include "runtime/Tools/RawOptions.h"
+#include "tests/Fuzzing/CommandLineInput.h"
 #include "tests/Fuzzing/TextMutation.h"
 
 #include <cmath>
-#include <cstdlib>
 
 using namespace heddle;
 using namespace heddle::tools;
+using fuzzing::require;
 
-static constexpr std::string_view words[] = {
-    "embed",
-    "generate",
-    "score",
-    "analyze",
-    "compare",
-    "tokenize",
-    "run",
-    "bench",
-    "profile",
-    "info",
-    "verify",
-    "--input",
-    "--output",
-    "--threads",
-    "--beam",
-    "--nbest",
-    "--rules",
-    "--isa",
-    "--sample",
-    "--top-k",
-    "--top-p",
-    "--temperature",
-    "--seed",
-    "--theta",
-    "--blocks",
-    "--cases",
-    "--shapes",
-    "--lengths",
-    "--roofline",
-    "--profile",
-    "--json",
-    "--tokens",
-    "--scores",
-    "--format",
-    "--prefix",
-    "--shortlist",
-    "--cache",
-    "--batch-tokens",
-    "--max-length",
-    "--min-length",
-    "--alternatives",
-    "--help",
-    "--version",
-    "--entry",
-    "--inputs",
-    "--outputs",
-    "--source",
-    "--target",
-    "--svg",
-    "--trace",
-    "--by",
-    "--runs",
-    "1x1,32x4",
-    "nan",
-    "1e309",
-    "-",
-    "--",
-    "-1",
-    "model.so",
-    "--length-penalty",
-};
+static const std::vector<std::string> &words() {
+  static const std::vector<std::string> list = [] {
+    CLI::App app;
+    RawOptions raw;
+    declareCommands(app, raw);
+    std::vector<std::string> declared = fuzzing::declaredWords(app);
+    declared.insert(declared.end(), {"1x1,32x4", "continue", "stop", "s.txt", "s.jsonl"});
+    return declared;
+  }();
+  return list;
+}
 
 static void mutateWords(std::string &text, fuzzing::Choice &choice) {
-  fuzzing::mutateText(text, words, choice);
+  fuzzing::mutateText(text, words(), choice);
 }
 
 HEDDLE_FUZZ_MUTATION(mutateWords)
-
-static void require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
 
 /// What commands do not look at again.
 static void check(const UsageError &error) { require(!error.message.empty()); }
@@ -105,16 +49,10 @@ static void check(const BenchOptions &options) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  std::string program = "heddle";
   std::string text(reinterpret_cast<const char *>(data), size);
-  std::vector<const char *> arguments = {"heddle"};
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    arguments.push_back(text.data() + begin);
-    if (end < text.size()) {
-      text[end] = '\0';
-    }
-    begin = end + 1;
-  }
+  std::vector<char *> arguments = fuzzing::argumentsOf(program, text);
+  arguments.pop_back();
   const tools::CommandLine line = parseCommandLine(arguments);
   std::visit([](const auto &options) { check(options); }, line);
   return 0;
