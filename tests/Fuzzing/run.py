@@ -32,10 +32,12 @@ def run(build, name, command, inputs, seconds):
     log = build / "fuzz" / f"{name}.log"
     command = [word for word in command if not word.startswith("-max_total_time=")]
     command[1:1] = [f"-runs={inputs}", f"-max_total_time={seconds}", f"-artifact_prefix={findings}/"]
+    # Where memory was taken is of interest when a finding is looked at, and costs half of the time.
+    environment = {"ASAN_OPTIONS": "malloc_context_size=1", **os.environ}
     begin = time.monotonic()
     with open(log, "wb") as output:
-        code = subprocess.run(command, stdout=output, stderr=output, check=False,
-                              preexec_fn=lambda: os.nice(15)).returncode
+        code = subprocess.run(command, stdout=output, stderr=output, check=False, env=environment,
+                              preexec_fn=lambda: os.nice(10)).returncode
     took = time.monotonic() - begin
     text = log.read_text(errors="replace")
     counts = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text)
@@ -50,7 +52,8 @@ def main():
     parser.add_argument("--inputs", type=int, default=1_000_000, help="of each target")
     parser.add_argument("--seconds", type=int, default=3600, help="of each target at most")
     parser.add_argument("targets", nargs="*", help="all if none is named")
-    arguments = parser.parse_args()
+    # Options may stand between the build folder and the targets.
+    arguments = parser.parse_intermixed_args()
     build = arguments.build.resolve()
     known = dict(fuzz_targets(build))
     unknown = [name for name in arguments.targets if name not in known]
