@@ -9,6 +9,7 @@
 #include "runtime/Tools/RawOptions.h"
 #include "runtime/Tools/TextReader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -306,7 +307,10 @@ static UsageError noCommand(const CLI::App &app) {
   return UsageError{fmt::format("{}, expected one of {}", seen, fmt::join(names, ", ")), ""};
 }
 
-std::vector<CLI::App *> declareCommands(CLI::App &app, RawOptions &raw) {
+/// Declares the program with the names of all its commands, and the options of some.
+static std::vector<CLI::App *>
+declareSome(CLI::App &app, RawOptions &raw,
+            const std::function<bool(std::string_view command)> &hasOptions) {
   app.name("heddle");
   app.description("Runs models that heddlec compiled");
   app.set_version_flag("--version", "heddle " HEDDLE_VERSION);
@@ -316,17 +320,26 @@ std::vector<CLI::App *> declareCommands(CLI::App &app, RawOptions &raw) {
   std::vector<CLI::App *> applications;
   for (const Command &command : commands()) {
     CLI::App *application = app.add_subcommand(command.name, command.description);
-    command.declare(*application, raw);
+    if (hasOptions(command.name)) {
+      command.declare(*application, raw);
+    }
     application->allow_extras();
     applications.push_back(application);
   }
   return applications;
 }
 
+std::vector<CLI::App *> declareCommands(CLI::App &app, RawOptions &raw) {
+  return declareSome(app, raw, [](std::string_view) { return true; });
+}
+
 CommandLine parseCommandLine(std::span<const char *const> arguments) {
   RawOptions raw;
   CLI::App app;
-  const std::vector<CLI::App *> applications = declareCommands(app, raw);
+  // A command that is not there takes no options, and to declare them all takes most of the time.
+  const std::vector<CLI::App *> applications = declareSome(app, raw, [&](std::string_view command) {
+    return std::ranges::any_of(arguments, [&](const char *each) { return command == each; });
+  });
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForVersion &version) {
