@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Rules of what passes make: large operations, by the formulas of their documentation, and the
-/// algebra of weights, which is computed in double precision and rounded once.
+/// algebra of weights, in double precision.
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -156,14 +156,10 @@ void Interpreter::evaluate(GroupedLinearOp op) {
 
 // --- The algebra of weights ------------------------------------------------------------------
 
-/// A number that was computed in double precision and is stored as f32.
-static Bounded stored(double value, double error) {
-  if (!(std::abs(value) + error <= static_cast<double>(std::numeric_limits<float>::max()))) {
-    return Bounded::anything();
-  }
-  // Zero is a number of f32; what is less than its normal numbers loses digits, or all.
-  const bool isTiny = std::abs(value) < 0x1p-126 && (value != 0 || error != 0);
-  const double rounding = unitRoundoff * std::abs(value) + (isTiny ? 0x1p-150 : 0);
+/// A number that was computed in double precision, by `operations` that each may have lost its last
+/// digit of `magnitude`. Weights are far from the end of that range.
+static Bounded computed(double value, double error, double magnitude, size_t operations) {
+  const double rounding = 0x1p-52 * static_cast<double>(operations) * magnitude;
   return {value, error + rounding, std::abs(value), false};
 }
 
@@ -175,21 +171,22 @@ static void multiplyMatrices(const BoundedTensor &left, const BoundedTensor &rig
   for (size_t i = 0; i < result.elements.size(); ++i) {
     const int64_t row = static_cast<int64_t>(i) / columns,
                   column = static_cast<int64_t>(i) % columns;
-    double value = 0, error = 0;
+    double value = 0, error = 0, magnitude = 0;
     for (int64_t k = 0; k < inner; ++k) {
       const Bounded &a = left.at(row, k);
       const Bounded &b = right.elements[static_cast<size_t>(k * columns + column)];
       value += a.value * b.value;
+      magnitude += std::abs(a.value * b.value);
       error += std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
     }
-    result.elements[i] = stored(value, error);
+    result.elements[i] = computed(value, error, magnitude, static_cast<size_t>(inner) + 1);
   }
 }
 
 void Interpreter::evaluateAlgebra(ParameterExpressionAttr expression, BoundedTensor &result) {
   std::vector<BoundedTensor> operands;
   for (FlatSymbolRefAttr symbol : expression.getOperands()) {
-    operands.push_back(parameter(symbol.getValue()));
+    operands.push_back(composed(symbol.getValue()));
   }
   auto to = result.elements.begin();
   switch (expression.getKind()) {
@@ -225,14 +222,15 @@ void Interpreter::evaluateAlgebra(ParameterExpressionAttr expression, BoundedTen
       double value = isSum                    ? 0
                      : expression.getFactor() ? expression.getFactor().getValueAsDouble()
                                               : 1;
-      double error = 0;
+      double error = 0, magnitude = isSum ? 0 : std::abs(value);
       for (size_t number = 0; number < operands.size(); ++number) {
         const Bounded &term = operands[number].elements[isSum || number == 0 ? i : 0];
         error = isSum ? error + term.error
                       : std::abs(value) * term.error + error * (std::abs(term.value) + term.error);
         value = isSum ? value + term.value : value * term.value;
+        magnitude = isSum ? magnitude + std::abs(term.value) : std::abs(value);
       }
-      result.elements[i] = stored(value, error);
+      result.elements[i] = computed(value, error, magnitude, operands.size());
     }
     return;
   default:

@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -110,14 +111,39 @@ EntryValues Interpreter::results() {
 
 // --- Parameters ------------------------------------------------------------------------------
 
+/// A number of f64 that is stored as f32.
+static Bounded stored(const Bounded &exact) {
+  const double value = exact.value;
+  if (!(std::abs(value) + exact.error <= static_cast<double>(std::numeric_limits<float>::max()))) {
+    return Bounded::anything();
+  }
+  if (exact.error == 0 && static_cast<double>(static_cast<float>(value)) == value) {
+    return Bounded::exact(value);
+  }
+  // What is less than the normal numbers of f32 loses digits, or all.
+  const double rounding =
+      unitRoundoff * std::abs(value) + (std::abs(value) < 0x1p-126 ? 0x1p-150 : 0);
+  return {value, exact.error + rounding, std::abs(value), false};
+}
+
 const BoundedTensor &Interpreter::parameter(llvm::StringRef symbol) {
   const auto [found, isNew] = parameters.try_emplace(symbol.str());
   if (isNew) {
-    auto op = entry->getParentOfType<ModuleOp>().lookupSymbol<ParameterOp>(symbol);
-    BoundedTensor values = evaluateParameter(op);
-    parameters[symbol.str()] = std::move(values);
+    found->second = composed(symbol);
+    for (Bounded &element : found->second.elements) {
+      element = stored(element);
+    }
   }
-  return parameters[symbol.str()];
+  return found->second;
+}
+
+const BoundedTensor &Interpreter::composed(llvm::StringRef symbol) {
+  const auto [found, isNew] = composedParameters.try_emplace(symbol.str());
+  if (isNew) {
+    auto op = entry->getParentOfType<ModuleOp>().lookupSymbol<ParameterOp>(symbol);
+    found->second = evaluateParameter(op);
+  }
+  return found->second;
 }
 
 /// "Attention is all you need", section 3.5, with columns by turns or in halves.
@@ -129,8 +155,8 @@ static void fillSinusoids(BoundedTensor &table, int64_t first, int64_t steps, bo
                            std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(steps));
       const int64_t sine = isSplit ? i : 2 * i;
       const int64_t cosine = isSplit ? half + i : 2 * i + 1;
-      table.at(position, sine) = roundResult(std::sin(angle), 2 * unitRoundoff);
-      table.at(position, cosine) = roundResult(std::cos(angle), 2 * unitRoundoff);
+      table.at(position, sine) = roundResult(std::sin(angle), unitRoundoff);
+      table.at(position, cosine) = roundResult(std::cos(angle), unitRoundoff);
     }
   }
 }
@@ -171,7 +197,7 @@ BoundedTensor Interpreter::evaluateParameter(ParameterOp op) {
   const BoundedTensor none;
   const BoundedTensor &operand = expression.getOperands().empty()
                                      ? none
-                                     : parameter(expression.getOperands().front().getValue());
+                                     : composed(expression.getOperands().front().getValue());
   switch (expression.getKind()) {
   case ExpressionKind::SinusoidInterleaved:
   case ExpressionKind::SinusoidSplit:

@@ -123,8 +123,10 @@ private:
   void evaluate(transformer::PrefixMeanOp op);
   void evaluate(transformer::AccumulateOp op);
 
-  /// The values of a parameter.
+  /// The values of a parameter, as they are stored: f32.
   const BoundedTensor &parameter(llvm::StringRef symbol);
+  /// The same before they are rounded: expressions over expressions are composed in f64.
+  const BoundedTensor &composed(llvm::StringRef symbol);
   BoundedTensor evaluateParameter(transformer::ParameterOp op);
   /// Of an expression that only passes write.
   void evaluateAlgebra(transformer::ParameterExpressionAttr expression, BoundedTensor &result);
@@ -140,6 +142,7 @@ private:
   /// Positions of each of the segments.
   llvm::DenseMap<mlir::Value, int64_t> segments;
   std::map<std::string, BoundedTensor> parameters;
+  std::map<std::string, BoundedTensor> composedParameters;
 };
 
 } // namespace heddle

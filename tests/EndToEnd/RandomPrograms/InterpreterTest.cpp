@@ -11,8 +11,10 @@
 namespace heddle {
 namespace {
 
-/// The output of a program that looks rows of two columns up as %x and returns %out.
-BoundedTensor outputOf(const std::string &body, Tensors tensors, std::vector<int32_t> ids) {
+/// The output of a program that looks rows of two columns up as %x and returns %out; `expressions`
+/// are parameters made of the others.
+BoundedTensor outputOf(const std::string &body, Tensors tensors, std::vector<int32_t> ids,
+                       const std::string &expressions = "") {
   std::string parameters;
   for (const auto &[name, values] : tensors) {
     const std::string shape = name == "b" ? "2" : std::to_string(values.size() / 2) + "x2";
@@ -20,7 +22,7 @@ BoundedTensor outputOf(const std::string &body, Tensors tensors, std::vector<int
         "transformer.parameter @" + name + " : tensor<" + shape + "xf32> from \"" + name + "\"\n";
   }
   const std::string text =
-      parameters +
+      parameters + expressions +
       "func.func @encode(%ids: tensor<?xi32> {transformer.name = \"input_ids\"}, "
       "%rows: !transformer.segments) -> (tensor<?x2xf32> {transformer.name = \"out\"}) {\n"
       "  %x = transformer.gather @x[%ids] : tensor<?x2xf32>\n" +
@@ -49,6 +51,25 @@ TEST(Interpreter, LinearMapsAreSumsOfProducts) {
   EXPECT_FALSE(out.at(0, 0).allows(134.001F));
   EXPECT_FALSE(out.at(0, 0).allows(NAN));
   EXPECT_FALSE(out.at(0, 0).allows(INFINITY));
+}
+
+/// In f32 the first factor of each pair would leave nothing of the weight.
+TEST(Interpreter, NestedWeightsAreRoundedOnce) {
+  const std::string body =
+      "  %y = transformer.linear %x, @large : tensor<?x2xf32> -> tensor<?x2xf32>\n"
+      "  %z = transformer.linear %x, @small : tensor<?x2xf32> -> tensor<?x2xf32>\n"
+      "  %out = transformer.add %y, %z : tensor<?x2xf32>, tensor<?x2xf32>\n";
+  const std::string expressions =
+      "transformer.parameter @w1 : tensor<2x2xf32> = scale(@w, 1.0e+38)\n"
+      "transformer.parameter @w2 : tensor<2x2xf32> = scale(@w, 1.0e-38)\n"
+      "transformer.parameter @large : tensor<2x2xf32> = scale(@w1, 1.0e-38)\n"
+      "transformer.parameter @small : tensor<2x2xf32> = scale(@w2, 1.0e+38)\n";
+  const BoundedTensor out =
+      outputOf(body, {{"x", {1, 1}}, {"w", {1e10F, 0, 0, 1e-20F}}}, {0}, expressions);
+  EXPECT_NEAR(out.at(0, 0).value, 2e10, 1e4);
+  EXPECT_LT(out.at(0, 0).error, 1e5);
+  EXPECT_NEAR(out.at(0, 1).value, 2e-20, 1e-26);
+  EXPECT_LT(out.at(0, 1).error, 1e-25);
 }
 
 TEST(Interpreter, CancellationWidensTheBound) {
