@@ -135,6 +135,8 @@ public:
   Tensor splitHeads(int64_t heads) const;
   /// [t, h, d] to [t, h * d].
   Tensor mergeHeads() const;
+  /// [t, g, d] to [t, g * times, d]: every head so often, for the queries that share it.
+  Tensor repeatHeads(int64_t times) const;
   /// Axes in another order: result axis i is axis permutation[i].
   Tensor transpose(std::span<const int64_t> permutation) const;
   Tensor transpose(std::initializer_list<int64_t> permutation) const {

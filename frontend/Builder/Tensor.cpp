@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -41,6 +42,19 @@ static bool isRows(const Tensor &tensor) {
   return type.getRank() == 2 && type.isDynamicDim(0) && !type.isDynamicDim(1);
 }
 
+/// Checks that a tensor is [t, h, d].
+static bool expectHeads(OperationSite &site, const Tensor &tensor) {
+  if (!site.ok()) {
+    return false;
+  }
+  const RankedTensorType type = typeOf(tensor);
+  if (type.getRank() != 3 || type.getNumDynamicDims() != 1 || !type.isDynamicDim(0)) {
+    site.fail(fmt::format("the input has shape {}, expected heads [?, heads, head size]",
+                          printSizes(type.getShape())));
+  }
+  return site.ok();
+}
+
 /// Checks that a tensor is [t, w].
 static bool expectRows(OperationSite &site, const Tensor &tensor) {
   if (site.ok() && !isRows(tensor)) {
@@ -67,18 +81,30 @@ Tensor Tensor::splitHeads(int64_t heads) const {
 
 Tensor Tensor::mergeHeads() const {
   OperationSite site({this});
-  if (!site.ok()) {
+  if (!expectHeads(site, *this)) {
     return {};
   }
   const RankedTensorType type = typeOf(*this);
-  if (type.getRank() != 3 || type.getNumDynamicDims() != 1 || !type.isDynamicDim(0)) {
-    site.fail(fmt::format("the input has shape {}, expected heads [?, heads, head size]",
-                          printSizes(type.getShape())));
-    return {};
-  }
   const int64_t width = type.getDimSize(1) * type.getDimSize(2);
   return site.make<Tensor, transformer::MergeHeadsOp>(
       site.tensorType({ShapedType::kDynamic, width}), content);
+}
+
+Tensor Tensor::repeatHeads(int64_t times) const {
+  OperationSite site({this});
+  if (!expectHeads(site, *this)) {
+    return {};
+  }
+  const RankedTensorType type = typeOf(*this);
+  const int64_t most = std::numeric_limits<int32_t>::max() / type.getDimSize(1);
+  if (times < 1 || times > most) {
+    site.fail(fmt::format("{} heads repeated {} times, expected 1 to {} times", type.getDimSize(1),
+                          times, most));
+    return {};
+  }
+  return site.make<Tensor, transformer::RepeatHeadsOp>(
+      site.tensorType({ShapedType::kDynamic, type.getDimSize(1) * times, type.getDimSize(2)}),
+      content);
 }
 
 Tensor Tensor::transpose(std::span<const int64_t> permutation) const {

@@ -91,6 +91,21 @@ TEST_F(BuilderTest, NamesEveryOperationAfterTheCheckpoint) {
   }
 }
 
+// Ainslie et al., section 2.2: two heads of keys for four of queries.
+TEST_F(BuilderTest, WritesHeadsThatAreShared) {
+  Entry entry = model.entry("encode");
+  const Segments rows = entry.segments();
+  const Scope self = model.scope("self");
+  const Tensor x = self.gather("words", entry.input("ids"), 50, 24);
+  const Tensor query = self.linear("query", x, 24, Bias::No).splitHeads(4);
+  const Tensor key = self.linear("key", x, 12, Bias::No).splitHeads(2).repeatHeads(2);
+  EXPECT_EQ(key.shape(), (std::vector<int64_t>{-1, 4, 6}));
+  const Tensor weights = self.contract("thd,khd->thk", query, key, rows).softmax(rows);
+  entry.output("y", self.contract("thk,khd->thd", weights, key, rows).mergeHeads());
+  EXPECT_TRUE(contains(text(model), "transformer.repeat_heads %4 : tensor<?x2x6xf32> -> "
+                                    "tensor<?x4x6xf32>"));
+}
+
 TEST_F(BuilderTest, WritesMasksWeightsAndTransposes) {
   Entry entry = model.entry("decode");
   const Segments rows = entry.segments();
