@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 using namespace mlir;
@@ -293,8 +294,8 @@ bool Reducer::dropOperations() {
 
 // --- Sizes -----------------------------------------------------------------------------------
 
-/// Adds what rows become when their heads change, and the other way round; fails where that is not
-/// possible.
+/// Adds what rows become when their heads change, the other way round, and what heads become that
+/// are repeated; fails where that is not possible.
 static bool completeSizes(ModuleOp module, SizeMap &sizes) {
   const auto sizeOf = [&](int64_t size) {
     const auto found = sizes.find(size);
@@ -303,6 +304,20 @@ static bool completeSizes(ModuleOp module, SizeMap &sizes) {
   for (int round = 0; round < 8; ++round) {
     bool isComplete = true;
     module.walk([&](Operation *op) {
+      if (auto repeat = dyn_cast<RepeatHeadsOp>(op)) {
+        const int64_t few = repeat.getInput().getType().getDimSize(1);
+        const int64_t many = repeat.getType().getDimSize(1);
+        if (sizeOf(many) % sizeOf(few) == 0) {
+          return;
+        }
+        isComplete = false;
+        if (sizes.count(many) == 0) {
+          sizes[many] = sizeOf(few) * (many / few);
+        } else if (sizes.count(few) == 0) {
+          sizes[few] = std::gcd(few, sizeOf(many));
+        }
+        return;
+      }
       if (!isa<SplitHeadsOp, MergeHeadsOp>(op)) {
         return;
       }

@@ -85,6 +85,35 @@ TEST(Reducer, LeavesWhatAWrongPassDoesWrong) {
   EXPECT_TRUE(fails(*again));
 }
 
+// The heads that are repeated change with those that they become.
+TEST(Reducer, ShrinksHeadsThatAreRepeated) {
+  auto context = createContext();
+  Result<TestProgram> whole = parseProgram(*context, R"(// sequence: 1 2 3 | |
+transformer.parameter @table : tensor<5x20xf32> from "table"
+func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !transformer.segments)
+    -> (tensor<?x60xf32> {transformer.name = "a"}) {
+  %x = transformer.gather @table[%ids] : tensor<?x20xf32>
+  %h = transformer.split_heads %x : tensor<?x20xf32> -> tensor<?x5x4xf32>
+  %r = transformer.repeat_heads %h : tensor<?x5x4xf32> -> tensor<?x15x4xf32>
+  %m = transformer.merge_heads %r : tensor<?x15x4xf32> -> tensor<?x60xf32>
+  return %m : tensor<?x60xf32>
+}
+)",
+                                           {{"table", spread(100)}});
+  ASSERT_EQ(whole.status().message(), "");
+  const auto hasGroups = [](const TestProgram &candidate) {
+    bool found = false;
+    (*candidate.module).walk([&](transformer::RepeatHeadsOp op) {
+      const int64_t groups = op.getInput().getType().getDimSize(1);
+      found |= groups > 1 && groups < op.getType().getDimSize(1);
+    });
+    return found;
+  };
+  const TestProgram small = reduceProgram(*whole, hasGroups, std::chrono::seconds(60));
+  EXPECT_NE(small.text().find("transformer.repeat_heads %1 : tensor<?x2x"), std::string::npos)
+      << small.text();
+}
+
 TEST(Reducer, KeepsAProgramOfWhichNothingCanGo) {
   auto context = createContext();
   Result<TestProgram> whole = parseProgram(
