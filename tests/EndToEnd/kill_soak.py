@@ -4,7 +4,8 @@
 
 Afterwards the output is what it was before, or whole. Beside it there is at most NAME.partial with
 the whole lines that were answered, and after SIGKILL, when a process can remove nothing, a file
-NAME.partial-PID-NUMBER. Every line has the bytes that an undisturbed run gives.
+NAME.partial-PID-NUMBER. Every line has the bytes that an undisturbed run gives. The program ends by
+the signal, as a shell expects of one that was interrupted, or with 0 if it was done first.
 """
 
 import argparse
@@ -64,6 +65,13 @@ def findings_in(folder, before, case, sent, run, errors):
             yield f"left over: {path.name}, {len(content)} bytes; stderr: {message[-300:]!r}"
 
 
+def wrong_codes(code, sent):
+    """A code that the signal does not explain; None if none came."""
+    expected = [0] if sent is None else [-sent, 0]
+    if code not in expected:
+        yield f"exit code {code}, expected {' or '.join(map(str, expected))}"
+
+
 def heed_signals():
     """In the child: a program started by nohup or in the background would ignore some of them."""
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -71,7 +79,8 @@ def heed_signals():
 
 
 def one_round(case, chance, folder):
-    """Starts, signals and looks; the signal and the findings."""
+    """Starts, signals and looks; the signal, if the program was there for it, the exit code and the
+    findings."""
     sent = chance.choice(SIGNALS)
     before = OLD if chance.random() < 0.5 else None
     out = folder / "out.txt"
@@ -85,6 +94,7 @@ def one_round(case, chance, folder):
     moment = chance.choice([0.1, 1.1]) * case.seconds * chance.random()
     try:
         result, errors = run.communicate(timeout=moment)
+        sent = None
     except subprocess.TimeoutExpired:
         run.send_signal(sent)
         if chance.random() < 0.2:
@@ -95,12 +105,14 @@ def one_round(case, chance, folder):
             run.kill()
             run.communicate()
             return sent, run.returncode, [f"still runs ten minutes after {sent.name}"]
+    found = list(wrong_codes(run.returncode, sent))
     if case.to_file:
-        found = list(findings_in(folder, before, case, sent, run, errors))
-    else:
+        found += findings_in(folder, before, case, sent, run, errors)
+    elif not case.whole.startswith(result):
         # A pipe may have been cut anywhere by SIGKILL; what came through is right.
-        good = case.whole.startswith(result)
-        found = [] if good else [f"{len(result)} bytes through the pipe differ"]
+        found.append(f"{len(result)} bytes through the pipe differ")
+    elif run.returncode == 0 and result != case.whole:
+        found.append(f"ended with 0 after {len(result)} bytes of {len(case.whole)}")
     return sent, run.returncode, found
 
 
@@ -139,10 +151,11 @@ def main():
         while time.monotonic() - begin < arguments.seconds and not stopped:
             case = chance.choice(cases)
             sent, code, found = one_round(case, chance, folder)
-            ends[f"{sent.name} {code}"] += 1
+            name = sent.name if sent else "no signal"
+            ends[f"{name} {code}"] += 1
             for each in found:
                 bad += 1
-                print(f"{' '.join(case.command[2:])}: {sent.name}, exit code {code}: {each}")
+                print(f"{' '.join(case.command[2:])}: {name}, exit code {code}: {each}")
     rounds = sum(ends.values())
     print(f"{rounds} runs in {time.monotonic() - begin:.0f} s, {bad} findings; signal and exit code: "
           + ", ".join(f"{name}: {count}" for name, count in sorted(ends.items())))
