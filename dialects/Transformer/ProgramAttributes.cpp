@@ -99,6 +99,27 @@ static bool isOfKind(Attribute value, Kind kind) {
   return false;
 }
 
+/// A name that nothing has: with the one that was most likely meant, else with all of them.
+static LogicalResult refuseName(InFlightDiagnostic error, StringRef prefix, StringRef name,
+                                ArrayRef<Field> known) {
+  const Field *nearest = nullptr;
+  unsigned distance = std::max<unsigned>(2, name.size() / 3) + 1;
+  for (const Field &field : known) {
+    const unsigned other = name.edit_distance(field.name, true, distance);
+    if (other < distance) {
+      distance = other;
+      nearest = &field;
+    }
+  }
+  if (nearest) {
+    return error << ", did you mean '" << prefix << nearest->name << "'?";
+  }
+  error << ", expected one of ";
+  llvm::interleaveComma(known, error,
+                        [&](const Field &field) { error << "'" << prefix << field.name << "'"; });
+  return error;
+}
+
 /// Every value is there, of its type, and no other: no default is hidden.
 static LogicalResult verifyGeneration(Operation *op, DictionaryAttr values) {
   for (const Field &field : generationFields) {
@@ -106,17 +127,16 @@ static LogicalResult verifyGeneration(Operation *op, DictionaryAttr values) {
     if (value && isOfKind(value, field.kind)) {
       continue;
     }
-    InFlightDiagnostic error = emitError(op->getLoc())
-                               << "expects 'transformer.generation' to have '" << field.name
-                               << "', " << describe(field.kind) << ", got ";
+    InFlightDiagnostic error = op->emitOpError("expects 'transformer.generation' to have '")
+                               << field.name << "', " << describe(field.kind) << ", got ";
     return value ? error << value : error << "none";
   }
   for (NamedAttribute value : values) {
     if (!llvm::any_of(generationFields,
                       [&](const Field &f) { return f.name == value.getName(); })) {
-      return emitError(op->getLoc())
-             << "expects 'transformer.generation' to have no other settings than those known, got '"
-             << value.getName().getValue() << "'";
+      return refuseName(op->emitOpError("has '")
+                            << value.getName().getValue() << "' in 'transformer.generation'",
+                        "", value.getName(), generationFields);
     }
   }
   return success();
@@ -129,18 +149,16 @@ LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
     return name == ("transformer." + candidate.name).str();
   });
   if (field == std::end(programFields)) {
-    InFlightDiagnostic error = emitError(op->getLoc()) << "has '" << name << "', expected one of ";
-    llvm::interleaveComma(programFields, error, [&](const Field &known) {
-      error << "'transformer." << known.name << "'";
-    });
-    return error;
+    constexpr StringLiteral prefix = "transformer.";
+    return refuseName(op->emitOpError("has '") << name << "'", prefix, name.substr(prefix.size()),
+                      programFields);
   }
   if (!isa<ModuleOp>(op)) {
-    return emitError(op->getLoc()) << "has '" << name << "', expected it on the program's module";
+    return op->emitOpError("has '") << name << "', expected it on the program's module";
   }
   if (!isOfKind(attribute.getValue(), field->kind)) {
-    return emitError(op->getLoc()) << "expects '" << name << "' to be " << describe(field->kind)
-                                   << ", got " << attribute.getValue();
+    return op->emitOpError("expects '")
+           << name << "' to be " << describe(field->kind) << ", got " << attribute.getValue();
   }
   auto values = dyn_cast<DictionaryAttr>(attribute.getValue());
   return values ? verifyGeneration(op, values) : success();

@@ -186,13 +186,16 @@ TEST_F(DecoderManifestTest, RefusesASettingOfAnotherType) {
   };
   for (const auto &item : cases) {
     EXPECT_EQ(errorOf(item.from, item.to),
-              "expects 'transformer.generation' to have " + item.expected.str());
+              "'builtin.module' op expects 'transformer.generation' to have " +
+                  item.expected.str());
   }
   std::string text = program.str();
   size_t begin = text.find("transformer.generation = ");
   text.replace(begin, text.find("}} {") + 1 - begin, "transformer.generation = 1 : i32");
   EXPECT_EQ(build(text, someInputs()), nullptr);
-  EXPECT_EQ(error, "expects 'transformer.generation' to be a dictionary, got 1 : i32");
+  EXPECT_EQ(error,
+            "'builtin.module' op expects 'transformer.generation' to be a dictionary, got 1 : "
+            "i32");
 }
 
 TEST_F(DecoderManifestTest, RefusesSettingsThatTheRuntimeRefuses) {

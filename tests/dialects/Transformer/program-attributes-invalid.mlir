@@ -1,84 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
-// expected-error@+1 {{has 'transformer.max_lenght', expected one of 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.sharing', 'transformer.tokenizer'}}
+// expected-error@+1 {{'builtin.module' op has 'transformer.max_lenght', did you mean 'transformer.max_length'?}}
 module attributes {transformer.max_lenght = 256 : i64} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.max_length' to be an i64 of at least 1, got 0 : i64}}
+// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.sharing', 'transformer.tokenizer'}}
+module attributes {transformer.vocabulary = 256 : i64} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.max_length' to be an i64 of at least 1, got 0 : i64}}
 module attributes {transformer.max_length = 0 : i64} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.max_length' to be an i64 of at least 1, got 256 : i32}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.max_length' to be an i64 of at least 1, got 256 : i32}}
 module attributes {transformer.max_length = 256 : i32} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.lower_case' to be without a value, got "yes"}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.lower_case' to be without a value, got "yes"}}
 module attributes {transformer.lower_case = "yes"} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.tokenizer' to be a list of file names, got "tokenizer.json"}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.tokenizer' to be a list of file names, got "tokenizer.json"}}
 module attributes {transformer.tokenizer = "tokenizer.json"} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.tokenizer' to be a list of file names, got [""]}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.tokenizer' to be a list of file names, got [""]}}
 module attributes {transformer.tokenizer = [""]} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.model_type' to be a string, got 1 : i32}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.model_type' to be a string, got 1 : i32}}
 module attributes {transformer.model_type = 1 : i32} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.phase' to be a string, got 1 : i32}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.phase' to be a string, got 1 : i32}}
 module attributes {transformer.phase = 1 : i32} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.sharing' to be a string, got 1 : i32}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.sharing' to be a string, got 1 : i32}}
 module attributes {transformer.sharing = 1 : i32} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.generation' to be a dictionary, got 1 : i32}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.generation' to be a dictionary, got 1 : i32}}
 module attributes {transformer.generation = 1 : i32} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.generation' to have 'start', an array<i32>, got none}}
+// expected-error@+1 {{'builtin.module' op expects 'transformer.generation' to have 'start', an array<i32>, got none}}
 module attributes {transformer.generation = {}} {
 }
 
 // -----
 
-// expected-error@+1 {{expects 'transformer.generation' to have no other settings than those known, got 'beams'}}
+// expected-error@+1 {{'builtin.module' op has 'num_beam' in 'transformer.generation', did you mean 'num_beams'?}}
 module attributes {transformer.generation = {
     start = array<i32: 1>, end = array<i32: 2>, suppressed = array<i32>, pad = 0 : i32,
     forced_first = -1 : i32, forced_last = -1 : i32, rules = "paper", max_length = 0 : i32,
     min_length = 0 : i32, num_beams = 1 : i32, length_penalty = 1.0 : f32,
     repetition_penalty = 1.0 : f32, early_stopping = false, never_stop_early = false,
-    no_repeat_ngram = 0 : i32, beams = 4 : i32}} {
+    no_repeat_ngram = 0 : i32, num_beam = 4 : i32}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op has 'temperature' in 'transformer.generation', expected one of 'start', 'end', 'suppressed', 'rules', 'pad', 'forced_first', 'forced_last', 'max_length', 'num_beams', 'length_penalty', 'early_stopping', 'no_repeat_ngram', 'repetition_penalty', 'min_length', 'never_stop_early'}}
+module attributes {transformer.generation = {
+    start = array<i32: 1>, end = array<i32: 2>, suppressed = array<i32>, pad = 0 : i32,
+    forced_first = -1 : i32, forced_last = -1 : i32, rules = "paper", max_length = 0 : i32,
+    min_length = 0 : i32, num_beams = 1 : i32, length_penalty = 1.0 : f32,
+    repetition_penalty = 1.0 : f32, early_stopping = false, never_stop_early = false,
+    no_repeat_ngram = 0 : i32, temperature = 1.0 : f32}} {
 }
 
 // -----
 
 module {
-  // expected-error@+1 {{has 'transformer.max_length', expected it on the program's module}}
+  // expected-error@+1 {{'func.func' op has 'transformer.max_length', expected it on the program's module}}
   func.func private @entry() attributes {transformer.max_length = 256 : i64}
 }
