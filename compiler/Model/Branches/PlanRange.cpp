@@ -289,6 +289,31 @@ bool PlanRange::keepsDigits(const Weight &weight, const Block &sums) {
   return largest == 0 || least * smallestShare >= 2 * smallestNormal;
 }
 
+/// The sums of a sum's rows. An addend is judged by its own size: what it loses beside a larger one
+/// is all there is of the result where that one is zero.
+std::optional<PlanRange::Block> PlanRange::judgeAddends(const Weight &weight, std::string &lost) {
+  std::optional<Block> total =
+      Block{weight.rows(), 1, std::vector<double>(static_cast<size_t>(weight.rows()))};
+  for (const Weight &addend : weight.operands()) {
+    std::optional<Block> sums = sumsOf(addend);
+    if (!sums) {
+      total.reset();
+      continue;
+    }
+    for (size_t row = 0; total && row < sums->values.size(); ++row) {
+      total->values[row] += sums->values[row];
+    }
+    if (!addend.symbol() && !keepsDigits(addend, *sums)) {
+      Judged subject{addend, std::move(*sums), nullptr};
+      lost = judgeElements(subject, false);
+      if (!lost.empty()) {
+        return std::nullopt;
+      }
+    }
+  }
+  return total;
+}
+
 std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
   if (weight.symbol()) {
     return {};
@@ -301,20 +326,13 @@ std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
     }
     return {};
   }
-  // An addend is judged by its own size: what it loses beside a larger one is all there is of the
-  // result where that one is zero.
-  if (weight.kind() == ExpressionKind::Sum && !isVector) {
-    for (const Weight &addend : weight.operands()) {
-      std::optional<Block> sums = addend.symbol() ? std::nullopt : sumsOf(addend);
-      if (sums && !keepsDigits(addend, *sums)) {
-        Judged subject{addend, std::move(*sums), nullptr};
-        if (std::string obstacle = judgeElements(subject, isVector); !obstacle.empty()) {
-          return obstacle;
-        }
-      }
-    }
+  std::string lost;
+  std::optional<Block> sums = weight.kind() == ExpressionKind::Sum && !isVector
+                                  ? judgeAddends(weight, lost)
+                                  : sumsOf(weight);
+  if (!lost.empty()) {
+    return lost;
   }
-  std::optional<Block> sums = sumsOf(weight);
   if (!sums) {
     return {};
   }

@@ -60,6 +60,7 @@ private:
   /// Whether the row sums alone show that no element is too small for f32.
   static bool keepsDigits(const Weight &weight, const Block &sums);
   std::string judgeWeight(const Weight &weight, bool isVector);
+  std::optional<Block> judgeAddends(const Weight &weight, std::string &lost);
   std::string judgeElements(Judged &judged, bool isVector);
 
   /// Nothing where a value is not known.
