@@ -21,6 +21,9 @@ namespace heddle {
 #define GEN_PASS_DECL
 #include "compiler/Passes.h.inc"
 
+/// fuse-attention that looks whether numbers that it moves keep their range.
+std::unique_ptr<mlir::Pass> createFuseAttentionPass(ParameterReader reader);
+
 /// fuse-branches that looks whether composed weights keep their range.
 std::unique_ptr<mlir::Pass> createFuseBranchesPass(ParameterReader reader);
 

@@ -77,7 +77,7 @@ static void buildFused(OpPassManager &manager, const CompileOptions &options) {
   add("deduplicate-parameters", createDeduplicateParametersPass());
   add("eliminate-common", createEliminateCommonPass());
   add("normalize-heads", createNormalizeHeadsPass());
-  add("fuse-attention", createFuseAttentionPass());
+  add("fuse-attention", createFuseAttentionPass(options.reader));
   add("share-attention", createShareAttentionPass(options.hasher));
   // Before projections of the same rows become one: what is shared leaves some of them unread.
   add("eliminate-dead", createEliminateDeadPass());

@@ -2,17 +2,12 @@
 ///
 /// fuse-branches at the ends of f32 and of its patience: what would leave the range is declined for
 /// that reason, what only comes near is fused, and long programs are compiled in time.
-#include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
-#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 namespace heddle {
 namespace {
@@ -46,52 +41,6 @@ std::string multiplyText(const std::string &result, const std::string &input,
          ", tensor<1xf32>\n";
 }
 
-/// Random values of about `size`.
-Matrix sized(const std::string &name, int64_t rows, int64_t columns, float size) {
-  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(name)));
-  Matrix matrix = randomMatrix(name, rows, columns, random);
-  for (float &value : matrix.values) {
-    value *= size;
-  }
-  return matrix;
-}
-
-Matrix filled(const std::string &name, int64_t rows, int64_t columns, float value) {
-  return {name, rows, columns, std::vector<float>(rows * std::max<int64_t>(columns, 1), value)};
-}
-
-/// A binary, its report, and what fuse-branches has in it.
-struct Compiled {
-  std::string path;
-  std::string report;
-  std::vector<std::string> taken;
-  std::vector<std::string> declined;
-};
-
-Compiled compileWithReport(const std::vector<Matrix> &parameters, const std::string &body) {
-  const TemporaryFolder folder;
-  const std::string file = folder / "report.json";
-  Compiled compiled{compileProgram(parameters, width, body, {"--report=" + file}), {}, {}, {}};
-  compiled.report = readBytes(file);
-  for (const auto &entry : nlohmann::json::parse(compiled.report, nullptr, false)) {
-    if (entry["pass"] == "fuse-branches" && entry["taken"]) {
-      compiled.taken.push_back(entry["what"]);
-    } else if (entry["pass"] == "fuse-branches") {
-      compiled.declined.push_back(entry["reason"]);
-    }
-  }
-  return compiled;
-}
-
-/// The result for one row of each id.
-std::vector<float> runAll(const std::string &path) {
-  Ragged batch;
-  std::vector<int32_t> ids(vocabulary);
-  std::iota(ids.begin(), ids.end(), 0);
-  batch.append(ids);
-  return path.empty() ? std::vector<float>() : runBinary(path, batch)["out"];
-}
-
 /// A program whose rows %x are looked up in @table.
 class BranchRange : public testing::Test {
 protected:
@@ -99,17 +48,7 @@ protected:
   void compare() {
     parameters.push_back(sized("table", vocabulary, width, rowSize));
     const std::string text = gatherText("x", "table", width) + body;
-    compiled = compileWithReport(parameters, text);
-    const std::vector<float> fused = runAll(compiled.path);
-    const std::vector<float> unfused =
-        runAll(compileProgram(parameters, width, text, {"--disable-pass=fuse-branches"}));
-    float largest = 0;
-    for (float value : unfused) {
-      largest = std::max(largest, std::abs(value));
-    }
-    EXPECT_GT(largest, 0);
-    EXPECT_TRUE(std::isfinite(largest));
-    EXPECT_LE(largestDifference(fused, unfused), 1e-5f * largest);
+    compiled = compileBothWays(parameters, width, text, "fuse-branches");
   }
   void expectDeclined(const std::string &reason) {
     compare();
@@ -136,7 +75,7 @@ protected:
   std::vector<Matrix> parameters;
   std::string body;
   float rowSize = 1;
-  Compiled compiled;
+  ReportedProgram compiled;
 };
 
 TEST_F(BranchRange, AFactorBesideAWeight) {
@@ -268,7 +207,7 @@ TEST_F(BranchRange, CancellationIsWithinTheBoundOfTheProgram) {
   parameters.push_back(sized("table", vocabulary, width, 1));
   body = gatherText("x", "table", width) + linearText("p", "x", "a") + linearText("q", "x", "b") +
          addText("out", "p", "q");
-  compiled = compileWithReport(parameters, body);
+  compiled = compileWithReport(parameters, width, body, "fuse-branches");
   EXPECT_EQ(compiled.taken, std::vector<std::string>{"2 maps as 8 to 8"});
   const std::vector<float> fused = runAll(compiled.path);
   ASSERT_EQ(fused.size(), size_t(vocabulary * width));
@@ -302,7 +241,7 @@ TEST_P(LongBranches, AreOneProduct) {
     body += linearText("p" + number, last, "w" + number) + addText(sum, "p" + number, "h");
     last = sum;
   }
-  const Compiled compiled = compileWithReport(parameters, body);
+  const ReportedProgram compiled = compileWithReport(parameters, width, body, "fuse-branches");
   EXPECT_FALSE(compiled.taken.empty());
   EXPECT_TRUE(compiled.declined.empty());
   const std::vector<float> values = runAll(compiled.path);

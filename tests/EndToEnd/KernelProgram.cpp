@@ -8,8 +8,11 @@
 #include "tests/formats/Config/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <span>
 
 namespace heddle {
@@ -21,6 +24,19 @@ Matrix randomMatrix(const std::string &name, int64_t rows, int64_t columns, std:
   matrix.values.resize(rows * std::max<int64_t>(columns, 1));
   std::generate(matrix.values.begin(), matrix.values.end(), [&] { return normal(random); });
   return matrix;
+}
+
+Matrix sized(const std::string &name, int64_t rows, int64_t columns, float size) {
+  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(name)));
+  Matrix matrix = randomMatrix(name, rows, columns, random);
+  for (float &value : matrix.values) {
+    value *= size;
+  }
+  return matrix;
+}
+
+Matrix filled(const std::string &name, int64_t rows, int64_t columns, float value) {
+  return {name, rows, columns, std::vector<float>(rows * std::max<int64_t>(columns, 1), value)};
 }
 
 std::string tensorType(const std::string &shape) { return "tensor<" + shape + "xf32>"; }
@@ -41,6 +57,10 @@ std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
       shape.push_back(matrix.columns);
       dimensions += "x" + std::to_string(matrix.columns);
     }
+    if (matrix.isOfHead) {
+      shape.insert(shape.begin(), 1);
+      dimensions.insert(0, "1x");
+    }
     text += "transformer.parameter @" + matrix.name + " : " + tensorType(dimensions) + " from \"" +
             matrix.name + "\"\n";
     tensors.push_back(
@@ -54,6 +74,47 @@ std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
   std::string program = folder.write("program.mlir", text);
   EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
   return compileModel(program, arguments);
+}
+
+std::vector<float> runAll(const std::string &path) {
+  Ragged batch;
+  std::vector<int32_t> ids(vocabulary);
+  std::iota(ids.begin(), ids.end(), 0);
+  batch.append(ids);
+  return path.empty() ? std::vector<float>() : runBinary(path, batch)["out"];
+}
+
+ReportedProgram compileWithReport(const std::vector<Matrix> &parameters, int64_t width,
+                                  const std::string &body, const std::string &pass) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "report.json";
+  ReportedProgram compiled{
+      compileProgram(parameters, width, body, {"--report=" + file}), {}, {}, {}};
+  compiled.report = readBytes(file);
+  for (const auto &entry : nlohmann::json::parse(compiled.report, nullptr, false)) {
+    if (entry["pass"] == pass && entry["taken"]) {
+      compiled.taken.push_back(entry["what"]);
+    } else if (entry["pass"] == pass) {
+      compiled.declined.push_back(entry["reason"]);
+    }
+  }
+  return compiled;
+}
+
+ReportedProgram compileBothWays(const std::vector<Matrix> &parameters, int64_t width,
+                                const std::string &body, const std::string &pass) {
+  const ReportedProgram compiled = compileWithReport(parameters, width, body, pass);
+  const std::vector<float> with = runAll(compiled.path);
+  const std::vector<float> without =
+      runAll(compileProgram(parameters, width, body, {"--disable-pass=" + pass}));
+  float largest = 0;
+  for (float value : without) {
+    largest = std::max(largest, std::abs(value));
+  }
+  EXPECT_GT(largest, 0);
+  EXPECT_TRUE(std::isfinite(largest));
+  EXPECT_LE(largestDifference(with, without), 1e-5f * largest);
+  return compiled;
 }
 
 } // namespace heddle

@@ -22,6 +22,8 @@ struct Matrix {
   int64_t rows;
   int64_t columns; // 0: a vector
   std::vector<float> values;
+  /// Of a tensor of one head: the same as [1, rows, columns].
+  bool isOfHead = false;
 
   double at(int64_t row, int64_t column = 0) const {
     return values[columns == 0 ? row : row * columns + column];
@@ -30,6 +32,12 @@ struct Matrix {
 
 /// A matrix of normal values whose products with rows of about 1 are about 1.
 Matrix randomMatrix(const std::string &name, int64_t rows, int64_t columns, std::mt19937 &random);
+
+/// The same times `size`, by the name alone.
+Matrix sized(const std::string &name, int64_t rows, int64_t columns, float size);
+
+/// A matrix of one value.
+Matrix filled(const std::string &name, int64_t rows, int64_t columns, float value);
 
 /// `tensor<SHAPExf32>`.
 std::string tensorType(const std::string &shape);
@@ -45,6 +53,24 @@ std::string gatherText(const std::string &result, const std::string &table, int6
 /// heddlec's.
 std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
                            const std::string &body, const std::vector<std::string> &arguments = {});
+
+/// The result for one row of each id, all of one sequence.
+std::vector<float> runAll(const std::string &path);
+
+/// A binary, its report, and what one pass has in it.
+struct ReportedProgram {
+  std::string path;
+  std::string report;
+  std::vector<std::string> taken;
+  std::vector<std::string> declined;
+};
+
+ReportedProgram compileWithReport(const std::vector<Matrix> &parameters, int64_t width,
+                                  const std::string &body, const std::string &pass);
+
+/// The same, and expects results that are finite, and close to those without the pass.
+ReportedProgram compileBothWays(const std::vector<Matrix> &parameters, int64_t width,
+                                const std::string &body, const std::string &pass);
 
 } // namespace heddle
 

@@ -5,6 +5,7 @@
 
 #include "compiler/Model/Attention/AttentionMasks.h"
 #include "compiler/Model/Parameters/WeightContraction.h"
+#include "compiler/Model/Parameters/WeightExpression.h"
 #include "compiler/Remarks/Report.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -63,6 +64,7 @@ struct Use {
   Value probabilities;
   Order order;
   double factor;
+  double spread;
 };
 
 class AttentionMatcher {
@@ -76,11 +78,11 @@ public:
       return failure();
     }
     for (ScoreProduct &product : match.products) {
-      stripFactors(product.query, product.factor.constant);
-      stripFactors(product.key, product.factor.constant);
+      stripFactors(product.query, product.factor.constant, product.spread);
+      stripFactors(product.key, product.factor.constant, product.spread);
     }
     for (WeightedSum &sum : match.sums) {
-      stripFactors(sum.value, sum.resultScale);
+      stripFactors(sum.value, sum.resultScale, sum.spread);
     }
     if (failed(checkScales())) {
       return failure();
@@ -101,12 +103,11 @@ private:
   LogicalResult matchSegments();
   LogicalResult matchUses();
   void matchUsers();
-  LogicalResult matchSum(ContractOp contract, Value probabilities, const Order &order,
-                         double factor);
+  LogicalResult matchSum(ContractOp contract, const Use &use);
   void matchMap(WeightedSum &sum);
   LogicalResult matchOperand(Value tensor, StringRef axes, char row, char head, StringRef what,
                              AttentionOperand &operand, char &sizeLetter, int64_t &size);
-  void stripFactors(AttentionOperand &operand, double &factor);
+  void stripFactors(AttentionOperand &operand, double &factor, double &spread);
   LogicalResult checkScales();
 
   AttentionMatch match;
@@ -300,14 +301,15 @@ LogicalResult AttentionMatcher::matchUses() {
 void AttentionMatcher::matchUsers() {
   SmallVector<Use> pending;
   // The first of them is on top: sums and views are found in the order of the program.
-  auto addUsers = [&](Value probabilities, const Order &order, double factor) {
+  auto addUsers = [&](Value probabilities, const Order &order, double factor, double spread) {
     for (Operation *user : llvm::reverse(usersOf(probabilities))) {
-      pending.push_back({user, probabilities, order, factor});
+      pending.push_back({user, probabilities, order, factor, spread});
     }
   };
-  addUsers(match.softmax.getResult(), inOrder, 1.0);
+  addUsers(match.softmax.getResult(), inOrder, 1.0, 1.0);
   while (!pending.empty()) {
-    auto [user, probabilities, order, factor] = pending.pop_back_val();
+    const Use use = pending.pop_back_val();
+    auto [user, probabilities, order, factor, spread] = use;
     if (user->hasTrait<OpTrait::IsTerminator>()) {
       match.isResult = true;
       continue;
@@ -315,14 +317,16 @@ void AttentionMatcher::matchUsers() {
     LogicalResult matched = success();
     if (auto scale = dyn_cast<ScaleOp>(user)) {
       match.views.push_back(user);
-      addUsers(scale.getResult(), order, factor * scale.getFactor().convertToFloat());
+      double constant = scale.getFactor().convertToFloat();
+      addUsers(scale.getResult(), order, factor * constant, spread * Factor::of(constant).spread);
     } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
       ArrayRef<int64_t> permutation = transpose.getPermutation();
       match.views.push_back(user);
       addUsers(transpose.getResult(),
-               {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor);
+               {order[permutation[0]], order[permutation[1]], order[permutation[2]]}, factor,
+               spread);
     } else if (auto contract = dyn_cast<ContractOp>(user)) {
-      matched = matchSum(contract, probabilities, order, factor);
+      matched = matchSum(contract, use);
     } else {
       matched =
           decline("the probabilities are not contracted with values (" + describe(user) + ")");
@@ -333,15 +337,14 @@ void AttentionMatcher::matchUsers() {
   }
 }
 
-LogicalResult AttentionMatcher::matchSum(ContractOp contract, Value probabilities,
-                                         const Order &order, double factor) {
-  bool first = contract.getLhs() == probabilities;
+LogicalResult AttentionMatcher::matchSum(ContractOp contract, const Use &use) {
+  bool first = contract.getLhs() == use.probabilities;
   StringRef axes = first ? contract.getLhsAxes() : contract.getRhsAxes();
   StringRef valueAxes = first ? contract.getRhsAxes() : contract.getLhsAxes();
   Value values = first ? contract.getRhs() : contract.getLhs();
   std::array<char, 3> letters = {};
   for (size_t axis = 0; axis < letters.size(); ++axis) {
-    letters[order[axis]] = axes[axis];
+    letters[use.order[axis]] = axes[axis];
   }
   auto [row, head, key] = letters;
   StringRef result = contract.getResultAxes();
@@ -350,7 +353,8 @@ LogicalResult AttentionMatcher::matchSum(ContractOp contract, Value probabilitie
   }
   WeightedSum sum;
   sum.contract = contract;
-  sum.resultScale = factor;
+  sum.resultScale = use.factor;
+  sum.spread = use.spread;
   char size = 0;
   if (failed(
           matchOperand(values, valueAxes, key, head, "values", sum.value, size, sum.valueSize))) {
@@ -421,10 +425,11 @@ void AttentionMatcher::matchMap(WeightedSum &sum) {
 }
 
 /// Walks from a contraction's operand towards its rows. Users of what is passed over keep it.
-void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor) {
+void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor, double &spread) {
   while (Operation *producer = operand.tensor.getDefiningOp()) {
     if (auto scale = dyn_cast<ScaleOp>(producer)) {
       factor *= scale.getFactor().convertToFloat();
+      spread *= Factor::of(scale.getFactor().convertToFloat()).spread;
       operand.tensor = scale.getInput();
     } else if (auto transpose = dyn_cast<TransposeOp>(producer)) {
       moveThrough(transpose, operand.order);

@@ -60,6 +60,8 @@ struct ScoreProduct {
   /// The size of a head.
   int64_t size = 0;
   ScoreFactor factor;
+  /// How far from 1 the constants of queries and keys are, which become part of the factor.
+  double spread = 1.0;
 };
 
 /// One contraction of the probabilities and values, whose result is replaced.
@@ -69,6 +71,8 @@ struct WeightedSum {
   int64_t valueSize = 0;
   /// The product of all factors on probabilities and values: it is applied to the result.
   double resultScale = 1.0;
+  /// How far from 1 these factors are, all in one direction.
+  double spread = 1.0;
   /// Axis i of the result of `contract` is axis `resultOrder[i]` of [t, h, d]; of [t, d] where it
   /// sums over the heads too.
   llvm::SmallVector<int64_t, 3> resultOrder;

@@ -28,6 +28,7 @@
 /// fuse-attention-declined.mlir.
 #include "compiler/Model/Attention/AttentionMasks.h"
 #include "compiler/Model/Attention/AttentionProducts.h"
+#include "compiler/Model/Attention/AttentionRange.h"
 #include "compiler/Model/Attention/HeadLayout.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
@@ -285,7 +286,8 @@ private:
 };
 
 struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
-  using Base::Base;
+  FuseAttentionPass() = default;
+  explicit FuseAttentionPass(ParameterReader reader) : reader(std::move(reader)) {}
 
   void runOnOperation() override {
     SmallVector<SoftmaxOp> candidates;
@@ -297,7 +299,10 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
       FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
       FailureOr<ProductPlan> plan =
           succeeded(match) ? planProducts(*match, reason) : FailureOr<ProductPlan>(failure());
-      if (failed(plan) || failed(roles.add(*match, reason))) {
+      if (succeeded(plan)) {
+        reason = rangeObstacle(*match, parameters, reader);
+      }
+      if (failed(plan) || !reason.empty() || failed(roles.add(*match, reason))) {
         reportDeclined(softmax.getLoc(), passName, "not fused: " + reason);
         continue;
       }
@@ -305,7 +310,14 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
     }
     simplifyLayouts(getOperation());
   }
+
+  ParameterReader reader;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createFuseAttentionPass(ParameterReader reader) {
+  return std::make_unique<FuseAttentionPass>(std::move(reader));
+}
+
 } // namespace heddle

@@ -25,12 +25,6 @@ constexpr static double largestWeight = 0x1p112;
 // of trained models have weights at the end of the range.
 constexpr static double smallestShare = 0x1p-64;
 
-// A constant may be multiplied later than it is written if what is between stays within so much.
-constexpr static double largestSpread = 0x1p24;
-
-// The same of numbers of rows, which are not known, by the sizes of the weights that they pass.
-constexpr static double largestPassed = 0x1p40;
-
 // Constants beside weights that nobody reads.
 constexpr static double largestUnread = 0x1p96;
 

@@ -18,6 +18,13 @@
 
 namespace heddle {
 
+/// A constant may be multiplied in another place than it is written if what is between stays within
+/// so much.
+inline constexpr double largestSpread = 0x1p24;
+
+/// The same of numbers of rows, which are not known, by the sizes of the weights that they pass.
+inline constexpr double largestPassed = 0x1p40;
+
 /// Judges plans of one module after each other. Reads the tensors of a plan one at a time, and
 /// keeps few of them.
 class PlanRange {

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Constants and learned numbers are known and may be moved by so much; numbers of each row are
+/// not, and may be moved past weights of ordinary sizes. Probabilities add up to one: what is
+/// summed with them is never larger than the largest of it.
+#include "compiler/Model/Attention/AttentionRange.h"
+
+#include "compiler/Model/Attention/AttentionMasks.h"
+#include "compiler/Model/Branches/PlanRange.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+namespace {
+
+/// Reads what the numbers of one attention are.
+class AttentionRange {
+public:
+  AttentionRange(const DerivedParameters &parameters, const ParameterReader &reader)
+      : parameters(parameters), reader(reader) {}
+
+  std::string obstacleOf(const ScoreProduct &product);
+  std::string obstacleOf(const WeightedSum &sum);
+
+private:
+  std::optional<std::vector<float>> read(FlatSymbolRefAttr symbol) {
+    return reader ? reader(parameters.lookUp(symbol)) : std::nullopt;
+  }
+  std::string judgeSize(StringRef what, double size);
+  std::optional<double> sizeOfRows(Value rows);
+  double sizeOfMap(const WeightedSum &sum, ArrayRef<float> values);
+
+  const DerivedParameters &parameters;
+  const ParameterReader &reader;
+};
+
+/// The largest sum of the absolute values of a row; infinite with what is no number.
+double largestRow(ArrayRef<float> values, int64_t width) {
+  double largest = 0;
+  for (; !values.empty(); values = values.drop_front(width)) {
+    double sum = 0;
+    for (float value : values.take_front(width)) {
+      sum += std::isnan(value) ? HUGE_VAL : std::abs(value);
+    }
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
+} // namespace
+
+/// Of weights that numbers pass which are not known.
+std::string AttentionRange::judgeSize(StringRef what, double size) {
+  if (size == 0 || (size <= largestPassed && size >= 1 / largestPassed)) {
+    return {};
+  }
+  return (what + " weights whose rows add up to " + printNumber(size) + ", expected " +
+          printNumber(1 / largestPassed) + " to " + printNumber(largestPassed))
+      .str();
+}
+
+/// How large rows are beside what they are made of, by the weights that make them; nothing where
+/// that is not known.
+std::optional<double> AttentionRange::sizeOfRows(Value rows) {
+  if (auto cached = rows.getDefiningOp<CachedOp>()) {
+    auto append = cached.getCache().getDefiningOp<AppendOp>();
+    rows = append ? append.getInput() : rows;
+  }
+  std::optional<std::vector<float>> values;
+  if (auto linear = rows.getDefiningOp<LinearOp>()) {
+    values = read(linear.getWeightAttr());
+    int64_t width = linear.getInput().getType().getDimSize(1);
+    return values ? std::optional(largestRow(*values, width)) : std::nullopt;
+  }
+  if (auto gather = rows.getDefiningOp<GatherOp>()) {
+    values = read(gather.getTableAttr());
+  }
+  return values ? std::optional(largestRow(*values, 1)) : std::nullopt;
+}
+
+std::string AttentionRange::obstacleOf(const ScoreProduct &product) {
+  double spread = product.spread;
+  for (Value number : product.factor.numbers) {
+    auto weight = number.getDefiningOp<WeightOp>();
+    if (!weight) {
+      std::optional<double> size = sizeOfRows(product.key.tensor);
+      std::string obstacle =
+          judgeSize("numbers of each row would be multiplied before keys of", size.value_or(1));
+      if (!obstacle.empty()) {
+        return obstacle;
+      }
+    } else if (std::optional<std::vector<float>> value = read(weight.getParameterAttr())) {
+      spread *= Factor::of(value->front()).spread;
+    }
+  }
+  if (spread <= largestSpread) {
+    return {};
+  }
+  return "factors that change sizes by " + printNumber(spread) +
+         " would be multiplied on the other side of the product of queries and keys, expected at "
+         "most " +
+         printNumber(largestSpread);
+}
+
+/// The largest sum of what one number of a head is made of: the map's axes are in any order.
+double AttentionRange::sizeOfMap(const WeightedSum &sum, ArrayRef<float> values) {
+  WeightOp map = sum.map;
+  ArrayRef<int64_t> shape = map.getType().getShape();
+  const std::array<int64_t, 3> strides = {shape[1] * shape[2], shape[2], 1};
+  auto [head, made, summed] = sum.mapOrder;
+  std::vector<float> rows;
+  rows.reserve(values.size());
+  for (int64_t h = 0; h < shape[head]; ++h) {
+    for (int64_t row = 0; row < shape[made]; ++row) {
+      for (int64_t i = 0; i < shape[summed]; ++i) {
+        rows.push_back(values[h * strides[head] + row * strides[made] + i * strides[summed]]);
+      }
+    }
+  }
+  return largestRow(rows, shape[summed]);
+}
+
+std::string AttentionRange::obstacleOf(const WeightedSum &sum) {
+  if (!(sum.spread <= largestSpread)) {
+    return "factors of values that change sizes by " + printNumber(sum.spread) +
+           " would be multiplied after their sum, expected at most " + printNumber(largestSpread);
+  }
+  std::optional<std::vector<float>> values;
+  if (WeightOp map = sum.map) {
+    values = read(map.getParameterAttr());
+  }
+  return values ? judgeSize("values would be mapped before they are summed, by",
+                            sizeOfMap(sum, *values))
+                : std::string();
+}
+
+std::string rangeObstacle(const AttentionMatch &match, const DerivedParameters &parameters,
+                          const ParameterReader &reader) {
+  AttentionRange range(parameters, reader);
+  std::string obstacle;
+  for (const ScoreProduct &product : match.products) {
+    obstacle = obstacle.empty() ? range.obstacleOf(product) : obstacle;
+  }
+  for (const WeightedSum &sum : match.sums) {
+    obstacle = obstacle.empty() ? range.obstacleOf(sum) : obstacle;
+  }
+  return obstacle;
+}
+
+} // namespace heddle
