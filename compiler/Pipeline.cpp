@@ -54,11 +54,33 @@ bool CompileOptions::isEnabled(llvm::StringRef pass) const {
   return !llvm::is_contained(disabledPasses, pass);
 }
 
+namespace {
+struct OptionalPass {
+  llvm::StringLiteral name;
+  Phase phase;
+};
+} // namespace
+
+static constexpr OptionalPass optional[] = {
+    {"observe-attention", Phase::Fused}, {"deduplicate-parameters", Phase::Fused},
+    {"eliminate-common", Phase::Fused},  {"normalize-heads", Phase::Fused},
+    {"fuse-attention", Phase::Fused},    {"share-attention", Phase::Fused},
+    {"fuse-branches", Phase::Fused},     {"fuse-projections", Phase::Fused},
+    {"fuse-embedding", Phase::Fused},    {"eliminate-dead", Phase::Fused},
+    {"fold-epilogues", Phase::Dataflow}, {"merge-kernels", Phase::Dataflow},
+    {"plan-memory", Phase::Dataflow}};
+
 std::vector<std::string> optionalPasses() {
-  return {"observe-attention", "deduplicate-parameters", "eliminate-common", "normalize-heads",
-          "fuse-attention",    "share-attention",        "fuse-branches",    "fuse-projections",
-          "fuse-embedding",    "eliminate-dead",         "fold-epilogues",   "merge-kernels",
-          "plan-memory"};
+  std::vector<std::string> names;
+  for (const OptionalPass &pass : optional) {
+    names.push_back(pass.name.str());
+  }
+  return names;
+}
+
+Phase phaseOfPass(llvm::StringRef optionalPass) {
+  return llvm::find_if(optional, [&](const OptionalPass &it) { return it.name == optionalPass; })
+      ->phase;
 }
 
 static void buildFused(OpPassManager &manager, const CompileOptions &options) {

@@ -49,6 +49,8 @@ struct CompileOptions {
 
 /// The names --disable-pass knows, in pipeline order.
 std::vector<std::string> optionalPasses();
+/// The phase of one of them.
+Phase phaseOfPass(llvm::StringRef optionalPass);
 
 /// Adds the passes that lead from the phase before `phase` to it. Phases after `llvm` are written
 /// by the linker and have none.

@@ -86,9 +86,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   CLI::App app;
   declareOptions(app, line);
   for (int argument = 1; argument < argc; ++argument) {
-    // CLI11 would take the next argument for the value.
+    // CLI11 would take the next argument for the value. A value may end in "=" itself.
     const std::string text = argv[argument];
-    if (text.starts_with("--") && text.ends_with("=")) {
+    if (text.starts_with("--") && text.find('=') == text.size() - 1) {
       return withoutValue(text.substr(0, text.size() - 1));
     }
   }

@@ -194,6 +194,13 @@ static Status parseTask(const CommandLine &line, Task &task) {
   task.options.precision = line.precision;
   HEDDLE_TRY(parseTargets(line, task.options));
   HEDDLE_TRY(parsePhases(line, task));
+  // A pass that comes later than the last phase is left out as it was asked for.
+  for (const std::string &name : line.disabledPasses) {
+    if (phaseOfPass(name) < task.first) {
+      return usage("--disable-pass=" + llvm::Twine(name) + " is of the phase " +
+                   phaseName(phaseOfPass(name)) + ", which is before --start-at=" + line.startAt);
+    }
+  }
   if (!line.sharing.empty() && (task.first > Phase::Fused || task.last < Phase::Fused)) {
     return usage(llvm::Twine("--share-attention is done in the phase fused, which is not among "
                              "those from ") +
@@ -443,6 +450,14 @@ static Status findFirstPhase(ModuleOp program, const CommandLine &line, Task &ta
   if (!line.sharing.empty()) {
     return HEDDLE_ERROR(InvalidArgument,
                         seen + ", expected one in the phase 'model' for --share-attention");
+  }
+  for (const std::string &name : line.disabledPasses) {
+    if (phaseOfPass(name) <= found) {
+      const auto before = static_cast<Phase>(static_cast<int>(phaseOfPass(name)) - 1);
+      return HEDDLE_ERROR(InvalidArgument, seen + ", expected one in the phase '" +
+                                               phaseName(before).str() +
+                                               "' for --disable-pass=" + name);
+    }
   }
   task.first = next;
   return {};

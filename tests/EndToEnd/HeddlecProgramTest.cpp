@@ -207,6 +207,10 @@ TEST_F(HeddlecProgramTest, TextsSayTheirPhase) {
               found + ", expected to be asked for that phase or a later one, not for 'model'");
   expectError({program, "--share-attention=self:2", "-o", work / "out.so"},
               found + ", expected one in the phase 'model' for --share-attention");
+  expectError({program, "--disable-pass=fuse-attention", "-o", work / "out.so"},
+              found + ", expected one in the phase 'model' for --disable-pass=fuse-attention");
+  expectError({program, "--disable-pass=plan-memory", "-o", work / "out.so"},
+              found + ", expected one in the phase 'fused' for --disable-pass=plan-memory");
   const tools::Outcome same = heddlec({program, "--emit=dataflow"});
   EXPECT_EQ(same.code, 0) << same.error;
   EXPECT_EQ(same.output, readBytes(program));
