@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes to a temporary name, then renames.
+/// Writing beside, then renaming.
 #include "base/AtomicFile.h"
 
 #include <algorithm>
@@ -20,21 +20,21 @@
 
 namespace heddle {
 
-/// The system's message for an error number.
+/// What the system says about an error number.
 static std::string reason(int error) { return std::generic_category().message(error); }
 
 static Status cannot(const char *action, const std::string &path, int error) {
   return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot {}: {}", path, action, reason(error)));
 }
 
-/// `path` with symbolic links resolved, or `path` itself if nothing exists there yet.
+/// `path` with symbolic links followed, or `path` itself where nothing exists yet.
 static std::string resolve(const std::string &path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
   return real ? std::string(real.get()) : path;
 }
 
-/// How many partial files keepPartial() numbers for one name.
+/// The files of one name that keepPartial() keeps with a short name.
 static constexpr unsigned mostKept = 99;
 
 /// A name beside `target` that no other thread or process uses.
@@ -45,31 +45,47 @@ static std::string partialName(const std::string &target) {
 
 // --- Names for a handler of signals --------------------------------------------------------------
 
-/// The names of partial files. A signal handler may interrupt the functions below anywhere, so a
-/// name is added or removed in one atomic step. Whoever removes a name owns its memory.
-static std::array<std::atomic<char *>, 64> partialNames;
+/// The names of partial files. A handler may run between any two steps of the functions below, so a
+/// name goes in and out in one step, and whoever takes it out owns the memory.
+using NameList = std::array<std::atomic<char *>, 64>;
+static NameList partialNames;
+/// Those whose files removePartialFiles() has removed: a handler of signals cannot free them.
+static NameList removedNames;
 
-/// Adds a name to the list. This happens before the file is created, so that no file exists
-/// unlisted. Returns null if the list is full.
+/// Whether there was room for a name.
+static bool putInto(NameList &list, char *name) {
+  for (std::atomic<char *> &slot : list) {
+    char *free = nullptr;
+    if (slot.compare_exchange_strong(free, name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Puts a name into the list, before the file is made: it never exists without being listed.
+/// Answers null where there is no room.
 static char *enlist(const std::string &path) {
   char *const copy = ::strdup(path.c_str());
-  for (std::atomic<char *> &slot : partialNames) {
-    char *free = nullptr;
-    if (copy != nullptr && slot.compare_exchange_strong(free, copy)) {
-      return copy;
-    }
+  if (copy != nullptr && putInto(partialNames, copy)) {
+    return copy;
   }
   std::free(copy);
   return nullptr;
 }
 
-/// Removes a name once its file is gone; does nothing for null.
+/// Takes a name out again, once its file is gone; null is none.
 static void delist(char *name) {
-  for (std::atomic<char *> &slot : partialNames) {
-    char *listed = name;
-    if (name != nullptr && slot.compare_exchange_strong(listed, nullptr)) {
-      std::free(name);
-      return;
+  if (name == nullptr) {
+    return;
+  }
+  for (NameList *list : {&partialNames, &removedNames}) {
+    for (std::atomic<char *> &slot : *list) {
+      char *listed = name;
+      if (slot.compare_exchange_strong(listed, nullptr)) {
+        std::free(name);
+        return;
+      }
     }
   }
 }
@@ -78,6 +94,8 @@ void removePartialFiles() noexcept {
   for (std::atomic<char *> &slot : partialNames) {
     if (char *const path = slot.exchange(nullptr)) {
       ::unlink(path);
+      // Where there is no room, the memory goes with the program.
+      static_cast<void>(putInto(removedNames, path));
     }
   }
 }
@@ -115,7 +133,7 @@ Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permission
     }
     const int error = errno;
     delist(listed);
-    // A killed process with the same number left this file: take the next name.
+    // Left over from a process of the same number that was killed: take the next name.
     if (error != EEXIST) {
       return cannot("create", path, error);
     }
@@ -157,7 +175,7 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: written to after it was closed", name));
   }
   while (!bytes.empty()) {
-    // Linux writes at most 2 GiB at once, and less after a signal or on a nearly full disk.
+    // Linux writes at most 2 GiB at once; a signal or a nearly full disk makes it less.
     const size_t request = std::min<size_t>(bytes.size(), size_t(1) << 30);
     const ssize_t written = ::write(descriptor, bytes.data(), request);
     if (written < 0 && errno == EINTR) {
@@ -193,7 +211,7 @@ Status AtomicFile::overwrite(size_t offset, std::span<const std::byte> bytes) {
 }
 
 Status AtomicFile::close() {
-  // Some file systems report a full disk or quota only on close.
+  // Some file systems report a full disk or quota only here.
   if (::close(std::exchange(descriptor, -1)) != 0) {
     const int error = errno;
     discard();
@@ -228,7 +246,7 @@ Result<std::string> AtomicFile::keepPartial() {
   if (partial.empty()) {
     return std::string();
   }
-  // Never replace a file kept by an earlier run. If no name is free, keep the temporary one.
+  // What an earlier run kept stays. Where no name can be had, the file keeps the one it has.
   std::string kept = partial;
   for (unsigned number = 1; number <= mostKept; ++number) {
     const std::string next = number == 1 ? fmt::format("{}.partial", target)
