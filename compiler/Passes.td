@@ -75,6 +75,10 @@ def MergeKernelsPass : Pass<"dataflow-merge-kernels", "::mlir::ModuleOp"> {
   let summary = "Make kernels that compute the same one symbol, named after what they compute";
 }
 
+def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {
+  let summary = "Store matrices of products and tables in bf16, and compute with them in f32";
+}
+
 def PlanMemoryPass : Pass<"dataflow-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Place every result in the arena, symbolically in the run-time sizes";
   let options = [Option<"reuse", "reuse", "bool", "true",

@@ -111,6 +111,10 @@ static void buildFused(OpPassManager &manager, const CompileOptions &options) {
 
 static void buildDataflow(OpPassManager &manager, const CompileOptions &options) {
   manager.addPass(createConvertTransformerToDataflowPass());
+  // Asked for, not found: it is never left out.
+  if (options.precision == bf16Weights) {
+    manager.addPass(createNarrowWeightsPass());
+  }
   if (options.isEnabled("fold-epilogues")) {
     manager.addPass(createFoldEpiloguesPass());
   }

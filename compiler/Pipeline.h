@@ -31,6 +31,11 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 /// All names, for messages.
 std::string phaseNames();
 
+/// Weights stored in bf16, arithmetic in f32.
+inline constexpr llvm::StringLiteral bf16Weights = "bf16-weights";
+/// What --precision knows.
+inline constexpr llvm::StringLiteral precisions[] = {"f32", bf16Weights};
+
 /// How a model is compiled: parsed once by the tool, read by everything else.
 struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};

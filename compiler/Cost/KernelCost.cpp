@@ -17,7 +17,8 @@ Flops kernelFlops(KernelOp kernel) {
 
 uint64_t parameterBytes(dataflow::ParameterOp parameter, SymbolTable &symbols) {
   auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored().getAttr());
-  return stored.getTensorType().getNumElements() * sizeof(float);
+  RankedTensorType type = stored.getTensorType();
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
 /// Counts for a table a row for each token.
@@ -25,10 +26,10 @@ static void describeRead(WeightRead &read, const KernelInput &input, BufferType 
   read.isPerToken =
       input.role == KernelInput::Role::Table || input.role == KernelInput::Role::Positions;
   if (read.isPerToken) {
-    read.bytes = read.neededBytes = type.getWidth() * sizeof(float);
+    read.bytes = read.neededBytes = type.getWidth() * type.getElementBytes();
   }
   if (input.role == KernelInput::Role::Matrix) {
-    read.neededBytes = type.getConstantElements() * sizeof(float);
+    read.neededBytes = type.getConstantElements() * type.getElementBytes();
   }
 }
 

@@ -50,8 +50,10 @@ std::vector<manifest::Dimension> shapeOf(Type type) {
 
 manifest::ElementType elementOf(Type type) {
   auto buffer = dyn_cast<BufferType>(type);
-  return !buffer || buffer.getElementType().isF32() ? manifest::ElementType::F32
-                                                    : manifest::ElementType::I32;
+  Type element = buffer ? buffer.getElementType() : Type(Float32Type::get(type.getContext()));
+  return element.isF32()    ? manifest::ElementType::F32
+         : element.isBF16() ? manifest::ElementType::BF16
+                            : manifest::ElementType::I32;
 }
 
 /// The kind of an observed output; graphs have been verified.
@@ -415,8 +417,10 @@ FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const Man
     std::vector<uint64_t> shape(dimensions.begin(), dimensions.end());
     auto written = builder.CreateVector(shape);
     table.push_back(manifest::CreateParameter(
-        builder, text(builder, parameter.getSymName()), manifest::ElementType::F32, written,
-        place->second.offset, place->second.size, place->second.checksum));
+        builder, text(builder, parameter.getSymName()),
+        parameter.getTensorType().getElementType().isBF16() ? manifest::ElementType::BF16
+                                                            : manifest::ElementType::F32,
+        written, place->second.offset, place->second.size, place->second.checksum));
   }
   return table;
 }

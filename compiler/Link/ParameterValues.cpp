@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 using namespace mlir;
 
@@ -136,6 +137,29 @@ static Exact multiplyMatrices(const std::vector<Left> &left, const std::vector<R
     }
   }
   return result;
+}
+
+/// The nearest number of a floating-point type with `digits` binary digits and this least and
+/// largest exponent, ties to even; beyond the largest number it is infinite.
+static double roundTo(double value, int digits, int leastExponent, int largestExponent) {
+  if (value == 0 || !std::isfinite(value)) {
+    return value;
+  }
+  int exponent = std::max(std::ilogb(value), leastExponent);
+  double rounded =
+      std::ldexp(std::nearbyint(std::ldexp(value, digits - 1 - exponent)), exponent - (digits - 1));
+  return std::ilogb(rounded) > largestExponent
+             ? std::copysign(std::numeric_limits<double>::infinity(), value)
+             : rounded;
+}
+
+/// Values of another element type, each rounded once; they stay in f32, which holds all of them.
+template <typename T> static Stored convertValues(const std::vector<T> &values, Type element) {
+  Stored converted(values.size());
+  std::transform(values.begin(), values.end(), converted.begin(), [&](T value) {
+    return element.isBF16() ? float(roundTo(value, /*digits=*/8, -126, 127)) : float(value);
+  });
+  return converted;
 }
 
 /// What has no operands.
@@ -273,6 +297,11 @@ void ParameterEvaluator::take(Step &step, Values operand) {
       step.factor *= std::visit([](const auto &number) { return double(number.front()); }, operand);
       return;
     }
+    break;
+  case ExpressionKind::Convert:
+    operand = std::visit(
+        [&](const auto &values) { return Values(convertValues(values, type.getElementType())); },
+        operand);
     break;
   default:
     operand = std::visit(

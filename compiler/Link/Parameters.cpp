@@ -9,6 +9,8 @@
 
 #include <xxhash.h>
 
+#include <bit>
+#include <cstring>
 #include <map>
 
 using namespace mlir;
@@ -17,8 +19,19 @@ namespace heddle {
 
 using Values = std::vector<float>;
 
-static std::span<const std::byte> bytesOf(const Values &values) {
-  return std::as_bytes(std::span(values));
+/// The bytes of values as a parameter stores them.
+static std::vector<std::byte> bytesOf(const Values &values, transformer::ParameterOp parameter) {
+  if (parameter.getTensorType().getElementType().isF32()) {
+    std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+  }
+  // The values are bf16 already: their upper halves.
+  std::vector<std::byte> bytes(values.size() * sizeof(uint16_t));
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(values[i]) >> 16);
+    std::memcpy(bytes.data() + i * sizeof(upper), &upper, sizeof(upper));
+  }
+  return bytes;
 }
 
 static bool isZero(std::byte byte) { return byte == std::byte(0); }
@@ -58,7 +71,7 @@ Result<Weights> Weights::place(ModuleOp module, ParameterSource source) {
   ParameterEvaluator evaluator(module, weights.source);
   for (transformer::ParameterOp parameter : usedParameters(module)) {
     HEDDLE_ASSIGN(Values values, evaluator.evaluate(parameter));
-    std::span<const std::byte> bytes = bytesOf(values);
+    std::vector<std::byte> bytes = bytesOf(values, parameter);
     XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
     auto [found, isNew] =
         offsets.try_emplace({hash.low64, hash.high64, bytes.size()}, weights.bytes);
@@ -76,7 +89,7 @@ Status Weights::write(const std::function<Status(std::span<const std::byte>)> &s
   ParameterEvaluator evaluator(module, source);
   for (size_t index : stored) {
     HEDDLE_ASSIGN(Values values, evaluator.evaluate(placed[index].parameter));
-    HEDDLE_TRY(sink(bytesOf(values)));
+    HEDDLE_TRY(sink(bytesOf(values, placed[index].parameter)));
     size_t rest = alignUp(placed[index].place.size, HEDDLE_ALIGNMENT) - placed[index].place.size;
     HEDDLE_TRY(sink(std::span(padding, rest)));
   }

@@ -177,8 +177,9 @@ static Status parseSharing(const CommandLine &line, Task &task) {
 }
 
 static Status parseTask(const CommandLine &line, Task &task) {
-  if (line.precision != "f32") {
-    return usage("--precision is '" + llvm::Twine(line.precision) + "', expected f32");
+  if (!llvm::is_contained(precisions, line.precision)) {
+    return usage("--precision is '" + llvm::Twine(line.precision) + "', expected " +
+                 llvm::join(precisions, " or "));
   }
   for (const std::string &name : line.disabledPasses) {
     if (!llvm::is_contained(optionalPasses(), name)) {

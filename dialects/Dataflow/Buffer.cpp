@@ -125,8 +125,8 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects a product of constant dimensions of at most 2^40, got more";
   }
   // C2
-  if (!elementType.isF32() && !elementType.isInteger(32)) {
-    return emitError() << "expects elements of f32 or i32, got " << elementType;
+  if (!elementType.isF32() && !elementType.isBF16() && !elementType.isInteger(32)) {
+    return emitError() << "expects elements of f32, bf16 or i32, got " << elementType;
   }
   // C3
   if (rowStride != 0) {

@@ -219,6 +219,9 @@ static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelIn
   MLIRContext *context = kernel.getContext();
   Type element =
       input.isInteger ? Type(IntegerType::get(context, 32)) : Type(Float32Type::get(context));
+  if (input.isStored() && buffer.getElementType().isBF16()) {
+    element = buffer.getElementType();
+  }
   if (input.shape &&
       failed(verifyShape(kernel, "input #" + Twine(index), buffer, *input.shape, element))) {
     return failure();

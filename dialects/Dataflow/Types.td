@@ -15,7 +15,7 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
 
     Constraints:
     - C1: the rank is 1 to 4, and the constant dimensions have a product of at most 2^40.
-    - C2: the elements are f32 or i32.
+    - C2: the elements are f32, i32 or, of parameters, bf16.
     - C3: a row stride is given for rank 2 and up, constant dimensions after the first, and is larger
       than their product.
   }];
@@ -31,6 +31,8 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
     /// Elements between rows: the stride if given, else the product of the constant dimensions
     /// after the first, which is the width of a buffer [symbol, width].
     int64_t getRowElements() const;
+    /// Bytes of an element.
+    int64_t getElementBytes() const { return getElementType().getIntOrFloatBitWidth() / 8; }
     /// The width of a buffer [symbol, width].
     int64_t getWidth() const { return getShape().back(); }
     /// Whether element-wise maths over `rows`, [symbol, width], can read this buffer: it has their

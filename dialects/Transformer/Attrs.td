@@ -75,7 +75,8 @@ def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a param
   I32EnumAttrCase<"Scale", 11, "scale">,       // of its first operand, by the others and a constant
   I32EnumAttrCase<"Sum", 12, "sum">,           // of its operands, element by element
   I32EnumAttrCase<"ConcatColumns", 13, "concat_columns">, // of matrices along the second axis
-  I32EnumAttrCase<"Columns", 14, "columns">]>; // of a matrix, from (first column)
+  I32EnumAttrCase<"Columns", 14, "columns">,   // of a matrix, from (first column)
+  I32EnumAttrCase<"Convert", 15, "convert">]>; // of its operand, to the type's elements
 
 def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "ParameterExpression"> {
   let mnemonic = "expression";
@@ -100,6 +101,7 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
     - `scale(@a, @s, ..., factor)`: every element of @a times parameters of one element and a
       floating-point constant, of which at least one is there.
     - `sum(@a, @b, ...)`: of parameters of one shape.
+    - `convert(@a)`: every element rounded to the nearest of the type, ties to even.
     - `concat_columns(@a, @b, ...)`: [m, k], [m, l], ... to [m, k + l + ...].
 
     Sinusoids, products, scales and sums are computed in double precision and rounded once.

@@ -48,6 +48,10 @@ LogicalResult verifyParameterShape(Operation *user, StringRef role, FlatSymbolRe
   if (!parameter) {
     return failure();
   }
+  if (!parameter.getTensorType().getElementType().isF32()) {
+    return user->emitOpError("expects ")
+           << role << " '" << symbol << "' of f32, got " << parameter.getTensorType();
+  }
   ArrayRef<int64_t> shape = parameter.getTensorType().getShape();
   if (shape == expected) {
     return success();

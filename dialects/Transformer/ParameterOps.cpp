@@ -20,6 +20,10 @@ LogicalResult ParameterOp::verify() {
     return emitOpError("expects either a source or an expression, got ")
            << (getSource() ? "both" : "neither");
   }
+  // C8
+  if (getSource() && !getTensorType().getElementType().isF32()) {
+    return emitOpError("expects elements of f32 from a checkpoint, got ") << getTensorType();
+  }
   // C2
   RankedTensorType type = getTensorType();
   if (type.getRank() < 1 || type.getRank() > 4 ||
@@ -168,6 +172,8 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
   }
   case ExpressionKind::RelativeBuckets:
     return inferDistances(operands[0], expression.getNumbers());
+  case ExpressionKind::Convert:
+    return SmallVector<int64_t>(operands[0].getShape());
   case ExpressionKind::Columns: {
     // As many columns as the type says, if there are.
     int64_t first = expression.getNumbers()[0];
@@ -270,6 +276,24 @@ static LogicalResult verifyOrder(ParameterOp parameter, ParameterOp operand) {
   return error;
 }
 
+/// C8
+static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
+                                    ArrayRef<RankedTensorType> operands) {
+  if (kind == ExpressionKind::Convert) {
+    return success();
+  }
+  Type element = parameter.getTensorType().getElementType();
+  Type expected = kind == ExpressionKind::Pack ? operands[0].getElementType()
+                                               : Type(Float32Type::get(parameter.getContext()));
+  auto differs = [&](RankedTensorType operand) { return operand.getElementType() != expected; };
+  if (element != expected || llvm::any_of(operands, differs)) {
+    return parameter.emitOpError("expects elements of ")
+           << expected << " of '" << stringifyExpressionKind(kind) << "' and its operands, got "
+           << element;
+  }
+  return success();
+}
+
 LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (!getExpression()) {
     return success();
@@ -287,6 +311,9 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
       return failure();
     }
     operands.push_back(operand.getTensorType());
+  }
+  if (failed(verifyElements(*this, expression.getKind(), operands))) {
+    return failure();
   }
   // C4
   FailureOr<SmallVector<int64_t>> shape = inferShape(expression, operands, getTensorType());

@@ -23,13 +23,15 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
 
     Constraints:
     - C1: exactly one of a source and an expression is given.
-    - C2: the type is an f32 tensor of rank 1 to 4, every dimension a positive constant, with at most
-      2^40 elements.
+    - C2: the type is a tensor of f32 or bf16, of rank 1 to 4, every dimension a positive constant,
+      with at most 2^40 elements.
     - C3: the operands of the expression are parameters, as many as its kind takes.
     - C4: the type is the one the expression gives for the operands' types.
     - C5: the operands of the expression are declared before the parameter.
     - C6: the numbers of the expression are as many as its kind takes, and in range.
     - C7: `scale` has at least one factor; its constant, if there is one, is finite.
+    - C8: elements are f32, but for those of `convert` and of what `pack` makes of elements of its
+      type.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
@@ -40,7 +42,7 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
-                       TypeAttrOf<Transformer_Tensor>:$type,
+                       TypeAttrOf<Transformer_StoredTensor>:$type,
                        OptionalAttr<StrAttr>:$source,
                        OptionalAttr<Transformer_ParameterExpressionAttr>:$expression,
                        OptionalAttr<StrAttr>:$content);

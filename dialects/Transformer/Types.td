@@ -42,6 +42,8 @@ def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
 
 /// f32 values of any rank, for example rows `tensor<?x384xf32>` or scores `tensor<?x12x?xf32>`.
 def Transformer_Tensor : RankedTensorOf<[F32]>;
+/// The values of a parameter, in the type they are stored in.
+def Transformer_StoredTensor : RankedTensorOf<[F32, BF16]>;
 /// Rows of activations: `tensor<?xWxf32>`, W the width.
 def Transformer_Rows : Type<And<[Transformer_Tensor.predicate,
     CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,

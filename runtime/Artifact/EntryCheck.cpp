@@ -168,6 +168,11 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
                                     unsigned(buffer.location()), unsigned(buffer.element()),
                                     unsigned(Location::MAX), unsigned(manifest::ElementType::MAX)));
   }
+  if (buffer.element() == manifest::ElementType::BF16 && buffer.location() != Location::Parameter) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("elements of bf16 at location {}, expected them only "
+                                              "of parameters",
+                                              unsigned(buffer.location())));
+  }
   HEDDLE_TRY(checkShape(buffer.shape()));
   const std::optional<BufferSize> size = bufferSize(buffer);
   const bool ofConstants =

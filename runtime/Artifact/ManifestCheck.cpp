@@ -62,7 +62,7 @@ static Status checkParameter(const manifest::Parameter &parameter, uint64_t weig
   if (!isAligned(parameter.shape())) {
     return HEDDLE_ERROR(DataLoss, "a shape that is not aligned");
   }
-  uint64_t bytes = 4;
+  uint64_t bytes = bytesOf(parameter.element());
   for (const uint64_t dimension : *parameter.shape()) {
     if (dimension == 0 || __builtin_mul_overflow(bytes, dimension, &bytes)) {
       return HEDDLE_ERROR(

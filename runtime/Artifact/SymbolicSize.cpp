@@ -5,9 +5,6 @@
 
 namespace heddle {
 
-/// Bytes of an element; both types have the same.
-static constexpr uint64_t elementBytes = 4;
-
 std::optional<uint64_t> SymbolicSize::evaluate(const WorkSize &work) const {
   using Wide = unsigned __int128;
   const Wide t = static_cast<uint64_t>(work.tokens);
@@ -24,7 +21,7 @@ std::optional<uint64_t> SymbolicSize::evaluate(const WorkSize &work) const {
 /// Multiplies the constant dimensions from `first` on; counts the symbols it meets.
 static std::optional<uint64_t> product(const manifest::Buffer &buffer, size_t first,
                                        unsigned (&symbols)[3]) {
-  uint64_t bytes = elementBytes;
+  uint64_t bytes = bytesOf(buffer.element());
   const auto *const shape = buffer.shape();
   for (size_t i = first; shape != nullptr && i < shape->size(); ++i) {
     const manifest::Dimension &dimension = *shape->Get(static_cast<uint32_t>(i));
@@ -36,6 +33,10 @@ static std::optional<uint64_t> product(const manifest::Buffer &buffer, size_t fi
     }
   }
   return bytes;
+}
+
+uint64_t bytesOf(manifest::ElementType element) {
+  return element == manifest::ElementType::BF16 ? 2 : 4;
 }
 
 std::optional<BufferSize> bufferSize(const manifest::Buffer &buffer) {

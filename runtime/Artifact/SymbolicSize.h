@@ -54,6 +54,9 @@ struct SymbolicSize {
   std::optional<uint64_t> evaluate(const WorkSize &work) const;
 };
 
+/// Bytes of one element.
+uint64_t bytesOf(manifest::ElementType element);
+
 /// The bytes of a buffer whose shape has one symbolic row dimension; none if the shape is of
 /// another kind or too large. A shape of constants alone gives `constant`, else 0.
 struct BufferSize {

@@ -15,7 +15,15 @@
 namespace heddle {
 
 static ElementType elementOf(manifest::ElementType element) {
-  return element == manifest::ElementType::I32 ? ElementType::I32 : ElementType::F32;
+  switch (element) {
+  case manifest::ElementType::I32:
+    return ElementType::I32;
+  case manifest::ElementType::BF16:
+    return ElementType::BF16;
+  case manifest::ElementType::F32:
+    break;
+  }
+  return ElementType::F32;
 }
 
 static int64_t dimensionOf(const manifest::Dimension &dimension) {

@@ -67,6 +67,10 @@ struct KernelInput {
   bool isCache = false;
   /// Of Positions.
   int64_t offset = 0;
+  /// Whether it may be stored in a narrower type than f32, in which it is computed with.
+  bool isStored() const {
+    return role == Role::Matrix || role == Role::Table || role == Role::Positions;
+  }
   /// Of Matrix: equal parts of its rows that are multiplied apart.
   int64_t groups = 1;
 };

@@ -27,12 +27,16 @@ static constexpr int64_t kUnroll = 4;
 // a quarter of a microsecond.
 static constexpr int64_t kBytesAhead = 8192;
 
-// Cache lines of a row of a panel; those of it that kUnroll steps read, and that they ask for.
-static int64_t panelLines(const VectorCode &code) {
-  return code.target.panelColumns * 4 / kLineBytes;
+// Bytes of a row of a panel; cache lines that kUnroll steps read of it, and that they ask for.
+static int64_t panelRowBytes(const VectorCode &code, Type element) {
+  return code.target.panelColumns * element.getIntOrFloatBitWidth() / 8;
 }
-static int64_t linesRead(const VectorCode &code) { return kUnroll * panelLines(code); }
-static int64_t linesAsked(const VectorCode &code) { return linesRead(code) / 2; }
+static int64_t linesRead(const VectorCode &code, Type element) {
+  return kUnroll * panelRowBytes(code, element) / kLineBytes;
+}
+static int64_t linesAsked(const VectorCode &code, Type element) {
+  return linesRead(code, element) / 2;
+}
 
 namespace {
 /// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,
@@ -42,26 +46,28 @@ enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
 } // namespace
 
 // One step of k: a vector of weights per column group times one element of every row.
-static SmallVector<Value> tileStep(VectorCode &code, ArrayRef<Value> rows, Value weights, Value k,
-                                   int64_t column, int64_t vectors, ValueRange sums) {
-  Value panelRow = code.at(weights, code.multiply(k, code.target.panelColumns));
+static SmallVector<Value> tileStep(VectorCode &code, Type element, ArrayRef<Value> rows,
+                                   Value weights, Value k, int64_t column, int64_t vectors,
+                                   ValueRange sums) {
+  Value panelRow = code.storedAt(weights, code.multiply(k, code.target.panelColumns), element);
   SmallVector<Value> loaded;
   for (int64_t v = 0; v < vectors; ++v) {
-    loaded.push_back(code.loadVector(code.at(panelRow, column + v * code.lanes)));
+    Value place = code.integer(column + v * code.lanes);
+    loaded.push_back(code.loadStored(code.storedAt(panelRow, place, element), element));
   }
   SmallVector<Value> next;
   for (size_t r = 0; r < rows.size(); ++r) {
-    Value element = code.broadcast(code.loadScalar(code.at(rows[r], k)));
+    Value factor = code.broadcast(code.loadScalar(code.at(rows[r], k)));
     for (int64_t v = 0; v < vectors; ++v) {
-      next.push_back(code.fma(element, loaded[v], sums[r * vectors + v]));
+      next.push_back(code.fma(factor, loaded[v], sums[r * vectors + v]));
     }
   }
   return next;
 }
 
 // The columns [column, column + vectors * lanes) of the tile, for the whole of k.
-static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, int64_t column,
-                        int64_t vectors) {
+static void tileColumns(VectorCode &code, Type element, Block &entry, ArrayRef<Value> rows,
+                        int64_t column, int64_t vectors) {
   Value weights = entry.getArgument(Weights), k = entry.getArgument(K);
   Value ahead = entry.getArgument(Ahead), step = entry.getArgument(Step);
   SmallVector<Value> sums(rows.size() * vectors, code.splat(0));
@@ -69,18 +75,18 @@ static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, in
   sums = code.loop(code.integer(0), whole, kUnroll, sums, [&](Value i, ValueRange carried) {
     if (column == 0) {
       Value line = code.bytesAt(ahead, code.multiply(i, step));
-      for (int64_t p = 0; p < linesAsked(code); ++p) {
+      for (int64_t p = 0; p < linesAsked(code, element); ++p) {
         code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
       }
     }
     SmallVector<Value> next(carried);
     for (int64_t u = 0; u < kUnroll; ++u) {
-      next = tileStep(code, rows, weights, code.add(i, u), column, vectors, next);
+      next = tileStep(code, element, rows, weights, code.add(i, u), column, vectors, next);
     }
     return next;
   });
   sums = code.loop(whole, k, 1, sums, [&](Value i, ValueRange carried) {
-    return tileStep(code, rows, weights, i, column, vectors, carried);
+    return tileStep(code, element, rows, weights, i, column, vectors, carried);
   });
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int64_t v = 0; v < vectors; ++v) {
@@ -92,11 +98,12 @@ static void tileColumns(VectorCode &code, Block &entry, ArrayRef<Value> rows, in
 
 // The tile function for a number of rows and of columns, those of a panel or the whole vectors that
 // hold those of a last one, written once in a module. No kernel's name has a slash.
-static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t rowCount,
-                                 int64_t width) {
+static func::FuncOp tileFunction(VectorCode &code, Type element, func::FuncOp kernel,
+                                 int64_t rowCount, int64_t width) {
   auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name =
-      ("tile/contract_" + Twine(rowCount) + "x" + Twine(width) + "." + code.target.name).str();
+  std::string name = ("tile/contract_" + Twine(rowCount) + "x" + Twine(width) +
+                      (element.isF32() ? "" : "_bf16") + "." + code.target.name)
+                         .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;
   }
@@ -114,20 +121,21 @@ static func::FuncOp tileFunction(VectorCode &code, func::FuncOp kernel, int64_t 
   }
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
   for (int64_t column = 0; column < width; column += columns) {
-    tileColumns(code, entry, rows, column, std::min(vectors, (width - column) / code.lanes));
+    tileColumns(code, element, entry, rows, column,
+                std::min(vectors, (width - column) / code.lanes));
   }
   func::ReturnOp::create(code.builder, kernel.getLoc());
   return function;
 }
 
 // Calls the tile function for `count` rows, a number from 1 to the target's tile, and a width.
-static void callTile(VectorCode &code, func::FuncOp kernel, Value count, int64_t width,
-                     ValueRange arguments) {
+static void callTile(VectorCode &code, Type element, func::FuncOp kernel, Value count,
+                     int64_t width, ValueRange arguments) {
   int64_t most = code.target.tileRows;
   SmallVector<int64_t> cases;
   SmallVector<func::FuncOp> tiles;
   for (int64_t rows = 1; rows <= most; ++rows) {
-    tiles.push_back(tileFunction(code, kernel, rows, width));
+    tiles.push_back(tileFunction(code, element, kernel, rows, width));
     if (rows < most) {
       cases.push_back(rows);
     }
@@ -166,6 +174,11 @@ struct Panel {
 };
 } // namespace
 
+/// What the weights are stored in.
+static Type weightType(const KernelBody &body) {
+  return body.kernel.getOperandBuffer(1).getElementType();
+}
+
 static Panel panelAt(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes,
                      Value index) {
   Value group = code.integer(0), number = index;
@@ -175,7 +188,7 @@ static Panel panelAt(VectorCode &code, const KernelBody &body, dataflow::Contrac
     number = code.remainder(index, groupPanels);
   }
   Value weights = body.arguments.operand(code, 2);
-  int64_t bytes = computes.getK() * code.target.panelColumns * 4;
+  int64_t bytes = computes.getK() * panelRowBytes(code, weightType(body));
   return {code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, computes.getK()),
           code.add(code.multiply(group, computes.getN()),
                    code.multiply(number, code.target.panelColumns)),
@@ -224,7 +237,8 @@ static void storePanel(VectorCode &code, const Destination &to, Value sums, Valu
 static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
                       Value first, Value last, Value index) {
   auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
-  int64_t k = computes.getK(), panelBytes = k * code.target.panelColumns * 4;
+  Type element = weightType(body);
+  int64_t k = computes.getK(), panelBytes = k * panelRowBytes(code, element);
   int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
   Value rows = body.arguments.operand(code, 1);
   Panel panel = panelAt(code, body, computes, index);
@@ -237,8 +251,8 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
   // linesAsked(code) lines; where fewer are new, the others are on their way or in the cache
   // already.
-  Value everyTile = code.divide(code.add(tiles, linesRead(code) - 1), tiles);
-  Value lines = code.smaller(everyTile, code.integer(linesAsked(code)));
+  Value everyTile = code.divide(code.add(tiles, linesRead(code, element) - 1), tiles);
+  Value lines = code.smaller(everyTile, code.integer(linesAsked(code, element)));
   Value stride = code.multiply(lines, kLineBytes / kUnroll);
   Value share = code.multiply(lines, k / kUnroll * kLineBytes);
   // A tile alone passes over its panel at the speed of memory: it asks for what itself will read.
@@ -251,13 +265,13 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
     Value ahead = code.select(asks, code.bytesAt(next, begin), panel.weights);
     Value step = code.select(asks, stride, code.integer(0));
     ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
-    step = code.select(isAlone, code.integer(panelLines(code) * kLineBytes), step);
+    step = code.select(isAlone, code.integer(panelRowBytes(code, element)), step);
     Value from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
     SmallVector<Value> arguments = {
         from, code.integer(inputElements), panel.weights, code.integer(k), sums, ahead, step};
     auto computeColumns = [&](int64_t width) {
       int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
-      callTile(code, body.function, rowCount, vectors * code.lanes, arguments);
+      callTile(code, element, body.function, rowCount, vectors * code.lanes, arguments);
       storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
     };
     int64_t tail = computes.getN() % code.target.panelColumns;

@@ -52,26 +52,31 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr compute
   int64_t lookups = computes.getLookups(), width = computes.getWidth();
   Value positions = arguments.positions(code);
   SmallVector<Value> ids, tables;
+  SmallVector<Type> elements;
   for (int64_t i = 0; i < lookups; ++i) {
     ids.push_back(arguments.operand(code, 1 + 2 * i));
     tables.push_back(arguments.operand(code, 2 + 2 * i));
+    elements.push_back(body.kernel.getOperandBuffer(1 + 2 * i).getElementType());
   }
   for (size_t i = 0; i < computes.getPositionOffsets().size(); ++i) {
     tables.push_back(arguments.operand(code, 1 + 2 * lookups + i));
+    elements.push_back(body.kernel.getOperandBuffer(2 * lookups + i).getElementType());
   }
   emitRowLoop(code, body, width, [&](Value row) {
     SmallVector<Value> rows;
     for (int64_t i = 0; i < lookups; ++i) {
-      rows.push_back(code.at(tables[i], code.multiply(code.loadIndex(ids[i], row), width)));
+      Value id = code.loadIndex(ids[i], row);
+      rows.push_back(code.storedAt(tables[i], code.multiply(id, width), elements[i]));
     }
     for (auto [i, offset] : llvm::enumerate(computes.getPositionOffsets())) {
       Value position = code.add(code.loadIndex(positions, row), offset);
-      rows.push_back(code.at(tables[lookups + i], code.multiply(position, width)));
+      rows.push_back(code.storedAt(tables[lookups + i], code.multiply(position, width),
+                                   elements[lookups + i]));
     }
-    return [&code, computes, rows](Value column, int64_t valid) {
+    return [&code, computes, rows, elements](Value column, int64_t valid) {
       Value sum;
       for (auto [i, from] : llvm::enumerate(rows)) {
-        Value next = code.loadVector(code.at(from, column), valid);
+        Value next = code.loadStored(code.storedAt(from, column, elements[i]), elements[i], valid);
         float scale = static_cast<int64_t>(i) < computes.getLookups() ? computes.getScale(i) : 1.0f;
         next = scale == 1.0f ? next : code.multiplyFloat(next, code.splat(scale));
         sum = sum ? code.addFloat(sum, next) : next;

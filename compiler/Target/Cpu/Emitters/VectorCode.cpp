@@ -105,6 +105,32 @@ Value VectorCode::loadVector(Value address, int64_t valid) {
   return LLVM::MaskedLoadOp::create(builder, location, vector, address, firstLanes(*this, valid),
                                     splat(0), kElementAlignment);
 }
+Value VectorCode::storedAt(Value base, Value offset, Type element) {
+  return element.isF32() ? at(base, offset)
+                         : bytesAt(base, multiply(offset, element.getIntOrFloatBitWidth() / 8));
+}
+Value VectorCode::loadStored(Value address, Type element, int64_t valid) {
+  if (element.isF32()) {
+    return loadVector(address, valid);
+  }
+  // A bf16 number is the upper half of the f32 number of the same value.
+  constexpr unsigned alignment = 2;
+  auto halves = VectorType::get({lanes}, builder.getI16Type());
+  auto words = VectorType::get({lanes}, i32);
+  auto constant = [&](VectorType type, int64_t value) {
+    return arith::ConstantOp::create(
+        builder, location,
+        DenseElementsAttr::get(type, builder.getIntegerAttr(type.getElementType(), value)));
+  };
+  Value stored = valid == lanes
+                     ? Value(LLVM::LoadOp::create(builder, location, halves, address, alignment))
+                     : Value(LLVM::MaskedLoadOp::create(
+                           builder, location, halves, address, firstLanes(*this, valid),
+                           constant(halves, 0).getResult(), alignment));
+  Value wide = arith::ExtUIOp::create(builder, location, words, stored);
+  Value upper = arith::ShLIOp::create(builder, location, wide, constant(words, 16));
+  return arith::BitcastOp::create(builder, location, vector, upper);
+}
 void VectorCode::storeVector(Value value, Value address, int64_t valid) {
   if (valid == lanes) {
     LLVM::StoreOp::create(builder, location, value, address, kElementAlignment);

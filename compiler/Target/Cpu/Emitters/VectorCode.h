@@ -69,6 +69,13 @@ public:
   /// A vector; of its lanes only the first `valid` are touched in memory, the others are zero.
   mlir::Value loadVector(mlir::Value address, int64_t valid);
   mlir::Value loadVector(mlir::Value address) { return loadVector(address, lanes); }
+  /// The address of element `offset` of `base`, whose elements are stored as `element`.
+  mlir::Value storedAt(mlir::Value base, mlir::Value offset, mlir::Type element);
+  /// A vector of elements stored as f32 or bf16, in f32. As loadVector().
+  mlir::Value loadStored(mlir::Value address, mlir::Type element, int64_t valid);
+  mlir::Value loadStored(mlir::Value address, mlir::Type element) {
+    return loadStored(address, element, lanes);
+  }
   void storeVector(mlir::Value value, mlir::Value address, int64_t valid);
   void storeVector(mlir::Value value, mlir::Value address) { storeVector(value, address, lanes); }
   /// The same for the lanes whose number plus `first` is below `limit`.
