@@ -93,6 +93,20 @@ uint64_t columnsOf(const Division &division, int64_t panelColumns) {
   llvm_unreachable("every division has columns");
 }
 
+/// The elements of a row that a column of work computes, and those after which columns begin anew;
+/// zeros where they are no constants.
+std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t panelColumns) {
+  switch (division.columns) {
+  case Division::Columns::None:
+    return {0, 0};
+  case Division::Columns::Heads:
+    return {division.size, division.size};
+  case Division::Columns::Elements:
+    return {panelColumns, division.size};
+  }
+  llvm_unreachable("every division has columns");
+}
+
 FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel,
                                             int64_t panelColumns) {
   Division division = kernel.getComputes().getDivision(kernel.getKernelType());
@@ -105,11 +119,11 @@ FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp
     return kernel.emitOpError("has work of ")
            << columns << " columns, expected at most " << largestGrid;
   }
-  bool ragged = division.columns == Division::Columns::Elements && division.count > 1 &&
-                division.size % panelColumns != 0;
+  auto [elements, group] = kernel.writesCache() ? std::pair<uint64_t, uint64_t>(0, 0)
+                                                : columnElements(division, panelColumns);
   return manifest::CreateGrid(
       builder, overSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens,
-      division.rowsShareWork ? rowTile : 1, columns, ragged);
+      division.rowsShareWork ? rowTile : 1, columns, elements, group);
 }
 
 /// The kernels that graphs run, and their finishes, numbered as they are met.

@@ -48,6 +48,7 @@ private:
   Status checkCache(const manifest::CachePort &cache, uint32_t index) const;
   Status checkDispatch(const manifest::Dispatch &dispatch);
   Status checkGrid(const manifest::Grid &grid) const;
+  Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
   Status checkOperand(const manifest::Operand &operand, bool isWritten) const;
 
   static inline const manifest::SizeExpression none{0, 0, 0};
@@ -312,6 +313,26 @@ Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
   return {};
 }
 
+/// Whether the columns of work are those of a row of the result.
+Status EntryChecker::checkColumns(const manifest::Grid &grid,
+                                  const manifest::Buffer &result) const {
+  const uint64_t width = grid.column_elements();
+  const uint64_t group = grid.group_elements();
+  if (width == 0) {
+    return {};
+  }
+  const uint64_t row = result.location() == Location::Cache ? 0 : rowElements(result).value_or(0);
+  // No more than a row has, so that no sum overflows.
+  const bool fits = width <= row && group != 0 && group <= row && row % group == 0;
+  if (!fits || grid.columns() != row / group * ((group + width - 1) / width)) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} columns of {} elements in groups of {}, expected those of "
+                                    "a result with rows of {}",
+                                    grid.columns(), width, group, row));
+  }
+  return {};
+}
+
 Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritten) const {
   if (operand.buffer() >= entry.buffers()->size()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("buffer {}, there are {}", operand.buffer(),
@@ -369,8 +390,9 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
     HEDDLE_TRY_WITH(checkOperand(*dispatch.operands()->Get(i), i == 0),
                     fmt::format("operand {}", i));
   }
-  written[dispatch.operands()->Get(0)->buffer()] = true;
-  return {};
+  const uint32_t result = dispatch.operands()->Get(0)->buffer();
+  written[result] = true;
+  return checkColumns(*dispatch.grid(), *entry.buffers()->Get(result));
 }
 
 Status EntryChecker::checkCache(const manifest::CachePort &cache, uint32_t index) const {

@@ -72,8 +72,24 @@ template <typename Vector> bool isAligned(const Vector *vector) {
          reinterpret_cast<uintptr_t>(vector->Data()) % alignof(uint64_t) == 0;
 }
 
-/// The bytes of one row: of all dimensions but the first; none if one of those is symbolic.
+/// The bytes and the elements of one row: of all dimensions but the first; none if one of those is
+/// symbolic.
 std::optional<uint64_t> rowBytes(const manifest::Buffer &buffer);
+std::optional<uint64_t> rowElements(const manifest::Buffer &buffer);
+
+/// The elements of one row of a buffer that has passed the check, for some work.
+struct RowElements {
+  uint64_t constant = 1;
+  bool timesTokens = false;
+  bool timesSequences = false;
+  bool timesLongest = false;
+
+  static RowElements of(const manifest::Buffer &buffer);
+  int64_t evaluate(const WorkSize &work) const {
+    return static_cast<int64_t>(constant) * (timesTokens ? work.tokens : 1) *
+           (timesSequences ? work.sequences : 1) * (timesLongest ? work.longest : 1);
+  }
+};
 
 } // namespace heddle
 

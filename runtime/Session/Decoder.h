@@ -40,7 +40,7 @@ public:
                        int64_t stride) = 0;
 };
 
-/// Tokens of a chunk of logits: 16 panels of packed weights.
+/// Tokens of a chunk of logits: enough to divide the work, few enough to stay in a cache.
 inline constexpr int64_t logitsChunk = 768;
 
 /// Where the attention of a step goes, when asked for: over the source, of the last layer.

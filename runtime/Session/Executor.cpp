@@ -19,12 +19,6 @@ static constexpr int mostThreads = 1024;
 /// 4 GiB of them.
 static constexpr int64_t mostTraceRuns = int64_t(1) << 26;
 
-/// A part of a division of work.
-struct Range {
-  int64_t begin;
-  int64_t end;
-};
-
 /// Part `index` of `parts` of [0, size), cut at multiples of `tile`, as evenly as that allows.
 static Range partOf(int64_t size, int64_t tile, int index, int parts) {
   const int64_t tiles = (size + tile - 1) / tile;
@@ -178,6 +172,12 @@ void Executor::prepareOperands(const Run &run, const Chunk &chunk, const Layout 
     worker.operands[i] =
         base == nullptr ? nullptr : static_cast<std::byte *>(base) + operand.byteOffset;
   }
+  for (size_t i = 0; i < run.plan.results.size(); ++i) {
+    const PlannedResult &result = run.plan.results[i];
+    void *&operand = worker.operands[result.operand];
+    worker.results[i] = {operand, 0, 0, result.rowElements.evaluate(work)};
+    operand = &worker.results[i];
+  }
 }
 
 void Executor::prepareCaches(const Run &run, const Chunk &chunk, const HeddleKernelContext &context,
@@ -239,6 +239,7 @@ HeddleKernelContext Executor::prepare(const Run &run, const Chunk &chunk, const 
 void Executor::resizeFor(const Run &run, Worker &worker) {
   worker.bases.resize(run.plan.buffers.size());
   worker.operands.resize(run.plan.operands.size());
+  worker.results.resize(run.plan.results.size());
   worker.caches.resize(run.caches.size());
 }
 

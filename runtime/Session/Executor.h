@@ -44,7 +44,7 @@ struct CacheOperand {
 
 /// Where a run's buffers are, for RunTail.
 struct RunView {
-  /// With the operands of Plan::deferred, the first of which is null; else none.
+  /// With the operands of Plan::deferred, whose result has no memory; else none.
   HeddleKernelContext context;
   /// Of every buffer.
   std::span<void *const> bases;
@@ -108,6 +108,7 @@ private:
     std::vector<void *> bases;
     std::vector<void *> operands;
     std::vector<HeddleCache> caches;
+    std::vector<HeddleResult> results;
     std::vector<DispatchCost> costs;
     /// At most SessionOptions::traceRuns, for which there is room from the start.
     std::vector<DispatchSpan> spans;

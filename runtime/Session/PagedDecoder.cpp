@@ -282,16 +282,12 @@ Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outp
   auto made = std::make_unique<Step>();
   made->outputs = outputs;
   made->plan = Plan::make(artifact, *decoder.table, request);
-  const int64_t panels = (vocabularySize + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
-  if (made->plan.deferred &&
-      (made->plan.deferred->columns != panels || made->plan.deferred->ragged)) {
-    // Its columns are not panels of the vocabulary: it has to run as a whole.
+  if (made->plan.deferred && !Projection::canCut(*made->plan.deferred)) {
     request.deferred = -1;
     made->plan = Plan::make(artifact, *decoder.table, request);
   }
-  HEDDLE_ASSIGN(made->projection,
-                Projection::create(made->plan, made->plan.outputs[static_cast<size_t>(logitsPort)],
-                                   vocabularySize, executor->threads()));
+  made->projection = Projection(made->plan, made->plan.outputs[static_cast<size_t>(logitsPort)],
+                                vocabularySize, executor->threads());
   steps.push_back(std::move(made));
   return steps.back().get();
 }
@@ -506,7 +502,7 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   run.whole = true;
   run.tail = &step->projection;
   HEDDLE_TRY(executor->reserve(run));
-  step->projection.begin(sink, batch.tokens());
+  HEDDLE_TRY(step->projection.begin(sink, batch.tokens()));
   // From here on nothing fails.
   extend(extensions);
   describeHistory(extensions);

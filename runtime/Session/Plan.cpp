@@ -22,8 +22,27 @@ static std::vector<bool> liveDispatches(const manifest::Entry &entry, std::vecto
   return live;
 }
 
-static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Dispatch &dispatch,
+Range PlannedDispatch::columnsOver(Range elements) const {
+  const int64_t columnsOfGroup = (groupElements + columnElements - 1) / columnElements;
+  const auto columnOf = [&](int64_t element) {
+    return element / groupElements * columnsOfGroup + element % groupElements / columnElements;
+  };
+  return {columnOf(elements.begin), columnOf(elements.end - 1) + 1};
+}
+
+Range PlannedDispatch::elementsOf(Range columns) const {
+  const int64_t columnsOfGroup = (groupElements + columnElements - 1) / columnElements;
+  const auto begin = [&](int64_t column) {
+    return column / columnsOfGroup * groupElements + column % columnsOfGroup * columnElements;
+  };
+  const int64_t last = columns.end - 1;
+  const int64_t groupEnd = (last / columnsOfGroup + 1) * groupElements;
+  return {begin(columns.begin), std::min(begin(last) + columnElements, groupEnd)};
+}
+
+static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Entry &entry,
                         uint32_t index) {
+  const manifest::Dispatch &dispatch = *entry.dispatches()->Get(index);
   PlannedDispatch planned{};
   planned.index = index;
   planned.kernel = artifact.kernel(dispatch.kernel());
@@ -32,9 +51,14 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Di
   planned.overTokens = dispatch.grid()->rows() == manifest::Symbol::Tokens;
   planned.rowTile = dispatch.grid()->row_tile();
   planned.columns = dispatch.grid()->columns();
-  planned.ragged = dispatch.grid()->ragged();
+  planned.columnElements = static_cast<int64_t>(dispatch.grid()->column_elements());
+  planned.groupElements = static_cast<int64_t>(dispatch.grid()->group_elements());
   planned.firstOperand = static_cast<uint32_t>(plan.operands.size());
   planned.operandCount = dispatch.operands()->size();
+  const manifest::Buffer &result = *entry.buffers()->Get(dispatch.operands()->Get(0)->buffer());
+  if (result.location() != Location::Cache) {
+    plan.results.push_back({planned.firstOperand, RowElements::of(result)});
+  }
   planned.flopsPerToken = static_cast<double>(dispatch.flops_per_token());
   planned.flopsPerTokenKey = static_cast<double>(dispatch.flops_per_token_key());
   planned.weightBytes = static_cast<double>(dispatch.weight_bytes());
@@ -179,7 +203,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
       continue;
     }
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
-    addDispatch(plan, artifact, dispatch, i);
+    addDispatch(plan, artifact, entry, i);
     for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
       const uint32_t index = dispatch.operands()->Get(each)->buffer();
       plan.buffers[index] = placeOf(*entry.buffers()->Get(index), artifact);

@@ -15,6 +15,12 @@
 
 namespace heddle {
 
+/// A part of a division: of rows, of columns, of elements.
+struct Range {
+  int64_t begin;
+  int64_t end;
+};
+
 /// One kernel call per chunk, or one per thread.
 struct PlannedDispatch {
   /// Its number in the entry.
@@ -26,8 +32,9 @@ struct PlannedDispatch {
   bool overTokens;
   int64_t rowTile;
   int64_t columns;
-  /// Whether its columns are panels, some of which begin at no multiple of a panel's width.
-  bool ragged;
+  /// As manifest::Grid has them.
+  int64_t columnElements;
+  int64_t groupElements;
   /// Its operands in Plan::operands.
   uint32_t firstOperand;
   uint32_t operandCount;
@@ -36,6 +43,11 @@ struct PlannedDispatch {
   /// Bytes of weights read by a call, and for each token.
   double weightBytes;
   double weightBytesPerToken;
+
+  /// Of the grid's columns those that compute the elements [begin, end) of a row, and the elements
+  /// that a range of columns computes. There must be columnElements.
+  Range columnsOver(Range elements) const;
+  Range elementsOf(Range columns) const;
 };
 
 /// Where a buffer's address comes from.
@@ -84,6 +96,13 @@ struct PlannedOperand {
   uint32_t byteOffset;
 };
 
+/// An operand that is a result and no cache.
+struct PlannedResult {
+  /// Its place in Plan::operands.
+  uint32_t operand;
+  RowElements rowElements;
+};
+
 /// What a plan is for.
 struct PlanRequest {
   /// One element per output of the entry.
@@ -110,6 +129,7 @@ struct Plan {
   /// it has no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
   std::vector<PlannedOperand> operands;
+  std::vector<PlannedResult> results;
   std::vector<BufferPlace> buffers;
   std::vector<PlannedOutput> outputs;
   /// Whether an input is read, by its number.

@@ -5,7 +5,7 @@
 #ifndef HEDDLE_RUNTIME_SESSION_PROJECTION_H
 #define HEDDLE_RUNTIME_SESSION_PROJECTION_H
 
-#include "runtime/Cache/AddressSpace.h"
+#include "runtime/Device/Cpu/WorkMemory.h"
 #include "runtime/Session/Decoder.h"
 #include "runtime/Session/Executor.h"
 
@@ -20,26 +20,28 @@ namespace heddle {
 class Projection : public RunTail {
 public:
   /// `output` is the logits, [tokens, vocabulary]; the plan must outlive this.
-  static Result<Projection> create(const Plan &plan, const PlannedOutput &output,
-                                   int64_t vocabulary, int threads);
+  Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int threads);
   Projection() = default;
   Projection(Projection &&other) noexcept;
   Projection &operator=(Projection &&other) noexcept;
 
-  /// Before a run of `rows` rows.
-  void begin(LogitsSink &sink, int64_t rows);
+  /// Whether a dispatch can compute a chunk of its result without computing much else.
+  static bool canCut(const PlannedDispatch &dispatch);
+
+  /// Before a run of `rows` rows. Fails only for want of memory.
+  Status begin(LogitsSink &sink, int64_t rows);
   void run(int worker, const RunView &view) override;
 
 private:
   /// Of one thread.
   struct alignas(64) Worker {
-    /// Rows as the kernel writes them, a vocabulary apart.
-    AddressSpace spread;
-    /// Rows close together, for the sink.
-    std::vector<float> packed;
+    /// The logits of a chunk for all rows.
+    WorkMemory memory;
     std::vector<void *> operands;
   };
 
+  /// The tokens of a chunk.
+  Range chunkOf(int64_t number) const;
   void computeChunk(int worker, int64_t chunk, const RunView &view);
   void handOut(int worker, int64_t chunk, const RunView &view);
 
@@ -47,9 +49,8 @@ private:
   uint32_t buffer = 0;
   int64_t vocabulary = 0;
   int64_t chunks = 0;
-  /// Rows and grid columns of one kernel call.
-  int64_t callRows = 0;
-  int64_t callColumns = 0;
+  /// Elements from a row of a chunk to the next.
+  int64_t rowStride = 0;
   std::vector<Worker> workers;
   LogitsSink *sink = nullptr;
   int64_t rows = 0;

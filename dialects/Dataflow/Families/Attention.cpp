@@ -57,8 +57,8 @@ static LogicalResult verifyHidden(EmitError emitError, Attention attention) {
   return success();
 }
 
-static Division byHeads(int64_t heads) {
-  return {.columns = Division::Columns::Heads, .count = heads, .rowsShareWork = true};
+static Division byHeads(int64_t heads, int64_t size) {
+  return {.columns = Division::Columns::Heads, .count = heads, .size = size, .rowsShareWork = true};
 }
 
 // --- parts of names --------------------------------------------------------------------------
@@ -126,7 +126,9 @@ LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType ty
   return success();
 }
 
-Division AttentionAttr::getDivision(FunctionType) const { return byHeads(getHeads()); }
+Division AttentionAttr::getDivision(FunctionType) const {
+  return byHeads(getHeads(), getValueSize());
+}
 
 Flops AttentionAttr::getFlops(FunctionType) const {
   uint64_t sizes = getKeySize() + getValueSize();
@@ -174,7 +176,7 @@ LogicalResult AttentionWeightsAttr::verifyOperands(EmitError, FunctionType) cons
   return success();
 }
 
-Division AttentionWeightsAttr::getDivision(FunctionType) const { return byHeads(getHeads()); }
+Division AttentionWeightsAttr::getDivision(FunctionType) const { return byHeads(getHeads(), 0); }
 
 Flops AttentionWeightsAttr::getFlops(FunctionType) const {
   return {.perRowAndKey = uint64_t{2} * getHeads() * getKeySize()};
@@ -217,7 +219,7 @@ KernelResult AttendAttr::getResult(FunctionType) const {
 
 LogicalResult AttendAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
 
-Division AttendAttr::getDivision(FunctionType) const { return byHeads(getHeads()); }
+Division AttendAttr::getDivision(FunctionType) const { return byHeads(getHeads(), getValueSize()); }
 
 Flops AttendAttr::getFlops(FunctionType) const {
   return {.perRowAndKey = uint64_t{2} * getHeads() * getValueSize()};

@@ -93,7 +93,7 @@ struct Division {
   };
   enum class Columns : uint8_t {
     None,
-    /// `count` heads.
+    /// `count` heads, each of `size` elements of the result; 0: as many as there are keys.
     Heads,
     /// `count` groups of `size` elements of the result, which a target cuts where it likes.
     Elements,

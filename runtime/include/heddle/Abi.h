@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 2
+#define HEDDLE_ABI 3
 
 /* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
@@ -47,10 +47,22 @@ typedef struct HeddleCache {
   int64_t segments;
 } HeddleCache;
 
+/* What a dispatch writes, where that is no cache: a buffer, or the part of it that lies in some
+ * memory. A row is all that one index of the first dimension has, laid end to end; element `column`
+ * of row `row` is memory[(row - first_row) * row_stride + column - first_column].
+ * Field order is the layout compiled code reads: eight bytes each. */
+typedef struct HeddleResult {
+  void *memory;
+  int64_t first_row;
+  int64_t first_column;
+  int64_t row_stride; /* elements from a row to the next */
+} HeddleResult;
+
 /* What every kernel call of one run shares. Field order is the layout compiled code reads: eight
  * bytes each. */
 typedef struct HeddleKernelContext {
-  void *const *operands;      /* of the dispatch, the first is written; a cache is a HeddleCache */
+  void *const *operands;      /* of the dispatch: the first is written, and is a HeddleResult or a
+                                 HeddleCache; the others are read: elements, or a HeddleCache */
   const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s */
   const int32_t *sequence_of; /* [tokens]: the sequence of a row */
   void *scratch;              /* of the calling thread alone */
@@ -61,7 +73,8 @@ typedef struct HeddleKernelContext {
 } HeddleKernelContext;
 
 /* Computes rows [row_begin, row_end) and columns [column_begin, column_end) of a dispatch; any
- * division of the work gives the same bits. */
+ * division of the work gives the same bits. The result has room for the rows and columns of the
+ * call, and for whole rows where the grid has one column. */
 typedef void HeddleKernel(const HeddleKernelContext *context, int64_t row_begin, int64_t row_end,
                           int64_t column_begin, int64_t column_end);
 

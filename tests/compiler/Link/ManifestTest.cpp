@@ -214,13 +214,16 @@ TEST_F(ManifestTest, DividesTheWork) {
   const auto *dispatches = written->entries()->Get(0)->dispatches();
   ASSERT_EQ(dispatches->size(), 4u);
   EXPECT_EQ(dispatches->Get(0)->grid()->columns(), 1u);
+  EXPECT_EQ(dispatches->Get(0)->grid()->column_elements(), 0u);
   EXPECT_EQ(dispatches->Get(1)->grid()->columns(), 3u);
+  EXPECT_EQ(dispatches->Get(1)->grid()->column_elements(), 16u);
   EXPECT_EQ(dispatches->Get(1)->grid()->row_tile(), 8u);
   const manifest::Dispatch *contract = dispatches->Get(2);
   EXPECT_EQ(contract->grid()->rows(), manifest::Symbol::Tokens);
   EXPECT_EQ(contract->grid()->row_tile(), 8u);
   EXPECT_EQ(contract->grid()->columns(), 3u);
-  EXPECT_FALSE(contract->grid()->ragged());
+  EXPECT_EQ(contract->grid()->column_elements(), 48u);
+  EXPECT_EQ(contract->grid()->group_elements(), 100u);
   EXPECT_EQ(contract->finish_kernel(), int32_t(contract->kernel()) + 1);
   EXPECT_EQ(contract->name()->str(), "layer.0.output");
   EXPECT_EQ(dispatches->Get(3)->grid()->rows(), manifest::Symbol::Sequences);
@@ -263,7 +266,8 @@ TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
   ASSERT_NE(written, nullptr) << error;
   const manifest::Dispatch *contract = written->entries()->Get(0)->dispatches()->Get(2);
   EXPECT_EQ(contract->grid()->columns(), 4u);
-  EXPECT_TRUE(contract->grid()->ragged());
+  EXPECT_EQ(contract->grid()->column_elements(), 48u);
+  EXPECT_EQ(contract->grid()->group_elements(), 50u);
   EXPECT_EQ(contract->flops_per_token(), 4800u);
 }
 

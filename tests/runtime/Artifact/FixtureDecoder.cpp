@@ -26,6 +26,7 @@ enum KernelNumber : uint32_t {
   AttendMemory,
   Weights,
   Project,
+  ProjectGroups,
   PrefixMean,
   Accumulate
 };
@@ -97,14 +98,16 @@ static EntrySpec decodeEntry() {
                   {"self.value", width, CacheLayout::Rows, true, 4},
                   {"cross.value", width, CacheLayout::Rows, false, 5},
                   {"cross.key", width, CacheLayout::Keys, false, 6}};
-  const uint32_t panels = (vocabulary + HEDDLE_PANEL - 1) / HEDDLE_PANEL;
+  const uint32_t parts = (vocabulary + piece - 1) / piece;
   entry.dispatches = {dispatch("embeddings", Embed, {{7, 0}, {0, 0}, {1, 0}}, 1),
                       dispatch("self.key", AppendKeys, {{3, 0}, {7, 0}}, 1),
                       dispatch("self.value", AppendRows, {{4, 0}, {7, 0}}, 1),
                       dispatch("self", AttendHistory, {{8, 0}, {7, 0}, {3, 0}, {4, 0}}, heads),
                       dispatch("cross.weights", Weights, {{10, 0}, {8, 0}, {6, 0}}, heads),
                       dispatch("cross", AttendMemory, {{9, 0}, {8, 0}, {6, 0}, {5, 0}}, heads),
-                      dispatch("projection", Project, {{11, 0}, {9, 0}, {2, 0}}, panels)};
+                      dispatch("projection", Project, {{11, 0}, {9, 0}, {2, 0}}, parts)};
+  entry.dispatches.back().columnElements = piece;
+  entry.dispatches.back().groupElements = vocabulary;
   return entry;
 }
 
@@ -112,7 +115,7 @@ ModelSpec generatingModel() {
   ModelSpec spec;
   spec.targets = {"x86-64-v3", "x86-64-v4"};
   for (const char *const name : {"embed", "append_keys", "append_rows", "attend_history",
-                                 "attend_memory", "weights", "project"}) {
+                                 "attend_memory", "weights", "project", "project_groups"}) {
     addKernel(spec, name, 0);
   }
   addParameter(spec, "sources", {words, width});
@@ -121,6 +124,15 @@ ModelSpec generatingModel() {
   spec.actualWeightsSize = spec.weightsSize;
   spec.entries = {encodeEntry(), decodeEntry()};
   spec.generation = GenerationSpec{{1}, {2}, {3}, 0, -1, -1, "paper", 0, 4, 0.6f, 0, 1};
+  return spec;
+}
+
+ModelSpec groupedModel() {
+  ModelSpec spec = generatingModel();
+  DispatchSpec &projection = spec.entries[1].dispatches.back();
+  projection.kernel = ProjectGroups;
+  projection.groupElements = vocabulary / 2;
+  projection.columns = 2 * ((vocabulary / 2 + piece - 1) / piece);
   return spec;
 }
 

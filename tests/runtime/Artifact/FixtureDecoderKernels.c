@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of the test model that generates, by hand: rows of 32 floats, paged caches of 32, two
- * heads, and a projection to a vocabulary in panels. Compiled once for each target.
+ * heads, and a projection to a vocabulary in pieces of 48. Compiled once for each target.
  */
 #include "heddle/Abi.h"
 
@@ -11,19 +11,25 @@
 #define WIDTH 32
 #define HEADS 2
 #define VOCABULARY 1600
+#define PIECE 48
 #define ROW_RANGE                                                                                  \
   const HeddleKernelContext *context, int64_t row_begin, int64_t row_end, int64_t column_begin,    \
       int64_t column_end
 
+static float *result_at(const HeddleKernelContext *context, int64_t row, int64_t column) {
+  const HeddleResult *result = context->operands[0];
+  return (float *)result->memory + (row - result->first_row) * result->row_stride + column -
+         result->first_column;
+}
+
 /* output[r] = words[ids[r]] * (1 + position / 100) */
 void TARGET(embed)(ROW_RANGE) {
-  float *output = context->operands[0];
   const int32_t *ids = context->operands[1];
   const float *words = context->operands[2];
   for (int64_t r = row_begin; r < row_end; ++r) {
     const float scale = 1.0f + (float)context->positions[r] / 100.0f;
     for (int64_t c = 0; c < WIDTH; ++c) {
-      output[r * WIDTH + c] = words[ids[r] * WIDTH + c] * scale;
+      *result_at(context, r, c) = words[ids[r] * WIDTH + c] * scale;
     }
   }
 }
@@ -66,14 +72,13 @@ static float left_of(const HeddleKernelContext *context, const HeddleCache *stat
 
 /* output[r] = (input[0] + ... + input[r]) / (position + 1), over all rows of the sequence so far */
 void TARGET(prefix_mean)(ROW_RANGE) {
-  float *output = context->operands[0];
   const float *input = context->operands[1];
   for (int64_t s = row_begin; s < row_end; ++s) {
     for (int64_t c = 0; c < WIDTH; ++c) {
       float sum = left_of(context, context->operands[2], s, c);
       for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
         sum += input[r * WIDTH + c];
-        output[r * WIDTH + c] = sum / (float)(context->positions[r] + 1);
+        *result_at(context, r, c) = sum / (float)(context->positions[r] + 1);
       }
     }
   }
@@ -104,7 +109,6 @@ static float weight(const float *query, const HeddleCache *keys, int64_t r, int6
 }
 
 static void attend(ROW_RANGE, int causal) {
-  float *output = context->operands[0];
   const float *query = context->operands[1];
   const HeddleCache *keys = context->operands[2];
   const HeddleCache *values = context->operands[3];
@@ -121,7 +125,7 @@ static void attend(ROW_RANGE, int causal) {
           sum +=
               weight(query, keys, r, p, head) * block(values, r, p)[p % HEDDLE_BLOCK * WIDTH + c];
         }
-        output[r * WIDTH + c] = sum / total;
+        *result_at(context, r, c) = sum / total;
       }
     }
   }
@@ -137,32 +141,48 @@ void TARGET(attend_memory)(ROW_RANGE) {
 
 /* output[r][head][p]: the weights themselves, not normalised; nothing beyond the keys there are */
 void TARGET(weights)(ROW_RANGE) {
-  float *output = context->operands[0];
   const float *query = context->operands[1];
   const HeddleCache *keys = context->operands[2];
   for (int64_t r = row_begin; r < row_end; ++r) {
     for (int64_t head = column_begin; head < column_end; ++head) {
       for (int64_t p = 0; p < keys->lengths[keys->segment_of[r]]; ++p) {
-        output[(r * HEADS + head) * context->longest + p] = weight(query, keys, r, p, head);
+        *result_at(context, r, head * context->longest + p) = weight(query, keys, r, p, head);
       }
     }
   }
 }
 
-/* output[r] = input[r] W, W [32, VOCABULARY], in panels of HEDDLE_PANEL columns */
-void TARGET(project)(ROW_RANGE) {
-  float *output = context->operands[0];
+/* output[r][c] = input[r] W, W [32, VOCABULARY] */
+static void project_range(const HeddleKernelContext *context, int64_t row_begin, int64_t row_end,
+                          int64_t begin, int64_t end) {
   const float *input = context->operands[1];
   const float *matrix = context->operands[2];
-  int64_t end = column_end * HEDDLE_PANEL;
-  end = end < VOCABULARY ? end : VOCABULARY;
   for (int64_t r = row_begin; r < row_end; ++r) {
-    for (int64_t c = column_begin * HEDDLE_PANEL; c < end; ++c) {
+    for (int64_t c = begin; c < end; ++c) {
       float sum = 0;
       for (int64_t k = 0; k < WIDTH; ++k) {
         sum += input[r * WIDTH + k] * matrix[k * VOCABULARY + c];
       }
-      output[r * VOCABULARY + c] = sum;
+      *result_at(context, r, c) = sum;
     }
+  }
+}
+
+/* A grid column is PIECE elements */
+void TARGET(project)(ROW_RANGE) {
+  const int64_t end = column_end * PIECE;
+  project_range(context, row_begin, row_end, column_begin * PIECE,
+                end < VOCABULARY ? end : VOCABULARY);
+}
+
+/* The same in two groups: the last grid column of each has what PIECE leaves of it */
+void TARGET(project_groups)(ROW_RANGE) {
+  const int64_t group = VOCABULARY / 2;
+  const int64_t columns = (group + PIECE - 1) / PIECE;
+  for (int64_t column = column_begin; column < column_end; ++column) {
+    const int64_t begin = column / columns * group + column % columns * PIECE;
+    const int64_t group_end = (column / columns + 1) * group;
+    project_range(context, row_begin, row_end, begin,
+                  begin + PIECE < group_end ? begin + PIECE : group_end);
   }
 }

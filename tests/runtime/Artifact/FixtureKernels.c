@@ -15,23 +15,27 @@
   const HeddleKernelContext *context, int64_t row_begin, int64_t row_end, int64_t column_begin,    \
       int64_t column_end
 
+static float *result_at(const HeddleKernelContext *context, int64_t row, int64_t column) {
+  const HeddleResult *result = context->operands[0];
+  return (float *)result->memory + (row - result->first_row) * result->row_stride + column -
+         result->first_column;
+}
+
 /* output[r] = words[ids[r]] + types[type_ids[r]] */
 void TARGET(gather)(ROW_RANGE) {
-  float *output = context->operands[0];
   const int32_t *ids = context->operands[1];
   const int32_t *type_ids = context->operands[2];
   const float *words = context->operands[3];
   const float *types = context->operands[4];
   for (int64_t r = row_begin; r < row_end; ++r) {
     for (int64_t c = column_begin * COLUMN; c < column_end * COLUMN; ++c) {
-      output[r * WIDTH + c] = words[ids[r] * WIDTH + c] + types[type_ids[r] * WIDTH + c];
+      *result_at(context, r, c) = words[ids[r] * WIDTH + c] + types[type_ids[r] * WIDTH + c];
     }
   }
 }
 
 /* output[r] = input[r] W + bias, W [32, 32] */
 void TARGET(linear)(ROW_RANGE) {
-  float *output = context->operands[0];
   const float *input = context->operands[1];
   const float *weight = context->operands[2];
   const float *bias = context->operands[3];
@@ -41,21 +45,20 @@ void TARGET(linear)(ROW_RANGE) {
       for (int64_t k = 0; k < WIDTH; ++k) {
         sum += input[r * WIDTH + k] * weight[k * WIDTH + c];
       }
-      output[r * WIDTH + c] = sum;
+      *result_at(context, r, c) = sum;
     }
   }
 }
 
 /* output[r] -= mean(output[r]): the finish of linear, which needs whole rows */
 void TARGET(center)(ROW_RANGE) {
-  float *output = context->operands[0];
   for (int64_t r = row_begin; r < row_end; ++r) {
     float sum = 0;
     for (int64_t c = 0; c < WIDTH; ++c) {
-      sum += output[r * WIDTH + c];
+      sum += *result_at(context, r, c);
     }
     for (int64_t c = 0; c < WIDTH; ++c) {
-      output[r * WIDTH + c] -= sum / WIDTH;
+      *result_at(context, r, c) -= sum / WIDTH;
     }
   }
 }
@@ -63,7 +66,6 @@ void TARGET(center)(ROW_RANGE) {
 /* output[r] = sum over the rows k of r's sequence of input[k] / (1 + |k - r|): looks at whole
  * sequences, and uses scratch memory for the factors */
 void TARGET(mix)(ROW_RANGE) {
-  float *output = context->operands[0];
   const float *input = context->operands[1];
   float *factors = context->scratch;
   for (int64_t r = row_begin; r < row_end; ++r) {
@@ -78,14 +80,13 @@ void TARGET(mix)(ROW_RANGE) {
       for (int64_t k = 0; k < length; ++k) {
         sum += input[(begin + k) * WIDTH + c] * factors[k];
       }
-      output[r * WIDTH + c] = sum;
+      *result_at(context, r, c) = sum;
     }
   }
 }
 
 /* output[s] = mean of the rows of sequence s */
 void TARGET(mean)(ROW_RANGE) {
-  float *output = context->operands[0];
   const float *input = context->operands[1];
   for (int64_t s = row_begin; s < row_end; ++s) {
     const int64_t begin = context->offsets[s];
@@ -95,7 +96,7 @@ void TARGET(mean)(ROW_RANGE) {
       for (int64_t r = begin; r < end; ++r) {
         sum += input[r * WIDTH + c];
       }
-      output[s * WIDTH + c] = sum / (float)(end - begin);
+      *result_at(context, s, c) = sum / (float)(end - begin);
     }
   }
 }

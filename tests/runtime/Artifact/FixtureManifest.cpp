@@ -41,8 +41,9 @@ static std::vector<Offset<manifest::Dispatch>> dispatches(FlatBufferBuilder &bui
                                                           const std::vector<DispatchSpec> &list) {
   std::vector<Offset<manifest::Dispatch>> result;
   for (const DispatchSpec &dispatch : list) {
-    const auto grid = manifest::CreateGrid(builder, dispatch.rows, dispatch.rowTile,
-                                           dispatch.columns, dispatch.ragged);
+    const auto grid =
+        manifest::CreateGrid(builder, dispatch.rows, dispatch.rowTile, dispatch.columns,
+                             dispatch.columnElements, dispatch.groupElements);
     const auto operands = builder.CreateVectorOfStructs(dispatch.operands);
     const auto name = builder.CreateString(dispatch.name);
     result.push_back(manifest::CreateDispatch(builder, dispatch.kernel, dispatch.finish, operands,

@@ -64,7 +64,8 @@ struct DispatchSpec {
   uint64_t flopsPerKey;
   uint64_t weightBytes = 0;
   uint64_t weightBytesPerToken = 0;
-  bool ragged = false;
+  uint64_t columnElements = 0;
+  uint64_t groupElements = 0;
 };
 
 struct EntrySpec {
@@ -138,6 +139,8 @@ ModelSpec model();
 /// Tokens of the vocabulary that the generating model reads and writes, its heads, and the longest
 /// source and target allowed.
 inline constexpr int vocabulary = 1600;
+/// Logits that a column of the projection's grid computes.
+inline constexpr int piece = 48;
 inline constexpr int heads = 2;
 inline constexpr int longestSource = 200;
 inline constexpr int longestTarget = 250;
@@ -146,8 +149,11 @@ inline constexpr int longestTarget = 250;
 /// memory of each; parameters sources, targets, projection.
 ModelSpec generatingModel();
 
-/// The same with a state "sum", cache number 4 and buffer 12: the query of the history is the mean
-/// of all targets so far.
+/// The same with a projection in two groups of logits, each of which ends inside a piece.
+ModelSpec groupedModel();
+
+/// The generating model with a state "sum", cache number 4 and buffer 12: the query of the history
+/// is the mean of all targets so far.
 ModelSpec averagingModel();
 
 /// The same without the history: the mean is what sees the memory. Caches "cross.value",

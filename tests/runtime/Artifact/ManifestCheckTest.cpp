@@ -58,7 +58,7 @@ static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
 
 static const Case tableCases[] = {
     {"abi", [](auto &m) { m.abi = 7; },
-     "compiled for binary interface 7 by \"fixture\", this runtime has 2"},
+     "compiled for binary interface 7 by \"fixture\", this runtime has 3"},
     {"weightsSize", [](auto &m) { m.weightsSize += 64; }, "bytes of weights, the section has"},
     {"noTarget", [](auto &m) { m.targets.clear(); }, "no target, expected at least one"},
     {"targetTwice", [](auto &m) { m.targets[1] = m.targets[0]; },
@@ -217,6 +217,12 @@ static const Case portCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Ports, HostileManifest, testing::ValuesIn(portCases), nameOf);
 
+/// Says which elements the two columns of the first dispatch compute.
+static void divide(ModelSpec &spec, uint64_t columnElements, uint64_t groupElements) {
+  encode(spec).dispatches[0].columnElements = columnElements;
+  encode(spec).dispatches[0].groupElements = groupElements;
+}
+
 static const Case dispatchCases[] = {
     {"kernel", [](auto &m) { encode(m).dispatches[0].kernel = 5; },
      "dispatch 0 (\"embeddings\"): kernels 5 and -1, there are 5"},
@@ -229,6 +235,16 @@ static const Case dispatchCases[] = {
     {"tileZero", [](auto &m) { encode(m).dispatches[0].rowTile = 0; }, "grid of row tile 0"},
     {"tileHuge", [](auto &m) { encode(m).dispatches[0].rowTile = UINT32_MAX; }, "expected 1 to"},
     {"columnsZero", [](auto &m) { encode(m).dispatches[0].columns = 0; }, "and 0 columns"},
+    {"columnElements", [](auto &m) { divide(m, 8, 32); },
+     "dispatch 0 (\"embeddings\"): 2 columns of 8 elements in groups of 32, expected those of a "
+     "result with rows of 32"},
+    {"columnElementsHuge", [](auto &m) { divide(m, UINT64_MAX, 32); },
+     "2 columns of 18446744073709551615 elements"},
+    {"groupElements", [](auto &m) { divide(m, 16, 24); },
+     "2 columns of 16 elements in groups of 24, expected those of a result with rows of 32"},
+    {"groupElementsZero", [](auto &m) { divide(m, 16, 0); }, "in groups of 0"},
+    {"groupElementsHuge", [](auto &m) { divide(m, 16, 1ull << 63); },
+     "in groups of 9223372036854775808"},
     {"noOperands", [](auto &m) { encode(m).dispatches[0].operands.clear(); },
      "no operands, expected the one it writes"},
     {"operandBuffer",
@@ -250,6 +266,15 @@ static const Case dispatchCases[] = {
 INSTANTIATE_TEST_SUITE_P(Dispatches, HostileManifest, testing::ValuesIn(dispatchCases), nameOf);
 
 TEST(ManifestCheck, AcceptsTheFixture) { EXPECT_EQ(check(model()).message(), ""); }
+
+TEST(ManifestCheck, AcceptsColumnsThatMakeUpARow) {
+  const std::pair<uint64_t, uint64_t> good[] = {{16, 32}, {17, 32}, {31, 32}, {16, 16}};
+  for (const auto &[columnElements, groupElements] : good) {
+    ModelSpec spec = model();
+    divide(spec, columnElements, groupElements);
+    EXPECT_EQ(check(spec).message(), "") << columnElements << ' ' << groupElements;
+  }
+}
 
 TEST(ManifestCheck, AcceptsWhatIsObserved) {
   ModelSpec spec = model();

@@ -235,19 +235,33 @@ TEST(PagedDecoder, HandsOutLogitsThatAreNotComputedLast) {
   }
 }
 
-// A chunk of logits is no range of such columns: the projection runs as a whole.
-TEST(PagedDecoder, HandsOutLogitsOfRaggedPanels) {
-  fixture::ModelSpec spec = fixture::generatingModel();
-  ASSERT_EQ(spec.entries[1].dispatches.back().name, "projection");
-  spec.entries[1].dispatches.back().ragged = true;
-  const Model model = loadModel(spec, "ragged.so");
+/// The logits of a model are those of the usual one, to the bit.
+static void expectUsualLogits(const fixture::ModelSpec &spec, const std::string &name) {
+  const Model model = loadModel(spec, name);
   std::mt19937 random(8);
   const Tokens source = randomTokens(random, 9, fixture::words);
   const Tokens target = randomTokens(random, 40, vocabulary);
   const std::unique_ptr<PagedDecoder> usual = makeDecoder();
-  const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = 2}, model);
-  EXPECT_EQ(logitsOf(*decoder, source, target, {30, 10}),
-            logitsOf(*usual, source, target, {30, 10}));
+  for (const int threads : {1, 2}) {
+    const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.threads = threads}, model);
+    EXPECT_EQ(logitsOf(*decoder, source, target, {30, 10}),
+              logitsOf(*usual, source, target, {30, 10}));
+  }
+}
+
+// A chunk of logits begins and ends inside columns of the grid.
+TEST(PagedDecoder, ComputesLogitsOfGroups) {
+  const fixture::ModelSpec spec = fixture::groupedModel();
+  ASSERT_EQ(spec.entries[1].dispatches.back().name, "projection");
+  expectUsualLogits(spec, "grouped.so");
+}
+
+// Nobody says which columns a chunk of logits needs: the projection runs as a whole.
+TEST(PagedDecoder, HandsOutLogitsOfUnknownColumns) {
+  fixture::ModelSpec spec = fixture::generatingModel();
+  ASSERT_EQ(spec.entries[1].dispatches.back().name, "projection");
+  spec.entries[1].dispatches.back().columnElements = 0;
+  expectUsualLogits(spec, "unknown-columns.so");
 }
 
 TEST(PagedDecoder, DoesNotComputeChunksThatAreNotWanted) {

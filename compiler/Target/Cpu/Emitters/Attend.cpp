@@ -20,8 +20,7 @@ static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t hea
   for (auto [number, head] : llvm::zip_equal(tile.rows, tile.heads)) {
     Value line = code.add(code.multiply(number, heads), head);
     weightsOfRows.push_back(code.at(weights, code.multiply(line, longest)));
-    Value place = code.add(code.multiply(number, a.resultStride), code.multiply(head, a.valueSize));
-    results.push_back(code.at(a.result, place));
+    results.push_back(a.result.at(code, number, code.multiply(head, a.valueSize)));
   }
   for (ValueGroup group : valueGroups(a)) {
     SmallVector<Value> sums(a.rows * group.count, code.splat(0));
@@ -40,8 +39,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr compute
   AttentionTile a{code, code.target.tileRows, /*keySize=*/0, computes.getValueSize()};
   a.isCausal = computes.getCausal();
   a.valueShare = a.headsTogether = computes.getValueShare();
-  a.resultStride = body.kernel.getResultBuffer().getRowElements();
-  a.result = body.arguments.operand(code, 0);
+  a.result = KernelResult::load(code, body.arguments);
   loadValues(a, body, 1);
   Value weights = body.arguments.operand(code, 1), longest = body.arguments.longest(code);
   overTiles(a, body.arguments, [&](Value query, Value last) {

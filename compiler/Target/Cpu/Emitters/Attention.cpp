@@ -119,8 +119,7 @@ static void storeTile(Attention &a, Value query, Value count) {
     Value factor = code.broadcast(code.divideFloat(code.number(1.0f), sum));
     Value from = code.at(a.accumulators, code.multiply(r, a.valueVectors() * code.lanes));
     QueryPlace place = placeOf(a, code.add(query, r));
-    Value result = code.at(a.result, code.multiply(place.head, a.valueSize));
-    Value to = code.at(result, code.multiply(place.row, a.resultStride));
+    Value to = a.result.at(code, place.row, code.multiply(place.head, a.valueSize));
     for (int64_t v = 0; v < a.valueVectors(); ++v) {
       Value x = code.multiplyFloat(code.loadVector(code.at(from, v * code.lanes)), factor);
       code.storeVector(x, code.at(to, v * code.lanes), code.validLanes(v, a.valueSize));
@@ -162,8 +161,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   a.valueShare = computes.getValueShare();
   a.headsTogether = std::gcd(a.keyShare, a.valueShare);
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
-  a.resultStride = body.kernel.getResultBuffer().getRowElements();
-  a.result = body.arguments.operand(code, 0);
+  a.result = KernelResult::load(code, body.arguments);
   a.query = body.arguments.operand(code, 1);
   loadKeys(a, body, 1);
   loadValues(a, body, 2);

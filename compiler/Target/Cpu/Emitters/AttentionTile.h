@@ -36,13 +36,14 @@ struct AttentionTile {
   VectorCode &code;
   int64_t rows; // queries of a tile
   int64_t keySize = 0, valueSize = 0;
-  int64_t queryStride = 0, keyStride = 0, valueStride = 0, resultStride = 0;
+  int64_t queryStride = 0, keyStride = 0, valueStride = 0;
   /// Keys after the row are left out; with `hidden`, they have the scores that it gives them.
   bool isCausal = false;
   transformer::HiddenAttr hidden = {};
   /// Keys and values are rows, or caches.
   bool isCached = false;
-  mlir::Value result = {}, query = {}, key = {}, value = {};
+  KernelResult result = {};
+  mlir::Value query = {}, key = {}, value = {};
   CacheFields keyCache = {}, valueCache = {};
   /// Neighbouring heads of queries that have one head of keys, and one of values.
   int64_t keyShare = 1, valueShare = 1;

@@ -15,7 +15,6 @@ namespace {
 /// A tile whose weights are the result.
 struct AttentionWeights : AttentionTile {
   float scale = 1;
-  int64_t heads = 1;
   Value longest = {};
   Value factors = {}; // [kMostLanes] in scratch: one over the sum of each row
 };
@@ -45,8 +44,7 @@ static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
     Value factor = code.broadcast(code.loadScalar(code.at(a.factors, r)));
     Value from = code.at(a.scores, code.multiply(r, a.scorePitch));
     QueryPlace place = placeOf(a, code.add(query, r));
-    Value line = code.add(code.multiply(place.row, a.heads), place.head);
-    Value to = code.at(a.result, code.multiply(line, a.longest));
+    Value to = a.result.at(code, place.row, code.multiply(place.head, a.longest));
     auto weights = [&](Value j) {
       return code.multiplyFloat(code.loadVector(code.at(from, j)), factor);
     };
@@ -79,12 +77,11 @@ KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
 void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAttr computes) {
   AttentionWeights a{{code, code.target.tileRows, computes.getKeySize()},
                      computes.getScale().getValue().convertToFloat(),
-                     computes.getHeads(),
                      body.arguments.longest(code)};
   setVisibility(a, computes.getCausal(), computes.getHidden());
   a.keyShare = a.headsTogether = computes.getKeyShare();
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
-  a.result = body.arguments.operand(code, 0);
+  a.result = KernelResult::load(code, body.arguments);
   a.query = body.arguments.operand(code, 1);
   loadKeys(a, body, 1);
   loadBias(a, body, 2, computes.getBiasDistance());

@@ -157,10 +157,9 @@ static void callTile(VectorCode &code, Type element, func::FuncOp kernel, Value 
 }
 
 namespace {
-/// The result of a product: its rows, and the epilogue on the way to them.
+/// The result of a product, and the epilogue on the way to it.
 struct Destination {
-  Value result;
-  int64_t rowElements;
+  KernelResult result;
   const Epilogue &epilogue;
 };
 
@@ -209,8 +208,7 @@ static void storeRows(VectorCode &code, const Destination &to, Value sums, Value
       Value at = code.add(column, v * code.lanes);
       Value value = code.loadVector(code.at(from, v * code.lanes));
       value = to.epilogue.apply(code, value, line, at, valid);
-      results.push_back(
-          {value, code.at(to.result, code.add(code.multiply(line, to.rowElements), at)), valid});
+      results.push_back({value, to.result.at(code, line, at), valid});
     }
   }
   for (auto [value, place, valid] : results) {
@@ -288,8 +286,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
 void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
-  Destination to{arguments.operand(code, 0), body.kernel.getResultBuffer().getRowElements(),
-                 epilogue};
+  Destination to{KernelResult::load(code, arguments), epilogue};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
   // are whole tiles of about the same number.

@@ -165,11 +165,10 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, Value row, int64_t wi
 }
 
 void emitFinish(VectorCode &code, const KernelBody &body) {
-  Value result = body.arguments.operand(code, 0);
-  dataflow::BufferType type = body.kernel.getResultBuffer();
+  KernelResult result = KernelResult::load(code, body.arguments);
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
-    emitRowNorm(code, body, code.at(result, code.multiply(row, type.getRowElements())),
-                type.getWidth());
+    emitRowNorm(code, body, result.at(code, row, code.integer(0)),
+                body.kernel.getResultBuffer().getWidth());
   });
 }
 

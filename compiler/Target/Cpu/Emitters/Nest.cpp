@@ -25,6 +25,7 @@ struct Nest {
   dataflow::NestAttr computes;
   char rowAxis; // the axis that the grid divides: `t`, or `k` where there is no `t`
   Value tokens, sequences, longest;
+  KernelResult result;
   // By operand, those that are caches; `keys` is one whose positions axis k runs over.
   std::map<unsigned, CacheFields> caches = {};
   std::optional<unsigned> keys = {};
@@ -90,6 +91,18 @@ static Value addressInCache(Nest &nest, unsigned operand, CacheType type) {
   }
   Value block = nest.caches.at(operand).blockAt(code, nest.blocks.at(operand), position);
   return cacheElement(code, type, block, position, element);
+}
+
+static Value resultAddress(Nest &nest) {
+  VectorCode &code = nest.code;
+  ArrayRef<int64_t> shape = bufferOf(nest, 0).getShape();
+  StringRef axes = axesOf(nest, 0);
+  Value column = code.integer(0);
+  for (auto [axis, dimension] : llvm::zip(axes.drop_front(), shape.drop_front())) {
+    column =
+        code.add(code.multiply(column, extent(nest, dimension)), indexIn(nest, axis, dimension));
+  }
+  return nest.result.at(code, indexIn(nest, axes.front(), shape.front()), column);
 }
 
 static Value addressOf(Nest &nest, unsigned operand) {
@@ -208,7 +221,7 @@ static void emitSoftmax(Nest &nest, StringRef axis) {
   Value sum = reduceAxes(nest, axis, code.number(0),
                          [&](Value carried) { return code.addFloat(carried, weight()); });
   overAxes(nest, axis,
-           [&] { code.storeScalar(code.divideFloat(weight(), sum), addressOf(nest, 0)); });
+           [&] { code.storeScalar(code.divideFloat(weight(), sum), resultAddress(nest)); });
 }
 
 static void emitElements(Nest &nest) {
@@ -230,7 +243,7 @@ static void emitElements(Nest &nest) {
       bool sum = nest.computes.getReduction() == dataflow::ReductionKind::Sum;
       return sum ? code.addFloat(carried, term(nest)) : term(nest);
     });
-    code.storeScalar(value, addressOf(nest, 0));
+    code.storeScalar(value, resultAddress(nest));
   });
 }
 
@@ -272,7 +285,8 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes)
             hasQueries ? 't' : 'k',
             arguments.tokens(code),
             arguments.sequences(code),
-            arguments.longest(code)};
+            arguments.longest(code),
+            KernelResult::load(code, arguments)};
   loadCaches(nest);
   Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {

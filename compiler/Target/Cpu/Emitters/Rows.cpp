@@ -21,11 +21,10 @@ static void emitRowLoop(
     llvm::function_ref<std::function<Value(Value column, int64_t valid)>(Value row)> elementsOf) {
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
-  Value result = arguments.operand(code, 0);
-  int64_t rowElements = body.kernel.getResultBuffer().getRowElements();
+  KernelResult result = KernelResult::load(code, arguments);
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
     auto element = elementsOf(row);
-    Value to = code.at(result, code.multiply(row, rowElements));
+    Value to = result.at(code, row, code.integer(0));
     code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
       Value value = epilogue.apply(code, element(column, valid), row, column, valid);
       code.storeVector(value, code.at(to, column), valid);

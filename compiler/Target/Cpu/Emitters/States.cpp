@@ -99,15 +99,16 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr) {
 }
 
 void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr) {
-  Value result = body.arguments.operand(code, 0), input = body.arguments.operand(code, 1);
-  Value state = body.arguments.operand(code, 2), positions = body.arguments.positions(code);
+  KernelResult result = KernelResult::load(code, body.arguments);
+  Value input = body.arguments.operand(code, 1), state = body.arguments.operand(code, 2);
+  Value positions = body.arguments.positions(code);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   int64_t width = body.kernel.getOperandCache(1).getWidth();
   overPanels(code, body, state, width, [&](const Panel &panel) {
     emitSums(code, panel, input, stride, [&](const Panel &panel, Value row, ValueRange sums) {
       Value count = arith::SIToFPOp::create(code.builder, code.location, code.f32,
                                             code.add(code.loadIndex(positions, row), 1));
-      Value to = code.at(code.at(result, code.multiply(row, width)), panel.column);
+      Value to = result.at(code, row, panel.column);
       for (auto [i, sum] : llvm::enumerate(sums)) {
         int64_t vector = static_cast<int64_t>(i);
         code.storeVector(code.divideFloat(sum, code.broadcast(count)),

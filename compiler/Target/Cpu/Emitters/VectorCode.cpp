@@ -329,6 +329,21 @@ Value KernelArguments::positions(VectorCode &code) const {
   return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, positions)));
 }
 
+// --- results ---------------------------------------------------------------------------------
+
+KernelResult KernelResult::load(VectorCode &code, const KernelArguments &arguments) {
+  Value result = arguments.operand(code, 0);
+  auto integer = [&](size_t offset) { return code.loadInteger(field(code, result, offset)); };
+  Value memory = code.loadPointer(field(code, result, offsetof(HeddleResult, memory)));
+  Value rowStride = integer(offsetof(HeddleResult, row_stride));
+  Value rows = code.multiply(integer(offsetof(HeddleResult, first_row)), rowStride);
+  return {memory, rowStride, code.add(rows, integer(offsetof(HeddleResult, first_column)))};
+}
+Value KernelResult::at(VectorCode &code, Value row, Value column) const {
+  // Integers first: an address outside the memory must not even be formed.
+  return code.at(memory, code.add(code.multiply(row, rowStride), code.subtract(column, skipped)));
+}
+
 // --- caches ----------------------------------------------------------------------------------
 
 CacheFields CacheFields::load(VectorCode &code, Value cache) {

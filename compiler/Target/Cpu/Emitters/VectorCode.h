@@ -127,7 +127,7 @@ public:
 struct KernelArguments {
   mlir::Value context, rowBegin, rowEnd, columnBegin, columnEnd;
 
-  /// Operand 0 is the result, then the dispatch's inputs.
+  /// Operand 0 is the result (a HeddleResult or a HeddleCache), then the dispatch's inputs.
   mlir::Value operand(VectorCode &code, int64_t index) const;
   mlir::Value offsets(VectorCode &code) const;
   mlir::Value sequenceOf(VectorCode &code) const;
@@ -136,6 +136,16 @@ struct KernelArguments {
   mlir::Value sequences(VectorCode &code) const;
   mlir::Value longest(VectorCode &code) const;
   mlir::Value positions(VectorCode &code) const;
+};
+
+/// The buffer that a kernel writes, or the part of it that is in memory (HeddleResult).
+struct KernelResult {
+  mlir::Value memory, rowStride;
+  mlir::Value skipped; // elements between the first of the buffer and the first in memory
+
+  static KernelResult load(VectorCode &code, const KernelArguments &arguments);
+  /// The address of an element of a row; it must be in memory.
+  mlir::Value at(VectorCode &code, mlir::Value row, mlir::Value column) const;
 };
 
 /// The fields of an operand that is a cache (HeddleCache).
