@@ -21,10 +21,6 @@
 #define HEDDLE_ALIGNMENT 64
 #define HEDDLE_WEIGHTS_ALIGNMENT 4096
 
-/* Columns of a packed weight panel: [panels][k][HEDDLE_PANEL], zero beyond the last column. It is
- * three registers of 16 lanes and six of 8, so one layout serves every x86-64 target. */
-#define HEDDLE_PANEL 48
-
 /* Positions of one block of a paged cache: one register of 16 lanes or two of 8. */
 #define HEDDLE_BLOCK 16
 
