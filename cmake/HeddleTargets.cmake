@@ -36,7 +36,8 @@ function(heddle_use_mlir name)
 endfunction()
 
 # heddle_dialect(NAME Transformer PREFIX transformer)
-# Generates <Name>Dialect, Types, Attrs, Enums and Ops .inc files from <Name>Ops.td beside it.
+# Generates <Name>Dialect, Types, Attrs, Enums and Ops .inc files from <Name>Ops.td beside it, and
+# Enumerators.h for programs without MLIR.
 function(heddle_dialect)
   cmake_parse_arguments(ARG "" "NAME;PREFIX" "" ${ARGN})
   set(LLVM_TARGET_DEFINITIONS ${ARG_NAME}Ops.td)
@@ -51,6 +52,15 @@ function(heddle_dialect)
   mlir_tablegen(Attrs.cpp.inc -gen-attrdef-defs -attrdefs-dialect=${ARG_PREFIX} ${include})
   mlir_tablegen(Ops.h.inc -gen-op-decls -dialect=${ARG_PREFIX} ${include})
   mlir_tablegen(Ops.cpp.inc -gen-op-defs -dialect=${ARG_PREFIX} ${include})
+  set(folder ${CMAKE_CURRENT_BINARY_DIR})
+  set(script ${CMAKE_SOURCE_DIR}/cmake/Enumerators.cmake)
+  string(TOUPPER HEDDLE_DIALECTS_${ARG_PREFIX}_ENUMERATORS_H guard)
+  add_custom_command(OUTPUT ${folder}/Enumerators.h ${folder}/EnumSupport.h.inc
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${folder}/Enums.h.inc -DFOLDER=${folder} -DGUARD=${guard}
+            -P ${script}
+    DEPENDS ${folder}/Enums.h.inc ${script} COMMENT "Writing the enumerators of ${ARG_NAME}"
+    VERBATIM)
+  list(APPEND TABLEGEN_OUTPUT ${folder}/Enumerators.h ${folder}/EnumSupport.h.inc)
   add_public_tablegen_target(heddle_${ARG_PREFIX}_tablegen)
 endfunction()
 

@@ -19,7 +19,9 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/Transformer/Dialect.h.inc"
-#include "dialects/Transformer/Enums.h.inc"
+#include "dialects/Transformer/Enumerators.h"
+
+#include "dialects/Transformer/EnumSupport.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Transformer/Types.h.inc"

@@ -115,6 +115,25 @@ Result<Checkpoint> Checkpoint::open(const std::string &path) {
                                             path));
 }
 
+Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tensors,
+                                         std::string where) {
+  Checkpoint checkpoint(std::move(where));
+  for (const SafetensorsTensor &tensor : tensors) {
+    const std::optional<uint64_t> expected = byteSize(tensor.dtype, tensor.shape);
+    if (expected != tensor.bytes.size()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: tensor {}: {} bytes, expected those of {} items of {}",
+                                      checkpoint.place, quote(tensor.name), tensor.bytes.size(),
+                                      formatShape(tensor.shape), dtypeName(tensor.dtype)));
+    }
+    if (!checkpoint.add({tensor, {}}, 0)) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: tensor {} is there twice",
+                                                       checkpoint.place, quote(tensor.name)));
+    }
+  }
+  return checkpoint;
+}
+
 bool Checkpoint::add(StoredTensor tensor, size_t file) {
   const auto [entry, isNew] = places.try_emplace(tensor.name, entries.size());
   if (isNew) {
@@ -198,7 +217,10 @@ Result<const Checkpoint::Entry *> Checkpoint::locate(std::string_view name) cons
 }
 
 const std::string &Checkpoint::pathOf(const Entry &entry) const {
-  return binary ? binary->path() : shards[entry.file].path();
+  if (binary) {
+    return binary->path();
+  }
+  return shards.empty() ? place : shards[entry.file].path();
 }
 
 std::string Checkpoint::describe(const Entry &entry) const {
@@ -240,7 +262,7 @@ void Checkpoint::releasePages(std::string_view name) const {
   const Entry &entry = entries[found->second];
   if (binary) {
     binary->releasePages(entry.tensor);
-  } else {
+  } else if (!shards.empty()) {
     shards[entry.file].releasePages(entry.tensor);
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The tensors of a model by name, in one safetensors file, in several with an index, or in
-/// CTranslate2's model.bin. Files stay mapped. A tensor is converted on request and its pages can
-/// be released afterwards, so that memory does not grow with the model.
+/// The tensors of a model by name, wherever they are: one safetensors file, several with an index
+/// beside them, the model.bin of CTranslate2, or memory. Files stay mapped; a tensor is converted
+/// when it is asked for, and its pages can be given back afterwards, so that memory does not grow
+/// with the model.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 #define HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 
@@ -41,10 +42,15 @@ public:
   /// and model.bin.
   static Result<Checkpoint> open(const std::string &path);
 
-  /// The same files, showing only the tensors of `views`, in that order.
+  /// Tensors in memory, which must outlive the checkpoint; `where` begins every message about them.
+  /// InvalidArgument if two have one name, or the bytes of one do not fit its shape.
+  static Result<Checkpoint> ofTensors(std::span<const SafetensorsTensor> tensors,
+                                      std::string where);
+
+  /// The same files with the tensors of `views` and no others, in that order.
   Result<Checkpoint> withViews(std::span<const TensorView> views) &&;
 
-  /// The path given to open().
+  /// The path given to open(), or what stands for it.
   const std::string &path() const { return place; }
   /// Every name, in the order of the header or of the index.
   const std::vector<std::string> &names() const { return order; }

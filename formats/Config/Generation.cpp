@@ -3,6 +3,7 @@
 /// Reads the keys of generation_config.json, which older folders keep in config.json.
 #include "formats/Config/Generation.h"
 
+#include "formats/Config/Config.h"
 #include "heddle/Limits.h"
 
 #include <algorithm>

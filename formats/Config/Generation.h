@@ -4,7 +4,6 @@
 #ifndef HEDDLE_FORMATS_CONFIG_GENERATION_H
 #define HEDDLE_FORMATS_CONFIG_GENERATION_H
 
-#include "formats/Config/Config.h"
 #include "heddle/Status.h"
 
 #include <cstdint>
@@ -14,6 +13,9 @@
 
 namespace heddle {
 
+class Config;
+
+/// The settings of generation. Token ids are those of the vocabulary of what is generated.
 struct Generation {
   /// The tokens that every target starts with.
   std::vector<int32_t> start;

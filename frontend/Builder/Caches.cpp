@@ -113,7 +113,7 @@ Cache Cache::append(const Tensor &x, const Segments &rows) const {
     return {};
   }
   const auto appended =
-      site.make<Cache, transformer::AppendOp>(content.getType(), content, x.value(), rows.value());
+      site.make<Cache, transformer::AppendOp>(value().getType(), value(), x.value(), rows.value());
   newest->value = appended.value();
   newest->appended = true;
   return appended;
@@ -125,7 +125,7 @@ Tensor Cache::rows(const Segments &segments) const {
     return {};
   }
   return site.make<Tensor, transformer::CachedOp>(
-      site.tensorType({ShapedType::kDynamic, widthOf(*this)}), content, segments.value());
+      site.tensorType({ShapedType::kDynamic, widthOf(*this)}), value(), segments.value());
 }
 
 Tensor State::prefixMean(const Tensor &x, const Segments &rows) const {
@@ -133,7 +133,7 @@ Tensor State::prefixMean(const Tensor &x, const Segments &rows) const {
   if (!site.ok() || !expectWidth(site, stateKind, *this, x)) {
     return {};
   }
-  return site.make<Tensor, transformer::PrefixMeanOp>(typeOf(x), x.value(), content, rows.value());
+  return site.make<Tensor, transformer::PrefixMeanOp>(typeOf(x), x.value(), value(), rows.value());
 }
 
 State State::accumulate(const Tensor &x, const Segments &rows) const {
@@ -146,7 +146,7 @@ State State::accumulate(const Tensor &x, const Segments &rows) const {
     site.fail("the state was accumulated into before, expected what it was");
     return {};
   }
-  const auto accumulated = site.make<State, transformer::AccumulateOp>(content.getType(), content,
+  const auto accumulated = site.make<State, transformer::AccumulateOp>(value().getType(), value(),
                                                                        x.value(), rows.value());
   newest->value = accumulated.value();
   newest->appended = true;
@@ -158,7 +158,7 @@ Segments Segments::history() const {
   if (!site.ok()) {
     return {};
   }
-  return site.make<Segments, transformer::HistoryOp>(content.getType(), content);
+  return site.make<Segments, transformer::HistoryOp>(value().getType(), value());
 }
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Entries, and the end of a model.
+/// Entries, settings of generation, and the end of a model.
 #include "frontend/Builder/ModelState.h"
 
 #include "frontend/Builder/DiagnosticText.h"
@@ -8,12 +8,25 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 
+#include "llvm/Support/raw_ostream.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
 using namespace mlir;
 
 namespace heddle {
+
+static std::unique_ptr<MLIRContext> makeContext() {
+  return std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+}
+
+ModelBuilder::ModelBuilder(std::string_view modelType) : ModelBuilder(makeContext(), modelType) {}
+
+ModelBuilder::ModelBuilder(std::unique_ptr<MLIRContext> context, std::string_view modelType)
+    : ModelBuilder(*context, modelType) {
+  state->ownContext = std::move(context);
+}
 
 ModelBuilder::ModelBuilder(MLIRContext &context, std::string_view modelType)
     : state(std::make_unique<ModelState>()) {
@@ -28,6 +41,8 @@ ModelBuilder &ModelBuilder::operator=(ModelBuilder &&) noexcept = default;
 ModelBuilder::~ModelBuilder() = default;
 
 Scope ModelBuilder::scope(std::string_view name) { return Scope(state.get(), std::string(name)); }
+
+std::vector<Parameter> ModelBuilder::parameters() const { return state->tensors; }
 
 Status ModelBuilder::status() const { return state->error; }
 
@@ -166,6 +181,34 @@ static void finishEntry(OpBuilder &builder, EntryState &entry) {
   }
 }
 
+void ModelBuilder::generation(const Generation &settings) {
+  if (!state->works()) {
+    return;
+  }
+  Builder builder(state->context);
+  const auto real = [&](double value) {
+    return builder.getF32FloatAttr(static_cast<float>(value));
+  };
+  const NamedAttribute values[] = {
+      builder.getNamedAttr("start", builder.getDenseI32ArrayAttr(settings.start)),
+      builder.getNamedAttr("end", builder.getDenseI32ArrayAttr(settings.end)),
+      builder.getNamedAttr("pad", builder.getI32IntegerAttr(settings.pad)),
+      builder.getNamedAttr("forced_first", builder.getI32IntegerAttr(settings.forcedFirst)),
+      builder.getNamedAttr("forced_last", builder.getI32IntegerAttr(settings.forcedLast)),
+      builder.getNamedAttr("suppressed", builder.getDenseI32ArrayAttr(settings.suppressed)),
+      builder.getNamedAttr("rules", builder.getStringAttr(settings.rules)),
+      builder.getNamedAttr("max_length", builder.getI32IntegerAttr(settings.maxLength)),
+      builder.getNamedAttr("num_beams", builder.getI32IntegerAttr(settings.beams)),
+      builder.getNamedAttr("length_penalty", real(settings.lengthPenalty)),
+      builder.getNamedAttr("early_stopping", builder.getBoolAttr(settings.earlyStopping)),
+      builder.getNamedAttr("no_repeat_ngram", builder.getI32IntegerAttr(settings.noRepeatNgram)),
+      builder.getNamedAttr("repetition_penalty", real(settings.repetitionPenalty)),
+      builder.getNamedAttr("min_length", builder.getI32IntegerAttr(settings.minLength)),
+      builder.getNamedAttr("never_stop_early", builder.getBoolAttr(settings.neverStopEarly)),
+  };
+  (*state->module)->setAttr("transformer.generation", builder.getDictionaryAttr(values));
+}
+
 Result<OwningOpRef<ModuleOp>> ModelBuilder::build() {
   if (state->finished) {
     return HEDDLE_ERROR(InvalidArgument, "the model was built before, expected one call of build");
@@ -190,6 +233,15 @@ Result<OwningOpRef<ModuleOp>> ModelBuilder::build() {
     return state->error;
   }
   return std::move(state->module);
+}
+
+Result<std::string> ModelBuilder::text() {
+  HEDDLE_ASSIGN(const OwningOpRef<ModuleOp> module, build());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  // With the names of the parameters' scopes, which errors and reports use.
+  (*module)->print(stream, OpPrintingFlags().enableDebugInfo());
+  return text;
 }
 
 } // namespace heddle

@@ -14,16 +14,20 @@
 /// and never padded; w, h (heads) and d (head size) are constants; k are the keys of the row's own
 /// sequence. Values are f32, ids i32.
 ///
-/// Misuse is no crash: the first error is kept, values made after it are not valid, operations on
-/// them do nothing, and build() returns that error.
+/// Misuse never crashes: the model keeps the first error, values made after it are invalid,
+/// operations on them do nothing, and text() and build() return that error.
+///
+/// Installed as heddle/ModelBuilder.h. Needs no header of LLVM or MLIR.
 #ifndef HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H
 #define HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H
 
+#include "dialects/Transformer/Enumerators.h"
+#include "formats/Config/Generation.h"
 #include "heddle/Status.h"
 
-#include "mlir/IR/Value.h"
-
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,20 +37,12 @@
 namespace mlir {
 class MLIRContext;
 class ModuleOp;
+class Value;
 template <typename OpTy> class OwningOpRef;
 } // namespace mlir
 
 namespace heddle {
 
-// The enumerators are in dialects/Transformer/Transformer.h.
-namespace transformer {
-enum class Activation : uint32_t;
-enum class ExpressionKind : uint32_t;
-enum class Pooling : uint32_t;
-enum class Visibility : uint32_t;
-} // namespace transformer
-
-struct Generation;
 struct ModelState;
 class Tensor;
 
@@ -55,18 +51,19 @@ class Tensor;
 class ModelValue {
 public:
   ModelValue() = default;
-  /// Wraps a value of the program; for those who write operations of their own.
-  ModelValue(ModelState *state, mlir::Value content) : state(state), content(content) {}
+  /// Wraps a value of the program, for operations that the builder does not have.
+  ModelValue(ModelState *state, mlir::Value content);
 
   /// False for what an erroneous operation returned.
   bool valid() const { return state != nullptr && content != nullptr; }
   /// The value in the program; null if not valid.
-  mlir::Value value() const { return content; }
+  mlir::Value value() const;
   ModelState *model() const { return state; }
 
 protected:
   ModelState *state = nullptr;
-  mlir::Value content;
+  /// As mlir::Value::getAsOpaquePointer() has it.
+  void *content = nullptr;
 };
 
 /// Which rows of a batch form one sequence.
@@ -251,7 +248,7 @@ public:
 
   /// x W^T + b with `name`.weight [width, w] and `name`.bias [width]: [t, w] to [t, width].
   Tensor linear(std::string_view name, const Tensor &x, int64_t width, Bias bias = Bias::Yes) const;
-  /// The same with given parameters, for example a tied table; a bias that is not valid is none.
+  /// The same with given parameters, for example a tied table. An invalid bias means no bias.
   Tensor linear(const Tensor &x, const Parameter &weight, const Parameter &bias = {}) const;
 
   /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row, with `name`.weight [w]
@@ -336,6 +333,8 @@ private:
 class ModelBuilder {
 public:
   /// Starts an empty model; `modelType` is what info tools call it, for example "bert".
+  explicit ModelBuilder(std::string_view modelType);
+  /// The same in a context of the caller's, which must outlive the model.
   ModelBuilder(mlir::MLIRContext &context, std::string_view modelType);
   ModelBuilder(ModelBuilder &&) noexcept;
   ModelBuilder &operator=(ModelBuilder &&) noexcept;
@@ -349,12 +348,20 @@ public:
   /// Says how text is generated unless a caller says otherwise.
   void generation(const Generation &settings);
 
+  /// The tensors that a checkpoint of this model must have, in the order of their first use.
+  std::vector<Parameter> parameters() const;
+
   /// The first error so far.
   Status status() const;
-  /// Ends the model, verifies it and hands it over; only once.
+  /// Ends the model, verifies it and gives its program, which compile() of heddle/Compile.h takes.
+  /// Either this or build(), and only once.
+  Result<std::string> text();
+  /// The same as a module, for programs that use MLIR.
   Result<mlir::OwningOpRef<mlir::ModuleOp>> build();
 
 private:
+  ModelBuilder(std::unique_ptr<mlir::MLIRContext> context, std::string_view modelType);
+
   std::unique_ptr<ModelState> state;
 };
 

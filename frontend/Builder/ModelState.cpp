@@ -11,6 +11,11 @@ using namespace mlir;
 
 namespace heddle {
 
+ModelValue::ModelValue(ModelState *state, Value content)
+    : state(state), content(content.getAsOpaquePointer()) {}
+
+Value ModelValue::value() const { return Value::getFromOpaquePointer(content); }
+
 void ModelState::fail(std::string_view name, std::string_view message) {
   if (error.ok()) {
     error = HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {}", quote(name), message));

@@ -11,9 +11,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,8 @@ struct EntryState {
 };
 
 struct ModelState {
+  /// Null if the context is the caller's. Destroyed last.
+  std::unique_ptr<mlir::MLIRContext> ownContext;
   mlir::MLIRContext *context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Where the next parameter goes: before the entries, in the order of declaration.
@@ -62,6 +66,8 @@ struct ModelState {
     mlir::Attribute expression;
   };
   std::map<std::string, Parameter, std::less<>> parameters;
+  /// Those of the checkpoint, in the order of declaration.
+  std::vector<heddle::Parameter> tensors;
   std::vector<EntryState> entries;
   Status error;
   /// After build() the values are no longer this object's to touch.

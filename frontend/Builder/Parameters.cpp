@@ -44,6 +44,9 @@ bool ModelState::declare(const std::string &name, ArrayRef<int64_t> shape,
     lastParameter = transformer::ParameterOp::create(
         builder, nameLocation(name), builder.getStringAttr(name), TypeAttr::get(type),
         expression ? StringAttr() : builder.getStringAttr(name), expression);
+    if (!expression) {
+      tensors.emplace_back(this, name, shape.vec());
+    }
   }
   return true;
 }

@@ -19,7 +19,7 @@ Tensor Mask::bias(double hidden) const {
     return {};
   }
   return site.make<Tensor, transformer::MaskBiasOp>(
-      site.tensorType({ShapedType::kDynamic, ShapedType::kDynamic}), content, site.f32(hidden));
+      site.tensorType({ShapedType::kDynamic, ShapedType::kDynamic}), value(), site.f32(hidden));
 }
 
 std::vector<int64_t> Tensor::shape() const {
@@ -76,7 +76,7 @@ Tensor Tensor::splitHeads(int64_t heads) const {
     return {};
   }
   return site.make<Tensor, transformer::SplitHeadsOp>(
-      site.tensorType({ShapedType::kDynamic, heads, width / heads}), content);
+      site.tensorType({ShapedType::kDynamic, heads, width / heads}), value());
 }
 
 Tensor Tensor::mergeHeads() const {
@@ -87,7 +87,7 @@ Tensor Tensor::mergeHeads() const {
   const RankedTensorType type = typeOf(*this);
   const int64_t width = type.getDimSize(1) * type.getDimSize(2);
   return site.make<Tensor, transformer::MergeHeadsOp>(
-      site.tensorType({ShapedType::kDynamic, width}), content);
+      site.tensorType({ShapedType::kDynamic, width}), value());
 }
 
 Tensor Tensor::repeatHeads(int64_t times) const {
@@ -127,7 +127,7 @@ Tensor Tensor::transpose(std::span<const int64_t> permutation) const {
     result.push_back(sizes[axis]);
   }
   return site.make<Tensor, transformer::TransposeOp>(
-      site.tensorType(result), content, ArrayRef<int64_t>(permutation.data(), permutation.size()));
+      site.tensorType(result), value(), ArrayRef<int64_t>(permutation.data(), permutation.size()));
 }
 
 Tensor Tensor::softmax(const Segments &keys) const {
@@ -135,7 +135,7 @@ Tensor Tensor::softmax(const Segments &keys) const {
   if (!site.ok()) {
     return {};
   }
-  return site.make<Tensor, transformer::SoftmaxOp>(content, keys.value());
+  return site.make<Tensor, transformer::SoftmaxOp>(value(), keys.value());
 }
 
 Tensor Tensor::select(const Mask &mask, double hidden) const {
@@ -143,7 +143,7 @@ Tensor Tensor::select(const Mask &mask, double hidden) const {
   if (!site.ok()) {
     return {};
   }
-  return site.make<Tensor, transformer::SelectOp>(mask.value(), content, site.f32(hidden));
+  return site.make<Tensor, transformer::SelectOp>(mask.value(), value(), site.f32(hidden));
 }
 
 Tensor Tensor::activate(transformer::Activation function) const {
@@ -151,7 +151,7 @@ Tensor Tensor::activate(transformer::Activation function) const {
   if (!site.ok()) {
     return {};
   }
-  return site.make<Tensor, transformer::ActivateOp>(function, content);
+  return site.make<Tensor, transformer::ActivateOp>(function, value());
 }
 
 Tensor Tensor::columns(int64_t first, int64_t count) const {
@@ -167,7 +167,7 @@ Tensor Tensor::columns(int64_t first, int64_t count) const {
     return {};
   }
   return site.make<Tensor, transformer::ColumnsOp>(site.tensorType({ShapedType::kDynamic, count}),
-                                                   content, static_cast<uint64_t>(first));
+                                                   value(), static_cast<uint64_t>(first));
 }
 
 Tensor Tensor::pool(transformer::Pooling method, const Segments &rows) const {
@@ -175,7 +175,7 @@ Tensor Tensor::pool(transformer::Pooling method, const Segments &rows) const {
   if (!expectRows(site, *this)) {
     return {};
   }
-  return site.make<Tensor, transformer::PoolOp>(method, content, rows.value());
+  return site.make<Tensor, transformer::PoolOp>(method, value(), rows.value());
 }
 
 Tensor Tensor::normalize(double epsilon) const {
@@ -183,7 +183,7 @@ Tensor Tensor::normalize(double epsilon) const {
   if (!expectRows(site, *this)) {
     return {};
   }
-  return site.make<Tensor, transformer::NormalizeOp>(content, site.f32(epsilon));
+  return site.make<Tensor, transformer::NormalizeOp>(value(), site.f32(epsilon));
 }
 
 Tensor Tensor::operator+(const Tensor &right) const {
@@ -191,7 +191,7 @@ Tensor Tensor::operator+(const Tensor &right) const {
   if (!site.ok()) {
     return {};
   }
-  return site.make<Tensor, transformer::AddOp>(content, right.value());
+  return site.make<Tensor, transformer::AddOp>(value(), right.value());
 }
 
 /// Whether a tensor can be the right side of a product: the same shape, trailing axes, one number,
@@ -217,7 +217,7 @@ Tensor Tensor::operator*(const Tensor &right) const {
                           printSizes(typeOf(right).getShape())));
     return {};
   }
-  return site.make<Tensor, transformer::MultiplyOp>(content, right.value());
+  return site.make<Tensor, transformer::MultiplyOp>(value(), right.value());
 }
 
 Tensor Tensor::operator*(double factor) const {
@@ -225,7 +225,7 @@ Tensor Tensor::operator*(double factor) const {
   if (!site.ok()) {
     return {};
   }
-  return site.make<Tensor, transformer::ScaleOp>(content, site.f32(factor));
+  return site.make<Tensor, transformer::ScaleOp>(value(), site.f32(factor));
 }
 
 } // namespace heddle

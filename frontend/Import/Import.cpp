@@ -4,6 +4,7 @@
 #include "frontend/Import/Import.h"
 
 #include "base/MappedFile.h"
+#include "base/Utf8.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "formats/Config/Config.h"
@@ -274,41 +275,37 @@ static bool hasStoredParameters(ModuleOp module) {
                       [](transformer::ParameterOp op) { return op.getSource().has_value(); });
 }
 
-static Result<ImportedModel> importProgram(MLIRContext &context, const std::string &path,
-                                           const std::string &weights) {
-  // The words for a file that is not there or empty are those of all other files.
-  HEDDLE_ASSIGN(MappedFile file, MappedFile::open(path));
-  HEDDLE_TRY(checkProgramText(file.text(), path));
+/// Parses and verifies a program, and inlines its calls.
+static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const SourceText &source) {
+  const auto &[path, text] = source;
+  HEDDLE_TRY(checkProgramText(text, path));
   context
       .loadDialect<func::FuncDialect, transformer::TransformerDialect, dataflow::DataflowDialect>();
-  ImportedModel model;
-  model.file = std::make_shared<const MappedFile>(std::move(file));
-  {
-    DiagnosticText diagnostics(&context, {path, model.file->text()});
-    model.module = parseSourceFile<ModuleOp>(path, ParserConfig(&context));
-    if (!model.module) {
-      return diagnostics.status(fmt::format("{}: is no program", path));
-    }
-    if (failed(verifyNesting(*model.module))) {
-      return diagnostics.status(fmt::format("{}: has modules inside", path));
-    }
-    if (failed(inlineCalls(*model.module))) {
-      return diagnostics.status(fmt::format("{}: has calls that cannot be inlined", path));
-    }
-    if (failed(verifyParameters(*model.module))) {
-      return diagnostics.status(fmt::format("{}: has parameters that cannot be evaluated", path));
-    }
-    if (failed(verifyNames(*model.module)) ||
-        (hasFunctionEntries(*model.module) && failed(verifyEntries(*model.module)))) {
-      return diagnostics.status(fmt::format("{}: has no valid entries", path));
-    }
+  DiagnosticText diagnostics(&context, source);
+  // The parser reads up to a zero, which a mapped file need not have.
+  const std::string terminated(text);
+  auto module = parseSourceString<ModuleOp>(terminated, ParserConfig(&context), path);
+  if (!module) {
+    return diagnostics.status(fmt::format("{}: is no program", path));
   }
-  describeProgram(model);
-  SourceHash hash;
-  HEDDLE_TRY(hash.add("program", path));
+  if (failed(verifyNesting(*module))) {
+    return diagnostics.status(fmt::format("{}: has modules inside", path));
+  }
+  if (failed(inlineCalls(*module))) {
+    return diagnostics.status(fmt::format("{}: has calls that cannot be inlined", path));
+  }
+  if (failed(verifyParameters(*module))) {
+    return diagnostics.status(fmt::format("{}: has parameters that cannot be evaluated", path));
+  }
+  if (failed(verifyNames(*module)) ||
+      (hasFunctionEntries(*module) && failed(verifyEntries(*module)))) {
+    return diagnostics.status(fmt::format("{}: has no valid entries", path));
+  }
+  return module;
+}
 
-  HEDDLE_ASSIGN(ProgramFiles files,
-                findProgramFiles(path, weights, hasStoredParameters(*model.module)));
+/// Gives a parsed program its weights and tokenizers.
+static Status addProgramFiles(ImportedModel &model, ProgramFiles files, SourceHash &hash) {
   if (files.checkpoint) {
     HEDDLE_TRY(checkParameters(*model.module, *files.checkpoint));
     // Later phases have lost parameters to the passes.
@@ -320,7 +317,53 @@ static Result<ImportedModel> importProgram(MLIRContext &context, const std::stri
   }
   HEDDLE_TRY(setTokenizers(model, std::move(files.tokenizers), textsOf(*model.module),
                            /*isProgram=*/true));
-  HEDDLE_TRY(addTokenizers(hash, model));
+  return addTokenizers(hash, model);
+}
+
+static Result<ImportedModel> importProgram(MLIRContext &context, const std::string &path,
+                                           const std::string &weights) {
+  // The words for a file that is not there or empty are those of all other files.
+  HEDDLE_ASSIGN(MappedFile file, MappedFile::open(path));
+  ImportedModel model;
+  model.file = std::make_shared<const MappedFile>(std::move(file));
+  model.source = {path, model.file->text()};
+  HEDDLE_ASSIGN(model.module, parseProgram(context, model.source));
+  describeProgram(model);
+  SourceHash hash;
+  hash.addText("program", model.source.text);
+  HEDDLE_ASSIGN(ProgramFiles files,
+                findProgramFiles(path, weights, hasStoredParameters(*model.module)));
+  HEDDLE_TRY(addProgramFiles(model, std::move(files), hash));
+  model.sourceHash = hash.digits();
+  return model;
+}
+
+Result<ImportedModel> importText(MLIRContext &context, SourceText source,
+                                 std::span<const SafetensorsTensor> tensors,
+                                 const std::string &weights) {
+  ImportedModel model;
+  model.source = std::move(source);
+  HEDDLE_ASSIGN(model.module, parseProgram(context, model.source));
+  describeProgram(model);
+  SourceHash hash;
+  hash.addText("program", model.source.text);
+  ProgramFiles files;
+  if (!tensors.empty()) {
+    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::ofTensors(tensors, model.source.path));
+    for (const SafetensorsTensor &tensor : tensors) {
+      hash.addText(fmt::format("{} {} {}", dtypeName(tensor.dtype), formatShape(tensor.shape),
+                               quote(tensor.name)),
+                   {reinterpret_cast<const char *>(tensor.bytes.data()), tensor.bytes.size()});
+    }
+  } else if (!weights.empty()) {
+    HEDDLE_ASSIGN(files, openGivenFiles(weights));
+  }
+  if (!files.checkpoint && hasStoredParameters(*model.module)) {
+    return HEDDLE_ERROR(NotFound, fmt::format("{}: has no weights, expected tensors, or a file or "
+                                              "folder that has them",
+                                              model.source.path));
+  }
+  HEDDLE_TRY(addProgramFiles(model, std::move(files), hash));
   model.sourceHash = hash.digits();
   return model;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From what a user has (a model's folder, or a program in text with its weights beside it) to a
-/// verified program and an open checkpoint that fit together. No weight is read here.
+/// From what a user has (a model's folder, or a program in text and its weights) to a verified
+/// program and an open checkpoint that fit together. No weight is read here.
 #ifndef HEDDLE_FRONTEND_IMPORT_IMPORT_H
 #define HEDDLE_FRONTEND_IMPORT_IMPORT_H
 
 #include "base/MappedFile.h"
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Tokenizer/TokenizerFile.h"
+#include "frontend/Builder/DiagnosticText.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +36,9 @@ struct TokenizerSource {
 /// A program and where its weights are.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// The text that the module was read from, for messages. Null for a folder.
+  /// The text that the module was read from, for messages; empty for a folder.
+  SourceText source;
+  /// Keeps the text of a file; null if it is the caller's.
   std::shared_ptr<const MappedFile> file;
   /// Every parameter with a source is in it, with that shape and a floating type. Null for a
   /// program without such parameters.
@@ -65,6 +69,13 @@ struct ImportedModel {
 /// `transformer` and `dataflow` are always there.
 Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path,
                                   const std::string &weights = {});
+
+/// The same for a program whose text is in memory and outlives the result; `source.path` stands for
+/// its file in messages. Its weights are `tensors`, which outlive the result too, or if there are
+/// none those of `weights`: a file, or a model's folder, whose tokenizer it then has.
+Result<ImportedModel> importText(mlir::MLIRContext &context, SourceText source,
+                                 std::span<const SafetensorsTensor> tensors,
+                                 const std::string &weights = {});
 
 } // namespace heddle
 

@@ -108,6 +108,17 @@ static Status addModel(ProgramFiles &files, const std::string &path) {
   return {};
 }
 
+Result<ProgramFiles> openGivenFiles(const std::string &path) {
+  ProgramFiles files;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    HEDDLE_TRY(addModel(files, path));
+  } else {
+    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::open(path));
+  }
+  return files;
+}
+
 Result<ProgramFiles> findProgramFiles(const std::string &program, const std::string &given,
                                       bool needsWeights) {
   ProgramFiles files;

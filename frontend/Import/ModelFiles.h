@@ -39,6 +39,9 @@ struct ProgramFiles {
   FolderTokenizers tokenizers;
 };
 
+/// The weights of a file, or the weights and tokenizers of a model's folder.
+Result<ProgramFiles> openGivenFiles(const std::string &path);
+
 /// Finds the weights of PROGRAM.mlir: PROGRAM.safetensors, or those of the model's folder that it
 /// lies in; and its tokenizers: PROGRAM.tokenizer.json, or those of that folder. `given`, if not
 /// empty, is a file of weights, or the folder of a model, whose weights and tokenizers go before

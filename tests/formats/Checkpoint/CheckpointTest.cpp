@@ -29,6 +29,38 @@ std::string messageOf(const std::string &path) {
   return std::string(Checkpoint::open(path).status().message());
 }
 
+TEST(CheckpointTest, TensorsInMemory) {
+  const std::vector<float> values = {1, 2, 3, 4};
+  const auto bytes = std::as_bytes(std::span(values));
+  const std::vector<SafetensorsTensor> tensors = {{"pair", Dtype::F32, {2}, bytes.first(8)},
+                                                  {"all", Dtype::F32, {2, 2}, bytes}};
+  const Result<Checkpoint> model = Checkpoint::ofTensors(tensors, "memory");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->names(), (std::vector<std::string>{"pair", "all"}));
+  EXPECT_TRUE(model->filePaths().empty());
+  std::vector<float> read(4);
+  EXPECT_TRUE(model->readF32("all", read).ok());
+  EXPECT_EQ(read, values);
+  model->releasePages("all");
+  EXPECT_EQ(model->readF32("pair", read).message().substr(0, 22), "memory: tensor \"pair\":");
+  EXPECT_EQ(model->readF32("none", read).message(), "memory: no tensor \"none\" among its 2");
+}
+
+TEST(CheckpointTest, WrongTensorsInMemory) {
+  const std::vector<float> values = {1, 2};
+  const auto bytes = std::as_bytes(std::span(values));
+  const std::vector<SafetensorsTensor> large = {{"x", Dtype::F32, {3}, bytes}};
+  EXPECT_EQ(Checkpoint::ofTensors(large, "memory").status().message(),
+            "memory: tensor \"x\": 8 bytes, expected those of [3] items of F32");
+  const std::vector<SafetensorsTensor> negative = {{"x", Dtype::F32, {-1, -2}, bytes}};
+  EXPECT_EQ(Checkpoint::ofTensors(negative, "memory").status().message(),
+            "memory: tensor \"x\": 8 bytes, expected those of [-1, -2] items of F32");
+  const std::vector<SafetensorsTensor> twice = {{"x", Dtype::F32, {2}, bytes},
+                                                {"x", Dtype::F32, {2}, bytes}};
+  EXPECT_EQ(Checkpoint::ofTensors(twice, "memory").status().message(),
+            "memory: tensor \"x\" is there twice");
+}
+
 TEST(CheckpointTest, BertTiny) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/bert-tiny";
   const Result<Checkpoint> model = Checkpoint::open(folder);

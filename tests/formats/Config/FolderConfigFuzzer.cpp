@@ -3,6 +3,7 @@
 /// Any bytes as the small configurations of a folder, a NUL after each: modules.json,
 /// sentence_bert_config.json, 1_Pooling/config.json, config.json and generation_config.json. What
 /// is read keeps the limits that its readers promise.
+#include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 #include "formats/Config/SentenceTransformers.h"
 #include "tests/Fuzzing/JsonMutation.h"

@@ -3,6 +3,8 @@
 /// Settings of generation from one file or two.
 #include "formats/Config/Generation.h"
 
+#include "formats/Config/Config.h"
+
 #include <gtest/gtest.h>
 
 namespace heddle {

@@ -277,4 +277,37 @@ TEST_F(BuilderTest, MultipliesColumnsByWeightsAndGates) {
   }
 }
 
+/// Without a context of the caller's: nothing of MLIR is needed.
+TEST(BuilderTextTest, GivesItsProgramAndItsTensors) {
+  ModelBuilder model("test");
+  Entry entry = model.entry("encode");
+  const Scope scope = model.scope("layer");
+  const Tensor x = scope.gather("words", entry.input("ids"), 50, 24);
+  entry.output("y", scope.linear("map", x, 8, Bias::No).activate(Activation::Relu));
+  // Derived parameters are no tensors of the checkpoint, and a second use is no second tensor.
+  scope.rows("part", scope.parameter("map.weight", {8, 24}), 0, 2);
+  const std::vector<Parameter> tensors = model.parameters();
+  ASSERT_EQ(tensors.size(), 2U);
+  EXPECT_EQ(tensors[0].symbol(), "layer.words.weight");
+  EXPECT_EQ(tensors[1].symbol(), "layer.map.weight");
+  EXPECT_EQ(tensors[1].shape(), (std::vector<int64_t>{8, 24}));
+  const Result<std::string> program = model.text();
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_TRUE(contains(*program, "transformer.activate relu"));
+  EXPECT_TRUE(contains(*program, "loc(\"layer.map\")"));
+  EXPECT_EQ(model.text().status().message(),
+            "the model was built before, expected one call of build");
+}
+
+TEST(BuilderTextTest, GivesItsFirstError) {
+  ModelBuilder model("test");
+  EXPECT_EQ(model.text().status().message(), "the model has no entry, expected at least one");
+  ModelBuilder other("test");
+  Entry entry = other.entry("encode");
+  const Tensor x = other.scope("layer").gather("words", entry.input("ids"), 50, 24);
+  entry.output("y", x.splitHeads(5).mergeHeads());
+  EXPECT_EQ(other.text().status().message(),
+            "\"layer.words\": 5 heads of rows of width 24, expected heads that divide the width");
+}
+
 } // namespace heddle
