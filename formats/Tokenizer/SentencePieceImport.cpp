@@ -6,6 +6,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Tokenizer/SentencePieceModel.h"
+#include "formats/Tokenizer/WriteOnce.h"
 
 #include <fmt/format.h>
 
@@ -60,8 +61,7 @@ packSentencePiece(FlatBufferBuilder &builder, std::string_view model,
   }
   parts.added = specialTokens(special, vocabulary);
   parts.added.insert(parts.added.end(), settings.added.begin(), settings.added.end());
-  const auto packedModel =
-      builder.CreateVector(reinterpret_cast<const uint8_t *>(model.data()), model.size());
+  const auto packedModel = writeOnce<uint8_t>(builder, model);
   const auto packedVocabulary =
       settings.vocabulary ? vocabulary.pack(builder) : flatbuffers::Offset<manifest::Vocabulary>();
   const auto packed =

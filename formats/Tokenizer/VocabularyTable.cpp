@@ -6,6 +6,7 @@
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/VocabularyHash.h"
+#include "formats/Tokenizer/WriteOnce.h"
 
 #include <algorithm>
 #include <bit>
@@ -127,11 +128,10 @@ VocabularyTable::pack(flatbuffers::FlatBufferBuilder &builder) const {
     }
     slots[slot] = manifest::VocabularySlot(place.tag, static_cast<uint32_t>(ids.size()));
   }
-  const auto packedIds = builder.CreateVector(ids);
-  const auto packedText =
-      builder.CreateVector(reinterpret_cast<const uint8_t *>(text.data()), text.size());
-  const auto packedOffsets = builder.CreateVector(offsets);
-  const auto packedSlots = builder.CreateVectorOfStructs(slots);
+  const auto packedIds = writeOnce<uint32_t>(builder, ids);
+  const auto packedText = writeOnce<uint8_t>(builder, text);
+  const auto packedOffsets = writeOnce<uint32_t>(builder, offsets);
+  const auto packedSlots = writeOnce<const manifest::VocabularySlot *>(builder, slots);
   return manifest::CreateVocabulary(builder, packedIds, packedText, packedOffsets, packedSlots);
 }
 

@@ -67,6 +67,51 @@ struct Packed {
   std::optional<Tokenizer> tokenizer;
 };
 
+/// The bytes that two tokenizers add to one table, one after the other.
+std::pair<size_t, size_t> sizesOf(const TokenizerFile &first, const TokenizerFile &second) {
+  flatbuffers::FlatBufferBuilder builder;
+  EXPECT_TRUE(first.pack(builder).ok());
+  const size_t before = builder.GetSize();
+  EXPECT_TRUE(second.pack(builder).ok());
+  return {before, builder.GetSize() - before};
+}
+
+TEST_F(TokenizerFileTest, TwoTokenizersStoreTheirVocabularyOnce) {
+  std::vector<std::string> words;
+  for (int i = 0; i < 5000; ++i) {
+    words.push_back("word" + std::to_string(i));
+  }
+  words.emplace_back("</s>");
+  const TokenizerFile plain = TokenizerFile::fromWords(words, {}, "target");
+  const TokenizerFile ended = TokenizerFile::fromWords(words, {.after = {"</s>"}}, "source");
+  const auto [first, second] = sizesOf(ended, plain);
+  EXPECT_GT(first, 100'000U);
+  EXPECT_LT(second, 500U);
+  // Another vocabulary is written.
+  words.front() = "another";
+  const auto [one, other] = sizesOf(ended, TokenizerFile::fromWords(words, {}, "target"));
+  EXPECT_GT(other, one / 2);
+}
+
+/// Both parts of a shared table still read as they did.
+TEST_F(TokenizerFileTest, TokenizersOfOneVocabularyAreWhole) {
+  const std::vector<std::string> words = {"<unk>", "</s>", "a", "b", "c"};
+  flatbuffers::FlatBufferBuilder builder;
+  const auto source = TokenizerFile::fromWords(words, {.after = {"</s>"}}, "s").pack(builder);
+  const auto target = TokenizerFile::fromWords(words, {}, "t").pack(builder);
+  ASSERT_TRUE(source.ok() && target.ok());
+  const auto both = builder.CreateVector(std::vector{*source, *target});
+  builder.Finish(both);
+  const auto *table =
+      flatbuffers::GetRoot<flatbuffers::Vector<flatbuffers::Offset<manifest::Tokenizer>>>(
+          builder.GetBufferPointer());
+  const Result<Tokenizer> first = Tokenizer::load(table->Get(0));
+  const Result<Tokenizer> second = Tokenizer::load(table->Get(1));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first->encode("b c x"), (Ids{3, 4, 0, 1}));
+  EXPECT_EQ(*second->encode("b c x"), (Ids{3, 4, 0}));
+}
+
 TEST_F(TokenizerFileTest, NoTokenizer) {
   const Result<FolderTokenizers> found = findTokenizers(folder.string());
   ASSERT_TRUE(found.ok());
