@@ -8,6 +8,8 @@
 
 #include "mlir/Pass/Pass.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,12 @@ class ModuleOp;
 }
 
 namespace heddle {
+
+/// What reports and --disable-pass call the passes: fuseAttention = "fuse-attention", for the pass
+/// transformer-fuse-attention.
+namespace passNames {
+#include "compiler/PassNames.h.inc"
+} // namespace passNames
 
 #define GEN_PASS_DECL
 #include "compiler/Passes.h.inc"

@@ -34,8 +34,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "fold-epilogues";
-
 /// A dispatch, its kernel, and its operands by their role.
 struct Stage {
   Stage(DispatchOp dispatch, KernelOp kernel) : dispatch(dispatch), kernel(kernel) {
@@ -135,7 +133,7 @@ std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols) {
     }
   }
   if (!found) {
-    reportDeclined(user.dispatch.getLoc(), passName,
+    reportDeclined(user.dispatch.getLoc(), passNames::foldEpilogues,
                    "not folded: " + (reason.empty() ? "no kernel produces its input" : reason));
   }
   return found;
@@ -189,7 +187,7 @@ void reportFold(Stage &user, Candidate &candidate) {
     savings.activationBytesPerToken = 2 * sizeof(float) * rows.getWidth();
   }
   StringRef what = user.kernel.getNorm() ? "norm" : "element-wise maths";
-  reportTaken(user.dispatch.getLoc(), passName,
+  reportTaken(user.dispatch.getLoc(), passNames::foldEpilogues,
               what + " folded into " + candidate.producer.kernel.getSymName() +
                   named(candidate.producer.dispatch.getLoc()),
               savings);

@@ -33,8 +33,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "merge-kernels";
-
 // --- Names -----------------------------------------------------------------------------------
 
 /// Whether a value is an element of rows, rather than of a vector such as a bias.
@@ -249,7 +247,7 @@ struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
         other.erase();
       }
       if (equal.size() > 1) {
-        reportTaken(first.getLoc(), passName,
+        reportTaken(first.getLoc(), passNames::mergeKernels,
                     llvm::Twine(runs.lookup(first.getSymNameAttr())) + " dispatches run " +
                         first.getSymName());
       }

@@ -44,8 +44,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "plan-memory";
-
 /// The run-time sizes that buffers are proportional to.
 enum Stretch : size_t { Tokens, Sequences, TokensLongest, StretchCount };
 
@@ -277,7 +275,7 @@ struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
     Savings savings;
     savings.activationBytesPerToken = apart[Tokens] - sizes[Tokens];
     Location location = NameLoc::get(graph.getSymNameAttr(), graph.getLoc());
-    reportTaken(location, passName,
+    reportTaken(location, passNames::planMemory,
                 llvm::Twine("arena of ") + llvm::Twine(sizes[Tokens]) + " bytes per token, " +
                     llvm::Twine(apart[Tokens]) + " without reuse",
                 savings);

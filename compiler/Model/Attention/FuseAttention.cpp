@@ -47,8 +47,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "fuse-attention";
-
 std::string countHeads(int64_t heads) {
   return std::to_string(heads) + (heads == 1 ? " head" : " heads");
 }
@@ -202,7 +200,7 @@ private:
   /// Reports what is made, with the parameters that it needs.
   void begin(Location location) {
     bias = deriveBias(parameters, location, match.biases);
-    reportTaken(location, passName, summarise(match, plan, bias));
+    reportTaken(location, passNames::fuseAttention, summarise(match, plan, bias));
   }
 
   /// One value: attention, and directly after it the weights if they are asked for, so that the
@@ -303,7 +301,7 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
         reason = rangeObstacle(*match, parameters, reader);
       }
       if (failed(plan) || !reason.empty() || failed(roles.add(*match, reason))) {
-        reportDeclined(softmax.getLoc(), passName, "not fused: " + reason);
+        reportDeclined(softmax.getLoc(), passNames::fuseAttention, "not fused: " + reason);
         continue;
       }
       FusedAttention(*match, *plan, parameters).run();

@@ -32,8 +32,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "normalize-heads";
-
 /// For each letter of `wanted` its axis in `axes`.
 SmallVector<int64_t> axesOf(StringRef wanted, StringRef axes) {
   SmallVector<int64_t> order;
@@ -86,7 +84,7 @@ void rewrite(DerivedParameters &parameters, ContractOp contract, const WeightCon
   for (int64_t axis : axesOf(map.made, contract.getResultAxes())) {
     madeSizes.push_back(resultType.getDimSize(axis));
   }
-  reportTaken(location, passName,
+  reportTaken(location, passNames::normalizeHeads,
               "a linear map of " + printSizes(summedSizes) + " to " + printSizes(madeSizes));
 
   std::string row(1, map.row);
@@ -160,7 +158,8 @@ std::string foldBias(DerivedParameters &parameters, AddOp add) {
                                type.getNumElements());
   }
   // The result without the bias is no longer written and read.
-  reportTaken(add.getLoc(), passName, "the bias of a linear map of " + printSizes(type.getShape()),
+  reportTaken(add.getLoc(), passNames::normalizeHeads,
+              "the bias of a linear map of " + printSizes(type.getShape()),
               {.activationBytesPerToken = 2 * type.getNumElements() * int64_t(sizeof(float))});
   map.linear.setBiasAttr(symbol);
   map.linear->setLoc(FusedLoc::get(add.getContext(), {map.linear->getLoc(), add.getLoc()}));
@@ -196,7 +195,7 @@ struct NormalizeHeadsPass : impl::NormalizeHeadsPassBase<NormalizeHeadsPass> {
       std::string reason;
       FailureOr<WeightContraction> map = matchWeightContraction(contract, reason);
       if (failed(map)) {
-        reportDeclined(contract.getLoc(), passName, "not a linear map: " + reason);
+        reportDeclined(contract.getLoc(), passNames::normalizeHeads, "not a linear map: " + reason);
         continue;
       }
       rewrite(parameters, contract, *map);
@@ -206,7 +205,7 @@ struct NormalizeHeadsPass : impl::NormalizeHeadsPassBase<NormalizeHeadsPass> {
     for (AddOp add : sums) {
       std::string reason = foldBias(parameters, add);
       if (!reason.empty()) {
-        reportDeclined(add.getLoc(), passName, "not a bias: " + reason);
+        reportDeclined(add.getLoc(), passNames::normalizeHeads, "not a bias: " + reason);
       }
     }
     simplifyLayouts(getOperation());

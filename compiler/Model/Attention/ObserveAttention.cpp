@@ -39,7 +39,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "observe-attention";
 constexpr llvm::StringLiteral nameAttribute = "transformer.name";
 constexpr llvm::StringLiteral observedAttribute = "transformer.observed";
 
@@ -62,11 +61,11 @@ public:
     }
     const AttentionSpelling *kind = spellingOf(attentionKind(softmax.getKeys()));
     if (!kind) {
-      return reportDeclined(softmax.getLoc(), passName,
+      return reportDeclined(softmax.getLoc(), passNames::observeAttention,
                             "not observed: nothing says whose rows its keys are");
     }
     if (outputs == mostPorts) {
-      return reportDeclined(softmax.getLoc(), passName,
+      return reportDeclined(softmax.getLoc(), passNames::observeAttention,
                             "not observed: entry '" + entry.getSymName() + "' has " +
                                 Twine(outputs) + " outputs, the most there may be");
     }
@@ -79,7 +78,7 @@ public:
                              builder.getDictionaryAttr(attributes));
     end.getOperandsMutable().append(softmax.getResult());
     ++outputs;
-    reportTaken(softmax.getLoc(), passName, Twine(kind->name) + " in @" + entry.getSymName());
+    reportTaken(softmax.getLoc(), passNames::observeAttention, Twine(kind->name) + " in @" + entry.getSymName());
   }
 
 private:

@@ -39,8 +39,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "fuse-branches";
-
 /// How many operations read each parameter, so that bytes are saved with the last of them.
 class ParameterUses {
 public:
@@ -172,7 +170,7 @@ void Fusion::cutOperands(Operation *operation) {
     if (planned == largest || sizeOf(planned).total > largestForm / 2) {
       ends.insert(planned);
       if (isCandidate) {
-        reportDeclined(operation->getLoc(), passName,
+        reportDeclined(operation->getLoc(), passNames::fuseBranches,
                        "not one product: more than " + Twine(largestForm) +
                            " operations, terms and maps are planned in parts");
       }
@@ -196,7 +194,7 @@ Fusion::Planned Fusion::plan(Operation *root) {
   Location place = placeOf(form.operations);
   std::string shared = sharedProduct(form);
   if (!shared.empty()) {
-    reportDeclined(place, passName, "not fused: " + shared);
+    reportDeclined(place, passNames::fuseBranches, "not fused: " + shared);
   }
   Value result = root->getResult(0);
   if (!isCandidate(form)) {
@@ -211,17 +209,17 @@ Fusion::Planned Fusion::plan(Operation *root) {
   const std::string &obstacle = candidate.planned.obstacle;
   if (costOf(candidate.operations.getArrayRef()) <= costOf(candidate.planned.plan)) {
     if (shared.empty()) {
-      reportDeclined(place, passName,
+      reportDeclined(place, passNames::fuseBranches,
                      "not fused: " + (obstacle.empty() ? "it is cheapest as it is" : obstacle));
     }
     return {result, true};
   }
   if (std::string lost = range.obstacleOf(form, candidate.planned.plan); !lost.empty()) {
-    reportDeclined(place, passName, "not fused: " + lost);
+    reportDeclined(place, passNames::fuseBranches, "not fused: " + lost);
     return {result, true};
   }
   if (!obstacle.empty()) {
-    reportDeclined(place, passName, "not one product: " + obstacle);
+    reportDeclined(place, passNames::fuseBranches, "not one product: " + obstacle);
   }
   return {take(candidate), true};
 }
@@ -260,7 +258,7 @@ Value Fusion::take(Candidate &candidate) {
       savings.weightBytes += weight && weight->hasOneUse() ? byteSizes(uses.change(weight, -1)) : 0;
     }
   }
-  reportTaken(place, passName,
+  reportTaken(place, passNames::fuseBranches,
               Twine(maps) + (maps == 1 ? " map as " : " maps as ") +
                   describeMaps(candidate.planned.plan),
               savings);

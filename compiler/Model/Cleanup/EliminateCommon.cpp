@@ -27,14 +27,12 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "eliminate-common";
-
 /// Reports each operation for which there was an equal one.
 struct ReplacementListener final : RewriterBase::Listener {
   void notifyOperationReplaced(Operation *op, ValueRange replacement) override {
     std::string kept = checkpointName(replacement.front().getLoc());
     reportTaken(
-        op->getLoc(), passName,
+        op->getLoc(), passNames::eliminateCommon,
         op->getName().getStringRef() + (kept.empty() ? "" : ", equal to that of " + kept),
         {.flopsPerToken = flopsPerToken(op), .flopsPerTokenAndKey = flopsPerTokenAndKey(op)});
   }

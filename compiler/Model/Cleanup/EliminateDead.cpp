@@ -32,14 +32,12 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "eliminate-dead";
-
 /// Last operations first: what only dead operations use is dead too.
 void eraseOperations(ModuleOp module) {
   module.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op)) {
       reportTaken(
-          op->getLoc(), passName, op->getName().getStringRef(),
+          op->getLoc(), passNames::eliminateDead, op->getName().getStringRef(),
           {.flopsPerToken = flopsPerToken(op), .flopsPerTokenAndKey = flopsPerTokenAndKey(op)});
       op->erase();
     }
@@ -105,7 +103,7 @@ bool eraseUnreadCaches(ModuleOp module) {
         return;
       }
       auto cache = dyn_cast<CacheType>(argument.getType());
-      reportTaken(argument.getLoc(), passName,
+      reportTaken(argument.getLoc(), passNames::eliminateDead,
                   (cache ? "cache \"" : "state \"") + name.getValue() + "\" of @" +
                       entry.getSymName() + ", which no entry reads",
                   {.cacheBytesPerToken = cache ? 4 * cache.getWidth() : 0});
@@ -123,7 +121,7 @@ void eraseCaches(ModuleOp module) {
       BlockArgument argument = entry.getArgument(number);
       bool isState = isa<StateType>(argument.getType());
       if ((isState || isa<CacheType>(argument.getType())) && argument.use_empty()) {
-        reportTaken(argument.getLoc(), passName,
+        reportTaken(argument.getLoc(), passNames::eliminateDead,
                     (isState ? "a state of @" : "a cache of @") + entry.getSymName());
         // Fails only for types with more to them than arguments.
         (void)entry.eraseArgument(number);
@@ -138,7 +136,7 @@ void eraseParameters(ModuleOp module) {
     if (needed.contains(parameter.getSymNameAttr())) {
       continue;
     }
-    reportTaken(parameter.getLoc(), passName, "@" + parameter.getSymName(),
+    reportTaken(parameter.getLoc(), passNames::eliminateDead, "@" + parameter.getSymName(),
                 {.weightBytes = byteSize(parameter)});
     parameter.erase();
   }

@@ -26,8 +26,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "deduplicate-parameters";
-
 /// Source or expression, whichever the parameter has, and its type.
 std::pair<Attribute, Type> contentOf(ParameterOp parameter) {
   Attribute content = parameter.getSourceAttr();
@@ -53,7 +51,7 @@ struct DeduplicateParametersPass : impl::DeduplicateParametersPassBase<Deduplica
         continue;
       }
       ParameterOp kept = place->second;
-      reportTaken(parameter.getLoc(), passName,
+      reportTaken(parameter.getLoc(), passNames::deduplicateParameters,
                   "@" + parameter.getSymName() + " is @" + kept.getSymName(),
                   {.weightBytes = byteSize(parameter)});
       renamed[FlatSymbolRefAttr::get(parameter.getSymNameAttr())] =

@@ -39,8 +39,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "fuse-embedding";
-
 /// Rows of a table, multiplied by a number.
 struct LookUp {
   GatherOp gather;
@@ -151,7 +149,7 @@ void fuse(Operation *sum, LayerNormOp norm) {
   // Every intermediate result was written once and read once.
   int64_t intermediates = 2 * int64_t(lookUps.size()) - 1 + factors + (norm ? 1 : 0) - 1;
   reportTaken(
-      location, passName,
+      location, passNames::fuseEmbedding,
       Twine(lookUps.size()) + " tables of " + Twine(type.getDimSize(1)) +
           (norm ? ", layer norm" : ""),
       {.activationBytesPerToken = intermediates * 2 * type.getDimSize(1) * int64_t(sizeof(float))});
@@ -203,7 +201,8 @@ void classify(AddOp add, const LookUpSums &sums, SmallVectorImpl<Root> &roots) {
   Value other = left ? add.getRhs() : add.getLhs();
   Value lookUp = left ? add.getLhs() : add.getRhs();
   if (lookUpOf(lookUp).gather) {
-    reportDeclined(add.getLoc(), passName, "not fused: " + describeObstacle(add, other));
+    reportDeclined(add.getLoc(), passNames::fuseEmbedding,
+                   "not fused: " + describeObstacle(add, other));
   }
 }
 

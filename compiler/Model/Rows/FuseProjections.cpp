@@ -33,8 +33,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "fuse-projections";
-
 /// The first user that cannot read columns of wider rows in place, null if all can.
 Operation *findCopyingUser(LinearOp linear) {
   Operation *found = nullptr;
@@ -89,7 +87,7 @@ void fuse(DerivedParameters &parameters, ArrayRef<LinearOp> linears) {
   int64_t inputWidth = first.getInput().getType().getDimSize(1);
   Location location = FusedLoc::get(first.getContext(), locations);
   // Each map but the first no longer reads the rows.
-  reportTaken(location, passName,
+  reportTaken(location, passNames::fuseProjections,
               Twine(linears.size()) + " maps of the same rows, " + Twine(inputWidth) + " to " +
                   Twine(width),
               {.activationBytesPerToken =
@@ -131,7 +129,7 @@ struct FuseProjectionsPass : impl::FuseProjectionsPassBase<FuseProjectionsPass> 
       SmallVector<LinearOp> fusible;
       for (LinearOp linear : linears) {
         if (Operation *user = findCopyingUser(linear)) {
-          reportDeclined(linear.getLoc(), passName,
+          reportDeclined(linear.getLoc(), passNames::fuseProjections,
                          "not fused: its columns would have to be copied for " + describe(user));
         } else {
           fusible.push_back(linear);
@@ -140,7 +138,7 @@ struct FuseProjectionsPass : impl::FuseProjectionsPassBase<FuseProjectionsPass> 
       if (fusible.size() >= 2) {
         fuse(parameters, fusible);
       } else if (fusible.size() == 1) {
-        reportDeclined(fusible.front().getLoc(), passName,
+        reportDeclined(fusible.front().getLoc(), passNames::fuseProjections,
                        "not fused: no other map of these rows can be");
       }
     }

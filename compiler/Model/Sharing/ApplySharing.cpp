@@ -40,7 +40,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "apply-sharing";
 constexpr llvm::StringLiteral sharingAttribute = "transformer.sharing";
 
 int64_t headsOf(SoftmaxOp softmax) {
@@ -118,7 +117,7 @@ LogicalResult shareProbabilities(SoftmaxOp head, SoftmaxOp member) {
   Location location = member.getLoc();
   std::string text = "shares the probabilities of " + placeName(head.getLoc());
   member.getResult().replaceAllUsesWith(head.getResult());
-  reportTaken(location, passName, text, eraseDead({member}));
+  reportTaken(location, passNames::applySharing, text, eraseDead({member}));
   return success();
 }
 
@@ -171,7 +170,7 @@ LogicalResult shareContext(const Context &head, const Context &member) {
       transposed(builder, memberContext.getLoc(), headContext.getResult(), permutation));
   // Where the probabilities are asked for, they are those that were used.
   memberSoftmax.getResult().replaceAllUsesWith(headSoftmax.getResult());
-  reportTaken(location, passName, "shares the context of " + name,
+  reportTaken(location, passNames::applySharing, "shares the context of " + name,
               eraseDead({memberSoftmax, memberContext}));
   return success();
 }

@@ -39,8 +39,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "share-attention";
-
 /// Attentions over the same rows that one is compared with, head by head.
 constexpr size_t mostReordered = 8;
 
@@ -225,7 +223,7 @@ void Candidates::decline(AttentionOp attention) {
   auto ofKey = lastOfKey.lookup({block, queries, keys, numbering.numberOf(attention.getKey())});
   bool isOfQuery = ofQuery.second && (!ofKey.second || ofQuery.first > ofKey.first);
   if (AttentionOp nearest = isOfQuery ? ofQuery.second : ofKey.second) {
-    reportDeclined(attention.getLoc(), passName,
+    reportDeclined(attention.getLoc(), passNames::shareAttention,
                    "not shared with " + placeName(nearest.getLoc()) + ": " +
                        differenceOf(attention, nearest, numbering));
     return;
@@ -238,7 +236,7 @@ void Candidates::decline(AttentionOp attention) {
   for (AttentionOp other : llvm::reverse(candidates.take_back(mostReordered))) {
     std::string order = headOrder(attention, other, numbering);
     if (!order.empty()) {
-      reportDeclined(attention.getLoc(), passName,
+      reportDeclined(attention.getLoc(), passNames::shareAttention,
                      "not shared with " + placeName(other.getLoc()) +
                          ": its heads are there in another order (" + order + ")");
       return;
@@ -347,7 +345,7 @@ void Candidates::report() {
         }
       }
     }
-    reportTaken(shared.location, passName, shared.what, shared.savings);
+    reportTaken(shared.location, passNames::shareAttention, shared.what, shared.savings);
   }
   eraseParameters(module, unneeded, needed);
 }
@@ -370,7 +368,7 @@ void shareBiases(ModuleOp module, ParameterContents &contents) {
     FlatSymbolRefAttr kept = known.try_emplace(classOf(bias), bias).first->second;
     if (kept != bias) {
       op.setBiasAttr(kept);
-      reportTaken(op.getLoc(), passName,
+      reportTaken(op.getLoc(), passNames::shareAttention,
                   "the position bias @" + bias.getValue() + " is @" + kept.getValue());
     }
   };
