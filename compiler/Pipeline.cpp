@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The one lowering path, phase by phase. An optimising pass is left out by its name; a lowering
-/// pass cannot be.
+/// The one lowering path, phase by phase. Optimising passes can be left out; lowering passes
+/// cannot.
 #include "compiler/Pipeline.h"
 
 #include "compiler/Passes.h"
@@ -21,138 +21,150 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace heddle {
 
-static constexpr struct {
-  Phase phase;
-  llvm::StringLiteral name;
-} phases[] = {
-#define HEDDLE_PHASE(Name, text, summary) {Phase::Name, text},
-#include "compiler/Phases.def"
-};
+namespace {
+/// Adds the passes that are not left out, and knows the names of those that may be.
+class PhaseBuilder {
+public:
+  /// Without options it only collects names.
+  PhaseBuilder(OpPassManager &manager, const PipelineOptions *options)
+      : manager(manager), options(options) {}
 
-llvm::StringRef phaseName(Phase phase) { return phases[static_cast<size_t>(phase)].name; }
+  /// Adds a pass that is always needed.
+  void add(std::unique_ptr<Pass> pass) { manager.addPass(std::move(pass)); }
 
-std::optional<Phase> parsePhase(llvm::StringRef name) {
-  for (const auto &entry : phases) {
-    if (entry.name == name) {
-      return entry.phase;
+  /// Adds a pass that may be left out.
+  void addOptional(std::unique_ptr<Pass> pass) {
+    if (isEnabled(*pass)) {
+      add(std::move(pass));
     }
   }
-  return std::nullopt;
-}
 
-std::string phaseNames() {
-  return llvm::join(llvm::map_range(phases, [](const auto &p) { return p.name.str(); }), ", ");
-}
+  /// Whether the user wants what this pass does, which may be left out.
+  bool isEnabled(const Pass &pass) {
+    const StringRef argument = pass.getArgument();
+    const std::string name = argument.substr(argument.find('-') + 1).str();
+    // A pass that runs again is listed where it runs last.
+    llvm::erase(names, name);
+    names.push_back(name);
+    return options == nullptr || !llvm::is_contained(options->disabledPasses, name);
+  }
 
-bool CompileOptions::isEnabled(llvm::StringRef pass) const {
-  return !llvm::is_contained(disabledPasses, pass);
-}
+  const PipelineOptions &chosen() const {
+    static const PipelineOptions none;
+    return options == nullptr ? none : *options;
+  }
+  std::vector<std::string> takeNames() { return std::move(names); }
 
-namespace {
-struct OptionalPass {
-  llvm::StringLiteral name;
-  Phase phase;
+private:
+  OpPassManager &manager;
+  const PipelineOptions *options;
+  std::vector<std::string> names;
 };
 } // namespace
 
-static constexpr OptionalPass optional[] = {
-    {"observe-attention", Phase::Fused}, {"deduplicate-parameters", Phase::Fused},
-    {"eliminate-common", Phase::Fused},  {"normalize-heads", Phase::Fused},
-    {"fuse-attention", Phase::Fused},    {"share-attention", Phase::Fused},
-    {"fuse-branches", Phase::Fused},     {"fuse-projections", Phase::Fused},
-    {"fuse-embedding", Phase::Fused},    {"eliminate-dead", Phase::Fused},
-    {"fold-epilogues", Phase::Dataflow}, {"merge-kernels", Phase::Dataflow},
-    {"plan-memory", Phase::Dataflow}};
-
-std::vector<std::string> optionalPasses() {
-  std::vector<std::string> names;
-  for (const OptionalPass &pass : optional) {
-    names.push_back(pass.name.str());
-  }
-  return names;
-}
-
-Phase phaseOfPass(llvm::StringRef optionalPass) {
-  return llvm::find_if(optional, [&](const OptionalPass &it) { return it.name == optionalPass; })
-      ->phase;
-}
-
-static void buildFused(OpPassManager &manager, const CompileOptions &options) {
-  auto add = [&](llvm::StringRef name, std::unique_ptr<Pass> pass) {
-    if (options.isEnabled(name)) {
-      manager.addPass(std::move(pass));
-    }
-  };
-  // Asked for, not found: it is never left out.
+static void buildFused(PhaseBuilder &builder) {
+  const PipelineOptions &options = builder.chosen();
+  // The user asked for it: it is never left out.
   if (!options.sharing.empty()) {
     ApplySharingPassOptions sharing;
     sharing.policy = options.sharing;
-    manager.addPass(createApplySharingPass(sharing));
+    builder.add(createApplySharingPass(sharing));
   }
-  add("observe-attention", createObserveAttentionPass());
-  add("deduplicate-parameters", createDeduplicateParametersPass());
-  add("eliminate-common", createEliminateCommonPass());
-  add("normalize-heads", createNormalizeHeadsPass());
-  add("fuse-attention", createFuseAttentionPass(options.reader));
-  add("share-attention", createShareAttentionPass(options.hasher));
+  builder.addOptional(createObserveAttentionPass());
+  builder.addOptional(createDeduplicateParametersPass());
+  builder.addOptional(createEliminateCommonPass());
+  builder.addOptional(createNormalizeHeadsPass());
+  builder.addOptional(createFuseAttentionPass(options.reader));
+  builder.addOptional(createShareAttentionPass(options.hasher));
   // Before projections of the same rows become one: what is shared leaves some of them unread.
-  add("eliminate-dead", createEliminateDeadPass());
-  add("fuse-branches", createFuseBranchesPass(options.reader));
-  add("fuse-projections", createFuseProjectionsPass());
-  add("fuse-embedding", createFuseEmbeddingPass());
-  add("eliminate-dead", createEliminateDeadPass());
+  builder.addOptional(createEliminateDeadPass());
+  builder.addOptional(createFuseBranchesPass(options.reader));
+  builder.addOptional(createFuseProjectionsPass());
+  builder.addOptional(createFuseEmbeddingPass());
+  builder.addOptional(createEliminateDeadPass());
 }
 
-static void buildDataflow(OpPassManager &manager, const CompileOptions &options) {
-  manager.addPass(createConvertTransformerToDataflowPass());
-  // Asked for, not found: it is never left out.
+/// The chosen targets, or the default ones, as an option of a pass.
+template <typename TargetList>
+static void setTargets(TargetList &list, const PipelineOptions &options) {
+  if (options.targets.empty()) {
+    list.assign(std::begin(defaultTargets), std::end(defaultTargets));
+  } else {
+    list.assign(options.targets.begin(), options.targets.end());
+  }
+}
+
+static void buildDataflow(PhaseBuilder &builder) {
+  const PipelineOptions &options = builder.chosen();
+  builder.add(createConvertTransformerToDataflowPass());
+  // The user asked for it: it is never left out.
   if (options.precision == bf16Weights) {
-    manager.addPass(createNarrowWeightsPass());
+    builder.add(createNarrowWeightsPass());
   }
-  if (options.isEnabled("fold-epilogues")) {
-    manager.addPass(createFoldEpiloguesPass());
-  }
-  if (options.isEnabled("merge-kernels")) {
-    manager.addPass(createMergeKernelsPass());
-  }
+  builder.addOptional(createFoldEpiloguesPass());
+  builder.addOptional(createMergeKernelsPass());
   EncodeWeightsPassOptions encoding;
-  encoding.targets.assign(options.targets.begin(), options.targets.end());
-  manager.addPass(createEncodeWeightsPass(encoding));
-  // Memory is always planned; what can be switched off is sharing it.
+  setTargets(encoding.targets, options);
+  builder.add(createEncodeWeightsPass(encoding));
+  // Memory is always planned; what can be switched off is reusing it.
   PlanMemoryPassOptions plan;
-  plan.reuse = options.isEnabled("plan-memory");
-  manager.addPass(createPlanMemoryPass(plan));
+  plan.reuse = builder.isEnabled(*createPlanMemoryPass());
+  builder.add(createPlanMemoryPass(plan));
 }
 
-static void buildKernels(OpPassManager &manager, const CompileOptions &options) {
+static void buildKernels(PhaseBuilder &builder) {
   ConvertDataflowToKernelsPassOptions kernels;
-  kernels.targets.assign(options.targets.begin(), options.targets.end());
-  manager.addPass(createConvertDataflowToKernelsPass(kernels));
-  manager.addPass(createExpandMathPass());
+  setTargets(kernels.targets, builder.chosen());
+  builder.add(createConvertDataflowToKernelsPass(kernels));
+  builder.add(createExpandMathPass());
 }
 
-void buildPhase(OpPassManager &manager, Phase phase, const CompileOptions &options) {
+static void build(PhaseBuilder &builder, Phase phase) {
   switch (phase) {
   case Phase::Fused:
-    return buildFused(manager, options);
+    return buildFused(builder);
   case Phase::Dataflow:
-    return buildDataflow(manager, options);
+    return buildDataflow(builder);
   case Phase::Kernels:
-    return buildKernels(manager, options);
+    return buildKernels(builder);
   case Phase::Llvm:
-    manager.addPass(createConvertKernelsToLLVMPass());
-    return;
+    return builder.add(createConvertKernelsToLLVMPass());
   case Phase::Model:
   case Phase::Assembly:
   case Phase::SharedObject:
     return;
   }
+}
+
+void buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
+  PhaseBuilder builder(manager, &options);
+  build(builder, phase);
+}
+
+std::vector<std::string> optionalPasses() {
+  OpPassManager unused(ModuleOp::getOperationName());
+  PhaseBuilder builder(unused, nullptr);
+  for (Phase phase = Phase::Fused; phase < Phase::Assembly; phase = phaseAfter(phase)) {
+    build(builder, phase);
+  }
+  return builder.takeNames();
+}
+
+Phase phaseOfPass(llvm::StringRef optionalPass) {
+  OpPassManager unused(ModuleOp::getOperationName());
+  for (Phase phase = Phase::Fused; phase < Phase::Assembly; phase = phaseAfter(phase)) {
+    PhaseBuilder builder(unused, nullptr);
+    build(builder, phase);
+    if (llvm::is_contained(builder.takeNames(), optionalPass)) {
+      return phase;
+    }
+  }
+  llvm_unreachable("every optional pass has a phase");
 }
 
 void registerDialects(MLIRContext &context) {

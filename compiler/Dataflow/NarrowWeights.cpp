@@ -33,8 +33,6 @@ namespace heddle {
 
 namespace {
 
-constexpr llvm::StringLiteral passName = "narrow-weights";
-
 /// The dispatches that run one kernel.
 using Runs = llvm::MapVector<Operation *, SmallVector<DispatchOp>>;
 
@@ -112,7 +110,8 @@ private:
           expression);
       name = symbols.insert(created, std::next(Block::iterator(parameter)));
       int64_t saved = parameter.getTensorType().getNumElements() * 2;
-      reportTaken(parameter.getLoc(), passName, "stored in bf16", {.weightBytes = saved});
+      reportTaken(parameter.getLoc(), passNames::narrowWeights, "stored in bf16",
+                  {.weightBytes = saved});
     }
     return FlatSymbolRefAttr::get(name);
   }

@@ -7,6 +7,7 @@
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 #include "formats/Binary/AppendSections.h"
 
+#include <shared_mutex>
 #include <thread>
 
 using namespace mlir;
@@ -32,6 +33,7 @@ Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp m
                                          "after a target: " +
                                              targetNames());
   }
+  const std::shared_lock lock(optionsMutex());
   std::vector<TargetCode> targets;
   for (auto [nested, target] : modules) {
     HEDDLE_ASSIGN(TargetCode code, TargetCode::translate(nested, *target));
@@ -73,14 +75,14 @@ static ManifestInputs describe(ModuleOp module, const Weights &weights, const Mo
   inputs.sourceHash = facts.sourceHash;
   inputs.producer = facts.producer;
   inputs.precision = facts.precision;
-  inputs.tokenizer = facts.tokenizer;
-  inputs.targetTokenizer = facts.targetTokenizer;
+  inputs.tokenizer = [&facts](auto &) { return facts.tokenizer; };
+  inputs.targetTokenizer = [&facts](auto &) { return facts.targetTokenizer; };
   inputs.reportSummary = facts.reportSummary;
   return inputs;
 }
 
-static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &inputs) {
-  flatbuffers::FlatBufferBuilder builder;
+static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &inputs,
+                                        flatbuffers::FlatBufferBuilder &builder) {
   if (failed(buildManifest(module, inputs, builder))) {
     return HEDDLE_ERROR(Internal, "the program cannot be described by a manifest");
   }
@@ -88,19 +90,19 @@ static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &i
 }
 
 Status writeModel(ModuleOp module, llvm::StringRef library, const ParameterSource &source,
-                  const ModelFacts &facts, const std::string &path) {
+                  ModelFacts &facts, const std::string &path) {
   HEDDLE_ASSIGN(Weights weights, Weights::place(module, source));
   ManifestInputs inputs = describe(module, weights, facts);
   return writeArtifact(
       library, weights.size(), [&](const WeightsSink &sink) { return weights.write(sink); },
       [&](uint64_t codeChecksum) {
         inputs.codeChecksum = codeChecksum;
-        return makeManifest(module, inputs);
+        return makeManifest(module, inputs, facts.builder);
       },
       path);
 }
 
-Status linkModel(ModuleOp module, const ParameterSource &source, const ModelFacts &facts,
+Status linkModel(ModuleOp module, const ParameterSource &source, ModelFacts &facts,
                  const std::string &path) {
   HEDDLE_ASSIGN(auto objects, generateCodeOfTargets(module, CodeKind::Object));
   HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));

@@ -16,10 +16,12 @@ struct ModelFacts {
   std::string producer;
   std::string precision;
   std::vector<std::string> reportSummary;
-  /// Writes the tokenizer; empty for a model without one.
-  TokenizerWriter tokenizer;
-  /// Writes that of what the model generates; empty where it is the same.
-  TokenizerWriter targetTokenizer;
+  /// The manifest, begun with the tokenizers: they are packed once, before anything is compiled.
+  flatbuffers::FlatBufferBuilder builder;
+  /// Null for a model without one.
+  flatbuffers::Offset<manifest::Tokenizer> tokenizer;
+  /// The tokenizer of what the model generates; null where it is the same.
+  flatbuffers::Offset<manifest::Tokenizer> targetTokenizer;
 };
 
 /// Code of every target's module, in the order in which they stand; targets are compiled in
@@ -28,13 +30,13 @@ Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(mlir::Modu
                                                                       CodeKind kind);
 
 /// Writes a binary of code that is linked already, that of the module's kernels for every target,
-/// with its weights and manifest. Nothing is left at `path` unless all of it succeeds.
+/// with its weights and manifest, which ends the builder of `facts`. Nothing is left at `path`
+/// unless all of it succeeds.
 Status writeModel(mlir::ModuleOp module, llvm::StringRef library, const ParameterSource &source,
-                  const ModelFacts &facts, const std::string &path);
+                  ModelFacts &facts, const std::string &path);
 
-/// Compiles the kernels of every target, links them, and writes the binary with its weights and
-/// manifest. Nothing is left at `path` unless all of it succeeds.
-Status linkModel(mlir::ModuleOp module, const ParameterSource &source, const ModelFacts &facts,
+/// Compiles the kernels of every target, links them, and writes the binary as writeModel() does.
+Status linkModel(mlir::ModuleOp module, const ParameterSource &source, ModelFacts &facts,
                  const std::string &path);
 
 } // namespace heddle

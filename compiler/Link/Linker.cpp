@@ -13,6 +13,9 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <mutex>
+#include <shared_mutex>
+
 LLD_HAS_DRIVER(elf)
 
 namespace heddle {
@@ -30,6 +33,11 @@ static Status writeFile(const std::string &path, llvm::ArrayRef<char> bytes) {
                : Status();
 }
 
+std::shared_mutex &optionsMutex() {
+  static std::shared_mutex mutex;
+  return mutex;
+}
+
 static Status runLinker(llvm::ArrayRef<std::string> objects, const std::string &output) {
   std::vector<const char *> arguments = {"ld.lld",           "-shared",        "--build-id=none",
                                          "--hash-style=gnu", "--no-undefined", "-z",
@@ -40,6 +48,7 @@ static Status runLinker(llvm::ArrayRef<std::string> objects, const std::string &
   }
   std::string messages;
   llvm::raw_string_ostream stream(messages);
+  const std::unique_lock lock(optionsMutex());
   bool linked = lld::elf::link(arguments, stream, stream, /*exitEarly=*/false,
                                /*disableOutput=*/false);
   lld::CommonLinkerContext::destroy();

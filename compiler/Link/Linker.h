@@ -9,6 +9,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <shared_mutex>
 #include <string>
 
 namespace heddle {
@@ -17,6 +18,10 @@ namespace heddle {
 /// The same objects give the same bytes. Errors: Internal with lld's message; InputOutput when the
 /// temporary folder cannot be used.
 Result<std::string> linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects);
+
+/// lld has one context a process, and parses LLVM's global options anew, which code generators
+/// read. The linker holds this alone; whoever generates code shares it with others who do.
+std::shared_mutex &optionsMutex();
 
 } // namespace heddle
 

@@ -4,38 +4,92 @@
 #include "compiler/Tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sstream>
 
 namespace heddle {
 
+/// What messages call parts of the request.
+static constexpr RequestNames optionNames = {
+    .targets = "--target",
+    .precision = "--precision",
+    .sharing = "--share-attention",
+    .disabledPasses = "--disable-pass",
+    .weights = "--weights",
+    .startAt = "--start-at",
+    .stopAfter = "--stop-after",
+    .texts = "--emit",
+    .analysis = "--analysis",
+    .page = "--report=FILE.html",
+};
+
+static CLI::Option *addText(CLI::App &app, std::string_view name, std::string &value,
+                            const char *help) {
+  return app.add_option(std::string(name), value, help);
+}
+
+/// An option whose value is a phase. What is wrong with the value is said when all words are known
+/// to be where they belong.
+static void addPhase(CLI::App &app, std::string_view name, std::optional<Phase> &phase,
+                     CommandLine &line, const char *help) {
+  const auto read = [&phase, &line, name](const std::string &text) {
+    phase = parsePhase(text);
+    if (!phase && line.problem.empty()) {
+      line.problem = fmt::format("{} is '{}', expected one of {}", name, text, phaseNames());
+    }
+  };
+  app.add_option_function<std::string>(std::string(name), read, help);
+}
+
+/// The option of several targets, separated by commas; an empty one is left to the request's check.
+static void addTargets(CLI::App &app, CompileRequest &request) {
+  const auto read = [&request](const std::string &text) {
+    request.targets.clear();
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      request.targets.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  };
+  app.add_option_function<std::string>(std::string(optionNames.targets), read,
+                                       "targets of the binary, separated by commas, or native")
+      ->default_str(fmt::format("{}", fmt::join(defaultTargets, ",")));
+}
+
 void declareOptions(CLI::App &app, CommandLine &line) {
+  CompileRequest &request = line.request;
+  request.names = optionNames;
   app.name("heddlec");
   app.description("Compiles Transformer variants to one binary");
-  app.add_option("INPUT", line.input, "a model folder, or a program FILE.mlir");
-  app.add_option("-o", line.output, "the binary OUT.so, or the program after --stop-after");
-  app.add_option("--target", line.targets, "targets of the binary, separated by commas, or native")
+  addText(app, "INPUT", request.path, "a model folder, or a program FILE.mlir");
+  addText(app, "-o", line.output, "the binary OUT.so, or the program after --stop-after");
+  addTargets(app, request);
+  addText(app, optionNames.precision, request.precision, "of weights and products")
       ->capture_default_str();
-  app.add_option("--precision", line.precision, "of weights and products")->capture_default_str();
-  app.add_option("--emit", line.emitPhase, "print the program after a phase");
-  app.add_option("--stop-after", line.stopAfter, "write the program after a phase to -o");
-  app.add_option("--start-at", line.startAt,
-                 "the first phase to run: INPUT is the result of the one before; without it, the "
-                 "phase after the one that INPUT says it is in");
-  app.add_option("--weights", line.weights,
-                 "the model's folder, or a file of weights, for a program FILE.mlir; without it, "
-                 "what lies beside the program");
-  app.add_option("--report", line.reportFile,
-                 "write every candidate of every pass, taken or not, and why: FILE.html is a page "
-                 "with the program before and after and its costs, any other name JSON");
-  app.add_option("--analysis", line.analysisFile,
-                 "show this file of 'heddle analyze' in the page of --report");
-  app.add_option("--share-attention", line.sharing,
-                 "let blocks of layers share their attention, by kind (encoder, self, cross): "
-                 "self:1,5,cross:4,2");
-  app.add_option("--disable-pass", line.disabledPasses, "leave a pass out; may be repeated")
+  addPhase(app, optionNames.texts, line.emit, line, "print the program after a phase");
+  addPhase(app, optionNames.stopAfter, line.stopAfter, line,
+           "write the program after a phase to -o");
+  addPhase(app, optionNames.startAt, request.startAt, line,
+           "the first phase to run: INPUT is the result of the one before; without it, the phase "
+           "after the one that INPUT says it is in");
+  addText(app, optionNames.weights, request.weights,
+          "the model's folder, or a file of weights, for a program FILE.mlir; without it, what "
+          "lies beside the program");
+  addText(app, "--report", line.reportFile,
+          "write every candidate of every pass, taken or not, and why: FILE.html is a page with "
+          "the program before and after and its costs, any other name JSON");
+  addText(app, optionNames.analysis, request.analysis,
+          "show this file of 'heddle analyze' in the page of --report");
+  addText(app, optionNames.sharing, request.sharing,
+          "let blocks of layers share their attention, by kind (encoder, self, cross): "
+          "self:1,5,cross:4,2");
+  app.add_option(std::string(optionNames.disabledPasses), request.disabledPasses,
+                 "leave a pass out; may be repeated")
       ->allow_extra_args(false);
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);
   // Arguments that nobody asked for are reported below, in the project's form.
@@ -82,6 +136,38 @@ static int finishOutput(const std::string &text, int code) {
   return isWritten ? code : 1;
 }
 
+/// Decides which phase is the last, and what is printed or written. What is wrong, or nothing.
+static std::string chooseOutputs(CommandLine &line) {
+  CompileRequest &request = line.request;
+  const bool saysBinary = line.emit == Phase::SharedObject;
+  if (saysBinary) {
+    line.emit.reset();
+  }
+  if (line.stopAfter) {
+    request.stopAfter = *line.stopAfter;
+  } else if (line.emit && line.output.empty()) {
+    request.stopAfter = *line.emit;
+  }
+  if (request.stopAfter != Phase::SharedObject) {
+    request.texts.push_back(request.stopAfter);
+  } else if (!line.output.empty()) {
+    request.output = line.output;
+  } else if (saysBinary || line.stopAfter) {
+    return std::string(saysBinary ? "--emit" : "--stop-after") +
+           "=so is the binary, which is not printed, expected -o OUT.so";
+  } else {
+    return "no output, expected -o OUT.so or --emit=PHASE";
+  }
+  if (line.emit && line.emit != request.stopAfter) {
+    request.texts.push_back(*line.emit);
+  }
+  if (!line.reportFile.empty()) {
+    request.report = line.reportFile.ends_with(".html") ? ReportForm::Page : ReportForm::Json;
+  }
+  request.producer = "heddlec " HEDDLE_VERSION;
+  return {};
+}
+
 std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   CLI::App app;
   declareOptions(app, line);
@@ -109,9 +195,14 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (const std::vector<std::string> rest = app.remaining(); !rest.empty()) {
     return usage("unexpected argument '" + rest.front() + "'");
   }
-  line.hasTargets = app.count("--target") > 0;
-  if (line.input.empty()) {
+  if (line.request.path.empty()) {
     return usage("no INPUT, expected a model folder or a program FILE.mlir");
+  }
+  if (!line.problem.empty()) {
+    return usage(line.problem);
+  }
+  if (const std::string problem = chooseOutputs(line); !problem.empty()) {
+    return usage(problem);
   }
   return std::nullopt;
 }

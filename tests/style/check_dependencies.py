@@ -26,6 +26,7 @@ LAW = {
     "compiler/Link": ["compiler/Cost", "compiler/Model/Parameters", "compiler/Remarks",
                       "compiler/Target", *COMPILER],
     "compiler/ReportPage": ["compiler/Cost", "compiler/Remarks", *COMPILER],
+    "compiler/Driver": ["compiler", "frontend", *COMPILER],
     "compiler/Tools": ["compiler", "frontend", *COMPILER],
     "tests/base": ["tests", *BELOW],
     "tests/formats": ["tests", *BELOW],

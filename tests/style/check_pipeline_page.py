@@ -15,16 +15,15 @@ findings = []
 if listed != phases:
     findings.append(f"{PAGE}:1: phases {', '.join(listed)}, expected those of compiler/Phases.def: "
                     f"{', '.join(phases)}")
-passes = re.findall(r'^def \w+ : Pass<"([\w-]+)"', read("compiler/Passes.td"), re.M)
+passes = dict(re.findall(r'^def (\w+) : Pass<"([\w-]+)"', read("compiler/Passes.td"), re.M))
 findings += [f"{PAGE}:1: no pass `{name}`, expected every pass of compiler/Passes.td"
-             for name in passes if f"`{name}`" not in page]
-table = re.search(r"OptionalPass optional\[\] = \{(.*?)\};", read("compiler/Pipeline.cpp"), re.S)
-switches = re.findall(r'"([\w-]+)"', table[1]) if table else []
-if not switches:
-    findings.append("compiler/Pipeline.cpp:1: no table of OptionalPass, expected the passes that can "
-                    "be left out")
-for name in switches:
+             for name in passes.values() if f"`{name}`" not in page]
+optional = re.findall(r"(?:addOptional\(|isEnabled\(\*)create(\w+)\(",
+                      read("compiler/Pipeline.cpp"))
+if not optional:
+    findings.append("compiler/Pipeline.cpp:1: no addOptional(create...Pass()), expected some")
+for name in (passes[each].split("-", 1)[1] for each in optional):
     if f"| `{name}`" not in page:
-        findings.append(f"{PAGE}:1: no `--disable-pass` name `{name}`, expected every one of "
-                        "optionalPasses()")
+        findings.append(f"{PAGE}:1: no `--disable-pass` name `{name}`, expected every pass that "
+                        "compiler/Pipeline.cpp can leave out")
 finish(findings)

@@ -78,7 +78,8 @@ public:
                              builder.getDictionaryAttr(attributes));
     end.getOperandsMutable().append(softmax.getResult());
     ++outputs;
-    reportTaken(softmax.getLoc(), passNames::observeAttention, Twine(kind->name) + " in @" + entry.getSymName());
+    reportTaken(softmax.getLoc(), passNames::observeAttention,
+                Twine(kind->name) + " in @" + entry.getSymName());
   }
 
 private:

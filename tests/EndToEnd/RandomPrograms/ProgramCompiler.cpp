@@ -51,7 +51,7 @@ static ParameterSource sourceOf(const TestProgram &program) {
   };
 }
 
-static Status runPhase(ModuleOp module, Phase phase, const CompileOptions &options) {
+static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &options) {
   std::string reason;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
@@ -64,7 +64,7 @@ static Status runPhase(ModuleOp module, Phase phase, const CompileOptions &optio
   return succeeded(manager.run(module))
              ? Status()
              : HEDDLE_ERROR(InvalidArgument,
-                            "the phase '" + phaseName(phase).str() + "' fails: " + reason);
+                            "the phase '" + std::string(phaseName(phase)) + "' fails: " + reason);
 }
 
 /// A module of its own with one kernel, and its text.
@@ -75,7 +75,8 @@ static OwningOpRef<ModuleOp> moduleOf(dataflow::KernelOp kernel) {
 }
 
 /// The number of a kernel among all that were compiled, by what it computes.
-Result<size_t> ProgramCompiler::numberOf(dataflow::KernelOp kernel, const CompileOptions &options) {
+Result<size_t> ProgramCompiler::numberOf(dataflow::KernelOp kernel,
+                                         const PipelineOptions &options) {
   kernel.setSymName("kernel");
   const std::string text = printed(kernel);
   const auto [found, isNew] = numbers.try_emplace(text, kernels.size());
@@ -103,7 +104,7 @@ Result<size_t> ProgramCompiler::numberOf(dataflow::KernelOp kernel, const Compil
 /// Names kernels after what they compute, compiles those that no program had before, and gives the
 /// code of all.
 Result<std::vector<ProgramCompiler::Code>>
-ProgramCompiler::generateCode(ModuleOp module, const CompileOptions &options) {
+ProgramCompiler::generateCode(ModuleOp module, const PipelineOptions &options) {
   llvm::StringMap<StringAttr> names;
   std::vector<Code> objects;
   for (auto kernel : llvm::make_early_inc_range(module.getOps<dataflow::KernelOp>())) {
@@ -124,7 +125,7 @@ ProgramCompiler::generateCode(ModuleOp module, const CompileOptions &options) {
 }
 
 Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const TestProgram &program,
-                                                      const CompileOptions &options) {
+                                                      const PipelineOptions &options) {
   HEDDLE_ASSIGN(const std::vector<Code> objects, generateCode(module, options));
   HEDDLE_ASSIGN(const std::string library, linkSharedObject(objects));
   // The code is elsewhere, but a binary is for the targets of the module's kernels.
@@ -140,9 +141,9 @@ Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const Tes
   return Binary{path, true};
 }
 
-CompileOptions ProgramCompiler::optionsOf(const TestProgram &program,
-                                          const PassChoice &passes) const {
-  CompileOptions options;
+PipelineOptions ProgramCompiler::optionsOf(const TestProgram &program,
+                                           const PassChoice &passes) const {
+  PipelineOptions options;
   options.targets = targets;
   options.disabledPasses = passes.disabled;
   options.hasher = parameterHasher(sourceOf(program));
@@ -165,7 +166,7 @@ Result<ProgramCompiler::Binary> ProgramCompiler::compile(const TestProgram &prog
                                                          const PassChoice &passes,
                                                          const Corruption &corruption) {
   HEDDLE_ASSIGN(const OwningOpRef<ModuleOp> module, fuse(program, passes, corruption));
-  const CompileOptions options = optionsOf(program, passes);
+  const PipelineOptions options = optionsOf(program, passes);
   HEDDLE_TRY(runPhase(*module, Phase::Dataflow, options));
   const std::string dispatches = printed(*module);
   if (const auto known = binaries.find(dispatches); known != binaries.end()) {

@@ -55,13 +55,13 @@ public:
   void clear();
 
 private:
-  CompileOptions optionsOf(const TestProgram &program, const PassChoice &passes) const;
+  PipelineOptions optionsOf(const TestProgram &program, const PassChoice &passes) const;
   using Code = llvm::SmallVector<char, 0>;
 
-  Result<size_t> numberOf(dataflow::KernelOp kernel, const CompileOptions &options);
-  Result<std::vector<Code>> generateCode(mlir::ModuleOp module, const CompileOptions &options);
+  Result<size_t> numberOf(dataflow::KernelOp kernel, const PipelineOptions &options);
+  Result<std::vector<Code>> generateCode(mlir::ModuleOp module, const PipelineOptions &options);
   Result<Binary> link(mlir::ModuleOp module, const TestProgram &program,
-                      const CompileOptions &options);
+                      const PipelineOptions &options);
 
   std::string folder;
   std::vector<std::string> targets;

@@ -212,7 +212,7 @@ EntryCosts costsOf(const std::string &entry) {
       )" + entry,
       &context);
   EXPECT_TRUE(module);
-  heddle::CompileOptions options;
+  heddle::PipelineOptions options;
   options.disabledPasses = heddle::optionalPasses();
   mlir::PassManager manager(&context);
   heddle::buildPhase(manager, heddle::Phase::Fused, options);

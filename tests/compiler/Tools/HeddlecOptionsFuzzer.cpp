@@ -36,6 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   CommandLine line;
   const std::optional<int> code =
       parseCommandLine(static_cast<int>(arguments.size() - 1), arguments.data(), line);
-  fuzzing::require(code ? *code == 0 || *code == 2 : !line.input.empty());
+  fuzzing::require(code ? *code == 0 || *code == 2 : !line.request.path.empty());
   return 0;
 }

@@ -2,10 +2,10 @@
 ///
 /// A program as text that people read and heddlec reads again: what entries share once, locations
 /// as short aliases whose definitions stand at the end, and the phase that it is in.
-#ifndef HEDDLE_COMPILER_TOOLS_PROGRAMTEXT_H
-#define HEDDLE_COMPILER_TOOLS_PROGRAMTEXT_H
+#ifndef HEDDLE_COMPILER_DRIVER_PROGRAMTEXT_H
+#define HEDDLE_COMPILER_DRIVER_PROGRAMTEXT_H
 
-#include "compiler/Pipeline.h"
+#include "compiler/CompileOptions.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -28,4 +28,4 @@ std::string withLocationsAtEnd(std::string_view text);
 
 } // namespace heddle
 
-#endif // HEDDLE_COMPILER_TOOLS_PROGRAMTEXT_H
+#endif // HEDDLE_COMPILER_DRIVER_PROGRAMTEXT_H

@@ -2,7 +2,7 @@
 ///
 /// MLIR prints the locations of block arguments in full, with the aliases in them before the
 /// program; its parser takes aliases there too, defined anywhere. So the text is rearranged.
-#include "compiler/Tools/ProgramText.h"
+#include "compiler/Driver/ProgramText.h"
 
 #include "compiler/Link/LinkModel.h"
 #include "frontend/Import/SharedFunctions.h"
@@ -132,7 +132,8 @@ Result<std::string> programText(ModuleOp module, Phase phase) {
   }
   shown->getOperation()->removeAttr(phaseAttribute);
   if (phase > Phase::Model) {
-    (*shown)->setAttr(phaseAttribute, StringAttr::get(module.getContext(), phaseName(phase)));
+    (*shown)->setAttr(phaseAttribute,
+                      StringAttr::get(module.getContext(), StringRef(phaseName(phase))));
   }
   shown->print(stream, OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/false));
   return withLocationsAtEnd(text);

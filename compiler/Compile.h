@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Compiling from a program: a request in, a binary or the reason why there is none out. A request
+/// names a model's folder, a program in text, or what a ModelBuilder wrote with tensors in memory:
+///
+///     CompileRequest request;
+///     request.path = "models/all-MiniLM-L6-v2";
+///     request.output = "minilm.so";
+///     const CompileResult result = compile(request);
+///
+/// compile() prints nothing, never exits and shares nothing between calls: several threads may
+/// compile at the same time. Installed as heddle/Compile.h, for programs that link
+/// heddle::compiler; needs no header of LLVM or MLIR.
+#ifndef HEDDLE_COMPILER_COMPILE_H
+#define HEDDLE_COMPILER_COMPILE_H
+
+#include "CompileOptions.h"
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+/// A tensor in memory: values in row-major order, which belong to the caller and must live until
+/// compile() returns.
+struct TensorValues {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::span<const float> values;
+};
+
+/// What a report is written as: nothing, every decision of every pass in JSON, or a page in HTML
+/// that shows the program before and after as well.
+enum class ReportForm : uint8_t { None, Json, Page };
+
+/// Something that a user may want to know, and that is no error. A warning says that the binary may
+/// be another model than the user wants.
+enum class RemarkKind : uint8_t { Note, Warning };
+
+/// What messages call parts of a request; a program with options puts their names here.
+struct RequestNames {
+  std::string_view targets = "targets";
+  std::string_view precision = "precision";
+  std::string_view sharing = "sharing";
+  std::string_view disabledPasses = "disabledPasses";
+  std::string_view weights = "weights";
+  std::string_view startAt = "startAt";
+  std::string_view stopAfter = "stopAfter";
+  std::string_view texts = "texts";
+  std::string_view analysis = "analysis";
+  std::string_view page = "report=Page";
+};
+
+struct CompileRequest : CompileOptions {
+  /// A model's folder, or a program FILE.mlir.
+  std::string path;
+  /// Instead of a path: the program itself, ModelBuilder::text() for example. Messages call it
+  /// `name`.
+  std::string program;
+  std::string name = "program";
+
+  /// Weights of a program: a model's folder or a file, or tensors in memory. With neither, what
+  /// lies beside FILE.mlir.
+  std::string weights;
+  std::vector<TensorValues> tensors;
+
+  /// The first phase to run on a program, by default the one after the phase that it says it is in;
+  /// and the last one.
+  std::optional<Phase> startAt;
+  Phase stopAfter = Phase::SharedObject;
+  /// Phases after which the program is wanted as text.
+  std::vector<Phase> texts;
+
+  /// The file to write the binary to. It is written last: if anything fails, there is none. Empty:
+  /// the binary is part of the result.
+  std::string output;
+  ReportForm report = ReportForm::None;
+  /// A file of `heddle analyze`, to be shown in the page.
+  std::string analysis;
+  /// The program and its version, recorded in the binary; empty: this library's.
+  std::string producer;
+  RequestNames names;
+
+  /// Called as the compilation goes on, by the calling thread; they must not throw. A failure that
+  /// one returns ends the compilation. What `onText` and `onReport` are given is not part of the
+  /// result.
+  std::function<void(std::string_view step)> onStep;
+  std::function<void(RemarkKind, std::string_view)> onRemark;
+  std::function<Status(Phase, std::string_view)> onText;
+  std::function<Status(std::string_view)> onReport;
+};
+
+/// What a pass did at one place, or the first reason why it did nothing.
+struct Decision {
+  /// The name of the pass, "fuse-attention".
+  std::string pass;
+  /// The name in the checkpoint, "encoder.layer.0.attention.self".
+  std::string where;
+  bool taken = false;
+  std::string text;
+  /// What is no longer computed for each row, no longer stored, and no longer kept for each
+  /// position.
+  int64_t flopsPerToken = 0;
+  int64_t weightBytes = 0;
+  int64_t cacheBytesPerToken = 0;
+};
+
+struct CompileResult {
+  /// Why there is no binary, at most five errors with their places; ok if there is one.
+  Status status;
+  std::vector<std::string> notes;
+  std::vector<std::string> warnings;
+  /// What every pass decided, in the order of the passes; empty without a report.
+  std::vector<Decision> decisions;
+  /// The program after each of CompileRequest::texts.
+  std::vector<std::pair<Phase, std::string>> texts;
+  std::string report;
+  /// Empty if it was written to a file.
+  std::string binary;
+};
+
+/// Compiles.
+CompileResult compile(const CompileRequest &request);
+
+/// Checks what can be checked without reading a file. compile() does so too.
+Status checkRequest(const CompileRequest &request);
+
+/// The passes that CompileOptions::disabledPasses knows, in the order in which they run.
+std::vector<std::string> optionalPasses();
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_COMPILE_H

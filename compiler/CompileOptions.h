@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The phases of a compilation and what can be chosen about it: one definition for the library, for
+/// heddlec and for the pipeline. Needs no header of LLVM.
+#ifndef HEDDLE_COMPILER_COMPILEOPTIONS_H
+#define HEDDLE_COMPILER_COMPILEOPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// The phases, in order.
+enum class Phase : uint8_t {
+#define HEDDLE_PHASE(Name, text, summary) Name,
+#include "Phases.def"
+};
+
+/// "model", "fused", ...
+constexpr std::string_view phaseName(Phase phase) {
+  switch (phase) {
+#define HEDDLE_PHASE(Name, text, summary)                                                          \
+  case Phase::Name:                                                                                \
+    return text;
+#include "Phases.def"
+  }
+  return "unknown";
+}
+
+/// The phase of that name, if there is one.
+constexpr std::optional<Phase> parsePhase(std::string_view name) {
+#define HEDDLE_PHASE(Name, text, summary)                                                          \
+  if (name == text) {                                                                              \
+    return Phase::Name;                                                                            \
+  }
+#include "Phases.def"
+  return std::nullopt;
+}
+
+/// All names, for messages.
+inline std::string phaseNames() {
+  std::string names;
+#define HEDDLE_PHASE(Name, text, summary) (names += names.empty() ? "" : ", ") += text;
+#include "Phases.def"
+  return names;
+}
+
+/// The phase before or after another; there must be one.
+constexpr Phase phaseBefore(Phase phase) { return Phase(static_cast<int>(phase) - 1); }
+constexpr Phase phaseAfter(Phase phase) { return Phase(static_cast<int>(phase) + 1); }
+
+/// What a binary has code for unless somebody chooses, the least capable first.
+inline constexpr std::string_view defaultTargets[] = {"x86-64-v3", "x86-64-v4"};
+
+/// Weights stored in bf16, arithmetic in f32: half of the file.
+inline constexpr std::string_view bf16Weights = "bf16-weights";
+/// What CompileOptions::precision may be.
+inline constexpr std::string_view precisions[] = {"f32", bf16Weights};
+
+/// What the binary is to be, and how the program is taken there.
+struct CompileOptions {
+  /// Instruction sets that the binary has code for, "x86-64-v3" for example, or "native" for the
+  /// best one of this machine. Empty: the default ones, or those of the kernels that a program in
+  /// text already has.
+  std::vector<std::string> targets;
+  /// Of weights and products: one of `precisions`.
+  std::string precision = "f32";
+  /// Layers that are to share their attention: sizes of blocks by kind, "self:1,5,cross:4,2".
+  /// Empty: only those that are proved equal.
+  std::string sharing;
+  /// Passes left out, by the names of optionalPasses().
+  std::vector<std::string> disabledPasses;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_COMPILEOPTIONS_H

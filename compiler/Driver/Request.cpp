@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Checks of requests: first alone, then against the program that was read.
+#include "compiler/Driver/Request.h"
+
+#include "compiler/Driver/ProgramText.h"
+#include "compiler/Model/Sharing/SharingPolicy.h"
+#include "compiler/Target/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace heddle {
+
+static Status wrong(const llvm::Twine &message) {
+  return HEDDLE_ERROR(InvalidArgument, message.str());
+}
+
+bool Task::wantsText(Phase phase) const { return llvm::is_contained(request.texts, phase); }
+
+// --- a request alone -------------------------------------------------------------------------
+
+static Status checkInput(const CompileRequest &request) {
+  const RequestNames &names = request.names;
+  if (request.path.empty() == request.program.empty()) {
+    return wrong(request.path.empty() ? "no input, expected a path or a program"
+                                      : "a path and a program, expected one of them");
+  }
+  if (!request.tensors.empty() && request.program.empty()) {
+    return wrong("tensors are for a program in memory, got '" + request.path + "'");
+  }
+  if (!request.tensors.empty() && !request.weights.empty()) {
+    return wrong(llvm::Twine(names.weights) + " and tensors, expected one of them");
+  }
+  const bool isProgram = !request.program.empty() || StringRef(request.path).ends_with(".mlir");
+  if (request.startAt && !isProgram) {
+    return wrong(llvm::Twine(names.startAt) + " needs a program, got '" + request.path +
+                 "', expected a file .mlir");
+  }
+  if (!request.weights.empty() && !isProgram) {
+    return wrong(llvm::Twine(names.weights) + " is for a program, got '" + request.path +
+                 "', expected a file .mlir");
+  }
+  return {};
+}
+
+static Status resolveTargets(const CompileRequest &request, CompileOptions &options) {
+  std::vector<StringRef> asked;
+  if (request.targets.empty()) {
+    asked.assign(std::begin(defaultTargets), std::end(defaultTargets));
+  }
+  for (const std::string &name : request.targets) {
+    const TargetDescription *target = name == "native" ? nativeTarget() : findTarget(name);
+    if (!target) {
+      return wrong("unknown target '" + name + "', expected native or some of " + targetNames());
+    }
+    asked.push_back(target->name);
+  }
+  // Least capable first, each once, whatever the order asked for.
+  options.targets.clear();
+  for (const TargetDescription &target : allTargets()) {
+    if (llvm::is_contained(asked, target.name)) {
+      options.targets.push_back(target.name.str());
+    }
+  }
+  return {};
+}
+
+static Status resolveOptions(const CompileRequest &request, CompileOptions &options) {
+  const RequestNames &names = request.names;
+  if (!llvm::is_contained(precisions, options.precision)) {
+    return wrong(llvm::Twine(names.precision) + " is '" + options.precision + "', expected " +
+                 llvm::join(precisions, " or "));
+  }
+  const std::vector<std::string> passes = optionalPasses();
+  for (const std::string &name : options.disabledPasses) {
+    if (!llvm::is_contained(passes, name)) {
+      return wrong(llvm::Twine(names.disabledPasses) + " is '" + name + "', expected one of " +
+                   llvm::join(passes, ", "));
+    }
+  }
+  if (!options.sharing.empty()) {
+    std::string reason;
+    const FailureOr<SharingPolicy> policy = parseSharingPolicy(options.sharing, reason);
+    if (failed(policy)) {
+      return wrong(llvm::Twine(names.sharing) + " has " + reason);
+    }
+    options.sharing = policy->text();
+  }
+  if (!request.analysis.empty() && request.report != ReportForm::Page) {
+    return wrong(llvm::Twine(names.analysis) + " is shown by " + llvm::Twine(names.page) +
+                 ", which is not asked for");
+  }
+  return resolveTargets(request, options);
+}
+
+/// A field of a request and its value, as messages show them: "--emit=llvm".
+static std::string setting(std::string_view field, Phase phase) {
+  return std::string(field) + "=" + std::string(phaseName(phase));
+}
+
+static Status resolvePhases(Task &task) {
+  const CompileRequest &request = task.request;
+  const RequestNames &names = request.names;
+  const std::optional<Phase> start = request.startAt;
+  if (start == Phase::SharedObject) {
+    return wrong(llvm::Twine(names.startAt) +
+                 " is 'so', expected a phase whose input is a program: model to asm");
+  }
+  task.first = std::max(start.value_or(Phase::Fused), Phase::Fused);
+  task.last = request.stopAfter;
+  for (const Phase phase : request.texts) {
+    if (phase == Phase::SharedObject) {
+      return wrong(setting(names.texts, phase) + " is the binary, which is no text");
+    }
+    if (phase > task.last) {
+      return wrong(setting(names.texts, phase) + " is after " +
+                   setting(names.stopAfter, task.last));
+    }
+  }
+  if (task.last < task.first && !(task.last == Phase::Model && !start)) {
+    return wrong(setting(names.startAt, start.value_or(task.first)) + " is after the last phase, " +
+                 llvm::Twine(phaseName(task.last)));
+  }
+  // The phase before the first is the program as it was read.
+  for (const Phase phase : request.texts) {
+    if (start && phase < phaseBefore(task.first)) {
+      return wrong(setting(names.texts, phase) + " is before " + setting(names.startAt, *start));
+    }
+  }
+  // A pass that comes later than the last phase is left out as the user wants.
+  for (const std::string &name : request.disabledPasses) {
+    if (phaseOfPass(name) < task.first) {
+      return wrong(llvm::Twine(names.disabledPasses) + "=" + name + " is of the phase " +
+                   llvm::Twine(phaseName(phaseOfPass(name))) + ", which is before " +
+                   setting(names.startAt, task.first));
+    }
+  }
+  if (!request.sharing.empty() && (task.first > Phase::Fused || task.last < Phase::Fused)) {
+    return wrong(llvm::Twine(names.sharing) +
+                 " is done in the phase fused, which is not among those from " +
+                 llvm::Twine(phaseName(task.first > Phase::Fused ? task.first : Phase::Model)) +
+                 " to " + llvm::Twine(phaseName(task.last)));
+  }
+  return {};
+}
+
+Result<Task> resolveRequest(const CompileRequest &request) {
+  Task task(request);
+  task.input = request.path.empty() ? request.name : request.path;
+  static_cast<CompileOptions &>(task.options) = request;
+  HEDDLE_TRY(checkInput(request));
+  HEDDLE_TRY(resolveOptions(request, task.options));
+  HEDDLE_TRY(resolvePhases(task));
+  return task;
+}
+
+// --- a request and its program ---------------------------------------------------------------
+
+/// Refuses a program of another phase than the first to run expects, where a pass would only say
+/// that it does not understand it. Earlier phases leave what is of a later one as it is.
+static Status checkPhase(ModuleOp program, const Task &task) {
+  const std::string startAt(task.request.names.startAt);
+  ModuleOp kernels;
+  for (auto nested : program.getOps<ModuleOp>()) {
+    if (nested.getSymName() && findTarget(*nested.getSymName())) {
+      kernels = nested;
+      break;
+    }
+  }
+  if (task.first > Phase::Kernels && !kernels) {
+    return wrong(task.input + ": has no kernel module, expected one named after a target, " +
+                 targetNames() + ", or " + startAt + "=kernels or earlier");
+  }
+  if (!kernels) {
+    return {};
+  }
+  const std::string found =
+      task.input + ": has the kernel module '" + kernels.getSymName()->str() + "'";
+  if (task.first <= Phase::Kernels) {
+    return wrong(found + " already, expected " + startAt + "=llvm or asm");
+  }
+  const bool isLowered = kernels.getOps<func::FuncOp>().empty();
+  if (task.first == Phase::Assembly && !isLowered) {
+    return wrong(found + ", not in the llvm dialect yet, expected " + startAt + "=llvm");
+  }
+  return {};
+}
+
+/// Refuses targets that were asked for and are not those of the program: code of others would be in
+/// the binary, or missing.
+static Status checkTargets(ModuleOp program, Task &task) {
+  if (task.request.targets.empty() || task.first <= Phase::Kernels) {
+    return {};
+  }
+  std::vector<std::string> found;
+  for (const TargetDescription &target : allTargets()) {
+    if (program.lookupSymbol<ModuleOp>(target.name)) {
+      found.push_back(target.name.str());
+    }
+  }
+  if (found == task.options.targets) {
+    return {};
+  }
+  return wrong(task.input + ": has the kernels of " + llvm::join(found, ", ") +
+               ", expected those of " + std::string(task.request.names.targets) + ", " +
+               llvm::join(task.options.targets, ", ") +
+               ": targets are chosen in the phase 'kernels'");
+}
+
+/// The phase to begin with, for a program that says which one it is in: the next one, unless the
+/// request says otherwise.
+static Status findFirstPhase(ModuleOp program, Task &task) {
+  const Result<Phase> said = phaseOfText(program);
+  HEDDLE_TRY_WITH(said.status(), task.input);
+  const Phase found = *said;
+  if (task.request.startAt || found == Phase::Model) {
+    return {};
+  }
+  const std::string seen = task.input + ": is in the phase '" + std::string(phaseName(found)) + "'";
+  Phase earliest = task.last;
+  for (const Phase phase : task.request.texts) {
+    earliest = std::min(earliest, phase);
+  }
+  if (earliest < found) {
+    return wrong(seen + ", expected to be asked for that phase or a later one, not for '" +
+                 llvm::Twine(phaseName(earliest)) + "'");
+  }
+  if (!task.options.sharing.empty()) {
+    return wrong(seen + ", expected one in the phase 'model' for " +
+                 llvm::Twine(task.request.names.sharing));
+  }
+  for (const std::string &name : task.options.disabledPasses) {
+    if (phaseOfPass(name) <= found) {
+      return wrong(seen + ", expected one in the phase '" +
+                   llvm::Twine(phaseName(phaseBefore(phaseOfPass(name)))) + "' for " +
+                   llvm::Twine(task.request.names.disabledPasses) + "=" + name);
+    }
+  }
+  task.first = phaseAfter(found);
+  return {};
+}
+
+Status fitTask(ModuleOp program, Task &task) {
+  HEDDLE_TRY(findFirstPhase(program, task));
+  HEDDLE_TRY(checkPhase(program, task));
+  return checkTargets(program, task);
+}
+
+} // namespace heddle

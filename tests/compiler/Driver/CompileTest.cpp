@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The compiler as a library, as a program without MLIR calls it: what comes out of a request, and
+/// what is said about one that is wrong.
+#include "compiler/Compile.h"
+
+#include "frontend/Builder/ModelBuilder.h"
+#include "tests/formats/Config/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace heddle {
+namespace {
+
+const std::string tiny = HEDDLE_TEST_DATA "/oracles/bert-tiny";
+
+std::string bytesOf(const std::string &path) {
+  std::stringstream bytes;
+  bytes << std::ifstream(path, std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
+/// A small program with two chained maps, and its tensors.
+class CompileTest : public testing::Test {
+protected:
+  CompileTest() {
+    ModelBuilder model("test");
+    Entry entry = model.entry("encode");
+    const Scope scope = model.scope("layer");
+    const Tensor x = scope.gather("words", entry.input("ids"), 50, 24);
+    const Tensor inner = scope.linear("inner", x, 16).activate(transformer::Activation::Relu);
+    entry.output("y", scope.linear("outer", inner, 24) + x);
+    for (const Parameter &parameter : model.parameters()) {
+      size_t count = 1;
+      for (const int64_t size : parameter.shape()) {
+        count *= static_cast<size_t>(size);
+      }
+      values.emplace_back(count, 0.25F);
+      request.tensors.push_back({parameter.symbol(), parameter.shape(), values.back()});
+    }
+    const Result<std::string> text = model.text();
+    EXPECT_TRUE(text.ok()) << text.status().message();
+    request.program = *text;
+    request.targets = {"x86-64-v3"};
+  }
+
+  /// A request that fails, says why, and gives nothing.
+  static void expectError(const CompileRequest &wrong, const std::string &message) {
+    const CompileResult result = compile(wrong);
+    EXPECT_EQ(result.status.message(), message);
+    EXPECT_EQ(result.binary, "");
+  }
+
+  TemporaryFolder folder;
+  CompileRequest request;
+  std::vector<std::vector<float>> values;
+};
+
+TEST_F(CompileTest, GivesBytes) {
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_EQ(result.binary.substr(0, 4), "\x7f"
+                                        "ELF");
+  EXPECT_EQ(result.notes, std::vector<std::string>{"no tokenizer: the model takes ids only"});
+  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_TRUE(result.decisions.empty());
+  EXPECT_EQ(result.report, "");
+}
+
+TEST_F(CompileTest, GivesTheSameBytesInAFile) {
+  const CompileResult inMemory = compile(request);
+  request.output = folder / "model.so";
+  const CompileResult inAFile = compile(request);
+  ASSERT_TRUE(inAFile.status.ok()) << inAFile.status.message();
+  EXPECT_EQ(inAFile.binary, "");
+  EXPECT_TRUE(bytesOf(request.output) == inMemory.binary);
+}
+
+TEST_F(CompileTest, TakesAFolder) {
+  CompileRequest model;
+  model.path = tiny;
+  model.targets = {"native"};
+  model.report = ReportForm::Page;
+  const CompileResult result = compile(model);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_GT(result.binary.size(), 100'000U);
+  EXPECT_NE(result.report.find("<title>"), std::string::npos);
+}
+
+TEST_F(CompileTest, ReportsDecisionsAndTexts) {
+  request.report = ReportForm::Json;
+  request.texts = {Phase::Model, Phase::Fused};
+  request.stopAfter = Phase::Fused;
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_EQ(result.binary, "");
+  ASSERT_EQ(result.texts.size(), 2U);
+  EXPECT_EQ(result.texts[1].first, Phase::Fused);
+  EXPECT_NE(result.texts[0].second.find("transformer.gather"), std::string::npos);
+  EXPECT_EQ(result.texts[0].second.find("transformer.phase"), std::string::npos);
+  EXPECT_NE(result.texts[1].second.find("transformer.phase = \"fused\""), std::string::npos);
+  ASSERT_FALSE(result.decisions.empty());
+  for (const Decision &decision : result.decisions) {
+    EXPECT_NE(result.report.find(decision.where), std::string::npos) << decision.where;
+  }
+}
+
+TEST_F(CompileTest, StartsWhereATextEnds) {
+  const CompileResult whole = compile(request);
+  request.texts = {Phase::Dataflow};
+  request.stopAfter = Phase::Dataflow;
+  const CompileResult half = compile(request);
+  ASSERT_TRUE(half.status.ok()) << half.status.message();
+  request.program = half.texts.front().second;
+  request.texts.clear();
+  request.stopAfter = Phase::SharedObject;
+  const CompileResult rest = compile(request);
+  ASSERT_TRUE(rest.status.ok()) << rest.status.message();
+  EXPECT_EQ(rest.binary.size() / 1000, whole.binary.size() / 1000);
+}
+
+/// Contexts, targets and the linker: everything that threads could share by mistake.
+TEST_F(CompileTest, SeveralThreads) {
+  std::vector<CompileRequest> requests(4, request);
+  requests[1].targets = {"x86-64-v3", "x86-64-v4"};
+  requests[2].disabledPasses = optionalPasses();
+  requests[3].report = ReportForm::Json;
+  std::vector<std::string> alone;
+  for (const CompileRequest &one : requests) {
+    alone.push_back(compile(one).binary);
+    EXPECT_NE(alone.back(), "");
+  }
+  std::vector<std::thread> threads;
+  std::vector<int> equal(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 3; ++round) {
+        equal[i] += compile(requests[i]).binary == alone[i] ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(equal, std::vector<int>(requests.size(), 3));
+}
+
+TEST_F(CompileTest, TellsWhatGoesOnAndPrintsNothing) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  std::string steps, remarks, texts;
+  request.report = ReportForm::Json;
+  request.texts = {Phase::Model};
+  request.onStep = [&](std::string_view step) { (steps += step) += "; "; };
+  request.onRemark = [&](RemarkKind kind, std::string_view text) {
+    EXPECT_EQ(kind, RemarkKind::Note);
+    remarks += text;
+  };
+  request.onText = [&](Phase, std::string_view text) {
+    texts += text;
+    return Status();
+  };
+  const CompileResult result = compile(request);
+  CompileRequest wrong = request;
+  wrong.program = "nothing";
+  EXPECT_FALSE(compile(wrong).status.ok());
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_TRUE(steps.starts_with("model; costs without the passes; model; fused; dataflow; kernels; "
+                                "llvm; asm; so; "))
+      << steps;
+  EXPECT_EQ(remarks, "no tokenizer: the model takes ids only");
+  EXPECT_NE(texts, "");
+  EXPECT_TRUE(result.texts.empty());
+}
+
+/// The binary comes last: there is none if a text or the report cannot be taken.
+TEST_F(CompileTest, AFailureOfTheCallerEndsIt) {
+  request.output = folder / "model.so";
+  request.texts = {Phase::Fused};
+  request.onText = [](Phase, std::string_view) { return HEDDLE_ERROR(InputOutput, "disk full"); };
+  expectError(request, "disk full");
+  request.texts.clear();
+  request.report = ReportForm::Json;
+  request.onReport = [](std::string_view) { return HEDDLE_ERROR(InputOutput, "no paper"); };
+  expectError(request, "no paper");
+  EXPECT_FALSE(std::filesystem::exists(request.output));
+}
+
+TEST_F(CompileTest, WrongTensors) {
+  CompileRequest wrong = request;
+  wrong.tensors.pop_back();
+  expectError(wrong, "program: tensor \"layer.outer.bias\" is missing, expected one of shape [24]");
+  wrong = request;
+  wrong.tensors.back().shape = {12, 2};
+  expectError(wrong, "program: tensor \"layer.outer.bias\" has shape [12, 2], expected [24]");
+  wrong.tensors.back().shape = {25};
+  expectError(wrong, "program: tensor \"layer.outer.bias\": 96 bytes, expected those of [25] items "
+                     "of F32");
+  wrong = request;
+  wrong.tensors.clear();
+  expectError(wrong,
+              "program: has no weights, expected tensors, or a file or folder that has them");
+}
+
+TEST_F(CompileTest, WrongPrograms) {
+  request.name = "mine";
+  request.program = "func.func @encode() {";
+  const std::string message(compile(request).status.message());
+  EXPECT_TRUE(message.starts_with("mine:1:")) << message;
+}
+
+struct RequestCase {
+  const char *name;
+  void (*spoil)(CompileRequest &);
+  const char *message;
+};
+
+void PrintTo(const RequestCase &each, std::ostream *stream) { *stream << each.name; }
+
+class WrongRequestTest : public CompileTest, public testing::WithParamInterface<RequestCase> {};
+
+TEST_P(WrongRequestTest, GivesItsMessage) {
+  GetParam().spoil(request);
+  EXPECT_EQ(checkRequest(request).message(), GetParam().message);
+  expectError(request, GetParam().message);
+}
+
+const RequestCase requestCases[] = {
+    {"NoInput", [](auto &r) { r.program.clear(); }, "no input, expected a path or a program"},
+    {"TwoInputs", [](auto &r) { r.path = "m"; }, "a path and a program, expected one of them"},
+    {"TensorsForAPath",
+     [](auto &r) {
+       r.program.clear();
+       r.path = "m.mlir";
+     },
+     "tensors are for a program in memory, got 'm.mlir'"},
+    {"WeightsAndTensors", [](auto &r) { r.weights = "w"; },
+     "weights and tensors, expected one of them"},
+    {"Precision", [](auto &r) { r.precision = "int3"; }, "precision is 'int3', expected f32"},
+    {"Sharing", [](auto &r) { r.sharing = "1,5"; },
+     "sharing has '1' before any kind, expected for example self:1,5"},
+    {"Target", [](auto &r) { r.targets = {"z80"}; },
+     "unknown target 'z80', expected native or some of x86-64-v3, x86-64-v4"},
+    {"Analysis", [](auto &r) { r.analysis = "a.json"; },
+     "analysis is shown by report=Page, which is not asked for"},
+    {"StartAtTheEnd", [](auto &r) { r.startAt = Phase::SharedObject; },
+     "startAt is 'so', expected a phase whose input is a program: model to asm"},
+    {"StartAfterTheEnd",
+     [](auto &r) {
+       r.startAt = Phase::Llvm;
+       r.stopAfter = Phase::Fused;
+     },
+     "startAt=llvm is after the last phase, fused"},
+    {"TextAfterTheEnd",
+     [](auto &r) {
+       r.stopAfter = Phase::Fused;
+       r.texts = {Phase::Llvm};
+     },
+     "texts=llvm is after stopAfter=fused"},
+    {"TextBeforeTheStart",
+     [](auto &r) {
+       r.startAt = Phase::Llvm;
+       r.texts = {Phase::Fused};
+     },
+     "texts=fused is before startAt=llvm"},
+    {"TextOfTheBinary", [](auto &r) { r.texts = {Phase::SharedObject}; },
+     "texts=so is the binary, which is no text"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Compile, WrongRequestTest, testing::ValuesIn(requestCases),
+                         [](const auto &info) { return info.param.name; });
+
+} // namespace
+} // namespace heddle
