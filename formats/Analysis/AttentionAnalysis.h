@@ -11,7 +11,7 @@
 #ifndef HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 #define HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 
-#include "formats/Analysis/SharingPolicy.h"
+#include "formats/Analysis/SimilarLayers.h"
 #include "heddle/Status.h"
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #ifndef HEDDLE_RUNTIME_KERNELS_DIVERGENCESUM_H
 #define HEDDLE_RUNTIME_KERNELS_DIVERGENCESUM_H
 
-#include "formats/Analysis/SharingPolicy.h"
+#include "formats/Analysis/SimilarLayers.h"
 
 #include <cstdint>
 #include <span>

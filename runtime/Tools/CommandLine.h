@@ -5,7 +5,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_COMMANDLINE_H
 #define HEDDLE_RUNTIME_TOOLS_COMMANDLINE_H
 
-#include "formats/Analysis/SharingPolicy.h"
+#include "formats/Analysis/SimilarLayers.h"
 #include "heddle/Generation.h"
 #include "runtime/Tools/LineErrors.h"
 #include "runtime/Tools/Shapes.h"

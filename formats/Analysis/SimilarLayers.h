@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which layers could share their attention, from how much it differs: Xiao et al., "Sharing
-/// attention weights for fast Transformer" (arXiv 1906.11024). Layers are cut into blocks of
-/// neighbours whose similarity, one minus the Jensen-Shannon divergence, is above a threshold.
-#ifndef HEDDLE_FORMATS_ANALYSIS_SHARINGPOLICY_H
-#define HEDDLE_FORMATS_ANALYSIS_SHARINGPOLICY_H
+/// Blocks of neighbouring layers whose attention is similar enough to be shared: Xiao et al.,
+/// "Sharing attention weights for fast Transformer" (arXiv 1906.11024). The similarity of two
+/// layers is one minus their Jensen-Shannon divergence. The compiler's SharingPolicy says which
+/// layers are to share it.
+#ifndef HEDDLE_FORMATS_ANALYSIS_SIMILARLAYERS_H
+#define HEDDLE_FORMATS_ANALYSIS_SIMILARLAYERS_H
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace heddle {
 
-/// Of layers with each other, in bits: square, symmetric, its diagonal zero.
+/// The divergence of each layer from each other one, in bits: symmetric, its diagonal zero.
 using DivergenceMatrix = std::vector<std::vector<double>>;
 
 /// How far a block goes on.
@@ -34,4 +35,4 @@ std::vector<int64_t> sharingPolicy(const DivergenceMatrix &divergence, double th
 
 } // namespace heddle
 
-#endif // HEDDLE_FORMATS_ANALYSIS_SHARINGPOLICY_H
+#endif // HEDDLE_FORMATS_ANALYSIS_SIMILARLAYERS_H

@@ -3,7 +3,7 @@
 /// Policies from divergences that were published: the decoder of Xiao et al., "Sharing attention
 /// weights for fast Transformer" (arXiv 1906.11024), as Zhu and Xiao's "Machine Translation" prints
 /// them; and corner cases.
-#include "formats/Analysis/SharingPolicy.h"
+#include "formats/Analysis/SimilarLayers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Greedy blocks.
-#include "formats/Analysis/SharingPolicy.h"
+/// Greedy search for blocks of similar layers.
+#include "formats/Analysis/SimilarLayers.h"
 
 namespace heddle {
 
