@@ -11,7 +11,6 @@
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
-#include "compiler/ReportPage/AnalysisCheck.h"
 #include "compiler/ReportPage/ReportPage.h"
 #include "frontend/Import/Import.h"
 
@@ -248,8 +247,7 @@ Status Compilation::beginPage() {
     }
   }
   if (analysis) {
-    HEDDLE_TRY(checkAnalysis(*analysis, *model.module, request.analysis));
-    page.setAnalysis(*std::move(analysis));
+    HEDDLE_TRY(page.setAnalysis(*std::move(analysis), *model.module, request.analysis));
   }
   return {};
 }

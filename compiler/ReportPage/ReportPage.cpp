@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The page: template, style and script as the build embeds them, and the document.
+/// Puts the document into the template, with the style and scripts that the build embeds.
 #include "compiler/ReportPage/ReportPage.h"
 
 #include "compiler/ReportPage/PageFiles.h.inc"
+#include "dialects/Transformer/Transformer.h"
 #include "formats/Analysis/HeatMap.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
 
 namespace heddle {
 
-/// Where in the template each part goes, in this order.
+/// Marks in the template, in this order, that the parts replace.
 static constexpr llvm::StringLiteral styleMark = "/* style */";
 static constexpr llvm::StringLiteral dataMark = "/* data */";
 static constexpr llvm::StringLiteral scriptMark = "/* script */";
@@ -18,7 +22,7 @@ static constexpr llvm::StringLiteral scriptMark = "/* script */";
 std::string escapedForPage(llvm::StringRef json) {
   std::string escaped;
   escaped.reserve(json.size());
-  // These stand only in strings of JSON, where they may be written by their numbers.
+  // JSON has them only in strings, where their code points mean the same.
   for (char c : json) {
     switch (c) {
     case '<':
@@ -37,7 +41,33 @@ std::string escapedForPage(llvm::StringRef json) {
   return escaped;
 }
 
-/// The numbers of an analysis are in its pictures.
+Status ReportPage::setAnalysis(AttentionAnalysis measured, ModuleOp module,
+                               const std::string &path) {
+  llvm::StringSet<> known;
+  std::string example;
+  module.walk([&](Operation *operation) {
+    if (isa<transformer::SoftmaxOp, transformer::AttentionOp, transformer::AttentionWeightsOp>(
+            operation)) {
+      std::string name = checkpointName(operation->getLoc());
+      example = example.empty() ? name : example;
+      known.insert(name);
+    }
+  });
+  for (const KindAnalysis &kind : measured.kinds) {
+    for (const std::string &layer : kind.layers) {
+      if (!known.contains(layer)) {
+        return HEDDLE_ERROR(InvalidArgument,
+                            path + ": the attention \"" + layer + "\" is none of this model, " +
+                                (known.empty() ? "which has no attention"
+                                               : "expected names such as \"" + example + "\""));
+      }
+    }
+  }
+  analysis = std::move(measured);
+  return {};
+}
+
+/// Writes the heat maps of an analysis; its numbers are in these pictures.
 static void writeAnalysis(llvm::json::OStream &json, const AttentionAnalysis &analysis) {
   json.attributeObject("analysis", [&] {
     json.attribute("sentences", analysis.sentences);
@@ -92,13 +122,13 @@ std::string ReportPage::json(const std::string &model, const Report &report) con
   return text;
 }
 
-/// A file of the page; its bytes are embedded as numbers.
+/// The text of an embedded file.
 template <size_t size> static llvm::StringRef fileText(const unsigned char (&bytes)[size]) {
   return {reinterpret_cast<const char *>(bytes), size};
 }
 
 std::string ReportPage::html(const std::string &model, const Report &report) const {
-  // Cut once, at the template's own marks: nothing that is put in is searched.
+  // Split the template before anything is put in: marks in the data mean nothing.
   auto [beforeStyle, afterStyle] = fileText(page::pageHtml).split(styleMark);
   auto [beforeData, afterData] = afterStyle.split(dataMark);
   auto [beforeScript, afterScript] = afterData.split(scriptMark);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A report as one page that needs nothing else: what a compilation made of a program, before and
-/// after, with every decision. The page's own files are in compiler/ReportPage/Page; what is known
-/// only when a model is compiled goes in as one JSON document.
+/// A report as one HTML page that needs no other file: what a compilation made of a program, before
+/// and after, with every decision. Its template, style and scripts are in compiler/ReportPage/Page;
+/// what is known only when a model is compiled goes in as one JSON document.
 #ifndef HEDDLE_COMPILER_REPORTPAGE_REPORTPAGE_H
 #define HEDDLE_COMPILER_REPORTPAGE_REPORTPAGE_H
 
@@ -11,6 +11,9 @@
 #include "compiler/Remarks/Report.h"
 #include "compiler/ReportPage/ProgramGraph.h"
 #include "formats/Analysis/AttentionAnalysis.h"
+#include "heddle/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
 
 #include <optional>
 #include <string>
@@ -19,23 +22,25 @@
 
 namespace heddle {
 
-/// Filled in phase by phase, as each changes the program for good.
+/// Filled in phase by phase, because each phase changes the program in place.
 class ReportPage {
 public:
-  /// A line of the page's head: "targets", "x86-64-v3, x86-64-v4".
+  /// Adds a line to the page's head: "targets", "x86-64-v3, x86-64-v4".
   void addFact(const std::string &name, const std::string &value) {
     facts.emplace_back(name, value);
   }
-  /// The program of a phase of the model level: "model" before, "fused" after.
+  /// Adds the program after a phase of the model level: "model", then "fused".
   void addProgram(const std::string &phase, mlir::ModuleOp module) {
     programs.emplace_back(phase, programGraph(module));
   }
-  /// Of the dataflow phase.
+  /// The costs after the phase `dataflow`.
   void setCosts(std::vector<EntryCosts> counted) { costs = std::move(counted); }
   void setGain(PredictedGain predicted) { gain = std::move(predicted); }
-  void setAnalysis(AttentionAnalysis measured) { analysis = std::move(measured); }
+  /// Adds heat maps of an analysis. Refuses one of another model: it has layers that `module` does
+  /// not have. `path` is the file it was read from, for messages.
+  Status setAnalysis(AttentionAnalysis measured, mlir::ModuleOp module, const std::string &path);
 
-  /// The page about a model of that name.
+  /// The page about the model `model`.
   std::string html(const std::string &model, const Report &report) const;
 
 private:
@@ -48,7 +53,7 @@ private:
   std::optional<AttentionAnalysis> analysis;
 };
 
-/// JSON with no character that could end the element of a page it is in, or begin another.
+/// Escapes the characters of JSON that could end the HTML element it stands in or begin another.
 std::string escapedForPage(llvm::StringRef json);
 
 } // namespace heddle
