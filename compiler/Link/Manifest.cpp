@@ -10,13 +10,14 @@
 #include "heddle/Limits.h"
 
 #include "compiler/Link/GenerationTable.h"
-#include "compiler/Link/ManifestLimits.h"
 #include "compiler/Remarks/Report.h"
+#include "formats/Binary/ManifestCheck.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
+#include <span>
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -523,7 +524,8 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_report_summary(summary);
   root.add_sharing(policy);
   manifest::FinishManifestBuffer(builder, root.Finish());
-  Status status = checkManifestLimits(builder.GetBufferPointer(), builder.GetSize());
+  const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
+  Status status = checkWrittenManifest(std::as_bytes(bytes), inputs.weightsSize);
   if (!status.ok()) {
     return module.emitError("the program gives a binary that the runtime would refuse: ")
            << status.message();

@@ -5,7 +5,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Binary/Layout.h"
-#include "runtime/Artifact/ManifestCheck.h"
+#include "formats/Binary/ManifestCheck.h"
 #include "runtime/Device/Cpu/Targets.h"
 
 #include <algorithm>

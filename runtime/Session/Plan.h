@@ -5,9 +5,9 @@
 #ifndef HEDDLE_RUNTIME_SESSION_PLAN_H
 #define HEDDLE_RUNTIME_SESSION_PLAN_H
 
+#include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
 #include "runtime/Artifact/Artifact.h"
-#include "runtime/Artifact/SymbolicSize.h"
 
 #include <cstdint>
 #include <optional>

@@ -243,7 +243,8 @@ TEST_F(DecoderManifestTest, RefusesCachesThatTheRuntimeRefuses) {
       {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[1048577], rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       })mlir",
-       "entry \"read\": cache \"key\" of 1048577 elements a position, expected at most 1048576"},
+       "entry \"read\": cache \"key\": width 1048577 and layout 1, expected 1 to 1048576 and at "
+       "most 2"},
       {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[8], rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       }

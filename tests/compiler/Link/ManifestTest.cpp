@@ -421,12 +421,14 @@ TEST_F(ManifestTest, RefusesWhatTheRuntimeRefuses) {
       {"max_length = 512", "max_length = 4294967296",
        "entry \"encode\": longest sequence 4294967296, expected at most 2147483647"},
       {"tokens = 576", "tokens = 577",
-       "entry \"encode\": the arena has the coefficient 577, expected multiples of 64 of at most "
-       "1099511627776"},
-      {"tokens = 576", "tokens = 512", "entry \"encode\": buffer 2: ends outside of the arena"},
+       "entry \"encode\": arena 577 * tokens + 0 * sequences + 0 * tokens * longest, expected "
+       "multiples of 64"},
+      {"tokens = 576", "tokens = 512",
+       "entry \"encode\": buffer 2: ends at 576 * tokens + 0 * sequences + 0 * tokens * longest, "
+       "the arena has 512 * tokens + 0 * sequences + 0 * tokens * longest"},
       {"at <tokens = 192>", "at <tokens = 16>",
-       "entry \"encode\": buffer 2: its offset has the coefficient 16, expected multiples of 64 of "
-       "at most 1099511627776"},
+       "entry \"encode\": buffer 2: offset 16 * tokens + 0 * sequences + 0 * tokens * longest, "
+       "expected multiples of 64"},
   };
   for (const auto &item : cases) {
     error.clear();
@@ -444,7 +446,7 @@ TEST_F(ManifestTest, RefusesWhatTheRuntimeRefuses) {
   error.clear();
   builder.Clear();
   EXPECT_EQ(build(program, inputs), nullptr);
-  EXPECT_EQ(error, start + "kernel \"gather_96\" has scratch memory of 2147483648 bytes and 0 per "
+  EXPECT_EQ(error, start + "kernel \"gather_96\": scratch memory of 2147483648 bytes and 0 per "
                            "row of the longest sequence, expected at most 1073741824 and 1048576");
 }
 

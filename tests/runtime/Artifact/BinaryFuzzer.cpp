@@ -6,7 +6,7 @@
 #include "runtime/Artifact/Artifact.h"
 
 #include "formats/Binary/Layout.h"
-#include "runtime/Artifact/ManifestCheck.h"
+#include "formats/Binary/ManifestCheck.h"
 #include "tests/Fuzzing/ElfMutation.h"
 #include "tests/Fuzzing/FlatBufferMutation.h"
 #include "tests/Fuzzing/ScratchFolder.h"

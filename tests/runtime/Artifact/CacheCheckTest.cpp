@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Manifests of generating models that are wrong: every cache, token and default is checked.
-#include "runtime/Artifact/ManifestCheck.h"
+#include "formats/Binary/ManifestCheck.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Manifests that are well-formed FlatBuffers and wrong: every one is refused with its message.
-#include "runtime/Artifact/ManifestCheck.h"
+#include "formats/Binary/ManifestCheck.h"
 
 #include "tests/runtime/Artifact/FixtureModel.h"
 

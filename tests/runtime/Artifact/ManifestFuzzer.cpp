@@ -3,7 +3,7 @@
 /// Arbitrary bytes as a manifest. The first run starts from the manifests of the test models, and
 /// fields are changed by the schema, so that inputs reach the checks of meaning, which random bytes
 /// never do.
-#include "runtime/Artifact/ManifestCheck.h"
+#include "formats/Binary/ManifestCheck.h"
 
 #include "tests/Fuzzing/FlatBufferMutation.h"
 #include "tests/Fuzzing/ScratchFolder.h"

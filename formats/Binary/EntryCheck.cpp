@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Checks of one entry.
-#include "runtime/Artifact/EntryCheck.h"
+#include "formats/Binary/EntryCheck.h"
 
 #include "base/Utf8.h"
+#include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
-#include "runtime/Artifact/SymbolicSize.h"
 
 #include <fmt/format.h>
 #include <limits>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Checks of the tables that stand on their own; those of an entry are in EntryCheck.cpp.
-#include "runtime/Artifact/ManifestCheck.h"
+#include "formats/Binary/ManifestCheck.h"
 
 #include "base/Utf8.h"
+#include "formats/Binary/EntryCheck.h"
 #include "formats/Binary/GenerationCheck.h"
 #include "formats/Binary/Manifest_generated.h"
+#include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
-#include "runtime/Artifact/EntryCheck.h"
-#include "runtime/Artifact/SymbolicSize.h"
 
 #include <flatbuffers/flatbuffers.h>
 #include <fmt/format.h>
@@ -139,6 +139,15 @@ Status checkManifest(std::span<const std::byte> bytes, uint64_t weightsSize) {
   }
   HEDDLE_TRY_WITH(checkTables(model, weightsSize), "damaged manifest");
   return {};
+}
+
+Status checkWrittenManifest(std::span<const std::byte> bytes, uint64_t weightsSize) {
+  const auto *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+  flatbuffers::Verifier verifier(data, bytes.size());
+  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !manifest::VerifyManifestBuffer(verifier)) {
+    return HEDDLE_ERROR(InvalidArgument, "it has more tables or bytes than a reader accepts");
+  }
+  return checkTables(*manifest::GetManifest(data), weightsSize);
 }
 
 } // namespace heddle

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The part of checkManifest() that looks at one entry: ports, buffers, dispatches and the arena.
-#ifndef HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H
-#define HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H
+#ifndef HEDDLE_FORMATS_BINARY_ENTRYCHECK_H
+#define HEDDLE_FORMATS_BINARY_ENTRYCHECK_H
 
 #include "formats/Binary/Manifest_generated.h"
 #include "heddle/Status.h"
@@ -14,4 +14,4 @@ Status checkEntry(const manifest::Entry &entry, const manifest::Manifest &model)
 
 } // namespace heddle
 
-#endif // HEDDLE_RUNTIME_ARTIFACT_ENTRYCHECK_H
+#endif // HEDDLE_FORMATS_BINARY_ENTRYCHECK_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Sizes of buffers.
-#include "runtime/Artifact/SymbolicSize.h"
+#include "formats/Binary/SymbolicSize.h"
 
 namespace heddle {
 

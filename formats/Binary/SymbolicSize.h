@@ -2,8 +2,8 @@
 ///
 /// Bytes that depend on the batch: the schema's SizeExpression in arithmetic that cannot overflow
 /// unnoticed.
-#ifndef HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
-#define HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
+#ifndef HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
+#define HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
 
 #include "formats/Binary/Manifest_generated.h"
 #include "heddle/Limits.h"
@@ -93,4 +93,4 @@ struct RowElements {
 
 } // namespace heddle
 
-#endif // HEDDLE_RUNTIME_ARTIFACT_SYMBOLICSIZE_H
+#endif // HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
