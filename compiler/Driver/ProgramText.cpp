@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// MLIR prints the locations of block arguments in full, with the aliases in them before the
-/// program; its parser takes aliases there too, defined anywhere. So the text is rearranged.
+/// Rearranges what MLIR prints. MLIR prints the locations of block arguments in full, and defines
+/// the aliases in them before the program; its parser takes aliases there too, defined anywhere.
 #include "compiler/Driver/ProgramText.h"
 
 #include "compiler/Link/LinkModel.h"

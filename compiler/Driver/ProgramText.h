@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A program as text that people read and heddlec reads again: what entries share once, locations
-/// as short aliases whose definitions stand at the end, and the phase that it is in.
+/// Prints a program as text for people and for heddlec, which reads it again: operations that
+/// entries share appear once, locations are short aliases defined at the end, and the module names
+/// its phase.
 #ifndef HEDDLE_COMPILER_DRIVER_PROGRAMTEXT_H
 #define HEDDLE_COMPILER_DRIVER_PROGRAMTEXT_H
 

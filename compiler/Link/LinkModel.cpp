@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Code first, then weights, then the manifest that has the checksums of both.
+/// Writes code first, then weights, then the manifest, which has the checksums of both.
 #include "compiler/Link/LinkModel.h"
 
 #include "compiler/Link/Linker.h"

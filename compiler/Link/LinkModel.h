@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The last phase: from a module of the llvm dialect, with its graphs and parameters, to a binary.
+/// The last phase: turns a module of the llvm dialect, with its graphs and parameters, into a
+/// binary.
 #ifndef HEDDLE_COMPILER_LINK_LINKMODEL_H
 #define HEDDLE_COMPILER_LINK_LINKMODEL_H
 
@@ -24,8 +25,7 @@ struct ModelFacts {
   flatbuffers::Offset<manifest::Tokenizer> targetTokenizer;
 };
 
-/// Code of every target's module, in the order in which they stand; targets are compiled in
-/// parallel.
+/// Compiles the module of every target, in parallel; the code is in the order of the modules.
 Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(mlir::ModuleOp module,
                                                                       CodeKind kind);
 

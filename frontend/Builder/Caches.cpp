@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Caches, what they are of: histories and memories, and states.
+/// Caches, states, and the segments that caches are read by: histories and memories.
 #include "frontend/Builder/ModelState.h"
 
 #include "base/Utf8.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Diagnostics as text.
+/// Formats diagnostics, with the lines of the program that they are about.
 #include "frontend/Builder/DiagnosticText.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace heddle {
 
-/// A page of errors helps nobody.
+/// The most errors that are kept; more than these hardly help.
 static constexpr int errorLimit = 5;
 
 /// As much of a line is shown on either side of the place: a line may be a megabyte.
@@ -76,7 +76,7 @@ DiagnosticText::DiagnosticText(MLIRContext *context, SourceText source)
         return success();
       }) {}
 
-/// A name wins over a place in a file, for it is what the user knows a layer by.
+/// Prefers a name to a place in a file, because users know a layer by its name.
 void DiagnosticText::append(Location location, llvm::StringRef kind, const std::string &message) {
   text += text.empty() ? "" : "\n";
   const bool isNote = kind == "note: ";

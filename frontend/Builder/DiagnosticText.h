@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From MLIR's diagnostics to a Status: what the parser and the verifiers say while an object of
-/// this class lives is kept and not printed.
+/// Turns MLIR's diagnostics into a Status: an object of this class collects errors while it lives,
+/// so that none is printed.
 #ifndef HEDDLE_FRONTEND_BUILDER_DIAGNOSTICTEXT_H
 #define HEDDLE_FRONTEND_BUILDER_DIAGNOSTICTEXT_H
 
@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// The file a program was read from, and its text, which outlives whoever is given it.
+/// The text of a program and the file that it was read from. The text outlives this object.
 struct SourceText {
   std::string path;
   std::string_view text;
@@ -22,14 +22,14 @@ struct SourceText {
 
 class DiagnosticText {
 public:
-  /// With the text of a program, its lines are shown under what is said of them.
+  /// If `source` has a text, messages show the line that they are about.
   explicit DiagnosticText(mlir::MLIRContext *context, SourceText source = {});
 
-  /// Whether an error was said.
+  /// Whether there was an error.
   bool hasErrors() const { return errors > 0; }
 
   /// The first errors with their notes, each after its place (`file:line:column: error:`, or the
-  /// name of a tensor); `fallback` if nothing was said.
+  /// name of a tensor); `fallback` if there was none.
   Status status(std::string_view fallback) const;
 
 private:

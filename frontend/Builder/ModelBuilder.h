@@ -46,7 +46,7 @@ namespace heddle {
 struct ModelState;
 class Tensor;
 
-/// What Tensor, Ids, Mask, Segments, Cache and State have in common: cheap to copy, valid until
+/// The base of Tensor, Ids, Mask, Segments, Cache and State. Cheap to copy; valid until text() or
 /// build().
 class ModelValue {
 public:
@@ -54,7 +54,7 @@ public:
   /// Wraps a value of the program, for operations that the builder does not have.
   ModelValue(ModelState *state, mlir::Value content);
 
-  /// False for what an erroneous operation returned.
+  /// False for the result of an operation that failed.
   bool valid() const { return state != nullptr && content != nullptr; }
   /// The value in the program; null if not valid.
   mlir::Value value() const;
@@ -71,35 +71,34 @@ class Segments : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
-  /// All positions of each sequence up to and including its rows here: those of earlier runs of the
-  /// entry, then these.
+  /// All positions of each sequence so far: those of earlier runs of the entry, then these rows.
   Segments history() const;
 };
 
-/// What one tensor, keys or values, was at all positions so far of every sequence. It outlives a
-/// run of an entry.
+/// The rows of one tensor (keys or values) at all positions so far of every sequence. A cache
+/// outlives a run of an entry.
 class Cache : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
-  /// The cache with the rows of each sequence, [t, w], after what is there. It becomes a result of
-  /// the entry; the cache before is no longer to be used.
+  /// Appends the rows of each sequence, [t, w]. The result is the cache to use from then on, and a
+  /// result of the entry.
   Cache append(const Tensor &x, const Segments &rows) const;
-  /// The rows of the cache that the segments have, [k, w]: a history, or a memory.
+  /// The rows of the cache at the positions of `segments`, a history or a memory: [k, w].
   Tensor rows(const Segments &segments) const;
 };
 
-/// What is left of all positions so far of every sequence: one row each, the sum of theirs. It
-/// outlives a run of an entry, and is as large after a thousand positions as after one.
+/// One row for each sequence: the sum of its rows at all positions so far. A state outlives a run
+/// of an entry, and does not grow with the number of positions.
 class State : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
-  /// The mean of all rows of the sequence up to and including each row of x, those of earlier runs
-  /// by their sum in the state: [t, w] to the same.
+  /// The mean of all rows of the sequence up to and including each row of x; the state has the sum
+  /// of earlier runs: [t, w] to the same.
   Tensor prefixMean(const Tensor &x, const Segments &rows) const;
-  /// The state with the rows of each sequence, [t, w], added to it. It becomes a result of the
-  /// entry; the state before is no longer to be used but by prefixMean().
+  /// Adds the rows of each sequence, [t, w]. The result is the state to use from then on, and a
+  /// result of the entry; only prefixMean() may still use the state before.
   State accumulate(const Tensor &x, const Segments &rows) const;
 };
 
@@ -163,7 +162,7 @@ public:
   Tensor operator*(double factor) const;
 };
 
-/// A weight: a tensor of the checkpoint, by name, or derived from others.
+/// A weight: a tensor of the checkpoint, or one that is derived from other weights.
 class Parameter {
 public:
   Parameter() = default;
@@ -182,7 +181,7 @@ private:
   std::vector<int64_t> sizes;
 };
 
-/// What a checkpoint calls the two parameters of a layer norm.
+/// The names of the two parameters of a layer norm in a checkpoint.
 struct NormNames {
   std::string_view weight = "weight";
   std::string_view bias = "bias";
@@ -304,14 +303,14 @@ public:
 
   /// One integer a row, [t].
   Ids input(std::string_view name);
-  /// The same; a caller that leaves it out means zeros.
+  /// The same; zeros if a caller leaves it out.
   Ids optionalInput(std::string_view name);
   /// Which rows of the inputs form one sequence.
   Segments segments() const;
-  /// The rows of what another entry has left in caches, a memory: of one run of that entry, not of
-  /// this one.
+  /// The rows that one run of another entry has left in caches: a memory, such as the source of a
+  /// translation.
   Segments memory(std::string_view name);
-  /// The cache of that name, rows of `width`; entries that name it share it.
+  /// The cache of that name, with rows of `width`. Entries that use the same name share the cache.
   Cache cache(std::string_view name, int64_t width);
   /// The state of that name, of `width`; zero before the first run of a sequence.
   State state(std::string_view name, int64_t width);
@@ -345,7 +344,7 @@ public:
   /// Starts an entry; several may be written in turns, but a value belongs to one of them.
   Entry entry(std::string_view name);
 
-  /// Says how text is generated unless a caller says otherwise.
+  /// Sets the defaults of generation, which callers can override.
   void generation(const Generation &settings);
 
   /// The tensors that a checkpoint of this model must have, in the order of their first use.

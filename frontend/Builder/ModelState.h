@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a ModelBuilder and the values it hands out share. Internal to the builder.
+/// The state that a ModelBuilder shares with the values it hands out. Internal to the builder.
 #ifndef HEDDLE_FRONTEND_BUILDER_MODELSTATE_H
 #define HEDDLE_FRONTEND_BUILDER_MODELSTATE_H
 
@@ -46,7 +46,7 @@ struct EntryState {
   mlir::func::FuncOp function;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
-  /// Empty for an entry without.
+  /// The name of the memory; empty if there is none.
   std::string memory;
   std::vector<Cache> caches;
 
