@@ -38,7 +38,7 @@ inline constexpr uint32_t ctranslate2LastVersion = 6;
 inline constexpr size_t ctranslate2NameLimit = 1024;
 inline constexpr size_t ctranslate2RankLimit = 8;
 
-/// What a file holds.
+/// The contents of a file.
 struct CTranslate2Contents {
   uint32_t version = 0;
   /// The kind of model, for example "TransformerSpec", and the revision of its variable names.

@@ -40,7 +40,7 @@ std::string formatShape(std::span<const int64_t> shape);
 /// Free text stored beside the tensors.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-/// What a file holds.
+/// The contents of a file.
 struct SafetensorsContents {
   /// In the order of the header.
   std::vector<SafetensorsTensor> tensors;

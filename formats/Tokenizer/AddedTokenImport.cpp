@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// An added token either names a token of the vocabulary or has an id of its own. The reference
-/// library renumbers tokens that do neither; such a file is refused, because the model's rows go by
-/// the numbers in the file.
+/// Reads added tokens. Each names a token of the vocabulary or has an id of its own. The reference
+/// library renumbers other tokens; here they are refused, because the model's rows follow the ids
+/// in the file.
 #include "formats/Tokenizer/AddedTokenImport.h"
 
 #include "base/Utf8.h"
@@ -64,7 +64,7 @@ Result<std::vector<ImportedToken>> readAddedTokens(const nlohmann::json &tokeniz
     const std::string place = fmt::format("{}: item {} of \"added_tokens\"", where, i);
     HEDDLE_ASSIGN(const Config item, Config::fromJson((*list)[i], place));
     HEDDLE_ASSIGN(ImportedToken token, readToken(item));
-    // The reference library passes over these too.
+    // The reference library ignores these too.
     if (token.content.empty()) {
       continue;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The added tokens of a tokenizer.json, checked against its vocabulary.
+/// Reads the added tokens of a tokenizer.json and checks them against its vocabulary.
 #ifndef HEDDLE_FORMATS_TOKENIZER_ADDEDTOKENIMPORT_H
 #define HEDDLE_FORMATS_TOKENIZER_ADDEDTOKENIMPORT_H
 
@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// One item of "added_tokens"; the flags have the file's names in manifest::AddedToken.
+/// One item of "added_tokens". manifest::AddedToken has the flags under their names in the file.
 struct ImportedToken {
   std::string content;
   uint32_t id;
@@ -27,7 +27,7 @@ struct ImportedToken {
   bool decodeOnly = false;
 };
 
-/// Reads the list "added_tokens" of a tokenizer; none if it is absent or null.
+/// Reads the list "added_tokens"; empty if it is absent or null.
 Result<std::vector<ImportedToken>> readAddedTokens(const nlohmann::json &tokenizer,
                                                    const VocabularyTable &vocabulary,
                                                    std::string_view where);

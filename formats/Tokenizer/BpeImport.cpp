@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A BPE model: its merges become a hash table by pair, and each token is marked that is merged
-/// from its own text, which is what most words of a text are.
+/// Packs a BPE model. Merges become a hash table by pair. A token that its own characters merge to
+/// is marked, since most words of a text are such tokens.
 #include "formats/Tokenizer/ModelImport.h"
 
 #include "base/Utf8.h"
@@ -17,7 +17,7 @@ using flatbuffers::FlatBufferBuilder;
 
 namespace {
 
-/// Scalars of a BPE model.
+/// The scalar settings of a BPE model.
 struct BpeSettings {
   std::optional<uint32_t> unknownId;
   bool fuseUnknown = false;
@@ -27,7 +27,7 @@ struct BpeSettings {
   std::string suffix;
 };
 
-/// One merge: two tokens, and what they become.
+/// One merge: two tokens and their result.
 struct ImportedMerge {
   uint32_t left;
   uint32_t right;
@@ -54,7 +54,7 @@ static Result<BpeSettings> readSettings(const ImportedModelPart &model) {
   return result;
 }
 
-/// The two tokens of an item of "merges": a text with a space between them, or a list.
+/// The two tokens of an item of "merges", which is a string with a space or a list.
 static std::optional<std::pair<std::string_view, std::string_view>>
 splitMerge(const nlohmann::json &item) {
   if (item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string()) {
@@ -80,7 +80,7 @@ static Result<ImportedMerge> readMerge(const nlohmann::json &item, size_t index,
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} is {}, expected two tokens", place, describeJson(item)));
   }
-  // A token that continues a word loses the prefix when it comes to stand inside another.
+  // A continuing token loses its prefix inside a longer token.
   const std::string_view rest = pair->second.substr(std::min(prefix.size(), pair->second.size()));
   const std::string whole = std::string(pair->first) + std::string(rest);
   ImportedMerge merge{};
@@ -100,7 +100,8 @@ static Result<ImportedMerge> readMerge(const nlohmann::json &item, size_t index,
 
 static Result<std::vector<manifest::MergeSlot>> readMerges(const ImportedModelPart &model,
                                                            std::string_view prefix) {
-  // As many as a vocabulary may have tokens, and some tokens are merged in two ways.
+  // One merge for each token of the largest vocabulary, and some tokens can be merged in several
+  // ways.
   constexpr size_t mergeLimit = 4 * vocabularyLimit;
   const auto list = model.json->find("merges");
   if (list == model.json->end() || !list->is_array() || list->size() > mergeLimit) {
@@ -114,7 +115,7 @@ static Result<std::vector<manifest::MergeSlot>> readMerges(const ImportedModelPa
   for (size_t i = 0; i < list->size(); ++i) {
     HEDDLE_ASSIGN(const ImportedMerge merge, readMerge((*list)[i], i, model, prefix));
     uint32_t at = mergePlace(merge.left, merge.right) & mask;
-    // The last of several for one pair counts, as in the reference.
+    // If a pair has several merges, the last one counts, as in the reference.
     while (slots[at].result() != 0 &&
            !(slots[at].left() == merge.left && slots[at].right() == merge.right)) {
       at = (at + 1) & mask;
@@ -144,8 +145,8 @@ static std::vector<uint32_t> charactersOf(std::string_view token,
   return ids;
 }
 
-/// One bit a token: its own text is merged to it. With a prefix or a suffix words are not looked up
-/// as they stand, so that no bit is set.
+/// One bit for each token: whether its own characters merge to it. With a prefix or suffix, words
+/// are not looked up verbatim, so no bit is set.
 static std::vector<uint8_t> findWhole(const VocabularyTable &vocabulary, const MergeTable &merges,
                                       const BpeSettings &settings) {
   std::vector<uint8_t> whole((vocabulary.size() + 7) / 8);

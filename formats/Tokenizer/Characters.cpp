@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Classes come from utf8proc's categories, corrected where the reference's tables differ.
+/// Character classes from utf8proc's categories, corrected where the reference's tables differ.
 #include "formats/Tokenizer/Characters.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ static constexpr auto newerNumbers = std::to_array<CharacterRange>({
 #include "formats/Tokenizer/LaterCharacters.def"
 });
 
-// Characters that have changed their category since Unicode 8.
+// Characters that changed category since Unicode 8.
 static constexpr int32_t tagalogPamudpod = 0x1734;
 static constexpr int32_t canadianSyllabicsChi = 0x166D;
 static constexpr int32_t sharadaSandhiMark = 0x111C9;
@@ -56,7 +56,7 @@ static constexpr int32_t vedicSignRotatedArdhavisarga = 0x1CF3;
 
 static constexpr int32_t replacementCharacter = 0xFFFD;
 
-/// Whether one of the ranges, which ascend, holds the code point.
+/// Whether one of the ranges, which ascend, contains the code point.
 static bool isIn(std::span<const CharacterRange> ranges, int32_t codePoint) {
   const auto range =
       std::lower_bound(ranges.begin(), ranges.end(), codePoint,
@@ -124,7 +124,7 @@ bool isIdeograph(int32_t codePoint) {
       {0xF900, 0xFAFF},
       {0x20000, 0x2A6DF},
       {0x2A700, 0x2B81F},
-      // Not 2B820 to 2B91F: that is how the reference has it.
+      // The reference leaves out 2B820 to 2B91F.
       {0x2B920, 0x2CEAF},
       {0x2F800, 0x2FA1F},
   });
@@ -163,7 +163,7 @@ bool isLaterForm(int32_t codePoint) { return isIn(laterForms, codePoint); }
 void appendLowercase(int32_t codePoint, std::string &text) {
   constexpr int32_t capitalIWithDot = 0x130;
   if (codePoint == capitalIWithDot) {
-    // The one character whose full mapping is two; the library has the simple ones.
+    // The only character with a full mapping to two; the library has the simple mappings.
     text += "i\u0307";
   } else {
     appendCharacter(utf8proc_tolower(codePoint), text);
@@ -210,7 +210,7 @@ bool isWordCharacter(int32_t codePoint) {
   default:
     break;
   }
-  // Join controls, and the letters in circles and squares that count as alphabetic.
+  // Join controls, and circled and squared letters, which count as alphabetic.
   return codePoint == 0x200C || codePoint == 0x200D ||
          (codePoint >= 0x24B6 && codePoint <= 0x24E9) ||
          (codePoint >= 0x1F130 && codePoint <= 0x1F149) ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What tokenizers ask about a code point. The answers are those of the tokenizers that models were
-/// trained with, which know an older Unicode than the library (LaterCharacters.def).
+/// Character classes for tokenizers. They agree with the tokenizers used in training, which have an
+/// older Unicode than the library (LaterCharacters.def).
 #ifndef HEDDLE_FORMATS_TOKENIZER_CHARACTERS_H
 #define HEDDLE_FORMATS_TOKENIZER_CHARACTERS_H
 
@@ -18,19 +18,20 @@ struct Character {
   size_t bytes;
 };
 
-/// The first character of a text that is not empty. The text is UTF-8; should it not be, the first
-/// byte counts as U+FFFD.
+/// The first character of a non-empty UTF-8 text. If the text is malformed, the first byte counts
+/// as U+FFFD.
 Character firstCharacter(std::string_view text);
-/// The last character of a text that is not empty.
+/// The last character of a non-empty text.
 Character lastCharacter(std::string_view text);
 /// Appends the UTF-8 of a code point.
 void appendCharacter(int32_t codePoint, std::string &text);
 
 /// White_Space of Unicode.
 bool isWhiteSpace(int32_t codePoint);
-/// What cleaning removes: NUL, U+FFFD, and Cc, Cf, Co without tab, line feed, carriage return.
+/// Characters that cleaning removes: NUL, U+FFFD, and Cc, Cf, Co except tab, line feed, carriage
+/// return.
 bool isRemovedByCleaning(int32_t codePoint);
-/// The ideographs that are words of their own to BERT: most CJK blocks, not Hangul, not kana.
+/// Ideographs that BERT treats as words: most CJK blocks, but neither Hangul nor kana.
 bool isIdeograph(int32_t codePoint);
 /// ASCII punctuation and symbols, and the categories P*.
 bool isPunctuation(int32_t codePoint);
@@ -38,11 +39,12 @@ bool isPunctuation(int32_t codePoint);
 bool isNonspacingMark(int32_t codePoint);
 /// The categories M*, as they were in Unicode 9.
 bool isCombiningMark(int32_t codePoint);
-/// What marks after a letter are sorted by; 0 for what ends such a sequence.
+/// The combining class, by which marks after a letter are sorted; 0 for characters that end the
+/// sequence.
 int32_t combiningClass(int32_t codePoint);
-/// Decomposes only since a version later than Unicode 9.
+/// Whether a character decomposes only since a version later than Unicode 9.
 bool isLaterForm(int32_t codePoint);
-/// The lower case; most often one character, and a single `I with a dot` is two.
+/// Appends the lower case, which is one character, or two for I with a dot above.
 void appendLowercase(int32_t codePoint, std::string &text);
 /// \p{L} of regular expressions.
 bool isLetter(int32_t codePoint);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphemes are utf8proc's.
+/// Loads and applies character rules; utf8proc finds the graphemes.
 #include "formats/Tokenizer/CharsMap.h"
 
 #include "formats/Tokenizer/Characters.h"

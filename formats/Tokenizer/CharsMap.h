@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The rules for characters that SentencePiece compiles into its models ("precompiled_charsmap"):
-/// the size of a double array, the array, and the texts that its values point into, each ended by a
-/// NUL.
+/// The character rules that SentencePiece compiles into its models ("precompiled_charsmap"): the
+/// size of a double array, the array, and the NUL-terminated texts that its values point to.
 #ifndef HEDDLE_FORMATS_TOKENIZER_CHARSMAP_H
 #define HEDDLE_FORMATS_TOKENIZER_CHARSMAP_H
 
@@ -15,15 +14,16 @@
 
 namespace heddle {
 
-/// Immutable; refers to the bytes it was loaded from.
+/// Immutable. Refers to the bytes it was loaded from.
 class CharsMap {
 public:
-  /// Checks the bytes, so that no text leads out of them. InvalidArgument if they are damaged.
+  /// Checks the bytes, so that no input text leads outside them. InvalidArgument if they are
+  /// damaged.
   static Result<CharsMap> load(std::string_view bytes);
 
   /// Appends the normal form of `text`, which is UTF-8, as the Hugging Face tokenizers library
-  /// finds it: graphemes of less than six bytes are replaced as a whole, by the rule of the
-  /// shortest beginning that has one, longer ones character by character.
+  /// computes it. Graphemes of less than six bytes are replaced as a whole, by the rule of their
+  /// shortest prefix that has one; longer ones character by character.
   void append(std::string_view text, std::string &out) const;
 
 private:

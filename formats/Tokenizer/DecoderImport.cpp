@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each part is one step; several become a sequence.
-#include "formats/Tokenizer/DecoderImport.h"
+/// Packs "decoder" of a tokenizer.json. Each part becomes one step; several become a sequence.
+#include "formats/Tokenizer/PartImport.h"
 
-#include "formats/Tokenizer/PreTokenizerImport.h"
 #include "formats/Tokenizer/VocabularyTable.h"
 
 #include <fmt/format.h>
@@ -84,7 +83,7 @@ Result<Member<Kind>> packDecoder(FlatBufferBuilder &builder, const nlohmann::jso
   if (part == tokenizer.end() || part->is_null()) {
     return Member<Kind>();
   }
-  // A sequence of none is not the same as no decoder: tokens are joined without spaces.
+  // An empty sequence differs from no decoder: tokens are joined without spaces.
   if (parts.size() == 1) {
     return packStep(builder, parts[0]);
   }

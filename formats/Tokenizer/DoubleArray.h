@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A trie in one array of 32-bit units, in the layout of Darts-clone, which SentencePiece writes:
-/// the child of a node by a byte stands at the node's base XOR that byte. Values are those of
-/// whole keys. Known to the compiler, which writes such arrays, and to the runtime.
+/// the child of a node by a byte stands at the node's base XOR that byte. Values belong to whole
+/// keys. The compiler writes such arrays, and the runtime reads them.
 #ifndef HEDDLE_FORMATS_TOKENIZER_DOUBLEARRAY_H
 #define HEDDLE_FORMATS_TOKENIZER_DOUBLEARRAY_H
 
@@ -27,10 +27,10 @@ struct DoubleArrayUnit {
   bool hasLabel(unsigned char byte) const { return (bits & 0x800000FFU) == byte; }
 };
 
-/// Reads such an array where it lies, at any address. Only one that is safe may be walked.
+/// Reads an array in place, at any alignment. Only an array that passed isSafe() may be walked.
 class DoubleArray {
 public:
-  /// Where a walk stands.
+  /// The position of a walk.
   struct Place {
     uint32_t base = 0;
     bool endsKey = false;
@@ -42,13 +42,13 @@ public:
 
   size_t size() const { return bytes.size() / sizeof(uint32_t); }
 
-  /// Whether every walk stays inside, and every value is less than `limit`.
+  /// Whether every walk stays inside the array and every value is less than `limit`.
   bool isSafe(uint32_t limit) const {
     const size_t count = size();
     for (size_t i = 0; i < count; ++i) {
       const DoubleArrayUnit unit = at(i);
       if (unit.isValue()) {
-        // A root with that bit would have another offset for SentencePiece, which does not mask it.
+        // SentencePiece does not mask that bit, so it would compute another offset for such a root.
         if (i == 0) {
           return false;
         }
@@ -68,7 +68,7 @@ public:
   /// Where every walk begins.
   Place root() const { return {at(0).offset(), false}; }
 
-  /// Goes on by one byte; false if no key goes on so.
+  /// Advances by one byte; false if no key continues with it.
   bool step(Place &place, unsigned char byte) const {
     const uint32_t index = place.base ^ byte;
     const DoubleArrayUnit unit = at(index);
@@ -79,7 +79,7 @@ public:
     return true;
   }
 
-  /// The value of the key that ends at a place.
+  /// The value of the key that ends at a position.
   uint32_t value(Place place) const { return at(place.base).value(); }
 
 private:

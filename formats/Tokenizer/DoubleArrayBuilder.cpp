@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Node by node, depth first: the children of a node need a base from which all their places are
-/// free. Places are sought from the last blocks only, so that building stays near linear.
+/// Builds the trie node by node, depth first. The children of a node need a base at which all their
+/// slots are free. Only the last blocks are searched, so that building stays near linear.
 #include "formats/Tokenizer/DoubleArrayBuilder.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ public:
 
 private:
   static constexpr uint32_t blockSize = 256;
-  // How many of the last blocks may still be filled.
+  // How many of the last blocks are searched for free slots.
   static constexpr uint32_t openBlocks = 4;
 
-  /// Keys that share their first `depth` bytes, and the node where these end.
+  /// Keys that share their first `depth` bytes, and the node at which those end.
   struct Work {
     std::span<const DoubleArrayKey> keys;
     size_t depth;
@@ -35,7 +35,7 @@ private:
 
   std::vector<uint32_t> units;
   std::vector<bool> used;
-  // A base belongs to one node: else a child of one would be taken for a child of the other.
+  // A base belongs to one node. Otherwise a child of one would pass for a child of the other.
   std::vector<bool> baseUsed;
 };
 
@@ -65,7 +65,7 @@ uint32_t Builder::chooseBase(uint32_t node, std::span<const unsigned char> label
       return at ^ labels[0];
     }
   }
-  // In a block of its own anything fits where the low bits are those of the node.
+  // In a new block everything fits if the low bits equal the node's.
   addBlock();
   return blocks * blockSize | (node & (blockSize - 1));
 }
@@ -102,7 +102,7 @@ void Builder::place(const Work &work, std::vector<Work> &queue) {
     units[work.node] |= endsKey;
     units[base] = *value | 1U << 31;
   }
-  // The first child is done first.
+  // The first child is processed first.
   for (size_t i = children.size(); i > 0; --i) {
     Work &child = children[i - 1];
     child.node = base ^ static_cast<unsigned char>(child.keys[0].text[work.depth]);
@@ -112,7 +112,7 @@ void Builder::place(const Work &work, std::vector<Work> &queue) {
 
 std::vector<uint32_t> Builder::build(std::span<const DoubleArrayKey> keys) {
   addBlock();
-  // The root leads to itself from no base.
+  // The root is used: no base leads to it.
   used[0] = true;
   baseUsed[0] = true;
   std::vector<Work> queue;
@@ -124,7 +124,7 @@ std::vector<uint32_t> Builder::build(std::span<const DoubleArrayKey> keys) {
     queue.pop_back();
     place(work, queue);
   }
-  // A free unit must not look like a child: its label is that of a base which is not in use.
+  // A free unit must not look like a child, so its label is that of an unused base.
   for (uint32_t block = 0; block < units.size(); block += blockSize) {
     uint32_t freeBase = block;
     while (freeBase + 1 < block + blockSize && baseUsed[freeBase]) {

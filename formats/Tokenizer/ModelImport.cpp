@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What all kinds of model have in common, and WordPiece, which is short.
+/// Reads the model of a tokenizer.json: what all kinds have in common, WordPiece and Unigram.
 #include "formats/Tokenizer/ModelImport.h"
 
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"
+#include "formats/Tokenizer/DoubleArrayBuilder.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@ namespace heddle {
 
 using flatbuffers::FlatBufferBuilder;
 
-/// Older files do not say which kind a model is.
+/// Older files do not name the kind of model.
 static const char *guessType(const nlohmann::json &model) {
   if (model.contains("merges")) {
     return "BPE";
@@ -69,7 +70,7 @@ Result<std::optional<uint32_t>> readTokenId(const Config &settings, std::string_
 
 static Result<ModelMember> packWordPiece(FlatBufferBuilder &builder,
                                          const ImportedModelPart &model) {
-  // The most characters of a word that is looked into: a word costs their number squared.
+  // The most characters of a word that is split: the time is quadratic in their number.
   constexpr int64_t wordLimit = 10'000;
   const Config &settings = model.settings;
   HEDDLE_ASSIGN(const std::string unknown, settings.string("unk_token"));
@@ -87,6 +88,47 @@ static Result<ModelMember> packWordPiece(FlatBufferBuilder &builder,
   const auto packed = manifest::CreateWordPiece(builder, vocabulary, *unknownId, packedPrefix,
                                                 static_cast<uint32_t>(maxCharacters));
   return ModelMember{manifest::TokenizerModel::WordPiece, packed.Union()};
+}
+
+Result<VocabularyTable> readUnigramTokens(const nlohmann::json &model, std::string_view where) {
+  const auto list = model.find("vocab");
+  if (list == model.end() || !list->is_array()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"vocab\" is {}, expected a list of tokens with scores",
+                                    where, list == model.end() ? "missing" : describeJson(*list)));
+  }
+  std::vector<std::string> tokens;
+  tokens.reserve(list->size());
+  for (const nlohmann::json &item : *list) {
+    if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_number()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: item {} of \"vocab\" is {}, expected a token and its "
+                                      "score",
+                                      where, tokens.size(), describeJson(item)));
+    }
+    tokens.push_back(item[0].get_ref<const std::string &>());
+  }
+  return VocabularyTable::fromTokens(std::move(tokens), true, where);
+}
+
+Result<ModelMember> packUnigram(FlatBufferBuilder &builder, const ImportedModelPart &model) {
+  const VocabularyTable &vocabulary = model.vocabulary;
+  HEDDLE_ASSIGN(const int64_t unknownId,
+                model.settings.integer("unk_id", 0, static_cast<int64_t>(vocabulary.size()) - 1));
+  HEDDLE_ASSIGN(const bool byteFallback, model.settings.booleanOr("byte_fallback", false));
+  std::vector<double> scores;
+  std::vector<DoubleArrayKey> keys;
+  for (const nlohmann::json &item : (*model.json)["vocab"]) {
+    const auto index = static_cast<uint32_t>(scores.size());
+    keys.push_back({vocabulary.tokenAt(index), index});
+    scores.push_back(item[1].get<double>());
+  }
+  const auto packedVocabulary = vocabulary.pack(builder);
+  const auto packedScores = builder.CreateVector(scores);
+  const auto packedTrie = builder.CreateVector(buildDoubleArray(std::move(keys)));
+  const auto packed = manifest::CreateUnigram(builder, packedVocabulary, packedScores, packedTrie,
+                                              static_cast<uint32_t>(unknownId), byteFallback);
+  return ModelMember{manifest::TokenizerModel::Unigram, packed.Union()};
 }
 
 Result<ModelMember> packModel(FlatBufferBuilder &builder, const ImportedModelPart &model) {

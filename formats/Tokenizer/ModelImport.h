@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// "model" of a tokenizer.json: WordPiece, BPE or Unigram, with its vocabulary.
+/// Reads and packs "model" of a tokenizer.json: WordPiece, BPE or Unigram, with its vocabulary.
 #ifndef HEDDLE_FORMATS_TOKENIZER_MODELIMPORT_H
 #define HEDDLE_FORMATS_TOKENIZER_MODELIMPORT_H
 
@@ -16,10 +16,10 @@
 
 namespace heddle {
 
-/// The model's settings without its lists, which are too large to be copied.
+/// The model's settings without its lists, which are too large to copy.
 struct ImportedModelPart {
   Config settings;
-  // With its "vocab" and "merges".
+  // The whole model, with "vocab" and "merges".
   const nlohmann::json *json;
   std::string type;
   VocabularyTable vocabulary;
@@ -33,16 +33,17 @@ using ModelMember = Member<manifest::TokenizerModel>;
 /// Writes the model.
 Result<ModelMember> packModel(flatbuffers::FlatBufferBuilder &builder,
                               const ImportedModelPart &model);
-/// The parts of packModel(), one a file.
+/// The parts of packModel() for the kinds of models.
 Result<ModelMember> packBpe(flatbuffers::FlatBufferBuilder &builder,
                             const ImportedModelPart &model);
 Result<ModelMember> packUnigram(flatbuffers::FlatBufferBuilder &builder,
                                 const ImportedModelPart &model);
 
-/// The tokens of a Unigram model's list of [token, score].
+/// The tokens of a Unigram model, from its list of [token, score].
 Result<VocabularyTable> readUnigramTokens(const nlohmann::json &model, std::string_view where);
 
-/// The id of the token under a key; nothing if the key is absent, null, or (older files) empty.
+/// The id of the token that a key names; nothing if the key is absent, null, or (in older files)
+/// empty.
 Result<std::optional<uint32_t>> readTokenId(const Config &settings, std::string_view key,
                                             const VocabularyTable &vocabulary);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each part is one step; several become a sequence.
-#include "formats/Tokenizer/NormalizerImport.h"
+/// Packs "normalizer" of a tokenizer.json. Each part becomes one step; several become a sequence.
+#include "formats/Tokenizer/PartImport.h"
 
-#include "formats/Tokenizer/Base64.h"
 #include "formats/Tokenizer/CharsMap.h"
 
 #include <fmt/format.h>
@@ -21,7 +20,7 @@ static Result<Member<Kind>> packBert(FlatBufferBuilder &builder, const Config &p
   HEDDLE_ASSIGN(const bool cleanText, part.boolean("clean_text"));
   HEDDLE_ASSIGN(const bool handleChineseChars, part.boolean("handle_chinese_chars"));
   HEDDLE_ASSIGN(const bool lowercase, part.boolean("lowercase"));
-  // Null: accents go when the case goes.
+  // Null means the same setting as for lower case.
   HEDDLE_ASSIGN(const bool stripAccents, part.booleanOr("strip_accents", lowercase));
   return member(Kind::BertNormalizer,
                 manifest::CreateBertNormalizer(builder, cleanText, handleChineseChars, stripAccents,

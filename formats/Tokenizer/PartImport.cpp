@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Depth is bounded: the JSON reader refuses what nests deeper than jsonDepthLimit.
+/// Shared readers of parts. Recursion is bounded, because the JSON reader limits depth to
+/// jsonDepthLimit.
 #include "formats/Tokenizer/PartImport.h"
 
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"
 
 #include <charconv>
+#include <cstdint>
 #include <fmt/format.h>
 
 namespace heddle {
@@ -23,7 +25,7 @@ Result<std::optional<Config>> optionalPart(const nlohmann::json &tokenizer, std:
 
 static Status flatten(const nlohmann::json &part, const char *list, std::string where,
                       std::vector<PartOfSequence> &parts) {
-  // A tokenizer has a handful; each becomes a pass over every text.
+  // Real tokenizers have a handful of parts, and each becomes a pass over every text.
   constexpr size_t partLimit = 64;
   if (!part.is_object() || part.value("type", nlohmann::json()) != "Sequence") {
     if (parts.size() == partLimit) {
@@ -66,7 +68,7 @@ Result<std::string> nonEmptyString(const Config &part, std::string_view key) {
   return text;
 }
 
-/// A regular expression without operators, or with a count after its one character.
+/// Accepts an expression without operators, or a single character with a count.
 static std::optional<Pattern> parseRegex(std::string_view regex) {
   constexpr std::string_view operators = "\\^$.|?*+()[]{}";
   const size_t plain = std::min(regex.find_first_of(operators), regex.size());
@@ -75,7 +77,7 @@ static std::optional<Pattern> parseRegex(std::string_view regex) {
   if (count.empty()) {
     return pattern;
   }
-  // The count belongs to one character only.
+  // A count applies to one character only.
   const bool single = plain == 1 || (plain > 1 && (regex[1] & 0xC0) == 0x80 &&
                                      validUtf8Prefix(regex.substr(0, plain - 1)) == 0);
   if (!single) {
@@ -108,6 +110,34 @@ Result<Pattern> readPattern(const Config &part) {
   }
   HEDDLE_ASSIGN(std::string text, nonEmptyString(pattern, "String"));
   return Pattern{std::move(text), 0};
+}
+
+std::optional<std::string> decodeBase64(std::string_view text) {
+  constexpr std::string_view alphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  if (text.size() % 4 != 0) {
+    return std::nullopt;
+  }
+  for (int i = 0; i < 2 && text.ends_with('='); ++i) {
+    text.remove_suffix(1);
+  }
+  std::string bytes;
+  bytes.reserve(text.size() * 3 / 4);
+  uint32_t bits = 0;
+  unsigned count = 0;
+  for (const char character : text) {
+    const size_t digit = alphabet.find(character);
+    if (digit == alphabet.npos) {
+      return std::nullopt;
+    }
+    bits = bits << 6 | static_cast<uint32_t>(digit);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes.push_back(static_cast<char>(bits >> count & 0xFF));
+    }
+  }
+  return bytes;
 }
 
 } // namespace heddle

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each part is one step; several become a sequence.
-#include "formats/Tokenizer/PreTokenizerImport.h"
+/// Packs "pre_tokenizer" of a tokenizer.json. Each part becomes one step; several become a
+/// sequence.
+#include "formats/Tokenizer/PartImport.h"
 
 #include "base/Utf8.h"
 
@@ -18,7 +19,7 @@ template <typename Table> static Member<Kind> member(Kind kind, flatbuffers::Off
 }
 
 Result<manifest::PrependScheme> readPrependScheme(const Config &part) {
-  // Older files say it with a flag.
+  // Older files have a flag instead.
   HEDDLE_ASSIGN(const bool prepends, part.booleanOr("add_prefix_space", true));
   HEDDLE_ASSIGN(
       const std::string scheme,
@@ -46,7 +47,7 @@ Result<std::string> readReplacement(const Config &part) {
   return replacement;
 }
 
-/// Says which pattern a Split has: it is what the reader of the message looks for.
+/// Names the pattern of a Split, which the reader of the message will look for.
 static Status refuseSplit(const Config &part) {
   std::string pattern = "none";
   if (part.has("pattern")) {
@@ -92,7 +93,7 @@ static Result<Member<Kind>> packStep(FlatBufferBuilder &builder, const PartOfSeq
 
 Result<Member<Kind>> packPreTokenizer(FlatBufferBuilder &builder, const nlohmann::json &tokenizer,
                                       std::string_view where) {
-  // What runtime/Tokenizer has room for.
+  // The limit of runtime/Tokenizer.
   constexpr size_t stepLimit = 8;
   HEDDLE_ASSIGN(const std::vector<PartOfSequence> parts,
                 flattenParts(tokenizer, "pre_tokenizer", "pretokenizers", where));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The model is loaded once here, by the library that the runtime uses, so that a damaged file is
-/// found when it is compiled.
+/// Loads the model with the library that the runtime uses, so that a damaged file is found at
+/// compile time.
 #include "formats/Tokenizer/SentencePieceImport.h"
 
 #include "base/Utf8.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A model file of the SentencePiece library (.spm, .model) as a tokenizer: the file itself, and
-/// the ids and tokens around texts that lie beside it.
+/// Packs a model file of the SentencePiece library (.spm, .model) as a tokenizer, with ids and
+/// surrounding tokens from the files beside it.
 #ifndef HEDDLE_FORMATS_TOKENIZER_SENTENCEPIECEIMPORT_H
 #define HEDDLE_FORMATS_TOKENIZER_SENTENCEPIECEIMPORT_H
 
@@ -14,25 +14,25 @@
 
 namespace heddle {
 
-/// What a model file does not say.
+/// Settings that a model file does not contain.
 struct SentencePieceSettings {
-  /// The ids of the pieces; none: those of the model file.
+  /// The ids of the pieces; nothing for those of the model file.
   std::optional<VocabularyTable> vocabulary = std::nullopt;
-  /// What pieces become that the vocabulary lacks.
+  /// The token for pieces that the vocabulary lacks.
   std::string unknown = "<unk>";
   /// Tokens before and after those of a text.
   std::vector<std::string> before = {};
   std::vector<std::string> after = {};
-  /// Tokens that are left out when ids become text, beside the model's control pieces.
+  /// Tokens that are left out when ids become text, in addition to the model's control pieces.
   std::vector<std::string> special = {};
-  /// Tokens that are sought in texts and have the ids given.
+  /// Tokens that are searched in texts, with their ids.
   std::vector<ImportedToken> added = {};
 };
 
 /// The pieces of a model in the order of their ids; `where` begins every message.
 Result<std::vector<std::string>> readPieces(std::string_view model, std::string_view where);
 
-/// Packs a tokenizer; `model` are the bytes of the file `where`.
+/// Packs a tokenizer; `model` holds the bytes of the file `where`.
 Result<flatbuffers::Offset<manifest::Tokenizer>>
 packSentencePiece(flatbuffers::FlatBufferBuilder &builder, std::string_view model,
                   const SentencePieceSettings &settings, const LengthLimits &limits,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The file is a protocol buffer. Of its messages only those that hold rules for characters are
-/// walked here; all else the library checks itself.
+/// The file is a protocol buffer. This code walks only the messages that hold character rules; the
+/// library checks everything else.
 #include "formats/Tokenizer/SentencePieceModel.h"
 
 #include "formats/Tokenizer/CharsMap.h"
@@ -12,7 +12,7 @@
 #include <optional>
 #include <sentencepiece_processor.h>
 
-// Exported by the library, in none of its installed headers.
+// Exported by the library, but not declared in its installed headers.
 namespace sentencepiece::logging {
 void SetMinLogLevel(int level);
 } // namespace sentencepiece::logging
@@ -26,14 +26,14 @@ class MessageReader {
 public:
   struct Field {
     uint64_t number;
-    // Of a field with bytes; empty for numbers.
+    // The contents of a field with bytes; empty for numbers.
     std::string_view bytes;
   };
 
   explicit MessageReader(std::string_view message) : rest(message) {}
 
   bool atEnd() const { return rest.empty(); }
-  /// The next field; nothing if it is cut off or of a kind that no model has.
+  /// The next field; nothing if it is truncated or of a kind that no model has.
   std::optional<Field> next();
 
 private:
@@ -91,7 +91,7 @@ static Status damaged(std::string_view where) {
                       fmt::format("sentencepiece: {} is cut off or damaged", where));
 }
 
-/// Checks the rules for characters of a normalizer: empty, or a CharsMap.
+/// Checks the character rules of a normalizer, which are empty or a CharsMap.
 static Status checkNormalizer(std::string_view message) {
   constexpr uint64_t charsMapField = 2;
   for (MessageReader reader(message); !reader.atEnd();) {
@@ -121,7 +121,7 @@ static Status checkModel(std::string_view bytes) {
   return {};
 }
 
-/// Calls the library; what it answers or throws becomes a Status.
+/// Calls the library and turns its result or exception into a Status.
 template <typename Call> static Status callLibrary(Call call) {
   std::string message;
   try {
@@ -131,7 +131,7 @@ template <typename Call> static Status callLibrary(Call call) {
     }
     message = status.error_message();
   } catch (const std::bad_alloc &) {
-    // Not the model's fault; whoever called says so.
+    // Not the model's fault; the caller reports it.
     throw;
   } catch (const std::exception &error) {
     message = error.what();
@@ -142,7 +142,7 @@ template <typename Call> static Status callLibrary(Call call) {
 
 Result<SentencePieceModel> SentencePieceModel::load(std::string_view bytes) {
   HEDDLE_TRY(checkModel(bytes));
-  // It writes remarks on standard error; errors come back as statuses.
+  // The library logs to standard error; errors are returned as statuses anyway.
   static const bool silent = [] {
     constexpr int nothing = 4;
     sentencepiece::logging::SetMinLogLevel(nothing);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A model file of the SentencePiece library (.spm, .model), read and used by that library. Known
-/// to the compiler, which packs the file's bytes, and to the runtime.
+/// Wraps a model file of the SentencePiece library (.spm, .model). The compiler packs the file's
+/// bytes; the runtime uses them.
 #ifndef HEDDLE_FORMATS_TOKENIZER_SENTENCEPIECEMODEL_H
 #define HEDDLE_FORMATS_TOKENIZER_SENTENCEPIECEMODEL_H
 
@@ -23,16 +23,16 @@ namespace heddle {
 /// Immutable, cheap to copy; may be used by several threads.
 class SentencePieceModel {
 public:
-  /// Reads a model file's bytes, which are not needed afterwards. They are checked first: the
-  /// library trusts the rules for characters in them. InvalidArgument if they are no such file.
+  /// Reads a model file's bytes, which are not needed afterwards. Checks the character rules first,
+  /// because the library trusts them. InvalidArgument if the bytes are no such file.
   static Result<SentencePieceModel> load(std::string_view bytes);
 
-  /// Pieces; their ids count from 0.
+  /// The number of pieces. Their ids count from 0.
   int32_t size() const;
   const std::string &piece(int32_t id) const;
-  /// The id of a piece; that of the unknown piece for what is none.
+  /// The id of a piece, or that of the unknown piece.
   int32_t find(std::string_view piece) const;
-  /// Control pieces, <s> or </s>, are no part of texts.
+  /// Whether a piece is a control piece, such as <s> or </s>, which is not part of texts.
   bool isControl(int32_t id) const;
   int32_t unknownId() const;
   /// -1 if the model has none.
@@ -43,7 +43,7 @@ public:
   Status encode(std::string_view text, std::vector<int32_t> &ids) const;
   /// The text of pieces that are ids of this model.
   Result<std::string> decode(std::span<const int32_t> ids) const;
-  /// The text of any pieces; what is none of this model stands for itself.
+  /// The text of any pieces. A piece that the model lacks is copied verbatim.
   Result<std::string> decode(const std::vector<std::string> &pieces) const;
 
 private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// All kinds of post-processor become one list of tokens with the text among them.
-#include "formats/Tokenizer/TemplateImport.h"
+/// Reads "post_processor" of a tokenizer.json. Every kind becomes one list: fixed tokens, with the
+/// text among them.
+#include "formats/Tokenizer/PartImport.h"
 
 #include "base/Utf8.h"
 #include "formats/Config/Config.h"
@@ -17,7 +18,7 @@ using manifest::TemplatePieceKind;
 
 namespace {
 
-/// Reads one template; remembers what its messages need.
+/// Reads one template and keeps the context for its messages.
 class TemplateReader {
 public:
   TemplateReader(const VocabularyTable &vocabulary, const std::vector<ImportedToken> &addedTokens,
@@ -40,7 +41,7 @@ private:
 
 } // namespace
 
-/// Checks that an id is a token's; `what` names it in messages.
+/// Checks that an id belongs to a token; `what` names it in messages.
 Result<uint32_t> TemplateReader::knownId(const nlohmann::json &id, std::string_view what) const {
   const bool fits = id.is_number_integer() && id >= 0 && id <= largestTokenId;
   const uint32_t value = fits ? id.get<uint32_t>() : 0;
@@ -153,7 +154,7 @@ static std::vector<TemplatePiece> textAlone() {
 static Result<std::vector<TemplatePiece>>
 readProcessor(const nlohmann::json &processor, TemplateReader reader, std::string_view place);
 
-/// Several post-processors one after the other, of which one at most adds tokens.
+/// A sequence of post-processors, of which at most one adds tokens.
 static Result<std::vector<TemplatePiece>>
 readSequence(const nlohmann::json &sequence, const TemplateReader &reader, std::string_view place) {
   const auto processors = sequence.find("processors");
@@ -183,7 +184,7 @@ readProcessor(const nlohmann::json &processor, TemplateReader reader, std::strin
                 config.oneOf("type", {"BertProcessing", "RobertaProcessing", "TemplateProcessing",
                                       "ByteLevel", "Sequence"}));
   if (type == "ByteLevel") {
-    // About offsets, which are not kept here.
+    // ByteLevel only adjusts offsets, which are not kept here.
     return textAlone();
   }
   if (type == "Sequence") {

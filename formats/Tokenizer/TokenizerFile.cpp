@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which files belong together, and what each kind of model puts around its texts.
+/// Finds the files that belong together and the tokens that each kind of model puts around its
+/// texts.
 #include "formats/Tokenizer/TokenizerFile.h"
 
 #include "base/MappedFile.h"
@@ -64,7 +65,7 @@ Result<std::vector<uint8_t>> TokenizerFile::packAlone(const LengthLimits &limits
                               builder.GetBufferPointer() + builder.GetSize());
 }
 
-/// One folder, looked through.
+/// Searches one folder.
 class TokenizerFolder {
 public:
   explicit TokenizerFolder(std::string folder) : folder(std::move(folder)) {}
@@ -88,7 +89,8 @@ private:
   std::string folder;
 };
 
-/// Tokens of Marian models that choose the target language: ">>fra<<", sought in texts.
+/// Tokens of Marian models that choose the target language, such as ">>fra<<". They are searched in
+/// texts.
 static std::vector<ImportedToken> languageTokens(const VocabularyTable &vocabulary) {
   std::vector<ImportedToken> result;
   for (size_t i = 0; i < vocabulary.size(); ++i) {
@@ -103,7 +105,7 @@ static std::vector<ImportedToken> languageTokens(const VocabularyTable &vocabula
   return result;
 }
 
-/// A model whose pieces have their ids in another file, and </s> after every text.
+/// A model whose ids are in another file, with </s> after every text.
 Result<TokenizerFile> TokenizerFolder::openWithVocabulary(const char *model,
                                                           const char *vocabulary) const {
   const std::string ids = pathOf(vocabulary);
@@ -116,7 +118,7 @@ Result<TokenizerFile> TokenizerFolder::openWithVocabulary(const char *model,
   settings.added = languageTokens(*settings.vocabulary);
   HEDDLE_ASSIGN(TokenizerFile file, TokenizerFile::openSentencePiece(pathOf(model), settings));
   file.all.push_back(ids);
-  // The vocabulary refers to the JSON.
+  // Keeps the JSON alive, because the vocabulary refers to it.
   file.write = [shared, write = std::move(file.write)](flatbuffers::FlatBufferBuilder &builder,
                                                        const LengthLimits &limits) {
     return write(builder, limits);
@@ -133,10 +135,10 @@ Result<FolderTokenizers> TokenizerFolder::openMarian() const {
   return result;
 }
 
-/// The tokens <extra_id_0>, <extra_id_1> ... of T5, from the last id down.
+/// T5's tokens <extra_id_0>, <extra_id_1> ..., counting down from the last id.
 Result<std::vector<ImportedToken>> TokenizerFolder::extraTokens(size_t pieces) const {
   constexpr int64_t extraLimit = 10'000;
-  // The number a file means that does not say it.
+  // The default number.
   int64_t count = 100;
   if (has("tokenizer_config.json")) {
     HEDDLE_ASSIGN(const Config config, Config::open(pathOf("tokenizer_config.json")));
@@ -153,7 +155,7 @@ Result<std::vector<ImportedToken>> TokenizerFolder::extraTokens(size_t pieces) c
   return result;
 }
 
-/// T5: the pieces' own ids, and </s> after every text.
+/// T5: the model file's ids, with </s> after every text.
 Result<FolderTokenizers> TokenizerFolder::openPieces(const char *name) const {
   const std::string path = pathOf(name);
   HEDDLE_ASSIGN(const MappedFile model, MappedFile::open(path));
@@ -167,7 +169,7 @@ Result<FolderTokenizers> TokenizerFolder::openPieces(const char *name) const {
   return result;
 }
 
-/// XLM-RoBERTa: four tokens of fairseq's, then the pieces but their first three, then <mask>.
+/// XLM-RoBERTa: fairseq's four tokens, then the pieces except the first three, then <mask>.
 Result<FolderTokenizers> TokenizerFolder::openRoberta() const {
   constexpr size_t ownPieces = 3;
   const std::string path = pathOf("sentencepiece.bpe.model");
@@ -188,7 +190,7 @@ Result<FolderTokenizers> TokenizerFolder::openRoberta() const {
   return result;
 }
 
-/// The text of a token in tokenizer_config.json: a string, or an object with it.
+/// The text of a token in tokenizer_config.json, which is a string or an object that contains it.
 static Result<std::string> readTokenText(const Config &config, std::string_view key,
                                          std::string_view absent) {
   const Result<Config> object = config.object(key);
@@ -196,13 +198,13 @@ static Result<std::string> readTokenText(const Config &config, std::string_view 
 }
 
 namespace {
-/// What BertTokenizer of Transformers is made with, from vocab.txt and tokenizer_config.json.
+/// The settings of Transformers' BertTokenizer, from vocab.txt and tokenizer_config.json.
 struct WordPieces {
   /// Ids by piece.
   nlohmann::json ids = nlohmann::json::object();
   nlohmann::json added = nlohmann::json::array();
 
-  /// Adds a special token, named in the configuration or as usual; the answer is [token, id].
+  /// Adds a special token, named in the configuration or by default, and returns [token, id].
   Result<nlohmann::json> addSpecial(const Config &config, std::string_view key,
                                     std::string_view usual, const std::string &path);
 };
@@ -226,7 +228,7 @@ Result<nlohmann::json> WordPieces::addSpecial(const Config &config, std::string_
   return nlohmann::json::array({text, ids[text]});
 }
 
-/// BertNormalizer as the configuration wants it.
+/// The BertNormalizer that the configuration describes.
 static Result<nlohmann::json> readBertNormalizer(const Config &config) {
   HEDDLE_ASSIGN(const bool isBasic, config.booleanOr("do_basic_tokenize", true));
   if (!isBasic) {
@@ -248,7 +250,7 @@ static Result<nlohmann::json> readBertNormalizer(const Config &config) {
                         {"lowercase", lower}};
 }
 
-/// Refuses the tokenizers that have a vocab.txt too and read texts in other ways.
+/// Refuses other tokenizers that also use vocab.txt but split texts differently.
 static Status checkWordPieces(const Config &config) {
   HEDDLE_TRY(config
                  .oneOfOr("tokenizer_class",
@@ -266,8 +268,8 @@ static Status checkWordPieces(const Config &config) {
   return {};
 }
 
-/// The files of BERT's tokenizer from before there was tokenizer.json: vocab.txt, a piece a line,
-/// and tokenizer_config.json. Read as the tokenizer.json of the same tokenizer.
+/// BERT's tokenizer in the format that preceded tokenizer.json: vocab.txt, one piece per line, and
+/// tokenizer_config.json. Translated into the equivalent tokenizer.json.
 Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
   const std::string path = pathOf("vocab.txt");
   HEDDLE_ASSIGN(const std::vector<std::string> lines, readTokenLines(path));
@@ -276,12 +278,12 @@ Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
                                                   : Config::parse("{}", path));
   HEDDLE_TRY(checkWordPieces(config));
   WordPieces pieces;
-  // Of equal lines the last one counts, as in a Python dictionary.
+  // The last of several equal lines counts, as in a Python dictionary.
   for (size_t i = 0; i < lines.size(); ++i) {
     pieces.ids[lines[i]] = i;
   }
   HEDDLE_ASSIGN(nlohmann::json normalizer, readBertNormalizer(config));
-  // Padding and masks are tokens where there are any: an encoder needs neither.
+  // Padding and mask tokens are optional: an encoder needs neither.
   for (const auto &[key, usual] :
        {std::pair("pad_token", "[PAD]"), std::pair("mask_token", "[MASK]")}) {
     if (config.has(key) || pieces.ids.contains(usual)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The tokenizers of a model's folder, of whatever kind they are: one, or a source's and a
-/// target's.
+/// Finds and packs the tokenizers of a model's folder, of any supported kind: one, or one for the
+/// source and one for the target.
 #ifndef HEDDLE_FORMATS_TOKENIZER_TOKENIZERFILE_H
 #define HEDDLE_FORMATS_TOKENIZER_TOKENIZERFILE_H
 
@@ -22,16 +22,17 @@ namespace heddle {
 /// A tokenizer read from its files. Cheap to copy.
 class TokenizerFile {
 public:
-  /// A file alone: a SentencePiece model for names in .spm or .model, else a tokenizer.json.
+  /// Opens a single file: a SentencePiece model if the name ends in .spm or .model, else a
+  /// tokenizer.json.
   static Result<TokenizerFile> open(const std::string &path);
-  /// A SentencePiece model and what lies beside it.
+  /// Opens a SentencePiece model with settings from the files beside it.
   static Result<TokenizerFile> openSentencePiece(const std::string &path,
                                                  SentencePieceSettings settings);
-  /// A list of tokens; `path` stands for it in messages.
+  /// Makes a tokenizer from a list of tokens; `path` stands for it in messages.
   static TokenizerFile fromWords(std::vector<std::string> tokens, WordListSettings settings,
                                  std::string path);
 
-  /// Writes the tokenizer into a manifest, the same bytes each time.
+  /// Writes the tokenizer into a manifest. The bytes are the same each time.
   Result<flatbuffers::Offset<manifest::Tokenizer>> pack(flatbuffers::FlatBufferBuilder &builder,
                                                         const LengthLimits &limits = {}) const {
     return write(builder, limits);
@@ -39,12 +40,13 @@ public:
   /// The tokenizer as a FlatBuffer of its own.
   Result<std::vector<uint8_t>> packAlone(const LengthLimits &limits = {}) const;
 
-  /// A tokenizer as a tokenizer.json has it; `path` stands for the file in messages.
+  /// Makes a tokenizer from the contents of a tokenizer.json; `path` stands for the file in
+  /// messages.
   static TokenizerFile fromJson(nlohmann::json json, std::string path);
 
   /// The file it was read from.
   const std::string &path() const { return name; }
-  /// Whether it is known to put texts in lower case.
+  /// Whether it is known to convert texts to lower case.
   bool lowersCase() const { return lowers; }
   /// All files that were read.
   const std::vector<std::string> &files() const { return all; }
@@ -65,9 +67,9 @@ private:
 
 /// The tokenizers of a folder.
 struct FolderTokenizers {
-  /// None: the folder has no tokenizer.
+  /// Nothing if the folder has no tokenizer.
   std::optional<TokenizerFile> source;
-  /// None: the same as the source's.
+  /// Nothing if it is the same as the source's.
   std::optional<TokenizerFile> target;
 };
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads the parts of a tokenizer.json one after the other, then writes them.
+/// Reads the parts of a tokenizer.json one after the other, then packs them.
 #include "formats/Tokenizer/TokenizerImport.h"
 
 #include "formats/Config/Config.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/AddedTokenImport.h"
-#include "formats/Tokenizer/DecoderImport.h"
 #include "formats/Tokenizer/ModelImport.h"
-#include "formats/Tokenizer/NormalizerImport.h"
-#include "formats/Tokenizer/PreTokenizerImport.h"
-#include "formats/Tokenizer/TemplateImport.h"
+#include "formats/Tokenizer/PartImport.h"
 #include "formats/Tokenizer/TokenizerParts.h"
 #include "formats/Tokenizer/VocabularyTable.h"
 

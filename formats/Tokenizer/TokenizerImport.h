@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// tokenizer.json, as the Hugging Face tokenizers library writes it, into the manifest's form.
-/// Every part of the file that changes ids is either understood or refused by name.
+/// Packs the Hugging Face tokenizers library's tokenizer.json into the manifest's form. Every part
+/// of the file that affects ids is either understood or refused by name.
 #ifndef HEDDLE_FORMATS_TOKENIZER_TOKENIZERIMPORT_H
 #define HEDDLE_FORMATS_TOKENIZER_TOKENIZERIMPORT_H
 

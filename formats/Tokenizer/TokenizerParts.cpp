@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Lists of tokens become what the manifest has of them.
+/// Packs lists of tokens into the manifest's form.
 #include "formats/Tokenizer/TokenizerParts.h"
 
 #include "base/Utf8.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the importers of tokenizers that are no tokenizer.json have in common: a model, a template
-/// and special tokens; no normalizer, pre-tokenizer or decoder.
+/// Shared by the importers of formats other than tokenizer.json. These have a model, a template and
+/// special tokens, but no normalizer, pre-tokenizer or decoder.
 #ifndef HEDDLE_FORMATS_TOKENIZER_TOKENIZERPARTS_H
 #define HEDDLE_FORMATS_TOKENIZER_TOKENIZERPARTS_H
 
@@ -19,19 +19,19 @@
 
 namespace heddle {
 
-/// How many ids a text may have, as packTokenizer() explains it.
+/// The limits on the ids of a text; packTokenizer() explains them.
 struct LengthLimits {
   std::optional<int64_t> maxLength = std::nullopt;
   std::optional<int64_t> modelLength = std::nullopt;
 };
 
-/// Where a text is cut, as tokenizer.json says it.
+/// The truncation of texts, from tokenizer.json.
 struct Truncation {
   std::optional<int64_t> maxLength;
   bool left = false;
 };
 
-/// The limit that holds, 0 for none; `own` ids of it are the template's.
+/// The effective limit, 0 for none; `own` of these ids are the template's.
 Result<uint32_t> chooseLength(const Truncation &truncation, const LengthLimits &limits, size_t own,
                               std::string_view where);
 
@@ -47,7 +47,7 @@ Result<std::vector<manifest::TemplatePiece>> packTemplate(const std::vector<std:
                                                           const VocabularyTable &vocabulary,
                                                           std::string_view where);
 
-/// Those of the tokens that are in the vocabulary, as special and not sought in texts.
+/// The tokens that are in the vocabulary, marked as special and not searched in texts.
 std::vector<ImportedToken> specialTokens(const std::vector<std::string> &tokens,
                                          const VocabularyTable &vocabulary);
 

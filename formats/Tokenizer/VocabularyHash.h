@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The hash of a vocabulary's table, known to the compiler, which builds the table, and to the
-/// runtime, which looks tokens up in it. It grows byte by byte, so one pass over a word gives the
-/// hash of each of its beginnings.
+/// The hash function of vocabulary tables, shared by the compiler, which builds them, and the
+/// runtime, which reads them. It is incremental, so that one pass over a word gives the hash of
+/// each prefix.
 #ifndef HEDDLE_FORMATS_TOKENIZER_VOCABULARYHASH_H
 #define HEDDLE_FORMATS_TOKENIZER_VOCABULARYHASH_H
 
@@ -26,8 +26,8 @@ constexpr uint64_t extendVocabularyHash(uint64_t state, std::string_view bytes) 
   return state;
 }
 
-/// Where a token is sought first (masked to the table's size), and its tag. A product carries
-/// differences upwards only, so the state's upper half is folded down before it is used.
+/// The first slot to search for a token (masked to the table's size), and its tag. Multiplication
+/// spreads differences upwards only, so the upper half of the state is folded down first.
 struct VocabularyPlace {
   uint32_t slot;
   uint32_t tag;

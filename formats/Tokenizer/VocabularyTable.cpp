@@ -113,7 +113,7 @@ VocabularyTable::pack(flatbuffers::FlatBufferBuilder &builder) const {
   std::vector<uint32_t> ids;
   std::vector<uint32_t> offsets = {0};
   std::string text;
-  // At most half full: a token that is not there is mostly found missing at once.
+  // At most half full, so that most unknown tokens are rejected at the first slot.
   std::vector<manifest::VocabularySlot> slots(std::bit_ceil(2 * tokens.size()));
   const auto mask = static_cast<uint32_t>(slots.size() - 1);
   for (const Token &token : tokens) {

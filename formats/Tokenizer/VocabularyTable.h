@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The vocabulary of a tokenizer, checked, and its form in the manifest: a hash table that is built
-/// here, once, and not each time a model is loaded.
+/// The checked vocabulary of a tokenizer, packed as a hash table. It is built here once, so that
+/// loading a model builds nothing.
 #ifndef HEDDLE_FORMATS_TOKENIZER_VOCABULARYTABLE_H
 #define HEDDLE_FORMATS_TOKENIZER_VOCABULARYTABLE_H
 
@@ -34,13 +34,13 @@ public:
   /// An object of ids by token. Refers to the JSON; `what` names it in messages.
   static Result<VocabularyTable> fromObject(const nlohmann::json &vocab, std::string_view what,
                                             std::string_view where);
-  /// Tokens whose ids are their positions; `unique`: none may be there twice, otherwise the lowest
-  /// id counts.
+  /// Tokens whose ids are their positions. With `unique`, repeated tokens are an error; otherwise
+  /// the lowest id counts.
   static Result<VocabularyTable> fromTokens(std::vector<std::string> tokens, bool unique,
                                             std::string_view where);
 
   std::optional<uint32_t> idOf(std::string_view token) const;
-  /// The token of an id, if it is one.
+  /// The token of an id, if there is one.
   std::optional<std::string_view> tokenOf(uint32_t id) const;
   size_t size() const { return tokens.size(); }
   /// A token, in the order of the ids.
@@ -56,9 +56,9 @@ private:
     std::string_view text;
   };
 
-  // Of fromTokens: what the views below point into.
+  // Set by fromTokens(): the memory that the views below point to.
   std::shared_ptr<const std::vector<std::string>> owned;
-  // Ascending ids.
+  // Sorted by id.
   std::vector<Token> tokens;
   std::unordered_map<std::string_view, uint32_t> byText;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The list becomes a vocabulary; the rest is the template.
+/// Turns the list into a vocabulary and adds the template.
 #include "formats/Tokenizer/WordListImport.h"
 
 #include <algorithm>
