@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace heddle {
 
-// As messages call them.
+// Their names in messages.
 static constexpr std::string_view cacheKind = "cache";
 static constexpr std::string_view stateKind = "state";
 
@@ -40,7 +40,7 @@ Segments Entry::memory(std::string_view name) {
   return Segments(model, argument);
 }
 
-/// An argument that outlives a run; null after an error.
+/// Adds an argument that outlives a run; null after an error.
 Value Entry::addKept(std::string_view kind, std::string_view name, int64_t width) {
   if (!model->works()) {
     return {};
@@ -78,7 +78,7 @@ static int64_t widthOf(const ModelValue &kept) {
   return state ? state.getWidth() : cast<transformer::CacheType>(type).getWidth();
 }
 
-/// Fails if the rows are not as wide as what keeps them.
+/// Fails if the rows and the cache or state differ in width.
 static bool expectWidth(OperationSite &site, std::string_view kind, const ModelValue &kept,
                         const Tensor &x) {
   const int64_t width = widthOf(kept);
@@ -90,7 +90,7 @@ static bool expectWidth(OperationSite &site, std::string_view kind, const ModelV
   return false;
 }
 
-/// The entry's record of a cache or state that nothing has changed yet; null if something has.
+/// The entry's record of a cache or state that has not been changed yet; otherwise null.
 static EntryState::Cache *findUnchanged(OperationSite &site, const ModelValue &kept) {
   std::vector<EntryState::Cache> &caches = site.entry().caches;
   const auto newest =

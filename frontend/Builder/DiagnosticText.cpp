@@ -15,15 +15,15 @@ namespace heddle {
 /// The most errors that are kept; more than these hardly help.
 static constexpr int errorLimit = 5;
 
-/// As much of a line is shown on either side of the place: a line may be a megabyte.
+/// How much of a line is shown on either side of the position: a line may be a megabyte long.
 static constexpr size_t shownBefore = 80;
 static constexpr size_t shownAfter = 80;
 
-/// Whether a byte of UTF-8 is not the first of its character.
+/// Whether a byte continues a UTF-8 character.
 static bool continuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// Where the character of a byte begins. Characters have at most four bytes; what goes on for
-/// longer is not UTF-8.
+/// Where the character that contains a byte begins. Characters have at most four bytes, so a longer
+/// sequence is not UTF-8.
 static size_t characterBegin(llvm::StringRef text, size_t at) {
   size_t begin = at;
   while (begin > 0 && at - begin < 3 && begin < text.size() && continuesCharacter(text[begin])) {
@@ -32,7 +32,7 @@ static size_t characterBegin(llvm::StringRef text, size_t at) {
   return begin;
 }
 
-/// The line of a place and a caret under it, as the source manager of LLVM shows them.
+/// The line of a position with a caret below it, as LLVM's source manager prints them.
 static std::string showLine(llvm::StringRef text, unsigned line, unsigned column) {
   for (; line > 1; --line) {
     const size_t end = text.find('\n');
@@ -45,14 +45,14 @@ static std::string showLine(llvm::StringRef text, unsigned line, unsigned column
   if (column == 0 || column > text.size() + 1) {
     return {};
   }
-  // A place inside of a character is that of the character.
+  // A position inside a character means that character.
   const size_t at = characterBegin(text, column - 1);
   const size_t begin = characterBegin(text, at > shownBefore ? at - shownBefore : 0);
   const size_t end = characterBegin(text, std::min(at + shownAfter, text.size()));
   const std::string before = text.slice(begin, at).str();
   std::string indent;
   for (const char c : before) {
-    // Bytes of one character stand in one column.
+    // All bytes of a character share one column.
     indent += continuesCharacter(c) ? "" : c == '\t' ? "\t" : " ";
   }
   return "\n" + before + text.slice(at, end).str() + "\n" + indent + "^";
@@ -68,7 +68,7 @@ DiagnosticText::DiagnosticText(MLIRContext *context, SourceText source)
         }
         append(diagnostic.getLocation(), "error: ", diagnostic.str());
         for (Diagnostic &note : diagnostic.getNotes()) {
-          // The dump of an operation repeats the line the place already names.
+          // The dump of an operation would repeat the line that the position names.
           if (!llvm::StringRef(note.str()).starts_with("see current operation")) {
             append(note.getLocation(), "note: ", note.str());
           }

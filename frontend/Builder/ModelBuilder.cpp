@@ -3,6 +3,7 @@
 /// Entries, settings of generation, and the end of a model.
 #include "frontend/Builder/ModelState.h"
 
+#include "formats/Config/Generation.h"
 #include "frontend/Builder/DiagnosticText.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -140,7 +141,7 @@ void Entry::output(std::string_view name, const Tensor &result) {
   entry.outputs.push_back({std::string(name), result.value()});
 }
 
-/// Gives an entry its return, its type and the names of its arguments and results.
+/// Finishes an entry: its return, its type and the names of arguments and results.
 static void finishEntry(OpBuilder &builder, EntryState &entry) {
   const StringAttr nameKey = builder.getStringAttr("transformer.name");
   SmallVector<Value> results;
@@ -242,6 +243,34 @@ Result<std::string> ModelBuilder::text() {
   // With the names of the parameters' scopes, which errors and reports use.
   (*module)->print(stream, OpPrintingFlags().enableDebugInfo());
   return text;
+}
+
+void ModelBuilder::generation(const Generation &settings) {
+  if (!state->works()) {
+    return;
+  }
+  Builder builder(state->context);
+  const auto real = [&](double value) {
+    return builder.getF32FloatAttr(static_cast<float>(value));
+  };
+  const NamedAttribute values[] = {
+      builder.getNamedAttr("start", builder.getDenseI32ArrayAttr(settings.start)),
+      builder.getNamedAttr("end", builder.getDenseI32ArrayAttr(settings.end)),
+      builder.getNamedAttr("pad", builder.getI32IntegerAttr(settings.pad)),
+      builder.getNamedAttr("forced_first", builder.getI32IntegerAttr(settings.forcedFirst)),
+      builder.getNamedAttr("forced_last", builder.getI32IntegerAttr(settings.forcedLast)),
+      builder.getNamedAttr("suppressed", builder.getDenseI32ArrayAttr(settings.suppressed)),
+      builder.getNamedAttr("rules", builder.getStringAttr(settings.rules)),
+      builder.getNamedAttr("max_length", builder.getI32IntegerAttr(settings.maxLength)),
+      builder.getNamedAttr("num_beams", builder.getI32IntegerAttr(settings.beams)),
+      builder.getNamedAttr("length_penalty", real(settings.lengthPenalty)),
+      builder.getNamedAttr("early_stopping", builder.getBoolAttr(settings.earlyStopping)),
+      builder.getNamedAttr("no_repeat_ngram", builder.getI32IntegerAttr(settings.noRepeatNgram)),
+      builder.getNamedAttr("repetition_penalty", real(settings.repetitionPenalty)),
+      builder.getNamedAttr("min_length", builder.getI32IntegerAttr(settings.minLength)),
+      builder.getNamedAttr("never_stop_early", builder.getBoolAttr(settings.neverStopEarly)),
+  };
+  (*state->module)->setAttr("transformer.generation", builder.getDictionaryAttr(values));
 }
 
 } // namespace heddle

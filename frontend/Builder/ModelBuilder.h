@@ -102,7 +102,7 @@ public:
   State accumulate(const Tensor &x, const Segments &rows) const;
 };
 
-/// One integer a row, [t].
+/// One integer for each row, [t].
 class Ids : public ModelValue {
 public:
   using ModelValue::ModelValue;
@@ -113,27 +113,28 @@ class Mask : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
-  /// [t, k]: zero where the mask is true, `hidden` (-1e4 or less) elsewhere, to be added to scores.
+  /// A bias to add to scores, [t, k]: zero where the mask is true, `hidden` (-1e4 or less)
+  /// elsewhere.
   Tensor bias(double hidden) const;
 };
 
-/// f32 values. Every operation takes its name (see Scope) from the tensor it is called on.
+/// f32 values. An operation takes its name (see Scope) from the tensor it is called on.
 class Tensor : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
-  /// The sizes, -1 for t and k; empty if not valid.
+  /// The sizes, -1 for t and k; empty if invalid.
   std::vector<int64_t> shape() const;
-  /// The size of the last axis, -1 if it is k; 0 if not valid.
+  /// The size of the last axis, -1 if it is k; 0 if invalid.
   int64_t width() const;
 
   /// [t, h * d] to [t, h, d].
   Tensor splitHeads(int64_t heads) const;
   /// [t, h, d] to [t, h * d].
   Tensor mergeHeads() const;
-  /// [t, g, d] to [t, g * times, d]: every head so often, for the queries that share it.
+  /// [t, g, d] to [t, g * times, d]: repeats every head for the queries that share it.
   Tensor repeatHeads(int64_t times) const;
-  /// Axes in another order: result axis i is axis permutation[i].
+  /// Reorders the axes: axis i of the result is axis permutation[i].
   Tensor transpose(std::span<const int64_t> permutation) const;
   Tensor transpose(std::initializer_list<int64_t> permutation) const {
     return transpose(std::span(permutation.begin(), permutation.size()));
@@ -169,7 +170,7 @@ public:
   Parameter(ModelState *state, std::string name, std::vector<int64_t> shape)
       : state(state), name(std::move(name)), sizes(std::move(shape)) {}
 
-  /// The symbol, for a tensor of the checkpoint its name there; empty if not valid.
+  /// The symbol, which for a tensor of the checkpoint is its name there; empty if invalid.
   const std::string &symbol() const { return name; }
   const std::vector<int64_t> &shape() const { return sizes; }
   bool valid() const { return state != nullptr; }
@@ -190,10 +191,10 @@ struct NormNames {
 /// A table of sines and cosines ("Attention is all you need", section 3.5): those of
 /// (first + position) * 10000^(-i / steps).
 struct Sinusoid {
-  /// Sines in the first half of the columns and cosines in the second, else by turns.
+  /// Sines in the first half of the columns and cosines in the second, instead of alternating.
   bool split = false;
   int64_t first = 0;
-  /// 0 is half of the width, as in the paper.
+  /// 0 means half of the width, as in the paper.
   int64_t steps = 0;
 };
 
@@ -234,10 +235,10 @@ public:
   /// The same elements in another shape.
   Parameter reshape(std::string_view name, const Parameter &parameter,
                     std::initializer_list<int64_t> shape) const;
-  /// `count` of the first axis from `first` on.
+  /// `count` rows along the first axis, starting at `first`.
   Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
                  int64_t count) const;
-  /// `count` columns of a matrix from `first` on.
+  /// `count` columns of a matrix, starting at `first`.
   Parameter columns(std::string_view name, const Parameter &parameter, int64_t first,
                     int64_t count) const;
 
@@ -259,13 +260,13 @@ public:
   /// same.
   Tensor rmsNorm(std::string_view name, const Tensor &x, double epsilon) const;
 
-  /// A number for each head and distance of a key from its query, from a table
-  /// [heads, 2 * distance + 1], to be added to scores: [t, heads, k].
+  /// A bias to add to scores, [t, heads, k]: one number for each head and each distance of a key
+  /// from its query, from a table [heads, 2 * distance + 1].
   Tensor relativeBias(const Parameter &table, const Segments &queries, const Segments &keys) const;
 
-  /// The sum of products over the axes that the result does not have, one letter an axis as in an
-  /// Einstein summation. `t` are rows of queries and `k` the keys of the row's own sequence; all
-  /// other letters have constant sizes.
+  /// An Einstein summation, one letter for each axis: sums products over the axes that the result
+  /// lacks. `t` are rows of queries and `k` the keys of the row's own sequence; all other letters
+  /// have constant sizes.
   Tensor contract(std::string_view axes, const Tensor &left, const Tensor &right,
                   const Segments &queries, const Segments &keys) const;
   /// With queries and keys from the same rows.
@@ -278,8 +279,8 @@ public:
     return contract(axes, left, right, Segments(), Segments());
   }
 
-  /// The position of each row in its sequence, those of earlier runs included, counted from
-  /// `offset`: [t].
+  /// The position of each row in its sequence, [t]. It counts from `offset` and includes the rows
+  /// of earlier runs.
   Ids positions(const Segments &rows, int64_t offset = 0) const;
   /// Which keys of its own sequence each query sees: [t, k].
   Mask mask(transformer::Visibility visibility, const Segments &queries,
@@ -295,13 +296,13 @@ private:
   std::string prefix;
 };
 
-/// A function of the model that programs can call. Inputs and outputs keep the order in which they
-/// are declared.
+/// A function of the model that programs can call. Inputs and outputs keep the order of their
+/// declaration.
 class Entry {
 public:
   Entry(ModelState *model, size_t index) : model(model), index(index) {}
 
-  /// One integer a row, [t].
+  /// One integer for each row, [t].
   Ids input(std::string_view name);
   /// The same; zeros if a caller leaves it out.
   Ids optionalInput(std::string_view name);
@@ -312,9 +313,9 @@ public:
   Segments memory(std::string_view name);
   /// The cache of that name, with rows of `width`. Entries that use the same name share the cache.
   Cache cache(std::string_view name, int64_t width);
-  /// The state of that name, of `width`; zero before the first run of a sequence.
+  /// The state of that name, of `width`. It is zero before the first run of a sequence.
   State state(std::string_view name, int64_t width);
-  /// The value of a parameter, for mathematics other than linear() and gather().
+  /// The value of a parameter, for operations other than linear() and gather().
   Tensor weight(const Parameter &parameter) const;
   /// Names a result: [t, w], [s, w] if it was pooled, or [t, h, k].
   void output(std::string_view name, const Tensor &result);
@@ -327,8 +328,8 @@ private:
   size_t index;
 };
 
-/// Owns a model while it is written. Move-only; for one thread at a time. Scopes, entries and
-/// values must not outlive it.
+/// Owns a model under construction. Move-only; for one thread at a time. Scopes, entries and values
+/// must not outlive it.
 class ModelBuilder {
 public:
   /// Starts an empty model; `modelType` is what info tools call it, for example "bert".
@@ -341,7 +342,8 @@ public:
 
   /// The scope of all names that begin with `name`; the root without one.
   Scope scope(std::string_view name = {});
-  /// Starts an entry; several may be written in turns, but a value belongs to one of them.
+  /// Starts an entry. Several may be under construction at once, but each value belongs to one of
+  /// them.
   Entry entry(std::string_view name);
 
   /// Sets the defaults of generation, which callers can override.

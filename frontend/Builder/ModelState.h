@@ -21,9 +21,9 @@
 
 namespace heddle {
 
-/// One entry while it is written. Its function has one block, whose arguments are the inputs, the
-/// segments, the memory's segments if there is one, the caches and the states; the function's type
-/// is set when the model ends.
+/// An entry under construction. Its function has one block. The arguments are the inputs, the
+/// segments, the memory's segments if any, the caches and the states. The function's type is set
+/// when the model is finished.
 struct EntryState {
   struct Input {
     std::string name;
@@ -37,7 +37,7 @@ struct EntryState {
   /// A cache or a state.
   struct Cache {
     std::string name;
-    /// The newest: what appending or accumulating gave, or the argument.
+    /// The current value: the result of the last append or accumulate, or the argument.
     mlir::Value value;
     bool appended = false;
   };
@@ -58,7 +58,8 @@ struct ModelState {
   std::unique_ptr<mlir::MLIRContext> ownContext;
   mlir::MLIRContext *context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// Where the next parameter goes: before the entries, in the order of declaration.
+  /// The next parameter is inserted after this one: parameters come before entries, in the order of
+  /// declaration.
   mlir::Operation *lastParameter = nullptr;
   struct Parameter {
     std::vector<int64_t> shape;
@@ -70,21 +71,21 @@ struct ModelState {
   std::vector<heddle::Parameter> tensors;
   std::vector<EntryState> entries;
   Status error;
-  /// After build() the values are no longer this object's to touch.
+  /// Set by build(). The operations then belong to its caller.
   bool finished = false;
 
   /// Keeps the first error.
   void fail(std::string_view name, std::string_view message);
   /// The entry that a block is the body of.
   EntryState *entryOf(mlir::Block *block);
-  /// Declares a parameter; nothing and an error if one of that name is another.
+  /// Declares a parameter. Returns false, with an error, if a different one has that name.
   bool declare(const std::string &name, llvm::ArrayRef<int64_t> shape,
                transformer::ParameterExpressionAttr expression);
   bool works() const { return error.ok() && !finished; }
   mlir::Location nameLocation(std::string_view name) const;
 };
 
-/// The place of one new operation: its name, and the block its operands belong to.
+/// The site of a new operation: its name and the block its operands belong to.
 class OperationSite {
 public:
   /// An operation called `name`.

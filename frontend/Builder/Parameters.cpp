@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Declaring parameters: tensors of the checkpoint, and what is derived from them.
+/// Declares parameters: tensors of the checkpoint, and values derived from them.
 #include "frontend/Builder/ModelState.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ Parameter Scope::sinusoid(std::string_view name, int64_t positions, int64_t widt
 
 Parameter Scope::relativeBuckets(std::string_view name, const Parameter &table, bool bidirectional,
                                  int64_t distance) const {
-  // The verifier says what is wrong with a table of another rank.
+  // The verifier reports a table of another rank.
   const int64_t heads = table.shape().empty() ? 0 : table.shape().back();
   return derive(name, ExpressionKind::RelativeBuckets, {&table}, {bidirectional ? 1 : 0, distance},
                 {heads, 2 * distance + 1});
@@ -121,7 +121,7 @@ Parameter Scope::rows(std::string_view name, const Parameter &parameter, int64_t
 
 Parameter Scope::columns(std::string_view name, const Parameter &parameter, int64_t first,
                          int64_t count) const {
-  // The verifier says what is wrong with a parameter of another rank.
+  // The verifier reports a parameter of another rank.
   const int64_t rows = parameter.shape().empty() ? 0 : parameter.shape().front();
   return derive(name, ExpressionKind::Columns, {&parameter}, {first}, {rows, count});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checkpoint names, parameters, and the operations that have them.
+/// Checkpoint names, parameters, and operations with parameters.
 #include "frontend/Builder/ModelState.h"
 
 #include "base/Utf8.h"
@@ -24,8 +24,8 @@ Scope Scope::scope(std::string_view name, int64_t index) const {
   return Scope(state, join(fmt::format("{}.{}", name, index)));
 }
 
-/// Checks that a parameter is one of this model; its shape is the verifiers' business except for
-/// the rank, which result types depend on.
+/// Checks that a parameter belongs to this model and has the rank that result types depend on.
+/// Verifiers check the rest of its shape.
 static bool expectParameter(OperationSite &site, const Parameter &parameter, std::string_view role,
                             size_t rank) {
   if (!site.ok()) {
@@ -135,8 +135,8 @@ Tensor Scope::relativeBias(const Parameter &table, const Segments &queries,
       FlatSymbolRefAttr::get(state->context, table.symbol()), queries.value(), keys.value());
 }
 
-/// The sizes of the result's axes, looked up among those of the operands; nothing and an error if
-/// the letters do not fit.
+/// The sizes of the result's axes, looked up in the operands. Empty, with an error, if the letters
+/// do not fit.
 static std::vector<int64_t> contractedShape(OperationSite &site, StringRef axes, const Tensor &left,
                                             const Tensor &right) {
   const auto [operands, result] = axes.split("->");

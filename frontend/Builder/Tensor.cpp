@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operations without parameters. What a result type needs is checked here, the rest by the
-/// dialect's verifiers when the model ends.
+/// Operations without parameters. This file checks only what result types depend on; the dialect's
+/// verifiers check the rest when the model is finished.
 #include "frontend/Builder/ModelState.h"
 
 #include <algorithm>
@@ -195,7 +195,7 @@ Tensor Tensor::operator+(const Tensor &right) const {
 }
 
 /// Whether a tensor can be the right side of a product: the same shape, trailing axes, one number,
-/// or one number a row.
+/// or one number for each row.
 static bool isFactor(RankedTensorType left, RankedTensorType right) {
   const ArrayRef<int64_t> sizes = right.getShape();
   const bool isTrailing = right.hasStaticShape() && right.getRank() <= left.getRank() &&

@@ -24,12 +24,12 @@ using transformer::Visibility;
 
 namespace {
 
-/// Rows of BART's tables of positions before that of the first token.
+/// Rows of BART's position tables before the row of the first token.
 constexpr int64_t reservedPositions = 2;
-/// That of torch.nn.LayerNorm, which no configuration changes.
+/// The default of torch.nn.LayerNorm, which no configuration changes.
 constexpr double epsilon = 1e-5;
 
-/// The numbers of encoder or decoder.
+/// The sizes of encoder or decoder.
 struct Stack {
   std::string name;
   int64_t vocabulary = 0;
@@ -38,7 +38,7 @@ struct Stack {
   int64_t inner = 0;
 };
 
-/// A model of the family: its numbers and its mathematics.
+/// A model of the family: its sizes and its mathematics.
 struct Bart {
   Stack encoder = {"encoder"};
   Stack decoder = {"decoder"};
@@ -51,7 +51,7 @@ struct Bart {
   bool scaleEmbeddings = false;
   /// One table for both embeddings.
   bool sharedEmbeddings = true;
-  /// The decoder's table is that of the output.
+  /// The output uses the decoder's table.
   bool tied = true;
 
   Parameter table(const Scope &model, const Stack &stack) const;
@@ -102,8 +102,8 @@ Tensor Bart::subLayer(const Scope &layer, std::string_view name, const Tensor &x
   return residualSubLayer(layer, {name, preNorm, epsilon}, x, f);
 }
 
-/// "Attention is all you need", section 3.2. `probabilities`, if there, becomes what it gave to
-/// the keys.
+/// "Attention is all you need", section 3.2. If `probabilities` is not null, it receives the
+/// weights of the keys.
 Tensor Bart::attention(const Scope &scope, const Stack &stack, const Tensor &x,
                        const Segments &rows, const Memory &memory, Visibility visibility,
                        Tensor *probabilities) const {
@@ -141,7 +141,7 @@ void Bart::encode(const Scope &model, Entry entry) const {
   }
   x = endStack(model.scope("encoder"), x);
   entry.output("encoder_last_hidden_state", x);
-  // What decoder layers attend to is computed here, once for a sentence.
+  // The keys and values of the decoder's cross-attention are computed here, once for each sentence.
   for (int64_t index = 0; index < decoder.layers; ++index) {
     const Scope cross = model.scope("decoder.layers", index).scope("encoder_attn");
     for (std::string_view name : {"k_proj", "v_proj"}) {
@@ -150,7 +150,7 @@ void Bart::encode(const Scope &model, Entry entry) const {
   }
 }
 
-/// `probabilities` becomes what the layer's attention gives to the source.
+/// `probabilities` receives the weights of the layer's cross-attention.
 Tensor Bart::decodeLayer(const Scope &layer, const Tensor &x, Entry &entry, const Segments &source,
                          Tensor &probabilities) const {
   const Segments rows = entry.segments();
@@ -205,7 +205,7 @@ static Status readStack(Stack &stack, const Config &config, int64_t width) {
   return {};
 }
 
-/// What the configurations of the family have in common.
+/// Reads the keys that all configurations of the family share.
 static Result<Bart> readBart(const Config &config, std::string_view activation) {
   Bart bart;
   HEDDLE_ASSIGN(bart.encoder.vocabulary, config.integer("vocab_size", 1, tableLimit));
@@ -220,8 +220,8 @@ static Result<Bart> readBart(const Config &config, std::string_view activation) 
   return bart;
 }
 
-/// Keys of models that fairseq trained, one implementation with switches for all: a family has one
-/// value for each. `whole` are the architectures that are compiled whole.
+/// Keys of models trained with fairseq, which has one implementation with many switches. Each
+/// family fixes each of them. `whole` lists the architectures that are compiled completely.
 static ConfigKeys configKeys(const Bart &bart, std::string_view family,
                              std::vector<std::string_view> whole) {
   const auto is = [](bool value) -> std::vector<std::string_view> {
@@ -248,7 +248,7 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   bart.decode(builder.scope(), builder.entry("decode"));
   HEDDLE_ASSIGN(auto module, builder.build());
   std::vector<std::string> unused;
-  // Some folders store tied tables once for each name, and the sinusoids.
+  // Some folders store tied tables once for each name, and also store the sinusoids.
   if (bart.sharedEmbeddings) {
     unused.insert(unused.end(),
                   {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"});

@@ -21,7 +21,7 @@ using transformer::Activation;
 
 namespace {
 
-/// What a layer's tensors are called.
+/// The names of a layer's tensors.
 struct LayerNames {
   std::string_view layers;
   std::string_view attention;
@@ -44,7 +44,7 @@ constexpr LayerNames distilBertNames = {
     "transformer.layer", "attention",     "q_lin",    "k_lin",    "v_lin",
     "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"};
 
-/// A model of the family: its numbers, its names, and its mathematics.
+/// A model of the family: its sizes, its names, and its mathematics.
 struct Bert {
   int64_t vocabulary = 0;
   int64_t width = 0;
@@ -60,7 +60,7 @@ struct Bert {
   Activation activation = Activation::Gelu;
   LayerNames names = bertNames;
   NormNames norm;
-  /// What all tensors of the encoder begin with: "bert" in a checkpoint with a head, else nothing.
+  /// The prefix of all tensors of the encoder: "bert" in a checkpoint with a head, else empty.
   std::string prefix;
   bool hasPooler = false;
 
@@ -135,8 +135,9 @@ static transformer::Pooling poolingMethod(Pooling pooling) {
   return transformer::Pooling::Mean;
 }
 
-/// Entry `encode` gives the hidden states, entry `embed` one row for each sequence: as the folder
-/// of a sentence encoder says, else the mean, as sentence-transformers does without one.
+/// Entry `encode` returns the hidden states. Entry `embed` returns one row for each sequence,
+/// pooled as the folder of a sentence encoder says, or else by the mean, which is
+/// sentence-transformers' default.
 static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
                                  const Bert &bert, const ModelSource &source,
                                  std::vector<std::string> unused, ConfigKeys keys) {
@@ -166,8 +167,8 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
 }
 
-/// Keys of BERT's kin that do not change an encoder, and those it has one value for. Heads of
-/// pretraining are left out, as everybody leaves them out who embeds texts.
+/// Keys of BERT-like models that do not change the encoder, and keys that must have one value.
+/// Pretraining heads are left out, as is usual for embedding texts.
 static ConfigKeys configKeys(std::string_view family, std::vector<std::string_view> neutral) {
   neutral.emplace_back("tie_word_embeddings");
   return {{},
@@ -176,9 +177,8 @@ static ConfigKeys configKeys(std::string_view family, std::vector<std::string_vi
           {{"is_encoder_decoder", {"false"}}}};
 }
 
-/// Finds how the checkpoint spells what all members of the family have: with or without the prefix
-/// that the model has inside a model with a head, and the norms' parameters after TensorFlow
-/// (gamma, beta) or not.
+/// Detects how the checkpoint spells its names: with or without the prefix that a model with a head
+/// adds, and whether the norms' parameters have TensorFlow's names (gamma, beta).
 static void readSpelling(Bert &bert, const Checkpoint &checkpoint, std::string_view prefix) {
   for (const std::string &name : checkpoint.names()) {
     if (name.starts_with(fmt::format("{}.", prefix))) {
@@ -194,7 +194,7 @@ static void readSpelling(Bert &bert, const Checkpoint &checkpoint, std::string_v
                    checkpoint.find(start + "pooler.dense.bias") != nullptr;
 }
 
-/// The configuration of BERT and RoBERTa.
+/// Reads the configuration of BERT and RoBERTa.
 static Result<Bert> readBert(const Config &config) {
   Bert bert;
   HEDDLE_ASSIGN(bert.vocabulary, config.integer("vocab_size", 1, tableLimit));
@@ -222,7 +222,8 @@ Result<FamilyModel> buildBert(mlir::MLIRContext &context, const ModelSource &sou
   return build(context, "bert", bert, source,
                {"embeddings.position_ids", "bert.embeddings.position_ids", "cls.", "classifier.",
                 "qa_outputs."},
-               // The pooler of Google's first multilingual models, which Transformers ignores too.
+               // Settings of the pooler in Google's first multilingual models. Transformers ignores
+               // them too.
                configKeys("Bert", {"directionality", "pooler_fc_size", "pooler_num_attention_heads",
                                    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
 }
@@ -231,7 +232,7 @@ Result<FamilyModel> buildRoberta(mlir::MLIRContext &context, const ModelSource &
   const Config &config = source.config;
   HEDDLE_ASSIGN(Bert bert, readBert(config));
   readSpelling(bert, source.checkpoint, "roberta");
-  // Positions up to the padding's own row of the table are not used.
+  // Rows of the position table up to the padding's are unused.
   HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
   bert.firstPosition = padding + 1;
   if (bert.firstPosition >= bert.positions) {

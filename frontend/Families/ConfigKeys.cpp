@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The keys that all configurations of Hugging Face Transformers share, and the checks.
+/// The keys that all configurations of Hugging Face Transformers share, and the checks of all keys.
 #include "frontend/Families/ConfigKeys.h"
 
 #include "base/Utf8.h"
@@ -15,14 +15,14 @@
 
 namespace heddle {
 
-/// Keys of every configuration (PretrainedConfig of Transformers, versions 2 to 5) that say how to
-/// train, store or call a model, not what it computes for a text.
+/// Keys of every configuration (PretrainedConfig of Transformers, versions 2 to 5) that concern
+/// training, storing or calling a model, not what it computes.
 static constexpr std::string_view sharedNeutralKeys[] = {
-    // Where it comes from and how it is stored.
+    // Origin and storage.
     "_commit_hash", "_name_or_path", "_num_labels", "architectures", "dtype", "model_type",
     "name_or_path", "save_step", "tokenizer_class", "torch_dtype", "torchscript",
     "transformers_version", "use_bfloat16",
-    // How a caller wants it to answer.
+    // The form of the answer.
     "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
     "output_hidden_states", "output_past", "return_dict", "return_dict_in_generate", "use_cache",
     "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
@@ -34,11 +34,10 @@ static constexpr std::string_view sharedNeutralKeys[] = {
     "classifier_dropout", "classifier_dropout_prob", "decoder_layerdrop", "dropout", "dropout_rate",
     "encoder_layerdrop", "hidden_dropout", "hidden_dropout_prob", "init_std", "initializer_factor",
     "initializer_range", "layerdrop", "label_smoothing",
-    // Tokens, whose numbers the tokenizer and the search have.
+    // Tokens: the tokenizer and the search know their ids.
     "bos_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id", "pad_token_id",
     "prefix", "sep_token_id", "unk_token_id",
-    // Search: formats/Config/Generation.cpp reads what there is of it, and says what it leaves
-    // out.
+    // Search: formats/Config/Generation.cpp reads these and notes what it ignores.
     "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping",
     "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty",
     "force_bos_token_to_be_generated", "forced_bos_token_id", "forced_eos_token_id",
@@ -47,7 +46,7 @@ static constexpr std::string_view sharedNeutralKeys[] = {
     "remove_invalid_values", "repetition_penalty", "suppress_tokens", "temperature",
     "tf_legacy_loss", "top_k", "top_p", "typical_p"};
 
-/// Keys that some models of Transformers have, and that no family of ours has mathematics for.
+/// Keys of some Transformers models for mathematics that no family here implements.
 static const std::vector<FixedKey> &sharedFixedKeys() {
   static const std::vector<FixedKey> keys = {
       {"add_cross_attention", {"false"}},
@@ -70,7 +69,7 @@ static const std::vector<FixedKey> &sharedFixedKeys() {
   return keys;
 }
 
-/// Refuses a value that is none of those a key may have.
+/// Refuses a value that the key must not have.
 static Status checkFixedKey(const Config &config, const FixedKey &fixed) {
   const std::string value = config.json(fixed.key);
   if (value == "null" ||
@@ -84,7 +83,7 @@ static Status checkFixedKey(const Config &config, const FixedKey &fixed) {
                                   config.describe(fixed.key), allowed));
 }
 
-/// Refuses the architecture `name` if it has a head that changes what the model is for.
+/// Refuses the architecture `name` if its head changes the purpose of the model.
 static Status checkArchitecture(const Config &config, std::string_view name,
                                 const Architectures &known, ConfigRemarks &remarks) {
   const auto contains = [](const std::vector<std::string_view> &list, std::string_view rest) {
@@ -92,7 +91,7 @@ static Status checkArchitecture(const Config &config, std::string_view name,
   };
   const std::string plain = fmt::format("{}{}", known.family, known.whole.front());
   const bool isKin = name.starts_with(known.family);
-  // Of other classes too, what begins with "For" is the head.
+  // In other class names too, the head begins with "For".
   const size_t head = std::min(name.find("For"), name.size());
   const std::string_view rest = name.substr(isKin ? known.family.size() : head);
   if (isKin && contains(known.whole, rest)) {
@@ -128,7 +127,7 @@ static Status checkArchitectures(const Config &config, const Architectures &know
   return {};
 }
 
-/// The key that somebody who wrote `key` most likely meant; nothing if none is near.
+/// The key most likely meant by `key`; nothing if none is close.
 static std::optional<std::string> nearestKey(std::string_view key,
                                              const std::vector<std::string> &known) {
   std::optional<std::string> nearest;
@@ -155,7 +154,7 @@ Status refuseUnreadKeys(const Config &config, std::string_view formatPage) {
                                           : fmt::format("expected one of {}", formatPage)));
 }
 
-/// The rule for a key: the family's own, else the one for all families.
+/// The rule for a key: the family's own, or else the shared one.
 static const FixedKey *findFixedKey(std::string_view key, const ConfigKeys &keys) {
   for (const std::vector<FixedKey> *list : {&keys.fixed, &sharedFixedKeys()}) {
     for (const FixedKey &fixed : *list) {

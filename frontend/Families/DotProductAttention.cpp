@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products, a softmax, products.
+/// Scores as products, a softmax, and the weighted sum of values.
 #include "frontend/Families/DotProductAttention.h"
 
 #include <cmath>

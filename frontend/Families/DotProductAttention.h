@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention by dot products, as the families write it: Vaswani et al., "Attention is all you
-/// need", section 3.2.
+/// Dot-product attention, shared by the families: Vaswani et al., "Attention is all you need",
+/// section 3.2.
 #ifndef HEDDLE_FRONTEND_FAMILIES_DOTPRODUCTATTENTION_H
 #define HEDDLE_FRONTEND_FAMILIES_DOTPRODUCTATTENTION_H
 
@@ -12,32 +12,32 @@
 
 namespace heddle {
 
-/// Keys and values as attention reads them, [keys, width] with heads side by side, and which rows
-/// of them belong to a query.
+/// Keys and values, [keys, width] with heads side by side, and which of their rows belong to a
+/// query.
 struct Memory {
   Tensor key;
   Tensor value;
   Segments rows;
 };
 
-/// The sum of the values [rows, width], heads side by side, before W^O; and the weights it gave to
-/// the keys, [rows, heads, keys].
+/// The weighted sum of the values, [rows, width] with heads side by side, before W^O; and the
+/// weights, [rows, heads, keys].
 struct Attended {
   Tensor context;
   Tensor probabilities;
 };
 
-/// How scores come from products of queries and keys.
+/// How products of queries and keys become scores.
 struct Scoring {
-  /// They are multiplied by it, unless it is 1.
+  /// The factor of the products.
   double scale = 1;
-  /// What is then added, [rows, heads, keys]; not valid: nothing.
+  /// Added to the scaled products, [rows, heads, keys]. An invalid tensor means no bias.
   Tensor bias = {};
-  /// Keys that are not visible get no weight.
+  /// Invisible keys get no weight.
   transformer::Visibility visibility = transformer::Visibility::All;
 };
 
-/// 1 / sqrt(d_k), of section 3.2.1.
+/// 1 / sqrt(d_k), section 3.2.1.
 double dotProductScale(int64_t headSize);
 
 /// softmax(Q K^T) V for each of `heads` heads, equation 1: `query` is [rows, width].

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of families.
+/// Looks up families in the table of Families.def.
 #include "frontend/Families/Family.h"
 
 #include "base/Utf8.h"

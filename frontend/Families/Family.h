@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Model families: what knows a configuration, a checkpoint's tensor names and the layers of a
-/// paper. One function each, listed in Families.def, in a file of its own or of its close kin.
+/// Model families. A family knows a configuration, a checkpoint's tensor names and the layers of a
+/// paper. It is one function, listed in Families.def, in a file of its own or shared with close
+/// relatives.
 #ifndef HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 #define HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 
@@ -21,28 +22,28 @@ namespace heddle {
 
 class Checkpoint;
 
-/// What a family writes a model from.
+/// The input of a family.
 struct ModelSource {
   const Config &config;
-  /// Asked for which optional tensors there are; shapes are checked by the importer.
+  /// Used to find out which optional tensors exist. The importer checks shapes.
   const Checkpoint &checkpoint;
-  /// What follows the encoder; nothing for a folder without modules.json.
+  /// The modules after the encoder; nothing if the folder has no modules.json.
   std::optional<SentenceTransformers> sentence;
-  /// generation_config.json; nothing for a folder without.
+  /// generation_config.json; nothing if the folder has none.
   std::optional<Config> generation;
 };
 
 /// A model as primitive mathematics.
 struct FamilyModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// Names of tensors that a checkpoint may have and the model has no use for: buffers and the
-  /// heads of tasks. One that ends in a dot stands for all that begin with it.
+  /// Names of tensors that a checkpoint may contain and the model does not use: buffers and task
+  /// heads. A name that ends in a dot covers all names that begin with it.
   std::vector<std::string> unused;
-  /// What config.json may say besides what the family reads.
+  /// The keys of config.json that the family does not read.
   ConfigKeys keys;
 };
 
-/// Whether `model_type` names a family; if not, Unsupported, with the list of those known.
+/// Checks that `model_type` names a family. If not, Unsupported, with the list of known ones.
 Status checkFamily(const Config &config);
 
 /// Writes the model of the family that `model_type` names.

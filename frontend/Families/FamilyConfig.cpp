@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Activations by their names, and sizes that must fit.
+/// Reads activations by name and checks sizes that must fit together.
 #include "frontend/Families/FamilyConfig.h"
 
 #include "base/Utf8.h"

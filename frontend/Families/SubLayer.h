@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Sub-layers with a residual connection and a layer norm: Vaswani et al., "Attention is all you
-/// need", section 3.1; norms before them: Xiong et al., "On layer normalization in the Transformer
-/// architecture".
+/// need", section 3.1. For norms before sub-layers: Xiong et al., "On layer normalization in the
+/// Transformer architecture".
 #ifndef HEDDLE_FRONTEND_FAMILIES_SUBLAYER_H
 #define HEDDLE_FRONTEND_FAMILIES_SUBLAYER_H
 
@@ -12,8 +12,8 @@
 
 namespace heddle {
 
-/// The layer norm of a sub-layer: its tensors' name, whether it stands before the sub-layer or
-/// after the residual connection, its epsilon.
+/// The layer norm of a sub-layer: the name of its tensors, whether it comes before the sub-layer or
+/// after the residual connection, and its epsilon.
 struct SubLayerNorm {
   std::string_view name;
   bool before = false;

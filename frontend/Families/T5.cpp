@@ -23,14 +23,14 @@ using transformer::Visibility;
 
 namespace {
 
-/// A model of the family: its numbers and its mathematics.
+/// A model of the family: its sizes and its mathematics.
 struct T5 {
   int64_t vocabulary = 0;
   int64_t width = 0;
   int64_t encoderLayers = 0;
   int64_t decoderLayers = 0;
   int64_t heads = 0;
-  /// Of one head; heads of them are not always the width.
+  /// The size of one head. The number of heads times this size is not always the width.
   int64_t keySize = 0;
   int64_t inner = 0;
   int64_t buckets = 0;
@@ -38,7 +38,7 @@ struct T5 {
   double epsilon = 1e-6;
   Activation activation = Activation::Relu;
   bool gated = false;
-  /// The output's table is that of the embeddings.
+  /// The output uses the table of the embeddings.
   bool tied = true;
   bool scaleOutputs = true;
 
@@ -64,7 +64,7 @@ Tensor T5::embed(const Scope &model, const Ids &tokens) const {
   return model.gather("shared", tokens, vocabulary, width);
 }
 
-/// The bias of the scores by distance: a table of the first layer, for all layers.
+/// The bias of scores by distance. The table is the first layer's; all layers use it.
 Tensor T5::distances(const Scope &stack, bool bidirectional, const Segments &queries,
                      const Segments &keys) const {
   const Scope self = stack.scope("block.0.layer.0.SelfAttention.relative_attention_bias");
@@ -73,8 +73,7 @@ Tensor T5::distances(const Scope &stack, bool bidirectional, const Segments &que
                            queries, keys);
 }
 
-/// Attention without a scale. `probabilities`, if there,
-/// becomes what it gave to the keys.
+/// Attention without a scale. If `probabilities` is not null, it receives the weights of the keys.
 Tensor T5::attention(const Scope &scope, const Tensor &x, const Segments &rows,
                      const Memory &memory, const Scoring &scoring, Tensor *probabilities) const {
   const Attended attended =
@@ -110,7 +109,7 @@ void T5::encode(const Scope &model, Entry entry) const {
   }
   x = stack.rmsNorm("final_layer_norm", x, epsilon);
   entry.output("encoder_last_hidden_state", x);
-  // What decoder layers attend to is computed here, once for a sentence.
+  // The keys and values of the decoder's cross-attention are computed here, once for each sentence.
   for (int64_t index = 0; index < decoderLayers; ++index) {
     const Scope cross = model.scope("decoder.block", index).scope("layer.1.EncDecAttention");
     for (std::string_view name : {"k", "v"}) {
@@ -120,7 +119,7 @@ void T5::encode(const Scope &model, Entry entry) const {
   }
 }
 
-/// `probabilities` becomes what the layer's attention gives to the source.
+/// `probabilities` receives the weights of the layer's cross-attention.
 Tensor T5::decodeLayer(const Scope &block, const Tensor &x, Entry &entry, const Segments &source,
                        const Tensor &bias, Tensor &probabilities) const {
   const Segments rows = entry.segments();
@@ -169,7 +168,7 @@ void T5::decode(const Scope &model, Entry entry) const {
   entry.output("attention", probabilities);
 }
 
-/// "gated-gelu" is a gate and the activation of version 1.1, which is the one by tanh.
+/// "gated-gelu" means a gate with the activation of version 1.1, which is GELU by tanh.
 static Status readFeedForward(T5 &model, const Config &config) {
   HEDDLE_ASSIGN(const std::string name, config.oneOfOr("feed_forward_proj",
                                                        {"relu", "gelu", "gelu_new", "silu",
@@ -199,7 +198,7 @@ static Result<T5> readT5(const Config &config) {
   HEDDLE_ASSIGN(model.epsilon, config.numberOr("layer_norm_epsilon", 0, 1, 1e-6));
   HEDDLE_TRY(readFeedForward(model, config));
   HEDDLE_ASSIGN(model.buckets, config.integerOr("relative_attention_num_buckets", 4, 1 << 16, 32));
-  // Half of the buckets, in one direction a quarter, are for one distance each.
+  // Half of the buckets (a quarter, if only one direction counts) hold a single distance each.
   HEDDLE_ASSIGN(model.distance, config.integerOr("relative_attention_max_distance",
                                                  model.buckets / 2 + 1, 1 << 16, 128));
   if (model.buckets % 2 != 0) {
@@ -221,14 +220,15 @@ Result<FamilyModel> buildT5(mlir::MLIRContext &context, const ModelSource &sourc
   model.encode(builder.scope(), builder.entry("encode"));
   model.decode(builder.scope(), builder.entry("decode"));
   HEDDLE_ASSIGN(auto module, builder.build());
-  // Some folders store tied tables once for each name; the first ones have a bias no model uses.
+  // Some folders store tied tables once for each name; the first ones have a bias that no model
+  // uses.
   std::vector<std::string> unused = {
       "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
       "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
   if (model.tied) {
     unused.emplace_back("lm_head.weight");
   }
-  // What "feed_forward_proj" says, said again; and the length of training texts.
+  // Repetitions of "feed_forward_proj", and the length of training texts.
   ConfigKeys keys = {{},
                      {"T5", {"ForConditionalGeneration", "Model", "WithLMHeadModel"}, {}},
                      {"dense_act_fn", "is_gated_act", "n_positions"},

@@ -32,7 +32,7 @@ Attended Transformer::attention(const Scope &scope, const Tensor &x, const Segme
                 {.scale = dotProductScale(width / count), .visibility = visibility});
 }
 
-/// Whether a layer is the first of its block; without blocks every layer is.
+/// Whether a layer is the first of its block. Without blocks, every layer is.
 static bool isFirst(const std::vector<int64_t> &blocks, int64_t layer) {
   for (const int64_t size : blocks) {
     if (layer < size) {
@@ -44,8 +44,8 @@ static bool isFirst(const std::vector<int64_t> &blocks, int64_t layer) {
 }
 
 /// "Average attention network", section 3, without the feed-forward of the average: g is the mean
-/// of all x so far, [i; f] = sigmoid(W [x; g] + b), and i x + f g is the result. All that is kept
-/// is a sum. W [x; g] is W_x x + W_g g: nothing is written side by side.
+/// of all x so far, [i; f] = sigmoid(W [x; g] + b), and i x + f g is the result. Only a sum is kept
+/// between steps. W [x; g] is computed as W_x x + W_g g, so nothing needs to be concatenated.
 Tensor Transformer::average(const Scope &scope, const Tensor &x, const Segments &rows,
                             Entry &entry) const {
   const State sum = entry.state(scope.scope("sum").name(), width);
@@ -90,7 +90,7 @@ Tensor Transformer::sumBranches(const Scope &scope, Entry &entry, const Tensor &
   return sum;
 }
 
-/// Where a decoder layer has its attention to the source; with branches they are there.
+/// The scope of a decoder layer's cross-attention. With branches it lies inside their scope.
 Scope Transformer::crossAttention(const Scope &model, int64_t layer) const {
   const Scope scope = model.scope("decoder.layers", layer);
   return branches.count > 0 ? scope.scope("branched.attention") : scope.scope("cross_attention");
@@ -121,12 +121,13 @@ Tensor Transformer::embed(const Scope &model, std::string_view stack, const Ids 
   return embeddingNorm ? scope.layerNorm("embedding_norm", x, epsilon) : x;
 }
 
-/// What follows the last layer.
+/// Norms after the last layer.
 Tensor Transformer::endStack(const Scope &stack, const Tensor &x) const {
   return finalNorm ? stack.layerNorm("norm", x, epsilon) : x;
 }
 
-/// Section 3.1, the encoder. What decoder layers attend to is computed here, once for a sentence.
+/// Section 3.1, the encoder. The keys and values of the decoder's cross-attention are computed
+/// here, once for each sentence.
 void Transformer::encode(const Scope &model, Entry entry) const {
   const Ids source = entry.input("source");
   const Segments rows = entry.segments();
@@ -164,10 +165,10 @@ void Transformer::encode(const Scope &model, Entry entry) const {
   }
 }
 
-/// Section 3.1, the decoder: position i sees those up to i, and the whole source. Its keys and
-/// values of earlier positions are kept. Of layers that share attention ("Sharing attention
-/// weights", section 3), the later have values of their own for the target, S^n = S^m, and nothing
-/// of their own but W^O for the source, A^n = A^m. Branches are behind the attention to the source.
+/// Section 3.1, the decoder: position i sees positions up to i, and the whole source. Keys and
+/// values of earlier positions are cached. If layers share attention ("Sharing attention weights",
+/// section 3), later layers keep their own values in self-attention, S^n = S^m, but only their own
+/// W^O in cross-attention, A^n = A^m. Branches follow cross-attention.
 void Transformer::decode(const Scope &model, Entry entry) const {
   const Ids target = entry.input("target");
   const Segments rows = entry.segments();

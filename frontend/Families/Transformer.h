@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A model of the project's own format: its numbers, and its mathematics in the order of the
-/// papers.
+/// A model of the project's own format: its sizes, and its mathematics in the order of the papers.
 #ifndef HEDDLE_FRONTEND_FAMILIES_TRANSFORMER_H
 #define HEDDLE_FRONTEND_FAMILIES_TRANSFORMER_H
 
@@ -17,19 +16,18 @@ namespace heddle {
 
 class Config;
 
-/// How tokens know where they are.
+/// How positions are encoded.
 enum class Positions { Sinusoidal, SinusoidalSplit, Learned };
 
-/// What a layer of the Weighted Transformer has in place of attention's W^O and the feed-forward
-/// layer.
+/// Branches of the Weighted Transformer. They replace attention's W^O and the feed-forward layer.
 struct Branches {
-  /// 0: a model without. Attention before the branches has as many heads.
+  /// 0 for a model without branches. The attention before the branches has as many heads.
   int64_t count = 0;
-  /// One feed-forward layer for all of them, else each has its own share of the inner width.
+  /// All branches use one feed-forward layer. Otherwise each has its own share of the inner width.
   bool shared = false;
 };
 
-/// A model of the family: its numbers and its mathematics.
+/// A model of the family: its sizes and its mathematics.
 struct Transformer {
   int64_t sourceVocabulary = 0;
   int64_t targetVocabulary = 0;
@@ -38,7 +36,7 @@ struct Transformer {
   int64_t decoderLayers = 0;
   int64_t heads = 0;
   int64_t inner = 0;
-  /// A norm before each sub-layer, else after its residual connection.
+  /// Norms come before each sub-layer instead of after its residual connection.
   bool preNorm = false;
   /// A norm after the last layer of each stack.
   bool finalNorm = false;
@@ -48,25 +46,25 @@ struct Transformer {
   transformer::Activation activation = {};
   Positions positions = Positions::Sinusoidal;
   int64_t maxPositions = 0;
-  /// The sinusoid of the first token.
+  /// The position of the first token.
   int64_t firstPosition = 0;
   /// One table for both embeddings and the output.
   bool tied = true;
   bool scaleEmbeddings = true;
-  /// The first token of a target, whichever it is, has zeros for its embedding.
+  /// The embedding of the first target token is zero, whichever token it is.
   bool startFromZero = false;
   bool outputBias = false;
-  /// Sizes of the blocks of decoder layers that share the weights of their first layer's attention
-  /// to the target, and the result of that to the source; none: every layer has its own.
+  /// Sizes of the blocks of decoder layers that share the weights of the first layer's
+  /// self-attention, or the result of its cross-attention. Empty if every layer has its own.
   std::vector<int64_t> selfBlocks;
   std::vector<int64_t> crossBlocks;
-  /// Averages in place of the decoder's attention to the target.
+  /// Averages replace the decoder's self-attention.
   bool averages = false;
-  /// The decoder layer whose attention to the source is an output.
+  /// The decoder layer whose cross-attention is an output.
   int64_t alignmentLayer = 0;
   Branches branches;
 
-  /// The numbers of a configuration.
+  /// Reads the sizes from a configuration.
   static Result<Transformer> read(const Config &config);
   /// The two entries of the model.
   void encode(const Scope &model, Entry entry) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// config.json of the project's own format.
+/// Reads config.json of the project's own format.
 #include "frontend/Families/Family.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -31,7 +31,7 @@ static Result<Positions> readPositions(const Config &config, int64_t width) {
   return name == "sinusoidal" ? Positions::Sinusoidal : Positions::SinusoidalSplit;
 }
 
-/// The sizes of the blocks of decoder layers that share; none if the key is not there.
+/// The sizes of the blocks of decoder layers that share; empty if the key is absent.
 static Result<std::vector<int64_t>> readBlocks(const Config &config, std::string_view key,
                                                int64_t layers) {
   if (!config.has(key)) {
@@ -48,8 +48,8 @@ static Result<std::vector<int64_t>> readBlocks(const Config &config, std::string
   return blocks;
 }
 
-/// Any number of branches that divides the width. What is left over when the inner width is divided
-/// among them is left out, as where such models are trained.
+/// Any number of branches that divides the width. The remainder of dividing the inner width among
+/// them is dropped, as in training.
 static Result<Branches> readBranches(const Config &config, int64_t width, int64_t inner) {
   if (!config.has("branches")) {
     return Branches{};
@@ -69,7 +69,7 @@ static Result<Branches> readBranches(const Config &config, int64_t width, int64_
   return branches;
 }
 
-/// What only some models have.
+/// Settings that only some models have.
 static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.finalNorm, config.booleanOr("final_norm", model.preNorm));
   HEDDLE_ASSIGN(model.embeddingNorm, config.booleanOr("embedding_norm", false));
@@ -129,7 +129,7 @@ Result<Transformer> Transformer::read(const Config &config) {
   return model;
 }
 
-/// The format has one token of each kind, and the paper's search but for what was converted.
+/// The format has one token of each kind. The search is the paper's unless the model was converted.
 static Result<Generation> readTokens(const Config &config, int64_t vocabulary) {
   Generation generation;
   HEDDLE_ASSIGN(const int64_t start, config.integer("bos_token_id", 0, vocabulary - 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Formats are told by their first bytes, else by their names.
+/// Recognises formats by their first bytes, or else by file names.
 #include "frontend/Import/ForeignFormat.h"
 
 #include <algorithm>
@@ -32,12 +32,12 @@ static std::string parentOf(const fs::path &path) {
   return parent.empty() ? "." : parent;
 }
 
-/// What gets the folder of a model whose file is in a format of other programs.
+/// Advice for getting a model's folder, given a file in another program's format.
 static constexpr std::string_view downloads =
     "expected a model's folder in Hugging Face's format, as 'hf download OWNER/NAME --local-dir "
     "NAME' fetches it";
 
-/// What a file is, if it is known and not read.
+/// Names the format of a file, if it is known but unsupported.
 static std::optional<std::string> describeForeign(const fs::path &path) {
   const std::string start = firstBytes(path);
   const std::string extension = path.extension().string();
@@ -69,7 +69,7 @@ static bool isPickle(const std::string &name) {
          name.ends_with(".pth") || name.ends_with(".ckpt");
 }
 
-/// The command that converts the pickled tensors of a folder, whatever model they are of.
+/// The command that converts the pickled tensors of a folder, for any model.
 static std::string convertCommand(const std::string &folder) {
   return fmt::format(
       "python3 -c \"import glob, sys, torch; from safetensors.torch import save_file; "

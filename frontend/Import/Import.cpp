@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reading of model folders and of programs in text.
+/// Reads model folders and programs in text.
 #include "frontend/Import/Import.h"
 
 #include "base/MappedFile.h"
@@ -17,7 +17,6 @@
 #include "frontend/Import/ModelFiles.h"
 #include "frontend/Import/ProgramCheck.h"
 #include "frontend/Import/SharedFunctions.h"
-#include "frontend/Import/SourceHash.h"
 #include "frontend/Import/TensorCheck.h"
 #include "frontend/Import/TextCheck.h"
 
@@ -37,8 +36,8 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-/// What a program says of texts, where its folder did: where they are cut, whether they are put in
-/// lower case, and the names of the tokenizer's files.
+/// Attributes that carry the folder's settings for texts: where they are cut, whether they are put
+/// in lower case, and the names of the tokenizer's files.
 static constexpr llvm::StringLiteral maxLengthAttribute = "transformer.max_length";
 static constexpr llvm::StringLiteral lowerCaseAttribute = "transformer.lower_case";
 static constexpr llvm::StringLiteral tokenizerAttribute = "transformer.tokenizer";
@@ -47,7 +46,7 @@ static std::string inFolder(const std::string &folder, std::string_view name) {
   return (fs::path(folder) / name).string();
 }
 
-/// What every program has, wherever it comes from.
+/// Fills in the facts that every program has, whatever its origin.
 static void describeProgram(ImportedModel &model) {
   if (auto type = (*model.module)->getAttrOfType<StringAttr>("transformer.model_type")) {
     model.modelType = type.str();
@@ -62,13 +61,13 @@ static Status addFiles(SourceHash &hash, const Checkpoint &checkpoint) {
   return {};
 }
 
-/// Hashes a file that may be absent.
+/// Hashes a file if it exists.
 static Status addIfThere(SourceHash &hash, std::string_view role, const std::string &path) {
   return isThere(path) ? hash.add(role, path) : Status();
 }
 
-/// A sentence encoder that puts text in lower case itself needs a tokenizer that does the same: the
-/// runtime has no other place for it. `said` is where it was said.
+/// A sentence encoder that lowers case itself needs a tokenizer that does so too, because the
+/// runtime lowers case nowhere else. `said` is where the setting was found.
 static Status checkLowerCase(const SentenceTransformers &sentence, const TokenizerFile &tokenizer,
                              std::string_view said) {
   if (!sentence.lowerCase || tokenizer.lowersCase()) {
@@ -80,7 +79,7 @@ static Status checkLowerCase(const SentenceTransformers &sentence, const Tokeniz
                   tokenizer.path(), said));
 }
 
-/// Says in the program what only its folder said of texts, so that the program in text says it too.
+/// Copies the folder's settings for texts into the program, so that they survive printing.
 static void describeTexts(ModuleOp module, const SentenceTransformers &sentence,
                           const FolderTokenizers &tokenizers) {
   Builder builder(module.getContext());
@@ -101,7 +100,7 @@ static void describeTexts(ModuleOp module, const SentenceTransformers &sentence,
   }
 }
 
-/// What a program in text says of texts.
+/// Reads the settings for texts from a program.
 static SentenceTransformers textsOf(ModuleOp module) {
   SentenceTransformers sentence;
   if (auto most = module->getAttrOfType<IntegerAttr>(maxLengthAttribute)) {
@@ -111,7 +110,7 @@ static SentenceTransformers textsOf(ModuleOp module) {
   return sentence;
 }
 
-/// The note on a program without a tokenizer: a folder's program may have lost it on its way.
+/// The note about a missing tokenizer: a program printed from a folder may have lost it.
 static std::string tokenizerNote(ModuleOp module) {
   auto names = module->getAttrOfType<ArrayAttr>(tokenizerAttribute);
   if (!names) {
@@ -126,7 +125,7 @@ static std::string tokenizerNote(ModuleOp module) {
                      fmt::join(files, ", "));
 }
 
-/// Notes the tokenizers of a model and how long a text may be.
+/// Records the tokenizers of a model and how long a text may be.
 static Status setTokenizers(ImportedModel &model, FolderTokenizers found,
                             const SentenceTransformers &sentence, bool isProgram = false) {
   if (!found.source) {
@@ -148,7 +147,7 @@ static Status setTokenizers(ImportedModel &model, FolderTokenizers found,
   return {};
 }
 
-/// Hashes the files of the tokenizers; their names say what they are for.
+/// Hashes the files of the tokenizers. Their names tell their purpose.
 static Status addTokenizers(SourceHash &hash, const ImportedModel &model) {
   if (!model.tokenizer) {
     return {};
@@ -164,8 +163,8 @@ static Status addTokenizers(SourceHash &hash, const ImportedModel &model) {
   return {};
 }
 
-/// Whether every key of a configuration was written by those who made the model. That of a
-/// CTranslate2 folder is made here, of what its files say.
+/// Whether the configuration was written by the model's authors or, for a CTranslate2 folder,
+/// derived from its files.
 enum class ConfigOrigin { File, Derived };
 
 /// Builds the family's program and checks that configuration and checkpoint fit it.
@@ -194,7 +193,7 @@ static Result<std::optional<Config>> readGenerationFile(const std::string &path)
   return std::optional<Config>(std::move(config));
 }
 
-/// Hashes what a folder's program was made from.
+/// Hashes the files that a folder's program was made from.
 static Status hashFolder(SourceHash &hash, const std::string &folder,
                          const std::optional<SentenceTransformers> &sentence) {
   HEDDLE_TRY(hash.add("config.json", inFolder(folder, "config.json")));
@@ -213,14 +212,14 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   const std::string folder = sentence ? sentence->encoderFolder : path;
   HEDDLE_TRY(checkNoPointers(folder));
   if (!isThere(inFolder(folder, "config.json"))) {
-    // A folder of llama.cpp's or of an exporter's has no configuration either.
+    // Folders of llama.cpp or of an exporter have no configuration either.
     HEDDLE_TRY(checkWeights(folder));
     return HEDDLE_ERROR(NotFound, fmt::format("{}: no config.json in it, expected the folder of a "
                                               "model: config.json, weights and tokenizer",
                                               folder));
   }
   HEDDLE_ASSIGN(const Config config, Config::open(inFolder(folder, "config.json")));
-  // Before the weights: a folder of an unknown family may well have them in another format.
+  // Checked before the weights: a folder of an unknown family may well have them in another format.
   HEDDLE_TRY(checkFamily(config));
   HEDDLE_TRY(checkWeights(folder));
   HEDDLE_ASSIGN(const std::optional<Config> generation,
@@ -308,7 +307,7 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const So
 static Status addProgramFiles(ImportedModel &model, ProgramFiles files, SourceHash &hash) {
   if (files.checkpoint) {
     HEDDLE_TRY(checkParameters(*model.module, *files.checkpoint));
-    // Later phases have lost parameters to the passes.
+    // In later phases, passes have removed parameters.
     if (isFirstPhase(*model.module)) {
       noteSurplus(*model.module, *files.checkpoint, model.notes);
     }

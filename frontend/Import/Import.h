@@ -23,13 +23,13 @@
 
 namespace heddle {
 
-/// The tokenizers beside a model. What is wrong inside them is said when they are packed.
+/// The tokenizers beside a model. Errors inside them are reported when they are packed.
 struct TokenizerSource {
   TokenizerFile file;
-  /// Of what the model generates; none: the same.
+  /// The tokenizer of the generated text; nothing if it is the same.
   std::optional<TokenizerFile> target;
-  /// The most ids of a text as the model's folder says (max_seq_length), never more than the model
-  /// has positions.
+  /// The most ids of a text: max_seq_length of the model's folder, but no more than the model has
+  /// positions.
   std::optional<int64_t> maxLength;
 };
 
@@ -40,7 +40,7 @@ struct ImportedModel {
   SourceText source;
   /// Keeps the text of a file; null if it is the caller's.
   std::shared_ptr<const MappedFile> file;
-  /// Every parameter with a source is in it, with that shape and a floating type. Null for a
+  /// Holds every parameter that has a source, with its shape and a floating type. Null for a
   /// program without such parameters.
   std::shared_ptr<const Checkpoint> checkpoint;
   /// The program's transformer.model_type; empty if it has none.
@@ -51,9 +51,9 @@ struct ImportedModel {
   /// The longest sequence that has a position in every table; nothing if positions are not looked
   /// up.
   std::optional<int64_t> positions;
-  /// What a user may want to know, a line each: tensors that were not used, defaults that were.
+  /// Notes for the user, one line each: unused tensors, defaults that were applied.
   std::vector<std::string> notes;
-  /// What may make the binary another model than the user wants, a line each.
+  /// Warnings that the binary may not be the model the user wants, one line each.
   std::vector<std::string> warnings;
 };
 
@@ -63,10 +63,10 @@ struct ImportedModel {
 /// perhaps a tokenizer beside it (ModelFiles.h) or, if that is not empty, in `weights`. Calls in a
 /// program are inlined.
 ///
-/// A missing tensor and one of another shape or of a type that is not floating are errors. A tensor
-/// that the model does not use is an error in a folder, unless the family expects it, and a note
-/// for a program. Dialects of later phases are those of the context's registry; `func`,
-/// `transformer` and `dataflow` are always there.
+/// A tensor that is missing, has another shape or has no floating type is an error. A tensor that
+/// the model does not use is an error in a folder, unless the family expects it, and a note for a
+/// program. Dialects of later phases are those of the context's registry; `func`, `transformer` and
+/// `dataflow` are always there.
 Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path,
                                   const std::string &weights = {});
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looking for files by the names that formats give them.
+/// Finds files by their usual names, and hashes them.
 #include "frontend/Import/ModelFiles.h"
 
+#include "base/MappedFile.h"
 #include "formats/Config/SentenceTransformers.h"
 #include "frontend/Families/FamilyConfig.h"
 #include "frontend/Import/ForeignFormat.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <system_error>
+#include <xxhash.h>
 
 namespace heddle {
 
@@ -53,7 +56,7 @@ Result<FolderTokenizers> readWordLists(const CTranslate2Model &model) {
   };
   HEDDLE_TRY(surround("add_source_bos", "source_bos_token_id", source.before));
   HEDDLE_TRY(surround("add_source_eos", "source_eos_token_id", source.after));
-  // One list with nothing around a source serves both.
+  // A shared list without tokens around the source serves both sides.
   FolderTokenizers tokenizers;
   if (!lists.isShared() || !source.before.empty() || !source.after.empty()) {
     tokenizers.target = TokenizerFile::fromWords(lists.target.tokens, target, lists.target.path);
@@ -74,7 +77,7 @@ static bool hasWeights(const fs::path &folder) {
   return false;
 }
 
-/// Adds what `files` has not got yet from a model's folder.
+/// Adds whatever `files` still lacks from a model's folder.
 static Status addFolder(ProgramFiles &files, const std::string &path) {
   if (!files.checkpoint && isCTranslate2Folder(path)) {
     HEDDLE_ASSIGN(CTranslate2Folder folder, openCTranslate2Folder(path));
@@ -93,7 +96,7 @@ static Status addFolder(ProgramFiles &files, const std::string &path) {
   return {};
 }
 
-/// Adds a model's folder as the importer of folders reads it: the encoder may be in one of its own.
+/// Adds a model's folder as the importer of folders reads it: the encoder may be in a subfolder.
 static Status addModel(ProgramFiles &files, const std::string &path) {
   HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
   const std::string folder = sentence ? sentence->encoderFolder : path;
@@ -145,6 +148,40 @@ Result<ProgramFiles> findProgramFiles(const std::string &program, const std::str
                               program, fs::path(weights).filename().string()));
   }
   return files;
+}
+
+// --- the hash of all files --------------------------------------------------------------------
+
+/// Pages are released after this many bytes.
+static constexpr size_t pieceSize = size_t(4) << 20;
+
+void SourceHash::Free::operator()(XXH3_state_s *state) const { XXH3_freeState(state); }
+
+SourceHash::SourceHash() : state(XXH3_createState()) { XXH3_128bits_reset(state.get()); }
+
+Status SourceHash::add(std::string_view role, const std::string &path) {
+  HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const std::span<const std::byte> bytes = file.bytes();
+  // Lengths keep two different lists of files from hashing the same text.
+  const std::string head = fmt::format("{} {}\n", role, bytes.size());
+  XXH3_128bits_update(state.get(), head.data(), head.size());
+  for (size_t begin = 0; begin < bytes.size(); begin += pieceSize) {
+    const auto piece = bytes.subspan(begin, std::min(pieceSize, bytes.size() - begin));
+    XXH3_128bits_update(state.get(), piece.data(), piece.size());
+    file.releasePages(piece);
+  }
+  return {};
+}
+
+void SourceHash::addText(std::string_view role, std::string_view text) {
+  const std::string head = fmt::format("{} {}\n", role, text.size());
+  XXH3_128bits_update(state.get(), head.data(), head.size());
+  XXH3_128bits_update(state.get(), text.data(), text.size());
+}
+
+std::string SourceHash::digits() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
 } // namespace heddle

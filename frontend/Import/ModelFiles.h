@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The files of a model beside its description: weights and tokenizers, of whatever format, in a
-/// model's folder or beside a program in text.
+/// Finds the files of a model (weights and tokenizers in any supported format) in a model's folder
+/// or beside a program in text, and hashes them.
 #ifndef HEDDLE_FRONTEND_IMPORT_MODELFILES_H
 #define HEDDLE_FRONTEND_IMPORT_MODELFILES_H
 
@@ -11,30 +11,34 @@
 #include "heddle/Status.h"
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+
+struct XXH3_state_s;
 
 namespace heddle {
 
-/// Whether something lies at a path; where that cannot be looked up, nothing does.
+/// Whether a path exists. A path that cannot be looked up counts as missing.
 bool isThere(const std::filesystem::path &path);
 
-/// A folder of CTranslate2, read.
+/// An opened CTranslate2 folder.
 struct CTranslate2Folder {
-  /// The tensors by the names of the project's own format.
+  /// The tensors under their names in the project's own format.
   Checkpoint checkpoint;
   CTranslate2Model description;
 };
 
-/// Whether a folder is one of CTranslate2: weights of that name and none by those of other formats.
+/// Whether a folder is a CTranslate2 model: it has model.bin and no weights of other formats.
 bool isCTranslate2Folder(const std::string &folder);
 Result<CTranslate2Folder> openCTranslate2Folder(const std::string &folder);
-/// The lists of words of a CTranslate2 folder, with what the model wants around a source.
+/// The word lists of a CTranslate2 folder, with the tokens that the model puts around a source.
 Result<FolderTokenizers> readWordLists(const CTranslate2Model &model);
 
-/// What a program in text has beside it.
+/// The files beside a program in text.
 struct ProgramFiles {
-  /// None if there are no weights.
+  /// Nothing if there are no weights.
   std::optional<Checkpoint> checkpoint;
   FolderTokenizers tokenizers;
 };
@@ -48,6 +52,26 @@ Result<ProgramFiles> openGivenFiles(const std::string &path);
 /// those of the program's own folder. A program that `needsWeights` and has none is NotFound.
 Result<ProgramFiles> findProgramFiles(const std::string &program, const std::string &given,
                                       bool needsWeights);
+
+/// One number for all files a model was read from: XXH3-128 over roles, lengths and contents, in
+/// the order of adding. It does not depend on where the files are.
+class SourceHash {
+public:
+  SourceHash();
+
+  /// Adds a file piece by piece, so that memory does not grow with it. `role` stands for its name.
+  Status add(std::string_view role, const std::string &path);
+  /// Adds text derived from files that are not hashed themselves.
+  void addText(std::string_view role, std::string_view text);
+  /// 32 hexadecimal digits.
+  std::string digits() const;
+
+private:
+  struct Free {
+    void operator()(XXH3_state_s *state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state;
+};
 
 } // namespace heddle
 

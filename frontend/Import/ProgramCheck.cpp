@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Questions to programs.
+/// Checks programs without their weights.
 #include "frontend/Import/ProgramCheck.h"
 
 #include "base/Utf8.h"
@@ -22,12 +22,12 @@ namespace heddle {
 
 using namespace transformer;
 
-/// Expressions are evaluated operand by operand, each time anew, so that memory does not grow with
-/// them. Frontends nest two, passes as many as a chain of maps has links.
+/// Expressions are evaluated operand by operand, anew for each use, so that memory does not grow
+/// with them. Frontends nest two levels; passes nest one for each link of a chain of maps.
 static constexpr unsigned deepestExpression = 10'000;
 static constexpr uint64_t mostEvaluations = 1'000'000;
 
-/// Whether frontends derive parameters so; passes do it in other ways, and by reshaping.
+/// Whether frontends derive parameters this way. Passes use the other kinds, and reshaping.
 static bool isOfFrontend(ExpressionKind kind) {
   return kind == ExpressionKind::Rows || kind == ExpressionKind::SinusoidInterleaved ||
          kind == ExpressionKind::SinusoidSplit || kind == ExpressionKind::RelativeBuckets ||
@@ -76,7 +76,7 @@ LogicalResult verifyNesting(ModuleOp module) {
 static bool isText(llvm::StringRef name) {
   for (size_t at = 0; at < name.size(); ++at) {
     const auto byte = static_cast<unsigned char>(name[at]);
-    // U+0080 to U+009F are controls too.
+    // U+0080 to U+009F are control characters too.
     const bool isHigh =
         byte == 0xC2 && at + 1 < name.size() && static_cast<unsigned char>(name[at + 1]) < 0xA0;
     if (byte < 0x20 || byte == 0x7F || isHigh) {
@@ -86,7 +86,7 @@ static bool isText(llvm::StringRef name) {
   return validUtf8Prefix(std::string_view(name.data(), name.size())) == name.size();
 }
 
-/// Checks the names of an entry whose ports are named by the attribute `key`.
+/// Checks the names of an entry. The attribute `key` holds the names of its ports.
 static LogicalResult verifyNamesOf(FunctionOpInterface entry, llvm::StringRef key) {
   const auto verify = [&](const Twine &what, Attribute attribute) -> LogicalResult {
     auto name = dyn_cast_if_present<StringAttr>(attribute);
@@ -126,7 +126,7 @@ LogicalResult verifyNames(ModuleOp module) {
   return success();
 }
 
-/// Checks one name of an entry; `names` are those before it.
+/// Checks one name of an entry against those before it, `names`.
 static LogicalResult verifyName(func::FuncOp entry, const Twine &what, Attribute name,
                                 llvm::StringSet<> &names) {
   auto text = dyn_cast_if_present<StringAttr>(name);
@@ -139,10 +139,10 @@ static LogicalResult verifyName(func::FuncOp entry, const Twine &what, Attribute
   return success();
 }
 
-/// Whether a value outlives a run.
+/// Whether values of this type outlive a run.
 static bool isKept(Type type) { return isa<CacheType, StateType>(type); }
 
-/// What a message calls such a value, and what was done to one that an entry returns.
+/// How messages name such a value, and the operation that changed one that an entry returns.
 static llvm::StringRef kindOf(Type type) { return isa<StateType>(type) ? "state" : "cache"; }
 static llvm::StringRef changeOf(Type type) {
   return isa<StateType>(type) ? "accumulated into" : "appended to";
@@ -195,7 +195,7 @@ static LogicalResult verifyCacheResult(func::FuncOp entry, unsigned number) {
   return success();
 }
 
-/// What is appended to a cache or accumulated into a state is among the results, for later runs.
+/// A cache that was appended to, or a state that was accumulated, must be a result, for later runs.
 static LogicalResult verifyAppended(func::FuncOp entry) {
   const WalkResult result = entry.walk([](Operation *op) {
     if (!isa<AccumulateOp, AppendOp>(op) ||
@@ -219,14 +219,14 @@ static bool isOutput(Type type, bool areScores) {
   return areScores ? tensor.getRank() == 3 && tensor.isDynamicDim(2) : tensor.getRank() == 2;
 }
 
-/// Whether callers can ask for scores: of an entry without caches only for those that are observed,
-/// which sessions know how to hand out.
+/// Whether callers can ask for scores. In an entry without caches only observed scores can be
+/// requested, because sessions know how to return those.
 static bool handsOutScores(func::FuncOp entry, unsigned result) {
   return entry.getResultAttr(result, "transformer.observed") ||
          llvm::any_of(entry.getFunctionType().getInputs(), isKept);
 }
 
-/// The limits of what describes an entry in a binary.
+/// The limits of an entry's description in a binary.
 static LogicalResult verifyCounts(func::FuncOp entry) {
   const llvm::ArrayRef<Type> inputs = entry.getFunctionType().getInputs();
   const llvm::ArrayRef<Type> results = entry.getFunctionType().getResults();
@@ -284,7 +284,7 @@ static LogicalResult verifyEntry(func::FuncOp entry) {
   return verifyResults(entry);
 }
 
-/// Entries that name a cache or state share it: it has one type.
+/// Entries share caches and states by name, so each has one type.
 static LogicalResult verifyCaches(ModuleOp module) {
   llvm::StringMap<Type> caches;
   for (auto entry : module.getOps<func::FuncOp>()) {
@@ -314,7 +314,7 @@ LogicalResult verifyEntries(ModuleOp module) {
 }
 
 LogicalResult verifyParameters(ModuleOp module) {
-  /// How deep an expression is, and how often its operands are evaluated, for each of their uses.
+  /// How deep an expression is and how many evaluations it takes, counting each use of an operand.
   struct Work {
     unsigned depth = 0;
     uint64_t evaluations = 1;
@@ -323,7 +323,7 @@ LogicalResult verifyParameters(ModuleOp module) {
   for (auto parameter : module.getOps<ParameterOp>()) {
     Work work;
     if (auto expression = parameter.getExpression()) {
-      // They are declared before it.
+      // Operands are declared before their users.
       for (FlatSymbolRefAttr operand : expression->getOperands()) {
         const Work of = known.lookup(operand.getAttr());
         work.depth = std::max(work.depth, of.depth + 1);
@@ -343,7 +343,7 @@ LogicalResult verifyParameters(ModuleOp module) {
   return success();
 }
 
-/// The rows of a parameter that is a table.
+/// The number of rows of a parameter that is a table.
 static std::optional<int64_t> rowsOf(SymbolTable &symbols, llvm::StringRef table) {
   auto parameter = symbols.lookup<ParameterOp>(table);
   if (!parameter) {
@@ -367,7 +367,7 @@ std::optional<int64_t> countPositions(ModuleOp module) {
         include(gather.getTable(), positions.getOffset());
       }
     } else if (auto embed = dyn_cast<EmbedOp>(op)) {
-      // Tables looked up by position follow those with ids.
+      // Tables for positions follow the tables for ids.
       for (auto [number, offset] : llvm::enumerate(embed.getPositionOffsets())) {
         auto table = cast<FlatSymbolRefAttr>(embed.getTables()[embed.getIds().size() + number]);
         include(table.getValue(), offset);

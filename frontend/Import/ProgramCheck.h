@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What can be told from a program alone: its phase, whether its entries can be called, and how
-/// long a sequence may be.
+/// Checks that need only a program: its phase, whether its entries can be called, and how long a
+/// sequence may be.
 #ifndef HEDDLE_FRONTEND_IMPORT_PROGRAMCHECK_H
 #define HEDDLE_FRONTEND_IMPORT_PROGRAMCHECK_H
 
@@ -12,32 +12,32 @@
 
 namespace heddle {
 
-/// Whether a program is primitive mathematics only: no fused operation, no parameter
-/// derived by a pass, nothing of a lower level.
+/// Whether a program is purely primitive mathematics: no fused operation, no parameter derived by a
+/// pass, no lower level.
 bool isFirstPhase(mlir::ModuleOp module);
 
-/// Checks that modules inside the program, if there are any, hold code of kernels only: passes and
-/// the look-up of parameters know one module. Emits what is wrong.
+/// Checks that nested modules, if any, hold only code of kernels: passes and the look-up of
+/// parameters expect a single module. Emits errors.
 llvm::LogicalResult verifyNesting(mlir::ModuleOp module);
 
-/// Whether the program is one of func.func: all but those whose entries are graphs of dataflow.
+/// Whether the entries are func.func rather than dataflow graphs.
 bool hasFunctionEntries(mlir::ModuleOp module);
 
-/// Checks that the names of entries, inputs and outputs are UTF-8 without control characters, in
-/// any phase. Emits what is wrong.
+/// Checks in any phase that the names of entries, inputs and outputs are UTF-8 without control
+/// characters. Emits errors.
 llvm::LogicalResult verifyNames(mlir::ModuleOp module);
 
-/// Checks that there is an entry, and that each has inputs and outputs by distinct names, the
-/// segments of its rows after the inputs, then perhaps those of a memory, then caches, whose
-/// results are what was appended to them. Emits what is wrong.
+/// Checks that there is an entry and that each entry is well formed: inputs and outputs have
+/// distinct names; after the inputs come the segments of the rows, perhaps those of a memory, then
+/// caches and states; changed caches and states are results. Emits errors.
 llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
 
-/// Checks that the expressions of parameters can be evaluated in sensible time and memory. Emits
-/// what is wrong.
+/// Checks that the expressions of parameters can be evaluated in reasonable time and memory. Emits
+/// errors.
 llvm::LogicalResult verifyParameters(mlir::ModuleOp module);
 
-/// The longest sequence that has a position in every table: the least number of rows, from the
-/// first position on, of the tables that positions are looked up in.
+/// The longest sequence that has a position in every position table: the least number of rows from
+/// the first position on.
 std::optional<int64_t> countPositions(mlir::ModuleOp module);
 
 } // namespace heddle

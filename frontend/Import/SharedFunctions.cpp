@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Calls are inlined from the callees up, without recursion, however deep they are. Beginnings are
-/// compared operation by operation, locations included: a name of the checkpoint must survive.
+/// Inlines calls bottom-up and without recursion, whatever their depth. Beginnings are compared
+/// operation by operation, including locations, because checkpoint names must survive.
 #include "frontend/Import/SharedFunctions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,21 +21,21 @@ namespace heddle {
 
 namespace {
 
-/// The functions of a program and who calls them.
+/// The functions of a program and their callers.
 class CallGraph {
 public:
   explicit CallGraph(ModuleOp module) : module(module), symbols(module) {}
 
-  /// Finds the calls. Emits what is wrong with one.
+  /// Finds the calls. Emits errors.
   LogicalResult collect();
-  /// Inlines them, callees first. Emits what is wrong.
+  /// Inlines the calls, callees first. Emits errors.
   LogicalResult inlineAll();
 
 private:
   struct Function {
-    /// Calls of this function that are still there.
+    /// Remaining calls of this function.
     SmallVector<func::CallOp> callers;
-    /// Calls in its body that are still there.
+    /// Remaining calls in its body.
     size_t calls = 0;
   };
 
@@ -132,15 +132,15 @@ LogicalResult inlineCalls(ModuleOp module) {
 
 // --- from entries to a function that they share ----------------------------------------------
 
-/// Fewer operations than this are not worth a function.
+/// The fewest operations worth a function.
 static constexpr size_t leastShared = 4;
 
-/// Every entry is compared with every other: programs of more are left as they are.
+/// Every entry is compared with every other, so programs with more entries are left as they are.
 static constexpr size_t mostEntries = 32;
 
 namespace {
 
-/// Follows two entries from their beginning for as long as they are alike.
+/// Follows two entries from the start for as long as they are equal.
 class Beginning {
 public:
   Beginning(func::FuncOp left, func::FuncOp right) {
@@ -155,9 +155,9 @@ public:
     }
   }
 
-  /// Operations that are alike.
+  /// The number of equal operations.
   size_t size() const { return count; }
-  /// The value of the right entry for one of the left.
+  /// The value in the right entry that matches one in the left.
   Value right(Value left) const { return values.lookup(left); }
 
 private:
@@ -180,7 +180,7 @@ private:
     return true;
   }
 
-  /// Whether two operands are the same value, arguments being matched when they are first used.
+  /// Whether two operands match. Arguments are matched on first use.
   bool matches(Value left, Value right) {
     if (const Value known = values.lookup(left)) {
       return known == right;
@@ -198,7 +198,7 @@ private:
   size_t count = 0;
 };
 
-/// Entries that begin alike; the first one lends its operations to the function.
+/// Entries with a common beginning. The function takes its operations from the first one.
 struct Group {
   SmallVector<func::FuncOp> entries;
   size_t length = 0;
@@ -206,7 +206,7 @@ struct Group {
 
 } // namespace
 
-/// The two entries with the longest common beginning, and all others that have it too.
+/// The two entries with the longest common beginning, and all others that share it.
 static Group longestGroup(ArrayRef<func::FuncOp> entries) {
   Group group;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -222,7 +222,7 @@ static Group longestGroup(ArrayRef<func::FuncOp> entries) {
   return group;
 }
 
-/// Whether a value of the beginning is used behind it.
+/// Whether a value of the beginning is used after it.
 static bool isUsedAfter(Value value, const llvm::DenseSet<Operation *> &beginning) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) { return !beginning.contains(user); });
 }
@@ -241,7 +241,7 @@ static llvm::DenseSet<Operation *> firstOperations(func::FuncOp entry, size_t co
   return first;
 }
 
-/// The function's name, from those of its callers.
+/// The function's name, made from the names of its callers.
 static std::string sharedName(ModuleOp module, ArrayRef<func::FuncOp> entries) {
   std::string name = "shared_by";
   for (func::FuncOp entry : entries) {
@@ -253,8 +253,8 @@ static std::string sharedName(ModuleOp module, ArrayRef<func::FuncOp> entries) {
   return name;
 }
 
-/// A private function of an entry's first operations, from the values that they need to those that
-/// are needed behind them.
+/// Moves an entry's first operations into a private function. Its arguments are the values they
+/// need, its results the values needed later.
 static func::FuncOp createShared(func::FuncOp entry, size_t count, StringRef name,
                                  ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
   OpBuilder builder(entry);
@@ -313,7 +313,7 @@ static void shareBeginning(ModuleOp module, const Group &group) {
   }
   func::FuncOp shared =
       createShared(first, group.length, sharedName(module, group.entries), inputs, outputs);
-  // The first entry last: the others are described by its values.
+  // The first entry comes last, because the others refer to its values.
   for (size_t i = group.entries.size(); i-- > 0;) {
     const auto own = [&](Value value) { return beginnings[i].right(value); };
     callShared(group.entries[i], group.length, shared, llvm::map_to_vector(inputs, own),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Functions that entries call. In text, what entries have in common is written once, as a private
-/// function; passes see entries without calls. These two transformations lead from one to the
-/// other and back.
+/// Functions that entries call. In text, the common beginning of entries is written once, as a
+/// private function, while passes see entries without calls. These two transformations convert
+/// between both forms.
 #ifndef HEDDLE_FRONTEND_IMPORT_SHAREDFUNCTIONS_H
 #define HEDDLE_FRONTEND_IMPORT_SHAREDFUNCTIONS_H
 
@@ -10,18 +10,17 @@
 
 namespace heddle {
 
-/// The most operations that calls may bring into a program: functions that call others twice would
-/// otherwise grow without bound.
+/// The most operations that inlining may add. Without a limit, functions that call others twice
+/// would grow without bound.
 inline constexpr int64_t mostInlinedOperations = int64_t{1} << 20;
 
-/// Replaces every call of a `func.func` of the program by the function's operations, with the
-/// locations that they have there, and drops private functions that were called. Emits what is
-/// wrong: a function without a body or with several blocks, functions that call themselves, too
-/// many operations.
+/// Replaces every call of a `func.func` by the function's operations, keeping their locations, and
+/// erases private functions that were called. Emits an error for a function without a body or with
+/// several blocks, for recursion, and for too many operations.
 llvm::LogicalResult inlineCalls(mlir::ModuleOp module);
 
-/// Moves the operations with which several entries begin alike into a private function that these
-/// entries call. inlineCalls() gives back the same entries, operation by operation.
+/// Moves the common beginning of several entries into a private function that they call.
+/// inlineCalls() restores the same entries, operation by operation.
 void shareBeginnings(mlir::ModuleOp module);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Names, shapes and types of tensors against those of parameters.
+/// Compares names, shapes and types of tensors with those of parameters.
 #include "frontend/Import/TensorCheck.h"
 
 #include "base/Utf8.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace heddle {
 
-/// The file a tensor should have been in: the only one, or all of them by their folder.
+/// Where a missing tensor was expected: the only file, or the folder if there are several.
 static const std::string &placeOf(const Checkpoint &checkpoint) {
   if (checkpoint.ctranslate2() != nullptr) {
     return checkpoint.ctranslate2()->path();
@@ -54,7 +54,7 @@ Status checkParameters(ModuleOp module, const Checkpoint &checkpoint) {
   return {};
 }
 
-/// The item of `unused` that a name falls under; empty if there is none.
+/// The item of `unused` that covers a name; empty if there is none.
 static std::string_view unusedAs(std::string_view name, std::span<const std::string> unused) {
   for (const std::string &item : unused) {
     if (item.ends_with('.') ? name.starts_with(item) : name == item) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Whether a program and a checkpoint fit together.
+/// Checks that a program and a checkpoint fit together.
 #ifndef HEDDLE_FRONTEND_IMPORT_TENSORCHECK_H
 #define HEDDLE_FRONTEND_IMPORT_TENSORCHECK_H
 
@@ -19,13 +19,13 @@ namespace heddle {
 /// can be read as f32.
 Status checkParameters(mlir::ModuleOp module, const Checkpoint &checkpoint);
 
-/// Checks that every tensor of the checkpoint is some parameter's source or in `unused` (one that
-/// ends in a dot stands for all that begin with it). What was unused is noted.
+/// Checks that every tensor of the checkpoint is a parameter's source or in `unused`, where a name
+/// that ends in a dot covers all names that begin with it. Notes the unused tensors.
 Status checkSurplus(mlir::ModuleOp module, const Checkpoint &checkpoint,
                     std::span<const std::string> unused, std::vector<std::string> &notes);
 
-/// Notes the tensors of the checkpoint that no parameter names: whoever wrote the program need not
-/// have taken all.
+/// Notes the tensors of the checkpoint that no parameter names. That is no error: a program need
+/// not use all.
 void noteSurplus(mlir::ModuleOp module, const Checkpoint &checkpoint,
                  std::vector<std::string> &notes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One pass over the tokens of MLIR's lexer that open, close, or name something.
+/// One pass over the tokens that open, close, or name something, split as MLIR's lexer does.
 #include "frontend/Import/TextCheck.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isNamePart(char c) { return isLetter(c) || isDigit(c) || c == '$' || c == '.' || c == '-'; }
 
-/// The bracket that a closing one belongs to.
+/// The opening bracket that matches a closing one.
 char openingOf(char closing) {
   return closing == ')' ? '(' : closing == ']' ? '[' : closing == '}' ? '{' : '<';
 }
@@ -42,15 +42,14 @@ public:
   }
 
 private:
-  /// A bracket that is open. In lists and affine maps an operator may have operands of operands
-  /// without any bracket.
+  /// An open bracket. In lists and affine maps, operators can nest without any bracket.
   struct Level {
     char bracket;
     unsigned operators = 0;
   };
 
-  /// Where the next token begins: behind what the lexer skips, which is blanks, ends of lines, zero
-  /// bytes and comments.
+  /// Where the next token begins, after what the lexer skips: blanks, line ends, zero bytes and
+  /// comments.
   size_t behindSpace(size_t from) const {
     while (from < text.size()) {
       if (text.substr(from, 2) == "//") {
@@ -74,7 +73,7 @@ private:
       at = after;
       return;
     }
-    // What begins a line at the outermost level is the next thing, unless it is the type of an
+    // At the outermost level a new line starts the next item, unless it is the type of an
     // attribute.
     if (isLineStart && levels.empty() && hasValue && c != ':') {
       endAlias();
@@ -92,7 +91,7 @@ private:
     case '[':
     case '{':
     case '<':
-      // The `<` of `<=` opens nothing.
+      // The `<` of `<=` is no bracket.
       if (c != '<' || peek(1) != '=') {
         levels.push_back({c});
         note(0, ++depth);
@@ -106,7 +105,7 @@ private:
       ++at;
       return;
     case '>':
-      // One that closes nothing compares.
+      // A `>` that closes nothing is a comparison.
       if (!levels.empty() && levels.back().bracket == '<') {
         close('<');
       }
@@ -135,7 +134,7 @@ private:
     }
   }
 
-  /// Names, numbers, and what begins with a sigil.
+  /// Names, numbers, and tokens that begin with a sigil.
   void word(char c) {
     const size_t begin = at++;
     const bool isSigil = c == '#' || c == '!' || c == '%' || c == '@' || c == '^';
@@ -146,7 +145,7 @@ private:
     if (!isSigil && !isLetter(c)) {
       return;
     }
-    // Only names after a sigil may have a minus in them.
+    // Only names after a sigil may contain a minus.
     while (at < text.size() && isNamePart(text[at]) && (isSigil || text[at] != '-')) {
       ++at;
     }
@@ -158,7 +157,7 @@ private:
     }
   }
 
-  /// `12`, `1.5` or `1.5e-3`. Letters right behind it are another word.
+  /// `12`, `1.5` or `1.5e-3`. Letters right after it are another word.
   void skipNumber() {
     const auto skipDigits = [&] {
       while (isDigit(peek(0))) {
@@ -178,7 +177,7 @@ private:
     }
   }
 
-  /// To its end; a string that a line ends before is an error of the lexer there.
+  /// Skips a string. The lexer reports one that its line does not close.
   void skipString() {
     for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at) {
       at += text[at] == '\\' ? 1 : 0;
@@ -186,7 +185,7 @@ private:
     at = std::min(at + 1, text.size());
   }
 
-  /// Operators have operands without brackets of their own only where no statements are.
+  /// Operators nest without brackets only where there are no statements.
   void countOperator() {
     if (!levels.empty() && levels.back().bracket != '{') {
       ++levels.back().operators;
@@ -194,14 +193,15 @@ private:
     }
   }
 
-  /// Closes the innermost such bracket. Inside of it, what looked like an opening one compared.
+  /// Closes the innermost bracket of this kind. Apparent opening brackets inside it were
+  /// comparisons.
   void close(char bracket) {
     size_t kept = levels.size();
     while (kept > 0 && levels[kept - 1].bracket == '<' && bracket != '<') {
       --kept;
     }
     if (kept == 0 || levels[kept - 1].bracket != bracket) {
-      // Not closed: an error of the parser there.
+      // Not closed: the parser reports it.
       return;
     }
     while (levels.size() >= kept) {
@@ -210,7 +210,7 @@ private:
     }
   }
 
-  /// A name at the outermost level before an equals sign is defined there, any other used.
+  /// A name before an equals sign at the outermost level is a definition; any other is a use.
   void meetAlias(std::string_view name, size_t begin) {
     const size_t after = levels.empty() ? behindSpace(at) : text.size();
     if (after < text.size() && text[after] == '=' && text.substr(after, 2) != "==") {
@@ -236,7 +236,7 @@ private:
     hasValue = false;
   }
 
-  /// Notes that the text is so deep here, with what an alias adds.
+  /// Records the depth here, including what an alias adds.
   void note(unsigned added, unsigned here) {
     aliasDepth = std::max(aliasDepth, here + added);
     if (here + added > deepest) {
@@ -252,10 +252,9 @@ private:
   unsigned depth = 0;
   unsigned deepest = 0;
   size_t deepestAt = 0;
-  /// Whether nothing but space has come in the line.
+  /// Whether the line has had only space so far.
   bool isLineStart = true;
-  /// The alias whose definition this is, how deep it has been so far, and whether its value has
-  /// begun.
+  /// The alias being defined, its depth so far, and whether its value has begun.
   std::string_view alias;
   unsigned aliasDepth = 0;
   bool hasValue = false;
@@ -265,7 +264,7 @@ private:
 } // namespace
 
 Status checkProgramText(std::string_view text, std::string_view path) {
-  // MLIR would read it, and its reader recurses as well.
+  // MLIR would accept bytecode, whose reader recurses as well.
   if (text.starts_with("ML\xefR")) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: is MLIR bytecode, expected a program in text", path));

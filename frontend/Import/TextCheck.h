@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The text of a program before MLIR reads it. MLIR's parser, its printer and what walks attributes
-/// recurse, so that ten kilobytes of brackets would end the process.
+/// Checks the text of a program before MLIR reads it. MLIR's parser, printer and attribute walks
+/// recurse, so ten kilobytes of brackets would end the process.
 #ifndef HEDDLE_FRONTEND_IMPORT_TEXTCHECK_H
 #define HEDDLE_FRONTEND_IMPORT_TEXTCHECK_H
 
@@ -11,12 +11,12 @@
 
 namespace heddle {
 
-/// Levels of brackets, regions and operators of an affine expression, those of the aliases that a
-/// place names included. Programs have some twenty; clang takes as many brackets.
+/// Nesting of brackets, regions and operators of an affine expression, including that of aliases in
+/// use. Programs have some twenty levels; clang accepts as many brackets as this.
 inline constexpr unsigned deepestNesting = 256;
 
-/// Checks that a program is text, and how deep it nests. Brackets in strings and comments do not
-/// count, and an alias counts as deep as what it stands for. InvalidArgument otherwise, with
+/// Checks that a program is text and not nested too deeply. Brackets in strings and comments do not
+/// count; an alias counts with the depth of its definition. Otherwise InvalidArgument, with the
 /// `path:line:column` where the text is too deep.
 Status checkProgramText(std::string_view text, std::string_view path);
 
