@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Joining, stepping and leaving. A sentence that must make room for older ones goes back to the
-/// queue and starts again: as its result depends on nothing else, it comes to the same.
+/// queue and starts again. Since its result depends on nothing else, it stays the same.
 ///
-/// Memory may run out anywhere: what is handed over is moved only once nothing can throw any more.
+/// Memory may run out anywhere, so results are handed over only after the last step that can throw.
 #include "runtime/Generate/BatchSearch.h"
 
 #include "runtime/Generate/Sampler.h"
@@ -24,7 +24,7 @@ BatchSearch::~BatchSearch() {
   }
 }
 
-/// Source tokens, once for each hypothesis.
+/// The source tokens, counted once for each hypothesis.
 int64_t BatchSearch::Sentence::cost() const {
   const int64_t searches = settings.sample || settings.alternatives ? settings.nbest : 1;
   return static_cast<int64_t>(source.size()) * settings.beam * searches;
@@ -54,7 +54,7 @@ Status BatchSearch::remove(int64_t id) {
                                             id));
 }
 
-/// Gives back what a sentence has in the decoder.
+/// Releases everything a sentence holds in the decoder.
 void BatchSearch::leave(Sentence &sentence) {
   for (const Running &running : sentence.searches) {
     for (const HypothesisId hypothesis : running.hypotheses) {
@@ -69,7 +69,7 @@ void BatchSearch::leave(Sentence &sentence) {
   }
 }
 
-/// Whether a failure may be of one sentence alone, as what its caller asked for is wrong.
+/// Whether a failure may concern a single sentence, because its request was wrong.
 static bool concernsOne(const Status &status) {
   return status.code() == StatusCode::InvalidArgument || status.code() == StatusCode::OutOfRange;
 }
@@ -106,7 +106,7 @@ Status BatchSearch::join(size_t count) {
   for (size_t i = 0; i < count; ++i) {
     queue[i]->encoded = ids[i];
   }
-  // However this ends: what has not joined has nothing in the decoder.
+  // On every path, a sentence that has not joined holds nothing in the decoder.
   struct Waiting {
     BatchSearch &search;
     size_t count;
@@ -179,8 +179,8 @@ void BatchSearch::makeRoom(size_t index, bool alone, const Status &status) {
   full = !batch.empty();
 }
 
-/// What the decoder is asked for by the first `count` sentences: the last token of each hypothesis,
-/// or all of one that begins.
+/// Builds the decoder's input for the first `count` sentences: the last token of each hypothesis,
+/// or all tokens of one that begins.
 void BatchSearch::buildStep(size_t count) {
   const std::span<const SentencePointer> stepping = std::span(batch).first(count);
   extensions.clear();
@@ -191,7 +191,7 @@ void BatchSearch::buildStep(size_t count) {
   for (const SentencePointer &sentence : stepping) {
     beginning += sentence->searches.size();
   }
-  // Extensions refer to its elements.
+  // Extensions refer to elements of this vector.
   beginnings.reserve(beginning);
   for (const SentencePointer &sentence : stepping) {
     const Settings &settings = sentence->settings;
@@ -210,7 +210,7 @@ void BatchSearch::buildStep(size_t count) {
           tokens = tokens.last(1);
         }
         extensions.push_back({hypothesis, tokens});
-        // Of the tokens before the last, nothing is wanted.
+        // Nothing is needed from the tokens before the last.
         queries.resize(queries.size() + tokens.size());
         running.search.fillQuery(beam, queries.back());
         running.rows.push_back(static_cast<int64_t>(queries.size()) - 1);
@@ -219,9 +219,9 @@ void BatchSearch::buildStep(size_t count) {
   }
 }
 
-/// One step of the decoder, after as many sentences have left as it takes; answers how many of the
-/// batch took it. A sentence that the decoder refuses ends alone: until it is found, those before
-/// it take their steps without the rest.
+/// Runs one step of the decoder, after enough sentences have left to make room, and returns how
+/// many sentences took part. A sentence that the decoder refuses fails alone. Until it is found,
+/// the sentences before it take their steps without the rest.
 Result<size_t> BatchSearch::decode() {
   size_t count = batch.size();
   while (count > 0) {
@@ -249,8 +249,8 @@ Result<size_t> BatchSearch::decode() {
   return size_t(0);
 }
 
-/// Makes the decoder's hypotheses those of the beams: the first that continues one takes it over,
-/// others fork it.
+/// Updates the decoder's hypotheses to match the beams. The first beam that continues a hypothesis
+/// takes it over; others fork it.
 Status BatchSearch::followBeams(Running &running) {
   const std::vector<Beam> &beams = running.search.beams();
   std::vector<bool> taken(running.hypotheses.size(), false);
@@ -297,8 +297,8 @@ Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   return {};
 }
 
-/// A step of all searches of a sentence. When memory runs out in between, the sentence can only
-/// start again.
+/// Advances all searches of a sentence. If memory runs out halfway, the sentence has to start
+/// again.
 Status BatchSearch::advance(Sentence &sentence) {
   try {
     return advanceAll(sentence);
@@ -337,7 +337,7 @@ void BatchSearch::complete(Sentence &sentence) {
 
 Result<std::vector<GenerationResult>> BatchSearch::step() {
   HEDDLE_TRY(admit());
-  // After the decoder's step, what finishes must not be lost for want of memory.
+  // After the decoder's step, no finished result may be lost for lack of memory.
   results.reserve(results.size() + batch.size());
   HEDDLE_ASSIGN(size_t stepping, decode());
   const bool alone = batch.size() == 1;

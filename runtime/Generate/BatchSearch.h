@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Many searches over one decoder: sentences wait until there is room, join, take a step together
-/// and leave one by one. What a sentence comes to does not depend on the others.
+/// Many searches over one decoder. Sentences wait for room, join, take steps together and leave one
+/// by one. The result of a sentence does not depend on the others.
 #ifndef HEDDLE_RUNTIME_GENERATE_BATCHSEARCH_H
 #define HEDDLE_RUNTIME_GENERATE_BATCHSEARCH_H
 
@@ -19,18 +19,18 @@
 
 namespace heddle {
 
-/// Continuous batching. Refers to the decoder; what it holds there is released at the latest by the
-/// destructor.
+/// Continuous batching. Refers to the decoder and releases everything it holds there, at the latest
+/// in the destructor.
 class BatchSearch {
 public:
-  /// `batchTokens` bounds the source tokens of the batch, each counted once for every hypothesis.
+  /// `batchTokens` limits the source tokens of the batch, counted once for each hypothesis.
   BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
               int64_t batchTokens);
   BatchSearch(const BatchSearch &) = delete;
   BatchSearch &operator=(const BatchSearch &) = delete;
   ~BatchSearch();
 
-  /// As the functions of the same name of Generator.
+  /// As the functions of the same name in Generator.
   Result<int64_t> add(GenerationRequest request);
   Result<std::vector<GenerationResult>> step();
   Status remove(int64_t id);
@@ -43,7 +43,7 @@ private:
   struct Running {
     BeamSearch search;
     std::vector<HypothesisId> hypotheses;
-    // Of the current step: the row of each hypothesis.
+    // The row of each hypothesis in the current step.
     std::vector<int64_t> rows = {};
   };
   struct Sentence {
@@ -79,11 +79,11 @@ private:
   int64_t nextId = 0;
   std::deque<SentencePointer> queue;
   std::vector<SentencePointer> batch;
-  // Delivered by the next step that succeeds.
+  // Returned by the next step that succeeds.
   std::vector<GenerationResult> results;
-  // The cache was full: nobody joins before somebody has left.
+  // The cache was full: no sentence joins until another has left.
   bool full = false;
-  // Of one step, kept for their memory.
+  // Scratch of one step, reused between steps.
   Candidates candidates;
   std::vector<Extension> extensions;
   std::vector<RowQuery> queries;

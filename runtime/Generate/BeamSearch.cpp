@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One step of a search: candidates of all hypotheses in order, those that finish, those that go
-/// on, and whether that was the last step.
+/// One step of a search: orders the candidates of all hypotheses, separates those that finish from
+/// those that continue, and decides whether it was the last step.
 #include "runtime/Generate/BeamSearch.h"
 
 #include "runtime/Generate/Sampler.h"
@@ -43,7 +43,7 @@ std::vector<Hypothesis> BeamSearch::takeFinished() {
   return std::move(found);
 }
 
-/// The token that must come now; -1: any.
+/// The token that is forced in this step; -1 if none is.
 int32_t BeamSearch::forcedToken() const {
   if (generated == 0 && settings.forcedFirst >= 0) {
     return settings.forcedFirst;
@@ -51,7 +51,7 @@ int32_t BeamSearch::forcedToken() const {
   return generated + 1 == settings.maxLength ? settings.forcedLast : -1;
 }
 
-/// Enough that `width` of them do not end.
+/// Enough candidates that `width` of them do not end the hypothesis.
 int64_t BeamSearch::candidatesWanted() const {
   if (greedy() || expanding) {
     return static_cast<int64_t>(width);
@@ -59,7 +59,7 @@ int64_t BeamSearch::candidatesWanted() const {
   return static_cast<int64_t>(width * (1 + settings.end.size()));
 }
 
-/// Tokens that would complete a group of tokens that is there already.
+/// Bans tokens that would complete a group that already occurred.
 void BeamSearch::banRepeatedNgrams(const Beam &beam, std::vector<int32_t> &banned) const {
   std::vector<int32_t> history;
   if (rules.historyHasStart) {
@@ -143,7 +143,8 @@ Status BeamSearch::draw(Candidates &candidates, int64_t row) {
   return {};
 }
 
-/// The best continuations of all hypotheses, in order: equal ones by hypothesis, then token.
+/// The best continuations of all hypotheses, in order. Ties are broken by hypothesis, then by
+/// token.
 Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows) {
   continuations.clear();
   const int32_t forced = forcedToken();
@@ -169,7 +170,7 @@ Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows)
   return {};
 }
 
-/// Reduces the attention of this step to what is kept of it.
+/// Reduces the attention of this step to the parts that are kept.
 void BeamSearch::lookAt(std::span<const int64_t> rows, const StepAttention &attention) {
   sourceLength = static_cast<size_t>(attention.sourceLength);
   looked.assign(alive.size() * sourceLength, 0);
@@ -212,7 +213,7 @@ Beam BeamSearch::extended(const Continuation &candidate) const {
   return beam;
 }
 
-/// Adds to what was found, of which as many are kept as the search is wide.
+/// Records a finished hypothesis. As many are kept as the search is wide.
 void BeamSearch::record(const Beam &beam, double sum, int64_t length) {
   double score = settings.normalized(sum, length);
   if (settings.coveragePenalty != 0) {
@@ -244,9 +245,9 @@ void BeamSearch::goOn(const Continuation &candidate) {
   }
 }
 
-/// Sends every candidate its way.
+/// Decides for every candidate whether it finishes, continues or is dropped.
 void BeamSearch::decide(bool last) {
-  // The next one outside the beam, for rules where it takes the place of one that finished.
+  // The next candidate outside the beam, for rules that let it replace a finished one.
   size_t spare = width;
   const auto ends = [&](size_t i) { return settings.isEnd(continuations[i].token); };
   const size_t considered =
@@ -307,7 +308,7 @@ Status BeamSearch::advance(Candidates &candidates, std::span<const int64_t> rows
   const bool last = generated + 1 == settings.maxLength;
   next.clear();
   if (continuations.empty()) {
-    // Every token is banned: what is there is all there will be.
+    // Every token is banned, so no hypothesis can grow.
     for (const Beam &beam : alive) {
       record(beam, beam.sum, generated);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The search of one sentence, without the model: it says what it wants to know of the logits that
-/// follow each hypothesis alive, is told, and decides which go on. Greedy search and sampling are
-/// searches with one hypothesis.
+/// The search of one sentence, independent of the model. It states what it needs to know about the
+/// logits after each live hypothesis, receives that, and decides which hypotheses continue. Greedy
+/// search and sampling are searches with one hypothesis.
 #ifndef HEDDLE_RUNTIME_GENERATE_BEAMSEARCH_H
 #define HEDDLE_RUNTIME_GENERATE_BEAMSEARCH_H
 
@@ -15,60 +15,61 @@
 
 namespace heddle {
 
-/// A hypothesis alive.
+/// A live hypothesis.
 struct Beam {
-  /// Which hypothesis of the step before it continues.
+  /// The hypothesis of the previous step that this one continues.
   size_t parent = 0;
-  /// Of the log-probabilities of its tokens.
+  /// The sum of the log-probabilities of its tokens.
   double sum = 0;
-  /// Prefix and tokens generated.
+  /// The prefix and the generated tokens.
   std::vector<int32_t> tokens;
-  /// As far as the settings ask for them: as in Hypothesis, and the attention that every source
-  /// position has received.
+  /// Filled only if the settings need them: as in Hypothesis, and the attention received by every
+  /// source position.
   std::vector<float> tokenScores = {};
   std::vector<float> attention = {};
   std::vector<float> coverage = {};
 };
 
-/// Where the last token of each hypothesis looked: [heads][pitch] for each row of the step.
+/// The attention of the last token of each hypothesis: [heads][pitch] for each row of the step.
 struct StepAttention {
   const AttentionWeights *weights = nullptr;
   int64_t sourceLength = 0;
 };
 
-/// One search. Refers to the settings, which do not move while it exists.
+/// One search. Refers to the settings, which must not move during its lifetime.
 class BeamSearch {
 public:
-  /// `stream` tells the random numbers of this search from those of others.
+  /// `stream` separates the random numbers of this search from those of others.
   BeamSearch(const Settings &settings, uint64_t stream);
-  /// The search that goes on from one hypothesis of another, alone.
+  /// A search that continues a single hypothesis of another search.
   BeamSearch(const BeamSearch &other, size_t beam);
 
   const std::vector<Beam> &beams() const { return alive; }
   bool finished() const { return done; }
-  /// Whether the hypotheses alive are alternatives, each to be searched from on its own. So it is
-  /// after the first step where alternatives are asked for.
+  /// Whether the live hypotheses are alternatives that each need a search of their own. This holds
+  /// after the first step if alternatives were requested.
   bool branches() const { return expanding && generated > 0 && !done; }
 
-  /// What it wants to know of the logits after a hypothesis. Lists live until the next advance().
+  /// Fills in what the search needs from the logits after a hypothesis. Lists stay valid until the
+  /// next advance().
   void fillQuery(size_t beam, RowQuery &query);
 
-  /// One step on: rows[b] is the row of hypothesis b among the candidates.
+  /// Advances by one step; rows[b] is the row of hypothesis b among the candidates.
   Status advance(Candidates &candidates, std::span<const int64_t> rows,
                  const StepAttention &attention);
 
-  /// The finished hypotheses, best first; of a branch, the best. To be called once.
+  /// The finished hypotheses, best first; for a branch, only the best. Call it once.
   std::vector<Hypothesis> takeFinished();
 
 private:
-  /// A token that may come after a hypothesis.
+  /// A token that may follow a hypothesis.
   struct Continuation {
     size_t parent;
     int32_t token;
     double sum;
     double score;
   };
-  /// What the queries of a hypothesis refer to.
+  /// The lists that the queries of a hypothesis refer to.
   struct Lists {
     std::vector<int32_t> penalized;
     std::vector<int32_t> banned;
@@ -93,7 +94,7 @@ private:
   uint64_t stream = 0;
   size_t width = 1;
   bool expanding = false;
-  /// Whether it goes on from an alternative.
+  /// Whether this search continues an alternative.
   bool branch = false;
   bool done = false;
   /// Whether the best candidate of some step ended.
@@ -103,17 +104,17 @@ private:
   std::vector<Beam> alive;
   std::vector<Beam> next;
   std::vector<Hypothesis> found;
-  // Of the current step.
+  // The lists of the current step.
   std::vector<Lists> lists;
   std::vector<Continuation> continuations;
   std::vector<ScoredToken> best;
-  // [beams][source]: what was looked at, and what counts as covered.
+  // [beams][source]: the attention of this step, and the part that counts as coverage.
   std::vector<float> looked;
   std::vector<float> covered;
   size_t sourceLength = 0;
 };
 
-/// Keeps a list best first; of equal scores the earlier one is first.
+/// Inserts into a list sorted best first. Among equal scores the earlier one comes first.
 void insertByScore(std::vector<Hypothesis> &list, Hypothesis hypothesis);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The part of heddle.h about generation, on top of Generation.h.
+/// The generation part of heddle.h, implemented with Generation.h.
 #include "runtime/Session/CInterface.h"
 #include "heddle/Generation.h"
 #include "runtime/Generate/SearchRules.h"

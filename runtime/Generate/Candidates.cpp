@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reducing chunks of logits. A row without penalties is read where it lies; others are copied to a
-/// buffer of one chunk first.
+/// Reduces chunks of logits. A row without penalties is read in place; others are first copied to a
+/// buffer of one chunk.
 #include "runtime/Generate/Candidates.h"
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace heddle {
 
 static constexpr float never = -std::numeric_limits<float>::infinity();
-/// positionsAtLeast() may write a vector more than there are values.
+/// positionsAtLeast() may write one vector more than there are values.
 static constexpr size_t longestVector = 64;
 
 void Candidates::prepare(std::span<const RowQuery> queries) { this->queries = queries; }
 
-/// The chunks that hold a token of `tokens` are wanted.
+/// Marks the chunks that hold a token of `tokens` as needed.
 static void wantChunksOf(std::span<const int32_t> tokens, std::vector<bool> &wanted) {
   for (const int32_t token : tokens) {
     wanted[static_cast<size_t>(token / logitsChunk)] = true;
@@ -79,8 +79,8 @@ static void forTokensWithin(std::span<const int32_t> tokens, int32_t first, int6
   }
 }
 
-/// Penalties and bans, on a copy of a chunk. Penalties that wait for the normaliser make the token
-/// no candidate here: addPenalized() brings it back.
+/// Applies penalties and bans to a copy of a chunk. A token whose penalty needs the normaliser is
+/// no candidate here; addPenalized() adds it later.
 void Candidates::adjust(const RowQuery &query, int32_t first, int64_t count, float *values) {
   forTokensWithin(query.penalized, first, count, [&](int32_t token) {
     float &value = values[token - first];
@@ -105,8 +105,8 @@ static bool touches(std::span<const int32_t> tokens, int32_t first, int64_t coun
   return next != tokens.end() && *next < first + count;
 }
 
-/// The logits of a row in a chunk after penalties and bans: the logits themselves when there are
-/// none, else a copy.
+/// The logits of a row in a chunk after penalties and bans: a copy, or the logits themselves if
+/// there are none.
 const float *Candidates::adjusted(Worker &worker, int64_t row, int32_t first, int64_t count,
                                   const float *values) {
   const RowQuery &query = queries[static_cast<size_t>(row)];
@@ -122,7 +122,7 @@ const float *Candidates::adjusted(Worker &worker, int64_t row, int32_t first, in
   return worker.adjusted.data();
 }
 
-/// Keeps of a chunk what is on the row's shortlist.
+/// Keeps the tokens of a chunk that are on the row's shortlist.
 void Candidates::gather(Worker &worker, std::span<const int32_t> shortlist, int32_t first,
                         Piece &piece) {
   int64_t count = 0;
@@ -161,7 +161,7 @@ void Candidates::reduce(Worker &worker, int64_t row, int64_t chunk, int64_t coun
   }
   ExponentialSum &sum = sums[static_cast<size_t>(row * chunks + chunk)];
   sum = exponentialSum(piece.summed, piece.count);
-  // Of the logits before penalties, its largest is no less than the largest candidate.
+  // This maximum is over the logits before penalties, so it is at least the largest candidate.
   worker.best[static_cast<size_t>(row)].offer(piece.values, piece.count, sum.largest, first,
                                               piece.numbers, worker.positions.data());
 }
@@ -187,7 +187,7 @@ std::span<const float> Candidates::whole(int64_t row) const {
   return std::span(wholeLogits).subspan(begin, firstWhole[static_cast<size_t>(row) + 1] - begin);
 }
 
-/// Candidates whose penalty had to wait for the normaliser.
+/// Adds the candidates whose penalty had to wait for the normaliser.
 void Candidates::addPenalized(int64_t row, double normalizer,
                               std::vector<ScoredToken> &best) const {
   const RowQuery &query = queries[static_cast<size_t>(row)];

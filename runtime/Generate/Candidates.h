@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a search takes from the logits of a step: the best few tokens of each row with their
-/// log-probabilities. Chunks are reduced as they come; logits are kept of rows alone that need
-/// their whole distribution. The bits depend on neither threads nor the order of chunks.
+/// Reduces the logits of a step to what a search needs: the best few tokens of each row with their
+/// log-probabilities. Chunks are reduced as they arrive. Logits are kept only for rows that need
+/// their whole distribution. The bits depend neither on threads nor on the order of chunks.
 #ifndef HEDDLE_RUNTIME_GENERATE_CANDIDATES_H
 #define HEDDLE_RUNTIME_GENERATE_CANDIDATES_H
 
@@ -16,39 +16,40 @@
 
 namespace heddle {
 
-/// What is wanted of one row. Lists are sorted, have each token once and live until the step ends.
+/// The demands of a search on one row. Lists are sorted, have each token once and stay valid until
+/// the step ends.
 struct RowQuery {
-  /// The best so many tokens.
+  /// The number of best tokens.
   int64_t candidates = 0;
   /// Whether the logits of all tokens are kept.
   bool whole = false;
-  /// A token whose log-probability is wanted; -1: none.
+  /// A token whose log-probability is needed; -1: none.
   int32_t watched = -1;
-  /// Whether penalties and bans apply to log-probabilities, or to logits.
+  /// Whether penalties and bans apply to log-probabilities instead of logits.
   bool adjustsAfterSoftmax = false;
   /// Divides positive and multiplies negative scores of the tokens `penalized`.
   float penalty = 1;
   std::span<const int32_t> penalized = {};
   std::span<const int32_t> banned = {};
   std::span<const int32_t> alsoBanned = {};
-  /// The only tokens there are; empty: all.
+  /// The only tokens allowed; empty: all.
   std::span<const int32_t> shortlist = {};
 
   bool empty() const { return candidates == 0 && watched < 0 && !whole; }
 };
 
-/// A token, and its log-probability after penalties.
+/// A token and its log-probability after penalties.
 struct ScoredToken {
   double score;
   int32_t token;
 };
 
-/// Whether `a` comes before `b`: the larger score, and of equal ones the lower token.
+/// Whether `a` ranks before `b`: by larger score, then by lower token.
 inline bool ranksBefore(const ScoredToken &a, const ScoredToken &b) {
   return a.score > b.score || (a.score == b.score && a.token < b.token);
 }
 
-/// The sink of one step; its memory is kept for the next.
+/// The sink of one step. Its memory is reused for the next.
 class Candidates final : public LogitsSink {
 public:
   /// Starts a step of queries.size() rows.
@@ -59,33 +60,33 @@ public:
   void deliver(int worker, int64_t chunk, int64_t count, const float *values,
                int64_t stride) override;
 
-  /// After the step: the candidates of a row, best first. DataLoss when its logits are no numbers.
+  /// Call after the step. The candidates of a row, best first; DataLoss if its logits are NaN.
   Status collect(int64_t row, std::vector<ScoredToken> &best);
   /// The log-probability of the row's watched token.
   Result<double> watched(int64_t row) const;
-  /// The logits of a row that was to be kept whole, after penalties and bans that apply to logits;
-  /// minus infinity for tokens that are not on its shortlist.
+  /// The logits of a row that was kept whole, after penalties and bans that apply to logits. Tokens
+  /// outside its shortlist have minus infinity.
   std::span<const float> whole(int64_t row) const;
   /// log(sum of exp(logit)) of a row.
   Result<double> normalizer(int64_t row) const;
 
 private:
-  /// What one thread works with.
+  /// The working memory of one thread.
   struct alignas(64) Worker {
     std::vector<TopK> best;
-    // Of one chunk.
+    // The adjusted logits of one chunk.
     std::vector<float> adjusted;
     std::vector<float> gathered;
     std::vector<float> gatheredSummed;
     std::vector<int32_t> numbers;
     std::vector<int32_t> positions;
   };
-  /// A row's part of a chunk: penalties applied, and as the normaliser sees it.
+  /// A row's part of a chunk, with penalties applied and in the form that the normaliser needs.
   struct Piece {
     const float *values;
     const float *summed;
     int64_t count;
-    /// Null: consecutive from the first of the chunk.
+    /// Null if they are consecutive from the first token of the chunk.
     const int32_t *numbers;
   };
 
@@ -107,12 +108,12 @@ private:
   std::vector<ExponentialSum> sums;
   // [rows].
   std::vector<float> watchedLogits;
-  // Of all rows end to end, and where each row's begin.
+  // Those of all rows, end to end, and where each row's begin.
   std::vector<float> penalizedLogits;
   std::vector<size_t> firstPenalized;
   std::vector<float> wholeLogits;
   std::vector<size_t> firstWhole;
-  // Chunks that some row wants; empty: all.
+  // Chunks that some row needs; empty: all.
   std::vector<bool> wanted;
 };
 

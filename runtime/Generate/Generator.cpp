@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The public class: a compiled model's decoder, and the searches over it.
+/// The public class Generator: a compiled model's decoder and the searches over it.
 #include "heddle/Generation.h"
 #include "heddle/Limits.h"
 #include "runtime/Generate/BatchSearch.h"
 #include "runtime/Generate/Scoring.h"
-#include "runtime/Generate/Text.h"
 #include "runtime/Session/ModelState.h"
 #include "runtime/Session/PagedDecoder.h"
+#include "runtime/Tokenizer/Tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -28,6 +28,29 @@ struct Generator::State {
   std::shared_ptr<const Tokenizer> targetTokenizer;
   bool profiles = false;
 };
+
+static Status noTokenizer() {
+  return HEDDLE_ERROR(NotFound, "the model has no tokenizer, expected one for text: token ids work "
+                                "without");
+}
+
+/// The ids of a text, cut to `most` unless that is 0; NotFound without a tokenizer. With
+/// `addTemplate` the ids of the template go around them.
+static Result<std::vector<int32_t>> encodeText(const Tokenizer *tokenizer, std::string_view text,
+                                               bool addTemplate, int64_t most = 0) {
+  if (tokenizer == nullptr) {
+    return noTokenizer();
+  }
+  return tokenizer->encode(text, addTemplate, static_cast<size_t>(most));
+}
+
+/// The text of ids without special tokens; NotFound without a tokenizer.
+static Result<std::string> decodeText(const Tokenizer *tokenizer, std::span<const int32_t> tokens) {
+  if (tokenizer == nullptr) {
+    return noTokenizer();
+  }
+  return tokenizer->decode(tokens);
+}
 
 static std::vector<int32_t> listOf(const flatbuffers::Vector<int32_t> *values) {
   return values == nullptr ? std::vector<int32_t>()
@@ -59,14 +82,14 @@ static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) 
   return defaults;
 }
 
-/// What the positions and vocabularies of a model allow.
+/// The limits set by the positions and vocabularies of a model.
 static GenerationLimits limitsOf(const PagedDecoder &decoder) {
   GenerationLimits limits{.vocabulary = decoder.vocabulary(),
                           .longestSource = decoder.longestSource(),
                           .longestTarget = decoder.longestTarget()};
   const EntryInfo *const encode = decoder.model().findEntry("encode");
   for (const PortInfo &input : encode->inputs) {
-    // The decoder has made sure that there is one.
+    // The decoder has checked that there is one.
     if (!input.optional) {
       limits.sourceVocabulary = input.limit;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mixing bits, and walking through a distribution.
+/// Mixes bits into random numbers and draws from a distribution.
 #include "runtime/Generate/Sampler.h"
 
 #include <algorithm>
@@ -33,8 +33,8 @@ double uniformNumber(uint64_t seed, uint64_t stream, uint64_t step) {
   return static_cast<double>(mix(mix(mix(seed) ^ stream) ^ step) >> 11) * 0x1.0p-53;
 }
 
-/// Sorts the best tokens to the front, until the first of them add up to `mass`; answers how many
-/// do. Mostly a few do, so not all are sorted.
+/// Sorts the best tokens to the front until they add up to `mass`, and returns their number.
+/// Usually a few suffice, so not all are sorted.
 static size_t nucleus(std::vector<ScoredToken> &tokens, double mass, double temperature,
                       double best) {
   double sum = 0;
@@ -84,7 +84,7 @@ ScoredToken drawToken(std::vector<ScoredToken> &tokens, double temperature, doub
       return tokens[i];
     }
   }
-  // Rounding used the whole mass up: the last one with any.
+  // Rounding used up the whole mass: take the last token with a positive weight.
   while (count > 1 && weight(tokens[count - 1]) == 0) {
     --count;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random tokens. Numbers come from a function of seed, sentence and step, not from a generator
-/// with a state: a sentence's text is the same in any batch.
+/// Samples tokens. Random numbers are a function of seed, sentence and step, not the output of a
+/// stateful generator, so that a sentence's result is the same in any batch.
 #ifndef HEDDLE_RUNTIME_GENERATE_SAMPLER_H
 #define HEDDLE_RUNTIME_GENERATE_SAMPLER_H
 
@@ -13,17 +13,16 @@
 
 namespace heddle {
 
-/// What tells a sentence's random numbers from another's: its source, its prefix, and which of its
-/// samples it is.
+/// Identifies a sentence's random numbers by its source, its prefix and the index of the sample.
 uint64_t sampleStream(std::span<const int32_t> source, std::span<const int32_t> prefix,
                       uint64_t sample);
 
-/// A number in [0, 1), equally distributed.
+/// A uniformly distributed number in [0, 1).
 double uniformNumber(uint64_t seed, uint64_t stream, uint64_t step);
 
-/// Draws one of `tokens`, with probability proportional to exp(score / temperature), of the fewest
-/// whose probabilities add up to `topP`. `uniform` lies in [0, 1). There must be a token; they are
-/// reordered.
+/// Draws one of `tokens` with probability proportional to exp(score / temperature), restricted to
+/// the fewest whose probabilities add up to `topP`. `uniform` lies in [0, 1). `tokens` must not be
+/// empty; it is reordered.
 ScoredToken drawToken(std::vector<ScoredToken> &tokens, double temperature, double topP,
                       double uniform);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Teacher forcing: the target goes in shifted by the start, and of each row's logits only the
-/// normaliser and the logit of the token that follows are kept.
+/// Teacher forcing: the input is the target shifted by the start token. For each row only the
+/// normaliser and the logit of the next token are kept.
 #include "runtime/Generate/Scoring.h"
 
 #include "runtime/Generate/Candidates.h"
@@ -12,7 +12,7 @@
 namespace heddle {
 
 namespace {
-/// One target on its way through the decoder.
+/// A target being scored.
 struct Target {
   std::span<const int32_t> source;
   /// Start, target and end.
@@ -21,11 +21,11 @@ struct Target {
   std::vector<float> scores = {};
 
   int64_t cost() const { return static_cast<int64_t>(source.size() + tokens.size()); }
-  /// What is fed: all but the last.
+  /// The decoder's input: all tokens but the last.
   std::span<const int32_t> fed() const { return std::span(tokens).first(tokens.size() - 1); }
 };
 
-/// What a pass has in the decoder, given back when it ends.
+/// Holds a pass's sequences in the decoder and releases them at the end.
 class Pass {
 public:
   explicit Pass(Decoder &decoder) : decoder(decoder) {}

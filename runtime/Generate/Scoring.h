@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The probability of targets that are given: one pass over each, no search.
+/// Scores given targets: one pass over each, no search.
 #ifndef HEDDLE_RUNTIME_GENERATE_SCORING_H
 #define HEDDLE_RUNTIME_GENERATE_SCORING_H
 
@@ -13,14 +13,14 @@
 
 namespace heddle {
 
-/// The log-probability of every token of each target, its end included: the model's first end is
-/// added to a target that has none as its last token. Passes of at most `batchTokens` tokens of
+/// The log-probability of every token of each target, its end included. The model's first end token
+/// is added to a target that does not finish with one. A pass has at most `batchTokens` tokens of
 /// targets and sources. The decoder is left as it was found.
 Result<std::vector<std::vector<float>>>
 scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
              int64_t batchTokens, std::span<const ScoringRequest> requests);
 
-/// What scoreTargets() would say of a request before anything runs.
+/// Checks a request as scoreTargets() does before running anything.
 Status checkScoring(const ScoringRequest &request, const GenerationDefaults &defaults,
                     const GenerationLimits &limits);
 

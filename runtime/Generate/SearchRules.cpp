@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The presets.
+/// The table of search rules.
 #include "runtime/Generate/SearchRules.h"
 
 #include "heddle/Limits.h"

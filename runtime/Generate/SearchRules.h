@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What beam searches differ in, as data: one search reads it. docs/generation.md is this table in
-/// words.
+/// The differences between beam searches, as data for a single implementation. docs/generation.md
+/// explains the table.
 #ifndef HEDDLE_RUNTIME_GENERATE_SEARCHRULES_H
 #define HEDDLE_RUNTIME_GENERATE_SEARCHRULES_H
 
@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// What a sum of log-probabilities of n tokens is divided by.
+/// The divisor of a sum of log-probabilities of n tokens.
 enum class Normalization : uint8_t {
   /// ((5 + n) / 6) ^ alpha.
   ShiftedLength,
@@ -20,54 +20,55 @@ enum class Normalization : uint8_t {
   Length,
 };
 
-/// When a sentence with as many finished hypotheses as beams ends.
+/// When the search of a sentence ends, once as many hypotheses are finished as there are beams.
 enum class StopRule : uint8_t {
-  /// When the best hypothesis alive would not beat the worst finished one at the maximum length.
+  /// When the best live hypothesis could not beat the worst finished one at the maximum length.
   BoundAtMaximum,
-  /// The same at the length it has now.
+  /// The same, at its current length.
   BoundAtLength,
-  /// At once; without length and coverage penalty only after the best candidate ended at some step.
+  /// At once; but without length and coverage penalty, only after the best candidate of some step
+  /// ended.
   Count,
 };
 
 /// The rules of one search. The end counts as a token in every length.
 struct SearchRules {
   Rules kind;
-  /// As it is written on command lines and in manifests.
+  /// The name on command lines and in manifests.
   std::string_view name;
   Normalization normalization;
   StopRule stop;
   /// Whether a bound that equals the worst finished score stops the search.
   bool stopsWhenEqual;
-  /// Whether only the first `beam` candidates of a step may finish, or any.
+  /// Whether only the first `beam` candidates of a step may finish, instead of any.
   bool onlyBeamFinishes;
-  /// Whether all within the beam is finished at the maximum length. Otherwise what is still alive
-  /// then counts only when nothing has finished.
+  /// Whether every hypothesis in the beam counts as finished at the maximum length. Otherwise live
+  /// ones count only if none has finished.
   bool maximumFinishes;
-  /// Whether the place of a finished candidate is taken by the next one outside the beam.
-  /// Otherwise those that go on close ranks.
+  /// Whether the next candidate outside the beam replaces a finished one. Otherwise the next
+  /// candidates move up in order.
   bool refillsPlaces;
-  /// Whether penalties and bans in a beam apply to log-probabilities, or to logits.
+  /// Whether penalties and bans in a beam apply to log-probabilities instead of logits.
   bool penaltiesAfterSoftmax;
-  /// Whether repetitions of the start token count.
+  /// Whether repetition counts the start token.
   bool historyHasStart;
-  /// Whether the end is one of the result's tokens.
+  /// Whether the result includes the end token.
   bool keepsEnd;
-  /// Whether coverage is that of the first head, or the mean of all.
+  /// Whether coverage uses the first head instead of the mean of all heads.
   bool firstHeadCovers;
   float lengthPenalty;
   int32_t minLength;
-  /// Tokens at most; when `maxAddsSource`, more than the source has.
+  /// The maximum length; if `maxAddsSource`, in addition to the length of the source.
   int32_t maxLength;
   bool maxAddsSource;
 
-  /// What a sum of log-probabilities of `length` tokens is divided by.
+  /// The divisor of a sum of log-probabilities of `length` tokens.
   double divisor(int64_t length, double penalty) const;
 };
 
 const SearchRules &searchRules(Rules kind);
 
-/// The rules of that name, if there are any.
+/// The rules of that name, if they exist.
 std::optional<Rules> parseRules(std::string_view name);
 
 } // namespace heddle

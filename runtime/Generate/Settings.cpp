@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What can be wrong with a request, and what holds where it is silent.
+/// Checks requests and applies defaults.
 #include "runtime/Generate/Settings.h"
 
 #include "heddle/Limits.h"
@@ -32,7 +32,7 @@ static std::vector<int32_t> sortedOnce(std::vector<int32_t> tokens) {
   return tokens;
 }
 
-/// Options left open: those of the binary, as far as it was made for the same rules.
+/// Fills unset options with the binary's defaults, if it was made for the same rules.
 static Settings fillIn(const GenerationRequest &request, const GenerationDefaults &defaults) {
   const GenerationOptions &options = request.options;
   const Rules kind = options.rules.value_or(defaults.rules);
@@ -40,7 +40,7 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
   const bool own = kind == defaults.rules;
   Settings settings;
   settings.rules = &rules;
-  // Samples and alternatives have uses of their own for more than one.
+  // Samples and alternatives use more than one hypothesis in their own ways.
   settings.beam = options.beam.value_or(options.sample ? 1 : defaults.beam);
   settings.nbest = options.nbest;
   const float lengthPenalty = own ? defaults.lengthPenalty : rules.lengthPenalty;
@@ -167,7 +167,7 @@ static Status checkAllTokens(const GenerationRequest &request, const Settings &s
   return {};
 }
 
-/// Minimum and maximum, from the request, the binary, the rules and the positions.
+/// Sets minimum and maximum length from the request, the binary, the rules and the positions.
 static Status setLengths(const GenerationRequest &request, const GenerationDefaults &defaults,
                          const GenerationLimits &limits, Settings &settings) {
   const GenerationOptions &options = request.options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A request that was checked and whose every option has a value: what a search may rely on.
+/// A checked request in which every option has a value, so that a search can rely on it.
 #ifndef HEDDLE_RUNTIME_GENERATE_SETTINGS_H
 #define HEDDLE_RUNTIME_GENERATE_SETTINGS_H
 
@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// What a model says about generating (manifest::Generation).
+/// A model's defaults for generation (manifest::Generation).
 struct GenerationDefaults {
   std::vector<int32_t> start;
   std::vector<int32_t> end;
@@ -20,23 +20,23 @@ struct GenerationDefaults {
   int32_t forcedLast = -1;
   std::vector<int32_t> suppressed = {};
   Rules rules = Rules::Paper;
-  /// 0: as the rules say.
+  /// 0 takes the rules' value.
   int32_t maxLength = 0;
   int32_t beam = 1;
   float lengthPenalty = 1;
   EarlyStopping earlyStopping = EarlyStopping::No;
   int32_t noRepeatNgram = 0;
   float repetitionPenalty = 1;
-  /// 0: as the rules say.
+  /// 0 takes the rules' value.
   int32_t minLength = 0;
 };
 
-/// What limits any request; 0: nothing does.
+/// Limits for all requests; 0 for no limit.
 struct GenerationLimits {
   int64_t vocabulary = 0;
   int64_t sourceVocabulary = 0;
   int64_t longestSource = 0;
-  /// Start tokens included; the last token generated takes no place.
+  /// Includes start tokens. The last generated token needs no position.
   int64_t longestTarget = 0;
 };
 
@@ -64,26 +64,27 @@ struct Settings {
   bool attention = false;
   std::vector<int32_t> start;
   std::vector<int32_t> prefix;
-  // Sorted, each once.
+  // Sorted and unique.
   std::vector<int32_t> end;
   std::vector<int32_t> suppressed;
   /// Empty: all tokens.
   std::vector<int32_t> shortlist;
 
   bool isEnd(int32_t token) const;
-  /// Whether a search needs to know where the model looks.
+  /// Whether a search needs the model's attention.
   bool needsAttention() const { return attention || coveragePenalty != 0; }
-  /// A score of `length` tokens with this sum of log-probabilities, without coverage.
+  /// The score of `length` tokens with this sum of log-probabilities, without coverage.
   double normalized(double sum, int64_t length) const {
     return sum / rules->divisor(length, lengthPenalty);
   }
 };
 
-/// Checks a request, and fills in what it leaves open.
+/// Checks a request and fills in its unset options.
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits);
 
-/// Checks ids of `what`, for example "source": OutOfRange for one that is not of the vocabulary.
+/// Checks that ids are in the vocabulary; otherwise OutOfRange. `what` names them in messages, for
+/// example "source".
 Status checkTokens(std::string_view what, std::span<const int32_t> tokens, int64_t vocabulary);
 
 } // namespace heddle

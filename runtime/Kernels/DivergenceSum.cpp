@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sums of divergences.
+/// Accumulates divergences.
 #include "runtime/Kernels/DivergenceSum.h"
 
 #include "runtime/Kernels/JensenShannon.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The divergence as the sum over keys of (p log2(2p / (p + q)) + q log2(2q / (p + q))) / 2: the
-/// entropies of the definition are larger than what is left of them by orders of magnitude, and
-/// their rounding would be too. Sixteen partial sums whatever the vectors are, so that all targets
-/// add in the same order.
+/// Computes the divergence as the sum over keys of (p log2(2p / (p + q)) + q log2(2q / (p + q))) /
+/// 2. The entropies of the definition are orders of magnitude larger than their difference, and so
+/// is their rounding error. There are sixteen partial sums for any vector width, so that all
+/// targets add in the same order.
 #include "runtime/Kernels/JensenShannon.h"
 
 #include <algorithm>
@@ -21,15 +21,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 static constexpr size_t divergenceSums = 16;
 
-/// p log2(2p / both), 0 where p is 0. The quotient is at most 2 and, as p is no less than the
-/// smallest number there is, never 0.
+/// p log2(2p / both), 0 where p is 0. The quotient is at most 2, and never 0, because p is at least
+/// the smallest positive number.
 template <class D, class V> static V divergenceTerm(D d, V p, V both) {
   const V quotient = hn::Div(hn::Add(p, p), both);
   const V term = hn::Mul(p, hn::Log2(d, quotient));
   return hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), term);
 }
 
-/// Adds the terms of sixteen keys to as many partial sums.
+/// Adds the terms of sixteen keys to sixteen partial sums.
 static void addSixteenKeys(const float *p, const float *q, float *partial) {
   const hn::CappedTag<float, divergenceSums> d;
   for (size_t part = 0; part < divergenceSums; part += hn::Lanes(d)) {
@@ -37,7 +37,7 @@ static void addSixteenKeys(const float *p, const float *q, float *partial) {
     const auto right = hn::LoadU(d, q + part);
     const auto both = hn::Add(left, right);
     auto term = hn::Add(divergenceTerm(d, left, both), divergenceTerm(d, right, both));
-    // The logarithm makes a number of what is none.
+    // The logarithm would turn NaN into a number.
     term = hn::IfThenElse(hn::Eq(both, both), term, both);
     hn::StoreU(hn::Add(hn::LoadU(d, partial + part), term), d, partial + part);
   }
@@ -65,7 +65,7 @@ HWY_AFTER_NAMESPACE();
 namespace heddle {
 HWY_EXPORT(addKeys);
 
-/// Keys whose terms are added up in single precision.
+/// The number of keys whose terms are added in single precision.
 static constexpr int64_t keysOfASum = 4096;
 
 double jensenShannon(const float *p, const float *q, int64_t count) {
@@ -78,7 +78,7 @@ double jensenShannon(const float *p, const float *q, int64_t count) {
       sum += static_cast<double>(each);
     }
   }
-  // Rounding may leave the range. In this form NaN stays what it is.
+  // Rounding may leave the range. Written this way, NaN stays NaN.
   sum /= 2;
   return sum < 0 ? 0 : sum > 1 ? 1 : sum;
 }

@@ -10,9 +10,9 @@
 
 namespace heddle {
 
-/// Of two distributions over `count` keys, each at least 0 with a sum of 1. From 0 to 1, within
-/// 5e-7 of what exact arithmetic gives for these values; exactly 0 for equal values. NaN makes it
-/// NaN.
+/// The divergence of two distributions over `count` keys, whose values are at least 0 and add up to
+/// 1. The result lies from 0 to 1, within 5e-7 of exact arithmetic, and is exactly 0 for equal
+/// values. NaN gives NaN.
 double jensenShannon(const float *p, const float *q, int64_t count);
 
 } // namespace heddle

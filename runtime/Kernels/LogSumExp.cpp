@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reductions over a piece of logits. Sixteen partial sums whatever the vectors are, so that all
-/// targets add in the same order.
+/// Reductions over a piece of logits. There are sixteen partial sums for any vector width, so that
+/// all targets add in the same order.
 #include "runtime/Kernels/LogSumExp.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ static float largestOfVectors(const float *values, int64_t count) {
   return result;
 }
 
-/// Adds exp(values - largest) of sixteen values to as many partial sums.
+/// Adds exp(values - largest) of sixteen values to sixteen partial sums.
 static void addSixteen(const float *values, float largest, float *partial) {
   const hn::CappedTag<float, sums> d;
   const auto shift = hn::Set(d, largest);
@@ -45,7 +45,7 @@ static void addSixteen(const float *values, float largest, float *partial) {
   for (size_t part = 0; part < sums; part += hn::Lanes(d)) {
     const auto value = hn::LoadU(d, values + part);
     const auto shifted = hn::Sub(value, shift);
-    // Exp is not defined for minus infinity, and makes a number of what is none.
+    // Exp is undefined for minus infinity, and would turn NaN into a number.
     auto exponential = hn::IfThenZeroElse(hn::Eq(value, none), hn::Exp(d, shifted));
     exponential = hn::IfThenElse(hn::Eq(shifted, shifted), exponential, shifted);
     hn::StoreU(hn::Add(hn::LoadU(d, partial + part), exponential), d, partial + part);
@@ -82,7 +82,7 @@ ExponentialSum exponentialSum(const float *values, int64_t count) {
   ExponentialSum result;
   result.largest = largestOf(values, count);
   if (result.largest == -std::numeric_limits<float>::infinity()) {
-    // Nothing but minus infinity, or NaN.
+    // All values are minus infinity or NaN.
     const bool whole = std::none_of(values, values + count, [](float v) { return std::isnan(v); });
     result.sum = whole ? 0 : std::numeric_limits<float>::quiet_NaN();
     return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Probes, compiled by Highway for every level of vector instructions.
+/// The measuring loops, compiled by Highway for every level of vector instructions.
 #include "runtime/Kernels/Roofline.h"
 
 #include "runtime/Device/Cpu/ThreadPool.h"
@@ -22,8 +22,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heddle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// `rounds` multiply-adds on each of twelve chains: two units of latency four need eight. Answers
-/// the operations done; `sink` keeps the compiler from leaving them out.
+/// Runs `rounds` multiply-adds on each of twelve chains; two units with a latency of four need
+/// eight. Returns the operations done. `sink` keeps the compiler from removing them.
 static double multiplyAdd(int64_t rounds, float *sink) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999f);
@@ -52,9 +52,9 @@ static double multiplyAdd(int64_t rounds, float *sink) {
   return static_cast<double>(rounds) * 12 * 2 * static_cast<double>(hn::Lanes(d));
 }
 
-/// Adds up `count` integers from memory: `streams` parts side by side, each of which asks for what
-/// comes `ahead` bytes later. One sequential reader leaves requests unused: the processor fetches
-/// ahead within a page only, and of one stream only so much.
+/// Adds up `count` integers from memory, in `streams` parallel parts that each prefetch `ahead`
+/// bytes. A single sequential reader cannot saturate memory: the processor prefetches only within a
+/// page and only so much for each stream.
 template <size_t streams>
 static uint64_t readStreams(const uint64_t *values, size_t count, size_t ahead) {
   const hn::ScalableTag<uint64_t> d;
@@ -65,7 +65,7 @@ static uint64_t readStreams(const uint64_t *values, size_t count, size_t ahead) 
   for (size_t i = 0; i < part; i += line) {
     for (size_t stream = 0; stream < streams; ++stream) {
       const uint64_t *const from = values + stream * part + i;
-      // Past the end it asks for the next part, or for nothing that is there: both do no harm.
+      // Past the end this prefetches the next part or an unmapped address; both are harmless.
       hwy::Prefetch(from + ahead / sizeof(uint64_t));
       for (size_t lane = 0; lane < line; lane += 2 * lanes) {
         s0 = hn::Add(s0, hn::Load(d, from + lane));
@@ -78,8 +78,8 @@ static uint64_t readStreams(const uint64_t *values, size_t count, size_t ahead) 
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
 }
 
-/// The bytes that one of the ways of reading has read; `sum` keeps the compiler from leaving it
-/// out.
+/// Reads everything in one of several ways and returns the bytes read. `sum` keeps the compiler
+/// from removing the loop.
 static double readAll(const uint64_t *values, size_t count, int way, uint64_t *sum) {
   static constexpr size_t ahead[] = {1024, 4096, 8192};
   const size_t distance = ahead[static_cast<size_t>(way) % 3];
@@ -112,19 +112,19 @@ HWY_EXPORT(multiplyAdd);
 HWY_EXPORT(readAll);
 HWY_EXPORT(targetName);
 
-/// Tries of each measurement; the best counts, as everything else only ever makes it slower.
+/// Tries of each measurement. The best counts, because disturbances only make it slower.
 static constexpr int tries = 20;
 /// Ways of reading: 1, 2, 4 and 8 streams, each with three distances of prefetching.
 static constexpr int waysOfReading = 12;
 static constexpr int64_t roundsPerTry = 4'000'000;
-/// Bytes that a try reads at least, so that starting together takes no part of the time.
+/// The fewest bytes a try reads, so that starting the threads takes no noticeable time.
 static constexpr uint64_t leastBytesOfTry = uint64_t(32) << 20;
 
 static double secondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The best rate of `work(worker, try)`, which answers the amount done, over the threads of a pool.
+/// The best rate of `work(worker, try)`, which returns the amount done, over the threads of a pool.
 template <typename Work> static double bestRate(ThreadPool &pool, int count, const Work &work) {
   double best = 0;
   for (int i = 0; i < count; ++i) {
@@ -158,7 +158,7 @@ Result<double> measureFmaPeak(int threads) {
 
 Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
   HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
-  // Every way of reading reads whole multiples of this.
+  // Every way of reading handles multiples of this many bytes.
   constexpr uint64_t unit = 8192;
   const uint64_t share =
       std::max(std::min(bytes, beyondCaches) / static_cast<uint64_t>(threads) / unit, uint64_t(1)) *
@@ -169,7 +169,7 @@ Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
   HEDDLE_TRY(memory.reserve(share * static_cast<uint64_t>(threads)));
   std::atomic<uint64_t> keep = 0;
   auto own = [&](int worker) { return memory.data() + share * static_cast<uint64_t>(worker); };
-  // Pages that were never written are all the same one.
+  // Pages that were never written all map to the same zero page.
   auto fill = [&](int worker) { std::memset(own(worker), 1, share); };
   pool->run(fill);
   return bestRate(*pool, waysOfReading, [&](int worker, int attempt) {

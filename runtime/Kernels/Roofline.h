@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What this machine can do at best, measured: the roof that `heddle bench --roofline` compares
-/// kernels with. Each takes some tenths of a second.
+/// Measures the limits of this machine, with which `heddle bench --roofline` compares kernels. Each
+/// measurement takes some tenths of a second.
 #ifndef HEDDLE_RUNTIME_KERNELS_ROOFLINE_H
 #define HEDDLE_RUNTIME_KERNELS_ROOFLINE_H
 
@@ -13,20 +13,20 @@
 
 namespace heddle {
 
-/// Multiply-adds of floats in registers, with enough independent chains to hide their latency, on
-/// the widest vectors the CPU has: 10^9 operations per second (a multiply-add is two) of `threads`
-/// threads together, the best of several tries.
+/// Peak arithmetic: multiply-adds of floats in registers, in enough independent chains to hide
+/// their latency, on the CPU's widest vectors. Returns 10^9 operations per second (a multiply-add
+/// is two) of `threads` threads together, the best of several tries.
 Result<double> measureFmaPeak(int threads);
 
-/// More than the caches of today's processors hold.
+/// More bytes than the caches of today's processors hold.
 inline constexpr uint64_t beyondCaches = uint64_t(512) << 20;
 
-/// Reading `bytes` again and again: 10^9 bytes per second of `threads` threads together, each with
-/// its part, the best of several ways: one to eight streams side by side, with prefetching near and
-/// far ahead. Of so many bytes as a cache holds it is the rate of the cache.
+/// Read bandwidth: reads `bytes` again and again, each thread its own part. Returns 10^9 bytes per
+/// second of `threads` threads together, the best over one to eight parallel streams and several
+/// prefetch distances. If a cache holds `bytes`, this is the cache's bandwidth.
 Result<double> measureReadBandwidth(int threads, uint64_t bytes = beyondCaches);
 
-/// The vector instructions that measureFmaPeak() uses here, as Highway names them.
+/// Highway's name for the vector instructions that measureFmaPeak() uses here.
 std::string_view rooflineTarget();
 
 } // namespace heddle

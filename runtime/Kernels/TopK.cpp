@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A heap of what is best so far, whose worst element is the threshold that vectors of values are
-/// compared with: after the first pieces hardly any value passes.
+/// Keeps a heap of the best values so far. Its worst element is the threshold for vectors of new
+/// values; after the first pieces hardly any value passes.
 #include "runtime/Kernels/TopK.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void TopK::reset(int64_t capacity) {
   heap.reserve(static_cast<size_t>(capacity));
 }
 
-/// What a value must reach: an equal one may still have a lower number.
+/// The threshold for new values. An equal value may still have a lower number.
 float TopK::least() const {
   return static_cast<int64_t>(heap.size()) < capacity ? std::numeric_limits<float>::lowest()
                                                       : heap.front().value;

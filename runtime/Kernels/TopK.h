@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The best few of many values that come in pieces, in any order. Best is a larger value, and of
-/// equal values the lower number: a total order, so that the outcome depends on the values alone.
+/// Selects the best few of many values that arrive in pieces, in any order. Larger values are
+/// better; among equal values, the lower number is. This order is total, so the result depends only
+/// on the values.
 #ifndef HEDDLE_RUNTIME_KERNELS_TOPK_H
 #define HEDDLE_RUNTIME_KERNELS_TOPK_H
 
@@ -23,18 +24,18 @@ inline bool ranksBefore(const RankedValue &a, const RankedValue &b) {
   return a.value > b.value || (a.value == b.value && a.number < b.number);
 }
 
-/// Writes the positions of the values that are at least `least` to `positions`, in their order, and
-/// answers how many they are. There must be room for `count` and a vector more. NaN is never one.
+/// Writes the positions of the values that are at least `least` to `positions`, in order, and
+/// returns their number. There must be room for `count` and one more vector. NaN never counts.
 int64_t positionsAtLeast(const float *values, int64_t count, float least, int32_t *positions);
 
-/// Keeps the best `capacity` of what it is offered. Minus infinity and NaN are never among them.
+/// Keeps the best `capacity` of the values offered, but never minus infinity or NaN.
 class TopK {
 public:
-  /// Forgets everything, and allocates what offers will need.
+  /// Clears everything and allocates the memory that offers will need.
   void reset(int64_t capacity);
 
-  /// Offers values[i] as number numbers[i], or first + i when `numbers` is null; `largest` is the
-  /// largest of them, which lets most pieces go by unread. `positions` is memory to work in, for
+  /// Offers values[i] as number numbers[i], or first + i if `numbers` is null. `largest` is the
+  /// largest of them, which lets most pieces pass unread. `positions` is scratch memory for
   /// positionsAtLeast().
   void offer(const float *values, int64_t count, float largest, int32_t first,
              const int32_t *numbers, int32_t *positions);
@@ -42,14 +43,14 @@ public:
   /// Offers one.
   void offer(RankedValue value);
 
-  /// What was kept, in no order.
+  /// The values kept, in no particular order.
   std::span<const RankedValue> kept() const { return heap; }
 
 private:
   float least() const;
 
   int64_t capacity = 0;
-  // The worst of them first.
+  // A heap with the worst value on top.
   std::vector<RankedValue> heap;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Leftmost-longest search for added tokens, and their single_word, lstrip and rstrip.
+/// Leftmost-longest search for added tokens, with their flags single_word, lstrip and rstrip.
 #include "runtime/Tokenizer/AddedTokens.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -24,7 +24,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> added) : tokens(std::
   }
 }
 
-/// The longest token that `text` begins with, or null.
+/// The longest token at the beginning of `text`, or null.
 const AddedToken *AddedTokenFinder::longestAt(std::string_view text) const {
   const AddedToken *longest = nullptr;
   auto first = tokens.begin();
@@ -55,7 +55,7 @@ static bool standsAlone(std::string_view text, size_t begin, size_t end) {
   return !wordBefore && !wordAfter;
 }
 
-/// Where the white space before `begin` starts, not before `from`.
+/// Where the white space before `begin` starts, at `from` or later.
 static size_t skipSpaceBefore(std::string_view text, size_t begin, size_t from) {
   while (begin > from) {
     const Character character = lastCharacter(text.substr(0, begin));
@@ -79,8 +79,8 @@ static size_t skipSpaceAfter(std::string_view text, size_t end) {
 }
 
 void AddedTokenFinder::split(std::string_view text, std::vector<TextPiece> &pieces) const {
-  // Everything before it is in a piece. It may lie past `at`, in white space that rstrip took:
-  // tokens in there are found all the same.
+  // Everything before this is in a piece. It may lie past `at`, in white space that rstrip took;
+  // tokens inside are still found.
   size_t done = 0;
   size_t at = 0;
   while (at < text.size() && !tokens.empty()) {

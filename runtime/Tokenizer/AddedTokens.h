@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finds a tokenizer's added tokens in a text. Tokens are sorted, so the longest one at a position
-/// is found by narrowing a range byte by byte, in time that does not grow with their number.
+/// Finds a tokenizer's added tokens in a text. Tokens are sorted; the longest one at a position is
+/// found by narrowing a range byte by byte, in time independent of their number.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_ADDEDTOKENS_H
 #define HEDDLE_RUNTIME_TOKENIZER_ADDEDTOKENS_H
 
@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// A token sought before words are formed; the flags are those of manifest::AddedToken.
+/// A token that is searched before words are formed. The flags are those of manifest::AddedToken.
 struct AddedToken {
   std::string pattern;
   int32_t id = 0;
@@ -23,7 +23,7 @@ struct AddedToken {
   bool rightStrip = false;
 };
 
-/// A part of a text: an added token, or (id -1) what lies between them.
+/// A part of a text: an added token, or (id -1) text between them.
 struct TextPiece {
   std::string_view text;
   int32_t id = -1;
@@ -33,12 +33,13 @@ struct TextPiece {
 class AddedTokenFinder {
 public:
   AddedTokenFinder() = default;
-  /// Of tokens with the same pattern the smallest id counts; an empty pattern is never found.
+  /// If several tokens have the same pattern, the smallest id counts. An empty pattern is never
+  /// found.
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
 
   bool empty() const { return tokens.empty(); }
-  /// Appends the pieces of `text` in order: from the left, the longest token that begins where one
-  /// does; then what its flags say.
+  /// Appends the pieces of `text` in order: leftmost-longest tokens, adjusted by their flags, and
+  /// the text between them.
   void split(std::string_view text, std::vector<TextPiece> &pieces) const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The marks after a letter are sorted here, not by the library, whose insertion sort takes time in
-/// the square of their number: a text may be one letter and a million marks.
+/// Sorts the marks after a letter itself. The library's insertion sort takes quadratic time, and a
+/// text may be one letter with a million marks.
 #include "runtime/Tokenizer/BertNormalizer.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -26,7 +26,7 @@ BertNormalizer::BertNormalizer(Options options) : options(options) {
   }
 }
 
-/// Appends the ASCII that `text` begins with and returns its length.
+/// Appends the ASCII prefix of `text` and returns its length.
 size_t BertNormalizer::appendAscii(std::string_view text, std::string &out) const {
   size_t length = 0;
   while (length < text.size() && static_cast<unsigned char>(text[length]) < 0x80) {
@@ -62,9 +62,9 @@ void BertNormalizer::flush(Marks &marks, std::string &out) const {
   marks.clear();
 }
 
-/// Canonical decomposition, nonspacing marks left out, other marks kept back for their order.
+/// Canonical decomposition. Drops nonspacing marks and holds back other marks for sorting.
 void BertNormalizer::decompose(int32_t codePoint, Marks &marks, std::string &out) const {
-  // Decomposes since Unicode 13; the tokenizers that models are trained with have Unicode 9.
+  // Decomposes since Unicode 13, but the tokenizers used in training have Unicode 9.
   constexpr int32_t divesAkuruVowelSignO = 0x11938;
   // The longest canonical decomposition has four code points.
   std::array<utf8proc_int32_t, 16> parts{codePoint};
@@ -79,7 +79,7 @@ void BertNormalizer::decompose(int32_t codePoint, Marks &marks, std::string &out
     const int32_t part = parts[static_cast<size_t>(i)];
     const int32_t order = combiningClass(part);
     if (order == 0) {
-      // Also where it is left out: marks do not move across it.
+      // Flushed even if the letter is dropped: marks do not move across it.
       flush(marks, out);
     }
     if (isNonspacingMark(part)) {
@@ -128,7 +128,7 @@ void BertNormalizer::append(std::string_view text, std::string &out) const {
       text.remove_prefix(character.bytes);
       continue;
     }
-    // Characters that are removed do not stand between marks.
+    // Removed characters do not separate marks.
     if (ascii[static_cast<size_t>(character.codePoint)] == removed) {
       text.remove_prefix(1);
       continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The normalisation of BERT's text: clean, set ideographs apart, strip accents, lower the case,
-/// each on or off. Order as written; ASCII, where all of it is one table, is handled apart.
+/// BERT's normalisation of text, in this order: clean, put spaces around ideographs, strip accents,
+/// convert to lower case. Each step can be off. For ASCII, one table does everything.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_BERTNORMALIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_BERTNORMALIZER_H
 
@@ -30,7 +30,7 @@ public:
   void append(std::string_view text, std::string &out) const;
 
 private:
-  /// A mark that waits until the marks of its letter are sorted: by combining class, then position.
+  /// A mark that waits until the marks of its letter are sorted by combining class, then position.
   struct Mark {
     int32_t codePoint;
     int32_t order;
@@ -45,7 +45,7 @@ private:
   void flush(Marks &marks, std::string &out) const;
 
   Options options;
-  // What becomes of each ASCII byte; `removed` for none.
+  // The result for each ASCII byte; `removed` if there is none.
   static constexpr unsigned char removed = 0x80;
   std::array<unsigned char, 0x80> ascii{};
 };

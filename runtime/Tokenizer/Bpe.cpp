@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a character that is no token becomes follows the Hugging Face tokenizers library, down to
-/// the order in which unknown characters and bytes are written.
+/// Characters that are no token are handled as in the Hugging Face tokenizers library, down to the
+/// order of unknown characters and bytes.
 #include "runtime/Tokenizer/Bpe.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -94,8 +94,8 @@ Result<Bpe> Bpe::load(const manifest::Bpe &table) {
   return result;
 }
 
-/// A character of a word as it is sought: with the prefix unless it is the first, with the suffix
-/// if it is the last.
+/// The form in which a character is looked up: with the prefix unless it is the first, with the
+/// suffix if it is the last.
 std::string_view Bpe::decorate(std::string_view word, size_t at, size_t bytes,
                                std::string &out) const {
   out = at > 0 ? prefix : "";

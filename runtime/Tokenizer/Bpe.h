@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Byte pair encoding over a vocabulary: a word's characters, merged (PairMerging.h). Most words of
-/// a text are tokens that are merged from their own text: one look-up finds those.
+/// Byte pair encoding over a vocabulary: merges a word's characters (PairMerging.h). Most words are
+/// tokens that their own characters merge to; one look-up finds those.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_BPE_H
 #define HEDDLE_RUNTIME_TOKENIZER_BPE_H
 
@@ -19,17 +19,17 @@
 
 namespace heddle {
 
-/// The ids of the tokens <0x00> to <0xFF>; -1 where there is none.
+/// The ids of the tokens <0x00> to <0xFF>; -1 for a missing one.
 using ByteTokens = std::array<int32_t, 256>;
-/// Looks them up.
+/// Looks up all byte tokens.
 ByteTokens findByteTokens(const Vocabulary &vocabulary);
-/// Appends those of each byte of a text; false, and nothing, if one of them has none.
+/// Appends the byte tokens of a text. Returns false and appends nothing if one is missing.
 bool appendByteTokens(const ByteTokens &tokens, std::string_view text, std::vector<uint32_t> &ids);
 
 /// Immutable; may be used by several threads.
 class Bpe {
 public:
-  /// Memory that appendWord() works in.
+  /// Scratch memory of appendWord().
   struct Scratch {
     PairMerger merger;
     std::vector<uint32_t> ids;
@@ -57,7 +57,7 @@ private:
   std::string_view prefix;
   std::string_view suffix;
   std::optional<ByteTokens> byteTokens;
-  // The ids of characters up to U+01FF, which are all of a byte-level vocabulary.
+  // The ids of characters up to U+01FF, which include every character of a byte-level vocabulary.
   std::array<int32_t, 512> firstIds{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Two tables, made when the program is compiled.
+/// Two tables, computed at compile time.
 #include "runtime/Tokenizer/ByteCharacters.h"
 
 #include "base/Utf8.h"
@@ -68,7 +68,7 @@ void appendBytes(std::string_view text, std::string &bytes) {
   }
 }
 
-/// How many of the bytes could begin one character; the first is no whole one.
+/// The length of the incomplete character at the beginning of the bytes.
 static size_t brokenLength(std::string_view bytes) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char first = at(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The characters that byte-level vocabularies write bytes as: the printable ones of Latin-1 stand
-/// for themselves, the others are numbered from U+0100.
+/// The characters that stand for bytes in byte-level vocabularies. Printable Latin-1 characters
+/// stand for themselves; the others are numbered from U+0100.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_BYTECHARACTERS_H
 #define HEDDLE_RUNTIME_TOKENIZER_BYTECHARACTERS_H
 
@@ -15,11 +15,11 @@ namespace heddle {
 /// Appends a character for each byte.
 void appendByteCharacters(std::string_view bytes, std::string &text);
 
-/// Appends the bytes that the characters of a text stand for; the text itself if one of them stands
-/// for none.
+/// Appends the bytes that a text's characters stand for, or the text itself if one of them stands
+/// for no byte.
 void appendBytes(std::string_view text, std::string &bytes);
 
-/// Appends bytes, each longest beginning of a character that does not become one as U+FFFD.
+/// Appends bytes as UTF-8. Each maximal incomplete character becomes U+FFFD.
 void appendAsUtf8(std::string_view bytes, std::string &text);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The small normalizers are here; those with rules of their own have files.
+/// The small normalizers. Larger ones have files of their own.
 #include "runtime/Tokenizer/Normalizer.h"
 
 #include "formats/Tokenizer/Characters.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What happens to a text before words are formed: the normalizers of a tokenizer, one after the
+/// Normalises a text before words are formed: runs the normalizers of a tokenizer one after the
 /// other.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
@@ -21,11 +21,11 @@ namespace heddle {
 /// Immutable; may be used by several threads. Refers to the table.
 class Normalizer {
 public:
-  /// Checks the table's normalizer; none leaves texts as they are.
+  /// Checks the table's normalizer. Without one, texts stay as they are.
   static Result<Normalizer> load(const manifest::Tokenizer &table);
 
   bool empty() const { return steps.empty(); }
-  /// Whether a text may be cut after a space, and its parts normalised apart.
+  /// Whether a text may be cut after a space and its parts normalised separately.
   bool worksByWords() const;
   /// Appends the normal form of `text`, which is UTF-8.
   void append(std::string_view text, std::string &out) const;

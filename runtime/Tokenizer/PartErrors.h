@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is said about a part of a tokenizer's table that this version cannot use.
+/// Errors for parts of a tokenizer's table that this version cannot use.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_PARTERRORS_H
 #define HEDDLE_RUNTIME_TOKENIZER_PARTERRORS_H
 
@@ -11,25 +11,25 @@
 
 namespace heddle {
 
-/// A kind from a later version's schema.
+/// A kind that only a later version's schema has.
 template <typename Kind> Status unknownKind(std::string_view what, Kind kind, Kind known) {
   return HEDDLE_ERROR(Unsupported,
                       fmt::format("tokenizer: {} of kind {}, expected at most {}", what,
                                   static_cast<int>(kind), static_cast<int>(known)));
 }
 
-/// A part that is named and not there.
+/// A part that the table names but does not contain.
 inline Status missingPart(std::string_view what) {
   return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the {} is missing", what));
 }
 
-/// A sequence inside a sequence, which nothing writes.
+/// A sequence inside a sequence, which no writer produces.
 inline Status nestedSequence(std::string_view what) {
   return HEDDLE_ERROR(
       DataLoss, fmt::format("tokenizer: a sequence of {} inside another, expected none", what));
 }
 
-/// A text that may not be empty.
+/// A text that must not be empty.
 inline Status emptyText(std::string_view what) {
   return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the {} is empty", what));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each step hands its words to the next one; the last one to the caller.
+/// Each step passes its words to the next one, and the last step to the caller.
 #include "runtime/Tokenizer/PreTokenizer.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -81,10 +81,10 @@ bool PreTokenizer::worksByWords() const {
 // --- Kinds of characters -----------------------------------------------------------------------
 
 namespace {
-/// What an ASCII byte is to the splitting of words; Other: the first byte of another character.
+/// The class of an ASCII byte for splitting words; Other: the first byte of a non-ASCII character.
 enum class ByteKind : uint8_t { Word, Space, Punctuation, Other };
 
-/// What a character is to GPT-2's splitting; Unknown: the first byte of a longer character.
+/// The class of a character for GPT-2's splitting; Unknown: the first byte of a longer character.
 enum class TextKind : uint8_t { Letter, Number, Space, Symbol, Unknown };
 } // namespace
 
@@ -156,7 +156,7 @@ size_t firstByteLevelWord(std::string_view text) {
     last = end;
     end += bytes;
   }
-  // White space leaves its last character to the word that follows, unless it is the only one.
+  // The last character of white space belongs to the next word, unless it is the only one.
   return kind == TextKind::Space && end < text.size() && last > 0 ? last : end;
 }
 
@@ -243,7 +243,7 @@ bool PreTokenizer::apply(const Metaspace &step, std::string_view text, const Pla
   }
   const std::string_view whole = spaced;
   for (size_t begin = 0; begin < whole.size();) {
-    // A word goes from one replacement to the next.
+    // A word extends from one replacement to the next.
     const size_t next = step.split ? whole.find(step.replacement, begin + 1) : whole.npos;
     const size_t end = std::min(next, whole.size());
     if (!pass(whole.substr(begin, end - begin), place, place.first && begin == 0)) {

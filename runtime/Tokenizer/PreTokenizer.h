@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How a normalised text becomes the words that the model works on: the pre-tokenizers of a
-/// tokenizer, one inside the other. Words come one at a time, so that no more of a long text is
-/// split than is needed.
+/// Splits a normalised text into the words that the model works on, with nested pre-tokenizers.
+/// Words are produced one at a time, so that a long text is split only as far as needed.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_PRETOKENIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_PRETOKENIZER_H
 
@@ -18,29 +17,29 @@
 
 namespace heddle {
 
-/// Bytes of the word that a text begins with, as GPT-2 splits: contractions, letters, numbers,
-/// others, each with the space before it, and white space.
+/// The length of the first word of a text as GPT-2 splits it: contractions, letters, numbers or
+/// other characters, each with the space before it, or white space.
 size_t firstByteLevelWord(std::string_view text);
 
 /// Immutable; may be used by several threads. Refers to the table.
 class PreTokenizer {
 public:
-  /// Takes a word; false: no more are wanted.
+  /// Receives a word. Returns false to stop.
   using Sink = std::function<bool(std::string_view word)>;
   /// The most steps of a sequence.
   static constexpr size_t stepLimit = 8;
-  /// Memory that split() works in; words lie in it.
+  /// Scratch memory of split(); words point into it.
   struct Scratch {
     std::array<std::string, stepLimit> texts;
     std::array<std::string, stepLimit> words;
   };
 
-  /// Checks the table's pre-tokenizer; with none every text is a word.
+  /// Checks the table's pre-tokenizer. Without one, every text is a single word.
   static Result<PreTokenizer> load(const manifest::Tokenizer &table);
 
-  /// Gives the words of a text. `first`: it begins where the whole text does.
+  /// Passes the words of a text to `sink`. `first`: this part is the beginning of the whole text.
   void split(std::string_view text, bool first, Scratch &scratch, const Sink &sink) const;
-  /// Whether a text may be cut after a space, and its parts split apart.
+  /// Whether a text may be cut after a space and its parts split separately.
   bool worksByWords() const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The library sees pieces, the model rows of its embedding: this is what lies between.
+/// Maps the library's pieces to the rows of the model's embedding, and back.
 #include "runtime/Tokenizer/SentencePieceText.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Status SentencePieceText::appendText(std::string_view text, std::vector<int32_t>
   return {};
 }
 
-/// The library leaves tokens that are none of its pieces as they are, space marks included.
+/// The library copies tokens that are not its pieces verbatim, including space marks.
 static std::string withSpaces(std::string_view text) {
   constexpr std::string_view mark = "\u2581";
   std::string result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts to ids and back with a SentencePiece model: its pieces have its own ids, or those of a
-/// vocabulary beside it, as Marian models have.
+/// Converts texts to ids and back with a SentencePiece model. Pieces have the model's own ids, or
+/// those of a separate vocabulary, as in Marian models.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_SENTENCEPIECETEXT_H
 #define HEDDLE_RUNTIME_TOKENIZER_SENTENCEPIECETEXT_H
 
@@ -31,9 +31,9 @@ public:
   Result<std::string> decode(std::span<const int32_t> ids) const;
   /// The token of an id, if the id is one.
   std::optional<std::string_view> text(int32_t id) const;
-  /// The id of a token; -1 if it is none.
+  /// The id of a token; -1 if it is unknown.
   int32_t find(std::string_view token) const;
-  /// Tokens.
+  /// The number of tokens.
   size_t size() const;
 
 private:

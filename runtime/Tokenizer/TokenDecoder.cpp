@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each step changes the list of tokens; what it leaves is joined.
+/// Each step changes the list of tokens; the result is joined.
 #include "runtime/Tokenizer/TokenDecoder.h"
 
 #include "base/Utf8.h"
@@ -16,7 +16,7 @@ namespace heddle {
 
 // --- Loading ---------------------------------------------------------------------------------
 
-/// The text of a decoder that would be searched for: not empty.
+/// The text that a decoder searches for, which must not be empty.
 static Result<std::string_view> pattern(const flatbuffers::String *text) {
   if (text->size() == 0) {
     return emptyText("pattern of a decoder");
@@ -109,8 +109,8 @@ static void replaceAll(std::string &text, std::string_view from, std::string_vie
   }
 }
 
-/// Undoes, within one token, the spaces that splitting at punctuation has brought. One after the
-/// other: an earlier replacement can make a later one possible.
+/// Removes the spaces that splitting at punctuation added within one token. The replacements run in
+/// order, since an earlier one can enable a later one.
 static void cleanUp(std::string &token) {
   static constexpr auto replacements =
       std::to_array<std::pair<std::string_view, std::string_view>>({
@@ -182,7 +182,7 @@ void TokenDecoder::apply(const ByteFallback &step, Tokens &tokens) {
     if (!bytes.empty() && validUtf8Prefix(bytes) == bytes.size()) {
       result.push_back(bytes);
     } else {
-      // One for each byte, also of those that would be characters.
+      // One for each byte, even for bytes that would form characters.
       result.insert(result.end(), bytes.size(), "\uFFFD");
     }
     bytes.clear();

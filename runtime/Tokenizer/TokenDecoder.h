@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How tokens become a text: the decoders of a tokenizer, one after the other.
+/// Turns tokens into a text: runs the decoders of a tokenizer one after the other.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 
@@ -18,7 +18,7 @@ namespace heddle {
 /// Immutable; may be used by several threads. Refers to the table.
 class TokenDecoder {
 public:
-  /// Checks the table's decoder; with none tokens are joined by spaces.
+  /// Checks the table's decoder. Without one, tokens are joined by spaces.
   static Result<TokenDecoder> load(const manifest::Tokenizer &table);
 
   /// The text of tokens.

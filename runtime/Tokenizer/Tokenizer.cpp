@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Added tokens are cut out of the text as given; what lies between them is normalised, cut at the
-/// added tokens that are sought there, split into words, and the words into pieces. Long text goes
-/// through in chunks, so that a text is read only as far as the limit needs it.
+/// First, added tokens are cut out of the text as given. The text between them is normalised, cut
+/// at the added tokens of normalised text, and split into words, then pieces. Long text is
+/// processed in chunks, so that it is read only as far as the limit requires.
 #include "runtime/Tokenizer/Tokenizer.h"
 
 #include "base/Utf8.h"
@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// Memory that one call of encode() works in.
+/// Scratch memory of one call of encode().
 struct Tokenizer::Scratch {
   std::string normal;
   std::vector<TextPiece> pieces;
@@ -139,7 +139,7 @@ Result<Tokenizer> Tokenizer::load(const manifest::Tokenizer *table) {
 
 // --- Text to ids -----------------------------------------------------------------------------
 
-/// Appends the ids of normalised text, at least until there are `limit`.
+/// Appends ids of normalised text until there are at least `limit`, or the text ends.
 void Tokenizer::appendWords(std::string_view text, bool first, size_t limit, Scratch &scratch,
                             std::vector<int32_t> &ids) const {
   preTokenizer.split(text, first, scratch.words, [&](std::string_view word) {
@@ -154,8 +154,8 @@ void Tokenizer::appendWords(std::string_view text, bool first, size_t limit, Scr
   });
 }
 
-/// Appends the ids of text without tokens that are sought in it as given. `first`: it begins where
-/// the whole text does.
+/// Appends the ids of text from which given tokens have been cut. `first`: it is the beginning of
+/// the whole text.
 Status Tokenizer::appendText(std::string_view text, bool first, size_t limit, Scratch &scratch,
                              std::vector<int32_t> &ids) const {
   if (const auto *const pieces = std::get_if<SentencePieceText>(&model)) {
@@ -165,8 +165,8 @@ Status Tokenizer::appendText(std::string_view text, bool first, size_t limit, Sc
     list->appendText(text, limit, ids);
     return {};
   }
-  // After white space neither a word nor a letter's marks go on, so there a text may be cut; but an
-  // added token may have spaces in it.
+  // No word and no letter's marks continue after white space, so a text may be cut there, unless
+  // added tokens contain spaces.
   constexpr size_t chunk = 4096;
   const bool whole =
       !normalizer.worksByWords() || !preTokenizer.worksByWords() || !normalizedTokens.empty();
@@ -212,7 +212,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTe
   }
   constexpr size_t any = std::numeric_limits<size_t>::max();
   const size_t room = std::min(lengthLimit == 0 ? any : lengthLimit, most == 0 ? any : most) - own;
-  // Where the end of the text is kept all of it is read.
+  // To keep the end of a text, all of it must be read.
   const size_t limit = truncatesLeft ? std::numeric_limits<size_t>::max() : head.size() + room;
   std::vector<int32_t> ids;
   ids.reserve(own + std::min(room, text.size() / 4 + 1));
@@ -322,7 +322,7 @@ Result<std::string_view> Tokenizer::knownToken(int32_t id) const {
   return *text;
 }
 
-/// Pieces between added tokens go to the library together.
+/// Pieces between added tokens are passed to the library together.
 Result<std::string> Tokenizer::decodePieces(std::span<const int32_t> ids,
                                             const SentencePieceText &pieces) const {
   std::string text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Text to ids and back, from a tokenizer in a model's manifest. The ids are those of the Hugging
-/// Face tokenizer whose tokenizer.json was packed, character classes included (Characters.h), of
-/// the SentencePiece library for its models, or of a plain list of words.
+/// Converts text to ids and back with the tokenizer in a model's manifest. The ids equal those of
+/// the Hugging Face tokenizer whose tokenizer.json was packed, including character classes
+/// (Characters.h), those of the SentencePiece library, or those of a plain list of words.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENIZER_H
 
@@ -31,31 +31,32 @@ namespace heddle {
 /// A tokenizer. Immutable; may be used by several threads at once.
 class Tokenizer {
 public:
-  /// Checks the table and refers to it: it must be verified by FlatBuffers and outlive the object.
-  /// DataLoss for a damaged table, Unsupported for kinds this version does not know.
+  /// Checks the table and refers to it. The table must have passed FlatBuffers' verifier and must
+  /// outlive the object. DataLoss for a damaged table, Unsupported for kinds that this version does
+  /// not know.
   static Result<Tokenizer> load(const manifest::Tokenizer *table);
 
-  /// The ids of a text in UTF-8, those of the template around them unless `addTemplate` is false,
-  /// cut to maxLength() and to `most` where that is not 0. InvalidArgument for text that is not
-  /// UTF-8, and where `most` has no room for the template.
+  /// The ids of a UTF-8 text, inside the template unless `addTemplate` is false, cut to
+  /// maxLength(), and to `most` unless that is 0. InvalidArgument if the text is not UTF-8 or if
+  /// `most` leaves no room for the template.
   Result<std::vector<int32_t>> encode(std::string_view text, bool addTemplate = true,
                                       size_t most = 0) const;
 
-  /// The type (segment) ids of what encode() gave, which had `count` ids.
+  /// The type (segment) ids for a result of encode() with `count` ids.
   std::vector<int32_t> typeIds(size_t count) const;
 
-  /// The text of ids, added tokens as tokenizer.json writes them, special ones left out or not.
-  /// OutOfRange for an id that is no token's.
+  /// The text of ids. Added tokens appear as in tokenizer.json; special tokens can be left out.
+  /// OutOfRange for an id without a token.
   Result<std::string> decode(std::span<const int32_t> ids, bool skipSpecial = true) const;
 
-  /// The tokens of ids, as the vocabulary has them. OutOfRange for an id that is no token's.
+  /// The tokens of ids, as spelt in the vocabulary. OutOfRange for an id without a token.
   Result<std::vector<std::string>> tokens(std::span<const int32_t> ids) const;
 
-  /// The most ids that encode() gives; 0: any number.
+  /// The most ids that encode() returns; 0: any number.
   size_t maxLength() const { return lengthLimit; }
   /// The token of an id, if the id is one.
   std::optional<std::string_view> token(int32_t id) const;
-  /// The id of a token as the vocabulary has it, if it is one.
+  /// The id of a token as spelt in the vocabulary, if there is one.
   std::optional<int32_t> idOf(std::string_view token) const;
 
 private:
@@ -90,7 +91,7 @@ private:
   PreTokenizer preTokenizer;
   Model model;
   TokenDecoder decoder;
-  // Sought in the text as given, and in the normalised text.
+  // Searched in the text as given, and in the normalised text.
   AddedTokenFinder givenTokens;
   AddedTokenFinder normalizedTokens;
   // Sorted by id.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decomposes with the library's tables, sorts and composes here.
+/// Decomposes with the library's tables; sorts and composes itself.
 #include "runtime/Tokenizer/UnicodeForm.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -21,7 +21,7 @@ void UnicodeForm::decompose(int32_t codePoint, std::vector<int32_t> &out) const 
     out.push_back(codePoint);
     return;
   }
-  // The longest decomposition of all has 18 code points.
+  // The longest decomposition has 18 code points.
   std::array<utf8proc_int32_t, 32> parts{codePoint};
   int boundary = 0;
   const int options = UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0);
@@ -33,7 +33,7 @@ void UnicodeForm::decompose(int32_t codePoint, std::vector<int32_t> &out) const 
 
 /// Sorts marks by class, then position.
 static void sortRun(std::span<int32_t> marks) {
-  // A code point has 21 bits, a class 8; the position in the text lies between them.
+  // The sort key holds an 8-bit class, the position in the text and a 21-bit code point.
   constexpr unsigned codePointBits = 21;
   constexpr unsigned classShift = 53;
   std::vector<uint64_t> keys;
@@ -65,7 +65,7 @@ static void sortMarks(std::span<int32_t> codePoints) {
   }
 }
 
-/// The character that two are together, if there is one.
+/// The composition of two characters, if there is one.
 static std::optional<int32_t> composePair(int32_t first, int32_t second) {
   if (second < 0x80 || isLaterForm(first) || isLaterForm(second)) {
     return std::nullopt;
@@ -76,11 +76,11 @@ static std::optional<int32_t> composePair(int32_t first, int32_t second) {
   return length == 1 && !isLaterForm(pair[0]) ? std::optional(pair[0]) : std::nullopt;
 }
 
-/// Composes in place what decompose() and sortMarks() have made.
+/// Composes the result of decompose() and sortMarks() in place.
 static void compose(std::vector<int32_t> &codePoints) {
   constexpr size_t none = static_cast<size_t>(-1);
   size_t starter = none;
-  // The class of the character before, if it does not stand at the starter itself.
+  // The class of the previous character, unless that is the starter itself.
   int32_t classBefore = -1;
   size_t to = 0;
   for (const int32_t codePoint : codePoints) {
@@ -108,7 +108,7 @@ void UnicodeForm::append(std::string_view text, std::string &out) const {
     out += text;
     return;
   }
-  // The last ASCII character before may be composed with what follows.
+  // The last ASCII character may compose with what follows.
   const auto plain = static_cast<size_t>(std::max<ptrdiff_t>(other - text.begin() - 1, 0));
   out += text.substr(0, plain);
   text.remove_prefix(plain);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The normal forms NFC, NFD, NFKC and NFKD, as Unicode 9 had them: those of the tokenizers that
-/// models are trained with. In time that does not grow with the marks of one letter.
+/// The normal forms NFC, NFD, NFKC and NFKD of Unicode 9, which the tokenizers used in training
+/// have. Time does not depend on the number of marks of one letter.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_UNICODEFORM_H
 #define HEDDLE_RUNTIME_TOKENIZER_UNICODEFORM_H
 
@@ -16,8 +16,8 @@ namespace heddle {
 /// Immutable; may be used by several threads.
 class UnicodeForm {
 public:
-  /// compatible: also what only looks like something else is decomposed; composed: letters and
-  /// marks are put together again.
+  /// compatible: use compatibility decompositions too (NFKC, NFKD); composed: compose letters and
+  /// marks again (NFC, NFKC).
   UnicodeForm(bool compatible, bool composed) : compatible(compatible), composed(composed) {}
 
   /// Appends the normal form of `text`, which is UTF-8.

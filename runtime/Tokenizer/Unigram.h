@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The Unigram algorithm: of all ways to cut a text into tokens, the one whose scores have the
-/// largest sum, found in one pass with a trie.
+/// The Unigram algorithm: finds the segmentation into tokens with the largest sum of scores, in one
+/// pass with a trie.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_UNIGRAM_H
 #define HEDDLE_RUNTIME_TOKENIZER_UNIGRAM_H
 
@@ -21,13 +21,13 @@ namespace heddle {
 /// Immutable; may be used by several threads.
 class Unigram {
 public:
-  /// The best way to a place in the text: its last token, and where that begins.
+  /// The best segmentation up to a position: its last token and where that begins.
   struct Node {
     double score;
     size_t begin;
     int32_t id;
   };
-  /// Memory that appendWord() works in.
+  /// Scratch memory of appendWord().
   struct Scratch {
     std::vector<Node> nodes;
     std::vector<Node> path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The vocabulary may come from a damaged file: load() checks it once, in one pass over flat
-/// arrays, so that nothing later has to.
+/// The vocabulary may come from a damaged file. load() checks it in one pass over flat arrays, so
+/// that later code need not.
 #include "runtime/Tokenizer/Vocabulary.h"
 
 #include "base/Utf8.h"
@@ -82,7 +82,7 @@ static Status checkSlots(const flatbuffers::Vector<const manifest::VocabularySlo
                                                 slot->token(), count));
     }
   }
-  // A search ends at a free place.
+  // A search ends at a free slot.
   if (full) {
     return HEDDLE_ERROR(
         DataLoss, fmt::format("vocabulary: hash table of {} places has none free", slots.size()));
@@ -133,7 +133,7 @@ int32_t Vocabulary::find(std::string_view token) const {
 std::optional<size_t> Vocabulary::indexOf(int32_t id) const {
   const auto wanted = static_cast<uint32_t>(id);
   if (wanted < count && ids[wanted] == wanted) {
-    // Most vocabularies have no gaps.
+    // Fast path: most vocabularies have no gaps.
     return wanted;
   }
   const uint32_t *const place = std::lower_bound(ids, ids + count, wanted);

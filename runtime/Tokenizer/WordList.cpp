@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One look-up a word.
+/// Splits at white space; one look-up for each word.
 #include "runtime/Tokenizer/WordList.h"
 
 #include <algorithm>

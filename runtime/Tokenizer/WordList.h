@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The simplest model: every word of a text, between spaces, is a token or unknown.
+/// The simplest model: every word between spaces is a token or unknown.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_WORDLIST_H
 #define HEDDLE_RUNTIME_TOKENIZER_WORDLIST_H
 
@@ -20,8 +20,8 @@ public:
   /// Checks the table; the table must outlive the object.
   static Result<WordList> load(const manifest::WordList &table);
 
-  /// Appends the ids of a text's words, at least until there are `limit`. Words stand between
-  /// spaces, tabs and ends of lines of ASCII; other spaces may be tokens.
+  /// Appends the ids of a text's words and stops at `limit`. Words are separated by ASCII spaces,
+  /// tabs and line ends; other spaces may be part of tokens.
   void appendText(std::string_view text, size_t limit, std::vector<int32_t> &ids) const;
   const Vocabulary &vocabulary() const { return tokens; }
 

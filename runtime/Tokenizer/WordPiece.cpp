@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each beginning of a word is looked up by a hash that grows with it.
+/// Looks up every prefix of a word with an incremental hash.
 #include "runtime/Tokenizer/WordPiece.h"
 
 #include "formats/Tokenizer/VocabularyHash.h"
@@ -27,14 +27,14 @@ Result<WordPiece> WordPiece::load(const manifest::WordPiece &table) {
 }
 
 static bool hasMoreCharactersThan(std::string_view word, size_t limit) {
-  // No text has more characters than bytes, and most words are short.
+  // A text has at most as many characters as bytes, and most words are short.
   return word.size() > limit &&
          word.size() -
                  static_cast<size_t>(std::count_if(word.begin(), word.end(), continuesCharacter)) >
              limit;
 }
 
-/// The bytes of the longest token that `word` begins with, and its id; 0 if there is none.
+/// The length and id of the longest token at the beginning of `word`; length 0 if there is none.
 size_t WordPiece::longestMatch(std::string_view word, bool continues, int32_t &id,
                                std::vector<uint64_t> &hashes) const {
   const std::string_view before = continues ? prefix : std::string_view();

@@ -20,7 +20,8 @@ public:
   /// Checks the table; the table must outlive the object.
   static Result<WordPiece> load(const manifest::WordPiece &table);
 
-  /// Appends the ids of one word (not empty), or the unknown id. `hashes` is scratch memory.
+  /// Appends the ids of one word, which is not empty, or the unknown id. `hashes` is scratch
+  /// memory.
   void appendWord(std::string_view word, std::vector<int32_t> &ids,
                   std::vector<uint64_t> &hashes) const;
   const Vocabulary &vocabulary() const { return tokens; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The naive twin of the kernels of the same name: what they compute, one value at a time.
+/// The naive twin of the kernels of the same name: one value at a time, in double.
 #ifndef HEDDLE_RUNTIME_KERNELS_REFERENCE_LOGSUMEXP_H
 #define HEDDLE_RUNTIME_KERNELS_REFERENCE_LOGSUMEXP_H
 

@@ -37,53 +37,56 @@
 
 namespace heddle {
 
-/// When a hypothesis is finished, what its score is, when to stop and how ties break: those of a
-/// paper or program. docs/generation.md has the table.
+/// Whose rules decide when a hypothesis is finished, how it is scored, when the search stops and
+/// how ties break. docs/generation.md has the table.
 enum class Rules : uint8_t { Paper, Transformers, CTranslate2 };
 
 /// When a beam search ends early.
 enum class EarlyStopping : uint8_t {
-  /// By the estimate of the rules.
+  /// Whenever the rules' estimate allows it.
   No,
-  /// As soon as there are as many finished hypotheses as beams.
+  /// As soon as as many hypotheses are finished as there are beams.
   Yes,
   /// Only when no hypothesis can become better than the worst finished one.
   Never,
 };
 
-/// How to search. What is not set is as the binary says, or where that was made for other rules,
-/// as the rules say.
+/// How to search. Options left unset take the binary's defaults or, if the binary was made for
+/// other rules, those of the rules.
 struct GenerationOptions {
   std::optional<Rules> rules = std::nullopt;
-  /// Hypotheses alive; 1 is greedy.
+  /// Live hypotheses; 1 means greedy search.
   std::optional<int32_t> beam = std::nullopt;
-  /// Hypotheses in the result, at most `beam`; of samples and alternatives any number.
+  /// Hypotheses in the result: at most `beam`, or any number of samples or alternatives.
   int32_t nbest = 1;
-  /// Exponent of the length that scores are divided by; from -1e4 to 1e4.
+  /// Exponent of the length by which scores are divided; from -1e4 to 1e4.
   std::optional<float> lengthPenalty = std::nullopt;
-  /// Factor of the sum over source positions of log(min(attention received, 1)).
+  /// Weight of the coverage term: the sum over source positions of log(min(attention received, 1)).
   float coveragePenalty = 0;
-  /// Groups of so many tokens do not come twice; 0: they may.
+  /// No group of this many tokens occurs twice; 0 turns the rule off.
   std::optional<int32_t> noRepeatNgram = std::nullopt;
-  /// Divides positive and multiplies negative scores of tokens that are there already; from 1e-6
-  /// to 1e6.
+  /// Penalty for repeated tokens: divides their positive scores and multiplies their negative ones;
+  /// from 1e-6 to 1e6.
   std::optional<float> repetitionPenalty = std::nullopt;
-  /// Tokens generated before the end may come, and tokens generated at most, the end included.
+  /// The fewest tokens before the end, and the most tokens generated, the end included.
   std::optional<int32_t> minLength = std::nullopt;
   std::optional<int32_t> maxLength = std::nullopt;
   std::optional<EarlyStopping> earlyStopping = std::nullopt;
-  /// Draws every token instead of taking the best: of the distribution at this temperature, the
-  /// topK most probable ones (0: all), and the fewest whose probabilities add up to topP.
+  /// Draws every token instead of taking the best one. It is drawn from the distribution at this
+  /// temperature, restricted to the topK most probable tokens (0: all) and to the fewest whose
+  /// probabilities add up to topP.
   bool sample = false;
   float temperature = 1;
   int32_t topK = 0;
   float topP = 1;
   uint64_t seed = 0;
-  /// The result has the `nbest` best first tokens after the prefix, each with its best rest.
+  /// The result has the `nbest` best first tokens after the prefix, each with its best
+  /// continuation.
   bool alternatives = false;
-  /// Tokens that never come, besides those of the model.
+  /// Tokens that are never generated, in addition to the model's.
   std::vector<int32_t> suppressed = {};
-  /// The first token, and the last one when the maximum is reached; they add 0 to the score.
+  /// The forced first token, and the forced last one at the maximum length. They add 0 to the
+  /// score.
   std::optional<int32_t> forcedFirst = std::nullopt;
   std::optional<int32_t> forcedLast = std::nullopt;
   /// Whether Hypothesis::tokenScores and attention are filled.
@@ -95,36 +98,37 @@ struct GenerationOptions {
 struct GenerationRequest {
   /// At least one token.
   std::vector<int32_t> source;
-  /// What every hypothesis begins with; its tokens have no part in scores and lengths.
+  /// The beginning of every hypothesis. Its tokens do not count in scores and lengths.
   std::vector<int32_t> prefix = {};
-  /// The only tokens that may come, besides the model's end; empty: all.
+  /// The only tokens that may be generated, besides the model's end; empty: all.
   std::vector<int32_t> shortlist = {};
   GenerationOptions options = {};
 };
 
-/// One text for a sentence.
+/// One result for a sentence.
 struct Hypothesis {
-  /// Prefix and tokens generated; the end is among them where the rules keep it.
+  /// The prefix and the generated tokens, including the end if the rules keep it.
   std::vector<int32_t> tokens;
-  /// As the rules normalise it.
+  /// Normalised according to the rules.
   double score = 0;
-  /// Log-probabilities of the tokens generated, the end included; when asked for.
+  /// Log-probabilities of the generated tokens, the end included; only if requested.
   std::vector<float> tokenScores = {};
-  /// [tokens generated, source]: where the last layer's heads looked on average, when asked for.
+  /// [generated tokens, source]: the attention of the last layer, averaged over its heads; only if
+  /// requested.
   std::vector<float> attention = {};
   bool operator==(const Hypothesis &) const = default;
 };
 
-/// What became of a request.
+/// The outcome of a request.
 struct GenerationResult {
   int64_t id = 0;
-  /// A failure of this sentence alone; the others go on.
+  /// A failure of this sentence alone. The others go on.
   Status status;
   /// Best first; at most `nbest`.
   std::vector<Hypothesis> hypotheses;
 };
 
-/// A translation to score: the model's end is added to a target that lacks it.
+/// A translation to score. The model's end is added to a target that lacks it.
 struct ScoringRequest {
   std::vector<int32_t> source;
   std::vector<int32_t> target;
@@ -132,10 +136,10 @@ struct ScoringRequest {
 
 /// How a Generator works.
 struct GeneratorOptions {
-  /// Its threads, and the bytes of keys and values at most.
+  /// Threads, and the limit on memory for keys and values.
   SessionOptions session = {};
-  /// Source tokens, once for each hypothesis, in the running batch at most; a longer sentence runs
-  /// alone.
+  /// The most source tokens in the running batch, counted once for each hypothesis. A longer
+  /// sentence runs alone.
   int64_t batchTokens = 4096;
 };
 
@@ -149,42 +153,42 @@ public:
   Generator &operator=(Generator &&other) noexcept;
   ~Generator();
 
-  /// Queues a request; it joins the batch as soon as there is room. Answers its number, which is
-  /// never used again.
+  /// Queues a request, which joins the batch as soon as there is room. Returns its id, which is
+  /// never reused.
   Result<int64_t> add(GenerationRequest request);
-  /// What add() would answer, without adding.
+  /// Checks a request as add() does, without adding it.
   Status check(const GenerationRequest &request) const;
 
-  /// Generates one token of every sentence of the batch, and answers those that are finished. A
-  /// failure is of the whole batch, which then stays as it was.
+  /// Generates one token for every sentence of the batch and returns the finished ones. A failure
+  /// concerns the whole batch, which then stays as it was.
   Result<std::vector<GenerationResult>> step();
 
-  /// Forgets a request, whether it waits or runs. NotFound for one that is finished or never was.
+  /// Removes a waiting or running request. NotFound if it is finished or never existed.
   Status remove(int64_t id);
 
-  /// Whether nothing waits and nothing runs.
+  /// Whether no request waits or runs.
   bool idle() const;
-  /// Requests that wait, and requests in the running batch.
+  /// The number of waiting requests, and of requests in the running batch.
   int64_t waiting() const;
   int64_t running() const;
 
-  /// What score() would say of a request, without running it.
+  /// Checks a request as score() does, without running it.
   Status check(const ScoringRequest &request) const;
 
   /// The log-probability of every token of each target, its end included.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
 
-  /// Tokens that a source may have, by the positions of the model; 0: any number.
+  /// The most tokens of a source, limited by the model's positions; 0: any number.
   int64_t longestSource() const;
-  /// The ids of a source, with the special tokens of its template, and of a target, without.
-  /// NotFound when the model has no tokenizer. `truncate` cuts a source to longestSource(): its
-  /// text, not the template.
+  /// The ids of a source, with the special tokens of its template, or of a target, without them.
+  /// NotFound if the model has no tokenizer. `truncate` cuts the text of a source, not the
+  /// template, so that all fit longestSource().
   Result<std::vector<int32_t>> encodeSource(std::string_view text, bool truncate = false) const;
   Result<std::vector<int32_t>> encodeTarget(std::string_view text) const;
   /// The text of a target, without special tokens.
   Result<std::string> decode(std::span<const int32_t> tokens) const;
 
-  /// What encoding and decoding have cost, as of a Session: see there.
+  /// The cost of encoding and decoding, as in Session::profile().
   std::vector<DispatchProfile> profile() const;
   std::vector<DispatchRun> trace() const;
   void resetProfile();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers and names that the compiler and the runtime both check by: the one definition of each.
+/// Limits and names that both compiler and runtime check, each defined once.
 #ifndef HEDDLE_LIMITS_H
 #define HEDDLE_LIMITS_H
 
@@ -10,30 +10,30 @@
 
 namespace heddle {
 
-/// Of an entry: inputs, outputs or caches.
+/// The most inputs, outputs or caches of an entry.
 inline constexpr size_t mostPorts = 1024;
-/// Elements of a position of a cache.
+/// The most elements of one position of a cache.
 inline constexpr uint64_t widestCache = uint64_t(1) << 20;
-/// Columns of a grid.
+/// The most columns of a grid.
 inline constexpr uint32_t largestGrid = uint32_t(1) << 24;
-/// Bytes of memory that each thread has for a kernel: in all, and for each row of the longest
+/// The most scratch bytes of a thread for one kernel: in total, and for each row of the longest
 /// sequence.
 inline constexpr uint64_t largestScratch = uint64_t(1) << 30;
 inline constexpr uint64_t largestScratchPerLongest = uint64_t(1) << 20;
-/// Bytes of a buffer for each of its rows, and coefficients of sizes.
+/// The most bytes of a buffer for each of its rows, and the largest coefficient of a size.
 inline constexpr uint64_t largestCoefficient = uint64_t(1) << 40;
 
-/// Hypotheses of a search, and those of its result.
+/// The most hypotheses of a search or of its result.
 inline constexpr int32_t mostBeams = 1024;
-/// Exponents of lengths are within plus and minus this.
+/// The largest absolute value of the exponent of lengths.
 inline constexpr float largestLengthPenalty = 1e4F;
-/// Beyond these, products of scores are infinite or all the same.
+/// The range of repetition penalties: outside it, products of scores are infinite or all equal.
 inline constexpr float leastRepetitionPenalty = 1e-6F;
 inline constexpr float largestRepetitionPenalty = 1e6F;
 
-/// The rules of search, as manifests and command lines have them: in the order of Rules.
+/// The names of search rules in manifests and command lines, in the order of Rules.
 inline constexpr std::string_view ruleNames[] = {"paper", "transformers", "ctranslate2"};
-/// As messages list them.
+/// The list of names for messages.
 inline constexpr std::string_view ruleNamesListed = "paper, transformers or ctranslate2";
 
 } // namespace heddle

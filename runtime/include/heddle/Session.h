@@ -38,13 +38,13 @@
 
 namespace heddle {
 
-/// Dimensions of PortInfo::shape that are known only when work arrives.
+/// Dimensions of PortInfo::shape that depend on the batch.
 inline constexpr int64_t tokensDimension = -1;
 inline constexpr int64_t sequencesDimension = -2;
 inline constexpr int64_t longestDimension = -3;
 
-/// What an output shows of a model that runs: nothing but itself, or the probabilities of an
-/// attention of some kind.
+/// What an output observes: nothing (an ordinary output), or the probabilities of an attention of
+/// this kind.
 using Observed = AttentionKind;
 
 /// One input or output of an entry.
@@ -55,23 +55,24 @@ struct PortInfo {
   std::vector<int64_t> shape;
   /// Inputs: ids lie in [0, limit). Outputs: 0.
   int64_t limit = 0;
-  /// Inputs: when left out, all values are zero.
+  /// Inputs: may be left out, which means all zeros.
   bool optional = false;
   Observed observed = Observed::No;
 };
 
-/// A cache that an entry reads: what it, or another entry, has computed of positions before; or a
-/// state, what is left of all of them.
+/// A cache or a state that an entry reads. A cache holds values computed for earlier positions by
+/// this entry or another one; a state holds their sum.
 struct CacheInfo {
-  /// The caches of one name in all entries are one.
+  /// Entries share caches and states by name.
   std::string name;
-  /// Floats of one position, or of the state of one sequence.
+  /// Floats for one position, or for the state of one sequence.
   int64_t width = 0;
-  /// Whether this entry appends its rows to it, or adds them to it.
+  /// Whether this entry appends its rows (to a cache) or adds them (to a state).
   bool written = false;
-  /// Blocks of positions lie [width][positions], as attention reads keys; else [positions][width].
+  /// Whether blocks are stored [width][positions], as attention reads keys, instead of
+  /// [positions][width].
   bool transposed = false;
-  /// One row a sequence, however many positions it has.
+  /// Whether this is a state: one row for each sequence, whatever its number of positions.
   bool state = false;
 };
 
@@ -80,27 +81,28 @@ struct EntryInfo {
   std::string name;
   std::vector<PortInfo> inputs;
   std::vector<PortInfo> outputs;
-  /// Outputs that show what the model does inside, [tokens, heads, longest] each: the probability
-  /// of every key of a row's own sequence, then zeros. In the order of the model. They can be asked
-  /// for as the others can, and cost nothing where they are not; no other number here counts them.
+  /// Outputs that show the inside of the model, in the order of its layers. Each is [tokens, heads,
+  /// longest]: the probabilities of the keys of a row's own sequence, then zeros. They can be
+  /// requested like other outputs and cost nothing otherwise. The numbers below do not include
+  /// them.
   std::vector<PortInfo> observed = {};
-  /// An entry that reads caches is run by a decoder, not by Session::run.
+  /// If not empty, a decoder runs the entry, not Session::run().
   std::vector<CacheInfo> caches;
   /// The longest sequence, in tokens; 0: any.
   int64_t maxLength = 0;
-  /// Bytes of working memory a batch needs: perToken * tokens + perSequence * sequences +
+  /// Bytes of working memory for a batch: perToken * tokens + perSequence * sequences +
   /// perTokenAndLongest * tokens * longest.
   uint64_t arenaBytesPerToken = 0;
   uint64_t arenaBytesPerSequence = 0;
   uint64_t arenaBytesPerTokenAndLongest = 0;
-  /// Dispatches of the graph, but for those that only `observed` needs, which are counted apart.
+  /// Dispatches of the graph. Those that only `observed` needs are counted separately.
   int64_t dispatches = 0;
   int64_t observedDispatches = 0;
   /// Floating-point operations per token, and per token and key of its sequence.
   uint64_t flopsPerToken = 0;
   uint64_t flopsPerTokenAndKey = 0;
 
-  /// The floating-point operations of a batch, all `outputs` asked for.
+  /// The floating-point operations of a batch if all `outputs` are requested.
   HEDDLE_API double flops(std::span<const int32_t> lengths) const;
 };
 
@@ -116,13 +118,13 @@ struct ParameterInfo {
 
 /// How a model is loaded.
 struct ModelOptions {
-  /// The target to run: one of the file's, for example "x86-64-v3"; empty: the best of those that
-  /// this CPU can run.
+  /// The target to run: one of the file's, for example "x86-64-v3". Empty for the best one that
+  /// this CPU supports.
   std::string isa = "";
-  /// Also compares every parameter with its checksum. It reads the whole file.
+  /// Also compares every parameter with its checksum, which reads the whole file.
   bool verifyWeights = false;
-  /// Only what `info` and `verify` need: everything is checked, no code is mapped as program, no
-  /// session can be created, and the CPU need not be able to run any of the targets.
+  /// Loads only the description, as `heddle info` and `heddle verify` do: everything is checked, no
+  /// code is mapped as program, no session can be created, and the CPU need not support any target.
   bool describeOnly = false;
 };
 
@@ -130,7 +132,7 @@ struct ModelOptions {
 /// as any copy or any session made from it.
 class HEDDLE_API Model {
 public:
-  /// Maps and checks the file; nothing of it has run when this refuses it.
+  /// Maps and checks the file. If it is refused, none of its code has run.
   static Result<Model> load(const std::string &path, const ModelOptions &options = {});
 
   Model(const Model &other);
@@ -154,7 +156,7 @@ public:
   /// The targets compiled into the file, and the one that runs (empty after describeOnly).
   const std::vector<std::string> &targets() const;
   std::string_view isa() const;
-  /// The arithmetic it was compiled for, for example "f32".
+  /// The precision it was compiled for, for example "f32".
   std::string_view precision() const;
   /// model_type of its configuration, for example "bert".
   std::string_view modelType() const;
@@ -162,15 +164,15 @@ public:
   std::string_view producer() const;
   /// XXH3 128 of the model's files, in hexadecimal.
   std::string_view sourceHash() const;
-  /// What the optimising passes took and declined, one line each.
+  /// The candidates that optimising passes took and declined, one line each.
   const std::vector<std::string> &reportSummary() const;
-  /// Compares every parameter with its checksum; the first damaged one is a DataLoss.
+  /// Compares every parameter with its checksum. DataLoss names the first damaged one.
   Status verifyWeights() const;
 
   /// Whether the file carries a tokenizer; tokenize() and Session::embed need one.
   bool hasTokenizer() const;
-  /// The ids of a text in UTF-8, with the special tokens of its template, cut to the model's limit,
-  /// and to `most` where that is not 0.
+  /// The ids of a UTF-8 text, with the special tokens of its template, cut to the model's limit,
+  /// and to `most` unless that is 0.
   Result<std::vector<int32_t>> tokenize(std::string_view text, int64_t most = 0) const;
 
 private:
@@ -182,9 +184,9 @@ private:
   std::shared_ptr<const State> state;
 };
 
-/// How the work of a run is shared by the threads of a session. All give the same bits.
+/// How the threads of a session share the work of a run. All schedules give the same bits.
 enum class Schedule : uint8_t {
-  /// Whichever of the two fits the batch.
+  /// Chooses by the batch.
   Automatic,
   /// Every thread takes whole sequences through the whole graph, without waiting for the others.
   Chunked,
@@ -196,70 +198,71 @@ enum class Schedule : uint8_t {
 struct SessionOptions {
   /// Threads that compute, the calling one included; 1 starts none.
   int threads = 1;
-  /// For experiments. Tokens of a chunk of sequences that passes through the graph as one; 0: the
-  /// size that keeps its activations in the second-level cache.
+  /// For experiments: the tokens of a chunk of sequences that passes through the graph together. 0
+  /// chooses a size that keeps the activations in the second-level cache.
   int64_t chunkTokens = 0;
   Schedule schedule = Schedule::Automatic;
-  /// Bytes that the caches and states of generation may take: caches grow with every token, a state
-  /// does not. Memory is used only as they fill; a call that would need more is refused with
-  /// ResourceExhausted and changes nothing.
+  /// The limit on memory for the caches and states of generation, in bytes. Caches grow with every
+  /// token; states do not. Memory is used only as they fill. A call that would exceed the limit
+  /// fails with ResourceExhausted and changes nothing.
   uint64_t cacheBytes = uint64_t(1) << 30;
-  /// Accumulates the time of every dispatch (Session::profile); costs two clock reads each.
+  /// Accumulates the time of every dispatch (Session::profile), at the cost of two clock reads
+  /// each.
   bool profile = false;
-  /// With `profile`: also keeps the first so many runs of dispatches of each thread one by one
+  /// With `profile`: the number of single runs of dispatches that each thread records
   /// (Session::trace), at 64 bytes each.
   int64_t traceRuns = 0;
 };
 
-/// Values of one input: those of all sequences end to end, [tokens].
+/// The values of one input for all sequences, end to end: [tokens].
 struct Input {
   std::string_view name;
   std::span<const int32_t> values;
 };
 
-/// Where one output goes: [rows, width] as its PortInfo::shape says, whose longestDimension is the
-/// longest of all sequences of the run.
+/// The memory for one output, [rows, width] according to PortInfo::shape. longestDimension means
+/// the longest sequence of the run.
 struct Output {
   std::string_view name;
   std::span<float> values;
 };
 
-/// What one dispatch has cost since the session was created or resetProfile() was called.
+/// The cost of one dispatch since the session was created or resetProfile() was called.
 struct DispatchProfile {
   std::string entry;
-  /// What it computes, by its name in the checkpoint.
+  /// The checkpoint name of what it computes.
   std::string name;
   /// The function that computes it.
   std::string kernel;
-  /// Times it was run; a batch of several chunks runs it once for each.
+  /// The number of runs. A batch of several chunks runs it once for each chunk.
   uint64_t calls = 0;
-  /// Seconds of all threads together.
+  /// Seconds, summed over all threads.
   double seconds = 0;
   /// Floating-point operations done.
   double flops = 0;
-  /// Bytes of weights, and of cached positions, that were needed: once for each call, and for each
-  /// segment that sees the same positions. What a cache of the processor gave again is not counted.
+  /// Bytes of weights and cached positions needed, counted once for each call and each segment that
+  /// sees the same positions. Repeated reads from the processor's caches do not count.
   double weightBytes = 0;
   double cacheBytes = 0;
 };
 
 /// One run of a dispatch, or of one thread's part of it.
 struct DispatchRun {
-  /// Its place in profile().
+  /// Its index in profile().
   size_t dispatch = 0;
-  /// 0 is the thread that called.
+  /// 0 is the calling thread.
   int thread = 0;
-  /// Seconds, from the creation of the session or the last resetProfile().
+  /// Seconds since the creation of the session or the last resetProfile().
   double start = 0;
   double seconds = 0;
-  /// Of the whole dispatch, where several threads share it.
+  /// For the whole dispatch, even if several threads share it.
   double flops = 0;
   double weightBytes = 0;
   double cacheBytes = 0;
 };
 
-/// Runs the entries of a model. One thread at a time; keeps its working memory between runs, so
-/// that a run no larger than one before it allocates nothing.
+/// Runs the entries of a model. For one thread at a time. Keeps its working memory between runs: a
+/// run no larger than an earlier one allocates nothing.
 class HEDDLE_API Session {
 public:
   static Result<Session> create(const Model &model, const SessionOptions &options = {});
@@ -271,19 +274,20 @@ public:
   /// The model it runs.
   const Model &model() const;
 
-  /// Runs `entry` over a batch of lengths.size() sequences of lengths[i] > 0 tokens. An empty batch
-  /// is fine and does nothing. Every input of the entry that is not optional must be given, with
-  /// sum(lengths) values; only the outputs named are computed.
+  /// Runs `entry` over a batch of lengths.size() sequences with lengths[i] > 0 tokens each. An
+  /// empty batch does nothing. Every input that is not optional must be given, with sum(lengths)
+  /// values. Only the named outputs are computed.
   Status run(std::string_view entry, std::span<const int32_t> lengths,
              std::span<const Input> inputs, std::span<const Output> outputs);
 
   /// Tokenises every text and runs the entry "embed"; `embeddings` is [texts, embeddingWidth].
   Status embed(std::span<const std::string_view> texts, std::span<float> embeddings);
 
-  /// Floats of one embedding; NotFound when the model has no entry "embed".
+  /// The number of floats in one embedding; NotFound if the model has no entry "embed".
   Result<int64_t> embeddingWidth() const;
 
-  /// One record per dispatch that has run, in graph order; empty without SessionOptions::profile.
+  /// One record for each dispatch that has run, in graph order; empty without
+  /// SessionOptions::profile.
   std::vector<DispatchProfile> profile() const;
   /// Single runs, thread by thread and in order of time; empty without SessionOptions::traceRuns.
   std::vector<DispatchRun> trace() const;

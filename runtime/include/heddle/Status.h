@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Status and Result: how every fallible call of Heddle answers. Nothing throws, exits or aborts
-/// across an interface; a failure carries a code, a message that says what was seen, what was
-/// expected and where, and the source line that noticed it. The one misuse that cannot be answered
-/// is to ask a failed Result for its value: that ends the program with the failure's message.
+/// Status and Result, the return types of every call that can fail. Heddle never throws. A failure
+/// carries a code, a message (what was seen, what was expected, where) and the source line that
+/// noticed it. Check ok() first: reading the value of a failed Result aborts the program with the
+/// failure's message.
 ///
 /// Text: lower case, no full stop, observed before expected, names in quotes.
 #ifndef HEDDLE_STATUS_H
@@ -53,13 +53,13 @@ public:
   bool ok() const { return failure == nullptr; }
   explicit operator bool() const = delete;
   StatusCode code() const { return failure ? failure->code : StatusCode::Ok; }
-  /// The text for the user; empty on success.
+  /// The message for the user; empty on success.
   std::string_view message() const { return failure ? std::string_view(failure->message) : ""; }
   /// Where in Heddle's sources the failure was noticed.
   std::string_view file() const { return failure ? failure->file : ""; }
   int line() const { return failure ? failure->line : 0; }
 
-  /// The same failure with "context: " before its message; success stays success.
+  /// Adds "context: " in front of a failure's message; success stays success.
   Status annotate(std::string_view context) const {
     if (ok()) {
       return *this;
@@ -78,7 +78,7 @@ private:
   std::shared_ptr<const Failure> failure;
 };
 
-/// A value, or the Status that says why there is none.
+/// A value, or a Status that says why there is none.
 template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : content(std::in_place_index<0>, std::move(value)) {}
@@ -86,7 +86,7 @@ public:
 
   bool ok() const { return content.index() == 0; }
   Status status() const { return ok() ? Status() : std::get<1>(content); }
-  /// The value; only after ok(). Of a failure: ends the program with its message.
+  /// The value. Check ok() first: on a failure this aborts the program with its message.
   T &operator*() & { return *operator->(); }
   const T &operator*() const & { return *operator->(); }
   T &&operator*() && { return std::move(*operator->()); }
@@ -125,7 +125,7 @@ private:
     }                                                                                              \
   } while (false)
 
-/// As HEDDLE_TRY, with "context: " put before the message.
+/// As HEDDLE_TRY, with "context: " in front of the message.
 #define HEDDLE_TRY_WITH(expression, context)                                                       \
   do {                                                                                             \
     if (::heddle::Status heddleStatus = (expression); !heddleStatus.ok()) {                        \
