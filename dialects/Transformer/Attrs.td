@@ -21,7 +21,7 @@ def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function o
   I32EnumAttrCase<"QuickGelu", 6, "quick_gelu">]>; // x sigmoid(1.702 x)
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 
-def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequence become one", [
+def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequence are reduced to one", [
   I32EnumAttrCase<"Mean", 0, "mean">,
   I32EnumAttrCase<"Cls", 1, "cls">, // the first row
   I32EnumAttrCase<"Max", 2, "max">]>;
@@ -29,28 +29,28 @@ def Transformer_PoolingAttr : EnumAttr<Transformer_Dialect, Transformer_Pooling,
 
 def Transformer_Visibility : Transformer_Enum<"Visibility", "which keys of its sequence a query sees", [
   I32EnumAttrCase<"All", 0, "all">,
-  I32EnumAttrCase<"Causal", 1, "causal">]>; // those not after it
+  I32EnumAttrCase<"Causal", 1, "causal">]>; // keys up to its own position
 def Transformer_VisibilityAttr : EnumAttr<Transformer_Dialect, Transformer_Visibility, "visibility"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Transformer_HiddenKind : Transformer_Enum<"HiddenKind", "what a finite mask makes of a score", [
+def Transformer_HiddenKind : Transformer_Enum<"HiddenKind", "how a finite mask changes a score", [
   I32EnumAttrCase<"Added", 0, "added">,     // a number is added to it
-  I32EnumAttrCase<"Score", 1, "score">,     // a number in its place
-  I32EnumAttrCase<"Product", 2, "product">]>; // a number in place of its product, the bias added
+  I32EnumAttrCase<"Score", 1, "score">,     // a number replaces it
+  I32EnumAttrCase<"Product", 2, "product">]>; // a number replaces its product, before the bias
 
 def Transformer_HiddenAttr : AttrDef<Transformer_Dialect, "Hidden"> {
   let mnemonic = "hidden";
-  let summary = "the score of a key after the row, where a causal mask does not write minus infinity";
+  let summary = "the score of a key after the row, if a causal mask is finite";
   let description = [{
-    With a score `scale * q k + bias`, that of a key after the row is, in its place,
+    The score of a visible key is `scale * q k + bias`. A key after the row has instead
 
     - `added`: `scale * q k + bias + number`;
     - `score`: `number`;
     - `product`: `number + bias`.
 
-    The number is an f32 of at most 2^127 in size: half of what f32 has, so that a kernel that takes
-    powers of two for those of e may multiply it by log2(e).
+    The number is an f32 of magnitude at most 2^127, half of f32's range, so that a kernel that
+    computes powers of two instead of e may multiply it by log2(e).
   }];
   let parameters = (ins EnumParameter<Transformer_HiddenKind>:$kind, "::mlir::FloatAttr":$number);
   let assemblyFormat = "`<` $kind $number `>`";
@@ -61,22 +61,22 @@ def Transformer_HiddenAttr : AttrDef<Transformer_Dialect, "Hidden"> {
 }
 
 def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a parameter is derived", [
-  I32EnumAttrCase<"Concat", 0, "concat">,       // of its operands along the first axis
+  I32EnumAttrCase<"Concat", 0, "concat">,       // operands joined along the first axis
   I32EnumAttrCase<"Reshape", 1, "reshape">,     // same elements, the type's shape
-  I32EnumAttrCase<"Transpose", 2, "transpose">, // of the two axes of a matrix
+  I32EnumAttrCase<"Transpose", 2, "transpose">, // swaps the axes of a matrix
   I32EnumAttrCase<"Pack", 3, "pack">,           // [n, k] to panels [ceil(n/c), k, c], zero filled
   I32EnumAttrCase<"Zeros", 4, "zeros">,         // no operand
-  I32EnumAttrCase<"Rows", 5, "rows">,           // of its operand, from (first row)
+  I32EnumAttrCase<"Rows", 5, "rows">,           // rows of its operand, from (first row)
   I32EnumAttrCase<"SinusoidInterleaved", 6, "sinusoid_interleaved">,
   I32EnumAttrCase<"SinusoidSplit", 7, "sinusoid_split">,
   I32EnumAttrCase<"RelativeBuckets", 8, "relative_buckets">,
   I32EnumAttrCase<"OnesFrom", 9, "ones_from">, // (first row of ones), zeros before
-  I32EnumAttrCase<"Product", 10, "product">,   // of two matrices, or of a matrix and a vector
-  I32EnumAttrCase<"Scale", 11, "scale">,       // of its first operand, by the others and a constant
-  I32EnumAttrCase<"Sum", 12, "sum">,           // of its operands, element by element
-  I32EnumAttrCase<"ConcatColumns", 13, "concat_columns">, // of matrices along the second axis
-  I32EnumAttrCase<"Columns", 14, "columns">,   // of a matrix, from (first column)
-  I32EnumAttrCase<"Convert", 15, "convert">]>; // of its operand, to the type's elements
+  I32EnumAttrCase<"Product", 10, "product">,   // two matrices, or a matrix and a vector
+  I32EnumAttrCase<"Scale", 11, "scale">,       // first operand times the others and a constant
+  I32EnumAttrCase<"Sum", 12, "sum">,           // element-wise sum of its operands
+  I32EnumAttrCase<"ConcatColumns", 13, "concat_columns">, // matrices joined along the second axis
+  I32EnumAttrCase<"Columns", 14, "columns">,   // columns of a matrix, from (first column)
+  I32EnumAttrCase<"Convert", 15, "convert">]>; // operand rounded to the type's elements
 
 def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "ParameterExpression"> {
   let mnemonic = "expression";
@@ -84,9 +84,9 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
   let description = [{
     Parameters come first, then numbers: `rows(@table, 2)`.
 
-    - `pack(@matrix, columns)`, `pack(@matrix, columns, groups)`: the rows of a matrix as columns of
-      panels, the last panel filled with zeros. With groups, which divide the rows, each group has
-      panels of its own.
+    - `pack(@matrix, columns)`, `pack(@matrix, columns, groups)`: turns the rows of a matrix into
+      columns of panels and fills the last panel with zeros. With groups, which divide the rows, each
+      group has panels of its own.
     - `sinusoid_interleaved(first, steps)`, no operand: a table [positions, width] of
       angle(p, i) = (first + p) * 10000^(-i / steps); column 2i is its sine, column 2i + 1 its
       cosine. "Attention is all you need", section 3.5, is (0, width / 2).
@@ -96,12 +96,12 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
       [heads, 2 * distance + 1], one column for each distance of a key from its query, from
       -distance on (Raffel et al., section 2.1). Bidirectional, 1 or 0, gives half of the buckets to
       keys after the query; else they share bucket 0.
-    - `ones_from(first)`, no operand: zeros in the rows before the first, ones from it on.
+    - `ones_from(first)`, no operand: zeros in the rows before `first`, ones from it on.
     - `product(@a, @b)`: [m, k] times [k, n] is [m, n], times [k] is [m].
-    - `scale(@a, @s, ..., factor)`: every element of @a times parameters of one element and a
-      floating-point constant, of which at least one is there.
-    - `sum(@a, @b, ...)`: of parameters of one shape.
-    - `convert(@a)`: every element rounded to the nearest of the type, ties to even.
+    - `scale(@a, @s, ..., factor)`: every element of @a times one-element parameters and a
+      floating-point constant, at least one of these.
+    - `sum(@a, @b, ...)`: the element-wise sum of parameters of one shape.
+    - `convert(@a)`: rounds every element to the nearest value of the type, ties to even.
     - `concat_columns(@a, @b, ...)`: [m, k], [m, l], ... to [m, k + l + ...].
 
     Sinusoids, products, scales and sums are computed in double precision and rounded once.
@@ -109,7 +109,7 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
   let parameters = (ins EnumParameter<Transformer_ExpressionKind>:$kind,
                         OptionalArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$operands,
                         OptionalArrayRefParameter<"int64_t">:$numbers,
-                        // Of `scale`, f64.
+                        // The constant of `scale`, f64.
                         OptionalParameter<"::mlir::FloatAttr">:$factor);
   let builders = [
     AttrBuilder<(ins "::heddle::transformer::ExpressionKind":$kind,

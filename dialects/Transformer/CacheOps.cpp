@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verification of operations on caches.
+/// Verifies operations on caches.
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -50,7 +50,7 @@ heddle::AttentionKind heddle::transformer::attentionKind(Value keys) {
 }
 
 LogicalResult AppendOp::verify() {
-  // C1 is traits. C2: once for each pair is enough: the later one complains.
+  // C1 is checked by traits. C2: one error for each pair is enough, at the later operation.
   for (Operation *user : getCache().getUsers()) {
     auto other = dyn_cast<AppendOp>(user);
     if (other && other != *this && other->getBlock() == (*this)->getBlock() &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Caches: keys and values of positions that earlier runs of an entry have seen.
+/// Caches: keys and values of the positions of earlier runs of an entry.
 #ifndef HEDDLE_TRANSFORMER_CACHE_OPS
 #define HEDDLE_TRANSFORMER_CACHE_OPS
 
@@ -11,15 +11,15 @@ def Transformer_AppendOp : Transformer_Op<"append", [Pure,
       "::mlir::RankedTensorType::get({::mlir::ShapedType::kDynamic, "
       "::llvm::cast<CacheType>($_self).getWidth()}, "
       "::mlir::Float32Type::get($_self.getContext()))">]> {
-  let summary = "the cache with the rows of each sequence after what is there";
+  let summary = "appends the rows of each sequence to the cache";
   let description = [{
-    Entries take caches as arguments and return those they have appended to; a cache that an entry
-    only reads is not returned.
+    Entries take caches as arguments and return those they have appended to. They do not return
+    caches that they only read.
 
     Constraints:
     - C1: the rows are as wide as the cache, and the result is a cache of the same type.
     - C2: no other operation appends to the same cache: it is changed in place.
-    - C3: the cache is none that another operation has appended to.
+    - C3: the cache is not the result of another `append`.
 
     ```mlir
     %c1 = transformer.append %c0, %k in(%rows) : !transformer.cache<512>
@@ -35,11 +35,11 @@ def Transformer_AppendOp : Transformer_Op<"append", [Pure,
 }
 
 def Transformer_CachedOp : Transformer_Op<"cached", [Pure]> {
-  let summary = "the rows of a cache, those of each sequence that the segments have";
+  let summary = "the rows of a cache that belong to the segments";
   let description = [{
     Constraints:
     - C1: the result is as wide as the cache.
-    - C2: nothing appends to the cache: what was appended is read where something does.
+    - C2: no operation appends to the cache; read the result of `append` instead.
 
     ```mlir
     %keys = transformer.cached %c1 in(%seen) : !transformer.cache<512> -> tensor<?x512xf32>
@@ -54,9 +54,9 @@ def Transformer_CachedOp : Transformer_Op<"cached", [Pure]> {
 }
 
 def Transformer_HistoryOp : Transformer_Op<"history", [Pure]> {
-  let summary = "all positions of each sequence up to and including its rows here";
+  let summary = "all positions of each sequence so far, including the rows of this run";
   let description = [{
-    Rows come after the positions of earlier runs; without any, the history is the rows.
+    The rows follow the positions of earlier runs. Without earlier runs the history is the rows.
 
     ```mlir
     %seen = transformer.history %rows

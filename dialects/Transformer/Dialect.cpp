@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The transformer dialect itself: its types, its attributes and what the generators emit for them.
+/// The transformer dialect: types, attributes and the code generated for them.
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/Builders.h"
@@ -153,7 +153,7 @@ static void printVisibility(OpAsmPrinter &printer, Operation *, VisibilityAttr v
   printer << stringifyVisibility(visibility.getValue());
 }
 
-/// The same types, of which one is shown, or two.
+/// One type if both operands have the same, else two.
 static ParseResult parseOperandTypes(OpAsmParser &parser, Type &left, Type &right) {
   if (parser.parseType(left)) {
     return failure();

@@ -10,31 +10,31 @@ include "mlir/IR/EnumAttr.td"
 def Transformer_Dialect : Dialect {
   let name = "transformer";
   let cppNamespace = "::heddle::transformer";
-  let summary = "Transformer variants as mathematics over ragged rows";
+  let summary = "Transformer variants as mathematics on ragged rows";
   let description = [{
     Activations are `tensor<?xWxf32>`: the rows of all sequences of a batch laid end to end, never
     padded. A value of type `!transformer.segments` says which rows belong together. Layouts, tiles,
     buffers and batch padding do not exist here.
 
-    Frontends write the primitive operations; the fused ones are only ever made by passes.
+    Frontends write primitive operations; only passes create fused ones.
     Weights are symbols (`transformer.parameter`), never constants in the program.
 
     The module of a program may have these attributes, and no others of this dialect:
 
-    - `transformer.model_type`: what kind of model it is, a string.
-    - `transformer.max_length`: where texts are cut, in tokens, special ones included; an i64 of at
-      least 1. Without it the model's positions and the tokenizer's own limit count.
-    - `transformer.lower_case`: the tokenizer must put texts in lower case.
-    - `transformer.tokenizer`: the names of the files the tokenizer was read from. Nothing is read by
-      these names; they tell a reader of the text what belongs beside it.
-    - `transformer.generation`: how text is generated unless a caller says otherwise; a dictionary of
+    - `transformer.model_type`: the kind of model, a string.
+    - `transformer.max_length`: the length at which texts are cut, in tokens, special ones included;
+      an i64 of at least 1. Without it, the model's positions and the tokenizer set the limit.
+    - `transformer.lower_case`: the tokenizer must convert texts to lower case.
+    - `transformer.tokenizer`: the names of the files the tokenizer was read from. They are never
+      opened; they tell a reader of the text which files belong to it.
+    - `transformer.generation`: the defaults for generating text, a dictionary of
       `start`, `end`, `suppressed` (array<i32>, token ids), `pad`, `forced_first`, `forced_last` (i32,
       -1 for none), `rules` (a string), `max_length`, `min_length`, `num_beams`, `no_repeat_ngram`
       (i32), `length_penalty`, `repetition_penalty` (f32), `early_stopping`, `never_stop_early`
-      (true or false). All of them are there.
-    - `transformer.sharing`: the attention that layers share because somebody asked for it, a string.
-    - `transformer.phase`: the phase of the compilation that a text was printed after; without it,
-      `model`.
+      (true or false). All of them are required.
+    - `transformer.sharing`: the attention that layers share on the user's request, a string.
+    - `transformer.phase`: the phase of compilation after which a text was printed; `model` if
+      absent.
   }];
   let hasOperationAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;

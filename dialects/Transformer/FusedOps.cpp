@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verification of what passes make of primitive mathematics.
+/// Verifies fused operations.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// C1 of attention and attention_weights, but for shares.
+/// C1 of attention and attention_weights, except shares.
 static LogicalResult verifyHeadsDivide(Operation *op, int64_t heads, ArrayRef<int64_t> widths) {
   for (int64_t width : widths) {
     if (heads < 1 || width % heads != 0) {
@@ -19,7 +19,7 @@ static LogicalResult verifyHeadsDivide(Operation *op, int64_t heads, ArrayRef<in
   return success();
 }
 
-/// That so many neighbouring heads may have one head of keys or of values.
+/// Checks that `share` adjacent heads can share one head of keys or values.
 static LogicalResult verifyShare(Operation *op, StringRef what, int64_t share, int64_t heads) {
   if (share < 1 || heads % share != 0) {
     return op->emitOpError("expects ")
@@ -61,8 +61,7 @@ static LogicalResult verifyHidden(Operation *op, Visibility visibility, HiddenAt
   return success();
 }
 
-/// C2 of attend and attention: the result is as wide as the values, once for each head that shares
-/// them.
+/// C2 of attend and attention: the width of the result is that of the values times the share.
 static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
                                       RankedTensorType result, int64_t share) {
   int64_t expected = 0;

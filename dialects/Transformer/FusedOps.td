@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What passes make of primitive mathematics. No frontend writes these.
+/// Fused operations, which passes create from primitive mathematics. Frontends never write them.
 #ifndef HEDDLE_TRANSFORMER_FUSED_OPS
 #define HEDDLE_TRANSFORMER_FUSED_OPS
 
@@ -7,27 +7,27 @@ include "dialects/Transformer/ParameterOps.td"
 
 // Shared by attention and attention_weights.
 defvar attendedDeclaration = [{
-  /// The keys that have weights: all of them, where those after the row have scores.
+  /// The keys that have weights: all keys, if keys after the row have scores.
   ::heddle::transformer::VisibilityAttr getAttendedKeys() {
     return getHidden() ? VisibilityAttr::get(getContext(), Visibility::All) : getVisibilityAttr();
   }
 }];
 
 def Transformer_AttendOp : Transformer_Op<"attend", [Pure]> {
-  let summary = "P V for every head: values summed with given weights over the row's own keys";
+  let summary = "P V for every head: sums values with given weights over the row's own keys";
   let description = [{
     `result[t, h, :]` is the sum over the keys k that row t sees of `weights[t, h, k] * V[k, h, :]`,
-    for heads in columns as in `attention`. Keys that the row does not see are left out, whatever
-    their weights and values are. `attention` is `attend` of its `attention_weights`.
+    with heads in columns as in `attention`. Keys that the row does not see are left out, whatever
+    their weights and values. `attention` equals `attend` of its `attention_weights`.
 
     Source: Xiao et al., "Sharing attention weights for fast Transformer": layers that share
-    weights have values of their own.
+    weights keep their own values.
 
-    With a `value_share` of r, r neighbouring heads of the weights have one head of values: V[k, h, :]
-    stands for V[k, h / r, :].
+    With a `value_share` of r, r adjacent heads of weights share one head of values: V[k, h, :]
+    means V[k, h / r, :].
 
     Constraints:
-    - C1: the weights have as many heads as divide the width of the result.
+    - C1: the number of heads of the weights divides the width of the result.
     - C2: `value_share` divides the heads, and the result is `value_share` times as wide as the
       values.
 
@@ -51,26 +51,26 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "softmax(scale * Q K^T + bias) V for every head, over the row's own keys";
   let description = [{
-    Queries, keys and values are rows [t, heads * head size]; head h is columns h * head size on.
-    Source: "Attention is all you need", equation 1. The bias, if there is one, is that of
-    `relative_bias` with the same segments.
+    Queries, keys and values are rows [t, heads * head size]; head h begins at column h * head size.
+    Source: "Attention is all you need", equation 1. The bias, if any, is that of `relative_bias`
+    with the same segments.
 
-    A causal row sees the keys up to its own. With `hidden` it sees those after it too, with the
-    scores that the attribute gives them: a mask of a finite number means what was written.
+    A causal row sees the keys up to its own position. With `hidden` it also sees later keys, with
+    the scores that the attribute defines: a finite mask keeps its exact meaning.
 
-    With a `key_share` of r, r neighbouring heads of queries have one head of keys: head h of the
-    queries has head h / r of the keys. `value_share` says the same of values. One head of each for
-    all queries is multi-query attention (Shazeer, "Fast Transformer decoding: one write-head is all
-    you need"), several are grouped-query attention (Ainslie et al., "GQA").
+    With a `key_share` of r, r adjacent heads of queries share one head of keys: head h of the
+    queries uses head h / r of the keys. `value_share` is the same for values. One head of keys and
+    values for all queries is multi-query attention (Shazeer, "Fast Transformer decoding: one
+    write-head is all you need"); several are grouped-query attention (Ainslie et al., "GQA").
 
     Constraints:
-    - C1: heads divide the widths of queries and result; each share divides the heads.
+    - C1: the number of heads divides the widths of queries and result; each share divides it.
     - C2: queries are `key_share` times as wide as keys, the result is `value_share` times as wide as
       the values.
     - C3: the scale is finite and not zero.
     - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
       at most 2^20.
-    - C5: `hidden` is given for causal attention alone.
+    - C5: `hidden` is given only for causal attention.
 
     ```mlir
     %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
@@ -96,18 +96,17 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
     [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "softmax(scale * Q K^T + bias) for every head, over the row's own keys";
   let description = [{
-    The weights of `attention` without their sum of values: for layers that share them, and for
-    callers that ask for them. Keys that a row does not see have weight zero; `hidden` is that of
-    `attention`.
+    The weights of `attention` without the sum of values, for layers that share them and callers that
+    request them. Keys that a row does not see have weight zero. `hidden` is as in `attention`.
 
     Constraints:
-    - C1: heads divide the width of queries; `key_share` divides the heads.
+    - C1: the number of heads divides the width of queries; `key_share` divides it.
     - C2: queries are `key_share` times as wide as keys.
     - C3: the scale is finite and not zero.
     - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
       at most 2^20.
     - C5: the result is [t, heads, k].
-    - C6: `hidden` is given for causal weights alone.
+    - C6: `hidden` is given only for causal weights.
 
     ```mlir
     %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
@@ -130,11 +129,11 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
 
 def Transformer_EmbedOp : Transformer_Op<"embed",
     [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "the sum of rows looked up in several tables, and its layer norm";
+  let summary = "the sum of rows looked up in several tables, optionally with a layer norm";
   let description = [{
     `result[t, :] = layer_norm(sum over i of scales[i] * tables[i][ids[i][t], :])`. Look-ups by
-    position have no ids: they follow the tables that have, one for each of `position_offsets`.
-    `scales`, if not empty, has one factor for each of the ids; look-ups by position have none.
+    position need no ids; their tables follow those with ids, one for each of `position_offsets`.
+    `scales`, if not empty, has one factor for each of the ids; look-ups by position are not scaled.
 
     Constraints:
     - C1: there is one table for each of the ids and of the position offsets, at least one in all.
@@ -142,7 +141,7 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
     - C3: norm weight and bias are parameters of shape [width], both given or neither.
     - C4: epsilon is given exactly when the norm is, finite and not negative.
     - C5: segments are given exactly when there are position offsets.
-    - C6: there are no scales or one for each of the ids, finite and not zero.
+    - C6: there are either no scales or one for each of the ids, finite and not zero.
     - C7: the position offsets are not negative.
 
     ```mlir
@@ -175,7 +174,7 @@ def Transformer_GroupedLinearOp : Transformer_Op<"grouped_linear",
     Constraints:
     - C1: there is at least one group, and the groups divide the widths of input and result.
     - C2: the weight is a parameter of shape [result width, input width / groups].
-    - C3: the bias, if there is one, is a parameter of shape [result width].
+    - C3: the bias, if any, is a parameter of shape [result width].
 
     ```mlir
     %y = transformer.grouped_linear %x, @inner.weight, @inner.bias {groups = 8 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verification of primitive mathematics of attention.
+/// Verifies the primitive mathematics of attention.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -74,7 +74,7 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
-/// C1: lower-case letters, none twice.
+/// C1: distinct lower-case letters.
 static LogicalResult verifyLetters(ContractOp op, StringRef letters) {
   for (size_t i = 0; i < letters.size(); ++i) {
     if (!llvm::isLower(letters[i]) || letters.find(letters[i], i + 1) != StringRef::npos) {
@@ -110,7 +110,7 @@ static LogicalResult verifySpecification(ContractOp op) {
   return success();
 }
 
-/// C3, and C4 but for `in`.
+/// C3, and C4 except for `in`.
 static LogicalResult verifySizes(ContractOp op, StringRef letters, RankedTensorType type,
                                  llvm::SmallDenseMap<char, int64_t> &sizes) {
   for (auto [letter, size] : llvm::zip_equal(letters, type.getShape())) {
@@ -155,9 +155,9 @@ LogicalResult ContractOp::verify() {
   return success();
 }
 
-/// The number that is to hide a key: C1 of mask_bias, C2 of select.
+/// The number that hides a key: C1 of mask_bias, C2 of select.
 static LogicalResult verifyHidden(Operation *op, FloatAttr hidden) {
-  // Not a number compares false.
+  // NaN compares false.
   if (hidden.getValue().convertToFloat() <= kHidden) {
     return success();
   }

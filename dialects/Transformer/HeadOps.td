@@ -40,8 +40,8 @@ def Transformer_MergeHeadsOp : Transformer_Op<"merge_heads", [Pure]> {
 def Transformer_RepeatHeadsOp : Transformer_Op<"repeat_heads", [Pure]> {
   let summary = "every head several times: [t, g, d] to [t, g * r, d]";
   let description = [{
-    `result[t, h, :] = input[t, h / r, :]`: the heads of keys or values that r neighbouring heads of
-    queries share. Source: Ainslie et al., "GQA: training generalized multi-query Transformer models
+    `result[t, h, :] = input[t, h / r, :]`: heads of keys or values that r adjacent heads of queries
+    share. Source: Ainslie et al., "GQA: training generalized multi-query Transformer models
     from multi-head checkpoints", section 2.2.
 
     Constraints:
@@ -59,7 +59,7 @@ def Transformer_RepeatHeadsOp : Transformer_Op<"repeat_heads", [Pure]> {
 }
 
 def Transformer_TransposeOp : Transformer_Op<"transpose", [Pure]> {
-  let summary = "axes in another order: result axis i is input axis permutation[i]";
+  let summary = "reorders axes: axis i of the result is axis permutation[i] of the input";
   let description = [{
     Constraints:
     - C1: the permutation names every axis of the input once.
@@ -76,17 +76,18 @@ def Transformer_TransposeOp : Transformer_Op<"transpose", [Pure]> {
 }
 
 def Transformer_ContractOp : Transformer_Op<"contract", [Pure]> {
-  let summary = "sum of products over the axes that the result does not have";
+  let summary = "an Einstein summation of two operands";
   let description = [{
-    The specification names the axes of the left operand, the right operand and the result by one
-    letter each, as in an Einstein summation. `t` are rows of queries; `k` are the keys of the row's
-    own sequence, which `in` gives (queries, then keys): a value with both axes `t` and `k` has one
-    entry for each key of the row's own sequence; a value with `k` alone has all rows.
+    The specification names each axis of the left operand, the right operand and the result by a
+    letter; products are summed over the axes that the result lacks. `t` are rows of queries; `k`
+    are the keys of the row's own sequence, according to the segments in `in` (queries, then keys).
+    A value with both `t` and `k` has one entry for each key of the row's own sequence; a value with
+    `k` alone has all rows.
 
     Constraints:
     - C1: the specification is `axes,axes->axes`, letters distinct within an operand.
-    - C2: every axis of the result is one of an operand, and the ranks are those of the types.
-    - C3: a letter has the same size wherever it stands.
+    - C2: every axis of the result is an axis of an operand, and the ranks agree with the types.
+    - C3: a letter has the same size wherever it occurs.
     - C4: `in` is given exactly when the specification has an axis `k`, and `t` and `k` are dynamic,
       all others static.
 
@@ -113,8 +114,8 @@ def Transformer_ContractOp : Transformer_Op<"contract", [Pure]> {
 def Transformer_MaskOp : Transformer_Op<"mask", [Pure]> {
   let summary = "which keys of its own sequence each query sees";
   let description = [{
-    `result[t, k]` is true for `all`, and where the position of k is not after that of t for
-    `causal`. There are no padding masks: there is no padding.
+    `result[t, k]` is true for `all`; for `causal`, it is true if the position of k is not after
+    that of t. There are no padding masks, because there is no padding.
 
     ```mlir
     %m = transformer.mask causal in(%rows, %rows)
@@ -127,7 +128,7 @@ def Transformer_MaskOp : Transformer_Op<"mask", [Pure]> {
 }
 
 def Transformer_MaskBiasOp : Transformer_Op<"mask_bias", [Pure]> {
-  let summary = "zero where the mask is true, `hidden` elsewhere: what some models add to scores";
+  let summary = "a bias to add to scores: zero where the mask is true, `hidden` elsewhere";
   let description = [{
     Constraints:
     - C1: `hidden` is -1e4 or less, so that a hidden key's weight vanishes.
@@ -145,10 +146,10 @@ def Transformer_MaskBiasOp : Transformer_Op<"mask_bias", [Pure]> {
 
 def Transformer_RelativeBiasOp : Transformer_Op<"relative_bias",
     [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "a number for each head and distance of a key from its query, added to scores";
+  let summary = "a bias to add to scores: one number for each head and distance of a key from its query";
   let description = [{
-    `result[t, h, k] = table[h, clamp(position(k) - position(t), -D, D) + D]`. The distances beyond
-    the table's D share its ends. Source: Raffel et al., "Exploring the limits of transfer learning
+    `result[t, h, k] = table[h, clamp(position(k) - position(t), -D, D) + D]`. Distances beyond D
+    use the ends of the table. Source: Raffel et al., "Exploring the limits of transfer learning
     with a unified text-to-text transformer", section 2.1.
 
     Constraints:
@@ -188,7 +189,7 @@ def Transformer_SoftmaxOp : Transformer_Op<"softmax", [Pure, TypesMatchWith<
     "the result has the type of the input", "input", "result", "$_self">]> {
   let summary = "exp(x - max) / sum, over the keys of each row and head";
   let description = [{
-    The last axis, which runs over the keys of the row's own sequence.
+    The softmax runs over the last axis, the keys of the row's own sequence.
 
     Constraints:
     - C1: the input is of rank 3, [t, h, k], t and k dynamic.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looking parameters up and comparing their shapes.
+/// Looks parameters up and compares their shapes.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include "llvm/Support/raw_ostream.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the verifiers of operations that name parameters share: looking the symbol up and comparing
-/// its shape, with one wording for all errors. Internal to the dialect.
+/// Shared by the verifiers of operations that name parameters: looks a symbol up and compares its
+/// shape, with the same wording for all errors. Internal to the dialect.
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
 #define HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
 
@@ -14,8 +14,8 @@ namespace heddle::transformer {
 /// `384x12x?` for the dimensions of a shape.
 std::string printShape(llvm::ArrayRef<int64_t> shape);
 
-/// The parameter that `symbol` names as seen from `user`. Emits an error that calls it `role`, for
-/// example "weight", and returns null if there is none.
+/// The parameter that `symbol` names as seen from `user`. If there is none, emits an error that
+/// calls it `role`, for example "weight", and returns null.
 ParameterOp lookUpParameter(mlir::Operation *user, llvm::StringRef role,
                             mlir::FlatSymbolRefAttr symbol,
                             mlir::SymbolTableCollection &symbolTable);
@@ -26,8 +26,8 @@ llvm::LogicalResult verifyParameterShape(mlir::Operation *user, llvm::StringRef 
                                          llvm::ArrayRef<int64_t> expected,
                                          mlir::SymbolTableCollection &symbolTable);
 
-/// Checks that `weight` names a parameter [outputs, inputs], and `bias`, where there is one, a
-/// parameter [outputs].
+/// Checks that `weight` names a parameter [outputs, inputs], and `bias`, if given, a parameter
+/// [outputs].
 llvm::LogicalResult verifyLinearMap(mlir::Operation *user, mlir::FlatSymbolRefAttr weight,
                                     mlir::FlatSymbolRefAttr bias, int64_t inputs, int64_t outputs,
                                     mlir::SymbolTableCollection &symbolTable);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verification of parameters and of the weight algebra on them.
+/// Verifies parameters and the weight algebra on them.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// More than any tensor of a checkpoint has; products of two such counts are far from overflow.
+/// More elements than any tensor of a checkpoint has, and few enough that sums of such counts
+/// cannot overflow.
 static constexpr int64_t kMostElements = int64_t{1} << 40;
 
 /// More than the positions, distances and rows of any table.
@@ -39,12 +40,12 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
-/// What a kind of expression takes.
+/// The operands and numbers of a kind of expression.
 struct Signature {
   size_t operands = 1;
-  /// Of each number, in order.
+  /// The meaning of each number, in order.
   SmallVector<StringRef, 2> numbers;
-  /// How many of them, the last ones, may be left out.
+  /// How many of the last numbers are optional.
   size_t optional = 0;
 };
 
@@ -72,10 +73,10 @@ static Signature signatureOf(ExpressionKind kind) {
   }
 }
 
-/// The shape a table of relative buckets spreads to; fails where it does not.
+/// The shape of a spread table of relative buckets; fails if it cannot be spread.
 static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
                                                       ArrayRef<int64_t> numbers) {
-  // At least two buckets a direction: one for distance 0 and one for all others.
+  // At least two buckets for each direction: one for distance 0 and one for all others.
   int64_t least = numbers[0] == 1 ? 4 : 2;
   if (table.getRank() != 2 || table.getDimSize(0) < least ||
       (numbers[0] == 1 && table.getDimSize(0) % 2 != 0)) {
@@ -84,7 +85,7 @@ static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
   return SmallVector<int64_t>{table.getDimSize(1), 2 * numbers[1] + 1};
 }
 
-/// The panels of a matrix, or of its groups of rows; fails where it has none.
+/// The shape of the panels of a matrix, or of its groups of rows; fails if it cannot be packed.
 static FailureOr<SmallVector<int64_t>> inferPanels(RankedTensorType matrix,
                                                    ArrayRef<int64_t> numbers) {
   int64_t columns = numbers[0], groups = numbers.size() < 2 ? 1 : numbers[1];
@@ -95,7 +96,7 @@ static FailureOr<SmallVector<int64_t>> inferPanels(RankedTensorType matrix,
   return SmallVector<int64_t>{groups * panels, matrix.getDimSize(1), columns};
 }
 
-/// The shape that concatenation along the first axis gives; fails where the other axes differ.
+/// The shape of a concatenation along the first axis; fails if the other axes differ.
 static FailureOr<SmallVector<int64_t>> inferConcat(ArrayRef<RankedTensorType> operands) {
   SmallVector<int64_t> shape(operands[0].getShape());
   for (RankedTensorType operand : operands.drop_front()) {
@@ -107,7 +108,7 @@ static FailureOr<SmallVector<int64_t>> inferConcat(ArrayRef<RankedTensorType> op
   return shape;
 }
 
-/// The shape of a matrix times a matrix or a vector; fails where they do not fit.
+/// The shape of a matrix times a matrix or a vector; fails if they do not fit.
 static FailureOr<SmallVector<int64_t>> inferProduct(RankedTensorType left, RankedTensorType right) {
   if (left.getRank() != 2 || right.getRank() > 2 || left.getDimSize(1) != right.getDimSize(0)) {
     return failure();
@@ -117,7 +118,7 @@ static FailureOr<SmallVector<int64_t>> inferProduct(RankedTensorType left, Ranke
   return shape;
 }
 
-/// The shape that matrices side by side have; fails where one has other rows.
+/// The shape of matrices joined along the second axis; fails if their rows differ.
 static FailureOr<SmallVector<int64_t>> inferConcatColumns(ArrayRef<RankedTensorType> operands) {
   SmallVector<int64_t> shape = {operands[0].getDimSize(0), 0};
   for (RankedTensorType operand : operands) {
@@ -129,8 +130,8 @@ static FailureOr<SmallVector<int64_t>> inferConcatColumns(ArrayRef<RankedTensorT
   return shape;
 }
 
-/// The shape an expression gives for shapes of its operands; fails where it has none. Operands and
-/// numbers have been counted, and the numbers are in range.
+/// The shape of an expression, given the shapes of its operands; fails if it has none. The counts
+/// of operands and numbers, and the ranges of numbers, have been checked.
 static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expression,
                                                   ArrayRef<RankedTensorType> operands,
                                                   RankedTensorType result) {
@@ -160,7 +161,7 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
   case ExpressionKind::Concat:
     return inferConcat(operands);
   case ExpressionKind::Rows: {
-    // As many rows as the type says, if there are.
+    // The number of rows comes from the type; check that they exist.
     int64_t rows = operands[0].getDimSize(0);
     int64_t first = expression.getNumbers()[0];
     if (first > rows || shape[0] > rows - first) {
@@ -175,7 +176,7 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
   case ExpressionKind::Convert:
     return SmallVector<int64_t>(operands[0].getShape());
   case ExpressionKind::Columns: {
-    // As many columns as the type says, if there are.
+    // The number of columns comes from the type; check that they exist.
     int64_t first = expression.getNumbers()[0];
     if (operands[0].getRank() != 2 || shape.size() != 2 || first > operands[0].getDimSize(1) ||
         shape[1] > operands[0].getDimSize(1) - first) {
@@ -262,7 +263,8 @@ static LogicalResult verifyFactors(ParameterOp parameter, ParameterExpressionAtt
   return success();
 }
 
-/// C5. An operand in another block is in one around this one, which cannot name this parameter.
+/// C5. An operand in another block is in an enclosing one, whose parameters cannot refer to this
+/// one.
 static LogicalResult verifyOrder(ParameterOp parameter, ParameterOp operand) {
   if (operand->getBlock() != parameter->getBlock() || operand->isBeforeInBlock(parameter)) {
     return success();

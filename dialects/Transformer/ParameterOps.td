@@ -17,21 +17,21 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
   let summary = "a weight: a symbol with a type, stored in a checkpoint or derived from others";
   let description = [{
     `from` names the tensor of the checkpoint; `=` gives an expression over other parameters. The
-    values never enter the program. `content`, if given, names them: parameters of one shape and one
-    content have the same values, of two contents other ones. It stands for the values where a pass
-    asks whether two parameters are equal.
+    values never enter the program. `content`, if given, identifies them: two parameters of the same
+    shape have equal values exactly if they have the same content. Passes use it to compare
+    parameters.
 
     Constraints:
     - C1: exactly one of a source and an expression is given.
     - C2: the type is a tensor of f32 or bf16, of rank 1 to 4, every dimension a positive constant,
       with at most 2^40 elements.
     - C3: the operands of the expression are parameters, as many as its kind takes.
-    - C4: the type is the one the expression gives for the operands' types.
+    - C4: the type is the one that the expression has for its operands' types.
     - C5: the operands of the expression are declared before the parameter.
-    - C6: the numbers of the expression are as many as its kind takes, and in range.
-    - C7: `scale` has at least one factor; its constant, if there is one, is finite.
-    - C8: elements are f32, but for those of `convert` and of what `pack` makes of elements of its
-      type.
+    - C6: the expression has as many numbers as its kind takes, each in range.
+    - C7: `scale` has at least one factor; its constant, if any, is finite.
+    - C8: elements are f32, except those of `convert`, and of `pack` of a parameter of the same
+      element type.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
@@ -62,7 +62,7 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
 
 def Transformer_WeightOp : Transformer_Op<"weight",
     [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "the value of a parameter, for mathematics other than `linear` and `gather`";
+  let summary = "the value of a parameter, for operations other than `linear` and `gather`";
   let description = [{
     Constraints:
     - C1: the symbol is a parameter of the result's type.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attributes of a program as a whole: what its model's folder says beside the mathematics. A name
-/// that is not known is an error: a limit that is misspelt would be no limit.
+/// Verifies the attributes of a whole program, which carry the settings of its model's folder. An
+/// unknown name is an error, because a misspelt limit would have no effect.
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -13,7 +13,7 @@ using namespace heddle::transformer;
 
 namespace {
 
-/// What an attribute, or a value of the dictionary `generation`, can be.
+/// The kinds of attributes and of values of the dictionary `generation`.
 enum class Kind { I32, F32, Flag, Ids, Text, Length, Presence, Names, Dictionary };
 
 struct Field {
@@ -44,7 +44,7 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"min_length", Kind::I32},
                                              {"never_stop_early", Kind::Flag}};
 
-/// What is expected of a kind, in words.
+/// The expected value of a kind, for messages.
 static StringRef describe(Kind kind) {
   switch (kind) {
   case Kind::I32:
@@ -99,7 +99,7 @@ static bool isOfKind(Attribute value, Kind kind) {
   return false;
 }
 
-/// A name that nothing has: with the one that was most likely meant, else with all of them.
+/// Refuses an unknown name. Suggests the one most likely meant, or lists all known ones.
 static LogicalResult refuseName(InFlightDiagnostic error, StringRef prefix, StringRef name,
                                 ArrayRef<Field> known) {
   const Field *nearest = nullptr;
@@ -120,7 +120,7 @@ static LogicalResult refuseName(InFlightDiagnostic error, StringRef prefix, Stri
   return error;
 }
 
-/// Every value is there, of its type, and no other: no default is hidden.
+/// All values must be present with the right type, and no others: there are no hidden defaults.
 static LogicalResult verifyGeneration(Operation *op, DictionaryAttr values) {
   for (const Field &field : generationFields) {
     const Attribute value = values.get(field.name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verification of primitive mathematics on rows.
+/// Verifies primitive mathematics on rows.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include "mlir/IR/Builders.h"
@@ -46,8 +46,8 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
-/// Whether `right` repeats along the leading axes of `left`, or is a bias [t, k] of scores [t, h,
-/// k].
+/// Whether `right` is repeated along the leading axes of `left`, or is a bias [t, k] of scores [t,
+/// h, k].
 static bool isRepeated(RankedTensorType left, RankedTensorType right) {
   if (right.getRank() >= left.getRank()) {
     return false;
@@ -72,7 +72,7 @@ LogicalResult AddOp::verify() {
   return success();
 }
 
-/// Whether `right` is one number, or one for each row of `left`.
+/// Whether `right` is a single number or one number for each row of `left`.
 static bool isScalarOf(RankedTensorType left, RankedTensorType right) {
   ArrayRef<int64_t> shape = right.getShape();
   bool ofRows = left.getRank() > 0 && left.isDynamicDim(0);

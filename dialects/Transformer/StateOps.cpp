@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verification of operations on states.
+/// Verifies operations on states.
 #include "dialects/Transformer/Transformer.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// C2 of prefix_mean and C3 of accumulate: the state is that of before the run.
+/// C2 of prefix_mean and C3 of accumulate: the state is the one from before the run.
 static LogicalResult verifyEarlier(Operation *op, Value state) {
   auto other = state.getDefiningOp<AccumulateOp>();
   if (!other) {
@@ -17,11 +17,11 @@ static LogicalResult verifyEarlier(Operation *op, Value state) {
   return error;
 }
 
-// C1 is traits.
+// C1 is checked by traits.
 LogicalResult PrefixMeanOp::verify() { return verifyEarlier(*this, getState()); }
 
 LogicalResult AccumulateOp::verify() {
-  // C2: once for each pair is enough: the later one complains.
+  // C2: one error for each pair is enough, at the later operation.
   for (Operation *user : getState().getUsers()) {
     auto other = dyn_cast<AccumulateOp>(user);
     if (other && other != *this && other->getBlock() == (*this)->getBlock() &&

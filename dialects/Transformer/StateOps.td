@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// States: what a run of an entry leaves of all positions so far in one row a sequence.
+/// States: one row for each sequence, accumulated over all positions so far.
 #ifndef HEDDLE_TRANSFORMER_STATE_OPS
 #define HEDDLE_TRANSFORMER_STATE_OPS
 
@@ -18,15 +18,16 @@ def Transformer_PrefixMeanOp : Transformer_Op<"prefix_mean", [Pure,
   let summary = "the mean of all rows of the sequence up to and including each row";
   let description = [{
     `g[p] = (y[0] + ... + y[p]) / (p + 1)` for the row at position p of its sequence. The state is
-    the sum of the rows of earlier runs; before the first it is zero, whatever is there. Summed in
-    f32 in the order of positions, so that rows given in one run or in several have the same bits.
+    the sum of the rows of earlier runs; before the first run it counts as zero, whatever its memory
+    holds. The sum is taken in f32, in the order of positions, so that one run and several runs give
+    the same bits.
 
-    The average attention of Zhang, Xiong and Su, "Accelerating neural Transformer via an average
+    Source: the average attention of Zhang, Xiong and Su, "Accelerating neural Transformer via an average
     attention network".
 
     Constraints:
     - C1: the rows and the result are as wide as the state.
-    - C2: the state is none that this run has accumulated into.
+    - C2: the state is not the result of an `accumulate`.
 
     ```mlir
     %g = transformer.prefix_mean %y, %s0 in(%rows) : !transformer.state<512>
@@ -44,7 +45,7 @@ def Transformer_PrefixMeanOp : Transformer_Op<"prefix_mean", [Pure,
 def Transformer_AccumulateOp : Transformer_Op<"accumulate", [Pure,
     TypesMatchWith<"the result has the type of the state", "state", "result", "$_self">,
     Transformer_AsWideAsState<"input", "the rows are as wide as the state">]> {
-  let summary = "the state with the rows of each sequence added to it, in their order";
+  let summary = "adds the rows of each sequence to the state, in their order";
   let description = [{
     Entries take states as arguments, as they take caches, and return those they have accumulated
     into.
@@ -52,7 +53,7 @@ def Transformer_AccumulateOp : Transformer_Op<"accumulate", [Pure,
     Constraints:
     - C1: the rows are as wide as the state, and the result is a state of the same type.
     - C2: no other operation accumulates into the same state: it is changed in place.
-    - C3: the state is none that another operation has accumulated into.
+    - C3: the state is not the result of another `accumulate`.
 
     ```mlir
     %s1 = transformer.accumulate %s0, %y in(%rows) : !transformer.state<512>

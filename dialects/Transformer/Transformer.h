@@ -37,15 +37,15 @@ namespace heddle::transformer {
 /// The largest distance D that a table of biases by distance, [heads, 2 D + 1], can have.
 inline constexpr int64_t mostDistance = int64_t{1} << 20;
 
-/// The argument of the entry that a cache or state was before anything was appended to it or
-/// accumulated into it; null if it was none.
+/// The entry's argument that a cache or state started from, before anything was appended or
+/// accumulated; null if there is none.
 mlir::BlockArgument cacheArgument(mlir::Value cache);
 
 /// The `transformer.name` of that argument; null if there is none.
 mlir::StringAttr cacheName(mlir::Value cache);
 
-/// What gives `value` from a cache, through heads split, merged and transposed; null if it is of no
-/// cache.
+/// The operation that reads `value` from a cache, looking through splits, merges and transposes of
+/// heads; null if it does not come from a cache.
 CachedOp cachedSource(mlir::Value value);
 
 /// What an attention is whose keys have these segments; `No` where nothing says it.

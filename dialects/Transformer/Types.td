@@ -12,10 +12,10 @@ def Transformer_SegmentsType : TypeDef<Transformer_Dialect, "Segments"> {
 
 def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {
   let mnemonic = "cache";
-  let summary = "what one tensor, keys or values, was at all positions so far of every sequence";
+  let summary = "the values of one tensor, keys or values, at all positions so far of every sequence";
   let description = [{
-    `!transformer.cache<512>`: rows of width 512 that outlive a run of an entry. Values like any
-    other: `append` gives the cache with more rows, `cached` reads it.
+    `!transformer.cache<512>`: rows of width 512 that outlive a run of an entry. A cache is a value
+    like any other: `append` returns the cache with more rows, `cached` reads it.
 
     Constraints:
     - C1: the width is positive.
@@ -27,10 +27,10 @@ def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {
 
 def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
   let mnemonic = "state";
-  let summary = "what is left of all positions so far of every sequence: one row, however many";
+  let summary = "one row for each sequence, accumulated over all its positions so far";
   let description = [{
     `!transformer.state<512>`: a row of width 512 that outlives a run of an entry. Like a cache it is
-    a value: `accumulate` gives the state with more rows in it, `prefix_mean` reads it.
+    a value: `accumulate` returns the state with more rows added, `prefix_mean` reads it.
 
     Constraints:
     - C1: the width is positive.
@@ -67,7 +67,7 @@ def Transformer_Scores : Type<And<[Transformer_Tensor.predicate,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(1) > 0">,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(2)">]>,
   "numbers of queries, heads and keys, tensor<?xHx?xf32>", "::mlir::RankedTensorType">;
-/// One integer a row: `tensor<?xi32>`.
+/// One integer for each row: `tensor<?xi32>`.
 def Transformer_Ids : Type<And<[
     CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">,
