@@ -155,7 +155,7 @@ std::vector<std::string> optionalPasses() {
   return builder.takeNames();
 }
 
-Phase phaseOfPass(llvm::StringRef optionalPass) {
+Phase phaseOfPass(std::string_view optionalPass) {
   OpPassManager unused(ModuleOp::getOperationName());
   for (Phase phase = Phase::Fused; phase < Phase::Assembly; phase = phaseAfter(phase)) {
     PhaseBuilder builder(unused, nullptr);

@@ -8,6 +8,7 @@
 #include "compiler/Model/Parameters/ParameterHash.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mlir {
@@ -29,7 +30,7 @@ struct PipelineOptions : CompileOptions {
 std::vector<std::string> optionalPasses();
 
 /// The phase of one of them.
-Phase phaseOfPass(llvm::StringRef optionalPass);
+Phase phaseOfPass(std::string_view optionalPass);
 
 /// Adds the passes that lead from the phase before `phase` to it. Phases after `llvm` are written
 /// by the linker and have none.

@@ -2,7 +2,8 @@
 ///
 /// Stores the matrices of products and the tables of look-ups in bf16: --precision bf16-weights.
 /// Kernels widen what they read and compute in f32, so that results are those of f32 arithmetic on
-/// the rounded weights, bit for bit. Biases, norms and tables of distances stay as they are.
+/// the rounded weights, bit for bit. Biases, norms, tables of distances and sinusoids stay as they
+/// are.
 ///
 /// Before:
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>) -> !y ...
@@ -60,16 +61,24 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
   }
 
 private:
+  /// Whether it is made of tensors of the checkpoint, and not of numbers alone as sinusoids are.
+  static bool isLearned(transformer::ParameterOp parameter) {
+    auto expression = parameter.getExpressionAttr();
+    return !expression || !expression.getOperands().empty();
+  }
+
   void narrowInputs(KernelOp kernel, ArrayRef<DispatchOp> dispatches, SymbolTable &symbols) {
     SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
     SmallVector<Type> types(kernel.getKernelType().getInputs());
     for (auto [index, input] : llvm::enumerate(inputs)) {
-      auto isParameter = [index = index](DispatchOp dispatch) {
+      auto isWide = [&, index = index](DispatchOp dispatch) {
         auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
         return parameter && !parameter.getEncodedAttr() &&
-               parameter.getType().getElementType().isF32();
+               parameter.getType().getElementType().isF32() &&
+               isLearned(symbols.lookup<transformer::ParameterOp>(
+                   parameter.getParameterAttr().getAttr()));
       };
-      if (!input.isStored() || !llvm::all_of(dispatches, isParameter)) {
+      if (!input.isStored() || !llvm::all_of(dispatches, isWide)) {
         continue;
       }
       auto wide = cast<BufferType>(types[index]);

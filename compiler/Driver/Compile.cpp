@@ -192,7 +192,8 @@ Status Compilation::import() {
   } else {
     std::vector<SafetensorsTensor> tensors;
     for (const TensorValues &tensor : request.tensors) {
-      tensors.push_back({tensor.name, Dtype::F32, tensor.shape, std::as_bytes(tensor.values)});
+      tensors.push_back(
+          {tensor.name, ElementType::F32, tensor.shape, std::as_bytes(tensor.values)});
     }
     HEDDLE_ASSIGN(model,
                   importText(context, {request.name, request.program}, tensors, request.weights));

@@ -76,8 +76,8 @@ static Status resolveTargets(const CompileRequest &request, CompileOptions &opti
 static Status resolveOptions(const CompileRequest &request, CompileOptions &options) {
   const RequestNames &names = request.names;
   if (!llvm::is_contained(precisions, options.precision)) {
-    return wrong(llvm::Twine(names.precision) + " is '" + options.precision + "', expected " +
-                 llvm::join(precisions, " or "));
+    return wrong(llvm::Twine(names.precision) + " is '" + options.precision +
+                 "', expected f32 or " + llvm::Twine(bf16Weights));
   }
   const std::vector<std::string> passes = optionalPasses();
   for (const std::string &name : options.disabledPasses) {

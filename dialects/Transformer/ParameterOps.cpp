@@ -284,14 +284,16 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
   if (kind == ExpressionKind::Convert) {
     return success();
   }
-  Type element = parameter.getTensorType().getElementType();
   Type expected = kind == ExpressionKind::Pack ? operands[0].getElementType()
                                                : Type(Float32Type::get(parameter.getContext()));
-  auto differs = [&](RankedTensorType operand) { return operand.getElementType() != expected; };
-  if (element != expected || llvm::any_of(operands, differs)) {
-    return parameter.emitOpError("expects elements of ")
-           << expected << " of '" << stringifyExpressionKind(kind) << "' and its operands, got "
-           << element;
+  SmallVector<RankedTensorType> types = {parameter.getTensorType()};
+  llvm::append_range(types, operands);
+  for (RankedTensorType type : types) {
+    if (type.getElementType() != expected) {
+      return parameter.emitOpError("expects elements of ")
+             << expected << " of '" << stringifyExpressionKind(kind) << "' and its operands, got "
+             << type;
+    }
   }
   return success();
 }

@@ -71,13 +71,13 @@ std::optional<uint64_t> rowBytes(const manifest::Buffer &buffer) {
 
 std::optional<uint64_t> rowElements(const manifest::Buffer &buffer) {
   const std::optional<uint64_t> bytes = rowBytes(buffer);
-  return bytes ? std::optional(*bytes / elementBytes) : std::nullopt;
+  return bytes ? std::optional(*bytes / bytesOf(buffer.element())) : std::nullopt;
 }
 
 RowElements RowElements::of(const manifest::Buffer &buffer) {
   unsigned symbols[3] = {};
   const std::optional<uint64_t> bytes = product(buffer, 1, symbols);
-  return {bytes.value_or(0) / elementBytes,
+  return {bytes.value_or(0) / bytesOf(buffer.element()),
           symbols[static_cast<unsigned>(manifest::Symbol::Tokens)] != 0,
           symbols[static_cast<unsigned>(manifest::Symbol::Sequences)] != 0,
           symbols[static_cast<unsigned>(manifest::Symbol::Longest)] != 0};

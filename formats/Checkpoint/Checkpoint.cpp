@@ -124,7 +124,7 @@ Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tens
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{}: tensor {}: {} bytes, expected those of {} items of {}",
                                       checkpoint.place, quote(tensor.name), tensor.bytes.size(),
-                                      formatShape(tensor.shape), dtypeName(tensor.dtype)));
+                                      formatShape(tensor.shape), infoOf(tensor.dtype).name));
     }
     if (!checkpoint.add({tensor, {}}, 0)) {
       return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: tensor {} is there twice",

@@ -104,7 +104,7 @@ Tensor Tensor::repeatHeads(int64_t times) const {
   }
   return site.make<Tensor, transformer::RepeatHeadsOp>(
       site.tensorType({ShapedType::kDynamic, type.getDimSize(1) * times, type.getDimSize(2)}),
-      content);
+      value());
 }
 
 Tensor Tensor::transpose(std::span<const int64_t> permutation) const {

@@ -350,7 +350,7 @@ Result<ImportedModel> importText(MLIRContext &context, SourceText source,
   if (!tensors.empty()) {
     HEDDLE_ASSIGN(files.checkpoint, Checkpoint::ofTensors(tensors, model.source.path));
     for (const SafetensorsTensor &tensor : tensors) {
-      hash.addText(fmt::format("{} {} {}", dtypeName(tensor.dtype), formatShape(tensor.shape),
+      hash.addText(fmt::format("{} {} {}", infoOf(tensor.dtype).name, formatShape(tensor.shape),
                                quote(tensor.name)),
                    {reinterpret_cast<const char *>(tensor.bytes.data()), tensor.bytes.size()});
     }

@@ -40,9 +40,9 @@ dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>, !dataflow.buff
 // CHECK: dataflow.dispatch @contract(%{{.*}}, %[[W]], %[[B]])
 dataflow.graph @encode(%ids: !ids {dataflow.name = "ids", dataflow.limit = 30 : i64}) -> (!y {dataflow.name = "y"}) {
   %t = dataflow.parameter @table : !dataflow.buffer<[30, 40], f32>
-  %x = dataflow.dispatch @gather(%ids, %t) : (!ids, !dataflow.buffer<[30, 40], f32>) -> !x
   %w = dataflow.parameter @w : !dataflow.buffer<[72, 40], f32>
   %b = dataflow.parameter @bias : !dataflow.buffer<[72], f32>
+  %x = dataflow.dispatch @gather(%ids, %t) : (!ids, !dataflow.buffer<[30, 40], f32>) -> !x
   %y = dataflow.dispatch @contract(%x, %w, %b) : (!x, !dataflow.buffer<[72, 40], f32>, !dataflow.buffer<[72], f32>) -> !y
   dataflow.output %y : !y
 }

@@ -21,7 +21,7 @@ func.func private @huge(!dataflow.buffer<[4294967296, 4294967296], f32>)
 
 // -----
 
-// expected-error@+1 {{expects elements of f32 or i32, got 'f64'}}
+// expected-error@+1 {{expects elements of f32, bf16 or i32, got 'f64'}}
 func.func private @buffer_c2(!dataflow.buffer<[tokens, 4], f64>)
 
 // -----

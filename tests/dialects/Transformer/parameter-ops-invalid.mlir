@@ -26,7 +26,7 @@ transformer.parameter @huge : tensor<4294967296x4294967296xf32> from "a"
 
 // -----
 
-// expected-error@+1 {{attribute 'type' failed to satisfy constraint: type attribute of ranked tensor of 32-bit float values}}
+// expected-error@+1 {{attribute 'type' failed to satisfy constraint: type attribute of ranked tensor of 32-bit float or bfloat16 type values}}
 transformer.parameter @half : tensor<4xf16> from "a"
 
 // -----
@@ -290,3 +290,31 @@ transformer.parameter @columns_vector : tensor<3xf32> = columns(@a, 3)
 transformer.parameter @a : tensor<4x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects the first column of 'columns' from 0 to 4294967296, got -1}}
 transformer.parameter @columns_before : tensor<4x3xf32> = columns(@a, -1)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects elements of f32 from a checkpoint, got 'tensor<6xbf16>'}}
+transformer.parameter @parameter_c8 : tensor<6xbf16> from "a"
+
+// -----
+
+transformer.parameter @a : tensor<6xf32> from "a"
+transformer.parameter @narrow : tensor<6xbf16> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects elements of 'f32' of 'sum' and its operands, got 'tensor<6xbf16>'}}
+transformer.parameter @summed : tensor<6xf32> = sum(@a, @narrow)
+
+// -----
+
+transformer.parameter @a : tensor<6x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects elements of 'f32' of 'pack' and its operands, got 'tensor<1x6x48xbf16>'}}
+transformer.parameter @packed : tensor<1x6x48xbf16> = pack(@a, 48)
+
+// -----
+
+transformer.parameter @a : tensor<6x4xf32> from "a"
+transformer.parameter @narrow : tensor<6x4xbf16> = convert(@a)
+func.func @narrow_weight(%x: tensor<?x4xf32>) -> tensor<?x6xf32> {
+  // expected-error@+1 {{'transformer.linear' op expects weight '@narrow' of f32, got 'tensor<6x4xbf16>'}}
+  %0 = transformer.linear %x, @narrow : tensor<?x4xf32> -> tensor<?x6xf32>
+  return %0 : tensor<?x6xf32>
+}

@@ -76,3 +76,9 @@ func.func @weight() -> tensor<12x32x384xf32> {
   %w = transformer.weight @query.heads : tensor<12x32x384xf32>
   return %w : tensor<12x32x384xf32>
 }
+
+// CHECK: transformer.parameter @narrow.weight : tensor<384x384xbf16> = convert(@query.weight)
+transformer.parameter @narrow.weight : tensor<384x384xbf16> = convert(@query.weight)
+
+// CHECK: transformer.parameter @narrow.packed : tensor<8x384x48xbf16> = pack(@narrow.weight, 48)
+transformer.parameter @narrow.packed : tensor<8x384x48xbf16> = pack(@narrow.weight, 48)

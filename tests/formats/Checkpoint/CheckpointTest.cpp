@@ -32,8 +32,8 @@ std::string messageOf(const std::string &path) {
 TEST(CheckpointTest, TensorsInMemory) {
   const std::vector<float> values = {1, 2, 3, 4};
   const auto bytes = std::as_bytes(std::span(values));
-  const std::vector<SafetensorsTensor> tensors = {{"pair", Dtype::F32, {2}, bytes.first(8)},
-                                                  {"all", Dtype::F32, {2, 2}, bytes}};
+  const std::vector<SafetensorsTensor> tensors = {{"pair", ElementType::F32, {2}, bytes.first(8)},
+                                                  {"all", ElementType::F32, {2, 2}, bytes}};
   const Result<Checkpoint> model = Checkpoint::ofTensors(tensors, "memory");
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->names(), (std::vector<std::string>{"pair", "all"}));
@@ -49,14 +49,14 @@ TEST(CheckpointTest, TensorsInMemory) {
 TEST(CheckpointTest, WrongTensorsInMemory) {
   const std::vector<float> values = {1, 2};
   const auto bytes = std::as_bytes(std::span(values));
-  const std::vector<SafetensorsTensor> large = {{"x", Dtype::F32, {3}, bytes}};
+  const std::vector<SafetensorsTensor> large = {{"x", ElementType::F32, {3}, bytes}};
   EXPECT_EQ(Checkpoint::ofTensors(large, "memory").status().message(),
-            "memory: tensor \"x\": 8 bytes, expected those of [3] items of F32");
-  const std::vector<SafetensorsTensor> negative = {{"x", Dtype::F32, {-1, -2}, bytes}};
+            "memory: tensor \"x\": 8 bytes, expected those of [3] items of f32");
+  const std::vector<SafetensorsTensor> negative = {{"x", ElementType::F32, {-1, -2}, bytes}};
   EXPECT_EQ(Checkpoint::ofTensors(negative, "memory").status().message(),
-            "memory: tensor \"x\": 8 bytes, expected those of [-1, -2] items of F32");
-  const std::vector<SafetensorsTensor> twice = {{"x", Dtype::F32, {2}, bytes},
-                                                {"x", Dtype::F32, {2}, bytes}};
+            "memory: tensor \"x\": 8 bytes, expected those of [-1, -2] items of f32");
+  const std::vector<SafetensorsTensor> twice = {{"x", ElementType::F32, {2}, bytes},
+                                                {"x", ElementType::F32, {2}, bytes}};
   EXPECT_EQ(Checkpoint::ofTensors(twice, "memory").status().message(),
             "memory: tensor \"x\" is there twice");
 }
