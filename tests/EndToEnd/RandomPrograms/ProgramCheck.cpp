@@ -228,6 +228,9 @@ std::optional<Failure> ProgramCheck::run(const TestProgram &program,
 
 /// A pass may round more often than the program does, but not without end.
 static constexpr double mostLoss = 16;
+/// Of what is below the normal numbers, each product of a sum may lose something that one factor of
+/// their sum in its place does not.
+static constexpr double mostLost = 256 * underflow;
 
 /// The first element of a program after passes that may be out of its bounds; empty if none may.
 static std::string findChange(const SequenceBounds &before, const SequenceBounds &after) {
@@ -240,7 +243,7 @@ static std::string findChange(const SequenceBounds &before, const SequenceBounds
       const Bounded &was = tensor.elements[i];
       const Bounded &is = found->second.elements[i];
       const double away = std::abs(is.value - was.value);
-      const double allowed = mostLoss * was.error + 1e-44;
+      const double allowed = mostLoss * was.error + mostLost;
       if (was.isKnown() && !(away <= was.error && is.error <= allowed)) {
         return fmt::format("element {} of \"{}\", of shape {}, becomes {} within {}, expected {} "
                            "within {}",
