@@ -302,7 +302,8 @@ void AttentionMatcher::matchUsers() {
   SmallVector<Use> pending;
   // The first of them is on top: sums and views are found in the order of the program.
   auto addUsers = [&](Value probabilities, const Order &order, double factor, double spread) {
-    for (Operation *user : llvm::reverse(usersOf(probabilities))) {
+    SmallVector<Operation *> users = usersOf(probabilities);
+    for (Operation *user : llvm::reverse(users)) {
       pending.push_back({user, probabilities, order, factor, spread});
     }
   };
