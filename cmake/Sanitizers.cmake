@@ -4,4 +4,14 @@ if(HEDDLE_SANITIZE)
   add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
                       -fno-sanitize=vptr)
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
+  if(HEDDLE_SANITIZE MATCHES "address")
+    add_library(heddle_sanitizer_options OBJECT ${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp)
+  endif()
 endif()
+
+# What an executable asks of its sanitizers.
+function(heddle_sanitize name)
+  if(TARGET heddle_sanitizer_options)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:heddle_sanitizer_options>)
+  endif()
+endfunction()
