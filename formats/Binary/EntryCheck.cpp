@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks of one entry.
+/// Checks one entry: its buffers, dispatches, caches and ports, in that order.
 #include "formats/Binary/EntryCheck.h"
 
 #include "base/Utf8.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sizes of buffers.
+/// Computes the sizes of buffers.
 #include "formats/Binary/SymbolicSize.h"
 
 namespace heddle {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Loading of compiled models.
+/// Loads compiled models.
 #include "runtime/Artifact/Artifact.h"
 
 #include "base/Utf8.h"
 #include "formats/Binary/Layout.h"
 #include "formats/Binary/ManifestCheck.h"
-#include "runtime/Device/Cpu/Targets.h"
 
 #include <algorithm>
 #include <cstring>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <link.h>
 
 namespace heddle {
 
@@ -100,7 +97,7 @@ Status Artifact::chooseTarget(const std::string &wanted) {
   for (const flatbuffers::String *const each : *model->targets()) {
     available.push_back(each->str());
   }
-  const std::vector<std::string> machine = cpuTargets();
+  const std::vector<std::string> machine = host->targets();
   auto has = [](const std::vector<std::string> &list, const std::string &name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
@@ -109,8 +106,8 @@ Status Artifact::chooseTarget(const std::string &wanted) {
                                               quote(wanted), fmt::join(available, ", ")));
   }
   if (!wanted.empty() && !has(machine, wanted)) {
-    return HEDDLE_ERROR(Unsupported, fmt::format("this CPU cannot run target {}, it can run {}",
-                                                 wanted, fmt::join(machine, ", ")));
+    return HEDDLE_ERROR(Unsupported, fmt::format("{} cannot run target {}, it can run {}",
+                                                 host->name(), wanted, fmt::join(machine, ", ")));
   }
   const auto best =
       wanted.empty() ? std::find_if(machine.begin(), machine.end(),
@@ -118,9 +115,9 @@ Status Artifact::chooseTarget(const std::string &wanted) {
                      : std::find(machine.begin(), machine.end(), wanted);
   if (best == machine.end()) {
     return HEDDLE_ERROR(Unsupported,
-                        fmt::format("no target that this CPU can run: the file has {}, this CPU "
-                                    "runs {}",
-                                    fmt::join(available, ", "), fmt::join(machine, ", ")));
+                        fmt::format("no target that {0} can run: the file has {1}, {0} runs {2}",
+                                    host->name(), fmt::join(available, ", "),
+                                    fmt::join(machine, ", ")));
   }
   target = *best;
   targetIndex = static_cast<uint32_t>(std::find(available.begin(), available.end(), target) -
@@ -128,39 +125,11 @@ Status Artifact::chooseTarget(const std::string &wanted) {
   return {};
 }
 
-Status Artifact::loadCode(const ElfFile &elf) {
-  // A name without a slash would be sought in the system's library folders.
-  const bool isPlain = path().find('/') == std::string::npos;
-  library = ::dlopen((isPlain ? "./" + path() : path()).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char *const reason = ::dlerror();
-    return HEDDLE_ERROR(DataLoss, fmt::format("the dynamic loader refuses it: {}",
-                                              reason == nullptr ? "no reason given" : reason));
-  }
-  link_map *map = nullptr;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
-    return HEDDLE_ERROR(Internal, "the dynamic loader does not say where it loaded it");
-  }
-  for (const manifest::Kernel *const kernel : *model->kernels()) {
-    const char *const symbol = kernel->symbols()->Get(targetIndex)->c_str();
-    void *const address = ::dlsym(library, symbol);
-    // dlsym also finds what the library needs: a manifest must not name a function of libc.
-    const uint64_t offset = reinterpret_cast<uint64_t>(address) - map->l_addr;
-    if (address == nullptr || !elf.isCode(offset)) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("damaged: kernel {} for {} is the function {}, which "
-                                      "the file does not have",
-                                      quote(kernel->name()->string_view()), target, quote(symbol)));
-    }
-    kernels.push_back(reinterpret_cast<HeddleKernel *>(address));
-  }
-  return {};
-}
-
 Result<std::shared_ptr<const Artifact>> Artifact::load(const std::string &path,
-                                                       const ArtifactOptions &options) {
+                                                       const ArtifactOptions &options,
+                                                       std::shared_ptr<Device> device) {
   HEDDLE_ASSIGN(MappedFile file, MappedFile::open(path));
-  const std::shared_ptr<Artifact> artifact(new Artifact(std::move(file)));
+  const std::shared_ptr<Artifact> artifact(new Artifact(std::move(file), std::move(device)));
   HEDDLE_TRY_WITH(artifact->check(), path);
   if (options.verifyWeights) {
     HEDDLE_TRY(artifact->verifyWeights());
@@ -168,15 +137,12 @@ Result<std::shared_ptr<const Artifact>> Artifact::load(const std::string &path,
   if (!options.describeOnly) {
     HEDDLE_TRY_WITH(artifact->chooseTarget(options.isa), path);
     HEDDLE_ASSIGN(const ElfFile elf, ElfFile::parse(artifact->file.bytes()));
-    HEDDLE_TRY_WITH(artifact->loadCode(elf), path);
+    Result<std::unique_ptr<DeviceProgram>> program = artifact->host->load(
+        {path, elf, *artifact->model, artifact->targetIndex, artifact->weightBytes});
+    HEDDLE_TRY_WITH(program.status(), path);
+    artifact->loaded = *std::move(program);
   }
   return std::shared_ptr<const Artifact>(artifact);
-}
-
-Artifact::~Artifact() {
-  if (library != nullptr) {
-    ::dlclose(library);
-  }
 }
 
 } // namespace heddle

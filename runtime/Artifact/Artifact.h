@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A compiled model's file: mapped, checked from the outside in, and only then given to the dynamic
-/// loader. The order is what makes a damaged or foreign file safe to refuse: ELF structure,
-/// sections, manifest, ABI, checksum of the code, target; after all of them dlopen.
+/// A compiled model's file: mapped, checked from the outside in, and only then given to a device.
+/// The order is what makes a damaged or foreign file safe to refuse: ELF structure, sections,
+/// manifest, ABI, checksum of the code, target; after all of them its code is loaded.
 #ifndef HEDDLE_RUNTIME_ARTIFACT_ARTIFACT_H
 #define HEDDLE_RUNTIME_ARTIFACT_ARTIFACT_H
 
@@ -11,6 +11,7 @@
 #include "formats/Binary/Manifest_generated.h"
 #include "heddle/Abi.h"
 #include "heddle/Status.h"
+#include "runtime/Device/Device.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,11 +33,10 @@ struct ArtifactOptions {
 /// One loaded file; immutable, usable from any number of threads.
 class Artifact {
 public:
-  static Result<std::shared_ptr<const Artifact>> load(const std::string &path,
-                                                      const ArtifactOptions &options);
+  static Result<std::shared_ptr<const Artifact>>
+  load(const std::string &path, const ArtifactOptions &options, std::shared_ptr<Device> device);
   Artifact(const Artifact &) = delete;
   Artifact &operator=(const Artifact &) = delete;
-  ~Artifact();
 
   const std::string &path() const { return file.path(); }
   uint64_t fileSize() const { return file.bytes().size(); }
@@ -45,26 +45,27 @@ public:
   std::span<const std::byte> weights() const { return weightBytes; }
   /// The target whose kernels run; empty after describeOnly.
   std::string_view isa() const { return target; }
-  /// The function of a kernel of the manifest for that target.
-  HeddleKernel *kernel(uint32_t index) const { return kernels[index]; }
+  const std::shared_ptr<Device> &device() const { return host; }
+  /// The kernels and weights on the device; null after describeOnly.
+  const DeviceProgram *program() const { return loaded.get(); }
   /// Compares every parameter with its checksum.
   Status verifyWeights() const;
 
 private:
-  explicit Artifact(MappedFile file) : file(std::move(file)) {}
+  Artifact(MappedFile file, std::shared_ptr<Device> device)
+      : file(std::move(file)), host(std::move(device)) {}
   Status check();
   Status readSections(const ElfFile &elf);
   Status chooseTarget(const std::string &wanted);
-  Status loadCode(const ElfFile &elf);
 
   MappedFile file;
+  std::shared_ptr<Device> host;
   std::span<const std::byte> manifestBytes;
   std::span<const std::byte> weightBytes;
   const manifest::Manifest *model = nullptr;
   std::string target;
   uint32_t targetIndex = 0;
-  void *library = nullptr;
-  std::vector<HeddleKernel *> kernels;
+  std::unique_ptr<DeviceProgram> loaded;
 };
 
 } // namespace heddle

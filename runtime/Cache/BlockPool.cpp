@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Blocks: taking, sharing and giving back.
+/// Takes, shares, copies and releases blocks.
 #include "runtime/Cache/BlockPool.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 
 namespace heddle {
 
 Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape> caches,
-                                    CacheBudget &budget, int64_t positions) {
+                                    CacheBudget &budget, Device &device, DeviceStream &stream,
+                                    int64_t positions) {
   BlockPool pool;
   pool.name = std::move(name);
   pool.shapes.assign(caches.begin(), caches.end());
   pool.budget = &budget;
+  pool.stream = &stream;
+  pool.copied.reserve(caches.size());
   pool.blockPositions = positions;
   for (const CacheShape &shape : caches) {
     pool.stride += shape.width * positions;
@@ -23,9 +25,8 @@ Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape
   if (pool.stride != 0) {
     const uint64_t most =
         std::min<uint64_t>(budget.bound / pool.blockBytes(), std::numeric_limits<int32_t>::max());
-    HEDDLE_ASSIGN(pool.space,
-                  AddressSpace::reserve(most * pool.blockBytes(), "the cache of the " + pool.name,
-                                        Filling::Dense));
+    HEDDLE_ASSIGN(pool.space, device.allocate(most * pool.blockBytes(), MemoryUse::Cache,
+                                              "the cache of the " + pool.name));
   }
   return pool;
 }
@@ -90,20 +91,20 @@ void BlockPool::release(int32_t block) {
 }
 
 void BlockPool::copy(int32_t to, int32_t from, int64_t positions) {
-  float *target = reinterpret_cast<float *>(space.data()) + to * stride;
-  const float *source = reinterpret_cast<const float *>(space.data()) + from * stride;
+  auto *target = reinterpret_cast<float *>(space.data()) + to * stride;
+  const auto *source = reinterpret_cast<const float *>(space.data()) + from * stride;
+  copied.clear();
   for (const CacheShape &shape : shapes) {
-    if (shape.transposed) {
-      for (int64_t row = 0; row < shape.width; ++row) {
-        std::memcpy(target + row * blockPositions, source + row * blockPositions,
-                    static_cast<size_t>(positions) * sizeof(float));
-      }
-    } else {
-      std::memcpy(target, source, static_cast<size_t>(positions * shape.width) * sizeof(float));
-    }
+    const int64_t rows = shape.transposed ? shape.width : 1;
+    const int64_t rowElements = shape.transposed ? positions : positions * shape.width;
+    copied.push_back({reinterpret_cast<std::byte *>(target),
+                      reinterpret_cast<const std::byte *>(source), static_cast<uint64_t>(rows),
+                      static_cast<uint64_t>(rowElements) * sizeof(float),
+                      static_cast<uint64_t>(blockPositions) * sizeof(float)});
     target += shape.width * blockPositions;
     source += shape.width * blockPositions;
   }
+  stream->copy(copied);
 }
 
 } // namespace heddle

@@ -9,7 +9,7 @@
 
 #include "heddle/Abi.h"
 #include "heddle/Status.h"
-#include "runtime/Cache/AddressSpace.h"
+#include "runtime/Device/Device.h"
 
 #include <cstdint>
 #include <span>
@@ -29,7 +29,7 @@ struct CacheShape {
 /// The bytes that the pools of a session may use together. One thread at a time.
 struct CacheBudget {
   uint64_t bound = 0;
-  /// Of blocks in use.
+  /// Bytes of the blocks in use.
   uint64_t used = 0;
 };
 
@@ -40,9 +40,10 @@ public:
   BlockPool() = default;
   /// `name` is what messages call it. The budget must outlive the pool. Addresses for all of the
   /// budget are reserved at once, so `memory` never moves; pages cost memory as they are used. A
-  /// block has that many `positions`.
+  /// block has that many `positions`. The stream, which copies, must outlive the pool too.
   static Result<BlockPool> create(std::string name, std::span<const CacheShape> caches,
-                                  CacheBudget &budget, int64_t positions = HEDDLE_BLOCK);
+                                  CacheBudget &budget, Device &device, DeviceStream &stream,
+                                  int64_t positions = HEDDLE_BLOCK);
 
   /// Where a cache's part of block 0 begins, and floats from a block to the next.
   float *memory(size_t cache) const;
@@ -69,11 +70,14 @@ private:
   std::string name;
   std::vector<CacheShape> shapes;
   CacheBudget *budget = nullptr;
-  AddressSpace space;
+  DeviceStream *stream = nullptr;
+  DeviceMemory space;
   int64_t blockPositions = HEDDLE_BLOCK;
   int64_t stride = 0;
   int64_t used = 0;
-  /// Of every block that was ever taken.
+  /// Scratch of copy(), of one block: a part for each cache.
+  std::vector<CopiedRows> copied;
+  /// Reference counts of all blocks ever taken.
   std::vector<int32_t> references;
   /// The last one released is the first to be used again: its memory is warm.
   std::vector<int32_t> released;

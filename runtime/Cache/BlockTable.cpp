@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tables of blocks.
+/// Extends, shares and clears tables of blocks.
 #include "runtime/Cache/BlockTable.h"
 
 #include "heddle/Abi.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows of states.
+/// Copies a state on the first write after sharing.
 #include "runtime/Cache/StateRow.h"
 
 namespace heddle {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checking of a run's arguments.
+/// Checks the arguments of a run.
 #include "runtime/Session/Batch.h"
 
 #include "base/Utf8.h"

@@ -33,12 +33,12 @@ Result<std::unique_ptr<PagedDecoder>> PagedDecoder::create(const Model &model,
   return withoutExceptions([&]() -> Result<std::unique_ptr<PagedDecoder>> {
     std::unique_ptr<PagedDecoder> decoder(new PagedDecoder(model, options));
     HEDDLE_TRY(decoder->bindEntries());
-    HEDDLE_TRY(decoder->createPools());
-    HEDDLE_TRY(decoder->bindCaches());
     if (executor == nullptr) {
       HEDDLE_ASSIGN(executor, Executor::create(model, options));
     }
     decoder->executor = std::move(executor);
+    HEDDLE_TRY(decoder->createPools());
+    HEDDLE_TRY(decoder->bindCaches());
     return decoder;
   });
 }
@@ -106,13 +106,16 @@ static std::vector<CacheShape> writtenShapes(const EntryInfo &entry, bool states
 }
 
 Status PagedDecoder::createPools() {
-  HEDDLE_ASSIGN(history, BlockPool::create("history of hypotheses",
-                                           writtenShapes(*decoder.info, false), budget));
-  HEDDLE_ASSIGN(states, BlockPool::create("states of hypotheses",
-                                          writtenShapes(*decoder.info, true), budget,
-                                          /*positions=*/1));
-  HEDDLE_ASSIGN(
-      memory, BlockPool::create("memory of sources", writtenShapes(*encoder.info, false), budget));
+  const auto create = [&](const char *name, const std::vector<CacheShape> &shapes,
+                          int64_t positions) {
+    return BlockPool::create(name, shapes, budget, executor->device(), executor->deviceStream(),
+                             positions);
+  };
+  HEDDLE_ASSIGN(history,
+                create("history of hypotheses", writtenShapes(*decoder.info, false), HEDDLE_BLOCK));
+  HEDDLE_ASSIGN(states, create("states of hypotheses", writtenShapes(*decoder.info, true), 1));
+  HEDDLE_ASSIGN(memory,
+                create("memory of sources", writtenShapes(*encoder.info, false), HEDDLE_BLOCK));
   return {};
 }
 

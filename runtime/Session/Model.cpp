@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Loaded models.
+/// Loads models and describes them.
 #include "heddle/Session.h"
 
-#include "runtime/Device/Cpu/Targets.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Session/ModelState.h"
 #include "runtime/Session/Plan.h"
 #include "runtime/Tokenizer/Tokenizer.h"
@@ -139,7 +139,8 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
   return withoutExceptions([&]() -> Result<Model> {
     auto state = std::make_shared<State>();
     HEDDLE_ASSIGN(state->artifact,
-                  Artifact::load(path, {options.isa, options.verifyWeights, options.describeOnly}));
+                  Artifact::load(path, {options.isa, options.verifyWeights, options.describeOnly},
+                                 openDevice()));
     const manifest::Manifest &model = state->artifact->manifest();
     if (const manifest::Tokenizer *const table = model.tokenizer()) {
       Result<Tokenizer> tokenizer = Tokenizer::load(table);
@@ -227,6 +228,6 @@ Result<std::vector<int32_t>> Model::tokenize(std::string_view text, int64_t most
   });
 }
 
-std::vector<std::string> machineTargets() { return cpuTargets(); }
+std::vector<std::string> machineTargets() { return openDevice()->targets(); }
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a Model shares between its copies.
+/// The state that all copies of a Model share.
 #ifndef HEDDLE_RUNTIME_SESSION_MODELSTATE_H
 #define HEDDLE_RUNTIME_SESSION_MODELSTATE_H
 
@@ -22,7 +22,7 @@ struct Model::State {
   std::shared_ptr<const Artifact> artifact;
   /// Null: none.
   std::shared_ptr<const Tokenizer> tokenizer;
-  /// Of what the model generates; without one of its own, the same as `tokenizer`.
+  /// The tokenizer for generated text; the same as `tokenizer` unless it has its own.
   std::shared_ptr<const Tokenizer> targetTokenizer;
   std::vector<EntryInfo> entries;
   std::vector<ParameterInfo> parameters;

@@ -287,7 +287,7 @@ Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outp
     made->plan = Plan::make(artifact, *decoder.table, request);
   }
   made->projection = Projection(made->plan, made->plan.outputs[static_cast<size_t>(logitsPort)],
-                                vocabularySize, executor->threads());
+                                vocabularySize, executor->lanes());
   steps.push_back(std::move(made));
   return steps.back().get();
 }
@@ -447,7 +447,11 @@ void PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const
   const auto heads = static_cast<size_t>(weights.heads);
   const auto pitch = static_cast<size_t>(weights.pitch);
   weights.values.assign(static_cast<size_t>(batch.tokens()) * heads * pitch, 0.0f);
-  const float *values = executor->kept(output);
+  const float *values = executor->kept(output, static_cast<uint64_t>(batch.tokens()) * heads *
+                                                   static_cast<uint64_t>(run.longestCached));
+  if (values == nullptr) {
+    return;
+  }
   float *to = weights.values.data();
   size_t row = 0;
   for (size_t sequence = 0; sequence < lengths.size(); ++sequence) {
@@ -502,7 +506,7 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   run.whole = true;
   run.tail = &step->projection;
   HEDDLE_TRY(executor->reserve(run));
-  HEDDLE_TRY(step->projection.begin(sink, batch.tokens()));
+  HEDDLE_TRY(step->projection.begin(sink, batch.tokens(), executor->device()));
   // From here on nothing fails.
   extend(extensions);
   describeHistory(extensions);

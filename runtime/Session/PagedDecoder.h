@@ -110,7 +110,7 @@ private:
     /// Room for the blocks of `segments` segments of at most `positions`.
     void prepare(int64_t segments, int64_t positions);
     void addSegment(const BlockTable &table);
-    /// Of one block, whatever the positions.
+    /// A segment of one block, whatever its positions.
     void addState(const StateRow &state);
   };
   /// A plan of "decode", for some outputs.
@@ -166,10 +166,10 @@ private:
   std::vector<Hypothesis> hypotheses;
   std::vector<int32_t> freeHypotheses;
   std::vector<std::unique_ptr<Step>> steps;
-  /// Of "encode", by the outputs asked for.
+  /// Plans of "encode", by the outputs asked for.
   std::vector<std::pair<std::vector<bool>, std::unique_ptr<Plan>>> encodePlans;
   uint64_t stepNumber = 0;
-  // Of one call, kept for their memory.
+  // Scratch, reused between calls.
   Batch batch;
   std::vector<bool> chosen;
   std::vector<int32_t> lengths;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Making of plans.
+/// Makes plans: finds the dispatches that are needed and gives every buffer a place.
 #include "runtime/Session/Plan.h"
 
 #include <algorithm>
@@ -45,9 +45,10 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   const manifest::Dispatch &dispatch = *entry.dispatches()->Get(index);
   PlannedDispatch planned{};
   planned.index = index;
-  planned.kernel = artifact.kernel(dispatch.kernel());
+  const DeviceProgram &program = *artifact.program();
+  planned.kernel = &program.kernel(dispatch.kernel());
   const int32_t finish = dispatch.finish_kernel();
-  planned.finish = finish < 0 ? nullptr : artifact.kernel(static_cast<uint32_t>(finish));
+  planned.finish = finish < 0 ? nullptr : &program.kernel(static_cast<uint32_t>(finish));
   planned.overTokens = dispatch.grid()->rows() == manifest::Symbol::Tokens;
   planned.rowTile = dispatch.grid()->row_tile();
   planned.columns = dispatch.grid()->columns();
@@ -96,8 +97,8 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const Artifact &artif
     break;
   case Location::Parameter:
     place.kind = BufferPlace::Kind::Weights;
-    place.address =
-        artifact.weights().data() + artifact.manifest().parameters()->Get(buffer.index())->offset();
+    place.address = artifact.program()->weights() +
+                    artifact.manifest().parameters()->Get(buffer.index())->offset();
     break;
   case Location::Cache:
     place.kind = BufferPlace::Kind::Cache;

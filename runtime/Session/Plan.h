@@ -8,6 +8,7 @@
 #include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
 #include "runtime/Artifact/Artifact.h"
+#include "runtime/Device/Device.h"
 
 #include <cstdint>
 #include <optional>
@@ -15,19 +16,13 @@
 
 namespace heddle {
 
-/// A part of a division: of rows, of columns, of elements.
-struct Range {
-  int64_t begin;
-  int64_t end;
-};
-
-/// One kernel call per chunk, or one per thread.
+/// One launch of a chunk, or one that all lanes share.
 struct PlannedDispatch {
   /// Its number in the entry.
   uint32_t index;
-  HeddleKernel *kernel;
+  const DeviceKernel *kernel;
   /// Null: none.
-  HeddleKernel *finish;
+  const DeviceKernel *finish;
   /// Whether rows are tokens, else sequences.
   bool overTokens;
   int64_t rowTile;
@@ -44,8 +39,8 @@ struct PlannedDispatch {
   double weightBytes;
   double weightBytesPerToken;
 
-  /// Of the grid's columns those that compute the elements [begin, end) of a row, and the elements
-  /// that a range of columns computes. There must be columnElements.
+  /// The columns of the grid that compute the elements [begin, end) of a row, and the elements that
+  /// a range of columns computes. Only where columnElements is not 0.
   Range columnsOver(Range elements) const;
   Range elementsOf(Range columns) const;
 };
@@ -67,8 +62,8 @@ struct BufferPlace {
   Kind kind = Kind::Unused;
   uint32_t port = 0;
   SymbolicSize offset;
-  const void *address = nullptr;
-  /// Of a cache: bytes of one position, or of the state of one sequence.
+  const std::byte *address = nullptr;
+  /// For a cache: bytes of one position, or of the state of one sequence.
   double positionBytes = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From costs by number to what they are of.
+/// Names the costs that were counted by number.
 #include "runtime/Session/Profile.h"
 
 namespace heddle {

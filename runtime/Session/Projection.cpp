@@ -15,10 +15,9 @@ bool Projection::canCut(const PlannedDispatch &dispatch) {
   return dispatch.columnElements != 0 && dispatch.columnElements <= logitsChunk;
 }
 
-Projection::Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary,
-                       int threads)
+Projection::Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int lanes)
     : plan(&plan), buffer(output.buffer), vocabulary(vocabulary),
-      chunks((vocabulary + logitsChunk - 1) / logitsChunk), workers(static_cast<size_t>(threads)) {
+      chunks((vocabulary + logitsChunk - 1) / logitsChunk), workers(static_cast<size_t>(lanes)) {
   if (!plan.deferred) {
     return;
   }
@@ -47,39 +46,43 @@ Range Projection::chunkOf(int64_t number) const {
   return {number * logitsChunk, std::min((number + 1) * logitsChunk, vocabulary)};
 }
 
-Status Projection::begin(LogitsSink &wanted, int64_t count) {
+Status Projection::begin(LogitsSink &wanted, int64_t count, Device &device) {
   sink = &wanted;
   rows = count;
   next = 0;
   for (Worker &worker : workers) {
-    HEDDLE_TRY(worker.memory.reserve(static_cast<uint64_t>(rows * rowStride) * sizeof(float)));
+    HEDDLE_TRY(worker.memory.grow(device, static_cast<uint64_t>(rows * rowStride) * sizeof(float)));
   }
   sink->begin(rows, vocabulary, static_cast<int>(workers.size()));
   return {};
 }
 
-void Projection::run(int worker, const RunView &view) {
+void Projection::run(int lane, const RunView &view) {
   for (int64_t chunk = next.fetch_add(1, std::memory_order_relaxed); chunk < chunks;
        chunk = next.fetch_add(1, std::memory_order_relaxed)) {
     if (!sink->wants(chunk)) {
       continue;
     }
     if (plan->deferred) {
-      computeChunk(worker, chunk, view);
+      computeChunk(lane, chunk, view);
     } else {
-      handOut(worker, chunk, view);
+      handOut(lane, chunk, view);
     }
   }
 }
 
-void Projection::handOut(int worker, int64_t chunk, const RunView &view) {
+void Projection::handOut(int lane, int64_t chunk, const RunView &view) {
   const Range tokens = chunkOf(chunk);
-  const auto *const values = static_cast<const float *>(view.bases[buffer]);
-  sink->deliver(worker, chunk, tokens.end - tokens.begin, values + tokens.begin, vocabulary);
+  const auto bytes = static_cast<uint64_t>(rows * vocabulary) * sizeof(float);
+  const auto *const values = reinterpret_cast<const float *>(
+      view.stream.fetch(lane, static_cast<const std::byte *>(view.bases[buffer]), bytes));
+  if (values != nullptr) {
+    sink->deliver(lane, chunk, tokens.end - tokens.begin, values + tokens.begin, vocabulary);
+  }
 }
 
-void Projection::computeChunk(int worker, int64_t chunk, const RunView &view) {
-  Worker &own = workers[static_cast<size_t>(worker)];
+void Projection::computeChunk(int lane, int64_t chunk, const RunView &view) {
+  Worker &own = workers[static_cast<size_t>(lane)];
   const PlannedDispatch &dispatch = *plan->deferred;
   const Range tokens = chunkOf(chunk);
   const Range columns = dispatch.columnsOver(tokens);
@@ -89,10 +92,14 @@ void Projection::computeChunk(int worker, int64_t chunk, const RunView &view) {
   own.operands[0] = &result;
   HeddleKernelContext context = view.context;
   context.operands = own.operands.data();
-  dispatch.kernel(&context, 0, rows, columns.begin, columns.end);
-  const auto *const values = reinterpret_cast<const float *>(own.memory.data());
-  sink->deliver(worker, chunk, tokens.end - tokens.begin, values + (tokens.begin - first),
-                rowStride);
+  view.stream.launch(
+      lane, {dispatch.kernel, nullptr, &context, {0, rows}, columns, dispatch.rowTile}, nullptr);
+  const auto *const values = reinterpret_cast<const float *>(view.stream.fetch(
+      lane, own.memory.data(), static_cast<uint64_t>(rows * rowStride) * sizeof(float)));
+  if (values != nullptr) {
+    sink->deliver(lane, chunk, tokens.end - tokens.begin, values + (tokens.begin - first),
+                  rowStride);
+  }
 }
 
 } // namespace heddle

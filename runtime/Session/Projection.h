@@ -5,7 +5,6 @@
 #ifndef HEDDLE_RUNTIME_SESSION_PROJECTION_H
 #define HEDDLE_RUNTIME_SESSION_PROJECTION_H
 
-#include "runtime/Device/Cpu/WorkMemory.h"
 #include "runtime/Session/Decoder.h"
 #include "runtime/Session/Executor.h"
 
@@ -15,12 +14,12 @@
 
 namespace heddle {
 
-/// Runs Plan::deferred chunk by chunk on all threads. Where the plan has no such dispatch, the
+/// Runs Plan::deferred chunk by chunk on all lanes. Where the plan has no such dispatch, the
 /// logits were computed as a whole, and are handed out in the same chunks.
 class Projection : public RunTail {
 public:
   /// `output` is the logits, [tokens, vocabulary]; the plan must outlive this.
-  Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int threads);
+  Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int lanes);
   Projection() = default;
   Projection(Projection &&other) noexcept;
   Projection &operator=(Projection &&other) noexcept;
@@ -29,21 +28,21 @@ public:
   static bool canCut(const PlannedDispatch &dispatch);
 
   /// Before a run of `rows` rows. Fails only for want of memory.
-  Status begin(LogitsSink &sink, int64_t rows);
-  void run(int worker, const RunView &view) override;
+  Status begin(LogitsSink &sink, int64_t rows, Device &device);
+  void run(int lane, const RunView &view) override;
 
 private:
-  /// Of one thread.
+  /// State of one lane.
   struct alignas(64) Worker {
     /// The logits of a chunk for all rows.
-    WorkMemory memory;
+    DeviceMemory memory;
     std::vector<void *> operands;
   };
 
   /// The tokens of a chunk.
   Range chunkOf(int64_t number) const;
-  void computeChunk(int worker, int64_t chunk, const RunView &view);
-  void handOut(int worker, int64_t chunk, const RunView &view);
+  void computeChunk(int lane, int64_t chunk, const RunView &view);
+  void handOut(int lane, int64_t chunk, const RunView &view);
 
   const Plan *plan = nullptr;
   uint32_t buffer = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Cutting of batches.
+/// Cuts batches into chunks and simulates how threads would share them.
 #include "runtime/Session/Scheduler.h"
 
 #include <algorithm>

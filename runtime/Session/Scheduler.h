@@ -20,7 +20,7 @@ struct Chunk {
   int64_t firstToken = 0;
   int64_t tokens = 0;
   int64_t longest = 0;
-  /// Of all its sequences: the squares of their lengths, and the operations.
+  /// Sums over its sequences: the squares of their lengths, and the operations.
   double pairs = 0;
   double cost = 0;
 };
@@ -34,11 +34,7 @@ struct SequenceCost {
 /// Makes schedules; keeps its lists, so that it allocates nothing once they have grown.
 class Scheduler {
 public:
-  /// Tokens of a chunk: with rows of 1536 floats in the widest activation of a small encoder, 256
-  /// of them are 1.5 MB, which a second-level cache of 2 MB holds; and 256 rows use each weight
-  /// that is read from farther away often enough.
-  static constexpr int64_t defaultChunkTokens = 256;
-  /// Fewer are not worth reading all weights for.
+  /// Fewer tokens are not worth reading all weights for.
   static constexpr int64_t smallestChunkTokens = 32;
 
   /// Cuts a batch. Returns whether the threads take the chunks one by one; else there is one chunk,
@@ -54,7 +50,7 @@ private:
   double imbalance(int threads);
 
   std::vector<Chunk> list;
-  // Of each thread in imbalance(): when it is done.
+  // When each thread is done, in imbalance().
   std::vector<double> busy;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a session keeps between calls.
+/// The state of a session between calls.
 #ifndef HEDDLE_RUNTIME_SESSION_SESSIONSTATE_H
 #define HEDDLE_RUNTIME_SESSION_SESSIONSTATE_H
 
@@ -35,7 +35,7 @@ struct Session::State {
   std::vector<std::unique_ptr<Prepared>> prepared;
   std::unique_ptr<PagedDecoder> ownDecoder;
   Batch batch;
-  // Of embed(), kept for their memory.
+  // Scratch of embed(), reused between calls.
   std::vector<int32_t> lengths;
   std::vector<int32_t> ids;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// heddle bench: the time from token ids to an output, as JSON lines.
-#include "runtime/Kernels/Roofline.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Rounding.h"
@@ -175,10 +175,10 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
 
 static Status writeMachine(Bench &bench) {
   const int threads = bench.options.threads;
-  HEDDLE_ASSIGN(const double bandwidth, measureReadBandwidth(threads));
+  HEDDLE_ASSIGN(const double bandwidth, openDevice()->measureReading(threads, beyondCaches));
   Json line = {{"engine", "heddle"}, {"kind", "machine"}, {"threads", threads}};
   line["isa"] = bench.model.isa();
-  line["vectors"] = rooflineTarget();
+  line["vectors"] = openDevice()->vectors();
   line["peak_gflops"] = rounded(bench.peak, 1);
   line["bandwidth_gb_per_s"] = rounded(bandwidth, 1);
   return bench.lines.write(line.dump() + "\n");
@@ -203,7 +203,7 @@ Status execute(const BenchOptions &options) {
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   Bench bench{options, model, *entry, *input, timedOutput(*entry)};
-  HEDDLE_ASSIGN(bench.peak, measureFmaPeak(options.threads));
+  HEDDLE_ASSIGN(bench.peak, openDevice()->measurePeak(options.threads));
   if (options.roofline) {
     HEDDLE_TRY(writeMachine(bench));
   }

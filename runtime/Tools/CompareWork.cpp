@@ -3,8 +3,8 @@
 /// Both models side by side: opened alike, given the same, timed in turn.
 #include "runtime/Tools/CompareWork.h"
 
+#include "runtime/Device/Device.h"
 #include "runtime/Generate/Settings.h"
-#include "runtime/Kernels/Roofline.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/LineReader.h"
 #include "runtime/Tools/TokenLine.h"
@@ -222,7 +222,7 @@ Status CompareWork::predict() {
   for (const ComparedModel &side : sides) {
     HEDDLE_ASSIGN(profiles.emplace_back(), profile(side));
   }
-  HEDDLE_ASSIGN(const double peak, measureFmaPeak(options->threads));
+  HEDDLE_ASSIGN(const double peak, openDevice()->measurePeak(options->threads));
   HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs(profiles, peak, options->threads));
   for (size_t i = 0; i < sides.size(); ++i) {
     sides[i].roof = std::move(roofs[i]);

@@ -334,7 +334,7 @@ Status execute(const InfoOptions &options) {
   HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = {}, .describeOnly = true}));
   // The public interface does not describe tokenizers; the manifest does.
   HEDDLE_ASSIGN(const std::shared_ptr<const Artifact> artifact,
-                Artifact::load(options.model, {.isa = {}, .describeOnly = true}));
+                Artifact::load(options.model, {.isa = {}, .describeOnly = true}, nullptr));
   const Json described = describeModel(model, artifact->manifest());
   OutputStream output = OutputStream::standard();
   const auto replace = Json::error_handler_t::replace;

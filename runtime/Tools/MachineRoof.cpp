@@ -3,7 +3,7 @@
 /// Passes by their size, the largest first.
 #include "runtime/Tools/MachineRoof.h"
 
-#include "runtime/Kernels/Roofline.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Tools/Rounding.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
 Result<std::vector<MachineRoof>>
 measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak, int threads) {
   return measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
-    return measureReadBandwidth(threads, bytes);
+    return openDevice()->measureReading(threads, bytes);
   });
 }
 

@@ -2,7 +2,7 @@
 ///
 /// heddle profile: runs work with the clock on every dispatch, and says where the time went, as a
 /// table, as JSON and as a trace.
-#include "runtime/Kernels/Roofline.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/ProfileRows.h"
@@ -218,8 +218,9 @@ Status execute(const ProfileOptions &options) {
   HEDDLE_ASSIGN(std::optional<OutputStream> traceFile, openIfNamed(options.trace));
   HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
   HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));
-  HEDDLE_ASSIGN(const double peak, measureFmaPeak(options.threads));
-  HEDDLE_ASSIGN(const double bandwidth, measureReadBandwidth(options.threads));
+  HEDDLE_ASSIGN(const double peak, openDevice()->measurePeak(options.threads));
+  HEDDLE_ASSIGN(const double bandwidth,
+                openDevice()->measureReading(options.threads, beyondCaches));
   Json record = machineRecord(model, options, peak, bandwidth);
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();

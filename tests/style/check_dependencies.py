@@ -41,6 +41,10 @@ LAW = {
     "tests/Fuzzing": ["tests"],
     "tests/EndToEnd": ["tests", "runtime", "compiler", "frontend", *COMPILER],
 }
+# A folder that only these may use, whatever else they are: a device, by what knows which there are.
+PRIVATE = {
+    "runtime/Device/Cpu": ["runtime/Device", "tests/runtime/Device"],
+}
 OURS = ("base", "formats", "dialects", "compiler", "frontend", "runtime", "tests")
 LINKS = re.compile(r"^heddle_(?:library|executable|gtest|fuzzer)\(\s*(\w+)([^)]*)\)|"
                    r"^(?:add_library|add_executable)\(\s*(\w+)", re.M)
@@ -57,9 +61,20 @@ def law(path):
     return folder, [folder, *LAW[folder]]
 
 
+def within(path, folder):
+    return path == folder or path.startswith((folder + "/", folder + "."))
+
+
+def private(path, used):
+    """Who may use `used`, if `path` is not among them."""
+    for folder, users in PRIVATE.items():
+        if within(used, folder) and not any(within(path, user) for user in users):
+            return users
+    return None
+
+
 def allows(permitted, used):
-    return any(used == folder or used.startswith(folder + "/") or
-               used.startswith(folder + ".") for folder in permitted)
+    return any(within(used, folder) for folder in permitted)
 
 
 findings = []
@@ -80,6 +95,9 @@ for path, text in leaves.items():
             if target in home and not allows(permitted, home[target]):
                 findings.append(f"{path}:{line}: links '{target}' of {home[target]}, expected only "
                                 f"targets of {', '.join(permitted)}")
+            if target in home and (users := private(str(path.parent), home[target])):
+                findings.append(f"{path}:{line}: links '{target}' of {home[target]}, expected that "
+                                f"only of {', '.join(users)}")
         if folder.startswith("runtime") and re.search(r"\b(MLIR|LLVM|lldELF)\b", words):
             findings.append(f"{path}:{line}: links LLVM, expected the runtime to know nothing of it")
 for path in files():
@@ -93,6 +111,9 @@ for path in files():
         if used.startswith(OURS) and not allows(permitted, used):
             findings.append(f"{path}:{line}: includes '{used}', expected only files of "
                             f"{', '.join(permitted)}")
+        if users := private(str(path.parent), used):
+            findings.append(f"{path}:{line}: includes '{used}', expected that only in "
+                            f"{', '.join(users)}")
         if folder.startswith("runtime") and used.startswith(("mlir/", "llvm/", "lld/")):
             findings.append(f"{path}:{line}: includes '{used}', expected the runtime to know "
                             "nothing of LLVM")

@@ -7,19 +7,31 @@
 
 #include <cstdint>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 namespace heddle {
 
 /// Sets rounding to nearest, denormal numbers as they are and no traps; the destructor restores
 /// what the thread had.
 class DefaultFloatingPoint {
 public:
-  DefaultFloatingPoint();
-  ~DefaultFloatingPoint();
+#ifdef __x86_64__
+  DefaultFloatingPoint() : saved(_mm_getcsr()) { _mm_setcsr(afterReset); }
+  ~DefaultFloatingPoint() { _mm_setcsr(saved); }
+#else
+  DefaultFloatingPoint() = default;
+#endif
   DefaultFloatingPoint(const DefaultFloatingPoint &) = delete;
   DefaultFloatingPoint &operator=(const DefaultFloatingPoint &) = delete;
 
 private:
-  uint32_t saved = 0;
+#ifdef __x86_64__
+  /// MXCSR: all exceptions masked, round to nearest, no flushing.
+  static constexpr uint32_t afterReset = 0x1F80;
+  uint32_t saved;
+#endif
 };
 
 } // namespace heddle

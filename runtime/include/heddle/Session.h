@@ -176,6 +176,7 @@ public:
   Result<std::vector<int32_t>> tokenize(std::string_view text, int64_t most = 0) const;
 
 private:
+  friend class Executor;
   friend class Session;
   friend class Generator;
   friend class PagedDecoder;

@@ -4,7 +4,7 @@
 #include "runtime/Artifact/Artifact.h"
 
 #include "formats/Binary/AppendSections.h"
-#include "runtime/Device/Cpu/Targets.h"
+#include "runtime/Device/Device.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ static std::string writeModel(const ModelSpec &spec, const std::string &name) {
 }
 
 static Status load(const std::string &path, const ArtifactOptions &options = {}) {
-  return Artifact::load(path, options).status();
+  return Artifact::load(path, options, openDevice()).status();
 }
 
 static void expectRefusal(const Status &status, StatusCode code, const std::string &message) {
@@ -67,23 +67,25 @@ static std::string withSection(std::string bytes, const char *name, const Change
 
 TEST(Artifact, Loads) {
   const std::string path = writeModel(model(), "good.so");
-  const auto artifact = Artifact::load(path, {"", true, false});
+  const auto artifact = Artifact::load(path, {"", true, false}, openDevice());
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_EQ((*artifact)->manifest().model_type()->string_view(), "test");
   EXPECT_EQ((*artifact)->weights().size(), model().weightsSize);
-  EXPECT_NE((*artifact)->kernel(0), nullptr);
+  ASSERT_NE((*artifact)->program(), nullptr);
+  // The CPU reads weights where the file is mapped.
+  EXPECT_EQ((*artifact)->program()->weights(), (*artifact)->weights().data());
   EXPECT_EQ(reinterpret_cast<uintptr_t>((*artifact)->weights().data()) % HEDDLE_WEIGHTS_ALIGNMENT,
             0u);
 }
 
 TEST(Artifact, TakesTheBestTarget) {
-  const std::vector<std::string> machine = cpuTargets();
+  const std::vector<std::string> machine = openDevice()->targets();
   if (machine.front() != "x86-64-v4" && machine.front() != "x86-64-v3") {
     GTEST_SKIP() << "this CPU runs none of the fixture's targets";
   }
   const std::string path = writeModel(model(), "targets.so");
-  EXPECT_EQ((*Artifact::load(path, {}))->isa(), machine.front());
-  EXPECT_EQ((*Artifact::load(path, {"x86-64-v3", false, false}))->isa(), "x86-64-v3");
+  EXPECT_EQ((*Artifact::load(path, {}, openDevice()))->isa(), machine.front());
+  EXPECT_EQ((*Artifact::load(path, {"x86-64-v3", false, false}, openDevice()))->isa(), "x86-64-v3");
 }
 
 TEST(Artifact, RefusesTargets) {

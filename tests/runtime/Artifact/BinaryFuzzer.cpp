@@ -140,7 +140,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
           ::pwrite(file, data, size, 0) == static_cast<ssize_t>(size));
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   const auto artifact =
-      Artifact::load(path, {.isa = "", .verifyWeights = true, .describeOnly = true});
+      Artifact::load(path, {.isa = "", .verifyWeights = true, .describeOnly = true}, nullptr);
   require(artifact.ok() || artifact.status().message().starts_with(path + ": "));
   return 0;
 }

@@ -5,6 +5,8 @@
 
 #include "heddle/Abi.h"
 
+#include "tests/runtime/Cache/TestStream.h"
+
 #include <algorithm>
 #include <gtest/gtest.h>
 
@@ -14,7 +16,8 @@ static constexpr CacheShape shapes[] = {{8, true}, {4, false}};
 static constexpr uint64_t blockBytes = 12 * HEDDLE_BLOCK * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
-  Result<BlockPool> pool = BlockPool::create("history", shapes, budget);
+  Result<BlockPool> pool =
+      BlockPool::create("history", shapes, budget, *openDevice(), testStream());
   EXPECT_EQ(pool.status().message(), "");
   return *std::move(pool);
 }
@@ -110,7 +113,7 @@ TEST(BlockPool, SaysWhenItIsFull) {
 
 TEST(BlockPool, AGroupWithoutCachesTakesNothing) {
   CacheBudget budget{0};
-  Result<BlockPool> pool = BlockPool::create("memory", {}, budget);
+  Result<BlockPool> pool = BlockPool::create("memory", {}, budget, *openDevice(), testStream());
   ASSERT_TRUE(pool.ok());
   EXPECT_TRUE(pool->checkRoom(1000).ok());
   EXPECT_EQ(pool->take(), 0);

@@ -5,6 +5,8 @@
 
 #include "heddle/Abi.h"
 
+#include "tests/runtime/Cache/TestStream.h"
+
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -15,7 +17,8 @@ static constexpr CacheShape shapes[] = {{1, true}, {2, false}};
 static constexpr uint64_t blockBytes = 3 * HEDDLE_BLOCK * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
-  Result<BlockPool> pool = BlockPool::create("history", shapes, budget);
+  Result<BlockPool> pool =
+      BlockPool::create("history", shapes, budget, *openDevice(), testStream());
   EXPECT_EQ(pool.status().message(), "");
   return *std::move(pool);
 }

@@ -3,6 +3,8 @@
 /// Rows of states that sequences share until they change them.
 #include "runtime/Cache/StateRow.h"
 
+#include "tests/runtime/Cache/TestStream.h"
+
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -14,7 +16,8 @@ static constexpr CacheShape shapes[] = {{5, false}, {3, false}};
 static constexpr uint64_t blockBytes = 8 * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
-  Result<BlockPool> pool = BlockPool::create("states", shapes, budget, /*positions=*/1);
+  Result<BlockPool> pool =
+      BlockPool::create("states", shapes, budget, *openDevice(), testStream(), 1);
   EXPECT_EQ(pool.status().message(), "");
   return *std::move(pool);
 }

@@ -3,7 +3,7 @@
 /// What work is held against: the sizes that are measured, and the least time by them.
 #include "runtime/Tools/MachineRoof.h"
 
-#include "runtime/Kernels/Roofline.h"
+#include "runtime/Device/Device.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -2,8 +2,8 @@
 ///
 /// Measures the limits of this machine, with which `heddle bench --roofline` compares kernels. Each
 /// measurement takes some tenths of a second.
-#ifndef HEDDLE_RUNTIME_KERNELS_ROOFLINE_H
-#define HEDDLE_RUNTIME_KERNELS_ROOFLINE_H
+#ifndef HEDDLE_RUNTIME_DEVICE_CPU_ROOFLINE_H
+#define HEDDLE_RUNTIME_DEVICE_CPU_ROOFLINE_H
 
 #include "heddle/Status.h"
 
@@ -18,17 +18,14 @@ namespace heddle {
 /// is two) of `threads` threads together, the best of several tries.
 Result<double> measureFmaPeak(int threads);
 
-/// More bytes than the caches of today's processors hold.
-inline constexpr uint64_t beyondCaches = uint64_t(512) << 20;
-
-/// Read bandwidth: reads `bytes` again and again, each thread its own part. Returns 10^9 bytes per
-/// second of `threads` threads together, the best over one to eight parallel streams and several
-/// prefetch distances. If a cache holds `bytes`, this is the cache's bandwidth.
-Result<double> measureReadBandwidth(int threads, uint64_t bytes = beyondCaches);
+/// Read bandwidth: reads `bytes`, beyondCaches at most, again and again, each thread its own part.
+/// Returns 10^9 bytes per second of `threads` threads together, the best over one to eight parallel
+/// streams and several prefetch distances. If a cache holds `bytes`, this is the cache's bandwidth.
+Result<double> measureReadBandwidth(int threads, uint64_t bytes);
 
 /// Highway's name for the vector instructions that measureFmaPeak() uses here.
 std::string_view rooflineTarget();
 
 } // namespace heddle
 
-#endif // HEDDLE_RUNTIME_KERNELS_ROOFLINE_H
+#endif // HEDDLE_RUNTIME_DEVICE_CPU_ROOFLINE_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The measuring loops, compiled by Highway for every level of vector instructions.
-#include "runtime/Kernels/Roofline.h"
+#include "runtime/Device/Cpu/Roofline.h"
 
+#include "runtime/Device/Cpu/CpuDevice.h"
 #include "runtime/Device/Cpu/ThreadPool.h"
-#include "runtime/Device/Cpu/WorkMemory.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "runtime/Kernels/Roofline.cpp"
+#define HWY_TARGET_INCLUDE "runtime/Device/Cpu/Roofline.cpp"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -165,8 +165,8 @@ Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
       unit;
   const uint64_t times =
       std::max(leastBytesOfTry / (share * static_cast<uint64_t>(threads)), uint64_t(1));
-  WorkMemory memory;
-  HEDDLE_TRY(memory.reserve(share * static_cast<uint64_t>(threads)));
+  DeviceMemory memory;
+  HEDDLE_TRY(memory.grow(*cpuDevice(), share * static_cast<uint64_t>(threads)));
   std::atomic<uint64_t> keep = 0;
   auto own = [&](int worker) { return memory.data() + share * static_cast<uint64_t>(worker); };
   // Pages that were never written all map to the same zero page.

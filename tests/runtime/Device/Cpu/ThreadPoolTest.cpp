@@ -3,7 +3,6 @@
 /// Threads, barriers, working memory and the floating-point environment.
 #include "runtime/Device/Cpu/ThreadPool.h"
 #include "runtime/Device/Cpu/FloatingPoint.h"
-#include "runtime/Device/Cpu/WorkMemory.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -85,20 +84,4 @@ TEST(FloatingPoint, IsTheSameForAll) {
   volatile float small = 1e-38f;
   EXPECT_EQ(small / 16, 0.0f);
   _mm_setcsr(before);
-}
-
-TEST(WorkMemory, GrowsAndKeeps) {
-  WorkMemory memory;
-  EXPECT_EQ(memory.data(), nullptr);
-  ASSERT_TRUE(memory.reserve(100).ok());
-  std::byte *const block = memory.data();
-  ASSERT_TRUE(memory.reserve(64 << 10).ok());
-  EXPECT_EQ(memory.data(), block);
-  ASSERT_TRUE(memory.reserve(5 << 20).ok());
-  EXPECT_GE(memory.size(), uint64_t(5 << 20));
-  memory.data()[memory.size() - 1] = std::byte(1);
-  const Status status = memory.reserve(uint64_t(1) << 60);
-  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
-  EXPECT_EQ(status.message(),
-            "the batch needs 1152921504606846976 bytes of working memory: Cannot allocate memory");
 }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Memory from the system, code from the dynamic loader, levels of instruction sets by the names of
+/// the x86-64 psABI.
+#include "runtime/Device/Cpu/CpuDevice.h"
+
+#include "base/Utf8.h"
+#include "formats/Binary/ElfFile.h"
+#include "formats/Binary/Manifest_generated.h"
+#include "runtime/Device/Cpu/Roofline.h"
+
+#include <cerrno>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <system_error>
+
+namespace heddle {
+
+/// A large page; smaller blocks cannot have one.
+static constexpr uint64_t largePage = uint64_t(2) << 20;
+
+namespace {
+
+/// A library the dynamic loader has loaded.
+class CpuProgram final : public DeviceProgram {
+public:
+  CpuProgram() = default;
+  CpuProgram(const CpuProgram &) = delete;
+  CpuProgram &operator=(const CpuProgram &) = delete;
+  ~CpuProgram() override {
+    if (library != nullptr) {
+      ::dlclose(library);
+    }
+  }
+  Status load(const ProgramFile &file);
+  const DeviceKernel &kernel(uint32_t number) const override { return kernels[number]; }
+  const std::byte *weights() const override { return mappedWeights; }
+
+private:
+  void *library = nullptr;
+  std::vector<CpuKernel> kernels;
+  const std::byte *mappedWeights = nullptr;
+};
+
+class CpuDevice final : public Device {
+public:
+  std::string_view name() const override { return "this CPU"; }
+  std::vector<std::string> targets() const override;
+  bool sharesHostMemory() const override { return true; }
+  Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) override;
+  Result<DeviceMemory> allocate(uint64_t bytes, MemoryUse use, std::string_view what) override;
+  Result<std::unique_ptr<DeviceStream>> createStream(int lanes) override {
+    return createCpuStream(lanes);
+  }
+  Result<double> measurePeak(int lanes) override { return measureFmaPeak(lanes); }
+  Result<double> measureReading(int lanes, uint64_t bytes) override {
+    return measureReadBandwidth(lanes, bytes);
+  }
+  std::string_view vectors() const override { return rooflineTarget(); }
+
+private:
+  void release(std::byte *start, uint64_t bytes) override { ::munmap(start, bytes); }
+};
+
+} // namespace
+
+std::shared_ptr<Device> cpuDevice() {
+  static const std::shared_ptr<Device> device = std::make_shared<CpuDevice>();
+  return device;
+}
+
+std::vector<std::string> CpuDevice::targets() const {
+  std::vector<std::string> targets;
+#ifdef __x86_64__
+  // The intrinsic also asks the system whether it saves the wide registers.
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4")) {
+    targets.emplace_back("x86-64-v4");
+  }
+  if (__builtin_cpu_supports("x86-64-v3")) {
+    targets.emplace_back("x86-64-v3");
+  }
+  if (__builtin_cpu_supports("x86-64-v2")) {
+    targets.emplace_back("x86-64-v2");
+  }
+  targets.emplace_back("x86-64");
+#endif
+  return targets;
+}
+
+Status CpuProgram::load(const ProgramFile &file) {
+  // A name without a slash would be sought in the system's library folders.
+  const bool isPlain = file.path.find('/') == std::string::npos;
+  library = ::dlopen((isPlain ? "./" + file.path : file.path).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char *const reason = ::dlerror();
+    return HEDDLE_ERROR(DataLoss, fmt::format("the dynamic loader refuses it: {}",
+                                              reason == nullptr ? "no reason given" : reason));
+  }
+  link_map *map = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
+    return HEDDLE_ERROR(Internal, "the dynamic loader does not say where it loaded it");
+  }
+  for (const manifest::Kernel *const kernel : *file.model.kernels()) {
+    const char *const symbol = kernel->symbols()->Get(file.target)->c_str();
+    void *const address = ::dlsym(library, symbol);
+    // dlsym also finds what the library needs: a manifest must not name a function of libc.
+    const uint64_t offset = reinterpret_cast<uint64_t>(address) - map->l_addr;
+    if (address == nullptr || !file.elf.isCode(offset)) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("damaged: kernel {} for {} is the function {}, which "
+                                      "the file does not have",
+                                      quote(kernel->name()->string_view()),
+                                      file.model.targets()->Get(file.target)->string_view(),
+                                      quote(symbol)));
+    }
+    kernels.emplace_back(reinterpret_cast<HeddleKernel *>(address));
+  }
+  mappedWeights = file.weights.data();
+  return {};
+}
+
+Result<std::unique_ptr<DeviceProgram>> CpuDevice::load(const ProgramFile &file) {
+  auto program = std::make_unique<CpuProgram>();
+  HEDDLE_TRY(program->load(file));
+  return std::unique_ptr<DeviceProgram>(std::move(program));
+}
+
+Result<DeviceMemory> CpuDevice::allocate(uint64_t bytes, MemoryUse use, std::string_view what) {
+  if (bytes == 0) {
+    return DeviceMemory();
+  }
+  const bool isWork = use == MemoryUse::Work;
+  const uint64_t unit = bytes >= largePage ? largePage : uint64_t(64) << 10;
+  const uint64_t rounded = isWork ? (bytes + unit - 1) / unit * unit : bytes;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (isWork ? 0 : MAP_NORESERVE);
+  void *const start = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (start == MAP_FAILED) {
+    const std::string reason = std::generic_category().message(errno);
+    return HEDDLE_ERROR(
+        ResourceExhausted,
+        isWork ? fmt::format("{} needs {} bytes of working memory: {}", what, bytes, reason)
+               : fmt::format("{} bytes of addresses for {}: {}", bytes, what, reason));
+  }
+  if (!isWork || unit == largePage) {
+    // A hint that spares walks over it most misses of the address translation; a cache may then
+    // cost up to 2 MiB more than is touched.
+    ::madvise(start, rounded, MADV_HUGEPAGE);
+  }
+  return DeviceMemory(*this, static_cast<std::byte *>(start), rounded);
+}
+
+} // namespace heddle

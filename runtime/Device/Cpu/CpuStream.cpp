@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Lanes that are threads. Nothing is sent anywhere, and what is launched has run when the call
+/// returns; what is left is to share a dispatch.
+#include "runtime/Device/Cpu/CpuDevice.h"
+#include "runtime/Device/Cpu/FloatingPoint.h"
+#include "runtime/Device/Cpu/ThreadPool.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace heddle {
+
+/// With rows of 1536 floats in the widest activation of a small encoder, 256 of them are 1.5 MB,
+/// which a second-level cache of 2 MB holds; and 256 rows use each weight that is read from farther
+/// away often enough.
+static constexpr int64_t tokensOfChunk = 256;
+/// Threads take some microseconds to meet where each has a processor to itself, and a scheduler's
+/// slice where not: less than that is not worth sharing.
+static constexpr double flopsOfMeeting = 4e4;
+
+/// More rows than these use each weight often enough that reading it is not what takes the time;
+/// and what is lost to uneven columns must not exceed what is won.
+static constexpr int64_t mostStreamedRows = 64;
+static constexpr double evenEnoughColumns = 0.8;
+
+static int64_t sizeOf(Range range) { return range.end - range.begin; }
+
+/// Part `index` of `parts` of a range, cut at multiples of `tile`, as evenly as that allows.
+static Range partOf(Range range, int64_t tile, int index, int parts) {
+  const int64_t tiles = (sizeOf(range) + tile - 1) / tile;
+  const auto edge = [&](int64_t number) {
+    return std::min(range.end, range.begin + tiles * number / parts * tile);
+  };
+  return {edge(index), edge(index + 1)};
+}
+
+/// The mean load over the largest when `pieces` are shared by `threads`.
+static double evenness(int64_t pieces, int threads) {
+  const int64_t rounds = (pieces + threads - 1) / threads;
+  return static_cast<double>(pieces) / static_cast<double>(rounds * threads);
+}
+
+/// Whether a dispatch is better divided by columns: rows are the first choice, as a thread then
+/// reads on what it wrote, but too few of them leave threads idle. And where there are few, reading
+/// the weights is what takes the time: each thread had better read a part of its own.
+static bool dividesColumns(const Launch &launch, int threads) {
+  const int64_t rows = sizeOf(launch.rows);
+  const int64_t columns = sizeOf(launch.columns);
+  if (rows <= mostStreamedRows && columns > 1 && evenness(columns, threads) >= evenEnoughColumns) {
+    return true;
+  }
+  const int64_t tiles = (rows + launch.rowTile - 1) / launch.rowTile;
+  return tiles < int64_t(threads) * 2 && columns > 1 &&
+         evenness(columns, threads) > evenness(tiles, threads);
+}
+
+static void call(const DeviceKernel *kernel, const Launch &launch, Range rows, Range columns) {
+  if (kernel != nullptr && rows.begin < rows.end && columns.begin < columns.end) {
+    static_cast<const CpuKernel *>(kernel)->function(launch.context, rows.begin, rows.end,
+                                                     columns.begin, columns.end);
+  }
+}
+
+namespace {
+class CpuStream final : public DeviceStream {
+public:
+  explicit CpuStream(std::unique_ptr<ThreadPool> pool) : pool(std::move(pool)) {}
+
+  int lanes() const override { return pool->threads(); }
+  int64_t chunkTokens() const override { return tokensOfChunk; }
+  double meetingFlops() const override { return flopsOfMeeting; }
+
+  std::byte *stage(int, std::byte *to, uint64_t) override { return to; }
+  void send(int) override {}
+  const std::byte *fetch(int, const std::byte *from, uint64_t) override { return from; }
+  void launch(int lane, const Launch &launch, LaunchTime *time) override;
+  void launchTogether(int lane, const Launch &launch, LaunchTime *time) override;
+  void copy(std::span<const CopiedRows> list) override;
+  double now() const override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();
+  }
+
+protected:
+  Status runErased(int count, ErasedTask task, void *argument) override;
+
+private:
+  void share(int lane, const Launch &launch);
+
+  std::unique_ptr<ThreadPool> pool;
+  const std::chrono::steady_clock::time_point epoch = std::chrono::steady_clock::now();
+};
+} // namespace
+
+Result<std::unique_ptr<DeviceStream>> createCpuStream(int lanes) {
+  HEDDLE_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(lanes));
+  return std::unique_ptr<DeviceStream>(std::make_unique<CpuStream>(std::move(pool)));
+}
+
+Status CpuStream::runErased(int count, ErasedTask task, void *argument) {
+  auto guarded = [&](int lane) {
+    if (lane < count) {
+      const DefaultFloatingPoint control;
+      task(argument, lane);
+    }
+  };
+  if (count == 1) {
+    // The other threads sleep on.
+    guarded(0);
+  } else {
+    pool->run(guarded);
+  }
+  return {};
+}
+
+void CpuStream::launch(int, const Launch &launch, LaunchTime *time) {
+  if (time != nullptr) {
+    time->begin = now();
+  }
+  call(launch.kernel, launch, launch.rows, launch.columns);
+  call(launch.finish, launch, launch.rows, launch.columns);
+  if (time != nullptr) {
+    time->end = now();
+  }
+}
+
+/// The part of one thread in a dispatch that all share.
+void CpuStream::share(int lane, const Launch &launch) {
+  const int threads = pool->threads();
+  const Range ownRows = partOf(launch.rows, launch.rowTile, lane, threads);
+  if (!dividesColumns(launch, threads)) {
+    call(launch.kernel, launch, ownRows, launch.columns);
+    call(launch.finish, launch, ownRows, launch.columns);
+    return;
+  }
+  call(launch.kernel, launch, launch.rows, partOf(launch.columns, 1, lane, threads));
+  if (launch.finish != nullptr) {
+    // A row is done when all its columns are.
+    pool->barrier();
+    call(launch.finish, launch, ownRows, launch.columns);
+  }
+}
+
+void CpuStream::launchTogether(int lane, const Launch &launch, LaunchTime *time) {
+  if (time != nullptr) {
+    time->begin = now();
+  }
+  share(lane, launch);
+  if (time != nullptr) {
+    time->end = now();
+  }
+  pool->barrier();
+}
+
+void CpuStream::copy(std::span<const CopiedRows> list) {
+  for (const CopiedRows &copied : list) {
+    for (uint64_t row = 0; row < copied.rows; ++row) {
+      std::memcpy(copied.to + row * copied.pitch, copied.from + row * copied.pitch,
+                  copied.rowBytes);
+    }
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Where everything is that one chunk of a run reads and writes: the place of each buffer, the
+/// operands of each dispatch, and one block of working memory with all that has no other place.
+#ifndef HEDDLE_RUNTIME_SESSION_CHUNKMEMORY_H
+#define HEDDLE_RUNTIME_SESSION_CHUNKMEMORY_H
+
+#include "runtime/Session/Run.h"
+#include "runtime/Session/Scheduler.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+/// Used for one chunk after the other; keeps its memory.
+class ChunkMemory {
+public:
+  /// Bytes of working memory for a chunk, with scratch memory for so many callers of kernels.
+  static Result<uint64_t> bytesFor(const Plan &plan, const Chunk &chunk, int callers);
+
+  /// After this bind() cannot fail for chunks of the run that need no more bytes.
+  Status reserve(const Run &run, Device &device, uint64_t bytes);
+
+  /// Decides every place and sends what kernels read beside the weights. Answers what all of the
+  /// chunk's launches have in common: the operands are of none, the scratch memory is the first.
+  HeddleKernelContext bind(const Run &run, const Chunk &chunk, int callers, const Device &device,
+                           DeviceStream &stream, int lane);
+
+  // After bind():
+
+  void *const *operandsOf(const PlannedDispatch &dispatch) const {
+    return operands.data() + dispatch.firstOperand;
+  }
+  std::byte *scratchOf(int caller) const {
+    return memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(caller);
+  }
+  std::span<void *const> places() const { return bases; }
+  std::span<const HeddleCache> boundCaches() const { return caches; }
+  /// Brings what was not computed where the caller wants it there.
+  void copyOutputs(const Run &run, const Chunk &chunk, const Device &device, DeviceStream &stream,
+                   int lane) const;
+
+private:
+  /// Where the parts of the working memory begin.
+  struct Layout {
+    uint64_t inputs;
+    uint64_t inputStride;
+    uint64_t offsets;
+    uint64_t sequenceOf;
+    uint64_t positions;
+    uint64_t scratch;
+    uint64_t scratchStride;
+    uint64_t total;
+  };
+
+  static Result<Layout> layoutOf(const Plan &plan, const Chunk &chunk, int callers);
+  HeddleKernelContext sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
+  void bindCaches(const Run &run, const Chunk &chunk, const HeddleKernelContext &context);
+  void bindBuffers(const Run &run, const Chunk &chunk, const Device &device);
+  void bindOperands(const Plan &plan, const WorkSize &work);
+  std::byte *outputAddress(const Run &run, const Chunk &chunk, uint32_t port,
+                           const Device &device) const;
+
+  DeviceMemory memory;
+  Layout layout{};
+  std::vector<void *> bases;
+  std::vector<void *> operands;
+  std::vector<HeddleCache> caches;
+  std::vector<HeddleResult> results;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_CHUNKMEMORY_H

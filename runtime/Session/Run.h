@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One run of an entry, as the executor is asked for it.
+#ifndef HEDDLE_RUNTIME_SESSION_RUN_H
+#define HEDDLE_RUNTIME_SESSION_RUN_H
+
+#include "runtime/Device/Device.h"
+#include "runtime/Session/Batch.h"
+#include "runtime/Session/Plan.h"
+
+#include <cstdint>
+#include <span>
+
+namespace heddle {
+
+/// Which blocks the rows of a run see in the caches of one group.
+struct CacheRows {
+  /// The segments, as in HeddleCache; null: they are the sequences of the run, as they must be when
+  /// it may be cut.
+  const int32_t *offsets = nullptr;
+  const int32_t *segmentOf = nullptr;
+  int64_t segments = 0;
+  /// For each segment.
+  const int32_t *lengths = nullptr;
+  const int32_t *blocks = nullptr;
+  int64_t blocksPitch = 0;
+};
+
+/// One cache of the entry in a run.
+struct CacheOperand {
+  float *memory = nullptr;
+  int64_t blockStride = 0;
+  const CacheRows *rows = nullptr;
+};
+
+/// What a run has when all its dispatches are done, for RunTail.
+struct RunView {
+  DeviceStream &stream;
+  /// With the operands of Plan::deferred, whose result has no memory; else none.
+  HeddleKernelContext context;
+  /// Where every buffer is.
+  std::span<void *const> bases;
+};
+
+/// Work that every lane of a run that is not cut does after all dispatches are done.
+class RunTail {
+public:
+  virtual ~RunTail() = default;
+  virtual void run(int lane, const RunView &view) = 0;
+};
+
+/// One run of at least one sequence.
+struct Run {
+  const Plan &plan;
+  const Batch &batch;
+  /// Where the costs of the entry's dispatches are.
+  size_t firstCost = 0;
+  /// By the number of the cache in the entry.
+  std::span<const CacheOperand> caches = {};
+  /// Positions that each sequence has in its history before this run; empty: none anywhere.
+  std::span<const int32_t> starts = {};
+  /// The most positions of any segment of a cache.
+  int64_t longestCached = 0;
+  /// Not cut into chunks: all lanes work on all of it together.
+  bool whole = false;
+  RunTail *tail = nullptr;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_SESSION_RUN_H

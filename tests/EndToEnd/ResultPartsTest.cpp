@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels write any part of a result into memory of its own, rows apart as they are told, and
+/// nothing beside it: every dispatch of an encoder is computed whole, and again part by part.
+#include "formats/Binary/SymbolicSize.h"
+#include "heddle/Abi.h"
+#include "runtime/Artifact/Artifact.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/OptionalPasses.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <random>
+
+namespace heddle {
+namespace {
+
+/// What lies where nothing may be written.
+constexpr uint32_t untouched = 0xFF812345;
+
+/// A run of one entry by hand, each buffer in memory of its own.
+struct ByHand {
+  ByHand(const Artifact &artifact, const Ragged &batch);
+
+  const manifest::Buffer &bufferOf(const manifest::Operand &operand) const {
+    return *entry.buffers()->Get(operand.buffer());
+  }
+  int64_t rowsOf(const manifest::Dispatch &dispatch) const {
+    return dispatch.grid()->rows() == manifest::Symbol::Tokens ? work.tokens : work.sequences;
+  }
+  /// Runs a dispatch for a range of its work, writing to `result`.
+  void run(const manifest::Dispatch &dispatch, HeddleResult result, Range rows, Range columns);
+
+  const Artifact &artifact;
+  const manifest::Entry &entry;
+  WorkSize work;
+  std::unique_ptr<DeviceStream> stream = *openDevice()->createStream(1);
+  std::vector<int32_t> offsets = {0}, sequenceOf, positions;
+  // Room to read on past the end.
+  std::vector<std::vector<float>> buffers;
+  std::vector<float> scratch;
+};
+
+ByHand::ByHand(const Artifact &artifact, const Ragged &batch)
+    : artifact(artifact), entry(*artifact.manifest().entries()->Get(0)) {
+  for (int32_t length : batch.lengths) {
+    sequenceOf.insert(sequenceOf.end(), length, static_cast<int32_t>(work.sequences++));
+    offsets.push_back(offsets.back() + length);
+    for (int32_t i = 0; i < length; ++i) {
+      positions.push_back(i);
+    }
+    work.longest = std::max<int64_t>(work.longest, length);
+  }
+  work.tokens = offsets.back();
+  buffers.resize(entry.buffers()->size());
+  for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {
+    const manifest::Buffer &buffer = *entry.buffers()->Get(i);
+    if (buffer.location() != manifest::Location::Parameter) {
+      buffers[i].resize(*bufferSize(buffer)->symbolic.evaluate(work) / sizeof(float) + 64);
+    }
+    if (buffer.location() == manifest::Location::Input && buffer.index() == 0) {
+      std::memcpy(buffers[i].data(), batch.ids.data(), batch.ids.size() * sizeof(int32_t));
+    }
+  }
+  uint64_t most = 0;
+  for (const manifest::Kernel *kernel : *artifact.manifest().kernels()) {
+    most = std::max(most, kernel->scratch() + kernel->scratch_per_longest() * work.longest);
+  }
+  scratch.resize(most / sizeof(float) + 64);
+}
+
+void ByHand::run(const manifest::Dispatch &dispatch, HeddleResult result, Range rows,
+                 Range columns) {
+  std::vector<void *> operands = {&result};
+  for (uint32_t i = 1; i < dispatch.operands()->size(); ++i) {
+    const manifest::Operand &operand = *dispatch.operands()->Get(i);
+    const manifest::Buffer &buffer = bufferOf(operand);
+    std::byte *base = reinterpret_cast<std::byte *>(buffers[operand.buffer()].data());
+    if (buffer.location() == manifest::Location::Parameter) {
+      base = const_cast<std::byte *>(artifact.program()->weights()) +
+             artifact.manifest().parameters()->Get(buffer.index())->offset();
+    }
+    operands.push_back(base + operand.byte_offset());
+  }
+  const HeddleKernelContext context{operands.data(), offsets.data(),  sequenceOf.data(),
+                                    scratch.data(),  work.tokens,     work.sequences,
+                                    work.longest,    positions.data()};
+  const DeviceProgram &program = *artifact.program();
+  const DeviceKernel *finish =
+      dispatch.finish_kernel() < 0
+          ? nullptr
+          : &program.kernel(static_cast<uint32_t>(dispatch.finish_kernel()));
+  stream->launch(0, {&program.kernel(dispatch.kernel()), finish, &context, rows, columns, 1},
+                 nullptr);
+}
+
+/// A rectangle of a result: rows, and elements of each.
+struct Part {
+  Range rows, elements;
+};
+
+/// Computes a part and compares it with the whole, and what is around it with what was there.
+void expectPart(ByHand &model, const manifest::Dispatch &dispatch, const Part &part, Range rows,
+                Range columns, int64_t gap) {
+  const manifest::Operand &operand = *dispatch.operands()->Get(0);
+  const int64_t wholeStride = RowElements::of(model.bufferOf(operand)).evaluate(model.work);
+  const int64_t height = part.rows.end - part.rows.begin;
+  const int64_t width = part.elements.end - part.elements.begin;
+  const int64_t stride = width + gap;
+  std::vector<uint32_t> memory(static_cast<size_t>((height + 2) * stride), untouched);
+  const HeddleResult result{memory.data() + stride, part.rows.begin, part.elements.begin, stride};
+  model.run(dispatch, result, rows, columns);
+  const std::vector<float> &whole = model.buffers[operand.buffer()];
+  for (int64_t row = -1; row <= height; ++row) {
+    for (int64_t column = 0; column < stride; ++column) {
+      uint32_t expected = untouched;
+      if (row >= 0 && row < height && column < width) {
+        const int64_t place = (part.rows.begin + row) * wholeStride + part.elements.begin + column;
+        std::memcpy(&expected, &whole[static_cast<size_t>(place)], sizeof expected);
+      }
+      ASSERT_EQ(memory[static_cast<size_t>((row + 1) * stride + column)], expected)
+          << dispatch.name()->str() << ", row " << row << ", column " << column;
+    }
+  }
+}
+
+/// Whole, then in bands of rows and, where the manifest says what columns compute, in columns.
+void expectParts(ByHand &model, const manifest::Dispatch &dispatch) {
+  const manifest::Grid &grid = *dispatch.grid();
+  const manifest::Operand &operand = *dispatch.operands()->Get(0);
+  const manifest::Buffer &buffer = model.bufferOf(operand);
+  const int64_t stride = RowElements::of(buffer).evaluate(model.work);
+  const int64_t rows = model.rowsOf(dispatch);
+  const int64_t columns = grid.columns();
+  model.run(dispatch, {model.buffers[operand.buffer()].data(), 0, 0, stride}, {0, rows},
+            {0, columns});
+  const manifest::Dimension &first = *buffer.shape()->Get(0);
+  if (first.constant() != 0 || first.symbol() != grid.rows()) {
+    // Its rows are not those of the grid.
+    const auto height = static_cast<int64_t>(*bufferSize(buffer)->symbolic.evaluate(model.work) /
+                                             sizeof(float) / stride);
+    expectPart(model, dispatch, {{0, height}, {0, stride}}, {0, rows}, {0, columns}, 5);
+    return;
+  }
+  const int64_t cuts[] = {0, std::min<int64_t>(rows, 3), (rows + 3) / 2, rows};
+  for (size_t i = 0; i + 1 < std::size(cuts); ++i) {
+    const Range band{std::min(cuts[i], rows), std::min(std::max(cuts[i], cuts[i + 1]), rows)};
+    if (band.begin == band.end) {
+      continue;
+    }
+    expectPart(model, dispatch, {band, {0, stride}}, band, {0, columns}, 3);
+    const auto width = static_cast<int64_t>(grid.column_elements());
+    const auto group = static_cast<int64_t>(grid.group_elements());
+    for (int64_t column = 0; width != 0 && dispatch.finish_kernel() < 0 && column < columns;
+         ++column) {
+      const int64_t inGroup = (group + width - 1) / width;
+      const int64_t begin = column / inGroup * group + column % inGroup * width;
+      const int64_t end = std::min(begin + width, (column / inGroup + 1) * group);
+      expectPart(model, dispatch, {band, {begin, end}}, band, {column, column + 1}, 1);
+    }
+  }
+}
+
+class ResultParts : public testing::TestWithParam<bool> {};
+
+TEST_P(ResultParts, AreThoseOfTheWhole) {
+  const std::string path = compileModel(HEDDLE_TEST_DATA "/oracles/bert-tiny",
+                                        GetParam() ? std::vector<std::string>() : withoutPasses());
+  ASSERT_FALSE(path.empty());
+  const Ragged batch = randomSentences(3, 20, 90, 7);
+  for (const std::string &isa : runnableTargets(path)) {
+    const auto artifact = Artifact::load(path, {.isa = isa}, openDevice());
+    ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+    ByHand model(**artifact, batch);
+    ASSERT_EQ(model.entry.caches() == nullptr ? 0 : model.entry.caches()->size(), 0u);
+    for (const manifest::Dispatch *dispatch : *model.entry.dispatches()) {
+      expectParts(model, *dispatch);
+      if (HasFatalFailure()) {
+        return;
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Passes, ResultParts, testing::Values(true, false),
+                         [](const auto &info) { return info.param ? "With" : "Without"; });
+
+} // namespace
+} // namespace heddle
