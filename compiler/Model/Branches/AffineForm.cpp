@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Flattening from a result to its atoms, each operation once.
+/// Flattens a result into terms over its atoms, visiting each operation once.
 #include "compiler/Model/Branches/AffineForm.h"
 
 #include "llvm/ADT/TypeSwitch.h"

@@ -47,7 +47,8 @@ bool isWithinForm(mlir::Operation *operation);
 /// The operands of an affine operation in which it is affine.
 llvm::SmallVector<mlir::Value, 2> affineOperands(mlir::Operation *operation);
 
-/// How much there is of a form, by default of an atom. The work of planning grows faster than this.
+/// How much there is of a form, by default of an atom. The work of choosing an evaluation grows
+/// faster than this.
 struct FormSize {
   int64_t terms = 1;
   /// Operations, terms, and the maps of each.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finding products that can be one.
+/// Finds products that can be computed as one.
 #include "compiler/Model/Branches/BranchStack.h"
 
 #include "compiler/Remarks/Report.h"
@@ -19,14 +19,17 @@ Slice sliceOf(Value value) {
   return slice;
 }
 
-Plan makePlan(PlanNode node) { return std::make_shared<PlanNode>(std::move(node)); }
-
-PlanNode columnsNode(const Slice &slice) {
-  return {.kind = PlanNode::Kind::Columns, .width = slice.width, .columns = slice};
+Evaluation makeEvaluation(EvaluationNode node) {
+  return std::make_shared<EvaluationNode>(std::move(node));
 }
 
-PlanNode linearNode(const Weight &weight, const Plan &input) {
-  PlanNode node{.kind = PlanNode::Kind::Linear, .width = weight.rows(), .weight = weight};
+EvaluationNode columnsNode(const Slice &slice) {
+  return {.kind = EvaluationNode::Kind::Columns, .width = slice.width, .columns = slice};
+}
+
+EvaluationNode linearNode(const Weight &weight, const Evaluation &input) {
+  EvaluationNode node{
+      .kind = EvaluationNode::Kind::Linear, .width = weight.rows(), .weight = weight};
   node.parts.push_back({{}, input});
   return node;
 }
@@ -200,12 +203,12 @@ std::optional<Inner> activatedProduct(const StackedProduct &product,
 
 std::optional<Inner> innerOf(const StackedProduct &product, const DerivedParameters &parameters,
                              const FormEnds &ends, Obstacle &obstacle) {
-  if (product.input->kind == PlanNode::Kind::Columns) {
+  if (product.input->kind == EvaluationNode::Kind::Columns) {
     return activatedProduct(product, parameters, ends, obstacle);
   }
   // A chain that is cheaper in two stretches.
-  const Plan &input = product.input->parts.front().plan;
-  if (input->kind != PlanNode::Kind::Columns) {
+  const Evaluation &input = product.input->parts.front().evaluation;
+  if (input->kind != EvaluationNode::Kind::Columns) {
     obstacle.note("chains of three products are cheapest as they are");
     return std::nullopt;
   }
@@ -302,7 +305,7 @@ void joinColumns(SmallVectorImpl<StackedProduct> &products) {
   SmallVector<StackedProduct> ofColumns;
   SmallVector<StackedProduct> joined;
   for (const StackedProduct &product : products) {
-    if (product.input->kind == PlanNode::Kind::Columns) {
+    if (product.input->kind == EvaluationNode::Kind::Columns) {
       slices.push_back(product.input->columns);
       ofColumns.push_back(product);
     } else {
@@ -314,7 +317,8 @@ void joinColumns(SmallVectorImpl<StackedProduct> &products) {
     for (size_t index : run) {
       maps.push_back(ofColumns[index].map);
     }
-    joined.push_back({Weight::concatColumns(maps), makePlan(columnsNode(joinSlices(slices, run)))});
+    joined.push_back(
+        {Weight::concatColumns(maps), makeEvaluation(columnsNode(joinSlices(slices, run)))});
   }
   // The order of the program where nothing was joined.
   if (joined.size() < products.size()) {
@@ -375,17 +379,17 @@ StackedProduct toProduct(const Inner &inner) {
   if (inner.whole) {
     return *inner.whole;
   }
-  PlanNode first = linearNode(inner.map, makePlan(columnsNode(inner.input)));
+  EvaluationNode first = linearNode(inner.map, makeEvaluation(columnsNode(inner.input)));
   first.bias = inner.bias;
   first.groups = inner.groups;
   if (!inner.function) {
-    return {inner.outer, makePlan(first)};
+    return {inner.outer, makeEvaluation(first)};
   }
-  PlanNode activate{
-      .kind = PlanNode::Kind::Activate, .width = first.width, .function = *inner.function};
+  EvaluationNode activate{
+      .kind = EvaluationNode::Kind::Activate, .width = first.width, .function = *inner.function};
   activate.replaced = inner.operations;
-  activate.parts.push_back({{}, makePlan(first)});
-  return {inner.outer, makePlan(activate)};
+  activate.parts.push_back({{}, makeEvaluation(first)});
+  return {inner.outer, makeEvaluation(activate)};
 }
 
 } // namespace

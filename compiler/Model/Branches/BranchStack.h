@@ -6,16 +6,16 @@
 #ifndef HEDDLE_COMPILER_MODEL_BRANCHES_BRANCHSTACK_H
 #define HEDDLE_COMPILER_MODEL_BRANCHES_BRANCHSTACK_H
 
-#include "compiler/Model/Branches/BranchPlan.h"
+#include "compiler/Model/Branches/Evaluation.h"
 
 namespace heddle {
 
 /// The rows that a value is, seen through columns of columns.
 Slice sliceOf(mlir::Value value);
 
-Plan makePlan(PlanNode node);
-PlanNode columnsNode(const Slice &slice);
-PlanNode linearNode(const Weight &weight, const Plan &input);
+Evaluation makeEvaluation(EvaluationNode node);
+EvaluationNode columnsNode(const Slice &slice);
+EvaluationNode linearNode(const Weight &weight, const Evaluation &input);
 
 /// The maps of a chain as one.
 Weight compose(llvm::ArrayRef<Weight> chain);
@@ -42,7 +42,7 @@ ChainSplit cheapestChain(llvm::ArrayRef<Weight> chain);
 /// A product whose result is added to others.
 struct StackedProduct {
   Weight map;
-  Plan input;
+  Evaluation input;
 };
 
 /// Stacks what can be; if two products or more are left, the first condition that failed.

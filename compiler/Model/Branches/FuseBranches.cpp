@@ -17,12 +17,12 @@
 ///   %r = transformer.activate relu %i
 ///   %sum = transformer.linear %r, @outer.weight                         // 2048 to 512
 ///
-/// It knows algebra, not models: see AffineForm.h for what is read, BranchPlan.h for what is made
-/// of it, and PlanRange.h for when that would change a result. Pinned by
+/// It knows algebra, not models: see AffineForm.h for what is read, Evaluation.h for what is made
+/// of it, and EvaluationRange.h for when that would change a result. Pinned by
 /// tests/compiler/Model/Branches/fuse-branches*.mlir.
 #include "compiler/Cost/OperationCost.h"
-#include "compiler/Model/Branches/BranchPlan.h"
-#include "compiler/Model/Branches/PlanRange.h"
+#include "compiler/Model/Branches/Evaluation.h"
+#include "compiler/Model/Branches/EvaluationRange.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -71,8 +71,8 @@ private:
 struct Candidate {
   Operation *root;
   AffineForm form;
-  PlannedForm planned;
-  /// Everything that goes if the plan is taken.
+  ChosenEvaluation chosen;
+  /// Everything that goes if the evaluation is taken.
   llvm::SmallSetVector<Operation *, 16> operations;
 };
 
@@ -117,7 +117,7 @@ Location placeOf(ArrayRef<Operation *> operations) {
   return FusedLoc::get(operations.front()->getContext(), locations);
 }
 
-/// A form of more than this is planned in parts, from its operands on. What is one product after
+/// A form of more than this is taken in parts, from its operands on. What is one product after
 /// that is small again, so the time grows with the length of a program and not with its cube.
 constexpr int64_t largestForm = 2048;
 
@@ -130,20 +130,20 @@ public:
   void visit(Operation *operation);
 
 private:
-  /// The result of a form, the old one or a new one, and whether there was something to plan.
-  struct Planned {
+  /// The result of a form, the old one or a new one, and whether there was something to choose.
+  struct Visited {
     Value result;
     bool isCandidate;
   };
 
   FormSize sizeOf(Value value) const;
   void cutOperands(Operation *operation);
-  Planned plan(Operation *root);
+  Visited visitForm(Operation *root);
   Value take(Candidate &candidate);
 
   DerivedParameters parameters;
   ParameterUses uses;
-  PlanRange range;
+  EvaluationRange range;
   llvm::DenseMap<Operation *, FormSize> sizes;
   FormEnds ends;
 };
@@ -155,7 +155,7 @@ FormSize Fusion::sizeOf(Value value) const {
   return isPart ? sizes.lookup(producer) : FormSize();
 }
 
-/// Plans operands on their own until the form of the operation is not too large.
+/// Visits operands on their own until the form of the operation is not too large.
 void Fusion::cutOperands(Operation *operation) {
   auto size = [&](Value value) { return sizeOf(value); };
   while (formSize(operation, size).total > largestForm) {
@@ -166,9 +166,9 @@ void Fusion::cutOperands(Operation *operation) {
     if (sizeOf(largest).total == 1) {
       return;
     }
-    auto [planned, isCandidate] = plan(largest.getDefiningOp());
-    if (planned == largest || sizeOf(planned).total > largestForm / 2) {
-      ends.insert(planned);
+    auto [result, isCandidate] = visitForm(largest.getDefiningOp());
+    if (result == largest || sizeOf(result).total > largestForm / 2) {
+      ends.insert(result);
       if (isCandidate) {
         reportDeclined(operation->getLoc(), passNames::fuseBranches,
                        "not one product: more than " + Twine(largestForm) +
@@ -183,12 +183,12 @@ void Fusion::visit(Operation *operation) {
   cutOperands(operation);
   sizes[operation] = formSize(operation, [&](Value value) { return sizeOf(value); });
   if (!isWithinForm(operation)) {
-    plan(operation);
+    visitForm(operation);
   }
 }
 
-/// Takes a plan for the form of `root`, or reports why not.
-Fusion::Planned Fusion::plan(Operation *root) {
+/// Takes an evaluation of the form of `root`, or reports why not.
+Fusion::Visited Fusion::visitForm(Operation *root) {
   Candidate candidate{root, flattenAffine(root, parameters, ends), {}, {}};
   AffineForm &form = candidate.form;
   Location place = placeOf(form.operations);
@@ -201,20 +201,20 @@ Fusion::Planned Fusion::plan(Operation *root) {
     return {result, false};
   }
   int64_t width = cast<RankedTensorType>(result.getType()).getDimSize(1);
-  candidate.planned = planAffine(form, width, parameters, ends);
+  candidate.chosen = chooseEvaluation(form, width, parameters, ends);
   candidate.operations.insert(form.operations.begin(), form.operations.end());
   SmallVector<Operation *> replaced;
-  appendReplaced(candidate.planned.plan, replaced);
+  appendReplaced(candidate.chosen.evaluation, replaced);
   candidate.operations.insert(replaced.begin(), replaced.end());
-  const std::string &obstacle = candidate.planned.obstacle;
-  if (costOf(candidate.operations.getArrayRef()) <= costOf(candidate.planned.plan)) {
+  const std::string &obstacle = candidate.chosen.obstacle;
+  if (costOf(candidate.operations.getArrayRef()) <= costOf(candidate.chosen.evaluation)) {
     if (shared.empty()) {
       reportDeclined(place, passNames::fuseBranches,
                      "not fused: " + (obstacle.empty() ? "it is cheapest as it is" : obstacle));
     }
     return {result, true};
   }
-  if (std::string lost = range.obstacleOf(form, candidate.planned.plan); !lost.empty()) {
+  if (std::string lost = range.obstacleOf(form, candidate.chosen.evaluation); !lost.empty()) {
     reportDeclined(place, passNames::fuseBranches, "not fused: " + lost);
     return {result, true};
   }
@@ -224,7 +224,7 @@ Fusion::Planned Fusion::plan(Operation *root) {
   return {take(candidate), true};
 }
 
-/// Writes the plan in the place of what it is for, and gives its result.
+/// Writes the evaluation in the place of what it is for, and gives its result.
 Value Fusion::take(Candidate &candidate) {
   ArrayRef<Operation *> operations = candidate.operations.getArrayRef();
   int64_t maps = countMaps(operations);
@@ -232,7 +232,7 @@ Value Fusion::take(Candidate &candidate) {
   Operation *root = candidate.root;
   Operation *before = root->getPrevNode();
   OpBuilder builder(root);
-  Value result = emitPlan(builder, root->getLoc(), candidate.planned.plan, parameters);
+  Value result = emitEvaluation(builder, root->getLoc(), candidate.chosen.evaluation, parameters);
   Savings savings;
   auto byteSizes = [&](ArrayRef<FlatSymbolRefAttr> symbols) {
     int64_t size = 0;
@@ -260,7 +260,7 @@ Value Fusion::take(Candidate &candidate) {
   }
   reportTaken(place, passNames::fuseBranches,
               Twine(maps) + (maps == 1 ? " map as " : " maps as ") +
-                  describeMaps(candidate.planned.plan),
+                  describeMaps(candidate.chosen.evaluation),
               savings);
   root->getResult(0).replaceAllUsesWith(result);
   eraseUnused(root);

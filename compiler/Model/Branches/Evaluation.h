@@ -3,8 +3,8 @@
 /// How the rows of an affine form are best computed: a tree of linear maps, activations and sums,
 /// chosen by counting floating-point operations for each row. Weights are free: they are evaluated
 /// when the binary is written.
-#ifndef HEDDLE_COMPILER_MODEL_BRANCHES_BRANCHPLAN_H
-#define HEDDLE_COMPILER_MODEL_BRANCHES_BRANCHPLAN_H
+#ifndef HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATION_H
+#define HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATION_H
 
 #include "compiler/Model/Branches/AffineForm.h"
 
@@ -22,17 +22,17 @@ struct Slice {
   bool operator==(const Slice &other) const = default;
 };
 
-struct PlanNode;
-using Plan = std::shared_ptr<const PlanNode>;
+struct EvaluationNode;
+using Evaluation = std::shared_ptr<const EvaluationNode>;
 
-/// A plan times a factor, as a part of a sum.
+/// An evaluation times a factor, as a part of a sum.
 struct Addend {
   Factor factor;
-  Plan plan;
+  Evaluation evaluation;
 };
 
 /// Rows of `width` to be computed.
-struct PlanNode {
+struct EvaluationNode {
   enum class Kind {
     /// Rows that are there, or columns of them.
     Columns,
@@ -55,31 +55,33 @@ struct PlanNode {
   llvm::SmallVector<mlir::Operation *> replaced = {};
 };
 
-/// A plan for a form.
-struct PlannedForm {
-  Plan plan;
+/// An evaluation for a form.
+struct ChosenEvaluation {
+  Evaluation evaluation;
   /// The first condition that keeps two products apart; empty if all are one.
   std::string obstacle;
 };
 
-PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters,
-                       const FormEnds &ends);
+ChosenEvaluation chooseEvaluation(const AffineForm &form, int64_t width,
+                                  const DerivedParameters &parameters, const FormEnds &ends);
 
 /// Floating-point operations for each row. Biases of maps are free: they are added in registers.
-int64_t costOf(const Plan &plan);
+int64_t costOf(const Evaluation &evaluation);
 /// The same of operations; a bias added by an operation of its own counts.
 int64_t costOf(llvm::ArrayRef<mlir::Operation *> operations);
 
-/// The operations outside of the form that a plan takes the place of.
-void appendReplaced(const Plan &plan, llvm::SmallVectorImpl<mlir::Operation *> &operations);
+/// The operations outside of the form that an evaluation takes the place of.
+void appendReplaced(const Evaluation &evaluation,
+                    llvm::SmallVectorImpl<mlir::Operation *> &operations);
 
-/// The maps of a plan in the order of their computation: "512 to 2048 in 8 groups, 2048 to 512".
-std::string describeMaps(const Plan &plan);
+/// The maps of an evaluation in the order of their computation: "512 to 2048 in 8 groups, 2048 to
+/// 512".
+std::string describeMaps(const Evaluation &evaluation);
 
-/// Writes the operations of a plan at the builder; sums have `location`.
-mlir::Value emitPlan(mlir::OpBuilder &builder, mlir::Location location, const Plan &plan,
-                     DerivedParameters &parameters);
+/// Writes the operations of an evaluation at the builder; sums have `location`.
+mlir::Value emitEvaluation(mlir::OpBuilder &builder, mlir::Location location,
+                           const Evaluation &evaluation, DerivedParameters &parameters);
 
 } // namespace heddle
 
-#endif // HEDDLE_COMPILER_MODEL_BRANCHES_BRANCHPLAN_H
+#endif // HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATION_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a plan costs, says and writes.
-#include "compiler/Model/Branches/BranchPlan.h"
+/// Counts, describes and writes an evaluation.
+#include "compiler/Model/Branches/Evaluation.h"
 
 #include "compiler/Cost/OperationCost.h"
 
@@ -18,15 +18,15 @@ static int64_t countFactors(const Factor &factor) {
 }
 
 /// What a node does with its parts, without computing them.
-static int64_t ownCost(const PlanNode &node) {
+static int64_t ownCost(const EvaluationNode &node) {
   switch (node.kind) {
-  case PlanNode::Kind::Columns:
+  case EvaluationNode::Kind::Columns:
     return 0;
-  case PlanNode::Kind::Linear:
+  case EvaluationNode::Kind::Linear:
     return 2 * node.weight->columns() * node.width;
-  case PlanNode::Kind::Activate:
+  case EvaluationNode::Kind::Activate:
     return node.width;
-  case PlanNode::Kind::Sum:
+  case EvaluationNode::Kind::Sum:
     int64_t steps = static_cast<int64_t>(node.parts.size()) - (node.bias ? 0 : 1);
     for (const Addend &part : node.parts) {
       steps += countFactors(part.factor);
@@ -36,10 +36,10 @@ static int64_t ownCost(const PlanNode &node) {
   llvm_unreachable("every kind is handled");
 }
 
-int64_t costOf(const Plan &plan) {
-  int64_t cost = ownCost(*plan);
-  for (const Addend &part : plan->parts) {
-    cost += costOf(part.plan);
+int64_t costOf(const Evaluation &evaluation) {
+  int64_t cost = ownCost(*evaluation);
+  for (const Addend &part : evaluation->parts) {
+    cost += costOf(part.evaluation);
   }
   return cost;
 }
@@ -54,43 +54,44 @@ int64_t costOf(ArrayRef<Operation *> operations) {
   return cost;
 }
 
-void appendReplaced(const Plan &plan, SmallVectorImpl<Operation *> &operations) {
-  llvm::append_range(operations, plan->replaced);
-  for (const Addend &part : plan->parts) {
-    appendReplaced(part.plan, operations);
+void appendReplaced(const Evaluation &evaluation, SmallVectorImpl<Operation *> &operations) {
+  llvm::append_range(operations, evaluation->replaced);
+  for (const Addend &part : evaluation->parts) {
+    appendReplaced(part.evaluation, operations);
   }
 }
 
-std::string describeMaps(const Plan &plan) {
+std::string describeMaps(const Evaluation &evaluation) {
   std::string text;
   auto append = [&](const std::string &more) {
     text += text.empty() || more.empty() ? more : ", " + more;
   };
-  for (const Addend &part : plan->parts) {
-    append(describeMaps(part.plan));
+  for (const Addend &part : evaluation->parts) {
+    append(describeMaps(part.evaluation));
   }
-  if (plan->kind == PlanNode::Kind::Linear) {
-    std::string groups =
-        plan->groups == 1 ? std::string() : " in " + std::to_string(plan->groups) + " groups";
-    append(std::to_string(plan->parts.front().plan->width) + " to " + std::to_string(plan->width) +
-           groups);
+  if (evaluation->kind == EvaluationNode::Kind::Linear) {
+    std::string groups = evaluation->groups == 1
+                             ? std::string()
+                             : " in " + std::to_string(evaluation->groups) + " groups";
+    append(std::to_string(evaluation->parts.front().evaluation->width) + " to " +
+           std::to_string(evaluation->width) + groups);
   }
   return text;
 }
 
 namespace {
-/// Writes the operations of a plan.
-class PlanEmitter {
+/// Writes the operations of an evaluation.
+class EvaluationEmitter {
 public:
-  PlanEmitter(OpBuilder &builder, Location location, DerivedParameters &parameters)
+  EvaluationEmitter(OpBuilder &builder, Location location, DerivedParameters &parameters)
       : builder(builder), location(location), parameters(parameters) {}
 
-  Value emit(const Plan &plan);
+  Value emit(const Evaluation &evaluation);
 
 private:
-  Value emitColumns(const PlanNode &node);
-  Value emitLinear(const PlanNode &node);
-  Value emitSum(const PlanNode &node);
+  Value emitColumns(const EvaluationNode &node);
+  Value emitLinear(const EvaluationNode &node);
+  Value emitSum(const EvaluationNode &node);
   Value emitFactor(Value value, const Factor &factor);
   RankedTensorType rowsType(int64_t width) {
     return RankedTensorType::get({ShapedType::kDynamic, width}, builder.getF32Type());
@@ -102,23 +103,24 @@ private:
 };
 } // namespace
 
-Value PlanEmitter::emit(const Plan &plan) {
-  switch (plan->kind) {
-  case PlanNode::Kind::Columns:
-    return emitColumns(*plan);
-  case PlanNode::Kind::Linear:
-    return emitLinear(*plan);
-  case PlanNode::Kind::Activate: {
-    Value input = emit(plan->parts.front().plan);
-    return ActivateOp::create(builder, input.getLoc(), input.getType(), plan->function, input);
+Value EvaluationEmitter::emit(const Evaluation &evaluation) {
+  switch (evaluation->kind) {
+  case EvaluationNode::Kind::Columns:
+    return emitColumns(*evaluation);
+  case EvaluationNode::Kind::Linear:
+    return emitLinear(*evaluation);
+  case EvaluationNode::Kind::Activate: {
+    Value input = emit(evaluation->parts.front().evaluation);
+    return ActivateOp::create(builder, input.getLoc(), input.getType(), evaluation->function,
+                              input);
   }
-  case PlanNode::Kind::Sum:
-    return emitSum(*plan);
+  case EvaluationNode::Kind::Sum:
+    return emitSum(*evaluation);
   }
   llvm_unreachable("every kind is handled");
 }
 
-Value PlanEmitter::emitColumns(const PlanNode &node) {
+Value EvaluationEmitter::emitColumns(const EvaluationNode &node) {
   Value base = node.columns.base;
   if (base.getType() == rowsType(node.width)) {
     return base;
@@ -127,8 +129,8 @@ Value PlanEmitter::emitColumns(const PlanNode &node) {
                            builder.getI64IntegerAttr(node.columns.first));
 }
 
-Value PlanEmitter::emitLinear(const PlanNode &node) {
-  Value input = emit(node.parts.front().plan);
+Value EvaluationEmitter::emitLinear(const EvaluationNode &node) {
+  Value input = emit(node.parts.front().evaluation);
   SmallVector<Location> locations;
   node.weight->appendLocations(locations);
   Location place = FusedLoc::get(builder.getContext(), locations);
@@ -141,7 +143,7 @@ Value PlanEmitter::emitLinear(const PlanNode &node) {
                                  builder.getI64IntegerAttr(node.groups));
 }
 
-Value PlanEmitter::emitFactor(Value value, const Factor &factor) {
+Value EvaluationEmitter::emitFactor(Value value, const Factor &factor) {
   if (!factor.isOne() && factor.weights.empty()) {
     value = ScaleOp::create(builder, location, value.getType(), value,
                             builder.getF32FloatAttr(static_cast<float>(factor.constant)));
@@ -157,11 +159,11 @@ Value PlanEmitter::emitFactor(Value value, const Factor &factor) {
   return value;
 }
 
-Value PlanEmitter::emitSum(const PlanNode &node) {
+Value EvaluationEmitter::emitSum(const EvaluationNode &node) {
   Value sum;
   // Each part right before it is added: kernels then add to what they computed last.
   for (const Addend &part : node.parts) {
-    Value value = emitFactor(emit(part.plan), part.factor);
+    Value value = emitFactor(emit(part.evaluation), part.factor);
     sum = sum ? AddOp::create(builder, location, value.getType(), sum, value) : value;
   }
   if (node.bias) {
@@ -172,9 +174,9 @@ Value PlanEmitter::emitSum(const PlanNode &node) {
   return sum;
 }
 
-Value emitPlan(OpBuilder &builder, Location location, const Plan &plan,
-               DerivedParameters &parameters) {
-  return PlanEmitter(builder, location, parameters).emit(plan);
+Value emitEvaluation(OpBuilder &builder, Location location, const Evaluation &evaluation,
+                     DerivedParameters &parameters) {
+  return EvaluationEmitter(builder, location, parameters).emit(evaluation);
 }
 
 } // namespace heddle

@@ -2,7 +2,7 @@
 ///
 /// Bounds of composed weights by products with vectors; element by element only where a bound does
 /// not decide.
-#include "compiler/Model/Branches/PlanRange.h"
+#include "compiler/Model/Branches/EvaluationRange.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -61,7 +61,7 @@ static bool isConcat(const Weight &weight) {
                               weight.kind() == ExpressionKind::ConcatColumns);
 }
 
-PlanRange::Values PlanRange::read(FlatSymbolRefAttr symbol) {
+EvaluationRange::Values EvaluationRange::read(FlatSymbolRefAttr symbol) {
   auto found = llvm::find_if(recent, [&](const auto &entry) { return entry.first == symbol; });
   if (found != recent.end()) {
     return found->second;
@@ -79,7 +79,7 @@ PlanRange::Values PlanRange::read(FlatSymbolRefAttr symbol) {
   return kept;
 }
 
-void PlanRange::keep(Attribute symbol, const Values &values) {
+void EvaluationRange::keep(Attribute symbol, const Values &values) {
   recent.emplace_front(symbol, values);
   recentSize += values->size() * sizeof(float);
   // The latest stays, however large: it is read for some columns at a time.
@@ -90,7 +90,7 @@ void PlanRange::keep(Attribute symbol, const Values &values) {
 }
 
 /// What is known of a factor when the model does not run.
-std::optional<double> PlanRange::numberOf(const Factor &factor) {
+std::optional<double> EvaluationRange::numberOf(const Factor &factor) {
   double number = factor.constant;
   for (FlatSymbolRefAttr symbol : factor.weights) {
     Values values = read(symbol);
@@ -103,7 +103,7 @@ std::optional<double> PlanRange::numberOf(const Factor &factor) {
 }
 
 /// The spread of its constants and of those of its weights that are known.
-double PlanRange::spreadOf(const Factor &factor) {
+double EvaluationRange::spreadOf(const Factor &factor) {
   double spread = factor.spread;
   for (FlatSymbolRefAttr symbol : factor.weights) {
     Values values = read(symbol);
@@ -112,8 +112,8 @@ double PlanRange::spreadOf(const Factor &factor) {
   return spread;
 }
 
-std::optional<PlanRange::Block> PlanRange::applyStored(const Weight &weight, const Block &input,
-                                                       Signs signs) {
+std::optional<EvaluationRange::Block>
+EvaluationRange::applyStored(const Weight &weight, const Block &input, Signs signs) {
   if (input.isOnes) {
     auto known = storedSums.find(weight.symbol());
     if (known != storedSums.end()) {
@@ -140,8 +140,8 @@ std::optional<PlanRange::Block> PlanRange::applyStored(const Weight &weight, con
 }
 
 /// What is one below another, side by side, or added up.
-std::optional<PlanRange::Block> PlanRange::applyParts(const Weight &weight, const Block &input,
-                                                      Signs signs) {
+std::optional<EvaluationRange::Block> EvaluationRange::applyParts(const Weight &weight,
+                                                                  const Block &input, Signs signs) {
   Block result{weight.rows(), input.columns, {}};
   int64_t first = 0;
   for (const Weight &part : weight.operands()) {
@@ -168,8 +168,8 @@ std::optional<PlanRange::Block> PlanRange::applyParts(const Weight &weight, cons
   return result;
 }
 
-std::optional<PlanRange::Block> PlanRange::apply(const Weight &weight, const Block &input,
-                                                 Signs signs) {
+std::optional<EvaluationRange::Block> EvaluationRange::apply(const Weight &weight,
+                                                             const Block &input, Signs signs) {
   if (weight.symbol()) {
     return applyStored(weight, input, signs);
   }
@@ -199,7 +199,7 @@ std::optional<PlanRange::Block> PlanRange::apply(const Weight &weight, const Blo
 }
 
 /// The sums of the sizes of each row: what an activation of ones could at most become.
-std::optional<PlanRange::Block> PlanRange::sumsOf(const Weight &weight) {
+std::optional<EvaluationRange::Block> EvaluationRange::sumsOf(const Weight &weight) {
   int64_t inputs = inputsOf(weight);
   return apply(weight, {inputs, 1, std::vector<double>(inputs, 1.0), true}, Signs::Dropped);
 }
@@ -233,7 +233,7 @@ struct Rounding {
 } // namespace
 
 /// Looks at every element, some columns at a time.
-std::string PlanRange::judgeElements(Judged &subject, bool isVector) {
+std::string EvaluationRange::judgeElements(Judged &subject, bool isVector) {
   const Weight &weight = subject.weight;
   int64_t inputs = inputsOf(weight);
   Rounding rounding;
@@ -269,14 +269,14 @@ std::string PlanRange::judgeElements(Judged &subject, bool isVector) {
   return {};
 }
 
-/// Whether an operand is the weight of a plan that was taken.
-bool PlanRange::readsTaken(const Weight &weight) const {
+/// Whether an operand is the weight of an evaluation that was taken.
+bool EvaluationRange::readsTaken(const Weight &weight) const {
   return weight.symbol()
              ? storedSums.contains(weight.symbol())
              : llvm::any_of(weight.operands(), [&](const Weight &it) { return readsTaken(it); });
 }
 
-bool PlanRange::keepsDigits(const Weight &weight, const Block &sums) {
+bool EvaluationRange::keepsDigits(const Weight &weight, const Block &sums) {
   double largest = largestOf(sums.values);
   // The largest element is at least the mean of its row; nothing is lost beside it.
   double least = largest / static_cast<double>(inputsOf(weight));
@@ -285,7 +285,8 @@ bool PlanRange::keepsDigits(const Weight &weight, const Block &sums) {
 
 /// The sums of a sum's rows. An addend is judged by its own size: what it loses beside a larger one
 /// is all there is of the result where that one is zero.
-std::optional<PlanRange::Block> PlanRange::judgeAddends(const Weight &weight, std::string &lost) {
+std::optional<EvaluationRange::Block> EvaluationRange::judgeAddends(const Weight &weight,
+                                                                    std::string &lost) {
   std::optional<Block> total =
       Block{weight.rows(), 1, std::vector<double>(static_cast<size_t>(weight.rows()))};
   for (const Weight &addend : weight.operands()) {
@@ -308,7 +309,7 @@ std::optional<PlanRange::Block> PlanRange::judgeAddends(const Weight &weight, st
   return total;
 }
 
-std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
+std::string EvaluationRange::judgeWeight(const Weight &weight, bool isVector) {
   if (weight.symbol()) {
     return {};
   }
@@ -338,7 +339,7 @@ std::string PlanRange::judgeWeight(const Weight &weight, bool isVector) {
   return isSafe && !readsTaken(weight) ? std::string() : judgeElements(judged.back(), isVector);
 }
 
-std::string PlanRange::judgeFactor(const Factor &factor) {
+std::string EvaluationRange::judgeFactor(const Factor &factor) {
   std::optional<double> number = numberOf(factor);
   if (!number || *number == 0) {
     return {};
@@ -351,38 +352,39 @@ std::string PlanRange::judgeFactor(const Factor &factor) {
          " to " + print(std::numeric_limits<float>::max());
 }
 
-/// Everything that a plan makes of weights.
-std::string PlanRange::judgeNode(const Plan &plan) {
+/// Everything that an evaluation makes of weights.
+std::string EvaluationRange::judgeNode(const Evaluation &evaluation) {
   std::string obstacle;
-  if (plan->weight) {
-    obstacle = judgeWeight(*plan->weight, false);
+  if (evaluation->weight) {
+    obstacle = judgeWeight(*evaluation->weight, false);
   }
-  if (obstacle.empty() && plan->bias) {
-    obstacle = judgeWeight(*plan->bias, true);
+  if (obstacle.empty() && evaluation->bias) {
+    obstacle = judgeWeight(*evaluation->bias, true);
   }
-  for (const Addend &part : plan->parts) {
+  for (const Addend &part : evaluation->parts) {
     obstacle = obstacle.empty() ? judgeFactor(part.factor) : obstacle;
-    obstacle = obstacle.empty() ? judgeNode(part.plan) : obstacle;
+    obstacle = obstacle.empty() ? judgeNode(part.evaluation) : obstacle;
   }
   return obstacle;
 }
 
 /// Whether a product reads another product or a sum, of the same form.
-static bool isStaged(const Plan &plan) {
-  if (plan->kind == PlanNode::Kind::Activate) {
+static bool isStaged(const Evaluation &evaluation) {
+  if (evaluation->kind == EvaluationNode::Kind::Activate) {
     return false;
   }
-  return llvm::any_of(plan->parts, [&](const Addend &part) {
-    bool isMade =
-        part.plan->kind == PlanNode::Kind::Linear || part.plan->kind == PlanNode::Kind::Sum;
-    return (plan->kind == PlanNode::Kind::Linear && isMade) || isStaged(part.plan);
+  return llvm::any_of(evaluation->parts, [&](const Addend &part) {
+    bool isMade = part.evaluation->kind == EvaluationNode::Kind::Linear ||
+                  part.evaluation->kind == EvaluationNode::Kind::Sum;
+    return (evaluation->kind == EvaluationNode::Kind::Linear && isMade) ||
+           isStaged(part.evaluation);
   });
 }
 
-/// Numbers of rows pass the weights of a plan: these must be of ordinary sizes.
-std::string PlanRange::judgeSizes(const Plan &plan) {
-  if (plan->weight) {
-    std::optional<Block> sums = sumsOf(*plan->weight);
+/// Numbers of rows pass the weights of an evaluation: these must be of ordinary sizes.
+std::string EvaluationRange::judgeSizes(const Evaluation &evaluation) {
+  if (evaluation->weight) {
+    std::optional<Block> sums = sumsOf(*evaluation->weight);
     double largest = sums ? largestOf(sums->values) : 0;
     if (largest != 0 && !(largest <= largestPassed && largest >= 1 / largestPassed)) {
       return "numbers of each row would be multiplied after weights whose rows add up to " +
@@ -390,8 +392,8 @@ std::string PlanRange::judgeSizes(const Plan &plan) {
              print(largestPassed);
     }
   }
-  for (const Addend &part : plan->parts) {
-    if (std::string obstacle = judgeSizes(part.plan); !obstacle.empty()) {
+  for (const Addend &part : evaluation->parts) {
+    if (std::string obstacle = judgeSizes(part.evaluation); !obstacle.empty()) {
       return obstacle;
     }
   }
@@ -399,11 +401,11 @@ std::string PlanRange::judgeSizes(const Plan &plan) {
 }
 
 /// What is multiplied in another place than it is written.
-std::string PlanRange::judgeMoves(const AffineForm &form, const Plan &plan) {
-  bool staged = isStaged(plan);
+std::string EvaluationRange::judgeMoves(const AffineForm &form, const Evaluation &evaluation) {
+  bool staged = isStaged(evaluation);
   auto hasRows = [](const Term &term) { return !term.factor.rows.empty(); };
   if (form.movesRows || (staged && llvm::any_of(form.terms, hasRows))) {
-    if (std::string obstacle = judgeSizes(plan); !obstacle.empty()) {
+    if (std::string obstacle = judgeSizes(evaluation); !obstacle.empty()) {
       return obstacle;
     }
   }
@@ -416,7 +418,7 @@ std::string PlanRange::judgeMoves(const AffineForm &form, const Plan &plan) {
   return {};
 }
 
-std::string PlanRange::judgeConstants(const AffineForm &form) {
+std::string EvaluationRange::judgeConstants(const AffineForm &form) {
   auto judge = [&](const auto &term) -> std::string {
     double size = std::abs(term.factor.constant);
     if (size != 0 && !(size >= smallestNormal && size <= std::numeric_limits<float>::max())) {
@@ -438,19 +440,19 @@ std::string PlanRange::judgeConstants(const AffineForm &form) {
   return obstacle;
 }
 
-std::string PlanRange::obstacleOf(const AffineForm &form, const Plan &plan) {
+std::string EvaluationRange::obstacleOf(const AffineForm &form, const Evaluation &evaluation) {
   judged.clear();
   unread = {};
   std::string obstacle = judgeConstants(form);
-  obstacle = obstacle.empty() ? judgeMoves(form, plan) : obstacle;
-  obstacle = obstacle.empty() ? judgeNode(plan) : obstacle;
+  obstacle = obstacle.empty() ? judgeMoves(form, evaluation) : obstacle;
+  obstacle = obstacle.empty() ? judgeNode(evaluation) : obstacle;
   if (obstacle.empty() && unread) {
     return "the values of @" + unread.getValue().str() + " cannot be read";
   }
   return obstacle;
 }
 
-void PlanRange::keepTaken(DerivedParameters &derived) {
+void EvaluationRange::keepTaken(DerivedParameters &derived) {
   for (Judged &subject : judged) {
     FlatSymbolRefAttr symbol = subject.weight.derive(derived);
     storedSums[symbol] = std::move(subject.sums);

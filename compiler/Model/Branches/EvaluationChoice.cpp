@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Choosing a plan: terms of the same rows become one product, a map that several terms end with is
-/// applied to their sum, chains of maps are composed where that is cheaper, and what is left is
-/// stacked: products side by side, for branches their first and their last ones.
+/// Choosing the evaluation of a form: terms of the same rows become one product, a map that several
+/// terms end with is applied to their sum, chains of maps are composed where that is cheaper, and
+/// what is left is stacked: products side by side, for branches their first and their last ones.
 #include "compiler/Model/Branches/BranchStack.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -22,20 +22,20 @@ struct GatedTerms {
   SmallVector<ConstantTerm> constants;
 };
 
-class Planner {
+class EvaluationChooser {
 public:
-  /// `attempts` counts down over all planners of a form.
-  Planner(const DerivedParameters &parameters, const FormEnds &ends, unsigned &attempts)
+  /// `attempts` counts down over all choosers of a form.
+  EvaluationChooser(const DerivedParameters &parameters, const FormEnds &ends, unsigned &attempts)
       : parameters(parameters), ends(ends), attempts(attempts) {}
 
-  Plan planSum(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants, int64_t width);
+  Evaluation chooseSum(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants, int64_t width);
   std::string obstacle;
 
 private:
   SmallVector<Term> mergeAtoms(ArrayRef<Term> terms, int64_t width);
-  void takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vector<PlanNode> &maps);
-  void planProducts(ArrayRef<Term> terms, std::vector<PlanNode> &maps);
-  Addend planGated(const GatedTerms &gated, int64_t width);
+  void takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vector<EvaluationNode> &maps);
+  void chooseProducts(ArrayRef<Term> terms, std::vector<EvaluationNode> &maps);
+  Addend chooseGated(const GatedTerms &gated, int64_t width);
 
   const DerivedParameters &parameters;
   const FormEnds &ends;
@@ -43,7 +43,7 @@ private:
 };
 
 // Maps that many terms end with may be nested, and each may be taken or left: beyond so many ways
-// of one sum, what is left is planned as it is.
+// of one sum, what is left is computed as it is.
 constexpr unsigned mostAttempts = 256;
 
 /// The terms apart by their numbers of rows; first those without.
@@ -64,14 +64,14 @@ std::vector<GatedTerms> separate(ArrayRef<Term> terms, ArrayRef<ConstantTerm> co
 }
 
 /// Nodes as the parts of a sum, or the only one.
-Plan addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t width) {
+Evaluation addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t width) {
   const Factor &factor = parts.front().factor;
   if (parts.size() == 1 && !bias && factor.isOne() && factor.rows.empty()) {
-    return parts.front().plan;
+    return parts.front().evaluation;
   }
-  PlanNode sum{.kind = PlanNode::Kind::Sum, .width = width, .bias = bias};
+  EvaluationNode sum{.kind = EvaluationNode::Kind::Sum, .width = width, .bias = bias};
   sum.parts.assign(parts.begin(), parts.end());
-  return makePlan(sum);
+  return makeEvaluation(sum);
 }
 
 } // namespace
@@ -100,7 +100,7 @@ static SmallVector<SmallVector<Term>> groupByRows(ArrayRef<Term> terms) {
   return groups;
 }
 
-SmallVector<Term> Planner::mergeAtoms(ArrayRef<Term> terms, int64_t width) {
+SmallVector<Term> EvaluationChooser::mergeAtoms(ArrayRef<Term> terms, int64_t width) {
   SmallVector<Term> merged;
   for (ArrayRef<Term> same : groupByRows(terms)) {
     if (same.size() == 1) {
@@ -124,10 +124,10 @@ SmallVector<Term> Planner::mergeAtoms(ArrayRef<Term> terms, int64_t width) {
 }
 
 /// Applies a chain to `input` in its cheapest stretches but for the last, which it returns.
-static Weight applyStretches(ArrayRef<Weight> chain, Plan &input) {
+static Weight applyStretches(ArrayRef<Weight> chain, Evaluation &input) {
   ChainSplit split = cheapestChain(chain);
   for (size_t length : ArrayRef<size_t>(split.lengths).drop_back()) {
-    input = makePlan(linearNode(compose(chain.take_front(length)), input));
+    input = makeEvaluation(linearNode(compose(chain.take_front(length)), input));
     chain = chain.drop_front(length);
   }
   return compose(chain);
@@ -150,7 +150,8 @@ static size_t commonEnd(ArrayRef<Term> terms) {
 
 /// The last `length` maps of the terms, applied to the sum of what is before them. What all are
 /// multiplied by goes with the maps.
-static PlanNode planCommonEnd(ArrayRef<Term> terms, size_t length, Planner &planner) {
+static EvaluationNode chooseCommonEnd(ArrayRef<Term> terms, size_t length,
+                                      EvaluationChooser &chooser) {
   Factor common = terms.front().factor.known();
   bool hasCommon = llvm::all_of(terms, [&](const Term &term) {
     return term.factor.constant == common.constant && term.factor.weights == common.weights;
@@ -161,12 +162,13 @@ static PlanNode planCommonEnd(ArrayRef<Term> terms, size_t length, Planner &plan
     term.factor = hasCommon ? term.factor.ofRows() : term.factor;
   }
   ArrayRef<Weight> end = ArrayRef<Weight>(terms.front().chain).take_back(length);
-  Plan input = planner.planSum(inner, {}, end.front().columns());
+  Evaluation input = chooser.chooseSum(inner, {}, end.front().columns());
   Weight last = applyStretches(end, input);
   return linearNode(hasCommon ? last.scaled(common) : last, input);
 }
 
-void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vector<PlanNode> &maps) {
+void EvaluationChooser::takeCommonMaps(SmallVector<Term> &terms, int64_t width,
+                                       std::vector<EvaluationNode> &maps) {
   SmallVector<Weight> declined;
   for (size_t first = 0; first < terms.size(); ++first) {
     if (terms[first].chain.empty()) {
@@ -191,7 +193,7 @@ void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vecto
     if (same.size() < 2) {
       continue;
     }
-    std::optional<PlanNode> best;
+    std::optional<EvaluationNode> best;
     std::string apart;
     // Any length between would be tried again inside of the shortest.
     llvm::SmallSetVector<size_t, 2> lengths;
@@ -202,12 +204,12 @@ void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vecto
         break;
       }
       --attempts;
-      Planner planner(parameters, ends, attempts);
-      PlanNode node = planCommonEnd(same, length, planner);
-      if (int64_t cost = costOf(makePlan(node)); cost < least) {
+      EvaluationChooser chooser(parameters, ends, attempts);
+      EvaluationNode node = chooseCommonEnd(same, length, chooser);
+      if (int64_t cost = costOf(makeEvaluation(node)); cost < least) {
         least = cost;
         best = node;
-        apart = planner.obstacle;
+        apart = chooser.obstacle;
       }
     }
     if (!best) {
@@ -221,13 +223,13 @@ void Planner::takeCommonMaps(SmallVector<Term> &terms, int64_t width, std::vecto
   }
 }
 
-void Planner::planProducts(ArrayRef<Term> terms, std::vector<PlanNode> &maps) {
+void EvaluationChooser::chooseProducts(ArrayRef<Term> terms, std::vector<EvaluationNode> &maps) {
   SmallVector<StackedProduct> products;
   for (const Term &term : terms) {
     if (term.chain.empty()) {
       continue;
     }
-    Plan input = makePlan(columnsNode(sliceOf(term.atom)));
+    Evaluation input = makeEvaluation(columnsNode(sliceOf(term.atom)));
     Weight last = applyStretches(term.chain, input);
     products.push_back({last.scaled(term.factor), input});
   }
@@ -239,19 +241,19 @@ void Planner::planProducts(ArrayRef<Term> terms, std::vector<PlanNode> &maps) {
 }
 
 /// Maps, then atoms, as the parts of a sum. The bias goes with the last map, if there is one.
-static SmallVector<Addend> collectParts(std::vector<PlanNode> &maps, ArrayRef<Term> terms,
+static SmallVector<Addend> collectParts(std::vector<EvaluationNode> &maps, ArrayRef<Term> terms,
                                         std::optional<Weight> &bias) {
   if (bias && !maps.empty()) {
     maps.back().bias = bias;
     bias.reset();
   }
   SmallVector<Addend> parts;
-  for (const PlanNode &map : maps) {
-    parts.push_back({{}, makePlan(map)});
+  for (const EvaluationNode &map : maps) {
+    parts.push_back({{}, makeEvaluation(map)});
   }
   for (const Term &term : terms) {
     if (term.chain.empty()) {
-      parts.push_back({term.factor, makePlan(columnsNode(sliceOf(term.atom)))});
+      parts.push_back({term.factor, makeEvaluation(columnsNode(sliceOf(term.atom)))});
     }
   }
   return parts;
@@ -279,32 +281,33 @@ static void moveNumbers(std::vector<GatedTerms> &gated) {
 }
 
 /// A part of a sum that is multiplied by numbers of rows, before that.
-Addend Planner::planGated(const GatedTerms &gated, int64_t width) {
-  std::vector<PlanNode> maps;
-  planProducts(gated.terms, maps);
+Addend EvaluationChooser::chooseGated(const GatedTerms &gated, int64_t width) {
+  std::vector<EvaluationNode> maps;
+  chooseProducts(gated.terms, maps);
   Factor factor;
   factor.rows = gated.rows;
   std::optional<Weight> bias = sumOf(gated.constants);
   SmallVector<Addend> parts = collectParts(maps, gated.terms, bias);
   if (parts.size() == 1 && !bias) {
-    return {parts.front().factor * factor, parts.front().plan};
+    return {parts.front().factor * factor, parts.front().evaluation};
   }
   return {factor, addUp(parts, bias, width)};
 }
 
-Plan Planner::planSum(ArrayRef<Term> all, ArrayRef<ConstantTerm> constants, int64_t width) {
+Evaluation EvaluationChooser::chooseSum(ArrayRef<Term> all, ArrayRef<ConstantTerm> constants,
+                                        int64_t width) {
   SmallVector<Term> terms = mergeAtoms(all, width);
-  std::vector<PlanNode> maps;
+  std::vector<EvaluationNode> maps;
   takeCommonMaps(terms, width, maps);
   std::vector<GatedTerms> gated = separate(terms, constants);
   moveNumbers(gated);
-  planProducts(gated.front().terms, maps);
+  chooseProducts(gated.front().terms, maps);
   std::optional<Weight> bias = sumOf(gated.front().constants);
   size_t withProducts = maps.empty() ? 0 : 1;
   SmallVector<Addend> parts = collectParts(maps, gated.front().terms, bias);
   for (const GatedTerms &part : ArrayRef<GatedTerms>(gated).drop_front()) {
     withProducts += llvm::any_of(part.terms, [](const Term &term) { return !term.chain.empty(); });
-    parts.push_back(planGated(part, width));
+    parts.push_back(chooseGated(part, width));
   }
   if (withProducts > 1 && obstacle.empty()) {
     obstacle = "its products are multiplied by different numbers of each row";
@@ -312,12 +315,12 @@ Plan Planner::planSum(ArrayRef<Term> all, ArrayRef<ConstantTerm> constants, int6
   return addUp(parts, bias, width);
 }
 
-PlannedForm planAffine(const AffineForm &form, int64_t width, const DerivedParameters &parameters,
-                       const FormEnds &ends) {
+ChosenEvaluation chooseEvaluation(const AffineForm &form, int64_t width,
+                                  const DerivedParameters &parameters, const FormEnds &ends) {
   unsigned attempts = mostAttempts;
-  Planner planner(parameters, ends, attempts);
-  Plan plan = planner.planSum(form.terms, form.constants, width);
-  return {plan, planner.obstacle};
+  EvaluationChooser chooser(parameters, ends, attempts);
+  Evaluation evaluation = chooser.chooseSum(form.terms, form.constants, width);
+  return {evaluation, chooser.obstacle};
 }
 
 } // namespace heddle

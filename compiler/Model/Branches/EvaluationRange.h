@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Whether a plan keeps the range and the digits of the program that it takes the place of. Where
-/// the values of the weights are lent, by these; else by the constants of the program.
+/// Whether an evaluation keeps the range and the digits of the program that it takes the place of.
+/// Where the values of the weights are lent, by these; else by the constants of the program.
 ///
 /// Composed weights are made in f64 and rounded once, and |W2 W1| is at most |W2| |W1| element by
-/// element: as long as no rounded element leaves the range of f32, the error of the plan is within
-/// the bound of the program's own rounding. What can be lost is lost at the ends of the range.
-#ifndef HEDDLE_COMPILER_MODEL_BRANCHES_PLANRANGE_H
-#define HEDDLE_COMPILER_MODEL_BRANCHES_PLANRANGE_H
+/// element: as long as no rounded element leaves the range of f32, the error of the evaluation is
+/// within the bound of the program's own rounding. What can be lost is lost at the ends of the
+/// range.
+#ifndef HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATIONRANGE_H
+#define HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATIONRANGE_H
 
-#include "compiler/Model/Branches/BranchPlan.h"
+#include "compiler/Model/Branches/Evaluation.h"
 #include "compiler/Model/Parameters/ParameterHash.h"
 
 #include <deque>
@@ -25,18 +26,18 @@ inline constexpr double largestSpread = 0x1p24;
 /// The same of numbers of rows, which are not known, by the sizes of the weights that they pass.
 inline constexpr double largestPassed = 0x1p40;
 
-/// Judges plans of one module after each other. Reads the tensors of a plan one at a time, and
-/// keeps few of them.
-class PlanRange {
+/// Judges evaluations of one module after each other. Reads the tensors of an evaluation one at a
+/// time, and keeps few of them.
+class EvaluationRange {
 public:
-  PlanRange(const DerivedParameters &parameters, ParameterReader reader)
+  EvaluationRange(const DerivedParameters &parameters, ParameterReader reader)
       : parameters(parameters), reader(std::move(reader)) {}
 
   /// The first thing that would leave the range; empty if nothing does.
-  std::string obstacleOf(const AffineForm &form, const Plan &plan);
+  std::string obstacleOf(const AffineForm &form, const Evaluation &evaluation);
 
-  /// Keeps what obstacleOf() found out about the weights of a plan that is taken now, for plans
-  /// whose weights are made of these.
+  /// Keeps what obstacleOf() found out about the weights of an evaluation that is taken now, for
+  /// evaluations whose weights are made of these.
   void keepTaken(DerivedParameters &derived);
 
 private:
@@ -59,9 +60,9 @@ private:
   };
 
   std::string judgeConstants(const AffineForm &form);
-  std::string judgeMoves(const AffineForm &form, const Plan &plan);
-  std::string judgeSizes(const Plan &plan);
-  std::string judgeNode(const Plan &plan);
+  std::string judgeMoves(const AffineForm &form, const Evaluation &evaluation);
+  std::string judgeSizes(const Evaluation &evaluation);
+  std::string judgeNode(const Evaluation &evaluation);
   std::string judgeFactor(const Factor &factor);
   bool readsTaken(const Weight &weight) const;
   /// Whether the row sums alone show that no element is too small for f32.
@@ -82,7 +83,7 @@ private:
 
   const DerivedParameters &parameters;
   ParameterReader reader;
-  /// The first parameter of the plan that a reader was asked for and did not give.
+  /// The first parameter of the evaluation that a reader was asked for and did not give.
   mlir::FlatSymbolRefAttr unread;
   std::vector<Judged> judged;
   /// The last tensors that were read, the latest first, and their size.
@@ -93,4 +94,4 @@ private:
 
 } // namespace heddle
 
-#endif // HEDDLE_COMPILER_MODEL_BRANCHES_PLANRANGE_H
+#endif // HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATIONRANGE_H
