@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is done to scores on the way to their softmax, selected or added: masks, which hide some
-/// keys, and a bias by distance.
+/// Reads what a program does to scores before their softmax: masks, which hide keys, and biases by
+/// distance. Attention is fused only where all of it is understood.
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMASKS_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMASKS_H
 

@@ -4,7 +4,7 @@
 #include "compiler/Model/Attention/AttentionMatch.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
-#include "compiler/Model/Parameters/WeightContraction.h"
+#include "compiler/Model/Attention/WeightContraction.h"
 #include "compiler/Model/Parameters/WeightExpression.h"
 #include "compiler/Remarks/Report.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A sum of products of queries and keys as one product, and sums of tables of biases as one
-/// table: what the fused operations have one of.
+/// Rewrites sums of products of queries and keys as one product, and sums of bias tables as one
+/// table, because a fused attention has one of each.
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONPRODUCTS_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONPRODUCTS_H
 
 #include "compiler/Model/Attention/AttentionMatch.h"
-#include "compiler/Model/Parameters/WeightContraction.h"
+#include "compiler/Model/Attention/WeightContraction.h"
 
 #include "mlir/IR/Builders.h"
 

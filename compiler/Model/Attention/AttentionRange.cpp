@@ -6,7 +6,7 @@
 #include "compiler/Model/Attention/AttentionRange.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
-#include "compiler/Model/Branches/PlanRange.h"
+#include "compiler/Model/Branches/EvaluationRange.h"
 
 #include <cmath>
 

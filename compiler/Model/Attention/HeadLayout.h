@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows seen as heads and back: the views that passes insert freely and that cancel afterwards.
+/// Builders of the views between rows and heads. Passes insert such views freely; simplifyLayouts()
+/// removes those that cancel.
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_HEADLAYOUT_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_HEADLAYOUT_H
 

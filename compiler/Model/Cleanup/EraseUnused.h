@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Taking away what a rewrite has replaced, and nothing else.
+/// Erases what a rewrite has replaced, and nothing else.
 #ifndef HEDDLE_COMPILER_MODEL_CLEANUP_ERASEUNUSED_H
 #define HEDDLE_COMPILER_MODEL_CLEANUP_ERASEUNUSED_H
 

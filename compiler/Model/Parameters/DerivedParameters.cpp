@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of a module's parameters by symbol and by expression.
+/// Looks up the parameters of a module by symbol and by expression.
 #include "compiler/Model/Parameters/DerivedParameters.h"
 
 #include "mlir/IR/Builders.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Whether two parameters have the same values: by their hashes, where there is one who reads them;
-/// else they are equal where they are derived in the same way from the same tensors.
+/// Compares parameters by their values: by hash where a hasher is given, else by the expressions
+/// and the tensors that they are derived from.
 #ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
 #define HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
 

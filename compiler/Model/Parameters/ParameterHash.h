@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How a pass asks for the content of parameters. Values never enter the program: who has the
-/// checkpoint lends functions that read them, or read and hash them.
+/// How a pass reads the content of parameters. Values never enter the program: the caller, who has
+/// the checkpoint, passes functions that read them, or read and hash them.
 #ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERHASH_H
 #define HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERHASH_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weights that a pass considers: expressions over the parameters of a module that are not there
-/// yet, so that what is not taken leaves nothing behind.
+/// Expressions over parameters that a pass considers and has not added to the module, so that what
+/// it does not take leaves nothing behind.
 #ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_WEIGHTEXPRESSION_H
 #define HEDDLE_COMPILER_MODEL_PARAMETERS_WEIGHTEXPRESSION_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What of a program is computed or kept more than once, by the numbers of its values, and the
-/// rewriting that leaves the first of each: of equal values, of caches of one class, and of the
+/// Finds what a program computes or keeps more than once, by the numbers of its values, and
+/// rewrites the program to use the first: of equal values, of caches of one class, and of the
 /// weights of attentions whose values differ.
 #ifndef HEDDLE_COMPILER_MODEL_SHARING_SHAREDVALUES_H
 #define HEDDLE_COMPILER_MODEL_SHARING_SHAREDVALUES_H

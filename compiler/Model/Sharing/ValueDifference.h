@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Why two values have different numbers, in words: the first difference on the way from them up to
-/// what they are computed from.
+/// Says in words why two values have different numbers: the first difference on the way from them
+/// up to what they are computed from.
 #ifndef HEDDLE_COMPILER_MODEL_SHARING_VALUEDIFFERENCE_H
 #define HEDDLE_COMPILER_MODEL_SHARING_VALUEDIFFERENCE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sorts the letters of a specification by what they do.
-#include "compiler/Model/Parameters/WeightContraction.h"
+/// Sorts the letters of a contraction by what they do.
+#include "compiler/Model/Attention/WeightContraction.h"
 
 using namespace mlir;
 using namespace heddle::transformer;

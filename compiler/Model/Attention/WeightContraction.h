@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A contraction of activations with a weight, seen as a linear map: which axes it sums, which it
+/// Reads a contraction of activations with a weight as a linear map: which axes it sums, which it
 /// makes, and how the weight's axes lie in a matrix.
-#ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_WEIGHTCONTRACTION_H
-#define HEDDLE_COMPILER_MODEL_PARAMETERS_WEIGHTCONTRACTION_H
+#ifndef HEDDLE_COMPILER_MODEL_ATTENTION_WEIGHTCONTRACTION_H
+#define HEDDLE_COMPILER_MODEL_ATTENTION_WEIGHTCONTRACTION_H
 
 #include "compiler/Model/Parameters/DerivedParameters.h"
 
@@ -49,4 +49,4 @@ mlir::FlatSymbolRefAttr mapOfHeads(DerivedParameters &parameters, mlir::Location
 
 } // namespace heddle
 
-#endif // HEDDLE_COMPILER_MODEL_PARAMETERS_WEIGHTCONTRACTION_H
+#endif // HEDDLE_COMPILER_MODEL_ATTENTION_WEIGHTCONTRACTION_H
