@@ -10,17 +10,16 @@
 /// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and region.
 /// Tests: tests/compiler/Dataflow/merge-kernels.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Dataflow/Lowering/ScalarMaths.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/OperationSupport.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -50,82 +49,41 @@ bool isRowElement(KernelOp kernel, Value value) {
 
 bool isConstant(Value value) { return value.getDefiningOp<arith::ConstantOp>() != nullptr; }
 
-/// x / (1 + exp(-y)), where y is x, or a constant times x.
-struct Gate {
-  StringRef word;
-  Operation *product = nullptr;
-  Operation *exponential = nullptr;
-  /// What makes y of x, or null.
-  Operation *scale = nullptr;
-};
-
-/// The gate whose last operation is `multiply`; without a word if it is none.
-Gate gateOf(arith::MulFOp multiply) {
-  auto divide = multiply.getRhs().getDefiningOp<arith::DivFOp>();
-  auto sum = divide ? divide.getRhs().getDefiningOp<arith::AddFOp>() : arith::AddFOp();
-  auto exponential = sum ? sum.getRhs().getDefiningOp<math::ExpOp>() : math::ExpOp();
-  auto negated =
-      exponential ? exponential.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
-  if (negated && negated.getOperand() == multiply.getLhs()) {
-    return {"silu", multiply, exponential};
+/// The word for one operation of an epilogue that is no part of an activation; empty for a bias.
+StringRef wordFor(KernelOp kernel, Operation &op) {
+  auto readsRows = [&](Operation &each) {
+    return llvm::any_of(each.getOperands(),
+                        [&](Value value) { return isRowElement(kernel, value); });
+  };
+  if (isa<arith::AddFOp>(op)) {
+    return readsRows(op) ? "add" : "";
   }
-  auto scale = negated ? negated.getOperand().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-  if (scale && scale.getLhs() == multiply.getLhs() && isConstant(scale.getRhs())) {
-    return {"quick_gelu", multiply, exponential, scale};
+  if (isa<arith::MulFOp>(op)) {
+    return readsRows(op) ? "multiply" : llvm::any_of(op.getOperands(), isConstant) ? "scale" : "";
   }
-  return {};
-}
-
-/// The gate that an operation is a part of; without a word if there is none.
-Gate gateWith(Operation *part) {
-  for (auto multiply : part->getBlock()->getOps<arith::MulFOp>()) {
-    Gate gate = gateOf(multiply);
-    if (llvm::is_contained({gate.product, gate.exponential, gate.scale}, part)) {
-      return gate;
-    }
-  }
-  return {};
-}
-
-/// The word for one operation of an epilogue; empty if it is part of another word, or a bias.
-StringRef wordFor(KernelOp kernel, Operation &op, bool hasGelu) {
-  return llvm::TypeSwitch<Operation *, StringRef>(&op)
-      .Case([](math::ErfOp) { return "gelu"; })
-      .Case([](math::TanhOp tanh) {
-        return tanh.getOperand().getDefiningOp<arith::MulFOp>() ? "gelu_new" : "tanh";
-      })
-      .Case([](arith::MaximumFOp) { return "relu"; })
-      .Case([](math::ExpOp exponential) {
-        StringRef word = gateWith(exponential).word;
-        return word.empty() ? "sigmoid" : word;
-      })
-      .Case([&](arith::AddFOp add) {
-        return isRowElement(kernel, add.getLhs()) || isRowElement(kernel, add.getRhs()) ? "add"
-                                                                                        : "";
-      })
-      .Case([&](arith::MulFOp multiply) {
-        if (!gateWith(multiply).word.empty()) {
-          return "";
-        }
-        if (isRowElement(kernel, multiply.getLhs()) || isRowElement(kernel, multiply.getRhs())) {
-          return "multiply";
-        }
-        return !hasGelu && (isConstant(multiply.getLhs()) || isConstant(multiply.getRhs()))
-                   ? "scale"
-                   : "";
-      })
-      .Default([](Operation *) { return ""; });
+  return "";
 }
 
 /// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
-std::string describe(KernelOp kernel) {
+std::string describe(KernelOp kernel, const ActivationMatcher &activations) {
   KernelFamily family = kernel.getComputes();
   std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
   Block &block = kernel.getEpilogue().front();
-  bool hasGelu =
-      llvm::any_of(block, [](Operation &op) { return isa<math::ErfOp, math::TanhOp>(op); });
-  for (Operation &op : block) {
-    StringRef word = wordFor(kernel, op, hasGelu);
+  SmallVector<StringRef> words;
+  llvm::SmallPtrSet<Operation *, 8> inActivations;
+  // From the end: the maths of one activation may have that of another inside.
+  for (Operation &op : llvm::reverse(block)) {
+    if (inActivations.contains(&op)) {
+      continue;
+    }
+    if (auto match = activations.match(&op)) {
+      words.push_back(stringifyActivation(match->activation));
+      inActivations.insert(match->operations.begin(), match->operations.end());
+    } else {
+      words.push_back(wordFor(kernel, op));
+    }
+  }
+  for (StringRef word : llvm::reverse(words)) {
     name += (word.empty() ? "" : "_") + word.str();
   }
   if (NormAttr norm = kernel.getNormAttr()) {
@@ -226,9 +184,10 @@ struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
     llvm::StringMap<int64_t> numbers;
     llvm::DenseMap<StringAttr, StringAttr> renamed;
     Classes classes = classify(kernelsInOrder(module, symbols));
+    const ActivationMatcher activations(&getContext());
     for (ArrayRef<KernelOp> equal : classes) {
-      StringAttr name =
-          StringAttr::get(&getContext(), uniqueName(describe(equal.front()), taken, numbers));
+      StringAttr name = StringAttr::get(
+          &getContext(), uniqueName(describe(equal.front(), activations), taken, numbers));
       for (KernelOp kernel : equal) {
         renamed[kernel.getSymNameAttr()] = name;
       }

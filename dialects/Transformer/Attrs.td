@@ -12,13 +12,23 @@ class Transformer_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 }
 
 def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function of each element", [
-  I32EnumAttrCase<"Gelu", 0, "gelu">,        // x Phi(x), by erf
-  I32EnumAttrCase<"GeluNew", 1, "gelu_new">, // x Phi(x), by tanh
+  I32EnumAttrCase<"Gelu", 0, "gelu">,
+  I32EnumAttrCase<"GeluNew", 1, "gelu_new">,
   I32EnumAttrCase<"Relu", 2, "relu">,
   I32EnumAttrCase<"Tanh", 3, "tanh">,
-  I32EnumAttrCase<"Silu", 4, "silu">,        // x sigmoid(x)
+  I32EnumAttrCase<"Silu", 4, "silu">,
   I32EnumAttrCase<"Sigmoid", 5, "sigmoid">,
-  I32EnumAttrCase<"QuickGelu", 6, "quick_gelu">]>; // x sigmoid(1.702 x)
+  I32EnumAttrCase<"QuickGelu", 6, "quick_gelu">]>;
+/// Their formulas, for the documentation of `transformer.activate`.
+defvar activationFormulas = [{
+    - `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2
+    - `gelu_new`: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+    - `relu`: max(x, 0)
+    - `tanh`
+    - `silu`: x sigmoid(x)
+    - `sigmoid`: 1 / (1 + exp(-x))
+    - `quick_gelu`: x sigmoid(1.702 x)
+}];
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 
 def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequence are reduced to one", [

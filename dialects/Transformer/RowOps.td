@@ -151,10 +151,7 @@ def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, SameOperandsAndResultTy
 
 def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, SameOperandsAndResultType]> {
   let summary = "a scalar function of every element";
-  let description = [{
-    `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2; `gelu_new`: x (1 + tanh(sqrt(2 / pi) (x +
-    0.044715 x^3))) / 2; `relu`: max(x, 0); `tanh`; `sigmoid`: 1 / (1 + exp(-x)); `silu`: x
-    sigmoid(x); `quick_gelu`: x sigmoid(1.702 x).
+  let description = activationFormulas # [{
 
     ```mlir
     %g = transformer.activate gelu %i : tensor<?x1536xf32>

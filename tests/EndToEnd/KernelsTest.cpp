@@ -3,6 +3,7 @@
 /// Kernels at odd sizes on every target, against their naive twins in double precision: widths that
 /// are no multiple of a vector or panel, head sizes from 1 to 80, sequences from one token to
 /// several blocks of keys.
+#include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
 
@@ -107,21 +108,7 @@ TEST(Kernels, RowsOfAnEpilogueHaveTheSameBits) {
   }
 }
 
-double twinOfSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-double twinOfNormal(double x) { return (1 + std::erf(x * std::sqrt(0.5))) / 2; }
-
-double twinOfGeluNew(double x) {
-  return x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))) / 2;
-}
-
-/// An activation and its twin.
-struct ActivationCase {
-  const char *name;
-  double (*twin)(double);
-};
-
-class Activation : public testing::TestWithParam<ActivationCase> {};
+class Activation : public testing::TestWithParam<ActivationTwin> {};
 
 TEST_P(Activation, AgreesWithItsTwin) {
   constexpr int64_t width = 53;
@@ -133,7 +120,7 @@ TEST_P(Activation, AgreesWithItsTwin) {
   std::string binary =
       compileProgram({x}, width,
                      gatherText("x", "x", width) + "  %out = transformer.activate " +
-                         GetParam().name + " %x : " + rowsType(width) + "\n");
+                         std::string(GetParam().name) + " %x : " + rowsType(width) + "\n");
   ASSERT_FALSE(binary.empty());
   Ragged batch = randomSentences(5, 30, vocabulary, 6);
   for (const std::string &isa : runnableTargets(binary)) {
@@ -141,23 +128,14 @@ TEST_P(Activation, AgreesWithItsTwin) {
     ASSERT_EQ(out.size(), batch.ids.size() * width);
     for (size_t i = 0; i < out.size(); ++i) {
       double value = x.at(batch.ids[i / width], int64_t(i % width));
-      double twin = GetParam().twin(value);
+      double twin = GetParam().value(value);
       ASSERT_NEAR(out[i], twin, 2e-6 * std::max(1.0, std::abs(twin))) << isa << " of " << value;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Activation,
-    testing::Values(ActivationCase{"gelu", [](double x) { return x * twinOfNormal(x); }},
-                    ActivationCase{"gelu_new", twinOfGeluNew},
-                    ActivationCase{"quick_gelu",
-                                   [](double x) { return x * twinOfSigmoid(1.702 * x); }},
-                    ActivationCase{"relu", [](double x) { return std::max(x, 0.0); }},
-                    ActivationCase{"sigmoid", twinOfSigmoid},
-                    ActivationCase{"silu", [](double x) { return x * twinOfSigmoid(x); }},
-                    ActivationCase{"tanh", [](double x) { return std::tanh(x); }}),
-    [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Activation, testing::ValuesIn(activationTwins),
+                         [](const auto &info) { return std::string(info.param.name); });
 
 /// Heads, their size in queries and keys, and whether queries see keys after them.
 struct AttentionCase {

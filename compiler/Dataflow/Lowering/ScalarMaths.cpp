@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Activations as their papers write them.
+/// Activations as their papers write them. createActivation() is their only definition: kernels are
+/// named after those that are found by comparison with it.
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -93,6 +94,77 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
     return createQuickGelu(builder, location, input);
   }
   llvm_unreachable("every activation has its maths");
+}
+
+// --- Finding it again ------------------------------------------------------------------------
+
+namespace {
+/// Whether `value` is computed as `written` is, from one input in the place of its argument.
+class MathsComparison {
+public:
+  bool isSame(Value written, Value value);
+  llvm::SmallPtrSet<Operation *, 8> operations;
+
+private:
+  bool areSame(Operation *written, Operation *op, bool isSwapped);
+  Value input;
+};
+} // namespace
+
+bool MathsComparison::areSame(Operation *written, Operation *op, bool isSwapped) {
+  Value inputBefore = input;
+  for (unsigned number = 0; number < written->getNumOperands(); ++number) {
+    unsigned other = isSwapped ? 1 - number : number;
+    if (!isSame(written->getOperand(number), op->getOperand(other))) {
+      input = inputBefore;
+      return false;
+    }
+  }
+  return true;
+}
+
+bool MathsComparison::isSame(Value written, Value value) {
+  Operation *expected = written.getDefiningOp();
+  if (!expected) {
+    input = input ? input : value;
+    return input == value;
+  }
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getName() != expected->getName() ||
+      op->getAttrDictionary() != expected->getAttrDictionary()) {
+    return false;
+  }
+  bool isSwappable = op->hasTrait<OpTrait::IsCommutative>() && op->getNumOperands() == 2;
+  if (!areSame(expected, op, false) && !(isSwappable && areSame(expected, op, true))) {
+    return false;
+  }
+  operations.insert(op);
+  return true;
+}
+
+ActivationMatcher::ActivationMatcher(MLIRContext *context) {
+  OpBuilder builder(context);
+  Location location = builder.getUnknownLoc();
+  for (uint32_t number = 0; number <= transformer::getMaxEnumValForActivation(); ++number) {
+    if (auto activation = transformer::symbolizeActivation(number)) {
+      Block *block = builder.createBlock(&maths, maths.end(), builder.getF32Type(), location);
+      createActivation(builder, location, *activation, block->getArgument(0));
+      activations.push_back(*activation);
+    }
+  }
+}
+
+std::optional<ActivationMatcher::Match> ActivationMatcher::match(Operation *last) const {
+  if (last->getNumResults() != 1) {
+    return std::nullopt;
+  }
+  for (auto [activation, block] : llvm::zip_equal(activations, const_cast<Region &>(maths))) {
+    MathsComparison comparison;
+    if (comparison.isSame(block.back().getResult(0), last->getResult(0))) {
+      return Match{activation, std::move(comparison.operations)};
+    }
+  }
+  return std::nullopt;
 }
 
 } // namespace heddle

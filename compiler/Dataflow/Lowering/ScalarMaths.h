@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The scalar maths of epilogues. Products and sums may be contracted into fused multiply-adds,
-/// nothing else may be rearranged.
+/// The scalar maths of epilogues: written, and found again in what passes made of them. Products
+/// and sums may be contracted into fused multiply-adds, nothing else may be rearranged.
 #ifndef HEDDLE_COMPILER_DATAFLOW_LOWERING_SCALARMATHS_H
 #define HEDDLE_COMPILER_DATAFLOW_LOWERING_SCALARMATHS_H
 
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/Builders.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+
+#include <optional>
 
 namespace heddle {
 
@@ -21,6 +25,25 @@ mlir::Value createProduct(mlir::OpBuilder &builder, mlir::Location location, mli
 /// The value of an activation.
 mlir::Value createActivation(mlir::OpBuilder &builder, mlir::Location location,
                              transformer::Activation activation, mlir::Value input);
+
+/// Finds activations in scalar maths by comparing it with what createActivation() writes.
+class ActivationMatcher {
+public:
+  explicit ActivationMatcher(mlir::MLIRContext *context);
+
+  struct Match {
+    transformer::Activation activation;
+    /// The operations of its maths, the last of all included.
+    llvm::SmallPtrSet<mlir::Operation *, 8> operations;
+  };
+  /// The activation whose maths ends with `last`, if there is one.
+  std::optional<Match> match(mlir::Operation *last) const;
+
+private:
+  /// A block for each activation: its argument is the input, its last operation the value.
+  mlir::Region maths;
+  llvm::SmallVector<transformer::Activation> activations;
+};
 
 } // namespace heddle
 

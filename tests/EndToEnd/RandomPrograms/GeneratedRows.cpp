@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Random mathematics on rows: one step at a time, or in the forms that passes look for.
+#include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 
 #include <algorithm>
@@ -140,11 +141,10 @@ Written ProgramGenerator::scale(const Written &x) {
 }
 
 Written ProgramGenerator::activate(const Written &x) {
-  const std::string function =
-      dice.of({"gelu", "gelu_new", "relu", "tanh", "silu", "sigmoid", "quick_gelu"});
-  const bool isBounded = function == "tanh" || function == "sigmoid";
-  return define(x.kind, x.type, x.heads, x.width, isBounded ? 0 : x.exponent,
-                fmt::format("activate {} {} : {}", function, x.name, x.type));
+  const ActivationTwin &twin =
+      activationTwins[static_cast<size_t>(dice.below(activationTwins.size()))];
+  return define(x.kind, x.type, x.heads, x.width, twin.isBounded ? 0 : x.exponent,
+                fmt::format("activate {} {} : {}", twin.name, x.name, x.type));
 }
 
 Written ProgramGenerator::norm(const Written &x) {

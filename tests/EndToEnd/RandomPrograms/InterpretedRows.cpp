@@ -2,6 +2,7 @@
 ///
 /// Rules of mathematics on rows. Linear operations are sums of products; for the others the bound
 /// comes from the smallest and the largest that the formula can be.
+#include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include <algorithm>
@@ -122,70 +123,33 @@ void Interpreter::evaluate(ScaleOp op) {
 
 // --- Functions of one number -----------------------------------------------------------------
 
-static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-/// The formulas of the dialect's documentation.
-static double activation(Activation function, double x) {
-  switch (function) {
-  case Activation::Gelu:
-    return x * std::erfc(-x / std::sqrt(2.0)) / 2;
-  case Activation::GeluNew:
-    return x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) / 2;
-  case Activation::Relu:
-    return std::max(x, 0.0);
-  case Activation::Tanh:
-    return std::tanh(x);
-  case Activation::Silu:
-    return x * sigmoid(x);
-  case Activation::Sigmoid:
-    return sigmoid(x);
-  case Activation::QuickGelu:
-    return x * sigmoid(1.702 * x);
-  }
-  llvm_unreachable("every function has its formula");
-}
-
-/// The steepest slope of a function.
-static double slope(Activation function) {
-  switch (function) {
-  case Activation::Sigmoid:
-    return 0.25;
-  case Activation::Relu:
-  case Activation::Tanh:
-    return 1;
-  default:
-    return 1.13;
-  }
-}
-
-static Bounded activate(Activation function, const Bounded &x) {
+static Bounded activate(const ActivationTwin &twin, const Bounded &x) {
   if (!x.isKnown() || x.hidden) {
     return Bounded::anything();
   }
-  const double value = activation(function, x.value);
+  const double value = twin.value(x.value);
   double rounding = 0;
-  switch (function) {
-  case Activation::Relu:
-    break;
-  case Activation::Gelu:
-  case Activation::GeluNew:
-    // One plus erf or tanh is only as good as f32 near 1, where it cancels too.
+  switch (twin.rounding) {
+  case TwinRounding::None:
+    return roundResult(value, twin.slope * x.error);
+  case TwinRounding::OfInput:
     rounding = 8 * std::abs(x.value);
     break;
-  default:
-    // An exponential is as good as its argument.
+  case TwinRounding::OfExponent:
     rounding = (12 + 4 * std::abs(x.value)) * std::abs(value);
     break;
   }
   // What is so small that its exponential overflows is zero.
-  const double vanished = function == Activation::Relu ? 0 : 1e-37 * (1 + std::abs(x.value));
-  return roundResult(value, slope(function) * x.error + rounding * unitRoundoff + vanished);
+  const double vanished = 1e-37 * (1 + std::abs(x.value));
+  return roundResult(value, twin.slope * x.error + rounding * unitRoundoff + vanished);
 }
 
 void Interpreter::evaluate(ActivateOp op) {
+  // InterpreterTest asks for a twin of each.
+  const ActivationTwin *twin = findActivationTwin(stringifyActivation(op.getFunction()));
   BoundedTensor result = of(op.getInput());
   for (Bounded &element : result.elements) {
-    element = activate(op.getFunction(), element);
+    element = activate(*twin, element);
   }
   define(op, std::move(result));
 }

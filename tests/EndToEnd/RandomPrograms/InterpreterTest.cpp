@@ -2,6 +2,7 @@
 ///
 /// The interpreter on programs that can be computed by hand, and its bounds on numbers for which
 /// f32 loses much.
+#include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 
 #include <gtest/gtest.h>
@@ -70,6 +71,16 @@ TEST(Interpreter, NestedWeightsAreRoundedOnce) {
   EXPECT_LT(out.at(0, 0).error, 1e5);
   EXPECT_NEAR(out.at(0, 1).value, 2e-20, 1e-26);
   EXPECT_LT(out.at(0, 1).error, 1e-25);
+}
+
+TEST(Interpreter, EveryActivationHasATwin) {
+  for (uint32_t number = 0; number <= transformer::getMaxEnumValForActivation(); ++number) {
+    const auto activation = transformer::symbolizeActivation(number);
+    ASSERT_TRUE(activation) << number;
+    const llvm::StringRef name = transformer::stringifyActivation(*activation);
+    EXPECT_NE(findActivationTwin(name), nullptr) << name.str();
+  }
+  EXPECT_EQ(activationTwins.size(), transformer::getMaxEnumValForActivation() + 1);
 }
 
 TEST(Interpreter, CancellationWidensTheBound) {

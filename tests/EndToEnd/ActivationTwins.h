@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The naive twins of the activations, a row each: the only list of them in the tests. Kernels are
+/// compared with them, random programs use them, and their interpreter takes values and bounds
+/// here.
+#ifndef HEDDLE_TESTS_ENDTOEND_ACTIVATIONTWINS_H
+#define HEDDLE_TESTS_ENDTOEND_ACTIVATIONTWINS_H
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace heddle {
+
+/// How good compiled code is.
+enum class TwinRounding {
+  /// Exact.
+  None,
+  /// One plus erf or tanh is only as good as f32 near 1, where it cancels too.
+  OfInput,
+  /// An exponential is as good as its argument.
+  OfExponent,
+};
+
+struct ActivationTwin {
+  std::string_view name;
+  /// The formula of the dialect's documentation.
+  double (*value)(double);
+  /// The steepest slope.
+  double slope;
+  TwinRounding rounding;
+  /// Results are about 1, however large the input is.
+  bool isBounded;
+};
+
+inline double twinOfSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+inline constexpr std::array activationTwins = {
+    ActivationTwin{"gelu", [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; }, 1.13,
+                   TwinRounding::OfInput, false},
+    ActivationTwin{"gelu_new",
+                   [](double x) {
+                     const double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+                     return x * (1 + std::tanh(inner)) / 2;
+                   },
+                   1.13, TwinRounding::OfInput, false},
+    ActivationTwin{"quick_gelu", [](double x) { return x * twinOfSigmoid(1.702 * x); }, 1.13,
+                   TwinRounding::OfExponent, false},
+    ActivationTwin{"relu", [](double x) { return std::max(x, 0.0); }, 1, TwinRounding::None, false},
+    ActivationTwin{"sigmoid", twinOfSigmoid, 0.25, TwinRounding::OfExponent, true},
+    ActivationTwin{"silu", [](double x) { return x * twinOfSigmoid(x); }, 1.13,
+                   TwinRounding::OfExponent, false},
+    ActivationTwin{"tanh", [](double x) { return std::tanh(x); }, 1, TwinRounding::OfExponent,
+                   true},
+};
+
+/// The twin of an activation; null if it has none.
+inline const ActivationTwin *findActivationTwin(std::string_view name) {
+  const auto *found = std::find_if(activationTwins.begin(), activationTwins.end(),
+                                   [&](const ActivationTwin &twin) { return twin.name == name; });
+  return found == activationTwins.end() ? nullptr : found;
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_ACTIVATIONTWINS_H

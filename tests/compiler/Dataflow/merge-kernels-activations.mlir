@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels are named after the activations in their epilogues, which are found by comparing maths.
+// RUN: heddle-opt %s -convert-transformer-to-dataflow -dataflow-merge-kernels | FileCheck %s
+
+func.func @each(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
+  // CHECK-DAG: dataflow.kernel @rows_64_gelu :
+  %0 = transformer.activate gelu %x : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_gelu_new :
+  %1 = transformer.activate gelu_new %0 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_quick_gelu :
+  %2 = transformer.activate quick_gelu %1 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_relu :
+  %3 = transformer.activate relu %2 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_sigmoid :
+  %4 = transformer.activate sigmoid %3 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_silu :
+  %5 = transformer.activate silu %4 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_tanh :
+  %6 = transformer.activate tanh %5 : tensor<?x64xf32>
+  return %6 : tensor<?x64xf32>
+}
+
+// What passes make of the maths may have operands of a sum or product the other way round; maths that
+// only looks like an activation is not one.
+// CHECK-DAG: dataflow.kernel @rows_48_sigmoid :
+// CHECK-DAG: dataflow.kernel @rows_48 :
+dataflow.kernel @swapped : (!dataflow.buffer<[tokens, 48], f32>) -> !dataflow.buffer<[tokens, 48], f32>
+    computes #dataflow.rows<width = 48> {
+^bb0(%x: f32):
+  %one = arith.constant 1.0 : f32
+  %n = arith.negf %x : f32
+  %e = math.exp %n : f32
+  %s = arith.addf %e, %one fastmath<contract> : f32
+  %y = arith.divf %one, %s : f32
+  dataflow.yield %y
+}
+dataflow.kernel @other : (!dataflow.buffer<[tokens, 48], f32>) -> !dataflow.buffer<[tokens, 48], f32>
+    computes #dataflow.rows<width = 48> {
+^bb0(%x: f32):
+  %two = arith.constant 2.0 : f32
+  %n = arith.negf %x : f32
+  %e = math.exp %n : f32
+  %s = arith.addf %e, %two fastmath<contract> : f32
+  %y = arith.divf %two, %s : f32
+  dataflow.yield %y
+}
