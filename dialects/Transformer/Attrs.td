@@ -18,16 +18,22 @@ def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function o
   I32EnumAttrCase<"Tanh", 3, "tanh">,
   I32EnumAttrCase<"Silu", 4, "silu">,
   I32EnumAttrCase<"Sigmoid", 5, "sigmoid">,
-  I32EnumAttrCase<"QuickGelu", 6, "quick_gelu">]>;
+  I32EnumAttrCase<"QuickGelu", 6, "quick_gelu">,
+  I32EnumAttrCase<"Softplus", 7, "softplus">,
+  I32EnumAttrCase<"Abs", 8, "abs">,
+  I32EnumAttrCase<"Sin", 9, "sin">,
+  I32EnumAttrCase<"Cos", 10, "cos">]>;
 /// Their formulas, for the documentation of `transformer.activate`.
 defvar activationFormulas = [{
     - `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2
     - `gelu_new`: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
     - `relu`: max(x, 0)
-    - `tanh`
+    - `tanh`, `sin`, `cos`: the functions of these names, of radians
     - `silu`: x sigmoid(x)
     - `sigmoid`: 1 / (1 + exp(-x))
     - `quick_gelu`: x sigmoid(1.702 x)
+    - `softplus`: log(1 + exp(x))
+    - `abs`: |x|
 }];
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 

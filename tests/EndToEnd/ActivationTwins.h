@@ -37,6 +37,8 @@ struct ActivationTwin {
 inline double twinOfSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 inline constexpr std::array activationTwins = {
+    ActivationTwin{"abs", [](double x) { return std::abs(x); }, 1, TwinRounding::None, false},
+    ActivationTwin{"cos", [](double x) { return std::cos(x); }, 1, TwinRounding::OfExponent, true},
     ActivationTwin{"gelu", [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; }, 1.13,
                    TwinRounding::OfInput, false},
     ActivationTwin{"gelu_new",
@@ -51,6 +53,10 @@ inline constexpr std::array activationTwins = {
     ActivationTwin{"sigmoid", twinOfSigmoid, 0.25, TwinRounding::OfExponent, true},
     ActivationTwin{"silu", [](double x) { return x * twinOfSigmoid(x); }, 1.13,
                    TwinRounding::OfExponent, false},
+    ActivationTwin{"sin", [](double x) { return std::sin(x); }, 1, TwinRounding::OfExponent, true},
+    ActivationTwin{"softplus",
+                   [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
+                   1, TwinRounding::OfExponent, false},
     ActivationTwin{"tanh", [](double x) { return std::tanh(x); }, 1, TwinRounding::OfExponent,
                    true},
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// exp, exp2, erf and tanh as compiled code computes them, over the whole range of f32: every 997th
-/// of the 2^32 bit patterns on each target, against the C library in double precision.
+/// exp, exp2, log1p, erf, tanh, sin and cos as compiled code computes them, over the whole range of
+/// f32: every 997th of the 2^32 bit patterns on each target, against the C library in double
+/// precision.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/formats/Config/TemporaryFolder.h"
@@ -31,6 +32,22 @@ std::vector<float> sampledValues() {
        {0.0f, -0.0f, INFINITY, -INFINITY, 1.0f, -1.0f, 0.625f, 4.0f, 88.72f, 128.0f}) {
     values.push_back(extra);
   }
+  // Next to multiples of pi / 2 of every size, where reducing an argument loses most; the first is
+  // the closest of all f32.
+  for (double multiple : {16367173 * 0x1p72, M_PI_2, M_PI, 3 * M_PI_2, 11 * M_PI, 97 * M_PI_2}) {
+    for (double size = 1; size < 0x1p120; size *= 8) {
+      for (float value : {float(multiple * size), float(-multiple * size)}) {
+        values.push_back(value);
+        values.push_back(std::nextafter(value, INFINITY));
+      }
+    }
+  }
+  // Where the reduction takes other parts of 2 / pi.
+  for (float bound : {0x1p53f, 0x1p81f, 0x1p109f, 0x1.fffffep127f}) {
+    values.push_back(bound);
+    values.push_back(-std::nextafter(bound, 0.0f));
+  }
+  std::erase_if(values, [](float value) { return std::isnan(value); });
   values.resize((values.size() + width - 1) / width * width, 0.5f);
   return values;
 }
@@ -122,6 +139,18 @@ TEST(MathFunctions, Exp) { expectFunction("exp", std::exp); }
 TEST(MathFunctions, Exp2) { expectFunction("exp2", std::exp2); }
 TEST(MathFunctions, Erf) { expectFunction("erf", std::erf); }
 TEST(MathFunctions, Tanh) { expectFunction("tanh", std::tanh); }
+TEST(MathFunctions, Log1p) { expectFunction("log1p", std::log1p); }
+TEST(MathFunctions, Sin) { expectFunction("sin", std::sin); }
+TEST(MathFunctions, Cos) { expectFunction("cos", std::cos); }
+
+TEST(MathFunctions, SinKeepsTheSignOfZero) {
+  std::vector<float> values(width, -0.0f);
+  values.front() = 0.0f;
+  for (const auto &[isa, results] : resultsOf("  %y = math.sin %x : f32\n", values)) {
+    EXPECT_FALSE(std::signbit(results.front())) << isa;
+    EXPECT_TRUE(std::signbit(results.back())) << isa;
+  }
+}
 
 // One plus erf is a function of its own: within an f32 rounding of the exact sum near 2, and with
 // digits that the sum in f32 would not have near 0.

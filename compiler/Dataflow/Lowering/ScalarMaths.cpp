@@ -56,6 +56,17 @@ Value createQuickGelu(OpBuilder &builder, Location location, Value x) {
   return createProduct(builder, location, x, createSigmoid(builder, location, scaled));
 }
 
+/// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), where no exponential is infinite.
+Value createSoftplus(OpBuilder &builder, Location location, Value x) {
+  Value magnitude = math::AbsFOp::create(builder, location, x);
+  Value negated = arith::NegFOp::create(builder, location, magnitude);
+  Value exponential = math::ExpOp::create(builder, location, negated);
+  Value rest = math::Log1pOp::create(builder, location, exponential);
+  Value positive =
+      arith::MaximumFOp::create(builder, location, x, createNumber(builder, location, 0.0));
+  return createSum(builder, location, positive, rest);
+}
+
 } // namespace
 
 Value createNumber(OpBuilder &builder, Location location, FloatAttr number) {
@@ -92,6 +103,14 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
     return createSigmoid(builder, location, input);
   case transformer::Activation::QuickGelu:
     return createQuickGelu(builder, location, input);
+  case transformer::Activation::Softplus:
+    return createSoftplus(builder, location, input);
+  case transformer::Activation::Abs:
+    return math::AbsFOp::create(builder, location, input);
+  case transformer::Activation::Sin:
+    return math::SinOp::create(builder, location, input);
+  case transformer::Activation::Cos:
+    return math::CosOp::create(builder, location, input);
   }
   llvm_unreachable("every activation has its maths");
 }

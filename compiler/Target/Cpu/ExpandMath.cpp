@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// exp, exp2, erf and tanh of f32 scalars and vectors as arithmetic, at most 4 ulp over the whole
-/// range. Polynomials are minimax fits made for this file with 40-digit arithmetic (Lawson
-/// iteration on Chebyshev nodes) of the functions named beside them.
+/// exp, exp2, log1p, erf, tanh, sin and cos of f32 scalars and vectors as arithmetic, at most 4 ulp
+/// over the whole range. Polynomials are minimax fits made for this file with 40-digit arithmetic
+/// (Lawson iteration on Chebyshev nodes) of the functions named beside them.
 ///
 /// Before:  %y = math.exp2 %x : vector<16xf32>
 /// After:   rounding to n + f with f in [-1/2, 1/2], a polynomial in f, a scaling by 2^n
@@ -24,6 +24,9 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <array>
+#include <limits>
+
 using namespace mlir;
 
 namespace heddle {
@@ -32,7 +35,7 @@ namespace heddle {
 #include "compiler/Passes.h.inc"
 
 namespace {
-/// Arithmetic on values of one type, an f32 or a vector of them.
+/// Arithmetic on values of one type, an f32, an f64, or a vector of them.
 struct Arithmetic {
   OpBuilder &builder;
   Location location;
@@ -43,12 +46,14 @@ struct Arithmetic {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? Type(vector.clone(builder.getI32Type())) : Type(builder.getI32Type());
   }
-  Value number(float value) const {
-    auto attribute = builder.getF32FloatAttr(value);
+  /// A constant, which the type must have exactly.
+  Value number(double value) const {
+    FloatAttr attribute = builder.getFloatAttr(getElementTypeOrSelf(type), value);
     auto vector = dyn_cast<VectorType>(type);
-    return arith::ConstantOp::create(builder, location, type,
-                                     vector ? TypedAttr(DenseElementsAttr::get(vector, value))
-                                            : TypedAttr(attribute));
+    return arith::ConstantOp::create(
+        builder, location, type,
+        vector ? TypedAttr(DenseElementsAttr::get(vector, Attribute(attribute)))
+               : TypedAttr(attribute));
   }
   Value integer(int32_t value) const {
     auto vector = dyn_cast<VectorType>(integers());
@@ -65,6 +70,9 @@ struct Arithmetic {
   }
   Value less(Value a, Value b) const {
     return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OLT, a, b);
+  }
+  Value equal(Value a, Value b) const {
+    return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OEQ, a, b);
   }
   Value select(Value condition, Value a, Value b) const {
     return arith::SelectOp::create(builder, location, condition, a, b);
@@ -83,9 +91,25 @@ struct Arithmetic {
   Value bits(Value a) const { return arith::BitcastOp::create(builder, location, integers(), a); }
   Value fromBits(Value a) const { return arith::BitcastOp::create(builder, location, type, a); }
   Value addBits(Value a, Value b) const { return arith::AddIOp::create(builder, location, a, b); }
+  Value subtractBits(Value a, Value b) const {
+    return arith::SubIOp::create(builder, location, a, b);
+  }
   Value shiftLeft(Value a, int32_t by) const {
     return arith::ShLIOp::create(builder, location, a, integer(by));
   }
+  /// Copies of the sign come in from the left.
+  Value shiftRight(Value a, int32_t by) const {
+    return arith::ShRSIOp::create(builder, location, a, integer(by));
+  }
+  Value andBits(Value a, int32_t mask) const {
+    return arith::AndIOp::create(builder, location, a, integer(mask));
+  }
+  /// A number with its sign turned round where the highest bit of `sign` is set.
+  Value flipSign(Value a, Value sign) const {
+    Value flipped = arith::XOrIOp::create(builder, location, bits(a), andBits(sign, kSignBit));
+    return fromBits(flipped);
+  }
+  static constexpr int32_t kSignBit = std::numeric_limits<int32_t>::min();
   /// c0 + c1 x + c2 x^2 + ..., by Horner's rule.
   Value polynomial(Value x, ArrayRef<float> coefficients) const {
     Value sum = number(coefficients.back());
@@ -157,8 +181,8 @@ static Value scale(const Arithmetic &a, Value p, const Rounded &n) {
   }
   // In two steps, because 2^n itself may be out of range.
   Value number = arith::FPToSIOp::create(a.builder, a.location, a.integers(), n.whole);
-  Value half = arith::ShRSIOp::create(a.builder, a.location, number, a.integer(1));
-  Value other = arith::SubIOp::create(a.builder, a.location, number, half);
+  Value half = a.shiftRight(number, 1);
+  Value other = a.subtractBits(number, half);
   auto power = [&](Value exponent) {
     return a.fromBits(a.shiftLeft(a.addBits(exponent, a.integer(127)), 23));
   };
@@ -251,6 +275,115 @@ static Value emitTanh(const Arithmetic &a, Value x) {
   return a.select(a.less(magnitude, a.number(0.625f)), inner, outer);
 }
 
+static Value emitLog1p(const Arithmetic &a, Value x) {
+  // log(1 + f) = f - f^2 / 2 + f^3 P(f) for f in [sqrt(1/2) - 1, sqrt(2) - 1].
+  static const float coefficients[] = {
+      0.3333333134651184f,  -0.250008225440979f,   0.20001225173473358f, -0.16623353958129883f,
+      0.14201809465885162f, -0.13160263001918793f, 0.12761220335960388f, -0.07633829116821289f};
+  constexpr int32_t bitsOfSquareRootOfHalf = 0x3f3504f3;
+  Value one = a.number(1.0f);
+  Value sum = a.add(one, x);
+  // What rounding the sum has lost, over the sum: log(1 + x) = log(sum) + lost / sum.
+  Value lost = a.divide(a.subtract(x, a.subtract(sum, one)), sum);
+  // sum = 2^e (1 + f)
+  Value exponent = a.shiftRight(a.subtractBits(a.bits(sum), a.integer(bitsOfSquareRootOfHalf)), 23);
+  Value f = a.subtract(a.fromBits(a.subtractBits(a.bits(sum), a.shiftLeft(exponent, 23))), one);
+  Value e = arith::SIToFPOp::create(a.builder, a.location, a.type, exponent);
+  Value square = a.multiply(f, f);
+  // ln 2 in two parts: the first has so few bits that its products with e are exact.
+  Value rest = a.fma(a.multiply(f, square), a.polynomial(f, coefficients), lost);
+  rest = a.fma(e, a.number(-2.12194440e-4f), rest);
+  rest = a.fma(square, a.number(-0.5f), rest);
+  Value result = a.fma(e, a.number(0.693359375f), a.add(rest, f));
+  Value minusOne = a.number(-1.0f);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  result = a.select(a.less(x, a.number(infinity)), result, x);
+  result = a.select(a.equal(x, minusOne), a.number(-infinity), result);
+  Value none = a.number(std::numeric_limits<double>::quiet_NaN());
+  return a.select(a.less(x, minusOne), none, result);
+}
+
+namespace {
+/// x = (number + rest / (pi / 2)) pi / 2, with `number` of quarter turns as an integer whose two
+/// low bits are right, and `rest` in [-1, 1].
+struct QuarterTurns {
+  Value number, rest;
+};
+} // namespace
+
+// Payne and Hanek, "Radian reduction for trigonometric functions" (1983), in f64: x / (pi / 2) but
+// for multiples of 4. 2 / pi is cut into parts of 28 bits, so that products with the 24 bits of an
+// f32 are exact. Of large x the products with the first parts are multiples of 4, and four parts
+// from there on give the fraction to 2^-58; no f32 is closer than 2^-30 to a multiple of pi / 2.
+static QuarterTurns reduceToQuarterTurns(const Arithmetic &a, Value magnitude) {
+  static constexpr std::array parts = {0x1.45f306cp-1,  0x1.c9c882ap-29,  0x1.4fe13a8p-59,
+                                       0x1.f47d4d0p-86, 0x1.bb81b6cp-113, 0x1.4acc9e0p-143,
+                                       0x1.0e41080p-170};
+  auto shaped = [&](Type element) {
+    auto vector = dyn_cast<VectorType>(a.type);
+    return vector ? Type(vector.clone(element)) : element;
+  };
+  const Arithmetic d{a.builder, a.location, shaped(a.builder.getF64Type()), a.hasScale};
+  Value x = arith::ExtFOp::create(a.builder, a.location, d.type, magnitude);
+  Value below53 = a.less(magnitude, a.number(0x1p53));
+  Value below81 = a.less(magnitude, a.number(0x1p81));
+  Value below109 = a.less(magnitude, a.number(0x1p109));
+  auto partOf = [&](size_t index) {
+    Value late = d.select(below109, d.number(parts[index + 2]), d.number(parts[index + 3]));
+    late = d.select(below81, d.number(parts[index + 1]), late);
+    return d.select(below53, d.number(parts[index]), late);
+  };
+  // Adding this rounds to multiples of 4, and a quarter of it to whole numbers.
+  constexpr double roundToFours = 0x1.8p54;
+  auto withoutFours = [&](Value product) {
+    Value magic = d.number(roundToFours);
+    return d.subtract(product, d.subtract(d.add(product, magic), magic));
+  };
+  Value first = withoutFours(d.multiply(x, partOf(0)));
+  Value second = withoutFours(d.multiply(x, partOf(1)));
+  // Their sum, and what rounding it loses (Knuth).
+  Value sum = d.add(first, second);
+  Value secondOfSum = d.subtract(sum, first);
+  Value lost =
+      d.add(d.subtract(first, d.subtract(sum, secondOfSum)), d.subtract(second, secondOfSum));
+  Value magic = d.number(roundToFours / 4);
+  Value shifted = d.add(sum, magic);
+  Value fraction = d.subtract(sum, d.subtract(shifted, magic));
+  fraction = d.add(d.fma(x, partOf(2), fraction), d.fma(x, partOf(3), lost));
+  Value angle = d.multiply(fraction, d.number(0x1.921fb54442d18p+0));
+  Type longs = shaped(a.builder.getI64Type());
+  Value number =
+      arith::TruncIOp::create(a.builder, a.location, a.integers(),
+                              arith::BitcastOp::create(a.builder, a.location, longs, shifted));
+  return {number, arith::TruncFOp::create(a.builder, a.location, a.type, angle)};
+}
+
+// The sine of |x| `turned` by quarter turns.
+static Value emitSineOf(const Arithmetic &a, Value x, int32_t turned) {
+  // |y| < 0.983: y + y^3 P(y^2), and 1 - y^2 / 2 + y^4 Q(y^2).
+  static const float sine[] = {-0.1666666716337204f, 0.008333317935466766f,
+                               -0.00019836457795463502f, 2.696858928175061e-06f};
+  static const float cosine[] = {0.041666582226753235f, -0.0013884961372241378f,
+                                 2.4220946215791628e-05f};
+  QuarterTurns turns = reduceToQuarterTurns(a, a.absolute(x));
+  Value y = turns.rest;
+  Value number = a.addBits(turns.number, a.integer(turned));
+  Value square = a.multiply(y, y);
+  Value odd = a.fma(a.multiply(y, square), a.polynomial(square, sine), y);
+  Value even = a.fma(a.multiply(square, square), a.polynomial(square, cosine),
+                     a.fma(square, a.number(-0.5f), a.number(1.0f)));
+  Value isOdd = arith::CmpIOp::create(a.builder, a.location, arith::CmpIPredicate::ne,
+                                      a.andBits(number, 1), a.integer(0));
+  // Two quarter turns change the sign: bit 1 of their number, moved to the highest.
+  return a.flipSign(a.select(isOdd, even, odd), a.shiftLeft(number, 30));
+}
+
+static Value emitSin(const Arithmetic &a, Value x) {
+  return a.flipSign(emitSineOf(a, x, 0), a.bits(x));
+}
+
+static Value emitCos(const Arithmetic &a, Value x) { return emitSineOf(a, x, 1); }
+
 // Orders a block by the length of the chain that leads to each operation. The functions above are
 // long chains of dependent operations; written one after the other, those of one vector fill the
 // processor's scheduler before it sees the next vector. Side by side they keep its ports busy.
@@ -292,7 +425,9 @@ struct ExpandMath : impl::ExpandMathPassBase<ExpandMath> {
   void runOnOperation() override {
     SmallVector<Operation *> found;
     getOperation().walk([&](Operation *op) {
-      if (isa<math::ExpOp, math::Exp2Op, math::ErfOp, math::TanhOp>(op) && isInTarget(op)) {
+      if (isa<math::CosOp, math::ExpOp, math::Exp2Op, math::ErfOp, math::Log1pOp, math::SinOp,
+              math::TanhOp>(op) &&
+          isInTarget(op)) {
         found.push_back(op);
       }
     });
@@ -344,7 +479,10 @@ private:
     Value result = llvm::TypeSwitch<Operation *, Value>(op)
                        .Case([&](math::ExpOp) { return emitExp(arithmetic, x); })
                        .Case([&](math::Exp2Op) { return emitExp2(arithmetic, x); })
+                       .Case([&](math::CosOp) { return emitCos(arithmetic, x); })
                        .Case([&](math::ErfOp) { return emitErf(arithmetic, x); })
+                       .Case([&](math::Log1pOp) { return emitLog1p(arithmetic, x); })
+                       .Case([&](math::SinOp) { return emitSin(arithmetic, x); })
                        .Case([&](math::TanhOp) { return emitTanh(arithmetic, x); });
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();

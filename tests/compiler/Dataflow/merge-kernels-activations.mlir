@@ -3,21 +3,29 @@
 // RUN: heddle-opt %s -convert-transformer-to-dataflow -dataflow-merge-kernels | FileCheck %s
 
 func.func @each(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
+  // CHECK-DAG: dataflow.kernel @rows_64_abs :
+  %0 = transformer.activate abs %x : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_cos :
+  %1 = transformer.activate cos %0 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_gelu :
-  %0 = transformer.activate gelu %x : tensor<?x64xf32>
+  %2 = transformer.activate gelu %1 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_gelu_new :
-  %1 = transformer.activate gelu_new %0 : tensor<?x64xf32>
+  %3 = transformer.activate gelu_new %2 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_quick_gelu :
-  %2 = transformer.activate quick_gelu %1 : tensor<?x64xf32>
+  %4 = transformer.activate quick_gelu %3 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_relu :
-  %3 = transformer.activate relu %2 : tensor<?x64xf32>
+  %5 = transformer.activate relu %4 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_sigmoid :
-  %4 = transformer.activate sigmoid %3 : tensor<?x64xf32>
+  %6 = transformer.activate sigmoid %5 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_silu :
-  %5 = transformer.activate silu %4 : tensor<?x64xf32>
+  %7 = transformer.activate silu %6 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_sin :
+  %8 = transformer.activate sin %7 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_softplus :
+  %9 = transformer.activate softplus %8 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_tanh :
-  %6 = transformer.activate tanh %5 : tensor<?x64xf32>
-  return %6 : tensor<?x64xf32>
+  %10 = transformer.activate tanh %9 : tensor<?x64xf32>
+  return %10 : tensor<?x64xf32>
 }
 
 // What passes make of the maths may have operands of a sum or product the other way round; maths that

@@ -89,6 +89,14 @@ func.func @elements(%s: tensor<?x12x?xf32>, %i: tensor<?x1536xf32>)
   %r = transformer.activate relu %n : tensor<?x1536xf32>
   // CHECK: transformer.activate tanh
   %t = transformer.activate tanh %r : tensor<?x1536xf32>
+  // CHECK: transformer.activate softplus
+  %p = transformer.activate softplus %t : tensor<?x1536xf32>
+  // CHECK: transformer.activate abs
+  %a = transformer.activate abs %p : tensor<?x1536xf32>
+  // CHECK: transformer.activate sin
+  %si = transformer.activate sin %a : tensor<?x1536xf32>
+  // CHECK: transformer.activate cos
+  %co = transformer.activate cos %si : tensor<?x1536xf32>
   return %z, %t : tensor<?x12x?xf32>, tensor<?x1536xf32>
 }
 

@@ -122,6 +122,30 @@ func.func @activations(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor
 // CHECK:      %[[SUM:.*]] = arith.addf %{{.*}}, %[[EXP]] fastmath<contract> : f32
 // CHECK:      %[[SIGMOID:.*]] = arith.divf %{{.*}}, %[[SUM]] : f32
 // CHECK:      arith.mulf %[[X]], %[[SIGMOID]] fastmath<contract> : f32
+
+// The exponential of softplus is of a number that is not positive: it overflows nowhere.
+func.func @functions(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
+  %0 = transformer.activate softplus %x : tensor<?x64xf32>
+  %1 = transformer.activate abs %0 : tensor<?x64xf32>
+  %2 = transformer.activate sin %1 : tensor<?x64xf32>
+  %3 = transformer.activate cos %2 : tensor<?x64xf32>
+  return %3 : tensor<?x64xf32>
+}
+
+// CHECK: dataflow.kernel @softplus
+// CHECK-NEXT: ^bb0(%[[X:.*]]: f32):
+// CHECK:      %[[ABS:.*]] = math.absf %[[X]] : f32
+// CHECK:      %[[NEGATED:.*]] = arith.negf %[[ABS]] : f32
+// CHECK:      %[[EXP:.*]] = math.exp %[[NEGATED]] : f32
+// CHECK:      %[[LOG:.*]] = math.log1p %[[EXP]] : f32
+// CHECK:      %[[MAX:.*]] = arith.maximumf %[[X]], %{{.*}} : f32
+// CHECK:      arith.addf %[[MAX]], %[[LOG]] fastmath<contract> : f32
+// CHECK: dataflow.kernel @abs
+// CHECK:   math.absf %{{.*}} : f32
+// CHECK: dataflow.kernel @sin
+// CHECK:   math.sin %{{.*}} : f32
+// CHECK: dataflow.kernel @cos
+// CHECK:   math.cos %{{.*}} : f32
 // CHECK-LABEL: dataflow.graph @activations(
 
 func.func @norms(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {

@@ -60,6 +60,30 @@ module @"x86-64-v4" {
     %1 = arith.addf %0, %one : vector<16xf32>
     return %1 : vector<16xf32>
   }
+  // Radians of any size are reduced in f64; both polynomials are computed, one is selected.
+  // CHECK-LABEL: func.func @sin
+  // CHECK-NOT: math.sin
+  // CHECK: arith.extf %{{.*}} : vector<16xf32> to vector<16xf64>
+  // CHECK: arith.trunci %{{.*}} : vector<16xi64> to vector<16xi32>
+  // CHECK: arith.xori
+  func.func @sin(%x: vector<16xf32>) -> vector<16xf32> {
+    %0 = math.sin %x : vector<16xf32>
+    return %0 : vector<16xf32>
+  }
+  // CHECK-LABEL: func.func @cos
+  // CHECK-NOT: math.cos
+  // CHECK: arith.truncf %{{.*}} : f64 to f32
+  func.func @cos(%x: f32) -> f32 {
+    %0 = math.cos %x : f32
+    return %0 : f32
+  }
+  // CHECK-LABEL: func.func @log1p
+  // CHECK-NOT: math.log1p
+  // CHECK: arith.sitofp
+  func.func @log1p(%x: vector<16xf32>) -> vector<16xf32> {
+    %0 = math.log1p %x : vector<16xf32>
+    return %0 : vector<16xf32>
+  }
   // A second user needs erf itself.
   // CHECK-LABEL: func.func @erf_used_twice
   // CHECK: math.copysign
