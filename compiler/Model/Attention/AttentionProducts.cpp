@@ -197,10 +197,10 @@ ScoreFactor besideFirst(const AttentionMatch &match, const ScoreProduct &product
 
 } // namespace
 
-int64_t sizeOfHeads(const AttentionMatch &match, ProductPlan plan) {
+int64_t sizeOfHeads(const AttentionMatch &match, ProductArrangement arrangement) {
   int64_t size = 0;
   for (const ScoreProduct &product : match.products) {
-    size = plan == ProductPlan::SideBySide ? size + product.size : product.size;
+    size = arrangement == ProductArrangement::SideBySide ? size + product.size : product.size;
   }
   return size;
 }
@@ -213,9 +213,9 @@ int64_t keyShareOf(const AttentionMatch &match) {
   return share;
 }
 
-FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &reason) {
+FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::string &reason) {
   if (match.products.size() == 1) {
-    return ProductPlan::Alone;
+    return ProductArrangement::Alone;
   }
   const ScoreProduct &first = match.products.front();
   for (const ScoreProduct &product : match.products) {
@@ -229,7 +229,7 @@ FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &re
   }
   if (llvm::all_of(match.products,
                    [&](const ScoreProduct &each) { return isSame(each.key, first.key); })) {
-    return ProductPlan::SameKeys;
+    return ProductArrangement::SameKeys;
   }
   bool areCached = llvm::any_of(match.products, [](const ScoreProduct &each) {
     return static_cast<bool>(cachedSource(each.key.tensor));
@@ -241,7 +241,7 @@ FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &re
   if (llvm::all_of(match.products, [&](const ScoreProduct &each) {
         return isSame(each.query, first.query) && each.key.share == first.key.share;
       })) {
-    return ProductPlan::SameQueries;
+    return ProductArrangement::SameQueries;
   }
   for (const ScoreProduct &product : match.products) {
     for (auto [what, operand] :
@@ -259,11 +259,11 @@ FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &re
       return failure();
     }
   }
-  return ProductPlan::SideBySide;
+  return ProductArrangement::SideBySide;
 }
 
 ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParameters &parameters,
-                            const AttentionMatch &match, ProductPlan plan) {
+                            const AttentionMatch &match, ProductArrangement arrangement) {
   const ScoreProduct &first = match.products.front();
   auto sumOf = [&](llvm::function_ref<Value(const ScoreProduct &)> rowsOf) {
     Value sum;
@@ -277,13 +277,13 @@ ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParame
     return queryRows(builder, location, product, match.heads);
   };
   auto keys = [&](const ScoreProduct &product) { return toRows(builder, location, product.key); };
-  switch (plan) {
-  case ProductPlan::Alone:
-  case ProductPlan::SameKeys:
+  switch (arrangement) {
+  case ProductArrangement::Alone:
+  case ProductArrangement::SameKeys:
     return {sumOf(queries), keys(first), first.key.share};
-  case ProductPlan::SameQueries:
+  case ProductArrangement::SameQueries:
     return {queries(first), sumOf(keys), first.key.share};
-  case ProductPlan::SideBySide:
+  case ProductArrangement::SideBySide:
     break;
   }
   int64_t keyShare = keyShareOf(match);

@@ -13,7 +13,7 @@
 namespace heddle {
 
 /// How q1 k1 + q2 k2 + ... is one product.
-enum class ProductPlan {
+enum class ProductArrangement {
   /// There is one.
   Alone,
   /// (q1 + q2) k
@@ -25,10 +25,11 @@ enum class ProductPlan {
 };
 
 /// How the products of `match` become one; on failure `reason` says why they cannot.
-llvm::FailureOr<ProductPlan> planProducts(const AttentionMatch &match, std::string &reason);
+llvm::FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match,
+                                                    std::string &reason);
 
 /// The size of a head of queries and keys.
-int64_t sizeOfHeads(const AttentionMatch &match, ProductPlan plan);
+int64_t sizeOfHeads(const AttentionMatch &match, ProductArrangement arrangement);
 /// Neighbouring heads of queries that have one head of keys.
 int64_t keyShareOf(const AttentionMatch &match);
 
@@ -42,7 +43,7 @@ struct ProductRows {
 /// Writes the products of `match` as one; scores are it times match.scale().
 ProductRows combineProducts(mlir::OpBuilder &builder, mlir::Location location,
                             DerivedParameters &parameters, const AttentionMatch &match,
-                            ProductPlan plan);
+                            ProductArrangement arrangement);
 
 /// The sum of the tables, each times its factor; null if there is none. A table of fewer distances
 /// is continued by its ends.

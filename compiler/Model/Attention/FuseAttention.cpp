@@ -62,23 +62,24 @@ std::string summarise(HiddenAttr hidden) {
 }
 
 /// How scores that are a sum of products are one.
-std::string summarise(const AttentionMatch &match, ProductPlan plan) {
+std::string summarise(const AttentionMatch &match, ProductArrangement arrangement) {
   std::string count = ", " + std::to_string(match.products.size()) + " products ";
-  switch (plan) {
-  case ProductPlan::Alone:
+  switch (arrangement) {
+  case ProductArrangement::Alone:
     return "";
-  case ProductPlan::SameKeys:
+  case ProductArrangement::SameKeys:
     return count + "by the sum of their queries";
-  case ProductPlan::SameQueries:
+  case ProductArrangement::SameQueries:
     return count + "by the sum of their keys";
-  case ProductPlan::SideBySide:
+  case ProductArrangement::SideBySide:
     return count + "side by side";
   }
-  llvm_unreachable("every plan is handled");
+  llvm_unreachable("every arrangement is handled");
 }
 
-std::string summarise(const AttentionMatch &match, ProductPlan plan, FlatSymbolRefAttr bias) {
-  int64_t size = sizeOfHeads(match, plan);
+std::string summarise(const AttentionMatch &match, ProductArrangement arrangement,
+                      FlatSymbolRefAttr bias) {
+  int64_t size = sizeOfHeads(match, arrangement);
   std::string text = std::to_string(match.heads) + " heads of " + std::to_string(size);
   if (match.sums.size() == 1 && match.sums.front().valueSize != size) {
     text += " (values " + std::to_string(match.sums.front().valueSize) + ")";
@@ -89,7 +90,7 @@ std::string summarise(const AttentionMatch &match, ProductPlan plan, FlatSymbolR
   if (match.sums.size() == 1 && match.sums.front().value.share > 1) {
     text += ", values of " + countHeads(match.heads / match.sums.front().value.share);
   }
-  text += summarise(match, plan) + ", scale " + printNumber(match.scale()) + ", " +
+  text += summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
           stringifyVisibility(match.visibility).str() + summarise(match.hidden) +
           (bias ? ", bias @" + bias.getValue().str() : "");
   if (match.sums.size() > 1) {
@@ -164,8 +165,9 @@ private:
 /// One attention as new operations: their attributes and what they have in common.
 class FusedAttention {
 public:
-  FusedAttention(AttentionMatch &match, ProductPlan plan, DerivedParameters &parameters)
-      : match(match), plan(plan), parameters(parameters), builder(match.softmax),
+  FusedAttention(AttentionMatch &match, ProductArrangement arrangement,
+                 DerivedParameters &parameters)
+      : match(match), arrangement(arrangement), parameters(parameters), builder(match.softmax),
         heads(builder.getI64IntegerAttr(match.heads)),
         scale(builder.getF32FloatAttr(static_cast<float>(match.scale()))),
         visibility(VisibilityAttr::get(builder.getContext(), match.visibility)),
@@ -200,7 +202,7 @@ private:
   /// Reports what is made, with the parameters that it needs.
   void begin(Location location) {
     bias = deriveBias(parameters, location, match.biases);
-    reportTaken(location, passNames::fuseAttention, summarise(match, plan, bias));
+    reportTaken(location, passNames::fuseAttention, summarise(match, arrangement, bias));
   }
 
   /// One value: attention, and directly after it the weights if they are asked for, so that the
@@ -210,7 +212,7 @@ private:
     builder.setInsertionPoint(sum.contract);
     Location location = locationOf(sum.contract->getLoc());
     begin(location);
-    ProductRows rows = combineProducts(builder, location, parameters, match, plan);
+    ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
     Value value = valueRows(builder, location, parameters, sum, match.heads);
     Value result =
         AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
@@ -230,8 +232,8 @@ private:
   void fuseWeights() {
     Location location = locationOf(match.softmax->getLoc());
     begin(location);
-    AttentionWeightsOp weights =
-        replaceWeights(location, combineProducts(builder, location, parameters, match, plan));
+    AttentionWeightsOp weights = replaceWeights(
+        location, combineProducts(builder, location, parameters, match, arrangement));
     for (WeightedSum &sum : match.sums) {
       builder.setInsertionPoint(sum.contract);
       Location place = sum.contract->getLoc();
@@ -273,7 +275,7 @@ private:
   }
 
   AttentionMatch &match;
-  ProductPlan plan;
+  ProductArrangement arrangement;
   DerivedParameters &parameters;
   OpBuilder builder;
   FlatSymbolRefAttr bias;
@@ -295,16 +297,17 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
     for (SoftmaxOp softmax : candidates) {
       std::string reason;
       FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
-      FailureOr<ProductPlan> plan =
-          succeeded(match) ? planProducts(*match, reason) : FailureOr<ProductPlan>(failure());
-      if (succeeded(plan)) {
+      FailureOr<ProductArrangement> arrangement = succeeded(match)
+                                                      ? arrangeProducts(*match, reason)
+                                                      : FailureOr<ProductArrangement>(failure());
+      if (succeeded(arrangement)) {
         reason = rangeObstacle(*match, parameters, reader);
       }
-      if (failed(plan) || !reason.empty() || failed(roles.add(*match, reason))) {
+      if (failed(arrangement) || !reason.empty() || failed(roles.add(*match, reason))) {
         reportDeclined(softmax.getLoc(), passNames::fuseAttention, "not fused: " + reason);
         continue;
       }
-      FusedAttention(*match, *plan, parameters).run();
+      FusedAttention(*match, *arrangement, parameters).run();
     }
     simplifyLayouts(getOperation());
   }

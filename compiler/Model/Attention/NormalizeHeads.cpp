@@ -16,9 +16,9 @@
 ///
 /// Pinned by tests/compiler/Model/Attention/normalize-heads.mlir.
 #include "compiler/Model/Attention/HeadLayout.h"
+#include "compiler/Model/Attention/WeightContraction.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Model/Parameters/DerivedParameters.h"
-#include "compiler/Model/Attention/WeightContraction.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 
