@@ -7,7 +7,7 @@
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/ScaledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 /// Lines that cannot be used among lines that can, through the real programs: each is answered with
 /// its error in its place, the others as if it were not there.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

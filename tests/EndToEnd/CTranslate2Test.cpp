@@ -3,7 +3,7 @@
 /// Compiled folders of CTranslate2 against what CTranslate2 itself says of them, which
 /// tests/formats/CTranslate2/make_ctranslate2.py has written down.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 /// Decoding of compiled models from their caches: the same bits as recomputing the whole prefix,
 /// for every chunking, batch and number of threads.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <filesystem>

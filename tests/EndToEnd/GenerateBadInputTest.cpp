@@ -3,7 +3,7 @@
 /// What a user can get wrong about generation, through the real programs on compiled models: the
 /// exit code, the message, and that no file is left half written.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

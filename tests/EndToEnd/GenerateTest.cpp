@@ -8,7 +8,7 @@
 #include "runtime/Generate/BatchSearch.h"
 #include "runtime/Session/PagedDecoder.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <array>

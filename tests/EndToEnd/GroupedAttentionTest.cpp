@@ -5,7 +5,7 @@
 /// number of threads.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <cmath>

@@ -5,7 +5,7 @@
 #ifndef HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 #define HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/frontend/Import/ShownLines.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 

@@ -5,7 +5,7 @@
 /// precision.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

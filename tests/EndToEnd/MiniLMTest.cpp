@@ -3,7 +3,7 @@
 /// all-MiniLM-L6-v2, a model people use, from its folder to embeddings of texts. The model is no
 /// part of the source: it is at $HEDDLE_MINILM or where `./dev test` and `./dev demo` put it.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 /// `heddle profile` on compiled models: what dispatches do is counted by hand here, and its table,
 /// record and trace say the same.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <gtest/gtest.h>

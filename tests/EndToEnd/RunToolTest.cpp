@@ -3,7 +3,7 @@
 /// `heddle run` on the very files that hold what is expected of it.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

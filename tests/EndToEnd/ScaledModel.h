@@ -5,7 +5,7 @@
 #define HEDDLE_TESTS_ENDTOEND_SCALEDMODEL_H
 
 #include "formats/Checkpoint/Safetensors.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <cstring>
 #include <filesystem>

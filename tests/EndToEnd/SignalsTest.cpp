@@ -4,7 +4,7 @@
 /// afterwards. No half file, no file left over, an existing one untouched, and of lines those that
 /// were finished.
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 /// plain loop, whatever is given in one run, however many threads and sequences there are.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 /// Manual pages say what the options say, and the completion completes in a real shell.
 #include "base/ManualPage.h"
 
-#include "tests/runtime/Tools/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -88,7 +88,7 @@ std::string complete(const std::string &script, const std::string &program,
 
 TEST(Completion, WorksInBash) {
   const Programs programs;
-  const tools::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string tool = folder.write("tool", bashCompletion(programs.app));
   EXPECT_EQ(complete(tool, "tool", "tool m", 1), "make mend ");
   EXPECT_EQ(complete(tool, "tool", "tool me", 1), "mend ");
@@ -111,12 +111,12 @@ TEST(Completion, OfZshNamesCommandsAndOptions) {
 
 TEST(Manual, LiesWhereAnInstallationHasIt) {
   const Programs programs;
-  const tools::TemporaryFolder folder;
-  ASSERT_TRUE(writeManual(programs.app, source, folder.path("")).ok());
+  const TemporaryFolder folder;
+  ASSERT_TRUE(writeManual(programs.app, source, folder.path()).ok());
   for (const char *const name :
        {"share/man/man1/tool.1", "share/man/man1/tool-make.1", "share/man/man1/tool-mend.1",
         "share/bash-completion/completions/tool", "share/zsh/site-functions/_tool"}) {
-    EXPECT_TRUE(std::filesystem::exists(folder.path(name))) << name;
+    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
   }
   EXPECT_EQ(writeManual(programs.app, source, "/dev/null").message(),
             "/dev/null/share/man/man1/tool.1: cannot be written");

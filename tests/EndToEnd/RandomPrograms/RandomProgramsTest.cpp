@@ -12,7 +12,7 @@
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

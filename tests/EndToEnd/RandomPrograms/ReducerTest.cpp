@@ -5,7 +5,7 @@
 #include "compiler/Target/Cpu/CodeGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

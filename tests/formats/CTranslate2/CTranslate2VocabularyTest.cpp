@@ -3,7 +3,7 @@
 /// Vocabularies as CTranslate2 has written them over the years, and what can be wrong with them.
 #include "formats/CTranslate2/CTranslate2Vocabulary.h"
 
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

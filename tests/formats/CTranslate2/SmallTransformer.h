@@ -5,8 +5,8 @@
 #define HEDDLE_TESTS_FORMATS_CTRANSLATE2_SMALLTRANSFORMER_H
 
 #include "formats/CTranslate2/CTranslate2.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/formats/Checkpoint/ModelBin.h"
-#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <algorithm>
 #include <fmt/format.h>

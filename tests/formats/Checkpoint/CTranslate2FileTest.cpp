@@ -4,8 +4,8 @@
 /// message.
 #include "formats/Checkpoint/CTranslate2File.h"
 
+#include "tests/base/TemporaryFolder.h"
 #include "tests/formats/Checkpoint/ModelBin.h"
-#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

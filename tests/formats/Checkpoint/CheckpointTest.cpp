@@ -3,8 +3,8 @@
 /// Model folders: one file, several with an index, and what can be wrong with them.
 #include "formats/Checkpoint/Checkpoint.h"
 
+#include "tests/base/TemporaryFolder.h"
 #include "tests/formats/Checkpoint/ModelBin.h"
-#include "tests/formats/Config/TemporaryFolder.h"
 
 #include <algorithm>
 #include <fstream>

@@ -4,7 +4,7 @@
 /// writer against the reader.
 #include "formats/Checkpoint/Safetensors.h"
 
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <algorithm>
 #include <cstring>

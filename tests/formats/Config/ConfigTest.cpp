@@ -3,7 +3,7 @@
 /// Typed access: every accessor with good, absent, null and wrong values.
 #include "formats/Config/Config.h"
 
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 /// JSON from files: what is refused, and with which words.
 #include "formats/Config/Json.h"
 
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

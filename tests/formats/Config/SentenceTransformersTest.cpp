@@ -3,7 +3,7 @@
 /// sentence-transformers folders, as they are published and as they should not be.
 #include "formats/Config/SentenceTransformers.h"
 
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #define HEDDLE_TESTS_FRONTEND_IMPORT_MODELFOLDER_H
 
 #include "formats/Checkpoint/Checkpoint.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <algorithm>
 #include <cstddef>

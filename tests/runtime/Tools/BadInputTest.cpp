@@ -3,9 +3,9 @@
 /// Everything a user can get wrong, through the real program: the exit code, the message, and that
 /// no file is left half written.
 #include "formats/Checkpoint/Safetensors.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 #include "tests/runtime/Tools/ChildProcess.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
 
 #include <cmath>
 #include <csignal>
@@ -18,7 +18,7 @@ namespace heddle::tools {
 namespace {
 struct BadInputTest : testing::Test {
   BadInputTest() {
-    model = folder.path("model.so");
+    model = folder / "model.so";
     EXPECT_TRUE(fixture::write(fixture::model(), model).ok());
     texts = folder.write("texts.txt", "a b\nc\n");
     ids = writeIds("ids.safetensors", {1, 2}, {5, 6});
@@ -26,8 +26,8 @@ struct BadInputTest : testing::Test {
 
   /// A model that differs from the good one.
   std::string writeModel(const std::string &name, const fixture::ModelSpec &spec) {
-    EXPECT_TRUE(fixture::write(spec, folder.path(name)).ok());
-    return folder.path(name);
+    EXPECT_TRUE(fixture::write(spec, folder / name).ok());
+    return folder / name;
   }
 
   std::string writeIds(const std::string &name, std::vector<int64_t> shape,
@@ -40,8 +40,8 @@ struct BadInputTest : testing::Test {
     if (!mask.empty()) {
       tensors.push_back({"attention_mask", ElementType::I32, shape, bytesOf(mask)});
     }
-    EXPECT_TRUE(writeSafetensors(folder.path(name), tensors).ok());
-    return folder.path(name);
+    EXPECT_TRUE(writeSafetensors(folder / name, tensors).ok());
+    return folder / name;
   }
 
   /// Expects exit code 1, nothing on standard output, no new file, and one line on standard error:
@@ -51,7 +51,7 @@ struct BadInputTest : testing::Test {
     const std::vector<std::string> before = folder.names();
     const Outcome outcome = runHeddle(arguments, options);
     std::string seen = outcome.error;
-    const std::string prefix = folder.path("");
+    const std::string prefix = folder.path() + "/";
     for (size_t at = 0; (at = seen.find(prefix)) != std::string::npos;) {
       seen.erase(at, prefix.size());
     }
@@ -115,7 +115,7 @@ TEST_F(BadInputTest, Models) {
   const std::vector<std::vector<std::string>> commands = {
       {"embed", "--input", texts},
       {"tokenize", "--input", texts},
-      {"run", "--inputs", ids, "--outputs", folder.path("out")},
+      {"run", "--inputs", ids, "--outputs", folder / "out"},
       {"bench", "--shapes", "1x2"},
       {"info"},
       {"verify"}};
@@ -125,15 +125,15 @@ TEST_F(BadInputTest, Models) {
       expectError(command, message);
     }
   };
-  everywhere(folder.path("absent.so"), "absent.so: cannot open: No such file or directory");
+  everywhere(folder / "absent.so", "absent.so: cannot open: No such file or directory");
   everywhere(folder.write("empty.so", ""), "empty.so: the file is empty");
   everywhere(folder.write("text.so", "this is no model, but long enough for the header of an ELF"
                                      " file, whose first sixty-four bytes say what it is\n"),
              "text.so: ");
   const std::string bytes = fixture::readBytes(model);
   everywhere(folder.write("half.so", bytes.substr(0, bytes.size() / 2)), "half.so: ");
-  std::filesystem::create_directory(folder.path("folder.so"));
-  everywhere(folder.path("folder.so"), "folder.so: is a directory, expected a file");
+  std::filesystem::create_directory(folder / "folder.so");
+  everywhere(folder / "folder.so", "folder.so: is a directory, expected a file");
 }
 
 TEST_F(BadInputTest, DamagedWeights) {
@@ -171,7 +171,7 @@ TEST_F(BadInputTest, EntriesWithoutInput) {
   const std::string expected = " needs no input, expected one that gives the batch its shape\n";
   expectError({"embed", path, "--input", texts}, "heddle: idle.so: entry \"embed\"" + expected);
   expectError({"bench", path, "--shapes", "1x2"}, "heddle: idle.so: entry \"encode\"" + expected);
-  expectError({"run", path, "--inputs", ids, "--outputs", folder.path("o")},
+  expectError({"run", path, "--inputs", ids, "--outputs", folder / "o"},
               "heddle: idle.so: entry \"encode\"" + expected);
 }
 
@@ -183,14 +183,14 @@ TEST_F(BadInputTest, EntriesAndTargets) {
   };
   const std::string entry =
       "--entry \"decode\": " + model + ": no entry \"decode\", expected one of encode, embed";
-  expectOption({"run", model, "--entry", "decode", "--inputs", ids, "--outputs", folder.path("o")},
+  expectOption({"run", model, "--entry", "decode", "--inputs", ids, "--outputs", folder / "o"},
                entry);
   expectOption({"bench", model, "--entry", "decode", "--shapes", "1x2"}, entry);
   expectOption({"profile", model, "--entry", "decode", "--shapes", "1x2"}, entry);
   const std::string none = "abacus";
   for (const std::vector<std::string> &command :
        {std::vector<std::string>{"embed", model, "--input", texts},
-        {"run", model, "--inputs", ids, "--outputs", folder.path("o")},
+        {"run", model, "--inputs", ids, "--outputs", folder / "o"},
         {"bench", model, "--shapes", "1x2"},
         {"profile", model, "--shapes", "1x2"},
         {"analyze", model, "--input", texts},
@@ -201,7 +201,7 @@ TEST_F(BadInputTest, EntriesAndTargets) {
     EXPECT_EQ(outcome.code, 2) << command[0];
     EXPECT_EQ(outcome.error.find("heddle: --isa \"abacus\": " + model + ": "), 0U) << outcome.error;
     // A model that is at fault itself stays so.
-    arguments[1] = folder.path("absent.so");
+    arguments[1] = folder / "absent.so";
     EXPECT_EQ(runHeddle(arguments).code, 1) << command[0];
   }
 }
@@ -210,13 +210,13 @@ TEST_F(BadInputTest, Texts) {
   const auto both = [&](const std::string &path, const std::string &message) {
     for (std::vector<std::string> command :
          {std::vector<std::string>{"embed", model, "--input", path},
-          {"embed", model, "--input", path, "--output", folder.path("out.npy")},
+          {"embed", model, "--input", path, "--output", folder / "out.npy"},
           {"tokenize", model, "--input", path}}) {
       command.insert(command.end(), {"--on-error", "stop"});
       expectError(command, message);
     }
   };
-  both(folder.path("absent.txt"), "heddle: absent.txt: cannot open: No such file or directory\n");
+  both(folder / "absent.txt", "heddle: absent.txt: cannot open: No such file or directory\n");
   both(folder.write("empty.txt", ""), "heddle: empty.txt: no texts, expected at least one\n");
   both("-", "heddle: standard input: no texts, expected at least one\n");
   both(folder.write("latin.txt", "na\xefve\n"),
@@ -239,11 +239,11 @@ TEST_F(BadInputTest, LateErrorsLeaveNoHalfFile) {
   folder.write("kept.npy", "old");
   const std::string message = "heddle: late.txt:3001: byte 1 is 0xff, expected UTF-8";
   expectError(
-      {"embed", model, "--input", late, "--output", folder.path("kept.npy"), "--on-error", "stop"},
+      {"embed", model, "--input", late, "--output", folder / "kept.npy", "--on-error", "stop"},
       message + "\n");
   const std::vector<std::string> before = folder.names();
-  const Outcome outcome = runHeddle({"embed", model, "--input", late, "--output",
-                                     folder.path("kept.jsonl"), "--on-error", "stop"});
+  const Outcome outcome = runHeddle(
+      {"embed", model, "--input", late, "--output", folder / "kept.jsonl", "--on-error", "stop"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.error.find("; answers so far are in "), std::string::npos) << outcome.error;
   EXPECT_EQ(folder.names().size(), before.size() + 1);
@@ -274,12 +274,12 @@ TEST_F(BadInputTest, BadLinesInAMatrix) {
   const std::string input = folder.write("mixed.txt", "a b\n\xff\nc\n");
   const std::string good = folder.write("good.txt", "a b\nc\n");
   for (const bool piped : {false, true}) {
-    const Outcome outcome = runHeddle(
-        {"embed", model, "--input", piped ? "-" : input, "--output", folder.path("out.npy")},
-        {.input = piped ? "a b\n\xff\nc\n" : ""});
+    const Outcome outcome =
+        runHeddle({"embed", model, "--input", piped ? "-" : input, "--output", folder / "out.npy"},
+                  {.input = piped ? "a b\n\xff\nc\n" : ""});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_NE(outcome.error.find("1 of 3 lines could not be used"), std::string::npos);
-    runHeddle({"embed", model, "--input", good, "--output", folder.path("good.npy")});
+    runHeddle({"embed", model, "--input", good, "--output", folder / "good.npy"});
     const std::string bytes = folder.read("out.npy");
     const std::string expected = folder.read("good.npy");
     constexpr size_t header = 128;
@@ -323,10 +323,10 @@ TEST_F(BadInputTest, NoSpaceForTheOutput) {
   expectError({"--help"}, "heddle: " + full, device);
   const ProcessOptions limited = {.fileLimit = 100};
   for (const char *name : {"out.jsonl", "out.npy"}) {
-    expectError({"embed", model, "--input", texts, "--output", folder.path(name)},
+    expectError({"embed", model, "--input", texts, "--output", folder / name},
                 std::string("heddle: ") + name + ": cannot write: File too large\n", limited);
   }
-  expectError({"run", model, "--inputs", ids, "--outputs", folder.path("out.safetensors")},
+  expectError({"run", model, "--inputs", ids, "--outputs", folder / "out.safetensors"},
               "heddle: out.safetensors: cannot write: File too large\n", limited);
 }
 
@@ -339,14 +339,14 @@ TEST_F(BadInputTest, UnreadErrorsHideNoFailure) {
     EXPECT_EQ(runHeddle(arguments, unread).code, 1);
     EXPECT_EQ(runHeddle(arguments, {.outputPath = "/dev/full", .errorUnread = true}).code, 1);
   }
-  const std::string full = folder.path("full.jsonl");
+  const std::string full = folder / "full.jsonl";
   std::filesystem::create_symlink("/dev/full", full);
   EXPECT_EQ(runHeddle({"embed", model, "--input", input, "--output", full}, unread).code, 1);
 }
 
 /// A line without an end does not keep a signal from ending the command.
 TEST_F(BadInputTest, EndlessLinesCanBeInterrupted) {
-  const std::string zero = folder.path("zero.txt");
+  const std::string zero = folder / "zero.txt";
   std::filesystem::create_symlink("/dev/zero", zero);
   for (const char *command : {"embed", "tokenize"}) {
     const Outcome outcome =
@@ -357,21 +357,21 @@ TEST_F(BadInputTest, EndlessLinesCanBeInterrupted) {
 }
 
 TEST_F(BadInputTest, OutputsThatCannotBe) {
-  const std::string nowhere = folder.path("absent/out.jsonl");
+  const std::string nowhere = folder / "absent/out.jsonl";
   expectError({"embed", model, "--input", texts, "--output", nowhere},
               "heddle: absent/out.jsonl: cannot create: No such file or directory\n");
-  std::filesystem::create_directory(folder.path("folder.npy"));
-  expectError({"embed", model, "--input", texts, "--output", folder.path("folder.npy")},
+  std::filesystem::create_directory(folder / "folder.npy");
+  expectError({"embed", model, "--input", texts, "--output", folder / "folder.npy"},
               "heddle: folder.npy: is a directory, expected a file to write\n");
-  expectError({"run", model, "--inputs", ids, "--outputs", folder.path("absent/o")},
+  expectError({"run", model, "--inputs", ids, "--outputs", folder / "absent/o"},
               "heddle: absent/o: cannot create: No such file or directory\n");
 }
 
 TEST_F(BadInputTest, Tensors) {
   const auto run = [&](const std::string &inputs, const std::string &message) {
-    expectError({"run", model, "--inputs", inputs, "--outputs", folder.path("out")}, message);
+    expectError({"run", model, "--inputs", inputs, "--outputs", folder / "out"}, message);
   };
-  run(folder.path("absent.safetensors"),
+  run(folder / "absent.safetensors",
       "heddle: absent.safetensors: cannot open: No such file or directory\n");
   run(folder.write("text.safetensors", "no tensors at all"),
       "heddle: text.safetensors: 17 bytes long, whose first 8 give 8030883942550761326 as the "
@@ -400,7 +400,7 @@ TEST_F(BadInputTest, Benches) {
               "positions of the model\nheddle: try 'heddle bench --help'\n");
   expectError({"bench", model, "--lengths", folder.write("long", "301\n")},
               "heddle: lengths: entry \"encode\": sequence 1 has 301 tokens, ");
-  expectError({"bench", model, "--lengths", folder.path("absent")},
+  expectError({"bench", model, "--lengths", folder / "absent"},
               "heddle: absent: cannot open: No such file or directory\n");
   expectError({"bench", model, "--lengths", folder.write("words", "one\n")},
               "heddle: words:1: \"one\" is not a length, expected a positive number of tokens\n");

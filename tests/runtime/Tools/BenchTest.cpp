@@ -3,7 +3,7 @@
 /// What `heddle bench` is made of: lengths, medians, processors.
 #include "runtime/Tools/Shapes.h"
 #include "runtime/Tools/Timing.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -15,7 +15,7 @@ namespace {
 struct LengthsTest : testing::Test {
   std::string messageOf(const std::string &content) {
     const Status status = readLengths(folder.write("lengths", content)).status();
-    return std::string(status.message()).erase(0, folder.path("").size());
+    return std::string(status.message()).erase(0, folder.path().size() + 1);
   }
   TemporaryFolder folder;
 };
@@ -39,7 +39,7 @@ TEST_F(LengthsTest, Errors) {
   EXPECT_EQ(messageOf("67108865\n"), "lengths:1: \"67108865\"" + expected);
   EXPECT_EQ(messageOf("67108864\n1\n"),
             "lengths:2: 67108865 tokens up to here, expected at most 67108864 in one batch");
-  EXPECT_EQ(readLengths(folder.path("absent")).status().code(), StatusCode::NotFound);
+  EXPECT_EQ(readLengths(folder / "absent").status().code(), StatusCode::NotFound);
 }
 
 TEST(Timing, Medians) {

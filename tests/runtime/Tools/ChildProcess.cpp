@@ -3,7 +3,7 @@
 /// fork, exec, and files for the standard streams: no pipe can fill up.
 #include "tests/runtime/Tools/ChildProcess.h"
 
-#include "tests/runtime/Tools/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <chrono>
 #include <csignal>
@@ -76,7 +76,7 @@ Outcome runProgram(const std::string &name, const std::vector<std::string> &argu
                    const ProcessOptions &options) {
   const TemporaryFolder folder;
   folder.write("in", options.input);
-  const std::string output = options.outputPath.empty() ? folder.path("out") : options.outputPath;
+  const std::string output = options.outputPath.empty() ? folder / "out" : options.outputPath;
   std::string program = HEDDLE_BINARY_DIR "/bin/" + name;
   std::vector<char *> argv = {program.data()};
   for (const std::string &argument : arguments) {
@@ -85,9 +85,9 @@ Outcome runProgram(const std::string &name, const std::vector<std::string> &argu
   argv.push_back(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    redirect(STDIN_FILENO, folder.path("in"), O_RDONLY);
+    redirect(STDIN_FILENO, folder / "in", O_RDONLY);
     redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC);
-    redirect(STDERR_FILENO, folder.path("err"), O_WRONLY | O_CREAT | O_TRUNC);
+    redirect(STDERR_FILENO, folder / "err", O_WRONLY | O_CREAT | O_TRUNC);
     prepare(options);
     ::execv(argv[0], argv.data());
     ::_exit(127);

@@ -3,9 +3,9 @@
 /// Every command of the real program on the test model: what it prints and writes.
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Session.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 #include "tests/runtime/Tools/ChildProcess.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace {
 struct CommandLineTest : testing::Test {
   CommandLineTest() {
-    model = folder.path("model.so");
+    model = folder / "model.so";
     const Status status = fixture::write(fixture::model(), model);
     EXPECT_TRUE(status.ok()) << status.message();
   }
@@ -82,7 +82,7 @@ TEST_F(CommandLineTest, EmbedMatrix) {
     lines += json{{"text", texts.back()}}.dump() + '\n';
   }
   const std::string input = folder.write("texts.jsonl", lines);
-  const std::string output = folder.path("out.npy");
+  const std::string output = folder / "out.npy";
   const Outcome outcome = runHeddle({"embed", model, "--input", input, "--output", output});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_EQ(outcome.output + outcome.error, "");
@@ -97,13 +97,13 @@ TEST_F(CommandLineTest, EmbedMatrix) {
   for (const std::string &text : texts) {
     plain += text + '\n';
   }
-  const std::string streamed = folder.path("streamed.npy");
+  const std::string streamed = folder / "streamed.npy";
   ASSERT_EQ(runHeddle({"embed", model, "--input", "-", "--output", streamed}, {plain}).code, 0);
   EXPECT_EQ(folder.read("streamed.npy"), bytes);
 }
 
 TEST_F(CommandLineTest, EmbedToFile) {
-  const std::string output = folder.path("out.jsonl");
+  const std::string output = folder / "out.jsonl";
   const Outcome shown = runHeddle({"embed", model, "--input", "-"}, {"a\nb\n"});
   const Outcome outcome =
       runHeddle({"embed", model, "--input", "-", "--output", output, "--json"}, {"a\nb\n"});
@@ -146,17 +146,17 @@ struct RunTest : CommandLineTest {
   }
 
   Outcome run(std::vector<std::string> more = {}) {
-    const std::string in = folder.path("in.safetensors");
+    const std::string in = folder / "in.safetensors";
     EXPECT_TRUE(writeSafetensors(in, tensors).ok());
     std::vector<std::string> arguments = {"run", model,       "--inputs",
-                                          in,    "--outputs", folder.path("out.safetensors")};
+                                          in,    "--outputs", folder / "out.safetensors"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return runHeddle(arguments);
   }
 
   /// An output that was written, of this shape.
   std::vector<float> output(const std::string &name, const std::vector<int64_t> &shape) {
-    const SafetensorsFile file = *SafetensorsFile::open(folder.path("out.safetensors"));
+    const SafetensorsFile file = *SafetensorsFile::open(folder / "out.safetensors");
     for (const SafetensorsTensor &tensor : file.tensors()) {
       if (tensor.name == name) {
         EXPECT_EQ(tensor.shape, shape);

@@ -2,9 +2,9 @@
 ///
 /// `heddle generate` on the test model: how many lines there are, and which options are refused
 /// before there is a source.
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 #include "tests/runtime/Tools/ChildProcess.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
 
 #include <algorithm>
 #include <fstream>
@@ -20,8 +20,8 @@ struct GenerateCommandTest : testing::Test {
 
   /// Writes a file and answers its path.
   std::string file(const std::string &name, const std::string &text) const {
-    std::ofstream(folder.path(name)) << text;
-    return folder.path(name);
+    std::ofstream(folder / name) << text;
+    return folder / name;
   }
 
   Outcome generate(const std::string &sources, std::vector<std::string> arguments) const {
@@ -31,7 +31,7 @@ struct GenerateCommandTest : testing::Test {
   }
 
   TemporaryFolder folder;
-  std::string model = folder.path("model.so");
+  std::string model = folder / "model.so";
 };
 } // namespace
 

@@ -5,7 +5,7 @@
 #include "runtime/Tools/Npy.h"
 #include "runtime/Tools/OutputStream.h"
 #include "runtime/Tools/Progress.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -60,12 +60,12 @@ TEST(OutputStream, FilesAreWholeOrAbsent) {
   const TemporaryFolder folder;
   folder.write("kept", "old");
   {
-    Result<OutputStream> stream = OutputStream::open(folder.path("kept"));
+    Result<OutputStream> stream = OutputStream::open(folder / "kept");
     ASSERT_TRUE(stream.ok());
     ASSERT_TRUE(stream->write("half").ok());
   }
   EXPECT_EQ(folder.read("kept"), "old");
-  Result<OutputStream> stream = OutputStream::open(folder.path("kept"));
+  Result<OutputStream> stream = OutputStream::open(folder / "kept");
   ASSERT_TRUE(stream.ok());
   ASSERT_TRUE(stream->write("whole").ok());
   ASSERT_TRUE(stream->finish().ok());

@@ -2,9 +2,9 @@
 ///
 /// `heddle run` and `heddle info` of a model that generates.
 #include "formats/Checkpoint/Safetensors.h"
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecoderModel.h"
 #include "tests/runtime/Tools/ChildProcess.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ struct RunDecoderTest : testing::Test {
   RunDecoderTest() { write(fixture::generatingModel()); }
 
   void write(const fixture::ModelSpec &spec) {
-    path = folder.path("model" + std::to_string(written++) + ".so");
+    path = folder / ("model" + std::to_string(written++) + ".so");
     EXPECT_EQ(fixture::write(spec, path).message(), "");
   }
 
@@ -31,12 +31,12 @@ struct RunDecoderTest : testing::Test {
   }
 
   Outcome run(std::vector<std::string> arguments = {}) {
-    const std::string inputs = folder.path("in.safetensors");
+    const std::string inputs = folder / "in.safetensors";
     EXPECT_EQ(writeSafetensors(inputs, tensors).message(), "");
     arguments.insert(arguments.begin(), {"run", path, "--inputs", inputs, "--outputs", output()});
     return runHeddle(arguments);
   }
-  std::string output() const { return folder.path("out.safetensors"); }
+  std::string output() const { return folder / "out.safetensors"; }
 
   /// The floats of a tensor that was written.
   std::vector<float> read(const std::string &name, const std::vector<int64_t> &shape) const {

@@ -4,7 +4,7 @@
 #include "runtime/Tools/TextReader.h"
 
 #include "runtime/Tools/LineReader.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ struct TextReaderTest : testing::Test {
 
   std::string shortened(const Status &status) const {
     std::string message(status.message());
-    const std::string prefix = folder.path("");
+    const std::string prefix = folder.path() + "/";
     const size_t at = message.find(prefix);
     return at == std::string::npos ? message : message.erase(at, prefix.size());
   }
@@ -104,12 +104,12 @@ TEST_F(TextReaderTest, FormatsGoByName) {
 }
 
 TEST_F(TextReaderTest, FilesThatCannotBeRead) {
-  const Result<TextReader> absent = TextReader::open(folder.path("absent.txt"));
+  const Result<TextReader> absent = TextReader::open(folder / "absent.txt");
   ASSERT_FALSE(absent.ok());
   EXPECT_EQ(absent.status().code(), StatusCode::NotFound);
   EXPECT_EQ(shortened(absent.status()), "absent.txt: cannot open: No such file or directory");
-  std::filesystem::create_directory(folder.path("folder.txt"));
-  Result<TextReader> reader = TextReader::open(folder.path("folder.txt"));
+  std::filesystem::create_directory(folder / "folder.txt");
+  Result<TextReader> reader = TextReader::open(folder / "folder.txt");
   ASSERT_TRUE(reader.ok());
   std::vector<Text> block;
   EXPECT_EQ(shortened(reader->nextBlock(block)), "folder.txt: cannot read: Is a directory");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// heddle tokenize with a tokenizer's own file in place of a compiled model.
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
-#include "tests/runtime/Tools/TemporaryFolder.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -58,11 +58,11 @@ TEST(BadTokenizeFileTest, Messages) {
     return outcome.error;
   };
   EXPECT_EQ(error(folder.write("list.json", "[]")),
-            "heddle: " + folder.path("list.json") + ": is a list of 0, expected an object\n");
+            "heddle: " + folder / "list.json" + ": is a list of 0, expected an object\n");
   EXPECT_EQ(error(folder.write("text.spm", "plain text")),
-            "heddle: " + folder.path("text.spm") +
+            "heddle: " + folder / "text.spm" +
                 ": sentencepiece: the model is cut off or damaged\n");
-  EXPECT_NE(error(folder.path("absent.model")).find("absent.model"), std::string::npos);
+  EXPECT_NE(error(folder / "absent.model").find("absent.model"), std::string::npos);
 }
 
 } // namespace

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A folder of its own for every test, gone afterwards.
-#ifndef HEDDLE_TESTS_FORMATS_CONFIG_TEMPORARYFOLDER_H
-#define HEDDLE_TESTS_FORMATS_CONFIG_TEMPORARYFOLDER_H
+/// A folder for one test, removed with all it holds when the test ends.
+#ifndef HEDDLE_TESTS_BASE_TEMPORARYFOLDER_H
+#define HEDDLE_TESTS_BASE_TEMPORARYFOLDER_H
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,7 +21,11 @@ class TemporaryFolder {
 public:
   TemporaryFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "heddle-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      std::perror(pattern.c_str());
+      std::abort();
+    }
+    folder = pattern;
   }
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
@@ -28,23 +35,31 @@ public:
   }
 
   const std::string &path() const { return folder; }
+  /// The path of a file in the folder.
   std::string operator/(std::string_view name) const { return folder + "/" + std::string(name); }
 
-  /// Writes a file, and the folders above it; its path.
-  std::string write(std::string_view name, std::string_view contents) const {
+  /// Writes a file, and the folders above it. Answers its path.
+  std::string write(std::string_view name, std::string_view content) const {
     const std::string path = *this / name;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path, std::ios::binary) << contents;
+    std::ofstream(path, std::ios::binary) << content;
     return path;
   }
 
-  /// The names in the folder.
+  /// The content of a file.
+  std::string read(std::string_view name) const {
+    std::ifstream file(*this / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  /// The names in the folder, sorted.
   std::vector<std::string> names() const {
-    std::vector<std::string> result;
+    std::vector<std::string> found;
     for (const auto &entry : std::filesystem::directory_iterator(folder)) {
-      result.push_back(entry.path().filename().string());
+      found.push_back(entry.path().filename().string());
     }
-    return result;
+    std::sort(found.begin(), found.end());
+    return found;
   }
 
 private:
@@ -53,4 +68,4 @@ private:
 
 } // namespace heddle
 
-#endif // HEDDLE_TESTS_FORMATS_CONFIG_TEMPORARYFOLDER_H
+#endif // HEDDLE_TESTS_BASE_TEMPORARYFOLDER_H
