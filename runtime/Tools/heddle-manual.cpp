@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes the manual pages and shell completion of heddle, when it is built.
+/// Writes the manual pages and the shell completion of heddle. Runs during the build.
 #include "base/ManualPage.h"
-#include "runtime/Tools/RawOptions.h"
+#include "runtime/Tools/Options/CommandLine.h"
 
 using namespace heddle;
 using namespace heddle::tools;
 
 int main(int argc, char **argv) {
-  CLI::App app;
-  RawOptions raw;
-  declareCommands(app, raw);
-  return writeManual(app, {"heddle " HEDDLE_VERSION, "heddlec(1)"}, argc, argv);
+  const DeclaredProgram program;
+  return writeManual(program.application(), {"heddle " HEDDLE_VERSION, "heddlec(1)"}, argc, argv);
 }

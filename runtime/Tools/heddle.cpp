@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle: runs, measures and describes models that heddlec compiled. Exit codes: 0; 1, the input
-/// was at fault; 2, the command line was. A signal ends it as any program, and what it wrote is
-/// whole lines. A reader that closes the pipe ends it as well, which is no error.
+/// heddle runs, measures and describes models that heddlec compiled. The exit code is 1 when the
+/// input was at fault and 2 when the command line was. A signal ends it like any program, after a
+/// whole line of output. A reader that closes the pipe ends it as well, which is no error.
 #include "base/Signals.h"
-#include "runtime/Tools/CommandLine.h"
-#include "runtime/Tools/Commands.h"
-#include "runtime/Tools/Interruption.h"
-#include "runtime/Tools/OutputStream.h"
+#include "runtime/Tools/Lines/Interruption.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+#include "runtime/Tools/Options/CommandLine.h"
 
 #include <cstdio>
 #include <exception>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The command line as data: what is read, and every way to get it wrong.
+/// Command lines of all commands: what they mean, and every way to get them wrong.
 #include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <algorithm>
 #include <cctype>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace heddle::tools {
@@ -70,6 +71,27 @@ TEST(Arguments, HelpAndVersion) {
             std::string::npos)
       << run;
   EXPECT_EQ(std::get<HelpText>(parse({"--version"})).text.substr(0, 7), "heddle ");
+}
+
+/// Defaults in the help are the values that commands get.
+TEST(Arguments, HelpShowsDefaults) {
+  const auto text = std::get<HelpText>(parse({"generate", "--help"})).text;
+  const auto options = std::get<GenerateOptions>(parse({"generate", "m.so", "--input", "-"}));
+  EXPECT_NE(text.find(fmt::format("counted once for each hypothesis ({})", options.batchTokens)),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(fmt::format("Sampling temperature ({})", options.generation.temperature)),
+            std::string::npos);
+  EXPECT_NE(text.find("1 is greedy (the model's)"), std::string::npos);
+  EXPECT_NE(text.find("(continue)"), std::string::npos);
+}
+
+/// The fuzz target writes these words.
+TEST(Arguments, AcceptedWords) {
+  const std::vector<std::string> words = DeclaredProgram().acceptedWords();
+  for (const char *word : {"ctranslate2", "extend", "stop", "jsonl", "dispatch"}) {
+    EXPECT_NE(std::find(words.begin(), words.end(), word), words.end()) << word;
+  }
 }
 
 TEST(Arguments, NoCommand) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any words as the command line of heddle, one a line: options within the limits that commands
-/// rely on, a text of help, or an error with a message.
-#include "runtime/Tools/RawOptions.h"
+/// Any words as the command line of heddle, one a line. Parsing must give options within the limits
+/// that commands rely on, a help text, or an error with a message.
+#include "runtime/Tools/Options/CommandLine.h"
 #include "tests/Fuzzing/CommandLineInput.h"
 #include "tests/Fuzzing/TextMutation.h"
 
@@ -14,11 +14,11 @@ using fuzzing::require;
 
 static const std::vector<std::string> &words() {
   static const std::vector<std::string> list = [] {
-    CLI::App app;
-    RawOptions raw;
-    declareCommands(app, raw);
-    std::vector<std::string> declared = fuzzing::declaredWords(app);
-    declared.insert(declared.end(), {"1x1,32x4", "continue", "stop", "s.txt", "s.jsonl"});
+    const DeclaredProgram program;
+    std::vector<std::string> declared = fuzzing::declaredWords(program.application());
+    const std::vector<std::string> accepted = program.acceptedWords();
+    declared.insert(declared.end(), accepted.begin(), accepted.end());
+    declared.insert(declared.end(), {"1x1,32x4", "s.txt", "s.jsonl"});
     return declared;
   }();
   return list;

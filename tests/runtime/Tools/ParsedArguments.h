@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Arguments of `heddle` as tests write them.
+/// Parses arguments of `heddle` written as a list, for tests.
 #ifndef HEDDLE_TESTS_RUNTIME_TOOLS_PARSEDARGUMENTS_H
 #define HEDDLE_TESTS_RUNTIME_TOOLS_PARSEDARGUMENTS_H
 
-#include "runtime/Tools/CommandLine.h"
+#include "runtime/Tools/Options/CommandLine.h"
 
 #include <string>
 #include <utility>

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reads lines in blocks, searches for the best text of each, then runs source and text through the
+/// model once more and looks at the attention.
+#include "runtime/Tools/Analyze/AnalyzeCommand.h"
+
+#include "base/Utf8.h"
+#include "formats/Analysis/HeatMap.h"
+#include "runtime/Generate/Settings.h"
+#include "runtime/Tools/Analyze/AttentionObserver.h"
+#include "runtime/Tools/Lines/LineErrors.h"
+#include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Lines/Progress.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+static constexpr Word<BlockRule> blockWords[] = {{"largest", BlockRule::Largest},
+                                                 {"extend", BlockRule::Extend}};
+
+void declare(OptionList &list, AnalyzeOptions &options) {
+  declareModel(list, options);
+  declareCorpus(list, options);
+  list.output("--output", options.output, "Where the analysis goes, as .json");
+  list.output("--svg", options.svg, "Where a heat map of it goes");
+  list.number("--theta", options.theta, numbersBetween(0.0, 1.0), "T",
+              "Also choose a policy of sharing: layers whose similarity is above T share");
+  list.word("--blocks", options.blocks, blockWords, "RULE",
+            "How far a block reaches: largest, to the last layer with which it is above T; extend, "
+            "to the last one before it falls to T")
+      .needs("--theta");
+}
+
+namespace {
+/// Sentences that go through the search together.
+constexpr size_t blockSentences = 256;
+
+/// One run of the command.
+struct Analyzer {
+  const AnalyzeOptions &options;
+  const Model &model;
+  AttentionObserver observer;
+  /// Only for a model that generates.
+  std::optional<Generator> generator;
+  GenerationOptions search;
+  LineReader lines;
+  LineErrors errors;
+
+  Result<Tokens> sourceOf(std::string_view line);
+  Result<std::vector<Sentence>> nextBlock();
+};
+} // namespace
+
+/// The ids of a line, checked, so that messages name it.
+Result<Tokens> Analyzer::sourceOf(std::string_view line) {
+  Result<Tokens> ids = generator ? sourceTokens(*generator, options, line)
+                                 : textTokens(model, observer.entry(), options, line);
+  HEDDLE_TRY(ids.status());
+  HEDDLE_TRY(generator ? generator->check(GenerationRequest{.source = *ids, .options = search})
+                       : checkText(observer.entry(), observer.input(), *ids));
+  return ids;
+}
+
+/// Some of the lines that are not empty, with what the model makes of them; none at the end. Lines
+/// that cannot be used are passed over.
+Result<std::vector<Sentence>> Analyzer::nextBlock() {
+  std::vector<Tokens> sources;
+  while (sources.size() < blockSentences) {
+    HEDDLE_ASSIGN(const std::optional<Line> line, lines.nextText());
+    if (!line) {
+      break;
+    }
+    Result<Tokens> source = line->status.ok() ? sourceOf(line->text) : line->status;
+    if (source.ok()) {
+      sources.push_back(*std::move(source));
+      continue;
+    }
+    const Status failure =
+        line->status.ok() ? source.status().annotate(lines.where()) : line->status;
+    if (!errors.goOn(failure)) {
+      return failure;
+    }
+  }
+  std::vector<Tokens> targets(sources.size());
+  if (generator) {
+    HEDDLE_ASSIGN(targets, generateBest(*generator, sources, search, lines.name()));
+  }
+  std::vector<Sentence> block;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    block.push_back({std::move(sources[i]), std::move(targets[i])});
+  }
+  return block;
+}
+
+static Status writeTo(const std::string &path, const std::string &text) {
+  HEDDLE_ASSIGN(OutputStream output, OutputStream::open(path));
+  HEDDLE_TRY(output.write(text));
+  return output.finish();
+}
+
+/// All sentences through the model.
+static Result<AttentionAnalysis> analyze(Analyzer &analyzer, const AnalyzeOptions &options) {
+  HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
+  Progress progress("sentences", options.json);
+  for (int64_t done = 0;;) {
+    HEDDLE_ASSIGN(const std::vector<Sentence> block, analyzer.nextBlock());
+    if (block.empty()) {
+      break;
+    }
+    HEDDLE_TRY_WITH(analyzer.observer.add(block), analyzer.lines.name());
+    done += static_cast<int64_t>(block.size());
+    progress.update(done, total);
+  }
+  AttentionAnalysis analysis = analyzer.observer.analysis();
+  if (analysis.sentences == 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: no texts, expected at least one", analyzer.lines.name()));
+  }
+  return analysis;
+}
+
+/// The failure of an analysis in which some divergence is no number.
+static Status checkNumbers(const AttentionAnalysis &analysis, const std::string &model) {
+  for (const KindAnalysis &kind : analysis.kinds) {
+    for (size_t row = 0; row < kind.layers.size(); ++row) {
+      for (size_t column = 0; column < row; ++column) {
+        if (std::isnan(kind.divergence[row][column])) {
+          return HEDDLE_ERROR(InvalidArgument,
+                              fmt::format("{}: attention {} or {} has probabilities that are no "
+                                          "numbers",
+                                          model, quote(kind.layers[column]),
+                                          quote(kind.layers[row])));
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Status execute(const AnalyzeOptions &options) {
+  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  if (!options.tokens) {
+    HEDDLE_TRY(checkTokenizer(model));
+  }
+  const SessionOptions session = {.threads = options.threads};
+  HEDDLE_ASSIGN(AttentionObserver observer, AttentionObserver::create(model, session));
+  std::optional<Generator> generator;
+  if (observer.generates()) {
+    HEDDLE_ASSIGN(Generator made, Generator::create(model, {.session = session}));
+    generator.emplace(std::move(made));
+  } else if (options.beam) {
+    return optionError(
+        fmt::format("--beam is given, and {} does not generate: leave it out", options.model));
+  }
+  LineErrors errors(options.onError, lines.name());
+  Analyzer analyzer{
+      options,          model, std::move(observer), std::move(generator), {}, std::move(lines),
+      std::move(errors)};
+  analyzer.search.beam = options.beam;
+  HEDDLE_ASSIGN(AttentionAnalysis analysis, analyze(analyzer, options));
+  HEDDLE_TRY(checkNumbers(analysis, options.model));
+  if (options.theta) {
+    analysis.theta = options.theta;
+    for (KindAnalysis &kind : analysis.kinds) {
+      kind.policy = sharingPolicy(kind.divergence, *options.theta, options.blocks);
+    }
+  }
+  if (!options.svg.empty()) {
+    HEDDLE_TRY(writeTo(options.svg, heatMapSvg(analysis)));
+  }
+  HEDDLE_TRY(writeTo(options.output, writeAnalysis(analysis)));
+  return analyzer.errors.finish(analyzer.lines.number());
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Runs batches with the attention weights among their outputs, and adds up how the layers differ.
+#include "runtime/Tools/Analyze/AttentionObserver.h"
+
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+/// Probabilities of a pass that are in memory at once; a longer sentence alone may take more.
+static constexpr double passBytes = 64 << 20;
+/// Tokens of a pass: their keys and values lie in the cache.
+static constexpr int64_t passTokens = 4096;
+
+namespace {
+/// What comes after the attention is not computed.
+class NoLogits final : public LogitsSink {
+public:
+  void begin(int64_t /*rows*/, int64_t /*vocabulary*/, int /*workers*/) override {}
+  bool wants(int64_t /*chunk*/) const override { return false; }
+  void deliver(int /*worker*/, int64_t /*chunk*/, int64_t /*count*/, const float * /*values*/,
+               int64_t /*stride*/) override {}
+};
+} // namespace
+
+Status AttentionObserver::addGroups(const EntryInfo &entry) {
+  for (const AttentionSpelling &spelling : attentionSpellings) {
+    const Observed kind = spelling.kind;
+    std::vector<size_t> numbers;
+    for (size_t i = 0; i < entry.observed.size(); ++i) {
+      if (entry.observed[i].observed == kind) {
+        numbers.push_back(i);
+      }
+    }
+    if (numbers.empty()) {
+      continue;
+    }
+    const PortInfo &first = entry.observed[numbers.front()];
+    for (const size_t number : numbers) {
+      const PortInfo &port = entry.observed[number];
+      if (port.shape[1] != first.shape[1]) {
+        return HEDDLE_ERROR(Unsupported,
+                            fmt::format("{}: attention {} has {} heads and {} has {}, expected as "
+                                        "many: head is compared with head",
+                                        model.path(), quote(first.name), first.shape[1],
+                                        quote(port.name), port.shape[1]));
+      }
+    }
+    const size_t layers = numbers.size();
+    groups.push_back({kind, &entry, std::move(numbers), first.shape[1], DivergenceSum(layers)});
+  }
+  return {};
+}
+
+/// The entry that takes sources: of a model that does not generate the first that needs no cache
+/// and has something to see.
+static const EntryInfo *findEncoder(const Model &model, bool generates) {
+  if (generates) {
+    return model.findEntry(encodeEntry);
+  }
+  const std::vector<EntryInfo> &entries = model.entries();
+  const auto found = std::find_if(entries.begin(), entries.end(), [](const EntryInfo &entry) {
+    return entry.caches.empty() && !entry.observed.empty();
+  });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+Result<AttentionObserver> AttentionObserver::create(const Model &model,
+                                                    const SessionOptions &options) {
+  const bool generates = PagedDecoder::supports(model);
+  const EntryInfo *const encoder = findEncoder(model, generates);
+  const EntryInfo *const decoder = generates ? model.findEntry(decodeEntry) : nullptr;
+  AttentionObserver observer(model, encoder);
+  if (encoder != nullptr) {
+    HEDDLE_TRY(observer.addGroups(*encoder));
+  }
+  if (decoder != nullptr) {
+    HEDDLE_TRY(observer.addGroups(*decoder));
+  }
+  if (observer.groups.empty()) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: no output shows an attention, expected a model that has "
+                                    "some, compiled without --disable-pass=observe-attention",
+                                    model.path()));
+  }
+  observer.decoder = decoder;
+  HEDDLE_ASSIGN(observer.ids, chooseInput(model, *encoder));
+  if (generates) {
+    HEDDLE_ASSIGN(TeacherForcer forcer, TeacherForcer::create(model, options));
+    observer.forcer.emplace(std::move(forcer));
+  } else {
+    HEDDLE_ASSIGN(Session session, Session::create(model, options));
+    observer.session.emplace(std::move(session));
+  }
+  return observer;
+}
+
+/// Heads of all attentions of an entry together.
+static int64_t headsOf(const EntryInfo *entry) {
+  int64_t heads = 0;
+  for (size_t i = 0; entry != nullptr && i < entry->observed.size(); ++i) {
+    heads += entry->observed[i].shape[1];
+  }
+  return heads;
+}
+
+/// How many of the next sentences one pass takes: at least one.
+size_t AttentionObserver::batchFrom(std::span<const Sentence> sentences) const {
+  const auto encoderHeads = static_cast<double>(headsOf(encoder));
+  const auto decoderHeads = static_cast<double>(headsOf(decoder));
+  int64_t sources = 0;
+  int64_t targets = 0;
+  size_t longestSource = 0;
+  size_t longest = 0;
+  size_t count = 0;
+  while (count < sentences.size()) {
+    const Sentence &next = sentences[count];
+    const size_t fed = forcer ? forcer->fedFor(next.target).size() : 0;
+    sources += static_cast<int64_t>(next.source.size());
+    targets += static_cast<int64_t>(fed);
+    longestSource = std::max(longestSource, next.source.size());
+    longest = std::max({longest, next.source.size(), fed});
+    const double floats =
+        encoderHeads * static_cast<double>(sources) * static_cast<double>(longestSource) +
+        decoderHeads * static_cast<double>(targets) * static_cast<double>(longest);
+    if (count > 0 && (floats * sizeof(float) > passBytes || sources + targets > passTokens)) {
+      break;
+    }
+    ++count;
+  }
+  return count;
+}
+
+Status AttentionObserver::add(std::span<const Sentence> sentences) {
+  while (!sentences.empty()) {
+    const size_t count = batchFrom(sentences);
+    HEDDLE_TRY(addBatch(sentences.first(count)));
+    sentences = sentences.subspan(count);
+  }
+  return {};
+}
+
+Status AttentionObserver::runEncoder(std::span<const Sentence> batch,
+                                     std::span<const Output> outputs) {
+  std::vector<int32_t> lengths;
+  Tokens values;
+  for (const Sentence &sentence : batch) {
+    lengths.push_back(static_cast<int32_t>(sentence.source.size()));
+    values.insert(values.end(), sentence.source.begin(), sentence.source.end());
+  }
+  const Input given{ids->name, values};
+  return session->run(encoder->name, lengths, {&given, 1}, outputs);
+}
+
+Status AttentionObserver::runBoth(std::span<const Sentence> batch, std::span<const Output> outputs,
+                                  std::vector<ObservedWeights> &observed) {
+  std::vector<ForcedSentence> forced;
+  for (const Sentence &sentence : batch) {
+    forced.push_back({sentence.source, forcer->fedFor(sentence.target)});
+    positionCount += static_cast<int64_t>(forced.back().fed.size());
+  }
+  for (size_t i = 0; i < decoder->observed.size(); ++i) {
+    observed.push_back({i, {}});
+  }
+  NoLogits nothing;
+  return forcer->run(forced, outputs, nothing, observed);
+}
+
+Status AttentionObserver::addBatch(std::span<const Sentence> batch) {
+  size_t tokens = 0;
+  size_t longest = 0;
+  for (const Sentence &sentence : batch) {
+    tokens += sentence.source.size();
+    longest = std::max(longest, sentence.source.size());
+  }
+  std::vector<std::vector<float>> values;
+  std::vector<Output> outputs;
+  std::vector<Weights> encoded;
+  for (const PortInfo &port : encoder->observed) {
+    values.emplace_back(tokens * static_cast<size_t>(port.shape[1]) * longest);
+    outputs.push_back({port.name, values.back()});
+    encoded.push_back({values.back().data(), static_cast<int64_t>(longest)});
+  }
+  sentenceCount += static_cast<int64_t>(batch.size());
+  positionCount += static_cast<int64_t>(tokens);
+  if (!forcer) {
+    HEDDLE_TRY(runEncoder(batch, outputs));
+    addRows(*encoder, encoded, batch);
+    return {};
+  }
+  std::vector<ObservedWeights> observed;
+  HEDDLE_TRY(runBoth(batch, outputs, observed));
+  std::vector<Weights> decoded;
+  for (const ObservedWeights &each : observed) {
+    decoded.push_back({each.weights.values.data(), each.weights.pitch});
+  }
+  addRows(*encoder, encoded, batch);
+  addRows(*decoder, decoded, batch);
+  return {};
+}
+
+/// Adds what one entry showed. Probabilities of keys that a row does not see are zero, which adds
+/// nothing to a divergence.
+void AttentionObserver::addRows(const EntryInfo &entry, std::span<const Weights> weights,
+                                std::span<const Sentence> batch) {
+  std::vector<const float *> layers;
+  for (Group &group : groups) {
+    if (group.entry != &entry) {
+      continue;
+    }
+    int64_t row = 0;
+    for (const Sentence &sentence : batch) {
+      const auto sources = static_cast<int64_t>(sentence.source.size());
+      const auto fed =
+          forcer ? static_cast<int64_t>(forcer->fedFor(sentence.target).size()) : int64_t(0);
+      const int64_t rows = &entry == decoder ? fed : sources;
+      for (int64_t position = 0; position < rows; ++position, ++row) {
+        const int64_t keys = group.kind == Observed::Cross ? sources : rows;
+        for (int64_t head = 0; head < group.heads; ++head) {
+          layers.clear();
+          for (const size_t number : group.numbers) {
+            const Weights &each = weights[number];
+            layers.push_back(each.values + (row * group.heads + head) * each.pitch);
+          }
+          group.sum.add(layers, keys);
+        }
+      }
+    }
+    group.rows += row;
+  }
+}
+
+AttentionAnalysis AttentionObserver::analysis() const {
+  AttentionAnalysis analysis;
+  const std::string &path = model.path();
+  analysis.model = path.substr(path.rfind('/') + 1);
+  analysis.sentences = sentenceCount;
+  analysis.positions = positionCount;
+  for (const Group &group : groups) {
+    KindAnalysis kind;
+    kind.kind = spellingOf(group.kind)->name;
+    for (const size_t number : group.numbers) {
+      kind.layers.push_back(group.entry->observed[number].name);
+    }
+    kind.positions = group.rows;
+    kind.divergence = group.sum.mean();
+    analysis.kinds.push_back(std::move(kind));
+  }
+  return analysis;
+}
+
+} // namespace heddle::tools

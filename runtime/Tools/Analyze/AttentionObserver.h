@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Runs a model on sentences, reads the attention weights of every layer, and adds up how much the
+/// layers of each kind differ. Runs a few sentences at a time, so that memory stays bounded.
+#ifndef HEDDLE_RUNTIME_TOOLS_ANALYZE_ATTENTIONOBSERVER_H
+#define HEDDLE_RUNTIME_TOOLS_ANALYZE_ATTENTIONOBSERVER_H
+
+#include "formats/Analysis/AttentionAnalysis.h"
+#include "runtime/Kernels/DivergenceSum.h"
+#include "runtime/Tools/Models/TeacherForcing.h"
+
+#include <optional>
+
+namespace heddle::tools {
+
+/// A source and, for a model that generates, the text it generates from it.
+struct Sentence {
+  Tokens source;
+  Tokens target = {};
+};
+
+/// Observes one model: the entries "encode" and "decode" of one that generates, otherwise the first
+/// entry that has attention weights among its outputs.
+class AttentionObserver {
+public:
+  /// Unsupported for a model that shows none.
+  static Result<AttentionObserver> create(const Model &model, const SessionOptions &options);
+
+  /// Whether sentences need targets.
+  bool generates() const { return forcer.has_value(); }
+  /// The entry that sources go through, and its input that they are ids of.
+  const EntryInfo &entry() const { return *encoder; }
+  const PortInfo &input() const { return *ids; }
+
+  Status add(std::span<const Sentence> sentences);
+
+  /// The result over all sentences so far.
+  AttentionAnalysis analysis() const;
+
+private:
+  /// The attentions of one kind in one entry.
+  struct Group {
+    Observed kind;
+    const EntryInfo *entry;
+    /// Their places in EntryInfo::observed.
+    std::vector<size_t> numbers;
+    int64_t heads;
+    DivergenceSum sum;
+    int64_t rows = 0;
+  };
+  /// The probabilities of one output, [rows, heads, pitch].
+  struct Weights {
+    const float *values;
+    int64_t pitch;
+  };
+
+  AttentionObserver(const Model &model, const EntryInfo *encoder)
+      : model(model), encoder(encoder) {}
+  Status addGroups(const EntryInfo &entry);
+  size_t batchFrom(std::span<const Sentence> sentences) const;
+  Status addBatch(std::span<const Sentence> batch);
+  Status runEncoder(std::span<const Sentence> batch, std::span<const Output> outputs);
+  Status runBoth(std::span<const Sentence> batch, std::span<const Output> outputs,
+                 std::vector<ObservedWeights> &observed);
+  void addRows(const EntryInfo &entry, std::span<const Weights> weights,
+               std::span<const Sentence> batch);
+
+  Model model;
+  const EntryInfo *encoder;
+  const EntryInfo *decoder = nullptr;
+  const PortInfo *ids = nullptr;
+  std::optional<Session> session;
+  std::optional<TeacherForcer> forcer;
+  std::vector<Group> groups;
+  int64_t sentenceCount = 0;
+  int64_t positionCount = 0;
+};
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_ANALYZE_ATTENTIONOBSERVER_H

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Times an entry from token ids to an output, and generation from source ids to target ids.
+/// Targets have exactly the length asked for, so that every engine Heddle is compared with does the
+/// same work.
+#include "runtime/Tools/Bench/BenchCommand.h"
+
+#include "runtime/Device/Device.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Measure/Timing.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace heddle::tools {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+/// One entry, its work and where its lines go.
+struct Bench {
+  const BenchOptions &options;
+  Model model;
+  const EntryInfo &entry;
+  const PortInfo &input;
+  const PortInfo &output;
+  /// Multiply-adds of floats the machine can do on these threads, 10^9 operations per second.
+  double peak = 0;
+  OutputStream lines = OutputStream::standard();
+};
+
+/// A batch of random ids, and room for its result.
+struct Work {
+  const Shape &shape;
+  std::vector<int32_t> ids;
+  std::vector<float> result;
+};
+
+/// What a kernel or a dispatch has cost.
+struct Cost {
+  std::string name;
+  std::string kernel;
+  uint64_t calls = 0;
+  double seconds = 0;
+  double flops = 0;
+};
+} // namespace
+
+static Work makeWork(const Bench &bench, const Shape &shape) {
+  Work work{shape, randomIds(shape, bench.input), {}};
+  const bool perToken = bench.output.shape.front() == tokensDimension;
+  const size_t rows = perToken ? work.ids.size() : shape.lengths.size();
+  work.result.resize(rows * static_cast<size_t>(rowWidth(bench.output)));
+  return work;
+}
+
+static Status runOnce(const Bench &bench, Session &session, Work &work) {
+  const Input input{bench.input.name, work.ids};
+  const Output output{bench.output.name, work.result};
+  return session.run(bench.entry.name, work.shape.lengths, {&input, 1}, {&output, 1})
+      .annotate(work.shape.name);
+}
+
+/// Adds dispatches up by kernel, the most expensive first.
+static std::vector<Cost> costsByKernel(std::span<const DispatchProfile> profile) {
+  std::vector<Cost> costs;
+  for (const DispatchProfile &dispatch : profile) {
+    auto cost = std::find_if(costs.begin(), costs.end(),
+                             [&](const Cost &known) { return known.kernel == dispatch.kernel; });
+    if (cost == costs.end()) {
+      cost = costs.insert(costs.end(), Cost{"", dispatch.kernel});
+    }
+    cost->calls += dispatch.calls;
+    cost->seconds += dispatch.seconds;
+    cost->flops += dispatch.flops;
+  }
+  std::sort(costs.begin(), costs.end(), [](const Cost &a, const Cost &b) {
+    return std::tie(b.seconds, a.kernel) < std::tie(a.seconds, b.kernel);
+  });
+  return costs;
+}
+
+static std::vector<Cost> costsByDispatch(std::span<const DispatchProfile> profile) {
+  std::vector<Cost> costs;
+  for (const DispatchProfile &dispatch : profile) {
+    costs.push_back(
+        {dispatch.name, dispatch.kernel, dispatch.calls, dispatch.seconds, dispatch.flops});
+  }
+  return costs;
+}
+
+/// One line per kernel or dispatch. Seconds are those of all threads, so a rate is one thread's;
+/// times the threads it compares with the peak of all of them.
+static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind,
+                         const std::vector<Cost> &costs, int64_t runs) {
+  const double total = std::accumulate(costs.begin(), costs.end(), 0.0,
+                                       [](double sum, const Cost &c) { return sum + c.seconds; });
+  std::string lines;
+  for (const Cost &cost : costs) {
+    const int threads = bench.options.threads;
+    const double rate = cost.seconds > 0 ? cost.flops * 1e-9 / cost.seconds * threads : 0;
+    Json line = {{"engine", "heddle"}, {"kind", kind}, {"threads", threads}, {"shape", shape.name}};
+    line["kernel"] = cost.kernel;
+    if (!cost.name.empty()) {
+      line["name"] = cost.name;
+    }
+    const auto perRun = static_cast<double>(runs);
+    line["calls"] = rounded(static_cast<double>(cost.calls) / perRun, 2);
+    line["ms"] = rounded(cost.seconds / threads / perRun * 1e3, 4);
+    line["share"] = rounded(total > 0 ? cost.seconds / total : 0, 4);
+    line["gflops"] = rounded(rate, 1);
+    line["fraction_of_peak"] = rounded(rate / bench.peak, 4);
+    lines += line.dump() + "\n";
+  }
+  return bench.lines.write(lines);
+}
+
+/// Profiled runs for about half a second, after the plain timing so that neither disturbs the
+/// other.
+static Status writeProfile(Bench &bench, Session &profiled, Work &work, double seconds) {
+  const auto runs = std::clamp<int64_t>(static_cast<int64_t>(0.5 / seconds), 3, 1000);
+  HEDDLE_TRY(runOnce(bench, profiled, work));
+  profiled.resetProfile();
+  for (int64_t run = 0; run < runs; ++run) {
+    HEDDLE_TRY(runOnce(bench, profiled, work));
+  }
+  const std::vector<DispatchProfile> profile = profiled.profile();
+  if (bench.options.roofline) {
+    HEDDLE_TRY(writeCosts(bench, work.shape, "kernel", costsByKernel(profile), runs));
+  }
+  if (bench.options.profile) {
+    HEDDLE_TRY(writeCosts(bench, work.shape, "dispatch", costsByDispatch(profile), runs));
+  }
+  return {};
+}
+
+/// The operations of one run of what is timed: outputs that nobody asks for cost nothing.
+static Result<double> countFlops(const Bench &bench, Session &profiled, Work &work) {
+  profiled.resetProfile();
+  HEDDLE_TRY(runOnce(bench, profiled, work));
+  const std::vector<DispatchProfile> profile = profiled.profile();
+  return std::accumulate(profile.begin(), profile.end(), 0.0,
+                         [](double sum, const DispatchProfile &d) { return sum + d.flops; });
+}
+
+static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
+  Work work = makeWork(bench, shape);
+  HEDDLE_ASSIGN(const double seconds,
+                timeWork([&] { return runOnce(bench, session, work); }, bench.options.runs));
+  // Made only now: its threads must not be there while time is taken.
+  const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
+  HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));
+  HEDDLE_ASSIGN(const double flops, countFlops(bench, profiled, work));
+  const auto tokens = static_cast<double>(shape.tokens());
+  const double rate = flops * 1e-9 / seconds;
+  Json line = {{"engine", "heddle"},
+               {"threads", bench.options.threads},
+               {"shape", shape.name},
+               {"tokens", shape.tokens()},
+               {"ms", rounded(seconds * 1e3, 4)},
+               {"tokens_per_s", rounded(tokens / seconds, 1)},
+               {"gflops", rounded(rate, 1)}};
+  line["fraction_of_peak"] = rounded(rate / bench.peak, 4);
+  line["precision"] = bench.model.precision();
+  line["isa"] = bench.model.isa();
+  HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));
+  if (bench.options.roofline || bench.options.profile) {
+    HEDDLE_TRY(writeProfile(bench, profiled, work, seconds));
+  }
+  return {};
+}
+
+static Status writeMachine(Bench &bench) {
+  const int threads = bench.options.threads;
+  HEDDLE_ASSIGN(const double bandwidth, openDevice()->measureReading(threads, beyondCaches));
+  Json line = {{"engine", "heddle"}, {"kind", "machine"}, {"threads", threads}};
+  line["isa"] = bench.model.isa();
+  line["vectors"] = openDevice()->vectors();
+  line["peak_gflops"] = rounded(bench.peak, 1);
+  line["bandwidth_gb_per_s"] = rounded(bandwidth, 1);
+  return bench.lines.write(line.dump() + "\n");
+}
+
+/// The lowest ids are the commonest tokens of most vocabularies.
+static std::vector<int32_t> makeShortlist(int32_t count, int64_t vocabulary) {
+  std::vector<int32_t> tokens(static_cast<size_t>(std::min<int64_t>(count, vocabulary)));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
+/// Measures generation: one line for each of --cases.
+static Status benchCases(const Model &model, const BenchOptions &options) {
+  OutputStream lines = OutputStream::standard();
+  for (const GenerationCase &each : options.cases) {
+    HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
+                                          {.threads = options.threads}));
+    const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, work.vocabulary);
+    HEDDLE_ASSIGN(
+        const double seconds,
+        timeWork(
+            [&] { return generateExactly(work.generator, work.sources, work.search, shortlist); },
+            options.runs));
+    const double generated = static_cast<double>(each.batch) * options.targetLength;
+    const Json line = {{"engine", "heddle"},
+                       {"threads", options.threads},
+                       {"batch", each.batch},
+                       {"beam", each.beam},
+                       {"ms", rounded(seconds * 1e3, 3)},
+                       {"tokens_per_s", rounded(generated / seconds, 1)},
+                       {"precision", model.precision()},
+                       {"isa", model.isa()}};
+    HEDDLE_TRY(lines.write(line.dump() + "\n"));
+  }
+  return lines.finish();
+}
+
+void declare(OptionList &list, BenchOptions &options) {
+  declareModel(list, options);
+  declareWork(list, options).hinted();
+  list.input("--lengths", options.lengths,
+             "One ragged batch: the lengths in this file, one a line");
+  list.whole("--shortlist", options.shortlist, 1, mostTokens, "N",
+             "Only the N lowest tokens may come in --cases")
+      .otherwise("all")
+      .needs("--cases");
+  list.whole("--runs", options.runs, int64_t(1), int64_t(mostTokens), "N",
+             "Time exactly so many runs after one to warm up")
+      .otherwise("at least 5 runs and 2 s, after 3");
+  list.flag("--roofline", options.roofline,
+            "Also the share and speed of every kernel, and the machine's peak and bandwidth");
+  list.flag("--profile", options.profile, "Also the share and speed of every dispatch");
+  declareExecution(list, options);
+  list.anyOf({"--shapes", "--lengths", "--cases"});
+}
+
+Status execute(const BenchOptions &options) {
+  std::vector<Shape> shapes = options.shapes;
+  if (!options.lengths.empty()) {
+    HEDDLE_ASSIGN(Shape lengths, readLengths(options.lengths));
+    shapes.push_back(std::move(lengths));
+  }
+  HEDDLE_TRY(pinToFirstProcessors(options.threads));
+  HEDDLE_ASSIGN(Model model, loadModel(options.model, options.isa));
+  if (!options.cases.empty()) {
+    HEDDLE_TRY(benchCases(model, options));
+  }
+  if (shapes.empty()) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
+  HEDDLE_TRY(checkShapes(*entry, options.shapes));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+  HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
+  Bench bench{options, model, *entry, *input, timedOutput(*entry)};
+  HEDDLE_ASSIGN(bench.peak, openDevice()->measurePeak(options.threads));
+  if (options.roofline) {
+    HEDDLE_TRY(writeMachine(bench));
+  }
+  for (const Shape &shape : shapes) {
+    HEDDLE_TRY(benchShape(bench, session, shape));
+  }
+  return bench.lines.finish();
+}
+
+} // namespace heddle::tools

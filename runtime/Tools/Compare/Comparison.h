@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// How much the results of two models differ: in their tokens, in the distributions over the
+/// vocabulary, and in their embeddings.
+#ifndef HEDDLE_RUNTIME_TOOLS_COMPARE_COMPARISON_H
+#define HEDDLE_RUNTIME_TOOLS_COMPARE_COMPARISON_H
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle::tools {
+
+/// Compares token sequences position by position.
+class TokenAgreement {
+public:
+  /// Adds one line of each, without its end. The extra positions of the longer one do not agree.
+  void add(std::span<const int32_t> a, std::span<const int32_t> b);
+
+  int64_t lines() const { return lineCount; }
+  /// Shares of lines and positions, from 0 to 1; 1 if there are none.
+  double identicalLines() const;
+  double equalTokens() const;
+
+private:
+  int64_t lineCount = 0;
+  int64_t identical = 0;
+  int64_t positions = 0;
+  int64_t equal = 0;
+};
+
+/// Compares distributions over a vocabulary, given as logits.
+class DistributionDifference {
+public:
+  /// Adds those of one position.
+  void add(std::span<const float> a, std::span<const float> b);
+
+  int64_t positions() const { return count; }
+  /// The mean of the divergence of b from a, Kullback-Leibler's sum of p_a log2(p_a / p_b), and of
+  /// Jensen-Shannon's; in bits.
+  double kullbackLeibler() const;
+  double jensenShannon() const;
+
+private:
+  int64_t count = 0;
+  double kullbackLeiblerSum = 0;
+  double jensenShannonSum = 0;
+  std::vector<float> probabilities[2];
+};
+
+/// The cosine of two vectors; 1 where both are zero.
+double cosineOf(std::span<const float> a, std::span<const float> b);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_COMPARE_COMPARISON_H

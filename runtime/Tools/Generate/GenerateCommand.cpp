@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Lines join the batch as they arrive, the longest first, and are answered in their order. Never
+/// waits for input while there is work to do.
+#include "runtime/Tools/Generate/GenerateCommand.h"
+
+#include "runtime/Tools/Lines/Interruption.h"
+#include "runtime/Tools/Lines/LineErrors.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Lines/Progress.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unistd.h>
+
+namespace heddle::tools {
+
+using Json = nlohmann::ordered_json;
+
+/// How often a wait for input looks for Ctrl-C.
+static constexpr int waitMilliseconds = 100;
+
+namespace {
+/// A line on its way.
+struct Pending {
+  std::string source;
+  /// Nothing before it is finished.
+  std::optional<std::string> answer;
+};
+
+/// What the other files have for a source.
+struct Beside {
+  std::optional<Line> prefix;
+  std::optional<Line> shortlist;
+};
+
+/// The whole of one run.
+class GenerateRun {
+public:
+  GenerateRun(const GenerateOptions &options, Generator generator, LineReader sources,
+              OutputStream output, std::optional<int64_t> total)
+      : options(options), generator(std::move(generator)), sources(std::move(sources)),
+        output(std::move(output)), total(total), errors(options.onError, this->sources.name()),
+        progress("sentences", options.json || (options.output == "-" && isatty(STDOUT_FILENO))) {}
+
+  Status run();
+
+  std::optional<LineReader> prefixes;
+  std::optional<LineReader> shortlists;
+
+private:
+  struct Waiting {
+    size_t number;
+    GenerationRequest request;
+  };
+
+  Status takeLines();
+  Status readBlock(std::vector<Waiting> &block);
+  Result<Beside> readBeside();
+  Status expectEnd(std::optional<LineReader> &reader) const;
+  Result<std::optional<GenerationRequest>> requestOf(const Line &line, const Beside &beside) const;
+  void fail(size_t number, const Status &problem);
+  void accept(const GenerationResult &result);
+  Result<std::string> answerOf(const GenerationResult &result, const std::string &source) const;
+  Status writeAnswers();
+
+  const GenerateOptions &options;
+  Generator generator;
+  LineReader sources;
+  OutputStream output;
+  std::optional<int64_t> total;
+  LineErrors errors;
+  Progress progress;
+  /// Whether no more lines are taken.
+  bool ended = false;
+  /// Lines that were not written yet; the first has the number `written`.
+  std::deque<Pending> pending;
+  size_t written = 0;
+  std::map<int64_t, size_t> numbers;
+  int64_t tokensGenerated = 0;
+};
+} // namespace
+
+/// The text of a hypothesis, or its ids.
+static Result<std::string> textOf(const GenerateOptions &options, const Generator &generator,
+                                  const Hypothesis &hypothesis) {
+  if (options.tokens) {
+    return tokenLine(hypothesis.tokens);
+  }
+  return generator.decode(hypothesis.tokens);
+}
+
+/// The answer to a source: one line for each text, best first, or one JSON line {"source",
+/// "hypotheses": [{"text", "tokens", "score"}]}. A text's own line breaks become spaces where a
+/// line is a text.
+static Result<std::string> generationRecord(const GenerateOptions &options,
+                                            const Generator &generator, std::string_view source,
+                                            const GenerationResult &result) {
+  std::string lines;
+  Json list = Json::array();
+  for (const Hypothesis &hypothesis : result.hypotheses) {
+    HEDDLE_ASSIGN(std::string text, textOf(options, generator, hypothesis));
+    if (options.jsonLines) {
+      list.push_back(
+          {{"text", text}, {"tokens", hypothesis.tokens}, {"score", jsonScore(hypothesis.score)}});
+      continue;
+    }
+    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    if (options.scores) {
+      lines += fmt::format("{:.7f}\t", hypothesis.score);
+    }
+    lines += text + "\n";
+  }
+  if (options.jsonLines) {
+    return jsonText({{"source", source}, {"hypotheses", std::move(list)}}) + "\n";
+  }
+  // Every source has as many lines, so that they can be counted.
+  const auto wanted = static_cast<size_t>(options.generation.nbest);
+  lines.append(wanted - std::min(wanted, result.hypotheses.size()), '\n');
+  return lines;
+}
+
+/// The answer to an empty line.
+static std::string emptyRecord(const GenerateOptions &options, std::string_view source) {
+  return options.jsonLines ? jsonText({{"source", source}, {"hypotheses", Json::array()}}) + "\n"
+                           : std::string(static_cast<size_t>(options.generation.nbest), '\n');
+}
+
+/// The answer to a line that cannot be used: as many empty lines as an answer has, or a JSON line
+/// {"source", "error"}. `source` is what could be read of the line.
+static std::string errorRecord(const GenerateOptions &options, std::string_view source,
+                               const Status &failure) {
+  return options.jsonLines ? jsonText({{"source", source}, {"error", failure.message()}}) + "\n"
+                           : emptyRecord(options, source);
+}
+
+/// The lines of the other files that belong to the source just read.
+Result<Beside> GenerateRun::readBeside() {
+  Beside beside;
+  const std::pair<std::optional<LineReader> &, std::optional<Line> &> files[] = {
+      {prefixes, beside.prefix}, {shortlists, beside.shortlist}};
+  for (const auto &[reader, line] : files) {
+    if (!reader) {
+      continue;
+    }
+    HEDDLE_ASSIGN(line, reader->next());
+    if (!line && !interrupted()) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: no line for {}, expected one for each "
+                                                       "source",
+                                                       reader->name(), sources.where()));
+    }
+  }
+  return beside;
+}
+
+/// After the last source: neither does a second file have more lines.
+Status GenerateRun::expectEnd(std::optional<LineReader> &reader) const {
+  if (!reader || interrupted()) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const std::optional<Line> line, reader->next());
+  if (line) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: a line without a source, expected as "
+                                                     "many lines as {} has",
+                                                     reader->where(), sources.name()));
+  }
+  return {};
+}
+
+/// What is asked of a line; nothing for an empty one. Every failure is the line's.
+Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line,
+                                                                const Beside &beside) const {
+  GenerationRequest request;
+  request.options = options.generation;
+  std::vector<int32_t> prefix, shortlist;
+  if (beside.prefix) {
+    HEDDLE_TRY(beside.prefix->status);
+    const std::string_view text = beside.prefix->text;
+    Result<std::vector<int32_t>> tokens =
+        options.tokens ? parseTokenLine(text) : generator.encodeTarget(text);
+    HEDDLE_TRY_WITH(tokens.status(), prefixes->where());
+    prefix = std::move(*tokens);
+  }
+  if (beside.shortlist) {
+    HEDDLE_TRY(beside.shortlist->status);
+    Result<std::vector<int32_t>> tokens = parseTokenLine(beside.shortlist->text);
+    HEDDLE_TRY_WITH(tokens.status(), shortlists->where());
+    shortlist = std::move(*tokens);
+  }
+  HEDDLE_TRY(line.status);
+  if (isBlank(line.text)) {
+    return std::optional<GenerationRequest>();
+  }
+  Result<std::vector<int32_t>> source = sourceTokens(generator, options, line.text);
+  HEDDLE_TRY_WITH(source.status(), sources.where());
+  request.source = std::move(*source);
+  HEDDLE_TRY_WITH(generator.check(request), sources.where());
+  // One after the other: what was right without a file is wrong in it.
+  if (prefixes) {
+    request.prefix = std::move(prefix);
+    HEDDLE_TRY_WITH(generator.check(request), prefixes->where());
+  }
+  if (shortlists) {
+    request.shortlist = std::move(shortlist);
+    HEDDLE_TRY_WITH(generator.check(request), shortlists->where());
+  }
+  return std::optional(std::move(request));
+}
+
+/// Reads what lines there are, a block at most. Waits only when there is nothing else to do.
+Status GenerateRun::readBlock(std::vector<Waiting> &block) {
+  size_t bytes = 0;
+  for (size_t lines = 0; lines < blockTexts && bytes < blockBytes && !interrupted();) {
+    const bool idle = generator.idle() && pending.empty();
+    HEDDLE_ASSIGN(const bool ready, sources.ready(idle ? waitMilliseconds : 0));
+    if (!ready && !idle) {
+      break;
+    }
+    if (!ready) {
+      continue;
+    }
+    HEDDLE_ASSIGN(const std::optional<Line> line, sources.next());
+    if (!line) {
+      ended = true;
+      HEDDLE_TRY(expectEnd(prefixes));
+      return expectEnd(shortlists);
+    }
+    HEDDLE_ASSIGN(const Beside beside, readBeside());
+    bytes += line->text.size();
+    ++lines;
+    Result<std::optional<GenerationRequest>> request = requestOf(*line, beside);
+    if (!request.ok() && !errors.goOn(request.status())) {
+      return {};
+    }
+    const size_t number = written + pending.size();
+    pending.push_back({std::string(line->text), std::nullopt});
+    if (!request.ok()) {
+      pending.back().answer = errorRecord(options, pending.back().source, request.status());
+    } else if (*request) {
+      block.push_back({number, std::move(**request)});
+    } else {
+      pending.back().answer = emptyRecord(options, line->text);
+    }
+  }
+  return {};
+}
+
+/// Queues the next lines, longest first: sentences that run together then end together. What ends
+/// the run leaves the lines before it in the queue.
+Status GenerateRun::takeLines() {
+  std::vector<Waiting> block;
+  const Status failure = readBlock(block);
+  std::sort(block.begin(), block.end(), [](const Waiting &a, const Waiting &b) {
+    return a.request.source.size() != b.request.source.size()
+               ? a.request.source.size() > b.request.source.size()
+               : a.number < b.number;
+  });
+  for (Waiting &waiting : block) {
+    const Result<int64_t> id = generator.add(std::move(waiting.request));
+    if (id.ok()) {
+      numbers[*id] = waiting.number;
+    } else {
+      fail(waiting.number, id.status());
+    }
+  }
+  return failure;
+}
+
+Result<std::string> GenerateRun::answerOf(const GenerationResult &result,
+                                          const std::string &source) const {
+  if (result.status.code() == StatusCode::ResourceExhausted) {
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("{}: --cache gives it more", result.status.message()));
+  }
+  HEDDLE_TRY(result.status);
+  return generationRecord(options, generator, source, result);
+}
+
+/// A line that was taken turns out to be of no use. Where that ends the run, those after it are not
+/// answered.
+void GenerateRun::fail(size_t number, const Status &problem) {
+  const size_t place = number - written;
+  if (place >= pending.size()) {
+    return;
+  }
+  const Status failure = problem.annotate(fmt::format("{}:{}", sources.name(), number + 1));
+  if (errors.goOn(failure)) {
+    pending[place].answer = errorRecord(options, pending[place].source, failure);
+  } else {
+    pending.resize(place);
+  }
+}
+
+void GenerateRun::accept(const GenerationResult &result) {
+  const size_t number = numbers.extract(result.id).mapped();
+  const size_t place = number - written;
+  if (place >= pending.size()) {
+    return;
+  }
+  for (const Hypothesis &hypothesis : result.hypotheses) {
+    tokensGenerated += static_cast<int64_t>(hypothesis.tokens.size());
+  }
+  Pending &line = pending[place];
+  Result<std::string> answer = answerOf(result, line.source);
+  if (answer.ok()) {
+    line.answer = std::move(*answer);
+  } else {
+    fail(number, answer.status());
+  }
+}
+
+/// Writes the lines that are finished and have nothing unfinished before them.
+Status GenerateRun::writeAnswers() {
+  std::string lines;
+  while (!pending.empty() && pending.front().answer) {
+    lines += *pending.front().answer;
+    pending.pop_front();
+    ++written;
+  }
+  return lines.empty() ? Status() : output.write(lines);
+}
+
+Status GenerateRun::run() {
+  noteInterruptions();
+  Status failure;
+  while (!interrupted() && !(ended && pending.empty())) {
+    // The next block is read when the last one is on its way.
+    if (generator.waiting() == 0 && !ended) {
+      failure = takeLines();
+      ended = ended || !failure.ok() || errors.stopped();
+    }
+    if (!generator.idle() && !interrupted()) {
+      Result<std::vector<GenerationResult>> step = generator.step();
+      if (!step.ok()) {
+        return errors.finish(output, static_cast<int64_t>(written), step.status());
+      }
+      for (const GenerationResult &result : *step) {
+        accept(result);
+      }
+      ended = ended || errors.stopped();
+    }
+    HEDDLE_TRY(writeAnswers());
+    progress.update(static_cast<int64_t>(written), total, tokensGenerated);
+  }
+  return errors.finish(output, static_cast<int64_t>(written), failure);
+}
+
+/// Options that do not go with this model are said before anything is read.
+static Status checkSearch(const Generator &generator, const GenerationOptions &given) {
+  const auto check = [&](GenerationOptions search) {
+    // How long a text may become can depend on its source.
+    if (!search.maxLength) {
+      search.minLength.reset();
+    }
+    return generator.check(GenerationRequest{.source = {0}, .options = std::move(search)});
+  };
+  const Status status = check(given);
+  if (status.ok()) {
+    return status;
+  }
+  GenerationOptions without = given;
+  without.nbest = 1;
+  if (check(without).ok()) {
+    return optionError(
+        fmt::format("--nbest {} needs --beam {}: {}", given.nbest, given.nbest, status.message()));
+  }
+  without = given;
+  without.maxLength.reset();
+  if (given.maxLength && check(without).ok()) {
+    return optionError(fmt::format("--max-length {}: {}", *given.maxLength, status.message()));
+  }
+  return status;
+}
+
+Status execute(const GenerateOptions &options) {
+  HEDDLE_ASSIGN(LineReader sources, openSources(options.input, options.tokens));
+  HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
+  std::optional<LineReader> beside[2];
+  const std::string *const paths[] = {&options.prefix, &options.shortlist};
+  // A prefix is what a text is, a shortlist always ids.
+  const bool areTokens[] = {options.tokens, true};
+  for (size_t i = 0; i < 2; ++i) {
+    if (!paths[i]->empty()) {
+      HEDDLE_ASSIGN(LineReader reader, openSources(*paths[i], areTokens[i]));
+      beside[i].emplace(std::move(reader));
+    }
+  }
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  if (!options.tokens) {
+    HEDDLE_TRY(checkTokenizer(model));
+  }
+  const SessionOptions session = {.threads = options.threads,
+                                  .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
+                                                << 20};
+  HEDDLE_ASSIGN(Generator generator,
+                Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
+  HEDDLE_TRY(checkSearch(generator, options.generation));
+  HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
+  GenerateRun run(options, std::move(generator), std::move(sources), std::move(output), total);
+  for (size_t i = 0; i < 2; ++i) {
+    if (beside[i]) {
+      (i == 0 ? run.prefixes : run.shortlists).emplace(*std::move(beside[i]));
+    }
+  }
+  return run.run();
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The options of `heddle generate`, and which of them cannot be combined.
+#include "heddle/Limits.h"
+#include "runtime/Tools/Generate/GenerateCommand.h"
+
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle::tools {
+
+static constexpr Word<Rules> rulesWords[] = {{ruleNames[0], Rules::Paper},
+                                             {ruleNames[1], Rules::Transformers},
+                                             {ruleNames[2], Rules::CTranslate2}};
+
+static void declareFiles(OptionList &list, GenerateOptions &options) {
+  list.input("--input", options.input,
+             "Sources: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
+      .required()
+      .hinted();
+  list.output("--output", options.output, "Where the texts go, in the order of their sources");
+  list.input("--prefix", options.prefix, "The beginning of each text, one a line");
+  list.input("--shortlist", options.shortlist,
+             "The only token ids that each text may have, one line for each");
+}
+
+/// What a beam search scores.
+static void declareScoring(OptionList &list, GenerationOptions &options) {
+  list.word("--rules", options.rules, rulesWords, "RULES",
+            "The search to reproduce: paper, transformers or ctranslate2")
+      .otherwise("the model's");
+  list.whole("--beam", options.beam, 1, mostBeams, "K",
+             "Hypotheses that the search follows; 1 is greedy")
+      .otherwise("the model's");
+  list.whole("--nbest", options.nbest, 1, mostBeams, "N", "Texts for each source");
+  list.number("--length-penalty", options.lengthPenalty,
+              numbersBetween(-largestLengthPenalty, largestLengthPenalty), "A",
+              "Exponent of the length that scores are divided by")
+      .otherwise("the rules'");
+  list.number("--coverage-penalty", options.coveragePenalty,
+              {"a number, at least 0", [](float value) { return value >= 0; }}, "B",
+              "Weight of the penalty for uncovered source tokens");
+  list.whole("--min-length", options.minLength, 0, mostTokens, "N",
+             "The fewest tokens before the end")
+      .otherwise("the model's");
+  list.whole("--max-length", options.maxLength, 1, mostTokens, "N",
+             "The most tokens, including the end")
+      .otherwise("the model's");
+  list.whole("--no-repeat-ngram", options.noRepeatNgram, 0, mostTokens, "N",
+             "Do not generate the same N tokens in a row twice; 0: they may repeat")
+      .otherwise("the model's");
+  list.number("--repetition-penalty", options.repetitionPenalty,
+              numbersBetween(leastRepetitionPenalty, largestRepetitionPenalty), "P",
+              "Penalty for repeated tokens; 1: none")
+      .otherwise("the model's");
+  list.flag("--early-stopping", options.earlyStopping, EarlyStopping::Yes,
+            "Stop the search as soon as it has as many texts as hypotheses");
+}
+
+/// Ways to have several different texts.
+static void declareVariety(OptionList &list, GenerationOptions &options) {
+  list.flag("--alternatives", options.alternatives,
+            "Instead of the N best texts, the N most probable ways to go on after --prefix: each "
+            "begins with another token and is finished by a search of its own. '--nbest 3 "
+            "--alternatives' gives three texts that differ in their first token");
+  list.flag("--sample", options.sample, "Draw tokens at random instead of taking the best");
+  list.number("--temperature", options.temperature,
+              {"a number above 0", [](float value) { return value > 0; }}, "T",
+              "Sampling temperature")
+      .needs("--sample");
+  list.whole("--top-k", options.topK, 1, mostTokens, "K", "Draw from the K most probable tokens")
+      .otherwise("all")
+      .needs("--sample");
+  list.number("--top-p", options.topP,
+              {"more than 0 and at most 1", [](float value) { return value > 0 && value <= 1; }},
+              "P", "Draw from the fewest tokens whose probabilities add up to P")
+      .needs("--sample");
+  list.whole("--seed", options.seed, uint64_t(0), std::numeric_limits<uint64_t>::max(), "S",
+             "Random numbers; the same seed gives the same text in any batch")
+      .needs("--sample");
+}
+
+/// What the values of several options rule out.
+static std::string checkTogether(const GenerationOptions &options) {
+  if (options.sample && options.alternatives) {
+    return "--sample and --alternatives are both given, expected one of them";
+  }
+  if (options.sample && options.beam.value_or(1) > 1) {
+    return fmt::format("--beam is {} with --sample, expected 1: --nbest gives several samples",
+                       *options.beam);
+  }
+  if (!options.sample && !options.alternatives && options.beam && options.nbest > *options.beam) {
+    return fmt::format("--nbest {} needs --beam {}, got --beam {}", options.nbest, options.nbest,
+                       *options.beam);
+  }
+  if (options.minLength && options.maxLength && *options.minLength > *options.maxLength) {
+    return fmt::format("--min-length is {}, expected at most --max-length, {}", *options.minLength,
+                       *options.maxLength);
+  }
+  return "";
+}
+
+void declare(OptionList &list, GenerateOptions &options) {
+  GenerationOptions &search = options.generation;
+  declareModel(list, options);
+  declareFiles(list, options);
+  declareScoring(list, search);
+  declareVariety(list, search);
+  declareBatchTokens(list, options,
+                     "Source tokens that run together, counted once for each hypothesis");
+  list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",
+             "The most memory for keys and values, in MiB");
+  list.flag("--scores", options.scores, "Scores before the texts, a tab between them");
+  declareFormat(list, options, options.json,
+                "text, or jsonl with sources, texts, tokens and scores");
+  declareSources(list, options, "it gets an empty line, in jsonl {\"source\", \"error\"}");
+  declareExecution(list, options);
+  list.check([&search] { return checkTogether(search); });
+}
+
+} // namespace heddle::tools

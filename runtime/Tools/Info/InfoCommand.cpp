@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Describes a compiled model as JSON, and prints that description for people. Does not run any
+/// code of the model, so this machine need not be able to.
+#include "runtime/Tools/Info/InfoCommand.h"
+
+#include "formats/Binary/Manifest_generated.h"
+#include "heddle/Session.h"
+#include "runtime/Artifact/Artifact.h"
+#include "runtime/Tools/Info/CacheSummary.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace heddle::tools {
+
+using Json = nlohmann::ordered_json;
+
+static Json dimensionOf(int64_t dimension) {
+  switch (dimension) {
+  case tokensDimension:
+    return "tokens";
+  case sequencesDimension:
+    return "sequences";
+  case longestDimension:
+    return "longest";
+  default:
+    return dimension;
+  }
+}
+
+static Json describePort(const PortInfo &port, bool input) {
+  Json described = {{"name", port.name}, {"element", infoOf(port.element).name}};
+  described["shape"] = Json::array();
+  for (const int64_t dimension : port.shape) {
+    described["shape"].push_back(dimensionOf(dimension));
+  }
+  if (input) {
+    described["limit"] = port.limit;
+    described["optional"] = port.optional;
+  }
+  return described;
+}
+
+/// The caches of an entry, and what a position takes in those that it appends to, in those that it
+/// reads and does not append to, and a sequence in its states.
+static void describeCaches(const EntryInfo &entry, Json &described) {
+  Json list = Json::array();
+  uint64_t appended = 0;
+  uint64_t read = 0;
+  uint64_t states = 0;
+  for (const CacheInfo &cache : entry.caches) {
+    (cache.state ? states : cache.written ? appended : read) += cacheBytes(cache);
+    list.push_back({{"name", cache.name},
+                    {"width", cache.width},
+                    {"written", cache.written},
+                    {"layout", cacheLayout(cache)}});
+  }
+  described["caches"] = std::move(list);
+  described["cache_bytes_per_token_appended"] = appended;
+  described["cache_bytes_per_token_read"] = read;
+  described["state_bytes_per_sequence"] = states;
+}
+
+static Json describeEntry(const EntryInfo &entry) {
+  Json described = {{"name", entry.name}};
+  described["inputs"] = Json::array();
+  for (const PortInfo &port : entry.inputs) {
+    described["inputs"].push_back(describePort(port, true));
+  }
+  described["outputs"] = Json::array();
+  for (const PortInfo &port : entry.outputs) {
+    described["outputs"].push_back(describePort(port, false));
+  }
+  if (!entry.observed.empty()) {
+    described["observed"] = Json::array();
+    for (const PortInfo &port : entry.observed) {
+      described["observed"].push_back(describePort(port, false));
+      described["observed"].back()["observed"] = spellingOf(port.observed)->name;
+    }
+    described["observed_dispatches"] = entry.observedDispatches;
+  }
+  if (!entry.caches.empty()) {
+    describeCaches(entry, described);
+  }
+  described["max_length"] = entry.maxLength;
+  described["dispatches"] = entry.dispatches;
+  described["arena_bytes_per_token"] = entry.arenaBytesPerToken;
+  described["arena_bytes_per_sequence"] = entry.arenaBytesPerSequence;
+  described["arena_bytes_per_token_and_longest"] = entry.arenaBytesPerTokenAndLongest;
+  described["flops_per_token"] = entry.flopsPerToken;
+  described["flops_per_token_and_key"] = entry.flopsPerTokenAndKey;
+  return described;
+}
+
+/// The best target of the file that this machine can run, or null.
+static Json chosenTarget(const Model &model) {
+  for (const std::string &target : machineTargets()) {
+    const std::vector<std::string> &targets = model.targets();
+    if (std::find(targets.begin(), targets.end(), target) != targets.end()) {
+      return target;
+    }
+  }
+  return {};
+}
+
+/// The tokens of a tokenizer; null for a SentencePiece file that is used with its own.
+static const manifest::Vocabulary *vocabularyOf(const manifest::Tokenizer &tokenizer) {
+  switch (tokenizer.model_type()) {
+  case manifest::TokenizerModel::WordPiece:
+    return tokenizer.model_as_WordPiece()->vocabulary();
+  case manifest::TokenizerModel::Bpe:
+    return tokenizer.model_as_Bpe()->vocabulary();
+  case manifest::TokenizerModel::Unigram:
+    return tokenizer.model_as_Unigram()->vocabulary();
+  case manifest::TokenizerModel::WordList:
+    return tokenizer.model_as_WordList()->vocabulary();
+  case manifest::TokenizerModel::SentencePiece:
+    return tokenizer.model_as_SentencePiece()->vocabulary();
+  case manifest::TokenizerModel::NONE:
+    break;
+  }
+  return nullptr;
+}
+
+/// The kind, the size of the vocabulary, and where texts are cut; null without a tokenizer.
+static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
+  if (tokenizer == nullptr) {
+    return {};
+  }
+  const manifest::Vocabulary *const vocabulary = vocabularyOf(*tokenizer);
+  const Json tokens = vocabulary == nullptr ? Json() : Json(vocabulary->ids()->size());
+  const size_t added = tokenizer->added_tokens() == nullptr ? 0 : tokenizer->added_tokens()->size();
+  return {{"kind", manifest::EnumNameTokenizerModel(tokenizer->model_type())},
+          {"vocabulary", tokens},
+          {"added_tokens", added},
+          {"max_length", tokenizer->max_length()}};
+}
+
+/// The ids and defaults of generation; null when the model does not generate.
+static Json describeGeneration(const manifest::Generation *generation) {
+  if (generation == nullptr) {
+    return {};
+  }
+  const auto tokens = [](const flatbuffers::Vector<int32_t> *list) {
+    Json described = Json::array();
+    for (uint32_t i = 0; list != nullptr && i < list->size(); ++i) {
+      described.push_back(list->Get(i));
+    }
+    return described;
+  };
+  const auto token = [](int32_t id) { return id < 0 ? Json() : Json(id); };
+  return {{"rules", generation->rules()->str()},
+          {"start", tokens(generation->start())},
+          {"end", tokens(generation->end())},
+          {"pad", token(generation->pad())},
+          {"forced_first", token(generation->forced_first())},
+          {"forced_last", token(generation->forced_last())},
+          {"suppressed", tokens(generation->suppressed())},
+          {"max_length", generation->max_length()},
+          {"beams", generation->beams()},
+          {"length_penalty", generation->length_penalty()},
+          {"early_stopping", generation->early_stopping()},
+          {"no_repeat_ngram", generation->no_repeat_ngram()},
+          {"repetition_penalty", generation->repetition_penalty()},
+          {"min_length", generation->min_length()},
+          {"never_stop_early", generation->never_stop_early()}};
+}
+
+static Json describeModel(const Model &model, const manifest::Manifest &manifest) {
+  int64_t values = 0;
+  for (const ParameterInfo &parameter : model.parameters()) {
+    int64_t count = 1;
+    for (const int64_t dimension : parameter.shape) {
+      count *= dimension;
+    }
+    values += count;
+  }
+  Json described = {{"file", model.path()}, {"model_type", model.modelType()}};
+  described["precision"] = model.precision();
+  described["targets"] = model.targets();
+  described["this_machine"] = chosenTarget(model);
+  described["file_bytes"] = model.fileSize();
+  described["parameters"] = model.parameters().size();
+  described["parameter_values"] = values;
+  described["weights_bytes"] = model.weightsSize();
+  described["tokenizer"] = describeTokenizer(manifest.tokenizer());
+  if (manifest.target_tokenizer() != nullptr) {
+    described["target_tokenizer"] = describeTokenizer(manifest.target_tokenizer());
+  }
+  if (manifest.generation() != nullptr) {
+    described["generation"] = describeGeneration(manifest.generation());
+  }
+  if (manifest.sharing() != nullptr) {
+    described["sharing"] = manifest.sharing()->string_view();
+  }
+  if (const Json caches = summariseCaches(model.entries()); !caches.is_null()) {
+    described["caches"] = caches;
+  }
+  described["source_hash"] = model.sourceHash();
+  described["producer"] = model.producer();
+  described["entries"] = Json::array();
+  for (const EntryInfo &entry : model.entries()) {
+    described["entries"].push_back(describeEntry(entry));
+  }
+  described["report_summary"] = model.reportSummary();
+  return described;
+}
+
+/// "f32 [tokens, 384]".
+static std::string typeText(const Json &port) {
+  std::vector<std::string> dimensions;
+  for (const Json &dimension : port["shape"]) {
+    dimensions.push_back(dimension.is_string() ? dimension.get<std::string>() : dimension.dump());
+  }
+  return fmt::format("{} [{}]", port["element"].get<std::string>(), fmt::join(dimensions, ", "));
+}
+
+static std::string entryText(const Json &entry) {
+  std::string text = fmt::format("entry {}\n", entry["name"].get<std::string>());
+  for (const Json &port : entry["inputs"]) {
+    text += fmt::format("  input   {}: {}, values 0 to {}{}\n", port["name"].get<std::string>(),
+                        typeText(port), port["limit"].get<int64_t>() - 1,
+                        port["optional"].get<bool>() ? ", zeros when left out" : "");
+  }
+  for (const Json &port : entry["outputs"]) {
+    text += fmt::format("  output  {}: {}\n", port["name"].get<std::string>(), typeText(port));
+  }
+  if (entry.contains("observed")) {
+    text += fmt::format("  shows   {} attentions, for those who ask\n", entry["observed"].size());
+  }
+  const auto longest = entry["max_length"].get<int64_t>();
+  text += fmt::format("  length  {}\n",
+                      longest == 0 ? "any" : fmt::format("at most {} tokens a sequence", longest));
+  text += fmt::format("  memory  {} bytes a token", entry["arena_bytes_per_token"].dump());
+  if (entry["arena_bytes_per_sequence"] != 0) {
+    text += fmt::format(", {} a sequence", entry["arena_bytes_per_sequence"].dump());
+  }
+  if (entry["arena_bytes_per_token_and_longest"] != 0) {
+    text += fmt::format(", {} a token and token of the longest sequence",
+                        entry["arena_bytes_per_token_and_longest"].dump());
+  }
+  text += "\n";
+  if (entry.contains("caches")) {
+    text += fmt::format("  caches  {}, {} bytes a token appended, {} read\n",
+                        entry["caches"].size(), entry["cache_bytes_per_token_appended"].dump(),
+                        entry["cache_bytes_per_token_read"].dump());
+    if (entry["state_bytes_per_sequence"] != 0) {
+      text += fmt::format("  states  {} bytes a sequence, however long\n",
+                          entry["state_bytes_per_sequence"].dump());
+    }
+  }
+  return text + fmt::format("  work    {} dispatches, {} operations a token, {} a token and key\n",
+                            entry["dispatches"].dump(), entry["flops_per_token"].dump(),
+                            entry["flops_per_token_and_key"].dump());
+}
+
+static std::string tokenizerText(const Json &tokenizer) {
+  if (tokenizer.is_null()) {
+    return "none";
+  }
+  const auto longest = tokenizer["max_length"].get<int64_t>();
+  const Json &tokens = tokenizer["vocabulary"];
+  return fmt::format("{}, {} tokens, {} added{}", tokenizer["kind"].get<std::string>(),
+                     tokens.is_null() ? "its file's" : tokens.dump(),
+                     tokenizer["added_tokens"].dump(),
+                     longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
+}
+
+/// What the model sets for generation, in one line; the rest is as the rules have it.
+static std::string generationText(const Json &generation) {
+  // The values by which a model sets nothing.
+  static const Json unset = {{"max_length", 0},      {"early_stopping", false},
+                             {"no_repeat_ngram", 0}, {"repetition_penalty", 1.0},
+                             {"min_length", 0},      {"never_stop_early", false}};
+  static const std::string_view tokens[] = {"start",        "end",         "pad",
+                                            "forced_first", "forced_last", "suppressed"};
+  std::string text = fmt::format("rules {}", generation["rules"].get<std::string>());
+  for (const auto &[key, value] : generation.items()) {
+    const bool none = value.is_null() || (value.is_array() && value.empty());
+    if (key == "rules" || none || (unset.contains(key) && unset[key] == value)) {
+      continue;
+    }
+    const bool isToken = std::find(std::begin(tokens), std::end(tokens), key) != std::end(tokens);
+    const char *const what = !isToken ? "" : value.is_array() ? " tokens" : " token";
+    // The file has them in f32.
+    text +=
+        fmt::format(", {}{} {}", key, what,
+                    value.is_number_float() ? fmt::format("{}", value.get<float>()) : value.dump());
+  }
+  return text;
+}
+
+static std::string modelText(const Json &model) {
+  const auto text = [&](const char *key) { return model[key].get<std::string>(); };
+  const std::string machine = model["this_machine"].is_null()
+                                  ? "this machine can run none of them"
+                                  : fmt::format("this machine takes {}", text("this_machine"));
+  std::string out = fmt::format("model       {}, {}\n", text("model_type"), text("precision"));
+  out += fmt::format("targets     {}; {}\n",
+                     fmt::join(model["targets"].get<std::vector<std::string>>(), ", "), machine);
+  out += fmt::format("parameters  {} tensors, {} values, {} bytes\n", model["parameters"].dump(),
+                     model["parameter_values"].dump(), model["weights_bytes"].dump());
+  out += fmt::format("file        {} bytes\n", model["file_bytes"].dump());
+  out += fmt::format("tokenizer   {}\n", tokenizerText(model["tokenizer"]));
+  if (model.contains("target_tokenizer")) {
+    out += fmt::format("output      {}\n", tokenizerText(model["target_tokenizer"]));
+  }
+  if (model.contains("generation")) {
+    out += fmt::format("generation  {}\n", generationText(model["generation"]));
+  }
+  if (model.contains("sharing")) {
+    out += fmt::format("sharing     {}, as asked for when it was compiled\n", text("sharing"));
+  }
+  if (model.contains("caches")) {
+    out += cachesText(model["caches"]);
+  }
+  out += fmt::format("source      {}\n", text("source_hash"));
+  out += fmt::format("producer    {}\n", text("producer"));
+  for (const Json &entry : model["entries"]) {
+    out += entryText(entry);
+  }
+  if (!model["report_summary"].empty()) {
+    out += "passes\n";
+  }
+  for (const Json &line : model["report_summary"]) {
+    out += fmt::format("  {}\n", line.get<std::string>());
+  }
+  return out;
+}
+
+void declare(OptionList &list, InfoOptions &options) { declareModel(list, options); }
+
+Status execute(const InfoOptions &options) {
+  HEDDLE_ASSIGN(const Model model, Model::load(options.model, {.isa = {}, .describeOnly = true}));
+  // The public interface does not describe tokenizers; the manifest does.
+  HEDDLE_ASSIGN(const std::shared_ptr<const Artifact> artifact,
+                Artifact::load(options.model, {.isa = {}, .describeOnly = true}, nullptr));
+  const Json described = describeModel(model, artifact->manifest());
+  OutputStream output = OutputStream::standard();
+  HEDDLE_TRY(output.write(options.json ? jsonText(described) + "\n" : modelText(described)));
+  return output.finish();
+}
+
+} // namespace heddle::tools

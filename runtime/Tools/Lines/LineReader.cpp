@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Cuts a stream into lines, and takes the text out of each.
+#include "runtime/Tools/Lines/LineReader.h"
+
+#include "base/Utf8.h"
+#include "formats/Config/Json.h"
+#include "runtime/Tools/Lines/Interruption.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace heddle::tools {
+
+static constexpr size_t readSize = size_t(64) << 10;
+/// How often a wait for input looks for a signal: one that comes just before the wait, or goes to
+/// another thread, does not end it.
+static constexpr int waitMilliseconds = 100;
+static constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
+
+static Status cannot(std::string_view action, const std::string &name, int error) {
+  const std::string message =
+      fmt::format("{}: cannot {}: {}", name, action, std::generic_category().message(error));
+  return error == ENOENT || error == ENOTDIR ? HEDDLE_ERROR(NotFound, message)
+                                             : HEDDLE_ERROR(InputOutput, message);
+}
+
+static constexpr std::string_view expectedObject = R"(expected an object such as {"text": "..."})";
+
+bool isBlank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
+/// The "text" of a line such as {"text": "..."}. `where` is what messages call the line.
+static Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
+  if (isBlank(line)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: the line is empty, {}", where, expectedObject));
+  }
+  HEDDLE_ASSIGN(const nlohmann::json record, parseJson(line, where));
+  if (!record.is_object()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: found {}, {}", where,
+                                                     describeJson(record), expectedObject));
+  }
+  const auto text = record.find("text");
+  if (text == record.end()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: no key \"text\", {}", where, expectedObject));
+  }
+  if (!text->is_string()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: \"text\" is {}, expected a string", where,
+                                                     describeJson(*text)));
+  }
+  return text->get<std::string>();
+}
+
+Result<LineReader> LineReader::open(const std::string &path) {
+  if (path == "-") {
+    return LineReader("standard input", STDIN_FILENO, false);
+  }
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return cannot("open", path, errno);
+  }
+  return LineReader(path, descriptor, true);
+}
+
+Result<LineReader> LineReader::openTexts(const std::string &path) {
+  HEDDLE_ASSIGN(LineReader reader, open(path));
+  reader.areTexts = true;
+  reader.hasRecords = path.ends_with(".jsonl");
+  return reader;
+}
+
+LineReader::LineReader(LineReader &&other) noexcept
+    : title(std::move(other.title)), descriptor(other.descriptor),
+      owned(std::exchange(other.owned, false)), ended(other.ended), line(other.line),
+      buffer(std::move(other.buffer)), begin(other.begin), searched(other.searched),
+      tooLong(other.tooLong), areTexts(other.areTexts), hasRecords(other.hasRecords),
+      text(std::move(other.text)) {}
+
+LineReader::~LineReader() {
+  if (owned) {
+    ::close(descriptor);
+  }
+}
+
+std::string LineReader::where() const { return fmt::format("{}:{}", title, line); }
+
+/// Appends what the next read gives.
+Status LineReader::fill() {
+  searched -= begin;
+  buffer.erase(0, std::exchange(begin, 0));
+  const size_t size = buffer.size();
+  buffer.resize(size + readSize);
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor, buffer.data() + size, readSize);
+  } while (count < 0 && errno == EINTR);
+  const int error = errno;
+  buffer.resize(size + static_cast<size_t>(count > 0 ? count : 0));
+  if (count < 0) {
+    return cannot("read", title, error);
+  }
+  ended = count == 0;
+  return {};
+}
+
+/// Reads until the line that `begin` is in has its end at `searched`, or all lines are there.
+/// Whether that is so: not where nothing came for `milliseconds`.
+Result<bool> LineReader::hasLine(int milliseconds) {
+  while (true) {
+    const size_t end = buffer.find('\n', searched);
+    searched = std::min(end, buffer.size());
+    if (end != std::string::npos || ended) {
+      return true;
+    }
+    // A line may have no end at all, as in /dev/zero.
+    if (interrupted()) {
+      return false;
+    }
+    if (searched - begin > lineLimit) {
+      // Its end is all that is needed of it.
+      tooLong = true;
+      begin = searched;
+    }
+    pollfd waiting = {descriptor, POLLIN, 0};
+    const int count = ::poll(&waiting, 1, milliseconds);
+    if (count < 0 && errno != EINTR) {
+      return cannot("read", title, errno);
+    }
+    if (count <= 0) {
+      return false;
+    }
+    HEDDLE_TRY(fill());
+    milliseconds = 0;
+  }
+}
+
+Result<bool> LineReader::ready(int milliseconds) { return hasLine(milliseconds); }
+
+/// The line that hasLine() found, as it is in the file.
+std::string_view LineReader::takeLine() {
+  const std::string_view found = std::string_view(buffer).substr(begin, searched - begin);
+  begin = std::min(searched + 1, buffer.size());
+  searched = begin;
+  ++line;
+  return found;
+}
+
+/// What a line says.
+Line LineReader::lineOf(std::string_view found) {
+  if (std::exchange(tooLong, false) || found.size() > lineLimit) {
+    return {{},
+            HEDDLE_ERROR(InvalidArgument, fmt::format("{}: the line is longer than {} bytes, "
+                                                      "expected a shorter text",
+                                                      where(), lineLimit))};
+  }
+  const std::string problem = areTexts ? describeInvalidUtf8(found) : std::string();
+  if (!problem.empty()) {
+    return {{}, HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {}", where(), problem))};
+  }
+  if (line == 1 && found.starts_with(byteOrderMark)) {
+    found.remove_prefix(byteOrderMark.size());
+  }
+  if (found.ends_with('\r')) {
+    found.remove_suffix(1);
+  }
+  if (!hasRecords) {
+    return {found};
+  }
+  Result<std::string> said = textOfRecord(found, where());
+  if (!said.ok()) {
+    return {{}, said.status()};
+  }
+  text = std::move(*said);
+  return {text};
+}
+
+/// The next line as it is in the file; nothing at the end.
+Result<std::optional<std::string_view>> LineReader::nextLine() {
+  while (true) {
+    HEDDLE_ASSIGN(const bool there, hasLine(waitMilliseconds));
+    if (there) {
+      break;
+    }
+    // What has come of the next line is not all of it.
+    if (interrupted()) {
+      return std::optional<std::string_view>();
+    }
+  }
+  if (begin == buffer.size() && !tooLong) {
+    return std::optional<std::string_view>();
+  }
+  return std::optional(takeLine());
+}
+
+Result<std::optional<Line>> LineReader::next() {
+  HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
+  return found ? std::optional(lineOf(*found)) : std::nullopt;
+}
+
+Result<std::optional<Line>> LineReader::nextText() {
+  while (true) {
+    HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
+    if (!found) {
+      return std::optional<Line>();
+    }
+    // A line of its own that is blank is no record, and none is missing.
+    const bool blank = !tooLong && isBlank(found->substr(0, found->find_last_not_of('\r') + 1));
+    if (blank) {
+      continue;
+    }
+    Line said = lineOf(*found);
+    if (!said.status.ok() || !isBlank(said.text)) {
+      return std::optional(std::move(said));
+    }
+  }
+}
+
+Status LineReader::nextBlock(std::vector<Text> &texts) {
+  texts.clear();
+  size_t bytes = 0;
+  while (texts.size() < blockTexts && bytes < blockBytes) {
+    HEDDLE_ASSIGN(const std::optional<Line> found, next());
+    if (!found) {
+      break;
+    }
+    bytes += found->text.size();
+    texts.push_back({std::string(found->text), found->status, where()});
+  }
+  if (line == 0 && !interrupted()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: no texts, expected at least one", title));
+  }
+  return {};
+}
+
+Result<std::optional<int64_t>> countTexts(const std::string &path) {
+  struct stat information;
+  if (path == "-" || ::stat(path.c_str(), &information) != 0 || !S_ISREG(information.st_mode)) {
+    return std::optional<int64_t>();
+  }
+  HEDDLE_ASSIGN(LineReader lines, LineReader::open(path));
+  int64_t count = 0;
+  while (true) {
+    HEDDLE_ASSIGN(const std::optional<Line> line, lines.next());
+    if (!line) {
+      return std::optional(count);
+    }
+    ++count;
+  }
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writes to standard output or to an atomic file.
+#include "runtime/Tools/Lines/OutputStream.h"
+
+#include "runtime/Tools/Lines/Interruption.h"
+
+#include <cerrno>
+#include <fmt/format.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace heddle::tools {
+
+Result<OutputStream> OutputStream::open(const std::string &path) {
+  if (path == "-") {
+    return standard();
+  }
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::open(path));
+  return OutputStream(std::move(file));
+}
+
+Status OutputStream::write(std::string_view bytes) {
+  if (file) {
+    const Status status = file->write(bytes);
+    failed = failed || !status.ok();
+    // As /dev/stdout, or a named pipe.
+    if (file->hasLostReader()) {
+      noteReaderLeft();
+    }
+    hasContent = hasContent || !bytes.empty();
+    return status;
+  }
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      const int error = errno;
+      if (error == EPIPE) {
+        noteReaderLeft();
+      }
+      return HEDDLE_ERROR(InputOutput, fmt::format("standard output: cannot write: {}",
+                                                   std::generic_category().message(error)));
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status OutputStream::finish() {
+  if (file) {
+    return file->commit();
+  }
+  // Nothing is buffered here; a network file system may still report a full disk on closing.
+  if (::close(::dup(STDOUT_FILENO)) != 0) {
+    return HEDDLE_ERROR(InputOutput, fmt::format("standard output: cannot close: {}",
+                                                 std::generic_category().message(errno)));
+  }
+  return {};
+}
+
+Result<std::optional<std::string>> OutputStream::keep() {
+  if (!file || !hasContent || failed) {
+    file.reset();
+    return std::optional<std::string>();
+  }
+  HEDDLE_ASSIGN(std::string name, file->keepPartial());
+  return name.empty() ? std::optional<std::string>() : std::optional(std::move(name));
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Measures the bandwidth for passes from the largest to the smallest.
+#include "runtime/Tools/Measure/MachineRoof.h"
+
+#include "runtime/Device/Device.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace heddle::tools {
+
+/// Passes of at least this part of a larger one's bytes are held against the same measurement: it
+/// is the machine's other work that two of them would differ in.
+static constexpr double alike = 7.0 / 8;
+
+LeastTime leastTime(const DispatchProfile &dispatch, const MachineRoof &roof) {
+  return {dispatch.flops * 1e-9 / roof.peak, (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 /
+                                                 roof.entries.at(dispatch.entry).bandwidth};
+}
+
+double leastSeconds(std::span<const DispatchProfile> profile, const MachineRoof &roof) {
+  return std::accumulate(profile.begin(), profile.end(), 0.0,
+                         [&](double sum, const DispatchProfile &dispatch) {
+                           return sum + leastTime(dispatch, roof).seconds();
+                         });
+}
+
+Result<std::vector<MachineRoof>>
+measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
+             const MeasureReading &measure) {
+  std::vector<MachineRoof> roofs(profiles.size(), MachineRoof{.peak = peak, .entries = {}});
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    for (const DispatchProfile &dispatch : profiles[i]) {
+      roofs[i].entries[dispatch.entry].passBytes +=
+          (dispatch.weightBytes + dispatch.cacheBytes) / static_cast<double>(dispatch.calls);
+    }
+  }
+  std::vector<EntryRoof *> entries;
+  for (MachineRoof &roof : roofs) {
+    for (auto &[name, entry] : roof.entries) {
+      entries.push_back(&entry);
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const EntryRoof *one, const EntryRoof *other) {
+    return one->passBytes > other->passBytes;
+  });
+  // The size of the last pass measured, and the highest bandwidth so far: memory is never read
+  // faster than caches.
+  double measured = 0;
+  double bandwidth = 0;
+  for (EntryRoof *const entry : entries) {
+    const double bytes = std::min(entry->passBytes, static_cast<double>(beyondCaches));
+    if (bandwidth == 0 || bytes < measured * alike) {
+      HEDDLE_ASSIGN(const double found, measure(static_cast<uint64_t>(bytes)));
+      measured = bytes;
+      bandwidth = std::max(bandwidth, found);
+    }
+    entry->bandwidth = bandwidth;
+  }
+  return roofs;
+}
+
+Result<std::vector<MachineRoof>>
+measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak, int threads) {
+  return measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
+    return openDevice()->measureReading(threads, bytes);
+  });
+}
+
+nlohmann::ordered_json entriesRecord(const MachineRoof &roof) {
+  nlohmann::ordered_json record = nlohmann::ordered_json::array();
+  for (const auto &[name, entry] : roof.entries) {
+    record.push_back({{"entry", name},
+                      {"pass_bytes", rounded(entry.passBytes, 0)},
+                      {"roof_gb_per_s", rounded(entry.bandwidth, 2)}});
+  }
+  return record;
+}
+
+} // namespace heddle::tools

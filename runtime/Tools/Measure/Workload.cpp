@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reads the options that describe the work, and makes up its tokens.
+#include "runtime/Tools/Measure/Workload.h"
+
+#include "base/Utf8.h"
+#include "heddle/Limits.h"
+#include "runtime/Session/PagedDecoder.h"
+#include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <optional>
+#include <random>
+
+namespace heddle::tools {
+
+// --- Options ------------------------------------------------------------------------------------
+
+int64_t Shape::tokens() const {
+  return std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
+}
+
+/// Calls `add` with every part of a list with commas, until one makes no sense.
+template <typename Add> static Status forEachPart(std::string_view list, const Add &add) {
+  while (true) {
+    const size_t comma = list.find(',');
+    HEDDLE_TRY(add(list.substr(0, comma)));
+    if (comma == std::string_view::npos) {
+      return {};
+    }
+    list.remove_prefix(comma + 1);
+  }
+}
+
+static Result<Shape> parseShape(std::string_view text) {
+  const size_t cross = text.find('x');
+  std::optional<int64_t> sentences;
+  std::optional<int64_t> length;
+  if (cross != std::string_view::npos) {
+    sentences = parseWhole(text.substr(0, cross), int64_t(1), shapeTokenLimit);
+    length = parseWhole(text.substr(cross + 1), int64_t(1), shapeTokenLimit);
+  }
+  if (!sentences || !length) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format(
+            "shape {} is not two positive numbers, expected SENTENCESxTOKENS such as 32x128",
+            quote(text)));
+  }
+  if (*sentences > shapeTokenLimit / *length) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("shape {} has {} tokens, expected at most {}", quote(text),
+                                    *sentences * *length, shapeTokenLimit));
+  }
+  return Shape{std::string(text), std::vector<int32_t>(static_cast<size_t>(*sentences),
+                                                       static_cast<int32_t>(*length))};
+}
+
+Result<std::vector<Shape>> parseShapes(std::string_view list) {
+  std::vector<Shape> shapes;
+  HEDDLE_TRY(forEachPart(list, [&](std::string_view part) -> Status {
+    HEDDLE_ASSIGN(Shape shape, parseShape(part));
+    shapes.push_back(std::move(shape));
+    return {};
+  }));
+  return shapes;
+}
+
+Result<Shape> readLengths(const std::string &path) {
+  HEDDLE_ASSIGN(LineReader reader, LineReader::open(path));
+  Shape shape{"lengths", {}};
+  int64_t tokens = 0;
+  while (true) {
+    HEDDLE_ASSIGN(const std::optional<Line> line, reader.next());
+    if (!line) {
+      break;
+    }
+    HEDDLE_TRY(line->status);
+    const std::optional<int64_t> length = parseWhole(line->text, int64_t(1), shapeTokenLimit);
+    if (!length) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("{}: {} is not a length, expected a positive number of tokens",
+                      reader.where(), quote(line->text)));
+    }
+    tokens += *length;
+    if (tokens > shapeTokenLimit) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: {} tokens up to here, expected at most {} in one batch",
+                                      reader.where(), tokens, shapeTokenLimit));
+    }
+    shape.lengths.push_back(static_cast<int32_t>(*length));
+  }
+  if (shape.lengths.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: no lengths, expected one a line", reader.name()));
+  }
+  return shape;
+}
+
+static Result<GenerationCase> parseCase(std::string_view text) {
+  const size_t cross = text.find('x');
+  std::optional<int32_t> batch;
+  std::optional<int32_t> beam;
+  if (cross != std::string_view::npos) {
+    batch = parseWhole(text.substr(0, cross), 1, mostTokens);
+    beam = parseWhole(text.substr(cross + 1), 1, mostBeams);
+  }
+  if (!batch || !beam) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{} is no case, expected SENTENCESxBEAM, for example 32x4", quote(text)));
+  }
+  return GenerationCase{*batch, *beam};
+}
+
+DeclaredOption &declareWork(OptionList &list, WorkOptions &options) {
+  const auto readShapes = [](const std::string &text, std::vector<Shape> &shapes) -> std::string {
+    Result<std::vector<Shape>> found = parseShapes(text);
+    if (!found.ok()) {
+      return fmt::format(": {}", found.status().message());
+    }
+    shapes = std::move(*found);
+    return "";
+  };
+  const auto readCases = [](const std::string &text,
+                            std::vector<GenerationCase> &cases) -> std::string {
+    const Status status = forEachPart(text, [&](std::string_view part) -> Status {
+      HEDDLE_ASSIGN(cases.emplace_back(), parseCase(part));
+      return {};
+    });
+    return status.ok() ? "" : fmt::format(": {}", status.message());
+  };
+  DeclaredOption &shapes =
+      list.value("--shapes", options.shapes, "LIST",
+                 "Batches for one entry: SENTENCESxTOKENS, for example 1x16,32x128", readShapes);
+  list.text("--entry", options.entry, "NAME", "The function of the model that batches run through")
+      .otherwise("the first");
+  list.value("--cases", options.cases, "LIST", "Generation: SENTENCESxBEAM, for example 1x1,32x4",
+             readCases);
+  list.whole("--source-length", options.sourceLength, 1, mostTokens, "N",
+             "Tokens in each source of --cases")
+      .needs("--cases");
+  list.whole("--target-length", options.targetLength, 1, mostTokens, "N",
+             "Tokens in each target of --cases")
+      .needs("--cases");
+  return shapes;
+}
+
+// --- Work ---------------------------------------------------------------------------------------
+
+Status checkShapes(const EntryInfo &entry, std::span<const Shape> shapes) {
+  for (const Shape &shape : shapes) {
+    const int32_t longest = *std::max_element(shape.lengths.begin(), shape.lengths.end());
+    if (entry.maxLength != 0 && longest > entry.maxLength) {
+      return optionError(fmt::format("--shapes: {} has sequences of {} tokens, expected at most "
+                                     "{}, the positions of the model",
+                                     shape.name, longest, entry.maxLength));
+    }
+  }
+  return {};
+}
+
+const PortInfo &timedOutput(const EntryInfo &entry) {
+  const auto found =
+      std::find_if(entry.outputs.begin(), entry.outputs.end(),
+                   [](const PortInfo &port) { return port.name == "last_hidden_state"; });
+  return found == entry.outputs.end() ? entry.outputs.front() : *found;
+}
+
+std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input) {
+  // Low ids are special tokens and rare characters in most vocabularies.
+  constexpr int64_t firstOrdinaryId = 1000;
+  const int64_t low = input.limit > firstOrdinaryId ? firstOrdinaryId : 0;
+  std::mt19937_64 random(0);
+  std::uniform_int_distribution<int32_t> range(static_cast<int32_t>(low),
+                                               static_cast<int32_t>(input.limit - 1));
+  std::vector<int32_t> ids(static_cast<size_t>(shape.tokens()));
+  std::generate(ids.begin(), ids.end(), [&] { return range(random); });
+  return ids;
+}
+
+std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary) {
+  // Low ids are special tokens in most vocabularies.
+  const int64_t low = std::min<int64_t>(4, vocabulary - 1);
+  std::mt19937_64 random(1);
+  std::vector<std::vector<int32_t>> sources(static_cast<size_t>(count));
+  for (std::vector<int32_t> &source : sources) {
+    for (int32_t i = 0; i < length; ++i) {
+      const uint64_t token = random() % static_cast<uint64_t>(vocabulary - low);
+      source.push_back(static_cast<int32_t>(low + static_cast<int64_t>(token)));
+    }
+  }
+  return sources;
+}
+
+Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_t sourceLength,
+                          int32_t targetLength, const SessionOptions &session) {
+  if (!PagedDecoder::supports(model)) {
+    return optionError(fmt::format("--cases: {}: the model does not generate, expected one with a "
+                                   "decoder, or --shapes",
+                                   model.path()));
+  }
+  HEDDLE_ASSIGN(
+      Generator generator,
+      Generator::create(model, {.session = session,
+                                .batchTokens = int64_t(each.batch) * each.beam * sourceLength}));
+  const int64_t longest = generator.longestSource();
+  if (longest != 0 && sourceLength > longest) {
+    return optionError(fmt::format("--source-length is {}, expected at most {}, the positions of "
+                                   "the model",
+                                   sourceLength, longest));
+  }
+  const EntryInfo &encode = *model.findEntry("encode");
+  const int64_t vocabulary = encode.inputs.empty() ? 1 : encode.inputs.front().limit;
+  const GenerationOptions search = {.rules = Rules::CTranslate2,
+                                    .beam = each.beam,
+                                    .minLength = targetLength,
+                                    .maxLength = targetLength};
+  std::vector<std::vector<int32_t>> sources = randomSources(each.batch, sourceLength, vocabulary);
+  if (const Status status =
+          generator.check(GenerationRequest{.source = sources.front(), .options = search});
+      !status.ok()) {
+    return optionError(fmt::format("--target-length {}: {}", targetLength, status.message()));
+  }
+  return CaseWork{std::move(generator), search, std::move(sources), vocabulary};
+}
+
+Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,
+                       const GenerationOptions &options, std::span<const int32_t> shortlist) {
+  for (const std::vector<int32_t> &source : sources) {
+    HEDDLE_TRY(generator
+                   .add({.source = source,
+                         .shortlist = std::vector(shortlist.begin(), shortlist.end()),
+                         .options = options})
+                   .status());
+  }
+  while (!generator.idle()) {
+    HEDDLE_ASSIGN(const std::vector<GenerationResult> finished, generator.step());
+    for (const GenerationResult &result : finished) {
+      HEDDLE_TRY(result.status);
+      const size_t tokens = result.hypotheses.empty() ? 0 : result.hypotheses[0].tokens.size();
+      if (tokens != static_cast<size_t>(*options.maxLength)) {
+        return HEDDLE_ERROR(Internal, fmt::format("{} tokens were generated, expected {}", tokens,
+                                                  *options.maxLength));
+      }
+    }
+  }
+  return {};
+}
+
+} // namespace heddle::tools

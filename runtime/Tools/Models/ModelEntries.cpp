@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Chooses entries and inputs, and checks texts against them.
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include "base/Utf8.h"
+#include "runtime/Generate/Settings.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+namespace heddle::tools {
+
+/// No code of the library: failures of this program's command line.
+static constexpr auto wrongOption = static_cast<StatusCode>(1000);
+
+Status optionError(std::string message) {
+  return {wrongOption, std::move(message), __FILE_NAME__, __LINE__};
+}
+
+bool isOptionError(const Status &status) { return status.code() == wrongOption; }
+
+Result<Model> loadModel(const std::string &path, const std::string &isa) {
+  Result<Model> model = Model::load(path, {.isa = isa});
+  // A model that is fine but for the target.
+  if (!model.ok() && !isa.empty() && Model::load(path, {.isa = {}, .describeOnly = true}).ok()) {
+    return optionError(fmt::format("--isa {}: {}", quote(isa), model.status().message()));
+  }
+  return model;
+}
+
+Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string &name) {
+  Result<const EntryInfo *> entry = chooseEntry(model, name);
+  if (name.empty()) {
+    return entry;
+  }
+  if (!entry.ok()) {
+    return optionError(fmt::format("--entry {}: {}", quote(name), entry.status().message()));
+  }
+  const std::vector<CacheInfo> &caches = (*entry)->caches;
+  if (std::any_of(caches.begin(), caches.end(), [](const auto &each) { return !each.written; })) {
+    return optionError(fmt::format("--entry {}: {}: the entry reads caches, which generation "
+                                   "fills, expected one that reads none",
+                                   quote(name), model.path()));
+  }
+  return entry;
+}
+
+Status checkLength(std::string_view what, int64_t count, int64_t longest) {
+  return longest == 0 || count <= longest
+             ? Status()
+             : HEDDLE_ERROR(OutOfRange,
+                            fmt::format("{} has {} tokens, expected at most {}, the positions of "
+                                        "the model: --truncate cuts it",
+                                        what, count, longest));
+}
+
+Status checkText(const EntryInfo &entry, const PortInfo &input, std::span<const int32_t> ids) {
+  const auto count = static_cast<int64_t>(ids.size());
+  if (entry.maxLength != 0 && count > entry.maxLength) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("text has {} tokens, expected at most {}, the "
+                                                "positions of the model",
+                                                count, entry.maxLength));
+  }
+  return checkTokens("text", ids, input.limit);
+}
+
+Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const SourceOptions &options,
+                                          std::string_view line) {
+  const int64_t longest = generator.longestSource();
+  HEDDLE_ASSIGN(std::vector<int32_t> ids, options.tokens
+                                              ? parseTokenLine(line, options.truncate ? longest : 0)
+                                              : generator.encodeSource(line, options.truncate));
+  HEDDLE_TRY(checkLength("source", static_cast<int64_t>(ids.size()), longest));
+  return ids;
+}
+
+Result<std::vector<int32_t>> textTokens(const Model &model, const EntryInfo &entry,
+                                        const SourceOptions &options, std::string_view line) {
+  const int64_t most = options.truncate ? entry.maxLength : 0;
+  HEDDLE_ASSIGN(std::vector<int32_t> ids,
+                options.tokens ? parseTokenLine(line, most) : model.tokenize(line, most));
+  HEDDLE_TRY(checkLength("text", static_cast<int64_t>(ids.size()), entry.maxLength));
+  return ids;
+}
+
+Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name) {
+  const std::vector<EntryInfo> &entries = model.entries();
+  if (name.empty() && !entries.empty()) {
+    return &entries.front();
+  }
+  if (const EntryInfo *entry = model.findEntry(name)) {
+    return entry;
+  }
+  std::vector<std::string_view> names;
+  for (const EntryInfo &entry : entries) {
+    names.push_back(entry.name);
+  }
+  return HEDDLE_ERROR(NotFound, fmt::format("{}: no entry {}, expected one of {}", model.path(),
+                                            quote(name), fmt::join(names, ", ")));
+}
+
+Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry) {
+  const auto first = std::find_if(entry.inputs.begin(), entry.inputs.end(),
+                                  [](const PortInfo &input) { return !input.optional; });
+  if (first == entry.inputs.end()) {
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("{}: entry {} needs no input, expected one that gives the batch "
+                                 "its shape",
+                                 model.path(), quote(entry.name)));
+  }
+  return &*first;
+}
+
+Status checkTokenizer(const Model &model, std::string_view expected) {
+  return model.hasTokenizer()
+             ? Status()
+             : HEDDLE_ERROR(InvalidArgument,
+                            fmt::format("{}: the model has no tokenizer, expected {}", model.path(),
+                                        expected));
+}
+
+int64_t rowWidth(const PortInfo &output) {
+  int64_t width = 1;
+  for (const int64_t dimension : output.shape) {
+    width *= dimension > 0 ? dimension : 1;
+  }
+  return width;
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Questions that several commands ask of a model: which entry and input to use, and whether a text
+/// or an option fits it. Messages name the option that is to blame.
+#ifndef HEDDLE_RUNTIME_TOOLS_MODELS_MODELENTRIES_H
+#define HEDDLE_RUNTIME_TOOLS_MODELS_MODELENTRIES_H
+
+#include "heddle/Generation.h"
+#include "heddle/Session.h"
+#include "runtime/Tools/Options/SharedOptions.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::tools {
+
+/// A failure that an option is to blame for. The message names the option and the way out, and the
+/// exit code is that of a wrong command line however late it is found.
+Status optionError(std::string message);
+bool isOptionError(const Status &status);
+
+/// The model, for the target that --isa names. A target that this binary or machine does not have
+/// is an option's failure.
+Result<Model> loadModel(const std::string &path, const std::string &isa);
+
+/// The entry that --entry names, as chooseEntry() does.
+Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string &name);
+
+/// The entry of that name, or the first for an empty name; NotFound lists what there is.
+Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name);
+
+/// The input of an entry that gives a batch its shape: the first that must be given.
+Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry);
+
+/// InvalidArgument for a model without a tokenizer; `expected` ends the message.
+Status checkTokenizer(const Model &model, std::string_view expected = "one or --tokens");
+
+/// Whether an entry takes the ids of one text: their number, and each of them.
+Status checkText(const EntryInfo &entry, const PortInfo &input, std::span<const int32_t> ids);
+
+/// OutOfRange for a text of more than `longest` tokens, unless that is 0.
+Status checkLength(std::string_view what, int64_t count, int64_t longest);
+
+/// The ids of a source, given its line: a text, or the ids themselves where options.tokens.
+Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const SourceOptions &options,
+                                          std::string_view line);
+
+/// The same for an entry of a model that does not generate.
+Result<std::vector<int32_t>> textTokens(const Model &model, const EntryInfo &entry,
+                                        const SourceOptions &options, std::string_view line);
+
+/// Floats of one row of an output: the product of its constant dimensions.
+int64_t rowWidth(const PortInfo &output);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_MODELS_MODELENTRIES_H

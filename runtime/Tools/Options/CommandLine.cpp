@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// CLI11 splits the arguments into options; the declarations of the command turn them into values.
+/// All messages have the project's form.
+#include "runtime/Tools/Options/CommandLine.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace heddle::tools {
+
+/// One command: its declarations, and the options that they fill in.
+struct DeclaredProgram::Command {
+  explicit Command(CLI::App &app) : list(app) {}
+
+  OptionList list;
+  std::function<CommandLine()> options;
+};
+
+template <typename Options>
+void DeclaredProgram::add(const char *name, const char *description,
+                          const std::function<bool(std::string_view command)> &declares) {
+  CLI::App &application = *app->add_subcommand(name, description);
+  Command &command = *commands.emplace_back(std::make_unique<Command>(application));
+  const auto options = std::make_shared<Options>();
+  if (declares(name)) {
+    declare(command.list, *options);
+  }
+  command.options = [options] { return CommandLine(*options); };
+  // Arguments without a place are reported in the project's form.
+  application.allow_extras();
+}
+
+DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view command)> &declares)
+    : app(std::make_unique<CLI::App>()) {
+  app->name("heddle");
+  app->description("Runs models that heddlec compiled");
+  app->set_version_flag("--version", "heddle " HEDDLE_VERSION);
+  app->allow_extras();
+  app->prefix_command(false);
+  // In the order of --help.
+  add<EmbedOptions>("embed", "Embed texts", declares);
+  add<TokenizeOptions>("tokenize", "Print the token ids of texts as .jsonl", declares);
+  add<GenerateOptions>("generate", "Generate texts from texts", declares);
+  add<ScoreOptions>("score", "Print the log-probability of translations", declares);
+  add<AnalyzeOptions>("analyze", "Measure how much the attention of a model's layers differs",
+                      declares);
+  add<CompareOptions>("compare", "Compare the results and the speed of two models on texts",
+                      declares);
+  add<RunOptions>("run", "Run an entry over tensors in a safetensors file", declares);
+  add<BenchOptions>("bench", "Measure the speed of an entry or of generation, as JSON lines",
+                    declares);
+  add<ProfileOptions>("profile", "Show where a model spends its time, dispatch by dispatch",
+                      declares);
+  add<InfoOptions>("info", "Show what is inside a compiled model", declares);
+  add<VerifyOptions>("verify", "Check structure and checksums of a compiled model", declares);
+}
+
+DeclaredProgram::~DeclaredProgram() = default;
+
+std::vector<std::string> DeclaredProgram::acceptedWords() const {
+  std::vector<std::string> words;
+  for (const std::unique_ptr<Command> &command : commands) {
+    const std::vector<std::string> accepted = command->list.acceptedWords();
+    words.insert(words.end(), accepted.begin(), accepted.end());
+  }
+  return words;
+}
+
+/// An option that was given without its value, in a form that would take the next argument for it:
+/// as in `--input= --json` and `--output --json`; or a file without a name.
+static std::optional<std::string> optionWithoutValue(const CLI::App &application,
+                                                     std::span<const char *const> arguments) {
+  for (const std::string_view argument : arguments) {
+    // A value may end in "=" itself.
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      return std::string(argument.substr(0, argument.size() - 1));
+    }
+  }
+  for (const CLI::Option *option : application.get_options()) {
+    for (const std::string &value : option->results()) {
+      const bool isOption =
+          value.starts_with("--") && application.get_option_no_throw(value) != nullptr;
+      const bool isNoFile = value.empty() && option->get_type_name() == "FILE";
+      if ((isOption || isNoFile) && option->get_items_expected_max() > 0) {
+        return option->get_name();
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// The command that was named, or nothing.
+static std::string parsedCommand(const CLI::App &app) {
+  const std::vector<CLI::App *> parsed = app.get_subcommands();
+  return parsed.empty() ? "" : parsed.front()->get_name();
+}
+
+/// What CLI11 found wrong with an option (its message begins "--name: "), in the project's form.
+static std::string describeMismatch(const CLI::ArgumentMismatch &error) {
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  return text.find("received") == std::string::npos
+             ? fmt::format("{} has no value, expected one after it", option)
+             : fmt::format("{} is given more than once, expected it once", option);
+}
+
+/// What is wrong when no command was found among the arguments.
+UsageError DeclaredProgram::noCommand() const {
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Command> &command : commands) {
+    names.push_back(command->list.application().get_name());
+  }
+  const std::vector<std::string> rest = app->remaining();
+  const std::string seen =
+      rest.empty() ? "no command" : fmt::format("unknown command {}", quote(rest.front()));
+  return UsageError{fmt::format("{}, expected one of {}", seen, fmt::join(names, ", ")), ""};
+}
+
+CommandLine DeclaredProgram::readCommand(const Command &command,
+                                         std::span<const char *const> arguments) const {
+  const OptionList &list = command.list;
+  if (const auto option = optionWithoutValue(list.application(), arguments)) {
+    return list.usage(fmt::format("{} has no value, expected one after it", *option));
+  }
+  const std::vector<std::string> rest = list.application().remaining();
+  if (!rest.empty()) {
+    return list.unexpected(rest.front());
+  }
+  if (auto error = list.read()) {
+    return *std::move(error);
+  }
+  return command.options();
+}
+
+CommandLine DeclaredProgram::parse(std::span<const char *const> arguments) {
+  try {
+    app->parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForVersion &version) {
+    return HelpText{fmt::format("{}\n", version.what())};
+  } catch (const CLI::CallForHelp &) {
+    return HelpText{app->help()};
+  } catch (const CLI::ArgumentMismatch &error) {
+    return UsageError{describeMismatch(error), parsedCommand(*app)};
+  } catch (const CLI::ParseError &error) {
+    return UsageError{error.what(), parsedCommand(*app)};
+  }
+  for (const std::unique_ptr<Command> &command : commands) {
+    if (command->list.application().parsed()) {
+      return readCommand(*command, arguments);
+    }
+  }
+  return noCommand();
+}
+
+CommandLine parseCommandLine(std::span<const char *const> arguments) {
+  const auto isNamed = [&](std::string_view command) {
+    return std::ranges::any_of(arguments, [&](const char *each) { return command == each; });
+  };
+  return DeclaredProgram(isNamed).parse(arguments);
+}
+
+} // namespace heddle::tools

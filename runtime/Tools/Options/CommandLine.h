@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The command line of `heddle` as plain data: one structure of options per command. Everything
+/// that can be checked without opening a file is checked here, so that commands start from values
+/// that are well formed.
+#ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_COMMANDLINE_H
+#define HEDDLE_RUNTIME_TOOLS_OPTIONS_COMMANDLINE_H
+
+#include "runtime/Tools/Analyze/AnalyzeCommand.h"
+#include "runtime/Tools/Bench/BenchCommand.h"
+#include "runtime/Tools/Compare/CompareCommand.h"
+#include "runtime/Tools/Embed/EmbedCommand.h"
+#include "runtime/Tools/Generate/GenerateCommand.h"
+#include "runtime/Tools/Info/InfoCommand.h"
+#include "runtime/Tools/Profile/ProfileCommand.h"
+#include "runtime/Tools/Run/RunCommand.h"
+#include "runtime/Tools/Score/ScoreCommand.h"
+#include "runtime/Tools/Tokenize/TokenizeCommand.h"
+#include "runtime/Tools/Verify/VerifyCommand.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace heddle::tools {
+
+/// The answer to --help or --version, for standard output.
+struct HelpText {
+  std::string text;
+};
+
+using CommandLine = std::variant<UsageError, HelpText, EmbedOptions, TokenizeOptions, RunOptions,
+                                 GenerateOptions, ScoreOptions, AnalyzeOptions, CompareOptions,
+                                 BenchOptions, ProfileOptions, InfoOptions, VerifyOptions>;
+
+/// The program with the declarations of all its commands. Reads one command line.
+class DeclaredProgram {
+public:
+  /// Declares all commands, but only the options of those that `declares` answers true for: a
+  /// command that is not called takes none, and declaring all of them takes longer than parsing.
+  explicit DeclaredProgram(const std::function<bool(std::string_view command)> &declares =
+                               [](std::string_view) { return true; });
+  ~DeclaredProgram();
+
+  /// Reads the arguments of main(), the program's name first.
+  CommandLine parse(std::span<const char *const> arguments);
+  /// What manual pages and completion are written from.
+  const CLI::App &application() const { return *app; }
+  /// The words that options accept as their values, such as those of --rules.
+  std::vector<std::string> acceptedWords() const;
+
+private:
+  struct Command;
+  template <typename Options>
+  void add(const char *name, const char *description,
+           const std::function<bool(std::string_view command)> &declares);
+  CommandLine readCommand(const Command &command, std::span<const char *const> arguments) const;
+  UsageError noCommand() const;
+
+  std::unique_ptr<CLI::App> app;
+  std::vector<std::unique_ptr<Command>> commands;
+};
+
+/// Reads the arguments of main(), the program's name first.
+CommandLine parseCommandLine(std::span<const char *const> arguments);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_OPTIONS_COMMANDLINE_H

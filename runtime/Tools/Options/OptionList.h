@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The options of one command. Each is declared once, with the field that takes its value, its
+/// name, help text, type, default and check; reading the command line, --help, the manual pages,
+/// the completion of shells and the fuzz target all follow from that declaration.
+#ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_OPTIONLIST_H
+#define HEDDLE_RUNTIME_TOOLS_OPTIONS_OPTIONLIST_H
+
+#include "base/Utf8.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <fmt/format.h>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace heddle::tools {
+
+/// Arguments that make no sense. `command` is the one they were given to, or empty.
+struct UsageError {
+  std::string message;
+  std::string command;
+};
+
+/// A word that an option accepts, and the value it stands for.
+template <typename Value> struct Word {
+  std::string_view name;
+  Value value;
+};
+
+/// The numbers that an option accepts: a test, and the words for it after "expected".
+template <typename Number> struct NumberRange {
+  std::string expected;
+  std::function<bool(Number)> contains;
+};
+
+/// The numbers from `least` to `most`.
+template <typename Number> NumberRange<Number> numbersBetween(Number least, Number most) {
+  return {fmt::format("a number from {} to {}", least, most),
+          [=](Number value) { return value >= least && value <= most; }};
+}
+
+/// The number that is all of `text`; infinities and NaN are none.
+template <typename Number> std::optional<Number> parseNumber(std::string_view text) {
+  Number value = 0;
+  const char *const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  bool valid = error == std::errc() && stop == end;
+  if constexpr (std::is_floating_point_v<Number>) {
+    valid = valid && std::isfinite(value);
+  }
+  return valid ? std::optional(value) : std::nullopt;
+}
+
+/// The whole number from `least` to `most` that is all of `text`.
+template <typename Number>
+std::optional<Number> parseWhole(std::string_view text, Number least, Number most) {
+  const std::optional<Number> value = parseNumber<Number>(text);
+  return value && *value >= least && *value <= most ? value : std::nullopt;
+}
+
+/// What the field of an option holds when the option is given: `Number` for `Number` and for
+/// `std::optional<Number>`.
+template <typename Field> struct ValueOf {
+  using Type = Field;
+};
+template <typename Value> struct ValueOf<std::optional<Value>> {
+  using Type = Value;
+};
+
+/// One option as it is declared. The methods say what its type leaves open, and answer the
+/// declaration so that they can be chained.
+class DeclaredOption {
+public:
+  /// The command needs it.
+  DeclaredOption &required();
+  /// What happens without it, as the help shows it; in place of the field's initial value.
+  DeclaredOption &otherwise(std::string_view without);
+  /// It means nothing without another option: a user who gives it alone is told so.
+  DeclaredOption &needs(const char *other);
+  /// A file's name must have one of these endings, which outlive the list; `expected` names them in
+  /// the message.
+  DeclaredOption &endings(std::span<const std::string_view> endings, std::string_view expected);
+  /// An argument without an option is most likely meant for this one, and the message says so.
+  DeclaredOption &hinted();
+
+private:
+  friend class OptionList;
+  /// Answers what is wrong with the text, as it continues a message that begins with the option's
+  /// name; an empty string if nothing is, and then the field is set.
+  using Reader = std::function<std::string(const std::string &text)>;
+  enum class Stream { None, Input, Output };
+
+  CLI::Option *option = nullptr;
+  std::string name;
+  std::string help;
+  Reader read;
+  /// What the command line has for it: a text, or for a flag whether it is set.
+  std::string text;
+  bool isSet = true;
+  const std::string *path = nullptr;
+  Stream stream = Stream::None;
+  bool isRequired = false;
+  bool isHinted = false;
+  std::string needed;
+  std::span<const std::string_view> endingList;
+  std::string endingsExpected;
+  std::vector<std::string> words;
+};
+
+/// What is wrong with a file's name, after the name of its option; an empty string if nothing is.
+std::string describeEnding(const std::string &path, std::span<const std::string_view> endings,
+                           std::string_view expected);
+
+/// The declarations of one command, on top of CLI11. Declares into an application and fields that
+/// outlive it; --help lists the options in the order of their declaration.
+class OptionList {
+public:
+  explicit OptionList(CLI::App &app) : app(app) {}
+  OptionList(const OptionList &) = delete;
+  OptionList &operator=(const OptionList &) = delete;
+
+  /// An argument without an option's name: a path.
+  DeclaredOption &argument(const char *name, std::string &path, const char *help);
+  /// A path.
+  DeclaredOption &file(const char *name, std::string &path, const char *help,
+                       const char *type = "FILE");
+  /// A path, or "-" for standard input, which can be given once; the same for standard output.
+  DeclaredOption &input(const char *name, std::string &path, const char *help);
+  DeclaredOption &output(const char *name, std::string &path, const char *help);
+  /// Any text.
+  DeclaredOption &text(const char *name, std::string &field, const char *type, const char *help);
+
+  /// An option without a value, which sets the field to `value`.
+  template <typename Field, typename Value>
+  DeclaredOption &flag(const char *name, Field &field, Value value, const char *help) {
+    return addFlag(name, help, [&field, value](const std::string & /*text*/) {
+      field = value;
+      return std::string();
+    });
+  }
+  DeclaredOption &flag(const char *name, bool &field, const char *help) {
+    return flag(name, field, true, help);
+  }
+
+  /// A value that `parse` reads: `std::string parse(const std::string &text, Field &field)` sets
+  /// the field, or answers what is wrong as a message that begins with the option's name continues.
+  template <typename Field, typename Parse>
+  DeclaredOption &value(const char *name, Field &field, const char *type, const char *help,
+                        Parse parse) {
+    return add(name, type, help,
+               [&field, parse](const std::string &text) { return parse(text, field); });
+  }
+
+  /// A whole number from `least` to `most`.
+  template <typename Field>
+  DeclaredOption &whole(const char *name, Field &field, typename ValueOf<Field>::Type least,
+                        typename ValueOf<Field>::Type most, const char *type, const char *help) {
+    const auto parse = [least, most](const std::string &text, Field &to) {
+      const auto value = parseWhole(text, least, most);
+      to = value ? *value : to;
+      return value ? std::string()
+                   : fmt::format(" is {}, expected a whole number from {} to {}", quote(text),
+                                 least, most);
+    };
+    return withDefault(value(name, field, type, help, parse), field);
+  }
+
+  /// A number of a range.
+  template <typename Field>
+  DeclaredOption &number(const char *name, Field &field,
+                         const NumberRange<typename ValueOf<Field>::Type> &range, const char *type,
+                         const char *help) {
+    const auto parse = [range](const std::string &text, Field &to) {
+      const auto value = parseNumber<typename ValueOf<Field>::Type>(text);
+      const bool valid = value && range.contains(*value);
+      to = valid ? *value : to;
+      return valid ? std::string()
+                   : fmt::format(" is {}, expected {}", quote(text), range.expected);
+    };
+    return withDefault(value(name, field, type, help, parse), field);
+  }
+
+  /// One of a few words, which outlive the list.
+  template <typename Field, size_t count>
+  DeclaredOption &word(const char *name, Field &field,
+                       const Word<typename ValueOf<Field>::Type> (&words)[count], const char *type,
+                       const char *help) {
+    std::vector<std::string> names;
+    for (const auto &word : words) {
+      names.emplace_back(word.name);
+    }
+    const auto parse = [&words, expected = listed(names)](const std::string &text, Field &to) {
+      for (const auto &word : words) {
+        if (text == word.name) {
+          to = word.value;
+          return std::string();
+        }
+      }
+      return fmt::format(" is {}, expected {}", quote(text), expected);
+    };
+    DeclaredOption &option = value(name, field, type, help, parse);
+    for (const auto &word : words) {
+      if (Field(word.value) == field) {
+        option.otherwise(word.name);
+      }
+    }
+    option.words = std::move(names);
+    return option;
+  }
+
+  /// At least one of these must be given.
+  void anyOf(std::initializer_list<const char *> names);
+  /// A check of several options, once all are read: answers the whole message, or an empty string.
+  /// It may also complete the options.
+  void check(std::function<std::string()> problem);
+
+  /// Whether an option was given.
+  bool given(const char *name) const;
+
+  /// Once CLI11 has cut the arguments: fills all fields in, or says what is wrong.
+  std::optional<UsageError> read() const;
+  /// An argument that the command has no place for, with the option that is most likely missing.
+  UsageError unexpected(const std::string &argument) const;
+  /// An error of this command.
+  UsageError usage(std::string message) const;
+
+  /// The words that options accept as their values.
+  std::vector<std::string> acceptedWords() const;
+  const CLI::App &application() const { return app; }
+
+private:
+  DeclaredOption &add(const char *name, const char *type, const char *help,
+                      DeclaredOption::Reader read);
+  DeclaredOption &addFlag(const char *name, const char *help, DeclaredOption::Reader read);
+  DeclaredOption &addPath(const char *name, std::string &path, const char *type, const char *help,
+                          DeclaredOption::Stream stream);
+  /// Shows the initial value of a field in the help, but for one that may be without a value.
+  template <typename Field>
+  static DeclaredOption &withDefault(DeclaredOption &option, const Field &field) {
+    if constexpr (std::is_same_v<Field, typename ValueOf<Field>::Type>) {
+      option.otherwise(fmt::format("{}", field));
+    }
+    return option;
+  }
+  /// "a, b or c".
+  static std::string listed(std::span<const std::string> names);
+
+  std::optional<UsageError> checkRequired() const;
+  std::optional<UsageError> checkStreams() const;
+
+  CLI::App &app;
+  std::vector<std::unique_ptr<DeclaredOption>> options;
+  std::vector<std::function<std::string()>> checks;
+};
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_OPTIONS_OPTIONLIST_H

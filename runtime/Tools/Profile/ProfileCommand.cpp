@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Runs work with a clock on every dispatch, and shows where the time went: as a table, as JSON and
+/// as a trace.
+#include "runtime/Tools/Profile/ProfileCommand.h"
+
+#include "heddle/Limits.h"
+#include "runtime/Device/Device.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Measure/Timing.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+#include "runtime/Tools/Profile/ProfileRows.h"
+#include "runtime/Tools/Profile/ProfileWork.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace heddle::tools {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+/// The measurements of one piece of work.
+struct Measured {
+  std::string title;
+  int64_t tokens = 0;
+  /// Mean wall time of a run, over the same runs as the rows.
+  double seconds = 0;
+  int64_t runs = 1;
+  MachineRoof roof;
+  std::vector<ProfileRow> rows;
+
+  /// Wall time outside all dispatches: the search, waiting for other threads, copies.
+  double outside() const {
+    double sum = 0;
+    for (const ProfileRow &row : rows) {
+      sum += row.seconds;
+    }
+    return std::max(0.0, seconds - sum / static_cast<double>(runs));
+  }
+};
+} // namespace
+
+static std::string dump(const Json &json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options, double peak) {
+  HEDDLE_TRY(work.run());
+  work.resetProfile();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int64_t run = 0; run < options.runs; ++run) {
+    HEDDLE_TRY(work.run());
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  Measured measured;
+  measured.title = work.title();
+  measured.tokens = work.tokens();
+  measured.runs = options.runs;
+  measured.seconds = time.count() / static_cast<double>(options.runs);
+  const std::vector<DispatchProfile> profile = work.profile();
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, options.threads));
+  measured.roof = std::move(roofs.front());
+  measured.rows = profileRows(profile, options.by, options.threads, measured.roof);
+  return measured;
+}
+
+/// "contract_512x512", or how many functions a row adds up.
+static std::string kernelOf(const ProfileRow &row) {
+  return row.kernels == 1 ? row.kernel : fmt::format("{} and {} more", row.kernel, row.kernels - 1);
+}
+
+static std::string tableRow(const ProfileRow &row, const Measured &measured, bool withEntry) {
+  const auto runs = static_cast<double>(measured.runs);
+  const double seconds = row.seconds / runs;
+  const auto rate = [](double value) {
+    return value >= 0.05 ? fmt::format("{:.1f}", value) : std::string();
+  };
+  const std::string roof = row.leastSeconds > 0
+                               ? fmt::format("{:.0f}% {}", row.ofRoof() * 100,
+                                             row.boundByMemory() ? "memory" : "compute")
+                               : std::string();
+  return fmt::format("{:>6.1f}%{:>11.4f}{:>9.1f}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n",
+                     seconds / measured.seconds * 100, seconds * 1e3,
+                     static_cast<double>(row.calls) / runs, rate(row.rate()), rate(row.traffic()),
+                     roof, withEntry ? row.entry : "", kernelOf(row), row.name);
+}
+
+static std::string table(const Measured &measured) {
+  std::set<std::string_view> entries;
+  for (const ProfileRow &row : measured.rows) {
+    entries.insert(row.entry);
+  }
+  std::string text = fmt::format(
+      "\n{}: {:.4f} ms a run, {:.1f} tokens/s, {} runs\n", measured.title, measured.seconds * 1e3,
+      static_cast<double>(measured.tokens) / measured.seconds, measured.runs);
+  for (const auto &[name, entry] : measured.roof.entries) {
+    text += fmt::format("{} reads {:.2f} MB a pass, at {:.1f} GB/s at best\n", name,
+                        entry.passBytes * 1e-6, entry.bandwidth);
+  }
+  text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
+                      "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
+                      "name");
+  for (const ProfileRow &row : measured.rows) {
+    text += tableRow(row, measured, entries.size() > 1);
+  }
+  text += fmt::format("{:>6.1f}%{:>11.4f}  outside dispatches\n",
+                      measured.outside() / measured.seconds * 100, measured.outside() * 1e3);
+  return text;
+}
+
+static Json recordOf(const Measured &measured) {
+  const auto runs = static_cast<double>(measured.runs);
+  Json rows = Json::array();
+  for (const ProfileRow &row : measured.rows) {
+    rows.push_back({{"entry", row.entry},
+                    {"name", row.name},
+                    {"kernel", row.kernel},
+                    {"kernels", row.kernels},
+                    {"calls", rounded(static_cast<double>(row.calls) / runs, 3)},
+                    {"ms", rounded(row.seconds / runs * 1e3, 6)},
+                    {"share", rounded(row.seconds / runs / measured.seconds, 6)},
+                    {"flops", row.flops / runs},
+                    {"weight_bytes", row.weightBytes / runs},
+                    {"cache_bytes", row.cacheBytes / runs},
+                    {"gflops", rounded(row.rate(), 3)},
+                    {"gb_per_s", rounded(row.traffic(), 3)},
+                    {"fraction_of_roof", rounded(row.ofRoof(), 4)},
+                    {"bound", row.boundByMemory() ? "memory" : "compute"}});
+  }
+  return {{"work", measured.title},
+          {"tokens", measured.tokens},
+          {"runs", measured.runs},
+          {"ms", rounded(measured.seconds * 1e3, 6)},
+          {"outside_ms", rounded(measured.outside() * 1e3, 6)},
+          {"entries", entriesRecord(measured.roof)},
+          {"rows", std::move(rows)}};
+}
+
+/// A row of a trace that says what a process or thread is.
+static Json label(const char *what, int process, int thread, const std::string &name) {
+  return {
+      {"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
+}
+
+/// One more run, as complete events in the format of the Trace Event Profiling Tool: a process for
+/// each piece of work, a row for each thread. Times are microseconds.
+static Status traceWork(ProfileWork &work, int process, int threads, OutputStream &file,
+                        const char *&separator) {
+  work.resetProfile();
+  HEDDLE_TRY(work.run());
+  const std::vector<DispatchProfile> profile = work.profile();
+  const std::vector<DispatchRun> runs = work.trace();
+  std::string events;
+  const auto add = [&](const Json &event) {
+    events += separator + dump(event, -1);
+    separator = ",\n";
+  };
+  add(label("process_name", process, 0, work.title()));
+  for (int thread = 0; thread < threads; ++thread) {
+    add(label("thread_name", process, thread, fmt::format("thread {}", thread)));
+  }
+  for (const DispatchRun &run : runs) {
+    const DispatchProfile &dispatch = profile[run.dispatch];
+    add({{"name", dispatch.name},
+         {"cat", dispatch.entry},
+         {"ph", "X"},
+         {"ts", rounded(run.start * 1e6, 3)},
+         {"dur", rounded(run.seconds * 1e6, 3)},
+         {"pid", process},
+         {"tid", run.thread},
+         {"args",
+          {{"kernel", dispatch.kernel},
+           {"flops", run.flops},
+           {"weight_bytes", run.weightBytes},
+           {"cache_bytes", run.cacheBytes}}}});
+  }
+  const auto longest = std::count_if(runs.begin(), runs.end(),
+                                     [](const DispatchRun &run) { return run.thread == 0; });
+  if (longest >= tracedRuns) {
+    fmt::print(stderr, "heddle: note: {}: the trace ends after {} dispatches of a thread\n",
+               work.title(), tracedRuns);
+  }
+  return file.write(events);
+}
+
+static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
+                         const ProfileOptions &options, OutputStream &file) {
+  HEDDLE_TRY(file.write("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n"));
+  const char *separator = "";
+  for (size_t i = 0; i < works.size(); ++i) {
+    HEDDLE_TRY(traceWork(*works[i], static_cast<int>(i) + 1, options.threads, file, separator));
+  }
+  HEDDLE_TRY(file.write("\n]}\n"));
+  return file.finish();
+}
+
+static Json machineRecord(const Model &model, const ProfileOptions &options, double peak,
+                          double bandwidth) {
+  return {{"model", options.model},          {"isa", model.isa()},
+          {"precision", model.precision()},  {"threads", options.threads},
+          {"peak_gflops", rounded(peak, 1)}, {"bandwidth_gb_per_s", rounded(bandwidth, 2)}};
+}
+
+/// Opens a file before anything is measured, so that a bad name is reported at once.
+static Result<std::optional<OutputStream>> openIfNamed(const std::string &path) {
+  if (path.empty()) {
+    return std::optional<OutputStream>();
+  }
+  HEDDLE_ASSIGN(OutputStream stream, OutputStream::open(path));
+  return std::optional<OutputStream>(std::move(stream));
+}
+
+static constexpr int64_t mostRuns = 1'000'000;
+static constexpr std::string_view jsonEnding[] = {".json"};
+static constexpr Word<ProfileBy> byWords[] = {{"name", ProfileBy::Name},
+                                              {"dispatch", ProfileBy::Dispatch},
+                                              {"layer", ProfileBy::Layer},
+                                              {"kind", ProfileBy::Kind}};
+
+void declare(OptionList &list, ProfileOptions &options) {
+  declareModel(list, options);
+  declareWork(list, options);
+  list.input("--input", options.input,
+             "Texts to embed or generate from: .txt has one a line, .jsonl has {\"text\": ...} a "
+             "line, - is standard input")
+      .hinted();
+  list.flag("--tokens", options.tokens, "Lines of --input are token ids with spaces between them")
+      .needs("--input");
+  list.whole("--beam", options.beam, 1, mostBeams, "K", "Hypotheses for each text of --input")
+      .otherwise("the model's")
+      .needs("--input");
+  list.word("--by", options.by, byWords, "WHAT",
+            "What has a row: a name (numbers of layers left out), a dispatch, a layer, or a kind "
+            "of kernel");
+  list.whole("--runs", options.runs, int64_t(1), mostRuns, "N",
+             "Runs to measure, after one to warm up");
+  list.file("--trace", options.trace, "One more run as a trace for chrome://tracing or Perfetto",
+            "FILE.json")
+      .endings(jsonEnding, "a .json file");
+  list.file("--output", options.output, "All numbers", "FILE.json")
+      .endings(jsonEnding, "a .json file");
+  declareExecution(list, options);
+  list.check([&options] {
+    const bool areTexts = !options.input.empty() && !options.tokens;
+    const std::string problem = areTexts ? describeTextName(options.input) : "";
+    return problem.empty() ? problem : "--input" + problem;
+  });
+  list.anyOf({"--shapes", "--cases", "--input"});
+}
+
+Status execute(const ProfileOptions &options) {
+  HEDDLE_TRY(pinToFirstProcessors(options.threads));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  HEDDLE_ASSIGN(std::optional<OutputStream> traceFile, openIfNamed(options.trace));
+  HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
+  HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));
+  HEDDLE_ASSIGN(const double peak, openDevice()->measurePeak(options.threads));
+  HEDDLE_ASSIGN(const double bandwidth,
+                openDevice()->measureReading(options.threads, beyondCaches));
+  Json record = machineRecord(model, options, peak, bandwidth);
+  record["works"] = Json::array();
+  OutputStream out = OutputStream::standard();
+  if (!options.json) {
+    HEDDLE_TRY(
+        out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n",
+                              options.model, model.precision(), model.isa(), options.threads,
+                              options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
+  }
+  for (const std::unique_ptr<ProfileWork> &work : works) {
+    HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));
+    record["works"].push_back(recordOf(measured));
+    if (!options.json) {
+      HEDDLE_TRY(out.write(table(measured)));
+    }
+  }
+  if (options.json) {
+    HEDDLE_TRY(out.write(dump(record, 2) + "\n"));
+  }
+  if (recordFile) {
+    HEDDLE_TRY(recordFile->write(dump(record, 2) + "\n"));
+    HEDDLE_TRY(recordFile->finish());
+  }
+  return traceFile ? writeTrace(works, options, *traceFile) : out.finish();
+}
+
+} // namespace heddle::tools

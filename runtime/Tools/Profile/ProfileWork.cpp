@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Runs entries and generation over and over.
+#include "runtime/Tools/Profile/ProfileWork.h"
+
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Measure/Workload.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+
+namespace heddle::tools {
+
+namespace {
+
+/// Batches of one entry, one after the other.
+class EntryWork final : public ProfileWork {
+public:
+  EntryWork(std::string title, Session session, const EntryInfo &entry, const PortInfo &input)
+      : name(std::move(title)), session(std::move(session)), entry(entry), input(input),
+        output(timedOutput(entry)) {}
+
+  void add(std::vector<int32_t> lengths, std::vector<int32_t> ids) {
+    const bool perToken = output.shape.front() == tokensDimension;
+    const size_t rows = perToken ? ids.size() : lengths.size();
+    result.resize(std::max(result.size(), rows * static_cast<size_t>(rowWidth(output))));
+    batches.push_back({std::move(lengths), std::move(ids), rows});
+  }
+
+  std::string title() const override { return name; }
+  int64_t tokens() const override {
+    int64_t sum = 0;
+    for (const Batch &batch : batches) {
+      sum += static_cast<int64_t>(batch.ids.size());
+    }
+    return sum;
+  }
+  Status run() override {
+    for (const Batch &batch : batches) {
+      const Input given{input.name, batch.ids};
+      const Output wanted{
+          output.name, std::span(result).first(batch.rows * static_cast<size_t>(rowWidth(output)))};
+      HEDDLE_TRY(session.run(entry.name, batch.lengths, {&given, 1}, {&wanted, 1}).annotate(name));
+    }
+    return {};
+  }
+  std::vector<DispatchProfile> profile() const override { return session.profile(); }
+  std::vector<DispatchRun> trace() const override { return session.trace(); }
+  void resetProfile() override { session.resetProfile(); }
+
+private:
+  struct Batch {
+    std::vector<int32_t> lengths;
+    std::vector<int32_t> ids;
+    size_t rows;
+  };
+  std::string name;
+  Session session;
+  // Parts of the model, which the session keeps alive.
+  const EntryInfo &entry;
+  const PortInfo &input;
+  const PortInfo &output;
+  std::vector<Batch> batches;
+  std::vector<float> result;
+};
+
+/// Generation from all sources at once.
+class GenerationWork final : public ProfileWork {
+public:
+  GenerationWork(std::string title, Generator generator, std::vector<std::vector<int32_t>> sources,
+                 const GenerationOptions &options)
+      : name(std::move(title)), generator(std::move(generator)), sources(std::move(sources)),
+        options(options) {}
+
+  std::string title() const override { return name; }
+  int64_t tokens() const override { return generated; }
+  Status run() override {
+    generated = 0;
+    for (const std::vector<int32_t> &source : sources) {
+      HEDDLE_TRY(generator.add({.source = source, .options = options}).status().annotate(name));
+    }
+    while (!generator.idle()) {
+      HEDDLE_ASSIGN(const std::vector<GenerationResult> finished, generator.step());
+      for (const GenerationResult &result : finished) {
+        HEDDLE_TRY(result.status.annotate(name));
+        for (const Hypothesis &hypothesis : result.hypotheses) {
+          generated += static_cast<int64_t>(hypothesis.tokens.size());
+        }
+      }
+    }
+    return {};
+  }
+  std::vector<DispatchProfile> profile() const override { return generator.profile(); }
+  std::vector<DispatchRun> trace() const override { return generator.trace(); }
+  void resetProfile() override { generator.resetProfile(); }
+
+private:
+  std::string name;
+  Generator generator;
+  std::vector<std::vector<int32_t>> sources;
+  GenerationOptions options;
+  int64_t generated = 0;
+};
+
+} // namespace
+
+static SessionOptions sessionOptions(const ProfileOptions &options) {
+  return {.threads = options.threads,
+          .profile = true,
+          .traceRuns = options.trace.empty() ? 0 : tracedRuns};
+}
+
+static Result<std::unique_ptr<EntryWork>> entryWork(const Model &model, std::string title,
+                                                    std::string_view entryName,
+                                                    const ProfileOptions &options) {
+  HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, entryName));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+  HEDDLE_ASSIGN(Session session, Session::create(model, sessionOptions(options)));
+  return std::make_unique<EntryWork>(std::move(title), std::move(session), *entry, *input);
+}
+
+static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const GenerationCase &each,
+                                                     const ProfileOptions &options) {
+  HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
+                                        sessionOptions(options)));
+  return std::unique_ptr<ProfileWork>(
+      new GenerationWork(fmt::format("{}x{}, {} to {} tokens", each.batch, each.beam,
+                                     options.sourceLength, options.targetLength),
+                         std::move(work.generator), std::move(work.sources), work.search));
+}
+
+/// The ids of every text or line of ids that has some; `encode` gives those of a text.
+using Encode = std::function<Result<std::vector<int32_t>>(std::string_view)>;
+static Result<std::vector<std::vector<int32_t>>> readIds(const ProfileOptions &options,
+                                                         const Encode &encode) {
+  std::vector<std::vector<int32_t>> all;
+  const auto add = [&](Result<std::vector<int32_t>> ids, const std::string &where) -> Status {
+    HEDDLE_TRY_WITH(ids.status(), where);
+    all.push_back(std::move(*ids));
+    return {};
+  };
+  HEDDLE_ASSIGN(LineReader reader, openSources(options.input, options.tokens));
+  while (true) {
+    // An empty line is an empty text, but no ids.
+    HEDDLE_ASSIGN(const std::optional<Line> line,
+                  options.tokens ? reader.nextText() : reader.next());
+    if (!line) {
+      break;
+    }
+    // Other work would be measured than was asked for, were a line left out.
+    HEDDLE_TRY(line->status);
+    HEDDLE_TRY(
+        add(options.tokens ? parseTokenLine(line->text) : encode(line->text), reader.where()));
+  }
+  std::erase_if(all, [](const std::vector<int32_t> &ids) { return ids.empty(); });
+  if (all.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: no tokens, expected a text a line", options.input));
+  }
+  return all;
+}
+
+/// The name of an input in titles.
+static std::string titleOf(const std::string &input) {
+  return input == "-" ? "standard input" : std::filesystem::path(input).filename().string();
+}
+
+static Result<std::unique_ptr<ProfileWork>> generateInput(const Model &model,
+                                                          const ProfileOptions &options) {
+  HEDDLE_ASSIGN(Generator generator,
+                Generator::create(model, {.session = sessionOptions(options)}));
+  HEDDLE_ASSIGN(auto sources, readIds(options, [&](std::string_view text) {
+                  return generator.encodeSource(text);
+                }));
+  const GenerationOptions search = {.beam = options.beam};
+  for (const std::vector<int32_t> &source : sources) {
+    HEDDLE_TRY(generator.check(GenerationRequest{.source = source, .options = search})
+                   .annotate(options.input));
+  }
+  // Sentences that run together then end together.
+  std::sort(sources.begin(), sources.end(), [](const auto &a, const auto &b) {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  });
+  return std::unique_ptr<ProfileWork>(
+      new GenerationWork(titleOf(options.input), std::move(generator), std::move(sources), search));
+}
+
+static Result<std::unique_ptr<ProfileWork>> encodeInput(const Model &model,
+                                                        const ProfileOptions &options) {
+  std::string_view entry = options.entry;
+  if (entry.empty() && model.findEntry("embed") != nullptr) {
+    entry = "embed";
+  }
+  HEDDLE_ASSIGN(std::unique_ptr<EntryWork> work,
+                entryWork(model, titleOf(options.input), entry, options));
+  HEDDLE_ASSIGN(const auto texts,
+                readIds(options, [&](std::string_view text) { return model.tokenize(text); }));
+  for (size_t begin = 0; begin < texts.size(); begin += blockTexts) {
+    std::vector<int32_t> lengths;
+    std::vector<int32_t> ids;
+    for (size_t i = begin; i < std::min(texts.size(), begin + blockTexts); ++i) {
+      lengths.push_back(static_cast<int32_t>(texts[i].size()));
+      ids.insert(ids.end(), texts[i].begin(), texts[i].end());
+    }
+    work->add(std::move(lengths), std::move(ids));
+  }
+  return std::unique_ptr<ProfileWork>(std::move(work));
+}
+
+Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &model,
+                                                                  const ProfileOptions &options) {
+  std::vector<std::unique_ptr<ProfileWork>> list;
+  HEDDLE_TRY(chooseNamedEntry(model, options.entry).status());
+  for (const Shape &shape : options.shapes) {
+    HEDDLE_ASSIGN(std::unique_ptr<EntryWork> work,
+                  entryWork(model, shape.name, options.entry, options));
+    HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
+    HEDDLE_TRY(checkShapes(*entry, {&shape, 1}));
+    HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+    work->add(shape.lengths, randomIds(shape, *input));
+    list.push_back(std::move(work));
+  }
+  for (const GenerationCase &each : options.cases) {
+    HEDDLE_ASSIGN(std::unique_ptr<ProfileWork> work, caseWork(model, each, options));
+    list.push_back(std::move(work));
+  }
+  if (!options.input.empty()) {
+    if (!options.tokens) {
+      HEDDLE_TRY(checkTokenizer(model));
+    }
+    const bool generates = model.findEntry("decode") != nullptr && options.entry.empty();
+    if (options.beam && !generates) {
+      return optionError("--beam is given, and nothing is generated: leave it out");
+    }
+    HEDDLE_ASSIGN(std::unique_ptr<ProfileWork> work,
+                  generates ? generateInput(model, options) : encodeInput(model, options));
+    list.push_back(std::move(work));
+  }
+  return list;
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The work that `heddle profile` repeats: batches of an entry, generation from made-up sources, or
+/// the texts of a file. Everything is read and turned into ids before the first run.
+#ifndef HEDDLE_RUNTIME_TOOLS_PROFILE_PROFILEWORK_H
+#define HEDDLE_RUNTIME_TOOLS_PROFILE_PROFILEWORK_H
+
+#include "heddle/Generation.h"
+#include "heddle/Session.h"
+#include "runtime/Tools/Profile/ProfileCommand.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace heddle::tools {
+
+/// One piece of work, with the session or generator that does it.
+class ProfileWork {
+public:
+  virtual ~ProfileWork() = default;
+  /// "32x128", "1x1, 24 to 24 tokens", "texts.txt".
+  virtual std::string title() const = 0;
+  /// Tokens that a run reads or generates, for rates.
+  virtual int64_t tokens() const = 0;
+  /// All of it once.
+  virtual Status run() = 0;
+
+  virtual std::vector<DispatchProfile> profile() const = 0;
+  virtual std::vector<DispatchRun> trace() const = 0;
+  virtual void resetProfile() = 0;
+};
+
+/// Runs of dispatches that a trace keeps of each thread.
+inline constexpr int64_t tracedRuns = int64_t(1) << 20;
+
+/// The work that the options ask for, in their order.
+Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &model,
+                                                                  const ProfileOptions &options);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_PROFILE_PROFILEWORK_H

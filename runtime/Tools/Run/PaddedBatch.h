@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Converts between batches in files (rectangles with padding and a mask) and batches in a session
+/// (the tokens of all sequences end to end).
+#ifndef HEDDLE_RUNTIME_TOOLS_RUN_PADDEDBATCH_H
+#define HEDDLE_RUNTIME_TOOLS_RUN_PADDEDBATCH_H
+
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle::tools {
+
+/// Where the tokens of a batch lie in its tensors.
+struct PaddedBatch {
+  /// Tensors of ids are [sequences, S] (rectangular) or [tokens].
+  bool rectangular = false;
+  /// The shape of every tensor of ids.
+  std::vector<int64_t> shape;
+  /// Tokens of every sequence.
+  std::vector<int32_t> lengths;
+  /// The position of every token in a tensor of ids; without padding, 0, 1, 2, ...
+  std::vector<int64_t> positions;
+
+  int64_t tokens() const { return static_cast<int64_t>(positions.size()); }
+  int64_t sequences() const { return static_cast<int64_t>(lengths.size()); }
+
+  /// The values of the tokens of a tensor of ids.
+  std::vector<int32_t> gather(std::span<const int32_t> values) const;
+  /// Rows of the tokens, [tokens, width], spread to [shape..., width]; rows of padding are zero.
+  std::vector<float> scatter(std::span<const float> rows, int64_t width) const;
+  /// "row 2, column 5" or "position 7" of a token.
+  std::string placeOf(int64_t token) const;
+};
+
+/// [B,S] without a mask: every row is a sequence of S tokens.
+Result<PaddedBatch> batchWithoutPadding(std::span<const int64_t> shape);
+
+/// [B,S] with a mask of ones and zeros, [B,S] too. The ones of a row stand together, at its
+/// beginning, at its end or between padding.
+Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<const int32_t> mask);
+
+/// [B,S], where every row ends in padding: the token `pad`, from the last other token on.
+Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<const int32_t> ids,
+                                     int32_t pad);
+
+/// [tokens], cut into sequences of these lengths.
+Result<PaddedBatch> batchWithLengths(std::span<const int64_t> shape,
+                                     std::span<const int32_t> lengths);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_RUN_PADDEDBATCH_H

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reads pairs of lines in blocks, and scores each block in one pass of the model.
+#include "runtime/Tools/Score/ScoreCommand.h"
+
+#include "heddle/Generation.h"
+#include "runtime/Tools/Lines/Interruption.h"
+#include "runtime/Tools/Lines/LineErrors.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Lines/Progress.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace heddle::tools {
+
+using Json = nlohmann::ordered_json;
+
+void declare(OptionList &list, ScoreOptions &options) {
+  declareModel(list, options);
+  list.input("--source", options.source,
+             "Sources: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
+      .required()
+      .hinted();
+  list.input("--target", options.target, "Targets, each on the line of its source")
+      .required()
+      .hinted();
+  list.output("--output", options.output, "Where the scores go");
+  declareBatchTokens(list, options, "Tokens that are scored together");
+  declareFormat(list, options, options.json,
+                "text: the sum, a tab, and every token's log-probability; or jsonl");
+  declareSources(list, options,
+                 "it gets an empty line, in jsonl {\"source\", \"target\", \"error\"}");
+  declareExecution(list, options);
+}
+
+namespace {
+/// A pair of lines, and what becomes of it: a request; nothing for one without a source, which is
+/// written without a score; or a failure.
+struct Pair {
+  std::string source;
+  std::string target;
+  std::string where;
+  std::optional<ScoringRequest> request = std::nullopt;
+  Status status = {};
+  std::vector<float> scores = {};
+};
+
+/// One run of the command: two files, read side by side.
+struct ScoreRun {
+  const ScoreOptions &options;
+  Generator generator;
+  LineReader sources;
+  LineReader targets;
+  OutputStream output;
+  LineErrors errors;
+
+  Result<std::optional<Pair>> readPair();
+  Result<std::optional<ScoringRequest>> requestOf(const Line &source, const Line &target) const;
+  void score(std::vector<Pair> &block);
+  Status write(std::span<const Pair> block);
+  Status readBlock(std::vector<Pair> &block, bool &more);
+};
+} // namespace
+
+/// What is asked of two lines; nothing for an empty source. Every failure is the lines'.
+Result<std::optional<ScoringRequest>> ScoreRun::requestOf(const Line &source,
+                                                          const Line &target) const {
+  HEDDLE_TRY(source.status);
+  HEDDLE_TRY(target.status);
+  if (isBlank(source.text)) {
+    return std::optional<ScoringRequest>();
+  }
+  Result<std::vector<int32_t>> from = sourceTokens(generator, options, source.text);
+  HEDDLE_TRY_WITH(from.status(), sources.where());
+  Result<std::vector<int32_t>> to =
+      options.tokens ? parseTokenLine(target.text) : generator.encodeTarget(target.text);
+  HEDDLE_TRY_WITH(to.status(), targets.where());
+  ScoringRequest request{std::move(*from), std::move(*to)};
+  HEDDLE_TRY_WITH(generator.check(request), sources.where());
+  return std::optional(std::move(request));
+}
+
+/// The next pair, if there is one.
+Result<std::optional<Pair>> ScoreRun::readPair() {
+  HEDDLE_ASSIGN(const std::optional<Line> source, sources.next());
+  HEDDLE_ASSIGN(const std::optional<Line> target, targets.next());
+  if (source.has_value() != target.has_value() && !interrupted()) {
+    const LineReader &shorter = source ? targets : sources;
+    const LineReader &longer = source ? sources : targets;
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: no line for {}, expected as many lines "
+                                                     "as the other file has",
+                                                     shorter.name(), longer.where()));
+  }
+  if (!source || !target) {
+    return std::optional<Pair>();
+  }
+  Pair pair{std::string(source->text), std::string(target->text), sources.where()};
+  Result<std::optional<ScoringRequest>> request = requestOf(*source, *target);
+  pair.status = request.status();
+  if (request.ok()) {
+    pair.request = std::move(*request);
+  }
+  return std::optional(std::move(pair));
+}
+
+/// The next pairs; `more` says whether others may follow. What ends the run leaves the pairs before
+/// it in the block.
+Status ScoreRun::readBlock(std::vector<Pair> &block, bool &more) {
+  // Small enough that an answer does not wait long.
+  constexpr size_t blockPairs = 64;
+  while (block.size() < blockPairs && !interrupted()) {
+    Result<std::optional<Pair>> pair = readPair();
+    more = pair.ok() && pair->has_value();
+    if (!more) {
+      return pair.status();
+    }
+    if (!(*pair)->status.ok() && !errors.goOn((*pair)->status)) {
+      more = false;
+      return {};
+    }
+    block.push_back(*std::move(*pair));
+  }
+  return {};
+}
+
+/// Gives every pair with a request its scores. Where a block cannot be scored, its pairs are scored
+/// one by one, so that the failure is that of a line.
+void ScoreRun::score(std::vector<Pair> &block) {
+  std::vector<Pair *> asked;
+  std::vector<ScoringRequest> requests;
+  for (Pair &pair : block) {
+    if (pair.request) {
+      asked.push_back(&pair);
+      requests.push_back(*pair.request);
+    }
+  }
+  Result<std::vector<std::vector<float>>> scores = generator.score(requests);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (scores.ok()) {
+      asked[i]->scores = std::move((*scores)[i]);
+      continue;
+    }
+    Result<std::vector<std::vector<float>>> alone = generator.score({&requests[i], 1});
+    if (alone.ok()) {
+      asked[i]->scores = std::move(alone->front());
+      continue;
+    }
+    asked[i]->status = alone.status().annotate(asked[i]->where);
+    if (!errors.goOn(asked[i]->status)) {
+      block.resize(static_cast<size_t>(asked[i] - block.data()));
+      return;
+    }
+  }
+}
+
+/// The answer to a pair with a failure.
+static std::string errorText(const ScoreOptions &options, const Pair &pair) {
+  return options.jsonLines ? jsonText({{"source", pair.source},
+                                       {"target", pair.target},
+                                       {"error", pair.status.message()}}) +
+                                 "\n"
+                           : "\n";
+}
+
+/// The answer to a pair: the sum and every token's score. As text, an empty line for a pair without
+/// a source.
+static std::string scoreText(const ScoreOptions &options, const Pair &pair) {
+  double sum = 0;
+  Json list = Json::array();
+  for (const float score : pair.scores) {
+    sum += static_cast<double>(score);
+    list.push_back(jsonScore(static_cast<double>(score)));
+  }
+  if (options.jsonLines) {
+    return jsonText({{"source", pair.source},
+                     {"target", pair.target},
+                     {"score", jsonScore(sum)},
+                     {"scores", std::move(list)}}) +
+           "\n";
+  }
+  return pair.request ? fmt::format("{:.7f}\t{:.7f}\n", sum, fmt::join(pair.scores, " ")) : "\n";
+}
+
+Status ScoreRun::write(std::span<const Pair> block) {
+  std::string lines;
+  for (const Pair &pair : block) {
+    lines += pair.status.ok() ? scoreText(options, pair) : errorText(options, pair);
+  }
+  return output.write(lines);
+}
+
+Status execute(const ScoreOptions &options) {
+  HEDDLE_ASSIGN(LineReader sources, openSources(options.source, options.tokens));
+  HEDDLE_ASSIGN(LineReader targets, openSources(options.target, options.tokens));
+  HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  if (!options.tokens) {
+    HEDDLE_TRY(checkTokenizer(model));
+  }
+  HEDDLE_ASSIGN(Generator generator,
+                Generator::create(model, {.session = {.threads = options.threads},
+                                          .batchTokens = options.batchTokens}));
+  HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
+  LineErrors errors(options.onError, sources.name());
+  ScoreRun run{options,           std::move(generator), std::move(sources), std::move(targets),
+               std::move(output), std::move(errors)};
+  Progress progress("sentences", options.json);
+  noteInterruptions();
+  int64_t written = 0;
+  Status failure;
+  for (bool more = true; more && !run.errors.stopped() && !interrupted();) {
+    std::vector<Pair> block;
+    failure = run.readBlock(block, more);
+    run.score(block);
+    HEDDLE_TRY(run.write(block));
+    written += static_cast<int64_t>(block.size());
+    progress.update(written, total);
+  }
+  return run.errors.finish(run.output, written, failure);
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The limits of the machine: which sizes are measured, and the least time within them.
+#include "runtime/Tools/Measure/MachineRoof.h"
+
+#include "runtime/Device/Device.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace heddle::tools {
+
+using Profile = std::vector<DispatchProfile>;
+
+/// One call that reads so much.
+static DispatchProfile reading(const std::string &entry, double weightBytes,
+                               double cacheBytes = 0) {
+  return {entry, "layer", "contract_8x8", 1, 1.0, 0, weightBytes, cacheBytes};
+}
+
+namespace {
+/// A machine that reads at the rates of a list, one after the other, and the sizes it was asked
+/// for.
+struct Machine {
+  std::vector<double> rates;
+  std::vector<uint64_t> sizes = {};
+
+  std::vector<MachineRoof> roofs(const std::vector<Profile> &profiles) {
+    auto found = measureRoofs(profiles, 8, [&](uint64_t bytes) -> Result<double> {
+      sizes.push_back(bytes);
+      return rates.at(sizes.size() - 1);
+    });
+    EXPECT_TRUE(found.ok());
+    return found.ok() ? *std::move(found) : std::vector<MachineRoof>(profiles.size());
+  }
+};
+} // namespace
+
+TEST(MachineRoof, APassReadsEveryDispatchOnce) {
+  Machine machine{{20, 100}};
+  const MachineRoof roof = machine
+                               .roofs({{{"encode", "embed", "gather_8", 4, 1.0, 0, 400, 0},
+                                        {"encode", "inner", "contract_16x8", 4, 2.0, 4e9, 0, 0},
+                                        reading("encode", 50),
+                                        {"decode", "inner", "contract", 8, 16.0, 0, 6e6, 2e6}}})
+                               .front();
+  EXPECT_EQ(machine.sizes, (std::vector<uint64_t>{1000000, 150}));
+  EXPECT_EQ(roof.peak, 8);
+  ASSERT_EQ(roof.entries.size(), 2u);
+  EXPECT_EQ(roof.entries.at("encode").passBytes, 150);
+  EXPECT_EQ(roof.entries.at("encode").bandwidth, 100);
+  EXPECT_EQ(roof.entries.at("decode").bandwidth, 20);
+  EXPECT_EQ(entriesRecord(roof).dump(),
+            R"([{"entry":"decode","pass_bytes":1000000.0,"roof_gb_per_s":20.0},)"
+            R"({"entry":"encode","pass_bytes":150.0,"roof_gb_per_s":100.0}])");
+}
+
+TEST(MachineRoof, WhatReadsAsMuchIsMeasuredOnce) {
+  Machine machine{{10, 30}};
+  const std::vector<MachineRoof> roofs =
+      machine.roofs({{reading("encode", 7e5), reading("decode", 8e5)},
+                     {reading("encode", 6.9e5), reading("decode", 8e5)}});
+  EXPECT_EQ(machine.sizes, (std::vector<uint64_t>{800000, 690000}));
+  EXPECT_EQ(roofs[0].entries.at("encode").bandwidth, 10);
+  EXPECT_EQ(roofs[0].entries.at("decode").bandwidth, 10);
+  EXPECT_EQ(roofs[1].entries.at("encode").bandwidth, 30);
+  EXPECT_EQ(roofs[1].entries.at("decode").bandwidth, 10);
+  // Nothing holds any of these.
+  Machine large{{5}};
+  const std::vector<MachineRoof> both =
+      large.roofs({{reading("encode", 1e12)}, {reading("encode", 1e10)}});
+  EXPECT_EQ(large.sizes, std::vector<uint64_t>{beyondCaches});
+  EXPECT_EQ(both[1].entries.at("encode").bandwidth, 5);
+}
+
+TEST(MachineRoof, LessIsReadAtNoLowerRate) {
+  Machine machine{{20, 12, 90}};
+  const std::vector<MachineRoof> roofs = machine.roofs(
+      {{reading("encode", 100)}, {reading("encode", 1000)}, {reading("encode", 500)}});
+  EXPECT_EQ(machine.sizes, (std::vector<uint64_t>{1000, 500, 100}));
+  EXPECT_EQ(roofs[1].entries.at("encode").bandwidth, 20);
+  EXPECT_EQ(roofs[2].entries.at("encode").bandwidth, 20);
+  EXPECT_EQ(roofs[0].entries.at("encode").bandwidth, 90);
+}
+
+TEST(MachineRoof, FailsAsItsMeasurementDoes) {
+  const std::vector<Profile> profiles = {{reading("encode", 100)}};
+  const auto roofs = measureRoofs(profiles, 8, [](uint64_t) -> Result<double> {
+    return HEDDLE_ERROR(OutOfRange, "no memory");
+  });
+  EXPECT_EQ(roofs.status().code(), StatusCode::OutOfRange);
+}
+
+TEST(MachineRoof, TheLongerTimeOfEveryDispatchCounts) {
+  const MachineRoof roof = {.peak = 8, .entries = {{"encode", {0, 100}}, {"decode", {0, 2}}}};
+  const Profile profile = {{"encode", "inner", "contract", 4, 1.0, 16e9, 1e9, 0},
+                           {"decode", "inner", "contract", 8, 16.0, 4e9, 6e9, 2e9}};
+  EXPECT_DOUBLE_EQ(leastTime(profile[0], roof).computing, 2);
+  EXPECT_DOUBLE_EQ(leastTime(profile[0], roof).reading, 0.01);
+  EXPECT_DOUBLE_EQ(leastTime(profile[1], roof).seconds(), 4);
+  // Not the longer of both sums: dispatches run one after the other.
+  EXPECT_DOUBLE_EQ(leastSeconds(profile, roof), 6);
+}
+
+} // namespace heddle::tools

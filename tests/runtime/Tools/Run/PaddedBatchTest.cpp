@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Padding is taken away and put back; tensors are matched with the ports of an entry.
+#include "runtime/Tools/Run/PaddedBatch.h"
+
+#include "runtime/Tools/Run/RunTensors.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <numeric>
+
+namespace heddle::tools {
+
+using Integers = std::vector<int32_t>;
+using Sizes = std::vector<int64_t>;
+
+template <typename T> static std::string messageOf(const Result<T> &result) {
+  return std::string(result.status().message());
+}
+
+TEST(PaddedBatch, WithoutPadding) {
+  const Result<PaddedBatch> batch = batchWithoutPadding(Sizes{2, 3});
+  ASSERT_TRUE(batch.ok());
+  EXPECT_EQ(batch->lengths, (Integers{3, 3}));
+  EXPECT_EQ(batch->gather(Integers{1, 2, 3, 4, 5, 6}), (Integers{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(batch->placeOf(4), "row 2, column 2");
+  const Result<PaddedBatch> row = batchWithoutPadding(Sizes{4});
+  ASSERT_TRUE(row.ok());
+  EXPECT_EQ(row->lengths, (Integers{4}));
+  EXPECT_EQ(row->placeOf(3), "position 4");
+}
+
+TEST(PaddedBatch, PaddingOnEitherSide) {
+  const Integers mask = {1, 1, 0, 0, /**/ 0, 1, 1, 1, /**/ 0, 1, 0, 0, /**/ 1, 1, 1, 1};
+  const Result<PaddedBatch> batch = batchWithMask(Sizes{4, 4}, mask);
+  ASSERT_TRUE(batch.ok());
+  EXPECT_EQ(batch->lengths, (Integers{2, 3, 1, 4}));
+  Integers ids(16);
+  std::iota(ids.begin(), ids.end(), 0);
+  EXPECT_EQ(batch->gather(ids), (Integers{0, 1, 5, 6, 7, 9, 12, 13, 14, 15}));
+  EXPECT_EQ(batch->placeOf(5), "row 3, column 2");
+  std::vector<float> rows(20);
+  std::iota(rows.begin(), rows.end(), 1.0F);
+  const std::vector<float> spread = batch->scatter(rows, 2);
+  ASSERT_EQ(spread.size(), 32U);
+  const std::vector<float> first(spread.begin(), spread.begin() + 16);
+  EXPECT_EQ(first, (std::vector<float>{1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 5, 6, 7, 8, 9, 10}));
+}
+
+TEST(PaddedBatch, MasksThatMakeNoSense) {
+  EXPECT_EQ(
+      messageOf(batchWithMask(Sizes{2, 4}, Integers{1, 1, 1, 1, 1, 0, 0, 1})),
+      "row 2 has a hole: 0 at column 2 and 1 again at column 4, expected the ones of a row to "
+      "stand together");
+  EXPECT_EQ(messageOf(batchWithMask(Sizes{2, 2}, Integers{1, 1, 0, 0})),
+            "row 2 is all zeros, expected at least one token");
+  EXPECT_EQ(messageOf(batchWithMask(Sizes{1, 2}, Integers{1, -7})),
+            "row 1, column 2 is -7, expected 0 or 1");
+}
+
+TEST(PaddedBatch, PaddingIsWhatRowsEndIn) {
+  const Result<PaddedBatch> batch = batchWithPadding(Sizes{2, 3}, Integers{0, 4, 0, 5, 0, 6}, 0);
+  ASSERT_TRUE(batch.ok());
+  EXPECT_EQ(batch->lengths, (Integers{2, 3}));
+  EXPECT_EQ(batch->positions, (Sizes{0, 1, 3, 4, 5}));
+  EXPECT_EQ(messageOf(batchWithPadding(Sizes{2, 1}, Integers{3, 7}, 7)),
+            "row 2 is all padding (7), expected at least one token");
+}
+
+TEST(PaddedBatch, LengthsAndEmptyShapes) {
+  const Result<PaddedBatch> batch = batchWithLengths(Sizes{5}, Integers{2, 3});
+  ASSERT_TRUE(batch.ok());
+  EXPECT_EQ(batch->tokens(), 5);
+  EXPECT_EQ(batch->sequences(), 2);
+  EXPECT_EQ(messageOf(batchWithLengths(Sizes{5}, Integers{2, 2})),
+            "the lengths add up to 4 tokens, expected the 5 that are given");
+  EXPECT_EQ(messageOf(batchWithLengths(Sizes{5}, Integers{5, 0})),
+            "sequence 2 has length 0, expected at least one token");
+  EXPECT_EQ(messageOf(batchWithoutPadding(Sizes{0, 4})),
+            "shape [0, 4] has no tokens, expected at least one");
+  EXPECT_EQ(messageOf(batchWithoutPadding(Sizes{1, int64_t(1) << 31})),
+            "shape [1, 2147483648] has a row of 2147483648 tokens, expected at most 2147483647");
+}
+
+namespace {
+/// Tensors as a file would have them.
+class Tensors {
+public:
+  Tensors &add(const std::string &name, Sizes shape, const std::vector<int64_t> &values) {
+    return addBytes(name, ElementType::I64, std::move(shape), values);
+  }
+  Tensors &add32(const std::string &name, Sizes shape, const Integers &values) {
+    return addBytes(name, ElementType::I32, std::move(shape), values);
+  }
+  Tensors &addFloats(const std::string &name, Sizes shape, const std::vector<float> &values) {
+    return addBytes(name, ElementType::F32, std::move(shape), values);
+  }
+
+  Result<RunInputs> read() const {
+    EntryInfo entry;
+    entry.name = "encode";
+    entry.inputs = {{"input_ids", ElementType::I32, {tokensDimension}, 100, false},
+                    {"token_type_ids", ElementType::I32, {tokensDimension}, 2, true}};
+    return readRunInputs(entry, entry.inputs.front(), tensors, "in.safetensors");
+  }
+  std::string message() const { return messageOf(read()); }
+
+private:
+  template <typename T>
+  Tensors &addBytes(const std::string &name, ElementType dtype, Sizes shape,
+                    const std::vector<T> &values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    std::vector<std::byte> &kept = storage[name];
+    kept.assign(bytes.begin(), bytes.end());
+    tensors.push_back({name, dtype, std::move(shape), kept});
+    return *this;
+  }
+
+  std::map<std::string, std::vector<std::byte>> storage;
+  std::vector<SafetensorsTensor> tensors;
+};
+} // namespace
+
+TEST(RunTensors, PaddedForm) {
+  const Result<RunInputs> inputs = Tensors()
+                                       .add("input_ids", {2, 3}, {5, 6, -1, 7, 8, 9})
+                                       .add32("attention_mask", {2, 3}, {1, 1, 0, 1, 1, 1})
+                                       .add("token_type_ids", {2, 3}, {0, 1, 9, 0, 0, 0})
+                                       .read();
+  ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
+  EXPECT_EQ(inputs->names, (std::vector<std::string>{"input_ids", "token_type_ids"}));
+  EXPECT_EQ(inputs->values[0], (Integers{5, 6, 7, 8, 9}));
+  EXPECT_EQ(inputs->values[1], (Integers{0, 1, 0, 0, 0}));
+  EXPECT_EQ(inputs->batch.lengths, (Integers{2, 3}));
+  const PortInfo states{"h", ElementType::F32, {tokensDimension, 8}, 0, false};
+  const PortInfo pooled{"p", ElementType::F32, {sequencesDimension, 8}, 0, false};
+  EXPECT_EQ(outputShape(states, inputs->batch), (Sizes{2, 3, 8}));
+  EXPECT_EQ(outputShape(pooled, inputs->batch), (Sizes{2, 8}));
+}
+
+TEST(RunTensors, RaggedForm) {
+  const Result<RunInputs> inputs =
+      Tensors().add("input_ids", {4}, {5, 6, 7, 8}).add32("lengths", {2}, {1, 3}).read();
+  ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
+  EXPECT_EQ(inputs->batch.lengths, (Integers{1, 3}));
+  const PortInfo states{"h", ElementType::F32, {tokensDimension, 8}, 0, false};
+  EXPECT_EQ(outputShape(states, inputs->batch), (Sizes{4, 8}));
+  const Result<RunInputs> one = Tensors().add("input_ids", {2}, {5, 6}).read();
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->batch.lengths, (Integers{2}));
+}
+
+TEST(RunTensors, OtherTensorsAreIgnored) {
+  const Result<RunInputs> inputs = Tensors()
+                                       .addFloats("last_hidden_state", {1, 2, 2}, {1, 2, 3, 4})
+                                       .add("input_ids", {1, 2}, {5, 6})
+                                       .add("attention_mask", {1, 2}, {1, 1})
+                                       .add("mask", {7}, {1, 2, 3, 4, 5, 6, 7})
+                                       .read();
+  ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
+  EXPECT_EQ(inputs->names, (std::vector<std::string>{"input_ids"}));
+  EXPECT_EQ(inputs->ignored, (std::vector<std::string>{"last_hidden_state", "mask"}));
+}
+
+TEST(RunTensors, NamesAndShapes) {
+  EXPECT_EQ(Tensors().add("token_type_ids", {1, 2}, {0, 0}).message(),
+            "in.safetensors: no tensor \"input_ids\", which entry \"encode\" needs");
+  EXPECT_EQ(
+      Tensors().add("input_ids", {1, 1, 1}, {5}).message(),
+      "in.safetensors: tensor \"input_ids\" has shape [1, 1, 1], expected [sequences, length] "
+      "or [tokens]");
+  EXPECT_EQ(Tensors().add("input_ids", {}, {5}).message(),
+            "in.safetensors: tensor \"input_ids\" has shape [], expected [sequences, length] or "
+            "[tokens]");
+  EXPECT_EQ(Tensors().add("input_ids", {1, 2}, {5, 6}).add("attention_mask", {2}, {1, 1}).message(),
+            "in.safetensors: tensor \"attention_mask\" has shape [2], expected [1, 2] as "
+            "\"input_ids\" has");
+  EXPECT_EQ(
+      Tensors().add("input_ids", {1, 2}, {5, 6}).add("token_type_ids", {2, 1}, {1, 1}).message(),
+      "in.safetensors: tensor \"token_type_ids\" has shape [2, 1], expected [1, 2] as "
+      "\"input_ids\" has");
+  EXPECT_EQ(Tensors().add("input_ids", {2}, {5, 6}).add("attention_mask", {2}, {1, 1}).message(),
+            "in.safetensors: tensor \"attention_mask\" is given and \"input_ids\" has shape [2], "
+            "expected [sequences, length] with a mask");
+  EXPECT_EQ(Tensors().add("input_ids", {1, 2}, {5, 6}).add("lengths", {1}, {2}).message(),
+            "in.safetensors: tensor \"lengths\" is given and \"input_ids\" has shape [1, 2], "
+            "expected [tokens] with lengths");
+  EXPECT_EQ(Tensors().add("input_ids", {2}, {5, 6}).add("lengths", {1, 1}, {2}).message(),
+            "in.safetensors: tensor \"lengths\" has shape [1, 1], expected [sequences]");
+}
+
+TEST(RunTensors, Values) {
+  EXPECT_EQ(Tensors().add("input_ids", {2, 2}, {5, 6, 7, 100}).message(),
+            "in.safetensors: tensor \"input_ids\": row 2, column 2 is 100, expected 0 to 99");
+  EXPECT_EQ(Tensors().add("input_ids", {2}, {5, -6}).message(),
+            "in.safetensors: tensor \"input_ids\": position 2 is -6, expected 0 to 99");
+  EXPECT_EQ(Tensors().add("input_ids", {2}, {5, 6}).add("lengths", {1}, {3}).message(),
+            "in.safetensors: tensor \"lengths\": the lengths add up to 3 tokens, expected the 2 "
+            "that are given");
+  EXPECT_EQ(Tensors().add("input_ids", {1, 1}, {5}).add("attention_mask", {1, 1}, {0}).message(),
+            "in.safetensors: tensor \"attention_mask\": row 1 is all zeros, expected at least one "
+            "token");
+  EXPECT_EQ(Tensors().add("input_ids", {0, 3}, {}).message(),
+            "in.safetensors: tensor \"input_ids\": shape [0, 3] has no tokens, expected at least "
+            "one");
+  EXPECT_EQ(Tensors().addFloats("input_ids", {1}, {5}).message(),
+            "in.safetensors: tensor \"input_ids\": has type F32, expected I32 or I64");
+  EXPECT_EQ(Tensors().add("input_ids", {1}, {int64_t(1) << 40}).message(),
+            "in.safetensors: tensor \"input_ids\": value 0 is 1099511627776, expected one from "
+            "-2147483648 to 2147483647");
+}
+
+} // namespace heddle::tools
