@@ -175,6 +175,24 @@ TEST_F(BadLinesTest, PositionsOfBadBytes) {
   }
 }
 
+/// A line without an object is an error in every command, so that lines keep their numbers.
+TEST_F(BadLinesTest, BlankLinesAmongObjects) {
+  const std::string path = folder.write("in.jsonl", "{\"text\": \"a\"}\n\n{\"text\": \"b\"}\n");
+  for (const Arguments &arguments : {Arguments{"generate", words, "--input", path},
+                                     {"tokenize", words, "--input", path},
+                                     {"analyze", words, "--input", path},
+                                     {"score", words, "--source", path, "--target", path},
+                                     {"compare", words, words, "--input", path},
+                                     {"profile", words, "--input", path}}) {
+    const tools::Outcome outcome = tools::runHeddle(arguments);
+    EXPECT_EQ(outcome.code, 1) << arguments[0];
+    EXPECT_TRUE(outcome.error.starts_with("heddle: " + path +
+                                          ":2: the line is empty, expected an "
+                                          "object such as {\"text\": \"...\"}\n"))
+        << outcome.error;
+  }
+}
+
 TEST_F(BadLinesTest, ScoreAnswersEveryPair) {
   const std::string sources = folder.write("s", "5 6\nx\n5 6\n5 6\n");
   const std::string targets = folder.write("t", "7\n7\n61\n8\n");

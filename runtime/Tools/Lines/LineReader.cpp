@@ -207,18 +207,9 @@ Result<std::optional<Line>> LineReader::next() {
 
 Result<std::optional<Line>> LineReader::nextText() {
   while (true) {
-    HEDDLE_ASSIGN(const std::optional<std::string_view> found, nextLine());
-    if (!found) {
-      return std::optional<Line>();
-    }
-    // A line of its own that is blank is no record, and none is missing.
-    const bool blank = !tooLong && isBlank(found->substr(0, found->find_last_not_of('\r') + 1));
-    if (blank) {
-      continue;
-    }
-    Line said = lineOf(*found);
-    if (!said.status.ok() || !isBlank(said.text)) {
-      return std::optional(std::move(said));
+    HEDDLE_ASSIGN(const std::optional<Line> line, next());
+    if (!line || !line->status.ok() || !isBlank(line->text)) {
+      return line;
     }
   }
 }

@@ -208,4 +208,25 @@ TEST_F(LineReaderTest, SourcesComeFromLinesOrRecords) {
   EXPECT_EQ((*tokens->next())->text, R"({"text": "one"})");
 }
 
+/// Lines keep their numbers in every command, so a line without an object is an error even where
+/// empty texts are passed over.
+TEST_F(LineReaderTest, BlankLinesAreNoObjects) {
+  const std::string lines = "{\"text\": \" \"}\n\t\n{\"text\": \"one\"}\n\n";
+  const std::string path = folder.write("b.jsonl", lines);
+  const std::string problem = R"(: the line is empty, expected an object such as {"text": "..."})";
+  Result<LineReader> all = LineReader::openTexts(path);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ((*all->nextText())->status.message(), path + ":2" + problem);
+  EXPECT_EQ((*all->nextText())->text, "one");
+  EXPECT_EQ((*all->nextText())->status.message(), path + ":4" + problem);
+  EXPECT_FALSE(all->nextText()->has_value());
+  std::vector<Text> block;
+  Result<LineReader> again = LineReader::openTexts(path);
+  ASSERT_TRUE(again.ok() && again->nextBlock(block).ok());
+  ASSERT_EQ(block.size(), 4U);
+  EXPECT_EQ(block[1].status.message(), path + ":2" + problem);
+  EXPECT_EQ(block[2].text, "one");
+  EXPECT_EQ(block[3].status.message(), path + ":4" + problem);
+}
+
 } // namespace heddle::tools
