@@ -322,8 +322,8 @@ Status EntryChecker::checkColumns(const manifest::Grid &grid,
     return {};
   }
   const uint64_t row = result.location() == Location::Cache ? 0 : rowElements(result).value_or(0);
-  // No more than a row has, so that no sum overflows.
-  const bool fits = width <= row && group != 0 && group <= row && row % group == 0;
+  // A column may be wider than the row, whose end it then has alone.
+  const bool fits = width <= SymbolicSize::limit && group != 0 && group <= row && row % group == 0;
   if (!fits || grid.columns() != row / group * ((group + width - 1) / width)) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("{} columns of {} elements in groups of {}, expected those of "
