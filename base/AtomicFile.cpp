@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writing beside, then renaming.
+/// Writes to a temporary name, then renames.
 #include "base/AtomicFile.h"
 
 #include <algorithm>
@@ -20,21 +20,21 @@
 
 namespace heddle {
 
-/// What the system says about an error number.
+/// The system's message for an error number.
 static std::string reason(int error) { return std::generic_category().message(error); }
 
 static Status cannot(const char *action, const std::string &path, int error) {
   return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot {}: {}", path, action, reason(error)));
 }
 
-/// `path` with symbolic links followed, or `path` itself where nothing exists yet.
+/// `path` with symbolic links resolved, or `path` itself if nothing exists there yet.
 static std::string resolve(const std::string &path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
   return real ? std::string(real.get()) : path;
 }
 
-/// The files of one name that keepPartial() keeps with a short name.
+/// How many partial files keepPartial() numbers for one name.
 static constexpr unsigned mostKept = 99;
 
 /// A name beside `target` that no other thread or process uses.
@@ -45,8 +45,8 @@ static std::string partialName(const std::string &target) {
 
 // --- Names for a handler of signals --------------------------------------------------------------
 
-/// The names of partial files. A handler may run between any two steps of the functions below, so a
-/// name goes in and out in one step, and whoever takes it out owns the memory.
+/// The names of partial files. A signal handler may interrupt the functions below anywhere, so a
+/// name is added or removed in one atomic step. Whoever removes a name owns its memory.
 using NameList = std::array<std::atomic<char *>, 64>;
 static NameList partialNames;
 /// Those whose files removePartialFiles() has removed: a handler of signals cannot free them.
@@ -63,8 +63,8 @@ static bool putInto(NameList &list, char *name) {
   return false;
 }
 
-/// Puts a name into the list, before the file is made: it never exists without being listed.
-/// Answers null where there is no room.
+/// Adds a name to the list. This happens before the file is created, so that no file exists
+/// unlisted. Returns null if the list is full.
 static char *enlist(const std::string &path) {
   char *const copy = ::strdup(path.c_str());
   if (copy != nullptr && putInto(partialNames, copy)) {
@@ -74,7 +74,7 @@ static char *enlist(const std::string &path) {
   return nullptr;
 }
 
-/// Takes a name out again, once its file is gone; null is none.
+/// Removes a name once its file is gone; does nothing for null.
 static void delist(char *name) {
   if (name == nullptr) {
     return;
@@ -133,7 +133,7 @@ Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permission
     }
     const int error = errno;
     delist(listed);
-    // Left over from a process of the same number that was killed: take the next name.
+    // A killed process with the same number left this file: take the next name.
     if (error != EEXIST) {
       return cannot("create", path, error);
     }
@@ -175,7 +175,7 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: written to after it was closed", name));
   }
   while (!bytes.empty()) {
-    // Linux writes at most 2 GiB at once; a signal or a nearly full disk makes it less.
+    // Linux writes at most 2 GiB at once, and less after a signal or on a nearly full disk.
     const size_t request = std::min<size_t>(bytes.size(), size_t(1) << 30);
     const ssize_t written = ::write(descriptor, bytes.data(), request);
     if (written < 0 && errno == EINTR) {
@@ -211,7 +211,7 @@ Status AtomicFile::overwrite(size_t offset, std::span<const std::byte> bytes) {
 }
 
 Status AtomicFile::close() {
-  // Some file systems report a full disk or quota only here.
+  // Some file systems report a full disk or quota only on close.
   if (::close(std::exchange(descriptor, -1)) != 0) {
     const int error = errno;
     discard();
@@ -246,7 +246,7 @@ Result<std::string> AtomicFile::keepPartial() {
   if (partial.empty()) {
     return std::string();
   }
-  // What an earlier run kept stays. Where no name can be had, the file keeps the one it has.
+  // Never replace a file kept by an earlier run. If no name is free, keep the temporary one.
   std::string kept = partial;
   for (unsigned number = 1; number <= mostKept; ++number) {
     const std::string next = number == 1 ? fmt::format("{}.partial", target)

@@ -22,7 +22,7 @@ std::optional<std::string> shareAttention(const AttentionAnalysis &analysis) {
   for (const KindAnalysis &kind : analysis.kinds) {
     const std::vector<int64_t> policy = kind.policy.value_or(std::vector<int64_t>());
     if (std::any_of(policy.begin(), policy.end(), [](int64_t size) { return size > 1; })) {
-      // An analysis names whose rows the keys are, the option what the attention is.
+      // The analysis names the source of the keys; the option names the kind of attention.
       const AttentionSpelling *spelling = findAttentionKind(kind.kind);
       kinds.push_back(fmt::format("{}:{}", spelling ? spelling->policyName : kind.kind,
                                   fmt::join(policy, ",")));

@@ -47,7 +47,7 @@ public:
   static Result<Checkpoint> ofTensors(std::span<const SafetensorsTensor> tensors,
                                       std::string where);
 
-  /// The same files with the tensors of `views` and no others, in that order.
+  /// The same files, showing only the tensors of `views`, in that order.
   Result<Checkpoint> withViews(std::span<const TensorView> views) &&;
 
   /// The path given to open(), or what stands for it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads and packs "model" of a tokenizer.json: WordPiece, BPE or Unigram, with its vocabulary.
+/// Reads and packs "model" of a tokenizer.json: WordPiece, BPE or Unigram, with its
+/// vocabulary.
 #ifndef HEDDLE_FORMATS_TOKENIZER_MODELIMPORT_H
 #define HEDDLE_FORMATS_TOKENIZER_MODELIMPORT_H
 

@@ -56,7 +56,7 @@ public:
 
   /// False for the result of an operation that failed.
   bool valid() const { return state != nullptr && content != nullptr; }
-  /// The value in the program; null if not valid.
+  /// The value in the program; null if invalid.
   mlir::Value value() const;
   ModelState *model() const { return state; }
 
@@ -332,7 +332,7 @@ private:
 /// must not outlive it.
 class ModelBuilder {
 public:
-  /// Starts an empty model; `modelType` is what info tools call it, for example "bert".
+  /// Starts an empty model. `modelType` is its name in `heddle info`, for example "bert".
   explicit ModelBuilder(std::string_view modelType);
   /// The same in a context of the caller's, which must outlive the model.
   ModelBuilder(mlir::MLIRContext &context, std::string_view modelType);

@@ -321,7 +321,7 @@ static Status addProgramFiles(ImportedModel &model, ProgramFiles files, SourceHa
 
 static Result<ImportedModel> importProgram(MLIRContext &context, const std::string &path,
                                            const std::string &weights) {
-  // The words for a file that is not there or empty are those of all other files.
+  // A missing or empty file gets the same message as everywhere else.
   HEDDLE_ASSIGN(MappedFile file, MappedFile::open(path));
   ImportedModel model;
   model.file = std::make_shared<const MappedFile>(std::move(file));

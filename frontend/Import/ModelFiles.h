@@ -46,10 +46,10 @@ struct ProgramFiles {
 /// The weights of a file, or the weights and tokenizers of a model's folder.
 Result<ProgramFiles> openGivenFiles(const std::string &path);
 
-/// Finds the weights of PROGRAM.mlir: PROGRAM.safetensors, or those of the model's folder that it
-/// lies in; and its tokenizers: PROGRAM.tokenizer.json, or those of that folder. `given`, if not
-/// empty, is a file of weights, or the folder of a model, whose weights and tokenizers go before
-/// those of the program's own folder. A program that `needsWeights` and has none is NotFound.
+/// Finds the weights and tokenizers of PROGRAM.mlir: PROGRAM.safetensors and
+/// PROGRAM.tokenizer.json, or else those of the model's folder that contains it. `given`, if not
+/// empty, is a file of weights or a model's folder. It takes precedence over the program's own
+/// folder. NotFound if the program `needsWeights` and has none.
 Result<ProgramFiles> findProgramFiles(const std::string &program, const std::string &given,
                                       bool needsWeights);
 

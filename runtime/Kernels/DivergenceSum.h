@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The mean divergence of layers' attention: over heads, positions and sentences, every head of
-/// every position counting the same. Head h of a layer is compared with head h of the others. Where
-/// a position sees one key alone all layers agree, and it counts as that.
+/// The mean divergence between the attention of layers, over heads, positions and sentences, all
+/// with equal weight. Head h of a layer is compared with head h of the others. A position that sees
+/// a single key counts as full agreement.
 #ifndef HEDDLE_RUNTIME_KERNELS_DIVERGENCESUM_H
 #define HEDDLE_RUNTIME_KERNELS_DIVERGENCESUM_H
 
@@ -14,22 +14,22 @@
 
 namespace heddle {
 
-/// Adds up distributions of as many layers; keeps none of them.
+/// Accumulates divergences between `layers` layers without storing the distributions.
 class DivergenceSum {
 public:
   explicit DivergenceSum(size_t layers) : layers(layers), sums(layers * layers, 0.0) {}
 
-  /// The distributions over `keys` keys of one head at one position, one a layer.
+  /// Adds the distributions over `keys` keys of one head at one position, one for each layer.
   void add(std::span<const float *const> distributions, int64_t keys);
 
-  /// Distributions of each layer so far.
+  /// The number of distributions added for each layer.
   int64_t count() const { return added; }
-  /// Of what was added; zeros for nothing.
+  /// The mean of everything added; zeros if nothing was.
   DivergenceMatrix mean() const;
 
 private:
   size_t layers;
-  // [layers][layers], of which those right of the diagonal are used.
+  // [layers][layers]; only elements right of the diagonal are used.
   std::vector<double> sums;
   int64_t added = 0;
 };
