@@ -66,7 +66,7 @@ struct CompileOptions {
   /// best one of this machine. Empty: the default ones, or those of the kernels that a program in
   /// text already has.
   std::vector<std::string> targets;
-  /// Of weights and products: one of `precisions`.
+  /// The precision of weights and products: one of `precisions`.
   std::string precision = "f32";
   /// Layers that are to share their attention: sizes of blocks by kind, "self:1,5,cross:4,2".
   /// Empty: only those that are proved equal.

@@ -82,7 +82,7 @@ struct EntryGain {
   std::vector<GainAt> sizes;
 };
 
-/// Of all entries, or why it could not be predicted.
+/// The predicted gain of all entries, or the reason why there is none.
 struct PredictedGain {
   std::vector<EntryGain> entries;
   std::string reason;

@@ -34,8 +34,8 @@ std::string typeText(BufferType type) {
   return text;
 }
 
-/// Of a buffer with a row for each token; 0 of any other value, and of scores, whose rows are as
-/// long as the longest sequence.
+/// The bytes of one row, for a buffer with a row for each token; 0 for any other value, and for
+/// scores, whose rows are as long as the longest sequence.
 uint64_t rowBytes(Value value) {
   auto type = dyn_cast<BufferType>(value.getType());
   if (!type || !type.hasSymbol(BufferType::kTokens) || type.hasSymbol(BufferType::kLongest)) {
@@ -159,7 +159,7 @@ private:
     return KeyPlace::Rows;
   }
 
-  /// Of the parameters that are not in `known` yet, and are from then on.
+  /// The stored bytes of the parameters that are not in `known` yet; adds them to it.
   uint64_t storedBytes(ArrayRef<WeightRead> weights, llvm::StringSet<> &known) {
     uint64_t bytes = 0;
     for (WeightRead read : weights) {

@@ -22,7 +22,7 @@ enum class KeyPlace { Rows, WrittenCache, ReadCache };
 /// What one call of a dispatch reads, counted as the runtime's profile does: again for each call,
 /// whoever read it before.
 struct DispatchReads {
-  /// Of packed weights only what counts; then of tables, which are looked up a row for each token.
+  /// Bytes read from packed weights, without padding, and from tables, a row for each token.
   uint64_t weightBytes = 0;
   uint64_t lookupBytesPerToken = 0;
   /// For each position of the caches.
@@ -43,7 +43,8 @@ struct DispatchCosts {
   /// Whether a run executes it that asks for no probabilities: not those of the model either, which
   /// most runs leave.
   bool isUsual = true;
-  /// Of the parameters that no dispatch before it reads: sums count each stored tensor once.
+  /// Stored bytes of the parameters that no earlier dispatch reads, so that sums count each tensor
+  /// once.
   uint64_t weightBytes = 0;
   DispatchReads reads;
 };
@@ -86,7 +87,7 @@ struct EntryCosts {
   int64_t maxLength = 0;
 };
 
-/// Of the dataflow graphs of a module; none before they are made.
+/// The costs of a module's dataflow graphs; empty before lowering.
 std::vector<EntryCosts> programCosts(mlir::ModuleOp module);
 
 /// `{"name", "inputs": [...], "outputs": [...], "caches": [...], "dispatches": [...], "arena":

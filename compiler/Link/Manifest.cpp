@@ -268,7 +268,8 @@ LogicalResult EntryWriter::writeOutputs() {
     }
     auto name = graph.getResultAttrOfType<StringAttr>(index, "dataflow.name");
     auto observed = graph.getResultAttrOfType<StringAttr>(index, "dataflow.observed");
-    // Of entries without caches only what is observed, which sessions know how to hand out.
+    // In entries without caches only observed outputs can be weights: sessions know how to return
+    // those.
     bool isWeights = (!caches.empty() || observed) && type.getShape().size() == 3 &&
                      type.getShape().front() == BufferType::kTokens &&
                      type.getShape().back() == BufferType::kLongest;

@@ -53,7 +53,7 @@ struct ManifestInputs {
   llvm::StringMap<ParameterPlace> parameters;
   /// Bytes of the weights section.
   uint64_t weightsSize = 0;
-  /// Of the linked code, as the runtime computes it.
+  /// The checksum of the linked code, as the runtime computes it.
   uint64_t codeChecksum = 0;
   /// XXH3 128 of the model's files, in hexadecimal.
   std::string sourceHash;

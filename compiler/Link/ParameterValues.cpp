@@ -211,9 +211,9 @@ struct ParameterEvaluator::Step {
   size_t next = 0;
   /// What is made of them so far.
   Values values;
-  /// Of a scale: the product of its numbers.
+  /// For a scale: the product of its numbers.
   double factor = 1;
-  /// Of matrices side by side: the columns that are there.
+  /// For joined matrices: the number of columns so far.
   int64_t columns = 0;
 
   ArrayRef<FlatSymbolRefAttr> operands() {

@@ -269,8 +269,7 @@ TEST_P(LongBranches, AreOneProduct) {
 
 INSTANTIATE_TEST_SUITE_P(Links, LongBranches, testing::Values(800, 5000));
 
-// Of rows that have nothing in common no product can be made: the parts that are looked at end
-// somewhere.
+// Rows that have nothing in common form no product, so the search for parts must end somewhere.
 TEST_F(BranchRange, LongSumsArePlannedInParts) {
   constexpr int links = 150;
   std::string last = "x";

@@ -64,7 +64,7 @@ TEST_F(HeddlecProgramTest, LinesAreShown) {
   EXPECT_EQ(heddlec({program, "-o", work / "out.so"}).error,
             "heddlec: " + program + ":25:8: error: custom op 'transformer.softmux' is unknown\n" +
                 shown);
-  // Of a line of a megabyte, what is around the place.
+  // Only the surroundings of the position are shown of a line of a megabyte.
   source.write("p.mlir", std::string(1000000, ' ') + "%0 = no.op" + std::string(1000000, ' '));
   const std::string error = heddlec({program, "-o", work / "out.so"}).error;
   EXPECT_NE(error.find("p.mlir:1:1000006: error: "), std::string::npos) << error.substr(0, 1000);

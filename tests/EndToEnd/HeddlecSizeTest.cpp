@@ -14,8 +14,8 @@ namespace heddle {
 namespace {
 
 constexpr int operations = 100'000;
-/// Of one processor; each takes a small part of it. What took time with the square of the length,
-/// or ended the process, took minutes.
+/// Seconds of one processor; each case takes a small part of it. Before, cases with quadratic time
+/// took minutes or ended the process.
 constexpr unsigned mostSeconds = 60;
 
 constexpr const char *rows = "tensor<?x8xf32>";

@@ -22,7 +22,7 @@ struct Matrix {
   int64_t rows;
   int64_t columns; // 0: a vector
   std::vector<float> values;
-  /// Of a tensor of one head: the same as [1, rows, columns].
+  /// A tensor of one head, the same as [1, rows, columns].
   bool isOfHead = false;
 
   double at(int64_t row, int64_t column = 0) const {

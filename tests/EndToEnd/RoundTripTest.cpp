@@ -54,7 +54,7 @@ protected:
     return compile(std::move(arguments));
   }
 
-  /// Of a binary, what is in a section.
+  /// The contents of a section of a binary.
   static std::string section(const std::string &binary, std::string_view name) {
     const Result<ElfFile> file = ElfFile::parse(std::as_bytes(std::span(binary)));
     EXPECT_TRUE(file.ok()) << file.status().message();

@@ -287,7 +287,7 @@ TEST_F(ParallelLayersTest, OneBitKeepsLayersApart) {
     EXPECT_EQ(compiled.count("share-attention", false, expected.first), 1U) << name;
     EXPECT_EQ(caches(compiled).size(), expected.second) << name;
   }
-  // Of the values, the weights are left.
+  // Only the weights of the values are left.
   tensors = equal;
   tensors.flip("second.self.value");
   const Compiled compiled = compileBoth();
@@ -521,7 +521,7 @@ TEST_F(SharedModelTest, CachesThatAreMergedAreReadAsOften) {
 }
 
 TEST_F(SharedModelTest, LayersWithABiasByDistanceShare) {
-  // Of T5, whose layers read one bias, each with a history of its own rows.
+  // T5's layers read one bias, each with a history of its own rows.
   const std::string model = oracles + "t5-tiny";
   const std::vector<float> alone = logits(compile(model), "t5-tiny");
   const std::map<std::string, std::vector<std::string>> cases = {

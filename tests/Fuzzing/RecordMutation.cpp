@@ -187,9 +187,9 @@ namespace {
 /// A field of a message as it is on the wire.
 struct WireField {
   uint64_t tag = 0;
-  /// Of a number.
+  /// The value of a number.
   uint64_t value = 0;
-  /// Of everything else.
+  /// The bytes of everything else.
   std::string bytes;
 
   unsigned kind() const { return tag & 7; }

@@ -52,7 +52,7 @@ double largestRow(ArrayRef<float> values, int64_t width) {
 
 } // namespace
 
-/// Of weights that numbers pass which are not known.
+/// Judges weights that unknown numbers move past.
 std::string AttentionRange::judgeSize(StringRef what, double size) {
   if (size == 0 || (size <= largestPassed && size >= 1 / largestPassed)) {
     return {};

@@ -326,7 +326,8 @@ void joinColumns(SmallVectorImpl<StackedProduct> &products) {
   }
 }
 
-/// Of one function: those of the same rows, then those of columns side by side.
+/// Stacks products with the same function: first those of the same rows, then those of adjacent
+/// columns.
 SmallVector<Inner> stackAlike(ArrayRef<Inner> alike, Obstacle &obstacle) {
   SmallVector<SmallVector<Inner>> bySlice;
   for (const Inner &inner : alike) {

@@ -40,7 +40,7 @@ struct EvaluationNode {
     Linear,
     /// A function of the elements of the only part.
     Activate,
-    /// Of all parts, and of the bias.
+    /// The sum of all parts and the bias.
     Sum
   };
   Kind kind = Kind::Columns;

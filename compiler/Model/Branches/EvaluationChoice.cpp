@@ -79,7 +79,7 @@ Evaluation addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t wid
 /// Terms of the same rows, in the order of their first ones; those without maps each alone.
 static SmallVector<SmallVector<Term>> groupByRows(ArrayRef<Term> terms) {
   SmallVector<SmallVector<Term>> groups;
-  // Of one value there may be several, by columns and by numbers of rows.
+  // One value may have several entries, which differ in columns or in numbers of rows.
   llvm::DenseMap<Value, SmallVector<size_t>> byBase;
   for (const Term &term : terms) {
     Slice slice = sliceOf(term.atom);

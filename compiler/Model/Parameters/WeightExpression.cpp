@@ -28,14 +28,15 @@ Factor Factor::of(double constant) {
 
 struct Weight::Node {
   SmallVector<int64_t> shape;
-  /// Of a stored parameter; null for an expression.
+  /// The symbol of a stored parameter; null for an expression.
   FlatSymbolRefAttr symbol;
-  /// Of a stored parameter the place of its user, of zeros that of what lacks them.
+  /// For a stored parameter the location of its user; for zeros that of the operation that lacks
+  /// them.
   std::optional<Location> location;
   ExpressionKind kind = ExpressionKind::Zeros;
   SmallVector<Weight> operands;
   Factor factor;
-  /// Of zeros.
+  /// The name, for zeros.
   std::string name;
 };
 

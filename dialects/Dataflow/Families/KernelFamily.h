@@ -65,13 +65,13 @@ struct KernelInput {
   bool takesAnyCache = false;
   /// A buffer is not allowed.
   bool isCache = false;
-  /// Of Positions.
+  /// For Positions.
   int64_t offset = 0;
   /// Whether it may be stored in a narrower type than f32, in which it is computed with.
   bool isStored() const {
     return role == Role::Matrix || role == Role::Table || role == Role::Positions;
   }
-  /// Of Matrix: equal parts of its rows that are multiplied apart.
+  /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
 };
 

@@ -128,7 +128,7 @@ private:
   /// The same before they are rounded: expressions over expressions are composed in f64.
   const BoundedTensor &composed(llvm::StringRef symbol);
   BoundedTensor evaluateParameter(transformer::ParameterOp op);
-  /// Of an expression that only passes write.
+  /// Evaluates an expression that only passes write.
   void evaluateAlgebra(transformer::ParameterExpressionAttr expression, BoundedTensor &result);
   const BoundedTensor &of(mlir::Value value) const { return values.at(value); }
   void define(mlir::Value value, BoundedTensor tensor) { values[value] = std::move(tensor); }

@@ -67,7 +67,7 @@ public:
     /// Elements with a bound, and those for which f32 may give anything.
     int64_t judged = 0;
     int64_t unknown = 0;
-    /// Of the judged ones, those whose bound is a hundredth of their value or less.
+    /// The judged values whose bound is a hundredth of their value or less.
     int64_t sharp = 0;
   };
   const Counts &counts() const { return counted; }

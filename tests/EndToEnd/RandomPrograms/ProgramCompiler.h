@@ -67,7 +67,8 @@ private:
   std::vector<std::string> targets;
   /// By the text of the dispatches.
   std::map<std::string, std::string> binaries;
-  /// Of each kernel for every target; their numbers by the text of what they compute.
+  /// The code of each kernel for every target, and the kernels' indices by the text of what they
+  /// compute.
   std::vector<std::vector<Code>> kernels;
   std::map<std::string, size_t> numbers;
 };

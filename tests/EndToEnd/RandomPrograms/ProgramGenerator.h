@@ -192,7 +192,7 @@ private:
     std::string result;
   };
   std::vector<Kept> keptHere;
-  /// Of the source: their widths, and which the decoder has read.
+  /// The caches of the source: their widths, and which the decoder has read.
   std::vector<int64_t> memoryWidths;
   size_t nextMemory = 0;
 };

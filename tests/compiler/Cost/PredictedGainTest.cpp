@@ -201,7 +201,7 @@ TEST(PredictedGainTest, nothingLeftHasNoNumber) {
   EXPECT_EQ(heddle::predictGain({nothing}, {nothing}).entries[0].sizes[0].arithmetic, 1.0);
 }
 
-/// Of a program taken to its dispatches by the lowering passes alone.
+/// The costs of a program that only the lowering passes have processed.
 EntryCosts costsOf(const std::string &entry) {
   mlir::MLIRContext context;
   heddle::registerDialects(context);

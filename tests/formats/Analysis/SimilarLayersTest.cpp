@@ -40,7 +40,7 @@ TEST(SharingPolicy, SimilaritiesThatWerePublished) {
   EXPECT_NEAR(similarity(selfAttention, 1, 5), 0.9517, 5e-5);
   EXPECT_NEAR(similarity(crossAttention, 0, 4), 0.8035, 5e-5);
   EXPECT_NEAR(similarity(crossAttention, 4, 2), 0.9342, 5e-5);
-  // Of one layer: there is no pair that differs.
+  // A single layer has no pair that differs.
   EXPECT_EQ(similarity(crossAttention, 3, 1), 1);
 }
 

@@ -115,8 +115,8 @@ TEST(Search, CTranslate2IsThatOfCTranslate2) {
 }
 
 TEST(Search, EqualScoresGoToTheEarlierHypothesisAndTheLowerToken) {
-  // Of scores that are equal in exact arithmetic, sums in double are equal too as long as the same
-  // numbers were added; the naive searches add in the same order.
+  // Scores that are equal in exact arithmetic are equal in double too as long as the same numbers
+  // were added in the same order, as the naive searches do.
   compare(Rules::Paper, naivePaper, {.beam = 4, .maxLength = 3}, 1);
   compare(Rules::CTranslate2, naiveCTranslate2, {.beam = 4, .maxLength = 3}, 1);
 }

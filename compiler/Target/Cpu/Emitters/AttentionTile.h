@@ -55,7 +55,7 @@ struct AttentionTile {
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
   mlir::Value keysTransposed = {}; // [keySize][pitch]
-  // Of the sequence and head at hand, or the heads together:
+  // The current sequence and head, or the heads computed together:
   mlir::Value firstRow = {}; // of the sequence
   mlir::Value keyCount = {};
   mlir::Value pitch = {};       // elements from one line of transposed keys to the next
@@ -126,8 +126,8 @@ TileRows enterTile(AttentionTile &a, mlir::Value query, mlir::Value last);
 llvm::SmallVector<mlir::Value> limitsOf(AttentionTile &a, const TileRows &tile,
                                         mlir::Value firstKey, mlir::Value count);
 
-/// Of the `count` keys from `firstKey` on, those that no mask hides from each row: 0 or less if it
-/// hides all of them.
+/// How many of the `count` keys from `firstKey` on no mask hides, for each row: 0 or less if all
+/// are hidden.
 llvm::SmallVector<mlir::Value> visibleOf(const AttentionTile &a, const TileRows &tile,
                                          mlir::Value firstKey, mlir::Value count);
 
