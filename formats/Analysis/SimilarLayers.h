@@ -16,20 +16,20 @@ namespace heddle {
 /// The divergence of each layer from each other one, in bits: symmetric, its diagonal zero.
 using DivergenceMatrix = std::vector<std::vector<double>>;
 
-/// How far a block goes on.
+/// How a block grows.
 enum class BlockRule : uint8_t {
-  /// To the last layer with which all of it is similar enough, even if it was not before: the
-  /// paper's "largest".
+  /// Up to the last layer at which the whole block is similar enough, even if a shorter one is not.
+  /// The paper calls this "largest".
   Largest,
-  /// As long as every layer that is added leaves it similar enough.
+  /// As long as every added layer leaves the block similar enough.
   Extend,
 };
 
 /// The mean of 1 - divergence over all pairs of `count` layers from `first` on; 1 for one layer.
 double similarity(const DivergenceMatrix &divergence, size_t first, size_t count);
 
-/// The sizes of the blocks, the first layer's first: each begins after the last one and is the
-/// largest that `rule` allows with a similarity above `theta`, or a layer alone.
+/// The sizes of the blocks, starting at the first layer. Each is the largest that `rule` allows
+/// with a similarity above `theta`, or a single layer.
 std::vector<int64_t> sharingPolicy(const DivergenceMatrix &divergence, double theta,
                                    BlockRule rule = BlockRule::Largest);
 

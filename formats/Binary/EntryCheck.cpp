@@ -204,7 +204,8 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   const bool ofSequences = rows.constant() == 0 && rows.symbol() == Symbol::Sequences;
   const uint32_t rank = port.shape()->size();
   const manifest::Dimension &last = *port.shape()->Get(rank - 1);
-  // Attention weights, [tokens, heads, longest]: of an entry that only a decoder runs, or observed.
+  // Attention weights, [tokens, heads, longest]: allowed if only a decoder runs the entry, or if
+  // they are observed.
   const bool isObserved = port.observed() != manifest::Observed::No;
   const bool ofKeys = (cacheCount() != 0 || isObserved) && ofTokens && rank == 3 &&
                       last.constant() == 0 && last.symbol() == Symbol::Longest;
@@ -264,7 +265,7 @@ Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
   return checkPortType(port, location);
 }
 
-/// What is observed comes after all other outputs: those are then numbered without it.
+/// Observed outputs come after all others, so that they do not change the others' numbers.
 Status EntryChecker::checkObserved(const Ports &ports, uint32_t index, Location location) const {
   using manifest::Observed;
   const Observed observed = ports.Get(index)->observed();
@@ -313,7 +314,7 @@ Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
   return {};
 }
 
-/// Whether the columns of work are those of a row of the result.
+/// Checks that the columns of work cover a row of the result.
 Status EntryChecker::checkColumns(const manifest::Grid &grid,
                                   const manifest::Buffer &result) const {
   const uint64_t width = grid.column_elements();

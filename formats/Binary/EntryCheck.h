@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The part of checkManifest() that looks at one entry: ports, buffers, dispatches and the arena.
+/// The part of checkManifest() that checks one entry: ports, buffers, dispatches and the arena.
 #ifndef HEDDLE_FORMATS_BINARY_ENTRYCHECK_H
 #define HEDDLE_FORMATS_BINARY_ENTRYCHECK_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks across entries.
+/// Checks that involve several entries.
 #include "formats/Binary/GenerationCheck.h"
 
 #include "base/Utf8.h"

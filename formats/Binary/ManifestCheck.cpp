@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks of the tables that stand on their own; those of an entry are in EntryCheck.cpp.
+/// Checks the tables outside entries; EntryCheck.cpp checks entries.
 #include "formats/Binary/ManifestCheck.h"
 
 #include "base/Utf8.h"
@@ -84,7 +84,7 @@ static Status checkParameter(const manifest::Parameter &parameter, uint64_t weig
   return {};
 }
 
-/// Checks each element of a table of named things, whose names must differ.
+/// Checks each element of a table and that their names are unique.
 template <typename Table, typename Check>
 static Status checkNamed(const Table &table, std::string_view kind, const Check &check) {
   std::set<std::string_view> seen;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Everything the runtime relies on in a manifest. The runtime checks it before it uses one, the
-/// compiler before it writes one, so that no binary is written that would be refused. After the
-/// check no index, offset or size in it can lead the runtime out of a table, of the weights or of
-/// an arena, whoever wrote it. (What the kernels do with their operands is their code's affair.)
+/// Checks everything that the runtime relies on in a manifest. The runtime checks a manifest before
+/// use, and the compiler before it writes one, so that no binary is written that would be refused.
+/// After the check, no index, offset or size in it leads the runtime outside a table, the weights
+/// or an arena, whoever wrote it. (The code of kernels is not covered.)
 #ifndef HEDDLE_FORMATS_BINARY_MANIFESTCHECK_H
 #define HEDDLE_FORMATS_BINARY_MANIFESTCHECK_H
 
@@ -19,7 +19,7 @@ namespace heddle {
 /// the section .heddle.weights. The tokenizer is checked by Tokenizer::load.
 Status checkManifest(std::span<const std::byte> bytes, uint64_t weightsSize);
 
-/// The same for bytes that the caller has just written: what is wrong is no damage.
+/// The same for bytes that the caller has just written, with messages that do not speak of damage.
 Status checkWrittenManifest(std::span<const std::byte> bytes, uint64_t weightsSize);
 
 } // namespace heddle

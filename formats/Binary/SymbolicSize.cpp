@@ -18,7 +18,7 @@ std::optional<uint64_t> SymbolicSize::evaluate(const WorkSize &work) const {
   return static_cast<uint64_t>(bytes);
 }
 
-/// Multiplies the constant dimensions from `first` on; counts the symbols it meets.
+/// Multiplies the constant dimensions from `first` on and counts the symbolic ones.
 static std::optional<uint64_t> product(const manifest::Buffer &buffer, size_t first,
                                        unsigned (&symbols)[3]) {
   uint64_t bytes = bytesOf(buffer.element());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Bytes that depend on the batch: the schema's SizeExpression in arithmetic that cannot overflow
-/// unnoticed.
+/// Sizes that depend on the batch: the schema's SizeExpression with checked arithmetic.
 #ifndef HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
 #define HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
 
@@ -14,7 +13,7 @@
 
 namespace heddle {
 
-/// The sizes of the work at hand.
+/// The sizes of a batch.
 struct WorkSize {
   int64_t tokens = 0;
   int64_t sequences = 0;
@@ -37,7 +36,7 @@ struct SymbolicSize {
     return {tokens + other.tokens, sequences + other.sequences,
             tokensLongest + other.tokensLongest};
   }
-  /// Whether it is at most `other` for all work, coefficient by coefficient.
+  /// Whether this is at most `other` for every batch, coefficient by coefficient.
   bool fitsIn(const SymbolicSize &other) const {
     return tokens <= other.tokens && sequences <= other.sequences &&
            tokensLongest <= other.tokensLongest;
@@ -45,39 +44,39 @@ struct SymbolicSize {
   bool withinLimit() const {
     return tokens <= limit && sequences <= limit && tokensLongest <= limit;
   }
-  /// Every coefficient rounded up, so that what begins after it is aligned.
+  /// Rounds every coefficient up, so that whatever follows is aligned.
   SymbolicSize alignedUp(uint64_t alignment) const {
     auto up = [&](uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
     return {up(tokens), up(sequences), up(tokensLongest)};
   }
-  /// The bytes for some work; none when they exceed 2^62.
+  /// The bytes for a batch; nothing if they exceed 2^62.
   std::optional<uint64_t> evaluate(const WorkSize &work) const;
 };
 
 /// Bytes of one element.
 uint64_t bytesOf(manifest::ElementType element);
 
-/// The bytes of a buffer whose shape has one symbolic row dimension; none if the shape is of
-/// another kind or too large. A shape of constants alone gives `constant`, else 0.
+/// The bytes of a buffer whose shape has one symbolic row dimension; nothing if the shape is of
+/// another kind or too large. `constant` is the size of a shape of constants only, else 0.
 struct BufferSize {
   SymbolicSize symbolic;
   uint64_t constant = 0;
 };
 std::optional<BufferSize> bufferSize(const manifest::Buffer &buffer);
 
-/// Whether the elements of a vector, which may be absent, lie where their type may be read from:
-/// FlatBuffers verifies the alignment of everything else.
+/// Whether the elements of a vector, which may be absent, are aligned for their type. FlatBuffers
+/// verifies the alignment of everything else.
 template <typename Vector> bool isAligned(const Vector *vector) {
   return vector == nullptr || vector->size() == 0 ||
          reinterpret_cast<uintptr_t>(vector->Data()) % alignof(uint64_t) == 0;
 }
 
-/// The bytes and the elements of one row: of all dimensions but the first; none if one of those is
-/// symbolic.
+/// The bytes and the elements of one row, that is, of all dimensions but the first; nothing if one
+/// of those is symbolic.
 std::optional<uint64_t> rowBytes(const manifest::Buffer &buffer);
 std::optional<uint64_t> rowElements(const manifest::Buffer &buffer);
 
-/// The elements of one row of a buffer that has passed the check, for some work.
+/// The elements of one row of a checked buffer, for a batch.
 struct RowElements {
   uint64_t constant = 1;
   bool timesTokens = false;

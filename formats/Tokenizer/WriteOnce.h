@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Vectors of a FlatBuffer, written once however often they are needed: the two tokenizers of a
-/// translation model often have one vocabulary.
+/// Writes each vector of a FlatBuffer only once: the two tokenizers of a translation model often
+/// share a vocabulary.
 #ifndef HEDDLE_FORMATS_TOKENIZER_WRITEONCE_H
 #define HEDDLE_FORMATS_TOKENIZER_WRITEONCE_H
 
@@ -14,8 +14,8 @@
 
 namespace heddle {
 
-/// Where the builder has the bytes of a vector already: its offset, or 0. Equal bytes are an equal
-/// vector, whatever they were written as, if they are aligned as one.
+/// The offset of a vector's bytes if the builder has them already, else 0. Equal bytes with the
+/// right alignment are an equal vector, whatever they were written as.
 inline flatbuffers::uoffset_t findVector(const flatbuffers::FlatBufferBuilder &builder,
                                          std::string_view elements, uint32_t count) {
   std::string wanted(reinterpret_cast<const char *>(&count), sizeof count);
@@ -37,8 +37,8 @@ inline flatbuffers::uoffset_t findVector(const flatbuffers::FlatBufferBuilder &b
   }
 }
 
-/// Writes a vector of numbers or structs, or refers to an equal one that is there. Their alignment
-/// is at most that of a length.
+/// Writes a vector of numbers or structs, or refers to an equal existing one. Their alignment is at
+/// most that of a length.
 template <typename Element, typename Elements>
 flatbuffers::Offset<flatbuffers::Vector<Element>> writeOnce(flatbuffers::FlatBufferBuilder &builder,
                                                             const Elements &elements) {

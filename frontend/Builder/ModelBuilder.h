@@ -354,8 +354,8 @@ public:
 
   /// The first error so far.
   Status status() const;
-  /// Ends the model, verifies it and gives its program, which compile() of heddle/Compile.h takes.
-  /// Either this or build(), and only once.
+  /// Finishes the model, verifies it and returns its program for compile() of heddle/Compile.h.
+  /// Call either this or build(), once.
   Result<std::string> text();
   /// The same as a module, for programs that use MLIR.
   Result<mlir::OwningOpRef<mlir::ModuleOp>> build();

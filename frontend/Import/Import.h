@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From what a user has (a model's folder, or a program in text and its weights) to a verified
-/// program and an open checkpoint that fit together. No weight is read here.
+/// Turns the user's input (a model's folder, or a program in text and its weights) into a verified
+/// program and an open checkpoint that fit together. It reads no weights.
 #ifndef HEDDLE_FRONTEND_IMPORT_IMPORT_H
 #define HEDDLE_FRONTEND_IMPORT_IMPORT_H
 
@@ -38,7 +38,7 @@ struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// The text that the module was read from, for messages; empty for a folder.
   SourceText source;
-  /// Keeps the text of a file; null if it is the caller's.
+  /// Keeps the text of a file alive; null if the caller owns it.
   std::shared_ptr<const MappedFile> file;
   /// Holds every parameter that has a source, with its shape and a floating type. Null for a
   /// program without such parameters.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mapped input and atomic output files, and every way the system refuses them.
+/// Mapped input files and atomic output files, with every way in which the system can refuse them.
 #include "base/AtomicFile.h"
 #include "base/MappedFile.h"
 
@@ -109,12 +109,12 @@ TEST_F(FilesTest, WhatIsUnfinishedCanBeKept) {
   EXPECT_EQ(get("a.partial"), "new");
   EXPECT_EQ(count(), 2);
   EXPECT_EQ(file.keepPartial().status().message(), at("a: kept after it was closed"));
-  // A device has nothing to keep.
+  // A device has no partial file to keep.
   AtomicFile device = *AtomicFile::open("/dev/null");
   EXPECT_EQ(*device.keepPartial(), "");
 }
 
-/// What was kept before stays, whatever it is, and nothing is lost where all short names are taken.
+/// Files kept before stay, whatever they are, and nothing is lost if all short names are taken.
 TEST_F(FilesTest, WhatWasKeptBeforeStays) {
   const auto keep = [&] {
     AtomicFile file = *AtomicFile::open(at("a"));
@@ -137,7 +137,7 @@ TEST_F(FilesTest, WhatWasKeptBeforeStays) {
   EXPECT_EQ(get(kept), "new");
 }
 
-/// As a handler of signals does it: whatever is unfinished goes, whatever is finished stays.
+/// As in a signal handler: unfinished files are removed, finished ones stay.
 TEST_F(FilesTest, PartialFilesCanBeRemovedAtOnce) {
   AtomicFile finished = *AtomicFile::open(at("finished"));
   ASSERT_TRUE(finished.write("x").ok() && finished.commit().ok());
@@ -153,7 +153,7 @@ TEST_F(FilesTest, PartialFilesCanBeRemovedAtOnce) {
   EXPECT_FALSE(second.commit().ok());
 }
 
-/// More names than the list has room for: the files are written all the same.
+/// More names than the list can hold: the files are still written.
 TEST_F(FilesTest, ManyPartialFiles) {
   std::vector<AtomicFile> files;
   for (int i = 0; i < 100; ++i) {

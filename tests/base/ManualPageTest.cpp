@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Manual pages say what the options say, and the completion completes in a real shell.
+/// Manual pages agree with the options, and completion works in a real shell.
 #include "base/ManualPage.h"
 
 #include "tests/base/TemporaryFolder.h"
@@ -57,7 +57,7 @@ TEST(ManualPage, OfACommandListsItsOptions) {
   EXPECT_NE(page.find(".TP\n\\fB\\-n,\\-\\-count\\fR \\fIN\\fR\nHow many \\- at most 9\n"),
             std::string::npos)
       << page;
-  // What looks like formatting is text.
+  // Text that looks like formatting stays text.
   EXPECT_NE(page.find(".TP\n\\fB\\-\\-quiet\\fR\n\\efBSay\\efR nothing\n"), std::string::npos);
   EXPECT_EQ(page.find("secret"), std::string::npos);
 }
@@ -70,7 +70,7 @@ TEST(ManualPage, HasNoRequestsOfItsTexts) {
       << page;
 }
 
-/// What bash proposes for a line whose last word is being typed.
+/// The proposals of bash for a line whose last word is being typed.
 std::string complete(const std::string &script, const std::string &program,
                      const std::string &words, int current) {
   const std::string command =
@@ -96,7 +96,7 @@ TEST(Completion, WorksInBash) {
   EXPECT_EQ(complete(tool, "tool", "tool mend --", 2), "--help ");
   const std::string plain = folder.write("plain", bashCompletion(programs.plain));
   EXPECT_EQ(complete(plain, "plain", "plain --l", 1), "--level ");
-  // Names of files are left to the shell.
+  // File names are left to the shell.
   EXPECT_EQ(complete(plain, "plain", "plain some", 1), " ");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Replacing bytes of a file that is being written.
+/// Replaces bytes of a file that is being written.
 #include "base/AtomicFile.h"
 #include "base/MappedFile.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a Result answers, and what it does where there is no answer.
+/// The value of a Result, and its behaviour without one.
 #include "heddle/Status.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// UTF-8 checking against the definition, and quoting of hostile text.
+/// Compares UTF-8 checks with the definition, and tests the quoting of hostile text.
 #include "base/Utf8.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-/// The encoding of a code point, also of those that have no right to one.
+/// The encoding of a code point, even of an invalid one.
 std::string encode(uint32_t point) {
   const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((point >> shift) & 0x3F)); };
   if (point < 0x80) {
@@ -40,7 +40,7 @@ TEST(Utf8Test, PositionsOfDamage) {
     damaged[i] = '\x80';
     EXPECT_EQ(validUtf8Prefix(damaged), i);
   }
-  // A sequence that the end cuts off, and overlong forms of the slash.
+  // A truncated sequence, and overlong forms of the slash.
   EXPECT_EQ(validUtf8Prefix(std::string_view(text).substr(0, 16)), 15u);
   EXPECT_EQ(validUtf8Prefix("\xc0\xaf"), 0u);
   EXPECT_EQ(validUtf8Prefix("\xe0\x80\xaf"), 0u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sums of divergences, and the file of an analysis: what is written can be read, and what is wrong
-/// with a file is said.
+/// Sums of divergences, and the file of an analysis: every written file can be read, and every
+/// error has its message.
 #include "formats/Analysis/AttentionAnalysis.h"
 #include "runtime/Kernels/DivergenceSum.h"
 
@@ -18,7 +18,7 @@ TEST(DivergenceSum, IsTheMeanOfAllRows) {
   sum.add(apart, 2);
   const DivergenceMatrix expected = {{0, 1, 0}, {1, 0, 1}, {0, 1, 0}};
   EXPECT_EQ(sum.mean(), expected);
-  // One key alone: all agree, and it counts.
+  // A single key counts as agreement.
   const float one[] = {1};
   const float *const alike[] = {one, one, one};
   sum.add(alike, 1);
@@ -76,10 +76,10 @@ TEST(AttentionAnalysis, GivesWhatHeddlecTakes) {
                         DivergenceMatrix(count, std::vector<double>(count, 0.0)), policy};
   };
   AttentionAnalysis analysis;
-  // No policy was asked for.
+  // No policy was requested.
   EXPECT_EQ(shareAttention(analysis), std::nullopt);
   EXPECT_NE(writeAnalysis(analysis).find("\n \"share_attention\": null}\n"), std::string::npos);
-  // Asked for, and nothing is shared.
+  // A policy was requested, but nothing is shared.
   analysis.theta = 0.8;
   analysis.kinds = {of("encoder", {1, 1, 1}), of("decoder", {1}), of("cross", {1, 1})};
   EXPECT_EQ(shareAttention(analysis), "");

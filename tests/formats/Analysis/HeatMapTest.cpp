@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The picture: every number is in it, it is well-formed, and names cannot break out of it.
+/// The picture contains every number, is well formed, and names cannot break out of it.
 #include "formats/Analysis/HeatMap.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ static size_t countOf(const std::string &text, const std::string &part) {
   return count;
 }
 
-/// Whether every element is closed in its turn, and every attribute quoted.
+/// Whether all elements are closed in order and all attributes are quoted.
 static bool isWellFormed(const std::string &xml) {
   std::vector<std::string> open;
   for (size_t at = xml.find('<'); at != std::string::npos; at = xml.find('<', at)) {
@@ -75,7 +75,7 @@ TEST(HeatMap, HasAPanelForEachKindAndANumberForEachPair) {
   // One block of several layers has a frame.
   EXPECT_EQ(countOf(svg, "class=\"block\""), 1U);
   EXPECT_NE(svg.find("policy 1,5"), std::string::npos);
-  // Nothing from anywhere else.
+  // The picture loads nothing.
   EXPECT_EQ(countOf(svg, "http"), 1U);
   EXPECT_EQ(countOf(svg, "prefers-color-scheme: dark"), 1U);
 }
@@ -102,7 +102,7 @@ TEST(HeatMap, NamesAreText) {
   EXPECT_TRUE(isWellFormed(heatMapSvg(AttentionAnalysis())));
 }
 
-/// What is said of a pixel in hexadecimal.
+/// The luminance of a colour in hexadecimal.
 static double luminanceOf(const std::string &hex) {
   double sum = 0;
   const double weights[] = {0.2126, 0.7152, 0.0722};
@@ -127,7 +127,7 @@ TEST(HeatMap, NumbersCanBeReadOnEveryColour) {
     const double text = luminanceOf(svg.substr(ink, 7));
     const double contrast = (std::max(ground, text) + 0.05) / (std::min(ground, text) + 0.05);
     EXPECT_GE(contrast, 4.5) << percent;
-    // Darker and darker.
+    // Colours get darker.
     EXPECT_LT(ground, last) << percent;
     last = ground;
   }

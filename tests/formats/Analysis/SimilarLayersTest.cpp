@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Policies from divergences that were published: the decoder of Xiao et al., "Sharing attention
-/// weights for fast Transformer" (arXiv 1906.11024), as Zhu and Xiao's "Machine Translation" prints
-/// them; and corner cases.
+/// Policies for published divergences (the decoder of Xiao et al., "Sharing attention weights for
+/// fast Transformer", arXiv 1906.11024, as printed in Zhu and Xiao's "Machine Translation"), and
+/// corner cases.
 #include "formats/Analysis/SimilarLayers.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using namespace heddle;
 
 using Policy = std::vector<int64_t>;
 
-/// A matrix from what is right of its diagonal.
+/// A symmetric matrix, from the elements right of its diagonal.
 static DivergenceMatrix symmetric(const std::vector<std::vector<double>> &rows) {
   const size_t layers = rows.size() + 1;
   DivergenceMatrix matrix(layers, std::vector<double>(layers, 0.0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The writer of compiled models, and what both sides think of as loadable.
+/// The writer of compiled models, and the shared definition of a loadable file.
 #include "formats/Binary/ElfFile.h"
 #include "formats/Binary/AppendSections.h"
 #include "formats/Binary/Layout.h"
@@ -130,7 +130,7 @@ TEST(AppendSections, IsDeterministic) {
   EXPECT_EQ(readBytes(temporaryPath("one.so")), readBytes(temporaryPath("two.so")));
 }
 
-/// A writer with nothing to say.
+/// A writer without weights.
 static Status noWeights(const WeightsSink &) { return {}; }
 static Result<std::string> noManifest(uint64_t) { return std::string(); }
 

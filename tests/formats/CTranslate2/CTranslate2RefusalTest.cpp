@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// CTranslate2 folders that are no Transformer of ours, each with its whole message, and the
-/// options that change the configuration.
+/// CTranslate2 folders that are refused, each with its whole message, and the options that change
+/// the configuration.
 #include "formats/CTranslate2/CTranslate2.h"
 
 #include "tests/formats/CTranslate2/SmallTransformer.h"
@@ -48,7 +48,7 @@ TEST(CTranslate2OptionsTest, Scaling) {
     SmallTransformer small;
     small.file.addF32("encoder/scale_embeddings", {}, {factor});
     small.file.addF32("decoder/scale_embeddings", {}, {factor});
-    // Says the opposite, and does not count.
+    // Contradicts it, but does not count.
     small.option("encoder/embeddings_0/multiply_by_sqrt_depth", factor == 1 ? 1 : 0);
     const auto model = small.read();
     return model.ok() ? show(model->config, {"scale_embeddings"})

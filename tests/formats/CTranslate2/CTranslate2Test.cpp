@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// CTranslate2 folders as configuration and names: those that its own converters write, with every
-/// value compared, small ones of each version, and those that are refused.
+/// CTranslate2 folders as configuration and names: folders from its own converters, with every
+/// value compared, and small ones of each version.
 #include "formats/CTranslate2/CTranslate2.h"
 
 #include "tests/formats/CTranslate2/SmallTransformer.h"
@@ -34,7 +34,7 @@ Result<std::pair<CTranslate2Model, Checkpoint>> openFolder(const std::string &fo
   return std::pair(std::move(model), std::move(checkpoint));
 }
 
-/// Folders that CTranslate2 wrote, with what numpy makes of their values.
+/// Folders written by CTranslate2, with their values as read by NumPy.
 class WrittenFolderTest : public testing::TestWithParam<const char *> {};
 
 TEST_P(WrittenFolderTest, EveryValue) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Vocabularies as CTranslate2 has written them over the years, and what can be wrong with them.
+/// Vocabularies in all the forms that CTranslate2 has written, and damaged ones.
 #include "formats/CTranslate2/CTranslate2Vocabulary.h"
 
 #include "tests/base/TemporaryFolder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A CTranslate2 folder with a very small Transformer, of which a test changes what it is about.
+/// A CTranslate2 folder with a very small Transformer, for tests to modify.
 #ifndef HEDDLE_TESTS_FORMATS_CTRANSLATE2_SMALLTRANSFORMER_H
 #define HEDDLE_TESTS_FORMATS_CTRANSLATE2_SMALLTRANSFORMER_H
 
@@ -69,7 +69,7 @@ struct SmallTransformer {
     linear(layer + "ffn/linear_0", inner, width);
     linear(layer + "ffn/linear_1", width, inner);
     norm(layer + "ffn/layer_norm");
-    // Before revision 5 there is one for both.
+    // Before revision 5, both stacks share one.
     if (file.revision >= 5) {
       option(stack + "/num_heads", 2);
     } else if (file.revision >= 3 && stack == "encoder") {

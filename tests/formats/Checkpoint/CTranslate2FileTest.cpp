@@ -72,7 +72,7 @@ TEST_P(VersionTest, Contents) {
   EXPECT_TRUE(contents->variables[0].scales.empty());
   EXPECT_EQ(contents->variables[1].scales.data(), contents->variables[2].bytes.data());
   EXPECT_TRUE(contents->variables[1].isReal());
-  // Written before scales were.
+  // Written before the format had scales.
   EXPECT_EQ(contents->variables[3].scales.size(), sizeof(float));
   EXPECT_FALSE(contents->variables[4].isReal());
 }
@@ -159,7 +159,7 @@ TEST(CTranslate2FileTest, Variables) {
   const std::string three = "\x01" + rawBytes(3u);
   EXPECT_EQ(messageOf(oneVariable(6, three + std::string(1, 0) + rawBytes(8u) + "12345678")),
             where + "8 bytes given, expected 12 for F32 [3]");
-  // The number of items is its own field to version 3.
+  // Up to version 3, the number of items is a field of its own.
   EXPECT_EQ(messageOf(oneVariable(3, three + "\x04" + rawBytes(0x40000003u) + "123456789012")),
             where + "4294967308 bytes given, expected 12 for F32 [3]");
   EXPECT_EQ(messageOf(oneVariable(2, three + "\x02" + rawBytes(2u) + "1234")),

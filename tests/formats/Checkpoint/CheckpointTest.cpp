@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Model folders: one file, several with an index, and what can be wrong with them.
+/// Model folders with one file, or several with an index, and damaged ones.
 #include "formats/Checkpoint/Checkpoint.h"
 
 #include "tests/base/TemporaryFolder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Conversion against a twin that follows the definition of the formats, over every value.
+/// Compares conversion with a twin that follows the definition of the formats, for every value.
 #include "formats/Checkpoint/Convert.h"
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(ConvertTest, EveryHalf) { checkEveryValue(ElementType::F16, 5, 10); }
 TEST(ConvertTest, EveryBfloat) { checkEveryValue(ElementType::BF16, 8, 7); }
 
 TEST(ConvertTest, OddLengths) {
-  // Whatever the vector loop leaves over is converted too, and nothing behind the end is touched.
+  // The remainder of the vector loop is converted too, and nothing past the end is touched.
   const std::vector<uint16_t> source(70, 0x3C00);
   for (size_t count = 0; count <= source.size(); ++count) {
     std::vector<float> result(count + 1, -1.0F);

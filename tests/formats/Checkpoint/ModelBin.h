@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes a model.bin of any version, and wrong ones: nothing is checked.
+/// Writes a model.bin of any version, including malformed ones: it checks nothing.
 #ifndef HEDDLE_TESTS_FORMATS_CTRANSLATE2_MODELBIN_H
 #define HEDDLE_TESTS_FORMATS_CTRANSLATE2_MODELBIN_H
 
@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// Anything as its bytes.
+/// The bytes of a value.
 template <typename T> std::string rawBytes(const T &value) {
   return std::string(reinterpret_cast<const char *>(&value), sizeof(T));
 }
@@ -52,7 +52,7 @@ struct ModelBin {
     return add(std::move(name), std::move(shape), ElementType::F32, values);
   }
 
-  /// The number of an item type, or to version 3 its size.
+  /// The number of an item type, or up to version 3 its size.
   static char typeOf(uint32_t version, ElementType dtype) {
     if (version < 4) {
       return static_cast<char>(infoOf(dtype).bytes());

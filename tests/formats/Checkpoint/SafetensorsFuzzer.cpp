@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a safetensors file: an error or tensors that keep what the header promises.
+/// Any bytes as a safetensors file: an error, or tensors that keep the reader's promises.
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/Fuzzing/JsonMutation.h"
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     (void)convertToF32(tensor.dtype, tensor.bytes, floats);
     (void)convertToI32(tensor.dtype, tensor.bytes, integers);
   }
-  // Nothing is read twice and nothing is left over.
+  // Every byte belongs to exactly one tensor.
   require(total + 8 < size || (total == 0 && size > 8));
   return 0;
 }

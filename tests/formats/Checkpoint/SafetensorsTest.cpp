@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The safetensors reader against damaged and hostile files, each with its whole message, and the
-/// writer against the reader.
+/// Tests the safetensors reader on damaged and hostile files, each with its whole message, and the
+/// writer with the reader.
 #include "formats/Checkpoint/Safetensors.h"
 
 #include "tests/base/TemporaryFolder.h"
@@ -163,7 +163,7 @@ TEST(SafetensorsTest, HeaderPastTheEnd) {
 }
 
 TEST(SafetensorsTest, HeaderOverLong) {
-  // What a file of another format looks like: eight letters as a number.
+  // A file of another format: eight letters read as a number.
   EXPECT_EQ(messageOf("PK\x03\x04XXXXand more"),
             "m.safetensors: 16 bytes long, whose first 8 give 6365935208335887184 as the length of "
             "a header, expected at most 100000000: not a safetensors file");
@@ -264,7 +264,7 @@ TEST(SafetensorsWriterTest, NoTensors) {
   EXPECT_TRUE(file->tensors().empty());
 }
 
-/// Writes to "out" in a folder of its own, where nothing may be left; the message without the path.
+/// Writes to "out" in a new folder, which must stay empty; returns the message without the path.
 std::string writerMessage(std::span<const SafetensorsTensor> tensors,
                           const SafetensorsMetadata &metadata = {}) {
   const TemporaryFolder folder;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Any bytes as the small configurations of a folder, a NUL after each: modules.json,
-/// sentence_bert_config.json, 1_Pooling/config.json, config.json and generation_config.json. What
-/// is read keeps the limits that its readers promise.
+/// sentence_bert_config.json, 1_Pooling/config.json, config.json and generation_config.json. The
+/// results stay within the limits that the readers promise.
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 #include "formats/Config/SentenceTransformers.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Settings of generation from one file or two.
+/// Reads settings of generation from one file or two.
 #include "formats/Config/Generation.h"
 
 #include "formats/Config/Config.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// JSON from files: what is refused, and with which words.
+/// JSON files that are refused, with their messages.
 #include "formats/Config/Json.h"
 
 #include "tests/base/TemporaryFolder.h"
@@ -50,7 +50,7 @@ TEST(JsonTest, PlacesInSeveralLines) {
             R"(x.json: not JSON at line 2, byte 7, near "{\n  \"a\" 1\n}")");
   EXPECT_EQ(messageOf("{\n  \"a\": \"\xff\"\n}\n"),
             "x.json: line 2, byte 9 is 0xff, expected UTF-8");
-  // A line feed at the end makes no second line.
+  // A final line feed does not start a second line.
   EXPECT_EQ(messageOf("[\xff]\n"), "x.json: byte 2 is 0xff, expected UTF-8");
 }
 
@@ -90,7 +90,7 @@ TEST(JsonTest, Files) {
   EXPECT_EQ(message(folder.write("empty", "")), folder / "empty: the file is empty");
   EXPECT_EQ(message(folder.write("bad", "{")), folder / "bad: not JSON at byte 2, near \"{\"");
   EXPECT_EQ(message(folder.write("good", "{}")), "");
-  // Sparse: it takes no room.
+  // A sparse file, which takes no space.
   const std::string large = folder.write("large", "{");
   ASSERT_EQ(::truncate(large.c_str(), static_cast<off_t>(jsonFileLimit) + 1), 0);
   EXPECT_EQ(message(large), large + ": 536870913 bytes long, expected JSON of at most 536870912 "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// sentence-transformers folders, as they are published and as they should not be.
+/// sentence-transformers folders, published ones and broken ones.
 #include "formats/Config/SentenceTransformers.h"
 
 #include "tests/base/TemporaryFolder.h"

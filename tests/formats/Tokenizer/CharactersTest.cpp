@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Character classes and normal forms, against those of the Hugging Face tokenizers library
-/// (0.23.3): a checksum over all code points, and examples.
+/// Compares character classes and normal forms with the Hugging Face tokenizers library (0.23.3),
+/// by a checksum over all code points and by examples.
 #include "formats/Tokenizer/Characters.h"
 #include "runtime/Tokenizer/BertNormalizer.h"
 
@@ -68,7 +68,7 @@ TEST(CharactersTest, FirstAndLast) {
   EXPECT_EQ(firstCharacter("é1").codePoint, 0xE9);
   EXPECT_EQ(firstCharacter("é1").bytes, 2u);
   EXPECT_EQ(lastCharacter("1\U0001F600").codePoint, 0x1F600);
-  // What is not UTF-8 is one byte long.
+  // A malformed character is one byte long.
   EXPECT_EQ(firstCharacter("\xff").codePoint, 0xFFFD);
   EXPECT_EQ(firstCharacter("\xc3").bytes, 1u);
   EXPECT_EQ(lastCharacter("\x80\x80").codePoint, 0xFFFD);
@@ -94,7 +94,7 @@ TEST(BertNormalizerTest, CleansText) {
 TEST(BertNormalizerTest, SetsIdeographsApart) {
   EXPECT_EQ(normal("a你b好", {.handleChineseChars = true}), "a 你 b 好 ");
   EXPECT_EQ(normal("かなカナ한글", {.handleChineseChars = true}), "かなカナ한글");
-  // Set apart first, decomposed after.
+  // Ideographs get spaces before they are decomposed.
   EXPECT_EQ(normal("\uF900", all), " \u8C48 ");
 }
 
@@ -102,11 +102,10 @@ TEST(BertNormalizerTest, StripsAccents) {
   EXPECT_EQ(normal("Café ÅNGSTRÖM", {.stripAccents = true}), "Cafe ANGSTROM");
   EXPECT_EQ(normal("e\u0301\u0323", {.stripAccents = true}), "e");
   EXPECT_EQ(normal("한", {.stripAccents = true}), "\u1112\u1161\u11AB");
-  // Spacing marks stay, in canonical order; a mark that goes stands between them all the same if
-  // its class is 0.
+  // Spacing marks stay, in canonical order. A removed mark of class 0 still separates them.
   EXPECT_EQ(normal("a\U0001D16D\U0001D165", {.stripAccents = true}), "a\U0001D165\U0001D16D");
   EXPECT_EQ(normal("a\U0001D16D\u034F\U0001D165", {.stripAccents = true}), "a\U0001D16D\U0001D165");
-  // Removed by cleaning: not between them.
+  // A character removed by cleaning does not separate them.
   EXPECT_EQ(normal("a\U0001D16D\x01\U0001D165", {.cleanText = true, .stripAccents = true}),
             "a\U0001D165\U0001D16D");
   EXPECT_EQ(normal("a\U0001D16D\u200B\U0001D165", {.cleanText = true, .stripAccents = true}),

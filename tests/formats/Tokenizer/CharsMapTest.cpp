@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rules for characters: a small map made by hand, and damaged ones.
+/// Character rules: a small map made by hand, and damaged ones.
 #include "formats/Tokenizer/CharsMap.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct SmallMap {
 
   SmallMap() {
     units[0] = 256U << 10;
-    // Its own base is 257, where the value stands.
+    // Its own base is 257, where the value is stored.
     units[256 ^ 'A'] = ((256U ^ 'A' ^ 257U) << 10) | 1U << 8 | 'A';
     units[257] = 0U | 1U << 31;
   }
@@ -49,7 +49,7 @@ TEST(CharsMapTest, Replaces) {
 }
 
 TEST(CharsMapTest, Graphemes) {
-  // A short grapheme goes as a whole, a long one character by character.
+  // A short grapheme is replaced as a whole, a long one character by character.
   EXPECT_EQ(mapped("A\u0301b"), "xb");
   EXPECT_EQ(mapped("A\u0301\u0301\u0301b"), "x\u0301\u0301\u0301b");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A tokenizer.json packed, verified and loaded, as the compiler and the runtime do it in turn.
+/// Packs, verifies and loads a tokenizer.json, as compiler and runtime do in turn.
 #ifndef HEDDLE_TESTS_FORMATS_TOKENIZER_IMPORTEDTOKENIZER_H
 #define HEDDLE_TESTS_FORMATS_TOKENIZER_IMPORTEDTOKENIZER_H
 
@@ -11,7 +11,7 @@ namespace heddle {
 
 /// Owns the table.
 struct ImportedTokenizer {
-  /// Packs and loads; the failure of either.
+  /// Packs and loads a tokenizer; returns the failure of either.
   Status import(const nlohmann::json &json, std::optional<int64_t> maxLength = std::nullopt,
                 std::optional<int64_t> modelLength = std::nullopt) {
     builder.Clear();

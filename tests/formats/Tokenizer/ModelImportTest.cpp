@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// BPE and Unigram models: damaged files, each with its message, and settings whose effect the
-/// Hugging Face tokenizers library gives.
+/// BPE and Unigram models: damaged files, each with its message, and settings with the effect they
+/// have in the Hugging Face tokenizers library.
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/DoubleArray.h"
 #include "formats/Tokenizer/DoubleArrayBuilder.h"
@@ -76,11 +76,11 @@ TEST(BpeImportTest, BadSettings) {
 
 TEST(BpeImportTest, Merges) {
   EXPECT_EQ(idsAfter(bpe(), "/model/dropout", "null", "abcab"), (Ids{5, 4}));
-  // The lower rank first, whatever comes first in the text.
+  // The lower rank is merged first, whatever comes first in the text.
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", R"(["b c", "a b", "ab c"])", "abc"), (Ids{1, 6}));
   // The last of two for one pair counts.
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", R"(["a b", "b c", "a b"])", "abc"), (Ids{1, 6}));
-  // A word that is a token and is not merged to it.
+  // A word that is a token, but that its characters do not merge to.
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", R"(["a b"])", "abc"), (Ids{4, 3}));
   EXPECT_EQ(idsAfter(bpe(), "/model/ignore_merges", "true", "bc"), (Ids{6}));
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", "[]", "bc"), (Ids{2, 3}));
@@ -94,7 +94,7 @@ TEST(BpeImportTest, UnknownCharacters) {
   EXPECT_EQ(idsAfter(bpe(), "/model/fuse_unk", "false", "xya"), (Ids{0, 0, 1}));
   EXPECT_EQ(idsAfter(bpe(), "/model/fuse_unk", "true", "xya"), (Ids{0, 1}));
   EXPECT_EQ(idsAfter(bpe(), "/model/byte_fallback", "true", "éx"), (Ids{7, 8, 0}));
-  // Not all bytes of it are tokens.
+  // Some of its bytes have no token.
   EXPECT_EQ(idsAfter(bpe(), "/model/byte_fallback", "true", "è"), (Ids{0}));
 }
 
@@ -148,7 +148,7 @@ TEST(UnigramImportTest, BadModels) {
 TEST(UnigramImportTest, BestSegmentation) {
   EXPECT_EQ(idsAfter(unigram(), "/model/byte_fallback", "false", "abcb"), (Ids{3, 5, 2}));
   EXPECT_EQ(idsAfter(unigram(), "/model/vocab/4", R"(["abc", -4])", "abcb"), (Ids{4, 2}));
-  // Neighbours that are unknown are one.
+  // Adjacent unknown characters are merged.
   EXPECT_EQ(idsAfter(unigram(), "/model/unk_id", "0", "axyb"), (Ids{1, 0, 2}));
   Json bytes = unigram();
   bytes["model"]["vocab"].push_back({"<0xC3>", -20});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Files of other formats are named for what they are, with what to do about it.
+/// Messages about files of other formats name the format and the remedy.
 #include "frontend/Import/ForeignFormat.h"
 
 #include "frontend/Import/Import.h"
@@ -80,7 +80,7 @@ TEST(ForeignFolder, PointersAreNotRead) {
                           "file: run 'git lfs pull' in {}",
                           folder / name, folder.path()));
   }
-  // What is not read may be one.
+  // A file that is never read may be one.
   ModelFolder folder;
   folder.files().write("pytorch_model.bin", pointer);
   EXPECT_EQ(refusal(folder.path()), "");

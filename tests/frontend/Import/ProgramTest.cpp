@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Import of programs in text.
+/// Imports programs in text.
 #include "frontend/Import/Import.h"
 
 #include "tests/frontend/Builder/PrintedModule.h"
@@ -156,7 +156,7 @@ TEST_F(ProgramTest, WeightsAndTokenizersOfTheModelsFolder) {
   EXPECT_EQ(model->checkpoint->names().size(), 3u);
   ASSERT_TRUE(model->tokenizer);
   EXPECT_EQ(model->tokenizer->file.path(), folder / "tokenizer.json");
-  // Those of the program's own name go first.
+  // Files with the program's own name take precedence.
   folder.write("m.tokenizer.json", "{}");
   model = importModel(context, path);
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -168,7 +168,7 @@ TEST_F(ProgramTest, WeightsAndTokenizersOfTheModelsFolder) {
   model = importModel(context, program, folder.path());
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->tokenizer->file.path(), folder / "tokenizer.json");
-  // A file has weights alone.
+  // A file provides only weights.
   model = importModel(context, program, folder / "model.safetensors");
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_FALSE(model->tokenizer);
@@ -176,7 +176,7 @@ TEST_F(ProgramTest, WeightsAndTokenizersOfTheModelsFolder) {
   EXPECT_EQ(importModel(context, program, empty.path()).status().message(),
             empty.path() + ": no weights in it, expected model.safetensors, "
                            "model.safetensors.index.json or model.bin");
-  // Weights of another format are named for what they are.
+  // The message names the format of unsupported weights.
   empty.write("pytorch_model.bin", "PK");
   EXPECT_NE(
       importModel(context, program, empty.path()).status().message().find("pytorch_model.bin"),

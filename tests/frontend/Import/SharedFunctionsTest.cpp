@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Functions that entries share, there and back.
+/// Converts entries to shared functions and back.
 #include "frontend/Import/SharedFunctions.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -39,7 +39,7 @@ protected:
     return module;
   }
 
-  /// What is wrong with a program's calls.
+  /// The error for a program's calls.
   std::string errorOf(const std::string &program) {
     std::string error;
     ScopedDiagnosticHandler handler(&context,
@@ -54,7 +54,8 @@ protected:
   MLIRContext context;
 };
 
-/// An entry that scales its argument number `of`, as often as `names` says, and what follows.
+/// An entry that scales its argument number `of` once for each of `names`, followed by more
+/// operations.
 std::string entry(const std::string &name, const std::vector<std::string> &names, int of = 0,
                   const std::string &rest = "") {
   std::string text = fmt::format(
@@ -111,7 +112,7 @@ TEST_F(SharedFunctionsTest, WhatDiffersIsNotShared) {
   other[3] = "x";
   std::string factor = entry("two", five);
   factor.replace(factor.find("2.0"), 3, "3.0");
-  // Another name of the checkpoint, another factor, too little.
+  // Another checkpoint name, another factor, or too few operations.
   for (const std::string &two : {entry("two", other), factor, entry("two", {"a", "b", "c"})}) {
     auto module = parse("module {\n" + one + two + "}\n");
     const std::string before = text(*module);
@@ -135,7 +136,7 @@ TEST_F(SharedFunctionsTest, WhatDiffersIsNotShared) {
   EXPECT_EQ(text(*module), before);
 }
 
-/// A function that calls another as often as `times` says, each with the result of the one before.
+/// A function that calls another `times` times, each time with the previous result.
 std::string caller(const std::string &name, const std::string &callee, int times = 1) {
   std::string text = "  func.func " + name +
                      "(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {\n    %0 = transformer.scale "
@@ -152,7 +153,7 @@ TEST_F(SharedFunctionsTest, CallsOfCallsAndOfEntries) {
                       caller("private @middle", "@last") + caller("@last", "", 0) + "}\n");
   ASSERT_TRUE(succeeded(inlineCalls(*module)));
   ASSERT_TRUE(succeeded(verify(*module)));
-  // What is called and private is gone, an entry stays.
+  // Called private functions are gone; entries stay.
   EXPECT_EQ(functions(*module), 2u);
   EXPECT_FALSE(module->lookupSymbol("middle"));
   EXPECT_EQ(text(*module).find("call"), std::string::npos);

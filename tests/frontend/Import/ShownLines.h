@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Messages about a program without the lines of it that they show, for tests of what they say.
+/// Removes the quoted program lines from messages, for tests of their wording.
 #ifndef HEDDLE_TESTS_FRONTEND_IMPORT_SHOWNLINES_H
 #define HEDDLE_TESTS_FRONTEND_IMPORT_SHOWNLINES_H
 
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// Leaves every line out that a line with nothing but a caret follows, and that one.
+/// Removes every line that is followed by a line with only a caret, and that line.
 inline std::string withoutShownLines(const std::string &message) {
   std::istringstream stream(message);
   std::vector<std::string> kept;

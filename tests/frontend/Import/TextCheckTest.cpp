@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts of programs that nest deeper than MLIR's parser can follow, each in another way, and texts
+/// Programs that nest deeper than MLIR's parser can handle, each in a different way, and programs
 /// that only look so.
 #include "frontend/Import/TextCheck.h"
 
@@ -18,7 +18,7 @@ std::string repeated(std::string_view text, size_t count) {
   return all;
 }
 
-/// What nests in each way, as deep as asked for.
+/// A program that nests in one way, to a given depth.
 struct Nesting {
   const char *name;
   std::string (*text)(size_t depth);

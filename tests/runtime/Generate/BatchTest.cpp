@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sentences that join, leave and make room: results are those of each sentence alone, to the bit,
-/// and the decoder gets everything back.
+/// Sentences join, leave and make room. Results have the same bits as for each sentence alone, and
+/// the decoder gets everything back.
 #include "tests/runtime/Generate/Requests.h"
 
 #include <algorithm>
@@ -131,7 +131,7 @@ TEST(Batch, AFullCacheLosesNothing) {
 TEST(Batch, ASentenceThatNeverFitsFailsAlone) {
   FakeDecoder decoder(HashModel{}, 1, 12);
   BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 1000);
-  // Its source does not fit, or its hypotheses come not to.
+  // Its source does not fit, or its hypotheses stop fitting.
   ASSERT_TRUE(search.add({.source = std::vector<int32_t>(13, 5)}).ok());
   ASSERT_TRUE(search.add({.source = {5, 6}}).ok());
   ASSERT_TRUE(search.add({.source = {5, 6}, .options = {.minLength = 30, .maxLength = 30}}).ok());
@@ -276,7 +276,7 @@ TEST(Batch, ASoakEndsWithEverythingReturned) {
         ASSERT_TRUE(id.ok()) << id.status().message();
         ids.push_back(*id);
       } else if (kind == 2 && !ids.empty()) {
-        // Perhaps finished long ago.
+        // It may have finished long ago.
         const Status status = search.remove(ids[random() % ids.size()]);
         EXPECT_TRUE(status.ok() || status.code() == StatusCode::NotFound);
       } else {

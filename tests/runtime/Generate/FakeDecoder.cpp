@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The hash, and the bookkeeping.
+/// The hash function and the bookkeeping.
 #include "tests/runtime/Generate/FakeDecoder.h"
 
 #include <algorithm>
@@ -136,7 +136,8 @@ int64_t FakeDecoder::blocksInUse() const {
   return static_cast<int64_t>(positions);
 }
 
-/// Chunks in descending order, so that nothing relies on theirs, dealt out to the workers.
+/// Delivers chunks in descending order, spread over the workers, so that nothing relies on their
+/// order.
 void FakeDecoder::deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const {
   const int64_t chunks = (model.vocabulary + logitsChunk - 1) / logitsChunk;
   const auto work = [&](int worker) {

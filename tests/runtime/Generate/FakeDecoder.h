@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A language model that is a hash of what was said so far, behind the interface of a decoder: any
-/// search over it can be checked against one that asks the model directly. Watches that whatever
-/// is handed out comes back.
+/// A language model that hashes the tokens so far, behind the interface of a decoder, so that any
+/// search over it can be compared with one that asks the model directly. Checks that everything
+/// handed out comes back.
 #ifndef HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
 #define HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
 
@@ -15,10 +15,11 @@
 
 namespace heddle {
 
-/// The model: 0 is padding, 1 the start, 2 the end, which becomes likelier with every token.
+/// The model. Token 0 is padding, 1 the start, 2 the end, which becomes likelier with every token.
 struct HashModel {
   int64_t vocabulary = 40;
-  /// Steps of the values of logits: with few, equal ones are common. 0: none.
+  /// Logits are rounded to multiples of 1 / levels: with few levels, ties are common. 0: no
+  /// rounding.
   int levels = 0;
 
   std::vector<float> logits(std::span<const int32_t> source, std::span<const int32_t> target) const;
@@ -43,14 +44,15 @@ public:
   int64_t length(HypothesisId hypothesis) const override;
   Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                 AttentionWeights *attention) override;
-  /// Positions of sources and hypotheses: nothing is shared.
+  /// The positions of sources and hypotheses; nothing is shared.
   int64_t blocksInUse() const override;
 
   /// Makes logits of hypotheses of this source NaN from now on.
   void damage(std::vector<int32_t> source) { damaged = std::move(source); }
-  /// The next so many forks fail for want of memory.
+  /// The next `count` forks fail for lack of memory.
   void refuseForks(int count) { forksToRefuse = count; }
-  /// The call after so many more of encode(), start() and decode() throws, as memory runs out.
+  /// After `calls` more calls of encode(), start() and decode(), the next one throws as if memory
+  /// ran out.
   void throwAfter(int calls) { callsToThrow = calls; }
   /// Refuses to decode hypotheses of this source from now on.
   void refuse(std::vector<int32_t> source) { refused = std::move(source); }

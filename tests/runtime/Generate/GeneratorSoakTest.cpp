@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tens of thousands of random calls on one Generator over a compiled model, in a cache that is too
-/// small now and then: every result is what the request gives alone, what was removed never comes
-/// back, and memory does not grow.
+/// Tens of thousands of random calls on one Generator over a compiled model, with a cache that is
+/// sometimes too small. Every result equals that of the request alone, removed requests never
+/// return, and memory does not grow.
 #include "heddle/Generation.h"
 #include "tests/runtime/Session/DecoderModel.h"
 
@@ -35,7 +35,7 @@ std::vector<int32_t> tokensBelow(std::mt19937_64 &random, size_t most, uint64_t 
   return tokens;
 }
 
-/// A request that depends on its number alone: greedy, beams, samples, alternatives; with and
+/// A request that depends only on its number: greedy, beams, samples, alternatives; with and
 /// without a prefix and a shortlist.
 GenerationRequest requestOf(size_t number) {
   std::mt19937_64 random(number + 1);
@@ -75,7 +75,7 @@ struct SoakModel {
 
 class GeneratorSoak : public testing::TestWithParam<SoakModel> {
 protected:
-  /// What a request gives in a Generator of its own.
+  /// The result of a request in a Generator of its own.
   const std::vector<Hypothesis> &alone(size_t number) {
     auto [entry, isNew] = known.try_emplace(number);
     if (isNew) {
@@ -94,7 +94,7 @@ protected:
     return entry->second;
   }
 
-  /// One step; what is finished is compared and forgotten.
+  /// Runs one step and compares finished results.
   void step(Generator &generator) {
     const Result<std::vector<GenerationResult>> results = generator.step();
     ASSERT_TRUE(results.ok()) << results.status().message();
@@ -168,7 +168,7 @@ TEST_P(GeneratorSoak, ResultsAreThoseAloneAndMemoryDoesNotGrow) {
   }
   EXPECT_GT(finished, calls / 20);
   EXPECT_GT(removed, calls / 40);
-  // Lists keep the largest size that they had, which half of the calls have seen.
+  // Lists keep their largest size, which half of the calls have reached.
   constexpr size_t slack = 64 << 10;
   EXPECT_LT(bytes.back(), bytes[1] + slack)
       << "bytes in use after each quarter: " << testing::PrintToString(bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Three searches, each written down as its source describes it.
+/// Three searches, each written as its source describes it.
 #include "tests/runtime/Generate/NaiveSearch.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ static constexpr int32_t endToken = 2;
 static constexpr double never = -std::numeric_limits<double>::infinity();
 
 namespace {
-/// A sum and the tokens generated, the prefix before them.
+/// A sum, and the generated tokens after the prefix.
 struct Partial {
   double sum = 0;
   std::vector<int32_t> tokens;
@@ -132,7 +132,7 @@ static double coverageScore(const std::vector<double> &received) {
   return sum;
 }
 
-/// Adds where each hypothesis looked to what its continuations have covered.
+/// Adds each hypothesis's attention to the coverage of its continuations.
 static void cover(const HashModel &model, const std::vector<int32_t> &source,
                   std::vector<Partial> &alive, bool firstHead) {
   for (Partial &partial : alive) {

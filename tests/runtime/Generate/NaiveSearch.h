@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Beam searches as their papers and programs define them: without caches, chunks or vectors, one
-/// function for each, all logits in double. What the one search of the runtime is compared with.
+/// Beam searches as their papers and programs define them, for comparison with the runtime's single
+/// search: no caches, chunks or vectors, one function for each, all logits in double.
 #ifndef HEDDLE_TESTS_RUNTIME_GENERATE_NAIVESEARCH_H
 #define HEDDLE_TESTS_RUNTIME_GENERATE_NAIVESEARCH_H
 
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// What the naive searches know of options.
+/// The options of the naive searches.
 struct NaiveOptions {
   int32_t beam = 1;
   double lengthPenalty = 1;
@@ -36,12 +36,12 @@ std::vector<Hypothesis> naiveTransformers(const HashModel &model,
                                           const NaiveOptions &options);
 std::vector<Hypothesis> naiveCTranslate2(const HashModel &model, const std::vector<int32_t> &source,
                                          const NaiveOptions &options);
-/// The best token until the end; its score divided by `divisor` of the tokens generated.
+/// Takes the best token until the end; the score is divided by `divisor` of the generated tokens.
 std::vector<int32_t> naiveGreedy(const HashModel &model, const std::vector<int32_t> &source,
                                  const NaiveOptions &options);
 
-/// Log-probabilities of all tokens after [start, tokens...], penalties and bans applied to logits
-/// or to log-probabilities; `withStart`: the start counts as said before.
+/// Log-probabilities of all tokens after [start, tokens...], with penalties and bans applied to
+/// logits or log-probabilities. `withStart`: repetition counts the start.
 std::vector<double> naiveScores(const HashModel &model, const std::vector<int32_t> &source,
                                 const NaiveOptions &options, const std::vector<int32_t> &tokens,
                                 bool afterSoftmax, bool withStart);

@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// A source of its own for every number.
+/// A different source for every number.
 inline std::vector<int32_t> sourceOf(int number, int64_t vocabulary = 40) {
   std::mt19937_64 random(static_cast<uint64_t>(number) + 1);
   std::vector<int32_t> source(1 + random() % 9);

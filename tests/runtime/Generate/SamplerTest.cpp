@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random tokens: their distribution, and that nothing but the sentence and the seed matters.
+/// Random tokens have the right distribution and depend only on the sentence and the seed.
 #include "runtime/Generate/Sampler.h"
 #include "tests/runtime/Generate/Requests.h"
 

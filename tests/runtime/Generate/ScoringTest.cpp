@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Scores of targets that are given, against the model asked token by token.
+/// Compares scores of given targets with the model asked token by token.
 #include "runtime/Generate/Scoring.h"
 #include "tests/runtime/Generate/NaiveSearch.h"
 #include "tests/runtime/Generate/Requests.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The one search under each set of rules, against the searches those rules come from.
+/// Compares the single search, under each set of rules, with the naive search that the rules come
+/// from.
 #include "tests/runtime/Generate/NaiveSearch.h"
 #include "tests/runtime/Generate/Requests.h"
 
@@ -40,7 +41,7 @@ static void expectEqual(const std::vector<Hypothesis> &got, const std::vector<Hy
   }
 }
 
-/// Compares over many sentences. Numbers that are exact in float, as options are.
+/// Compares many sentences. Options are numbers that float represents exactly.
 static void compare(Rules rules, Naive naive, const NaiveOptions &options, int levels = 0,
                     int64_t vocabulary = 40) {
   const HashModel model{vocabulary, levels};
@@ -129,7 +130,7 @@ TEST(Search, GreedyTakesTheBestTokenUnderAllRules) {
                          .prefix =
                              number % 3 == 0 ? std::vector<int32_t>{5, 6} : std::vector<int32_t>{}};
     for (const Rules rules : {Rules::Paper, Rules::Transformers, Rules::CTranslate2}) {
-      // Whether the start counts as said is another matter: it is never likely here.
+      // Whether repetition counts the start does not matter: it is never likely here.
       options.repetitionPenalty = rules == Rules::Transformers ? 1 : options.repetitionPenalty;
       std::vector<int32_t> want = naiveGreedy(model, source, options);
       FakeDecoder decoder(model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a request is filled up with, and every way in which one makes no sense.
+/// Defaults of requests, and every invalid request.
 #include "runtime/Generate/Settings.h"
 
 #include <cmath>
@@ -53,7 +53,7 @@ TEST(Settings, AreThoseOfTheBinary) {
 TEST(Settings, AreThoseOfOtherRules) {
   const Settings settings = accepted({.source = {5}, .options = {.rules = Rules::Paper}});
   EXPECT_FLOAT_EQ(static_cast<float>(settings.lengthPenalty), 0.6F);
-  // The source and 50 more would be more than the positions.
+  // The source plus 50 would exceed the positions.
   EXPECT_EQ(settings.maxLength, 30);
   EXPECT_EQ(settings.earlyStopping, EarlyStopping::No);
   EXPECT_EQ(settings.forcedLast, -1);

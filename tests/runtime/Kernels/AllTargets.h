@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs a check once for each set of vector instructions that this machine has.
+/// Runs a check once for each set of vector instructions of this machine.
 #ifndef HEDDLE_TESTS_RUNTIME_KERNELS_ALLTARGETS_H
 #define HEDDLE_TESTS_RUNTIME_KERNELS_ALLTARGETS_H
 

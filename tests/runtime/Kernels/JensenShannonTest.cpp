@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The divergence of distributions against its naive twin: odd sizes, zeros, certainties, every
-/// target of this machine.
+/// Compares the divergence of distributions with its naive twin: odd sizes, zeros, certainties,
+/// every target of this machine.
 #include "runtime/Kernels/JensenShannon.h"
 #include "runtime/Kernels/Reference/JensenShannon.h"
 #include "tests/runtime/Kernels/AllTargets.h"
@@ -19,7 +19,7 @@ static double divergence(const Distribution &p, const Distribution &q) {
   return jensenShannon(p.data(), q.data(), static_cast<int64_t>(p.size()));
 }
 
-/// What a softmax of random scores gives; with `zeros`, some keys have nothing.
+/// The softmax of random scores; with `zeros`, some keys have no probability.
 static Distribution randomDistribution(size_t count, double sharpness, bool zeros, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<double> weights(count);
@@ -36,7 +36,7 @@ static Distribution randomDistribution(size_t count, double sharpness, bool zero
   return result;
 }
 
-/// All on one key.
+/// All probability on one key.
 static Distribution certain(size_t count, size_t key) {
   Distribution result(count, 0.0F);
   result[key] = 1;

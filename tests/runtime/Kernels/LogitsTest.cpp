@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The kernels over logits against their naive twins: odd sizes, special values, every target of
-/// this machine.
+/// Compares the kernels over logits with their naive twins: odd sizes, special values, every target
+/// of this machine.
 #include "runtime/Kernels/LogSumExp.h"
 #include "runtime/Kernels/Reference/LogSumExp.h"
 #include "runtime/Kernels/Reference/TopK.h"

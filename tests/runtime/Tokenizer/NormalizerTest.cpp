@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The small normalizers, as the Hugging Face tokenizers library has them, and damaged tables.
+/// The small normalizers, which behave as in the Hugging Face tokenizers library, and damaged
+/// tables.
 #include "runtime/Tokenizer/Normalizer.h"
 #include "tests/runtime/Tokenizer/PartsTable.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tokenizers of any parts, whole or damaged, over one small vocabulary: a test says which parts,
+/// Tokenizers of any parts, intact or damaged, over one small vocabulary. Tests build the parts
 /// with the schema's own functions.
 #ifndef HEDDLE_TESTS_RUNTIME_TOKENIZER_PARTSTABLE_H
 #define HEDDLE_TESTS_RUNTIME_TOKENIZER_PARTSTABLE_H
@@ -16,7 +16,7 @@
 
 namespace heddle {
 
-/// A table that is put together in its own builder. Set the parts, then load.
+/// A table with its own builder. Set the parts, then load.
 struct PartsTable {
   flatbuffers::FlatBufferBuilder builder;
   manifest::Normalizer normalizerKind = manifest::Normalizer::NONE;
@@ -101,7 +101,7 @@ struct PartsTable {
     return flatbuffers::GetRoot<manifest::Tokenizer>(builder.GetBufferPointer());
   }
 
-  /// The message with which the table is refused; empty if it is not.
+  /// The message with which the table is refused; empty if it is accepted.
   std::string refusal() { return std::string(Tokenizer::load(finish()).status().message()); }
 };
 

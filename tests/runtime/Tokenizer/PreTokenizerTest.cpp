@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The words that texts are split into, as the Hugging Face tokenizers library splits them.
+/// Texts are split into words as in the Hugging Face tokenizers library.
 #include "runtime/Tokenizer/PreTokenizer.h"
 #include "tests/runtime/Tokenizer/PartsTable.h"
 
@@ -46,7 +46,7 @@ TEST(PreTokenizerTest, ByteLevelWords) {
 }
 
 TEST(PreTokenizerTest, ByteLevelWhiteSpace) {
-  // The last of several goes to the word, if it is a space.
+  // The last of several white-space characters joins the word if it is a space.
   EXPECT_EQ(byteLevelWords("a   b"), (Words{"a", "  ", " b"}));
   EXPECT_EQ(byteLevelWords("a \nb"), (Words{"a", " ", "\n", "b"}));
   EXPECT_EQ(byteLevelWords("a\n b"), (Words{"a", "\n", " b"}));

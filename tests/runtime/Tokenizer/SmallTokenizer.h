@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A tokenizer table in memory, whole or damaged: every field of the schema can be set, also to
-/// what no compiler writes.
+/// A tokenizer table in memory, intact or damaged: every field of the schema can be set to any
+/// value.
 #ifndef HEDDLE_TESTS_RUNTIME_TOKENIZER_SMALLTOKENIZER_H
 #define HEDDLE_TESTS_RUNTIME_TOKENIZER_SMALLTOKENIZER_H
 
@@ -16,7 +16,8 @@
 
 namespace heddle {
 
-/// What the table says. The vocabulary's arrays are made from `tokens` unless they are set.
+/// The contents of the table. The vocabulary's arrays are derived from `tokens` unless they are
+/// set.
 struct SmallTokenizer {
   struct Added {
     std::string content;

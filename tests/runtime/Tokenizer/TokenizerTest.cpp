@@ -32,7 +32,7 @@ TEST(TokenizerTest, Words) {
   EXPECT_EQ(encode(table, ""), (Ids{2, 3}));
   EXPECT_EQ(encode(table, " \t\n "), (Ids{2, 3}));
   EXPECT_EQ(encode(table, "dog cat"), (Ids{2, 1, 5, 3}));
-  // The longest beginning that is a token may leave a rest that none covers.
+  // The longest token at the beginning may leave a rest that no token covers.
   EXPECT_EQ(encode(table, "cato"), (Ids{2, 1, 3}));
 }
 
@@ -120,7 +120,7 @@ TEST(TokenizerTest, AddedTokensOfNormalizedText) {
   SmallTokenizer table;
   table.added = {{"É[X]", 50, false, false, false, true}};
   EXPECT_EQ(encodeBare(table, "cate[x]"), (Ids{5, 50}));
-  // Marks of the letter stand in between in the text as given.
+  // In the text as given, marks of the letter stand in between.
   EXPECT_EQ(encodeBare(table, "catE\u0301\u0323[X]"), (Ids{5, 50}));
   // Two with one normal form: the smaller id. One without a normal form is never found.
   table.added = {{"é[x]", 52, false, false, false, true},

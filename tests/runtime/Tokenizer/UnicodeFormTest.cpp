@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Normal forms, against those of the Hugging Face tokenizers library (0.23.3): a checksum over
-/// all code points, and sequences.
+/// Compares normal forms with the Hugging Face tokenizers library (0.23.3), by a checksum over all
+/// code points and by sequences.
 #include "runtime/Tokenizer/UnicodeForm.h"
 #include "formats/Tokenizer/Characters.h"
 
@@ -46,11 +46,11 @@ TEST(UnicodeFormTest, AllCodePoints) {
 TEST(UnicodeFormTest, Composes) {
   EXPECT_EQ(normal(nfc, "cafe\u0301 A\u030A"), "café Å");
   EXPECT_EQ(normal(nfc, "\u1112\u1161\u11AB"), "한");
-  // A mark of a lower class in between does not keep them apart, one of the same class does.
+  // A mark of a lower class in between does not prevent composition; one of the same class does.
   EXPECT_EQ(normal(nfc, "e\u0323\u0301"), "\u1EB9\u0301");
   EXPECT_EQ(normal(nfc, "a\u0332\u0301"), "á\u0332");
   EXPECT_EQ(normal(nfc, "a\u0300\u0301"), "à\u0301");
-  // A starter in between does.
+  // A starter in between does too.
   EXPECT_EQ(normal(nfc, "a\u034F\u0301"), "a\u034F\u0301");
   EXPECT_EQ(normal(nfc, "plain"), "plain");
   EXPECT_EQ(normal(nfc, ""), "");
