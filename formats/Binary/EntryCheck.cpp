@@ -287,7 +287,7 @@ Status EntryChecker::checkPorts(const Ports &ports, Location location) const {
     HEDDLE_TRY_WITH(checkPort(*ports.Get(i), i, location), fmt::format("{} {}", kind, quote(name)));
     for (uint32_t j = 0; j < i; ++j) {
       if (ports.Get(j)->name()->string_view() == name) {
-        return HEDDLE_ERROR(DataLoss, fmt::format("{} {} is there twice", kind, quote(name)));
+        return HEDDLE_ERROR(DataLoss, fmt::format("{} {} appears twice", kind, quote(name)));
       }
     }
     HEDDLE_TRY_WITH(checkObserved(ports, i, location), fmt::format("{} {}", kind, quote(name)));
@@ -424,7 +424,7 @@ Status EntryChecker::checkCaches() const {
     HEDDLE_TRY_WITH(checkCache(*entry.caches()->Get(i), i), fmt::format("cache {}", quote(name)));
     for (uint32_t j = 0; j < i; ++j) {
       if (entry.caches()->Get(j)->name()->string_view() == name) {
-        return HEDDLE_ERROR(DataLoss, fmt::format("cache {} is there twice", quote(name)));
+        return HEDDLE_ERROR(DataLoss, fmt::format("cache {} appears twice", quote(name)));
       }
     }
   }

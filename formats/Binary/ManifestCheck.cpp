@@ -26,7 +26,7 @@ static Status checkTargets(const manifest::Manifest &model) {
   for (const flatbuffers::String *const target : *model.targets()) {
     if (!seen.insert(target->string_view()).second) {
       return HEDDLE_ERROR(DataLoss,
-                          fmt::format("target {} is there twice", quote(target->string_view())));
+                          fmt::format("target {} appears twice", quote(target->string_view())));
     }
   }
   return {};
@@ -92,7 +92,7 @@ static Status checkNamed(const Table &table, std::string_view kind, const Check 
     const std::string_view name = element->name()->string_view();
     if (name.empty() || !seen.insert(name).second) {
       return HEDDLE_ERROR(DataLoss,
-                          fmt::format("{} {} is there twice or has no name", kind, quote(name)));
+                          fmt::format("{} {} appears twice or has no name", kind, quote(name)));
     }
     HEDDLE_TRY_WITH(check(*element), fmt::format("{} {}", kind, quote(name)));
   }

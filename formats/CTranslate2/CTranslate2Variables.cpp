@@ -191,7 +191,7 @@ Status CTranslate2Variables::checkAllTaken() const {
                     [&](std::string_view part) { return endsInPart(variable.name, part); });
     if (!isUnneeded && !taken.contains(variable.name)) {
       return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{}: variable {} is surplus, expected only those of a "
+                          fmt::format("{}: variable {} is unused, expected only those of a "
                                       "Transformer",
                                       path(), quote(variable.name)));
     }

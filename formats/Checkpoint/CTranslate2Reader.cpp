@@ -99,7 +99,7 @@ static Result<ElementType> typeOfNumber(uint8_t number, std::string_view where) 
   for (const auto &[value, type] : known) {
     listed.push_back(fmt::format("{} ({})", value, infoOf(type).safetensors));
   }
-  return HEDDLE_ERROR(Unsupported, fmt::format("{}: has type {}, known are {}", where, number,
+  return HEDDLE_ERROR(Unsupported, fmt::format("{}: has type {}, expected one of {}", where, number,
                                                fmt::join(listed, ", ")));
 }
 

@@ -127,7 +127,7 @@ Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tens
                                       formatShape(tensor.shape), infoOf(tensor.dtype).name));
     }
     if (!checkpoint.add({tensor, {}}, 0)) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: tensor {} is there twice",
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: tensor {} appears twice",
                                                        checkpoint.place, quote(tensor.name)));
     }
   }

@@ -99,7 +99,7 @@ static Result<ElementType> readType(const ordered_json &entry, std::string_view 
   const std::optional<ElementType> type =
       findElementType(&ElementTypeInfo::safetensors, found->get_ref<const std::string &>());
   if (!type) {
-    return HEDDLE_ERROR(Unsupported, fmt::format("{}: \"dtype\" is {}, known are {}", where,
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: \"dtype\" is {}, expected one of {}", where,
                                                  describeJson(*found), knownTypes()));
   }
   return *type;

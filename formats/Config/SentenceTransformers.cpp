@@ -75,8 +75,9 @@ static Result<Module> readModule(const Config &entry, const std::string &folder,
   module.folder = path.empty() ? folder : (fs::path(folder) / path).string();
   if (std::find(std::begin(knownTypes), std::end(knownTypes), module.type) ==
       std::end(knownTypes)) {
-    return HEDDLE_ERROR(Unsupported, fmt::format("{}: \"type\" is {}, known are {}", entry.where(),
-                                                 quote(type), fmt::join(knownTypes, ", ")));
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: \"type\" is {}, expected one of {}", entry.where(),
+                                    quote(type), fmt::join(knownTypes, ", ")));
   }
   return module;
 }

@@ -91,7 +91,7 @@ static Result<ImportedMerge> readMerge(const nlohmann::json &item, size_t index,
     if (!known) {
       return HEDDLE_ERROR(
           InvalidArgument,
-          fmt::format("{} needs {}, which is no token of the vocabulary", place, quote(text)));
+          fmt::format("{} needs {}, which is not a token of the vocabulary", place, quote(text)));
     }
     *id = *known;
   }

@@ -35,8 +35,8 @@ Result<CharsMap> CharsMap::load(std::string_view bytes) {
                                     result.texts.size()));
   }
   if (!result.rules.isSafe(static_cast<uint32_t>(result.texts.size()))) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("charsmap: a trie of {} units points out of "
-                                                     "itself or of {} bytes of text",
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("charsmap: a trie of {} units points outside "
+                                                     "itself or its {} bytes of text",
                                                      result.rules.size(), result.texts.size()));
   }
   return result;

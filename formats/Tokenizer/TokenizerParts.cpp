@@ -46,7 +46,7 @@ Result<std::vector<manifest::TemplatePiece>> packTemplate(const std::vector<std:
       const std::optional<uint32_t> id = vocabulary.idOf(token);
       if (!id) {
         return HEDDLE_ERROR(InvalidArgument,
-                            fmt::format("{}: {} goes around every text and is no token of the "
+                            fmt::format("{}: {} goes around every text and is not a token of the "
                                         "vocabulary",
                                         where, quote(token)));
       }

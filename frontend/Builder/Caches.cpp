@@ -52,7 +52,7 @@ Value Entry::addKept(std::string_view kind, std::string_view name, int64_t width
   if (name.empty() || width < 1 || known != entry.caches.end()) {
     const std::string wrong = name.empty() ? "has no name"
                               : width < 1  ? fmt::format("has width {}, expected 1 or more", width)
-                                           : "is there twice";
+                                           : "appears twice";
     model->fail(entry.name, fmt::format("{} {} {}", kind, quote(name), wrong));
     return {};
   }

@@ -54,7 +54,7 @@ Entry ModelBuilder::entry(std::string_view name) {
   const auto known = std::find_if(state->entries.begin(), state->entries.end(),
                                   [&](const EntryState &entry) { return entry.name == name; });
   if (name.empty() || known != state->entries.end()) {
-    state->fail(name, name.empty() ? "an entry without a name" : "the entry is there twice");
+    state->fail(name, name.empty() ? "an entry without a name" : "the entry appears twice");
     return Entry(state.get(), 0);
   }
   OpBuilder builder(state->context);
@@ -74,7 +74,7 @@ Ids Entry::addInput(std::string_view name, bool optional) {
   EntryState &entry = model->entries[index];
   for (const EntryState::Input &input : entry.inputs) {
     if (input.name == name) {
-      model->fail(entry.name, fmt::format("input \"{}\" is there twice", name));
+      model->fail(entry.name, fmt::format("input \"{}\" appears twice", name));
       return {};
     }
   }
@@ -105,7 +105,7 @@ Tensor Entry::weight(const Parameter &parameter) const {
     return {};
   }
   if (parameter.model() != model) {
-    site.fail("the weight is no parameter of this model");
+    site.fail("the weight is not a parameter of this model");
     return {};
   }
   return site.make<Tensor, transformer::WeightOp>(site.tensorType(parameter.shape()),
@@ -122,7 +122,7 @@ void Entry::output(std::string_view name, const Tensor &result) {
   };
   if (!result.valid() || result.model() != model ||
       result.value().getParentBlock() != &entry.body()) {
-    return wrong("is no value of this entry");
+    return wrong("is not a value of this entry");
   }
   const RankedTensorType type = typeOf(result);
   // [t, w], or [t, h, k].
@@ -135,7 +135,7 @@ void Entry::output(std::string_view name, const Tensor &result) {
   }
   for (const EntryState::Output &output : entry.outputs) {
     if (output.name == name) {
-      return wrong("is there twice");
+      return wrong("appears twice");
     }
   }
   entry.outputs.push_back({std::string(name), result.value()});

@@ -72,7 +72,7 @@ Parameter Scope::derive(std::string_view name, ExpressionKind kind,
   SmallVector<FlatSymbolRefAttr> symbols;
   for (const Parameter *operand : operands) {
     if (operand->model() != state) {
-      state->fail(full, "derived from what is no parameter of this model");
+      state->fail(full, "derived from something that is not a parameter of this model");
       return {};
     }
     symbols.push_back(FlatSymbolRefAttr::get(state->context, operand->symbol()));

@@ -32,7 +32,7 @@ static bool expectParameter(OperationSite &site, const Parameter &parameter, std
     return false;
   }
   if (parameter.model() != site.model()) {
-    site.fail(fmt::format("the {} is no parameter of this model", role));
+    site.fail(fmt::format("the {} is not a parameter of this model", role));
   } else if (parameter.shape().size() != rank) {
     site.fail(fmt::format("the {} has shape {}, expected rank {}", role,
                           printSizes(parameter.shape()), rank));

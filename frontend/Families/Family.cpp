@@ -35,7 +35,7 @@ static Result<BuildFunction> findFamily(const Config &config) {
     known.push_back(family.modelType);
   }
   return HEDDLE_ERROR(Unsupported,
-                      fmt::format("{}: \"model_type\" is {}, known are {}", config.where(),
+                      fmt::format("{}: \"model_type\" is {}, expected one of {}", config.where(),
                                   quote(modelType), fmt::join(known, ", ")));
 }
 

@@ -50,7 +50,7 @@ Status checkHeads(const Config &config, std::string_view headsKey, int64_t heads
 
 Status refuseOption(const Config &config, std::string_view key) {
   if (config.has(key)) {
-    return HEDDLE_ERROR(Unsupported, fmt::format("{}: {} is there, expected a model without",
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: {} is set, expected a model without",
                                                  config.where(), quote(key)));
   }
   return {};

@@ -95,7 +95,7 @@ static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.branches, readBranches(config, model.width, model.inner));
   if (model.branches.count > 0 && !model.crossBlocks.empty()) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"cross_attention_sharing\" is there, expected a model "
+                        fmt::format("{}: \"cross_attention_sharing\" is set, expected a model "
                                     "without it: its layers have \"branches\" in that place",
                                     config.where()));
   }

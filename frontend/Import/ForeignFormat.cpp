@@ -47,7 +47,7 @@ static std::optional<std::string> describeForeign(const fs::path &path) {
                        parentOf(path));
   }
   if (start.starts_with("GGUF")) {
-    return fmt::format("is a GGUF file, which is not read, {}", downloads);
+    return fmt::format("is a GGUF file, which is not supported, {}", downloads);
   }
   if (start.starts_with("\x7f"
                         "ELF")) {
@@ -55,7 +55,7 @@ static std::optional<std::string> describeForeign(const fs::path &path) {
            "what is in it";
   }
   if (extension == ".onnx") {
-    return fmt::format("is an ONNX graph, which is not read, {}", downloads);
+    return fmt::format("is an ONNX graph, which is not supported, {}", downloads);
   }
   if (extension == ".safetensors" || path.filename() == "model.bin" ||
       path.filename() == "config.json") {
@@ -82,13 +82,14 @@ static std::string convertCommand(const std::string &folder) {
 
 Status refuseFile(const std::string &path) {
   const std::optional<std::string> known = describeForeign(path);
-  return HEDDLE_ERROR(InvalidArgument,
-                      fmt::format("{}: {}", path,
-                                  known.value_or(isPickle(fs::path(path).filename().string())
-                                                     ? "holds pickled tensors of PyTorch, which "
-                                                       "are not read, expected a model's folder"
-                                                     : "is neither a model's folder nor a .mlir "
-                                                       "file")));
+  return HEDDLE_ERROR(
+      InvalidArgument,
+      fmt::format("{}: {}", path,
+                  known.value_or(isPickle(fs::path(path).filename().string())
+                                     ? "holds pickled tensors of PyTorch, which "
+                                       "are not supported, expected a model's folder"
+                                     : "is neither a model's folder nor a .mlir "
+                                       "file")));
 }
 
 /// The names of a folder's files, sorted, so that messages do not depend on the file system.
@@ -127,10 +128,10 @@ Status checkWeights(const std::string &folder) {
   }
   for (const std::string &name : names) {
     if (isPickle(name)) {
-      return HEDDLE_ERROR(Unsupported,
-                          fmt::format("{}: holds pickled tensors of PyTorch, which are not read, "
-                                      "expected model.safetensors: {}",
-                                      (fs::path(folder) / name).string(), convertCommand(folder)));
+      return HEDDLE_ERROR(
+          Unsupported, fmt::format("{}: holds pickled tensors of PyTorch, which are not supported, "
+                                   "expected model.safetensors: {}",
+                                   (fs::path(folder) / name).string(), convertCommand(folder)));
     }
   }
   for (const std::string &name : names) {
@@ -140,7 +141,7 @@ Status checkWeights(const std::string &folder) {
     }
     if (name.ends_with(".h5") || name.ends_with(".msgpack")) {
       return HEDDLE_ERROR(Unsupported,
-                          fmt::format("{}: holds tensors of {}, which are not read, {}", path,
+                          fmt::format("{}: holds tensors of {}, which are not supported, {}", path,
                                       name.ends_with(".h5") ? "TensorFlow" : "Flax", downloads));
     }
   }

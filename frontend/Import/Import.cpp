@@ -285,7 +285,7 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const So
   const std::string terminated(text);
   auto module = parseSourceString<ModuleOp>(terminated, ParserConfig(&context), path);
   if (!module) {
-    return diagnostics.status(fmt::format("{}: is no program", path));
+    return diagnostics.status(fmt::format("{}: is not a program", path));
   }
   if (failed(verifyNesting(*module))) {
     return diagnostics.status(fmt::format("{}: has modules inside", path));

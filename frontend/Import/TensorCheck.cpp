@@ -87,7 +87,7 @@ Status checkSurplus(ModuleOp module, const Checkpoint &checkpoint,
     if (item.empty()) {
       HEDDLE_ASSIGN(const std::string file, checkpoint.fileOf(name));
       return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{}: tensor {} is surplus, expected only the {} of the model",
+                          fmt::format("{}: tensor {} is unused, expected only the {} of the model",
                                       file, quote(name), sources.size()));
     }
     ignored.insert(item);

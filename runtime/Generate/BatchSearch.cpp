@@ -49,7 +49,7 @@ Status BatchSearch::remove(int64_t id) {
     full = false;
     return {};
   }
-  return HEDDLE_ERROR(NotFound, fmt::format("request {} is not there, expected one that waits or "
+  return HEDDLE_ERROR(NotFound, fmt::format("request {} is unknown, expected one that waits or "
                                             "runs",
                                             id));
 }

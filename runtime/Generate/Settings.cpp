@@ -91,7 +91,7 @@ static Status checkCounts(const Settings &settings) {
                                     settings.beam));
   }
   if (settings.sample && settings.alternatives) {
-    return HEDDLE_ERROR(InvalidArgument, "sampling and alternatives are both asked for, expected "
+    return HEDDLE_ERROR(InvalidArgument, "sampling and alternatives are both requested, expected "
                                          "one of them");
   }
   if (!settings.sample && !settings.alternatives && settings.nbest > settings.beam) {

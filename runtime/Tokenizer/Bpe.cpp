@@ -44,7 +44,7 @@ Status Bpe::loadMerges(const manifest::Bpe &table) {
   for (const manifest::MergeSlot *const slot : slots) {
     full = full && slot->result() != 0;
     if (slot->result() != 0 && !tokens.indexOf(static_cast<int32_t>(slot->result() - 1))) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("merges: a merge gives id {}, which is no token's",
+      return HEDDLE_ERROR(DataLoss, fmt::format("merges: a merge gives id {}, which no token has",
                                                 slot->result() - 1));
     }
   }

@@ -105,8 +105,8 @@ Status Tokenizer::loadTemplate(const manifest::Tokenizer &table) {
     }
     const auto id = static_cast<int32_t>(std::min(piece->id(), largestId));
     if (!token(id)) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the template has id {}, which is no "
-                                                "token's",
+      return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the template has id {}, which no "
+                                                "token has",
                                                 piece->id()));
     }
     (texts == 0 ? before : after).push_back({id, typeId});
@@ -316,8 +316,8 @@ size_t Tokenizer::vocabularySize() const {
 Result<std::string_view> Tokenizer::knownToken(int32_t id) const {
   const std::optional<std::string_view> text = token(id);
   if (!text) {
-    return HEDDLE_ERROR(OutOfRange, fmt::format("id {} is no token's, in a vocabulary of {}", id,
-                                                vocabularySize()));
+    return HEDDLE_ERROR(OutOfRange, fmt::format("id {} belongs to no token in a vocabulary of {}",
+                                                id, vocabularySize()));
   }
   return *text;
 }

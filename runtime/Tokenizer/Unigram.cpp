@@ -26,9 +26,10 @@ Result<Unigram> Unigram::load(const manifest::Unigram &table) {
   result.trie = DoubleArray({reinterpret_cast<const char *>(table.trie()->data()),
                              table.trie()->size() * sizeof(uint32_t)});
   if (!result.trie.isSafe(static_cast<uint32_t>(count))) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("vocabulary: a trie of {} units points out of itself "
-                                              "or of {} tokens",
-                                              result.trie.size(), count));
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("vocabulary: a trie of {} units points outside itself "
+                                    "or its {} tokens",
+                                    result.trie.size(), count));
   }
   result.scores = table.scores()->data();
   result.unknownScore = *std::min_element(result.scores, result.scores + count) - unknownPenalty;

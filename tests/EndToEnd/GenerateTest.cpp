@@ -584,7 +584,7 @@ TEST(Generate, RefusesFromC) {
   EXPECT_EQ(messageOf(heddle_generator_add(generator, &token, 0, nullptr, 0, nullptr, &id)),
             "source has no tokens, expected at least one");
   EXPECT_EQ(messageOf(heddle_generator_remove(generator, 7)),
-            "request 7 is not there, expected one that waits or runs");
+            "request 7 is unknown, expected one that waits or runs");
   EXPECT_EQ(messageOf(heddle_generator_step(nullptr)), "generator is NULL");
   EXPECT_EQ(messageOf(heddle_generation_error(nullptr)), "generation is NULL");
   size_t length = 0;

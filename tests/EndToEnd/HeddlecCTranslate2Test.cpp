@@ -108,7 +108,7 @@ const std::vector<CTranslate2Case> cases = {
      },
      nothing},
     {"SurplusVariable",
-     "{}/model.bin: variable \"encoder/novelty\" is surplus, expected only those of a Transformer",
+     "{}/model.bin: variable \"encoder/novelty\" is unused, expected only those of a Transformer",
      option("encoder/novelty", 1), nothing},
     {"HeadsDoNotDivide",
      "{}/model.bin: the option \"num_heads\" is 3, expected a divisor of the "

@@ -117,7 +117,7 @@ const std::vector<FolderCase> folderCases = {
     {"ConfigHasAKeyTwice", "{}/config.json: the key \"hidden_size\" is given twice",
      config("\"model_type\"", "\"hidden_size\"")},
     {"UnknownModelType",
-     "{}/config.json: \"model_type\" is \"gpt2\", known are bart, bert, distilbert, "
+     "{}/config.json: \"model_type\" is \"gpt2\", expected one of bart, bert, distilbert, "
      "marian, mbart, roberta, t5, transformer",
      config("\"bert\"", "\"gpt2\"")},
     {"NoModelType", "{}/config.json: \"model_type\" is missing, expected a string",
@@ -152,7 +152,7 @@ const std::vector<FolderCase> folderCases = {
      "one of shape [72, 100]",
      withoutTensor("encoder.layer.1.output.dense.weight")},
     {"SurplusTensor",
-     "{}/model.safetensors: tensor \"encoder.layer.9.output.dense.bias\" is surplus, expected only "
+     "{}/model.safetensors: tensor \"encoder.layer.9.output.dense.bias\" is unused, expected only "
      "the 55 of the model",
      withTensor("encoder.layer.9.output.dense.bias", ElementType::F32, {72})},
     {"WrongShape",
@@ -203,7 +203,8 @@ const std::vector<FolderCase> folderCases = {
     {"TensorIsNoObject", "{}/model.safetensors: tensor \"a\": is 7, expected an object",
      weights("{\"a\": 7}", 0)},
     {"UnknownType",
-     "{}/model.safetensors: tensor \"b\": \"dtype\" is \"F31\", known are F32, I32, F64, F16, "
+     "{}/model.safetensors: tensor \"b\": \"dtype\" is \"F31\", expected one of F32, I32, F64, "
+     "F16, "
      "BF16, "
      "F8_E4M3, F8_E5M2, I64, I16, I8, U64, U32, U16, U8, BOOL",
      weights(weightsOf + R"({"dtype": "F31", "shape": [2], "data_offsets": [8, 16]}})", 16)},
@@ -289,7 +290,8 @@ const std::vector<FolderCase> folderCases = {
      tokenizer("BertPreTokenizer", "Digits")},
     // modules.json and what it names
     {"UnknownModule",
-     "{}/modules.json: module 2: \"type\" is \"sentence_transformers.models.Dense\", known are "
+     "{}/modules.json: module 2: \"type\" is \"sentence_transformers.models.Dense\", expected one "
+     "of "
      "Transformer, Pooling, Normalize",
      modules(pooling +
              R"(, {"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})")},

@@ -440,7 +440,7 @@ TEST_F(ManifestTest, RefusesWhatTheRuntimeRefuses) {
   error.clear();
   builder.Clear();
   EXPECT_EQ(build(program, inputs), nullptr);
-  EXPECT_EQ(error, start + "kernel \"pool_mean_100\" is there twice or has no name");
+  EXPECT_EQ(error, start + "kernel \"pool_mean_100\" appears twice or has no name");
   inputs = someInputs();
   inputs.scratch = [](dataflow::KernelOp) { return ScratchSize{uint64_t(2) << 30, 0}; };
   error.clear();

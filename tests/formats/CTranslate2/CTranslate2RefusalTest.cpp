@@ -315,11 +315,11 @@ TEST(CTranslate2RefusalTest, Tensors) {
             }),
             "variable \"decoder/projection/bias\" has type I32, expected real numbers");
   EXPECT_EQ(message([](SmallTransformer &small) { small.option("encoder/novelty", 1); }),
-            "variable \"encoder/novelty\" is surplus, expected only those of a Transformer");
+            "variable \"encoder/novelty\" is unused, expected only those of a Transformer");
   // A layer after a gap.
   EXPECT_EQ(
       message([](SmallTransformer &small) { small.linear("encoder/layer_2/ffn/linear_0", 6, 4); }),
-      "variable \"encoder/layer_2/ffn/linear_0/weight\" is surplus, expected only those of a "
+      "variable \"encoder/layer_2/ffn/linear_0/weight\" is unused, expected only those of a "
       "Transformer");
 }
 

@@ -151,7 +151,8 @@ TEST(CTranslate2FileTest, Variables) {
   EXPECT_EQ(messageOf(oneVariable(2, std::string("\0\0", 2) + rawBytes(1u))),
             where + "0 bytes per item, expected 1, 2 or 4");
   EXPECT_EQ(messageOf(oneVariable(4, std::string("\0\x06", 2) + rawBytes(1u))),
-            where + "has type 6, known are 0 (F32), 1 (I8), 2 (I16), 3 (I32), 4 (F16), 5 (BF16)");
+            where +
+                "has type 6, expected one of 0 (F32), 1 (I8), 2 (I16), 3 (I32), 4 (F16), 5 (BF16)");
   const std::string huge = "\x04" + rawBytes(Sizes(4, 0xFFFFFFFF));
   EXPECT_EQ(messageOf(oneVariable(6, huge + std::string(1, 0) + rawBytes(4u))),
             where + "F32 [4294967295, 4294967295, 4294967295, 4294967295] takes 2^63 bytes or "

@@ -58,7 +58,7 @@ TEST(CheckpointTest, WrongTensorsInMemory) {
   const std::vector<SafetensorsTensor> twice = {{"x", ElementType::F32, {2}, bytes},
                                                 {"x", ElementType::F32, {2}, bytes}};
   EXPECT_EQ(Checkpoint::ofTensors(twice, "memory").status().message(),
-            "memory: tensor \"x\" is there twice");
+            "memory: tensor \"x\" appears twice");
 }
 
 TEST(CheckpointTest, BertTiny) {

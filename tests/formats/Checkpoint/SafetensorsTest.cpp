@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadHeader{"DtypeNumber", entry("32", "[1]", "[0,4]"), 4,
                   R"(tensor "a": "dtype" is 32, expected a string)"},
         BadHeader{"DtypeUnknown", entry(R"("f32")", "[1]", "[0,4]"), 4,
-                  R"(tensor "a": "dtype" is "f32", known are F32, I32, F64, F16, BF16, )"
+                  R"(tensor "a": "dtype" is "f32", expected one of F32, I32, F64, F16, BF16, )"
                   "F8_E4M3, F8_E5M2, I64, I16, I8, U64, U32, U16, U8, BOOL"},
         BadHeader{"ShapeMissing", R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4,
                   R"(tensor "a": "shape" is missing, expected a list of integers)"},

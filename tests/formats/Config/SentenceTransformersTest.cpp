@@ -98,7 +98,7 @@ TEST(SentenceTransformersTest, BadModules) {
   EXPECT_EQ(message(R"([{"idx":"0","type":"Transformer","path":""}])"),
             path + R"(: module 0: "idx" is "0", expected an integer from 0 to 1000)");
   EXPECT_EQ(message(moduleList({{"sentence_transformers.models.Dense", "2_Dense"}})),
-            path + R"(: module 0: "type" is "sentence_transformers.models.Dense", known are )"
+            path + R"(: module 0: "type" is "sentence_transformers.models.Dense", expected one of )"
                    "Transformer, Pooling, Normalize");
   for (const char *outside : {"../x", "/etc", "a/../../b", "..", "a\\\\b", "a\\u0000"}) {
     EXPECT_NE(message(moduleList({{"Transformer", outside}}))

@@ -72,16 +72,16 @@ TEST(CharsMapTest, DamagedMaps) {
   SmallMap base;
   base.units[300] = 512U << 10;
   EXPECT_EQ(base.refusal(),
-            "charsmap: a trie of 512 units points out of itself or of 2 bytes of text");
+            "charsmap: a trie of 512 units points outside itself or its 2 bytes of text");
   SmallMap value;
   value.units[257] = 2U | 1U << 31;
   EXPECT_EQ(value.refusal(),
-            "charsmap: a trie of 512 units points out of itself or of 2 bytes of text");
+            "charsmap: a trie of 512 units points outside itself or its 2 bytes of text");
   // A root that is also a value: the library reads its offset with that bit.
   SmallMap root;
   root.units[0] |= 1U << 31;
   EXPECT_EQ(root.refusal(),
-            "charsmap: a trie of 512 units points out of itself or of 2 bytes of text");
+            "charsmap: a trie of 512 units points outside itself or its 2 bytes of text");
 }
 
 } // namespace

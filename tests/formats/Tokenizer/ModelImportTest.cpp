@@ -58,9 +58,9 @@ TEST(BpeImportTest, BadMerges) {
   EXPECT_EQ(message(R"([["a"]])"), "tokenizer.json: \"model\": item 0 of \"merges\" is a list of "
                                    "1, expected two tokens");
   EXPECT_EQ(message(R"(["a x"])"), "tokenizer.json: \"model\": item 0 of \"merges\" needs \"x\", "
-                                   "which is no token of the vocabulary");
+                                   "which is not a token of the vocabulary");
   EXPECT_EQ(message(R"(["c a"])"), "tokenizer.json: \"model\": item 0 of \"merges\" needs \"ca\", "
-                                   "which is no token of the vocabulary");
+                                   "which is not a token of the vocabulary");
 }
 
 TEST(BpeImportTest, BadSettings) {

@@ -177,7 +177,7 @@ TEST_F(TokenizerFileTest, BadMarian) {
                                "that it lacks");
   write("vocab.json", R"({"<unk>": 0})");
   EXPECT_EQ(refusal(),
-            model + ": \"</s>\" goes around every text and is no token of the vocabulary");
+            model + ": \"</s>\" goes around every text and is not a token of the vocabulary");
   write("vocab.json", R"({"</s>": 0, "<unk>": 0})");
   EXPECT_EQ(refusal(), vocabulary + ": \"</s>\" and \"<unk>\" have the same id 0");
   write("vocab.json", R"({"</s>": 0, "<unk>": 1})");
@@ -334,7 +334,7 @@ TEST_F(TokenizerFileTest, WordsInMemory) {
   EXPECT_EQ(*tokenizer->decode(Ids{0, 3, 4, 1}), "a ?");
   EXPECT_EQ(
       TokenizerFile::fromWords({"a"}, {.before = {"<s>"}}, "list").packAlone().status().message(),
-      "list: \"<s>\" goes around every text and is no token of the vocabulary");
+      "list: \"<s>\" goes around every text and is not a token of the vocabulary");
   EXPECT_EQ(file.packAlone({.maxLength = 1}).status().message(),
             "list: the most ids of a text is 1, expected 2 to 2147483647 with the 2 of the "
             "template");

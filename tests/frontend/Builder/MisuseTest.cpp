@@ -65,7 +65,7 @@ static const MisuseCase misuseCases[] = {
      [](Draft &d) { d.entry.cache("", 24); }},
     {"CacheOfNoWidth", "\"encode\": cache \"c\" has width 0, expected 1 or more",
      [](Draft &d) { d.entry.cache("c", 0); }},
-    {"CacheTwice", "\"encode\": cache \"c\" is there twice",
+    {"CacheTwice", "\"encode\": cache \"c\" appears twice",
      [](Draft &d) {
        d.entry.cache("c", 24);
        d.entry.cache("c", 24);
@@ -80,7 +80,7 @@ static const MisuseCase misuseCases[] = {
      }},
     {"StateOfNoWidth", "\"encode\": state \"s\" has width 0, expected 1 or more",
      [](Draft &d) { d.entry.state("s", 0); }},
-    {"StateOfACache", "\"encode\": state \"c\" is there twice",
+    {"StateOfACache", "\"encode\": state \"c\" appears twice",
      [](Draft &d) {
        d.entry.cache("c", 24);
        d.entry.state("c", 24);
@@ -102,7 +102,8 @@ static const MisuseCase misuseCases[] = {
        d.entry.memory("a");
        d.entry.memory("b");
      }},
-    {"DerivedFromNothing", "\"layer.a\": derived from what is no parameter of this model",
+    {"DerivedFromNothing",
+     "\"layer.a\": derived from something that is not a parameter of this model",
      [](Draft &d) { d.scope.reshape("a", Parameter(), {3}); }},
     {"DerivedInTwoWays", "\"layer.a\": the parameter is derived in two ways, expected one",
      [](Draft &d) {
@@ -142,7 +143,7 @@ static const MisuseCase misuseCases[] = {
      [](Draft &d) { d.scope.parameter("a", {0}); }},
     {"TableOfRankOne", "\"layer\": the table has shape [3], expected rank 2",
      [](Draft &d) { d.scope.gather(d.scope.parameter("a", {3}), d.ids); }},
-    {"NoWeight", "\"\": the weight is no parameter of this model",
+    {"NoWeight", "\"\": the weight is not a parameter of this model",
      [](Draft &d) { d.scope.linear(d.x, Parameter()); }},
     {"WeightOfAnotherWidth",
      "\"layer\": the input has shape [?, 24], expected [?, 23] for a weight [7, 23]",
@@ -171,20 +172,20 @@ static const MisuseCase misuseCases[] = {
        Draft other(context);
        (void)(d.x + other.x);
      }},
-    {"InputTwice", "\"encode\": input \"ids\" is there twice",
+    {"InputTwice", "\"encode\": input \"ids\" appears twice",
      [](Draft &d) { d.entry.optionalInput("ids"); }},
-    {"OutputTwice", "\"encode\": output \"y\" is there twice",
+    {"OutputTwice", "\"encode\": output \"y\" appears twice",
      [](Draft &d) { d.entry.output("y", d.x); }},
     {"OutputOfHeads",
      "\"encode\": output \"h\" has shape [?, 4, 6], expected rows [?, width] or "
      "scores [?, heads, ?]",
      [](Draft &d) { d.entry.output("h", d.heads); }},
-    {"EmptyOutput", "\"encode\": output \"e\" is no value of this entry",
+    {"EmptyOutput", "\"encode\": output \"e\" is not a value of this entry",
      [](Draft &d) { d.entry.output("e", Tensor()); }},
-    {"EntryTwice", "\"encode\": the entry is there twice",
+    {"EntryTwice", "\"encode\": the entry appears twice",
      [](Draft &d) { d.model.entry("encode"); }},
     {"EntryWithoutName", "\"\": an entry without a name", [](Draft &d) { d.model.entry(""); }},
-    {"WeightOfAnotherModel", "\"a\": the weight is no parameter of this model",
+    {"WeightOfAnotherModel", "\"a\": the weight is not a parameter of this model",
      [](Draft &d) {
        mlir::MLIRContext context;
        ModelBuilder other(context, "test");

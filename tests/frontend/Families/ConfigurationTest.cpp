@@ -83,13 +83,13 @@ static const ConfigurationCase refused[] = {
      "of them"},
     {"SharingOfBranches", "transformer-post",
      R"({"branches": {"count": 4, "ffn": "shared"}, "cross_attention_sharing": [3]})",
-     "config.json: \"cross_attention_sharing\" is there, expected a model without it: its layers "
+     "config.json: \"cross_attention_sharing\" is set, expected a model without it: its layers "
      "have "
      "\"branches\" in that place"},
     {"DecoderSelfAttention", "transformer-post", R"({"decoder_self_attention": "linear"})",
      "config.json: \"decoder_self_attention\" is \"linear\", expected one of softmax, average"},
     {"SharedAverages", "san-average", R"({"self_attention_sharing": [3]})",
-     "config.json: \"self_attention_sharing\" is there, expected a model without"},
+     "config.json: \"self_attention_sharing\" is set, expected a model without"},
     {"ZeroEmbedding", "transformer-post", R"({"start_from_zero_embedding": 1})",
      "config.json: \"start_from_zero_embedding\" is 1, expected true or false"},
     {"HeadsOfTransformer", "transformer-post", R"({"heads": 5})",
@@ -129,7 +129,7 @@ static const ConfigurationCase refused[] = {
      "config.json: \"feed_forward_proj\" is \"gated-swish\", expected one of relu, gelu, gelu_new, "
      "silu, gated-relu, gated-gelu, gated-silu"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
-     "config.json: \"model_type\" is \"llama\", known are "
+     "config.json: \"model_type\" is \"llama\", expected one of "
      "bart, bert, distilbert, marian, mbart, roberta, t5, transformer"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},

@@ -277,14 +277,14 @@ static const FolderCase folderCases[] = {
      "expected one of shape [72, 72]",
      config("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 4")},
     {"SurplusLayer",
-     "{}/model.safetensors: tensor \"encoder.layer.2.attention.output.LayerNorm.bias\" is surplus, "
+     "{}/model.safetensors: tensor \"encoder.layer.2.attention.output.LayerNorm.bias\" is unused, "
      "expected only the 39 of the model",
      config("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2")},
     {"SurplusTensor",
-     "{}/model.safetensors: tensor \"encoder.extra\" is surplus, expected only the 55 of the model",
+     "{}/model.safetensors: tensor \"encoder.extra\" is unused, expected only the 55 of the model",
      with("encoder.extra", ElementType::F32, {2})},
     {"AlmostAHead",
-     "{}/model.safetensors: tensor \"clsx\" is surplus, expected only the 55 of the model",
+     "{}/model.safetensors: tensor \"clsx\" is unused, expected only the 55 of the model",
      with("clsx", ElementType::F32, {2})},
     {"TransposedWeight",
      "{}/model.safetensors: tensor \"encoder.layer.0.output.dense.weight\" has shape [100, 72], "
@@ -308,12 +308,14 @@ static const FolderCase folderCases[] = {
      "{}/model.safetensors: tensor \"pooler.dense.bias\" has type F64, expected F32, F16 or BF16",
      with("pooler.dense.bias", ElementType::F64, {72})},
     {"UnknownModelType",
-     "{}/config.json: \"model_type\" is \"gpt_neo\", known are bart, bert, distilbert, marian, "
+     "{}/config.json: \"model_type\" is \"gpt_neo\", expected one of bart, bert, distilbert, "
+     "marian, "
      "mbart, "
      "roberta, t5, transformer",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
     {"UnknownModelTypeWithoutWeights",
-     "{}/config.json: \"model_type\" is \"gpt2\", known are bart, bert, distilbert, marian, mbart, "
+     "{}/config.json: \"model_type\" is \"gpt2\", expected one of bart, bert, distilbert, marian, "
+     "mbart, "
      "roberta, t5, transformer",
      [](ModelFolder &folder) {
        std::filesystem::remove(folder / "model.safetensors");

@@ -45,13 +45,16 @@ TEST_P(ForeignFile, IsNamed) {
 
 static const FileCase fileCases[] = {
     {"Gguf", "tiny.gguf", "GGUF\x03",
-     "is a GGUF file, which is not read, expected a model's folder in Hugging Face's format, as "
+     "is a GGUF file, which is not supported, expected a model's folder in Hugging Face's format, "
+     "as "
      "'hf download OWNER/NAME --local-dir NAME' fetches it"},
     {"GgufByAnotherName", "tiny.bin", "GGUF\x03",
-     "is a GGUF file, which is not read, expected a model's folder in Hugging Face's format, as "
+     "is a GGUF file, which is not supported, expected a model's folder in Hugging Face's format, "
+     "as "
      "'hf download OWNER/NAME --local-dir NAME' fetches it"},
     {"Onnx", "tiny.onnx", "\x08\x08",
-     "is an ONNX graph, which is not read, expected a model's folder in Hugging Face's format, as "
+     "is an ONNX graph, which is not supported, expected a model's folder in Hugging Face's "
+     "format, as "
      "'hf download OWNER/NAME --local-dir NAME' fetches it"},
     {"Pointer", "model.safetensors", pointer,
      "is a Git LFS pointer, not the file it stands for, expected the file: run 'git lfs pull' in "
@@ -59,7 +62,7 @@ static const FileCase fileCases[] = {
     {"Tensors", "model.safetensors", "\x02",
      "is one file of a model, expected the folder: heddlec {}"},
     {"Pickle", "pytorch_model.bin", "PK\x03\x04",
-     "holds pickled tensors of PyTorch, which are not read, expected a model's folder"},
+     "holds pickled tensors of PyTorch, which are not supported, expected a model's folder"},
     {"Compiled", "tiny.so",
      "\x7f"
      "ELF\x02",
@@ -92,7 +95,7 @@ TEST(ForeignFolder, PicklesComeWithTheCommandThatConvertsThem) {
   folder.files().write("pytorch_model.bin", "PK\x03\x04");
   const std::string message = refusal(folder.path());
   EXPECT_TRUE(message.starts_with(folder / "pytorch_model.bin" +
-                                  ": holds pickled tensors of PyTorch, which are not read, "
+                                  ": holds pickled tensors of PyTorch, which are not supported, "
                                   "expected model.safetensors: python3 -c \""))
       << message;
   EXPECT_TRUE(message.ends_with("\" '" + folder.path() + "'")) << message;
@@ -100,10 +103,10 @@ TEST(ForeignFolder, PicklesComeWithTheCommandThatConvertsThem) {
 
 TEST(ForeignFolder, WeightsOfOtherProgramsAreNamed) {
   const std::pair<const char *, const char *> cases[] = {
-      {"model.gguf", "is a GGUF file, which is not read, expected"},
-      {"tf_model.h5", "holds tensors of TensorFlow, which are not read, expected"},
-      {"flax_model.msgpack", "holds tensors of Flax, which are not read, expected"},
-      {"model.onnx", "is an ONNX graph, which is not read, expected"}};
+      {"model.gguf", "is a GGUF file, which is not supported, expected"},
+      {"tf_model.h5", "holds tensors of TensorFlow, which are not supported, expected"},
+      {"flax_model.msgpack", "holds tensors of Flax, which are not supported, expected"},
+      {"model.onnx", "is an ONNX graph, which is not supported, expected"}};
   for (const auto &[name, message] : cases) {
     ModelFolder folder;
     std::filesystem::remove(folder / "model.safetensors");

@@ -82,7 +82,7 @@ static const Case cacheCases[] = {
      [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 7}); },
      "cache \"more\": buffer 7 belongs to something else"},
     {"nameTwice", [](auto &m) { decode(m).caches[1].name = "self.key"; },
-     "cache \"self.key\" is there twice"},
+     "cache \"self.key\" appears twice"},
     {"tooMany", [](auto &m) { decode(m).caches.resize(1025, decode(m).caches[0]); },
      "1025 caches, expected at most 1024"},
     {"notAppended", [](auto &m) { decode(m).dispatches[1].operands[0] = Operand(9, 0); },

@@ -238,7 +238,7 @@ TEST(Batch, RemovesWhatWaitsAndWhatRuns) {
   EXPECT_TRUE(search.remove(2).ok());
   const Status gone = search.remove(2);
   EXPECT_EQ(gone.code(), StatusCode::NotFound);
-  EXPECT_EQ(gone.message(), "request 2 is not there, expected one that waits or runs");
+  EXPECT_EQ(gone.message(), "request 2 is unknown, expected one that waits or runs");
   const std::map<int64_t, GenerationResult> results = finishAll(search);
   EXPECT_EQ(results.size(), 1U);
   EXPECT_TRUE(results.contains(1));

@@ -96,7 +96,7 @@ TEST(Settings, RefuseCountsThatMakeNoSense) {
   EXPECT_EQ(refusal({.source = {5}, .options = {.beam = 2, .sample = true}}),
             "beam is 2 with sampling, expected 1: nbest gives several samples");
   EXPECT_EQ(refusal({.source = {5}, .options = {.sample = true, .alternatives = true}}),
-            "sampling and alternatives are both asked for, expected one of them");
+            "sampling and alternatives are both requested, expected one of them");
   EXPECT_EQ(refusal({.source = {5}, .options = {.noRepeatNgram = -1}}),
             "no-repeat n-gram size is -1, expected at least 0");
 }

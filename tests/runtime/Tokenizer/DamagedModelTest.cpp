@@ -39,7 +39,7 @@ TEST(DamagedModelTest, Bpe) {
   BpeTable result;
   result.slots.assign(4, {});
   result.slots[0] = {0, 1, 0, 5};
-  EXPECT_EQ(result.message(), "merges: a merge gives id 4, which is no token's");
+  EXPECT_EQ(result.message(), "merges: a merge gives id 4, which no token has");
   BpeTable flags;
   flags.whole.clear();
   EXPECT_EQ(flags.message(), "merges: 0 bytes of flags for 3 tokens, expected 1");
@@ -59,7 +59,7 @@ TEST(DamagedModelTest, BpeMergesAndUnknowns) {
   EXPECT_EQ(*tokenizer->encode("abcba"), (std::vector<int32_t>{2, 1, 0}));
   EXPECT_EQ(*tokenizer->tokens(std::vector{2, 0}), (std::vector<std::string>{"ab", "a"}));
   EXPECT_EQ(tokenizer->tokens(std::vector{2, 7}).status().message(),
-            "id 7 is no token's, in a vocabulary of 3");
+            "id 7 belongs to no token in a vocabulary of 3");
   EXPECT_EQ(tokenizer->idOf("ab"), 2);
   EXPECT_FALSE(tokenizer->idOf("ba"));
 }
@@ -87,10 +87,11 @@ TEST(DamagedModelTest, Unigram) {
   EXPECT_EQ(scores.message(), "vocabulary: 2 scores for 1 tokens");
   UnigramTable trie;
   trie.trie.resize(255);
-  EXPECT_EQ(trie.message(), "vocabulary: a trie of 255 units points out of itself or of 1 tokens");
+  EXPECT_EQ(trie.message(),
+            "vocabulary: a trie of 255 units points outside itself or its 1 tokens");
   UnigramTable none;
   none.trie.clear();
-  EXPECT_EQ(none.message(), "vocabulary: a trie of 0 units points out of itself or of 1 tokens");
+  EXPECT_EQ(none.message(), "vocabulary: a trie of 0 units points outside itself or its 1 tokens");
   UnigramTable unknown;
   unknown.unknown = 1;
   EXPECT_EQ(unknown.message(), "vocabulary: no token has the unknown id 1");

@@ -104,7 +104,7 @@ const Damage damages[] = {
      [](T &t) { t.pieces[0] = {kind<manifest::TemplatePieceKind>(9), 2, 0}; },
      "tokenizer: a template piece of kind 9, expected at most 1"},
     {"TemplateIdUnknown", StatusCode::DataLoss, [](T &t) { t.pieces[0] = {T::token, 77, 0}; },
-     "tokenizer: the template has id 77, which is no token's"},
+     "tokenizer: the template has id 77, which no token has"},
     {"TemplateWithoutText", StatusCode::DataLoss,
      [](T &t) { t.pieces.pop_back(), t.pieces.pop_back(); },
      "tokenizer: the template has the text 0 times, expected once"},

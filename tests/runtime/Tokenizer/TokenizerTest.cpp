@@ -198,7 +198,7 @@ TEST(TokenizerTest, DecodeOfUnknownId) {
     const Result<std::string> text = tokenizer->decode(Ids{4, id});
     EXPECT_EQ(text.status().code(), StatusCode::OutOfRange);
     EXPECT_EQ(text.status().message(),
-              "id " + std::to_string(id) + " is no token's, in a vocabulary of 14");
+              "id " + std::to_string(id) + " belongs to no token in a vocabulary of 14");
   }
 }
 
