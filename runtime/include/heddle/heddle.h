@@ -7,14 +7,15 @@
  * dense and row major.
  *
  * Errors. A function that can fail returns NULL on success, else an error that the caller frees
- * with heddle_error_free. Results are written only on success unless said otherwise. Nothing
- * throws, exits or aborts. A required pointer that is NULL is HEDDLE_STATUS_InvalidArgument.
+ * with heddle_error_free. Results are written only on success, unless a comment says otherwise.
+ * Nothing throws, exits or aborts. A required pointer that is NULL is
+ * HEDDLE_STATUS_InvalidArgument.
  *
  * Threads. A model is immutable and may be used by any number of threads at once. A session belongs
  * to one thread at a time. An error belongs to whoever received it.
  *
- * Ownership. Strings returned belong to the object asked and live as long as it does. A model may
- * be freed before its sessions: they keep what they need.
+ * Ownership. Returned strings belong to the object that returned them and live as long as it does.
+ * A model may be freed before its sessions: they keep what they need.
  *
  * Loading a model maps it as a program: trust it as you would any shared library.
  */
@@ -46,7 +47,7 @@ typedef struct heddle_generation heddle_generation;
 
 /* One of heddle_status_code; HEDDLE_STATUS_Ok for NULL. */
 HEDDLE_API int32_t heddle_error_code(const heddle_error *error);
-/* What was seen and what was expected, zero-terminated; "" for NULL. */
+/* What was found and what was expected, zero-terminated; "" for NULL. */
 HEDDLE_API const char *heddle_error_message(const heddle_error *error);
 /* NULL is fine. */
 HEDDLE_API void heddle_error_free(heddle_error *error);
@@ -58,23 +59,23 @@ typedef struct heddle_model_options {
   size_t struct_size;
   /* The target to run, for example "x86-64-v3"; NULL: the best that this CPU can run. */
   const char *isa;
-  /* Not 0: compare every parameter with its checksum; reads the whole file. */
+  /* Not 0: compare every parameter with its checksum, which reads the whole file. */
   int32_t verify_weights;
 } heddle_model_options;
 #define HEDDLE_MODEL_OPTIONS_INIT {sizeof(heddle_model_options), NULL, 0}
 
-/* Maps and checks a compiled model. `options` may be NULL. Nothing of the file has run when it is
- * refused. The caller frees *model. */
+/* Maps and checks a compiled model. `options` may be NULL. If the file is refused, none of its code
+ * has run. The caller frees *model. */
 HEDDLE_API heddle_error *heddle_model_load(const char *path, const heddle_model_options *options,
                                            heddle_model **model);
 /* NULL is fine. */
 HEDDLE_API void heddle_model_free(heddle_model *model);
 
-/* The target that runs, and the arithmetic the model was compiled for. */
+/* The target that runs, and the precision that the model was compiled for. */
 HEDDLE_API const char *heddle_model_isa(const heddle_model *model);
 HEDDLE_API const char *heddle_model_precision(const heddle_model *model);
 
-/* The entries, counted from 0; NULL beyond the last. */
+/* The number of entries, and their names, counted from 0; NULL past the last. */
 HEDDLE_API int64_t heddle_model_entry_count(const heddle_model *model);
 HEDDLE_API const char *heddle_model_entry_name(const heddle_model *model, int64_t entry);
 /* The longest sequence of an entry, in tokens; 0: any. */
@@ -86,7 +87,7 @@ enum heddle_element_type {
 #include "heddle/ElementTypes.def"
 };
 enum heddle_port_direction { HEDDLE_INPUT = 0, HEDDLE_OUTPUT = 1 };
-/* Dimensions of a shape that are known only when work arrives. */
+/* Dimensions of a shape that depend on the batch. */
 enum heddle_dimension { HEDDLE_TOKENS = -1, HEDDLE_SEQUENCES = -2, HEDDLE_LONGEST = -3 };
 
 /* One input or output of an entry; the pointers belong to the model. */
@@ -94,7 +95,7 @@ typedef struct heddle_port {
   const char *name;
   /* One of heddle_element_type. */
   int32_t element;
-  /* Inputs: not 0 when it may be left out, and is then all zeros. */
+  /* Inputs: not 0 if it may be left out, which means all zeros. */
   int32_t optional;
   /* [rank]: constants, or one of heddle_dimension. */
   const int64_t *shape;
@@ -106,14 +107,14 @@ typedef struct heddle_port {
 /* The number of inputs or outputs of an entry; 0 for an entry that does not exist. */
 HEDDLE_API int64_t heddle_model_port_count(const heddle_model *model, int64_t entry,
                                            int32_t direction);
-/* Describes one of them; HEDDLE_STATUS_OutOfRange when there is none. */
+/* Describes one of them; HEDDLE_STATUS_OutOfRange if it does not exist. */
 HEDDLE_API heddle_error *heddle_model_port(const heddle_model *model, int64_t entry,
                                            int32_t direction, int64_t index, heddle_port *port);
 
-/* Not 0 when the model carries a tokenizer. */
+/* Not 0 if the model carries a tokenizer. */
 HEDDLE_API int32_t heddle_model_has_tokenizer(const heddle_model *model);
-/* Writes the ids of a text of `length` bytes of UTF-8 to ids[0 .. *count). When `capacity` is too
- * small the answer is HEDDLE_STATUS_OutOfRange, and *count is the number needed. */
+/* Writes the ids of a text of `length` bytes of UTF-8 to ids[0 .. *count). If `capacity` is too
+ * small, returns HEDDLE_STATUS_OutOfRange and sets *count to the number needed. */
 HEDDLE_API heddle_error *heddle_model_tokenize(const heddle_model *model, const char *text,
                                                size_t length, int32_t *ids, int64_t capacity,
                                                int64_t *count);
@@ -123,7 +124,7 @@ HEDDLE_API heddle_error *heddle_model_tokenize(const heddle_model *model, const 
 /* Start from HEDDLE_SESSION_OPTIONS_INIT, so that fields added later have their defaults. */
 typedef struct heddle_session_options {
   size_t struct_size;
-  /* Threads that compute, the calling one included; 1 starts none. */
+  /* Threads that compute, including the calling one; 1 starts none. */
   int32_t threads;
 } heddle_session_options;
 #define HEDDLE_SESSION_OPTIONS_INIT {sizeof(heddle_session_options), 1}
@@ -135,34 +136,35 @@ HEDDLE_API heddle_error *heddle_session_create(const heddle_model *model,
 /* NULL is fine. */
 HEDDLE_API void heddle_session_free(heddle_session *session);
 
-/* Values of one input, those of all sequences end to end: count is the tokens of the batch. */
+/* The values of one input for all sequences, end to end; count is the number of tokens of the
+ * batch. */
 typedef struct heddle_input {
   const char *name;
   const int32_t *values;
   int64_t count;
 } heddle_input;
 
-/* Where one output goes; count is rows times width, as its shape says. */
+/* The memory for one output; count is rows times width, according to its shape. */
 typedef struct heddle_output {
   const char *name;
   float *values;
   int64_t count;
 } heddle_output;
 
-/* Runs an entry over `sequences` sequences of lengths[i] > 0 tokens; 0 sequences are fine and do
- * nothing. Every input that is not optional must be given; only the outputs named are computed. On
- * failure outputs may have been written in part. */
+/* Runs an entry over `sequences` sequences with lengths[i] > 0 tokens each; 0 sequences do nothing.
+ * Every input that is not optional must be given. Only the named outputs are computed. After a
+ * failure, outputs may be partly written. */
 HEDDLE_API heddle_error *heddle_session_run(heddle_session *session, const char *entry,
                                             const int32_t *lengths, int64_t sequences,
                                             const heddle_input *inputs, int64_t input_count,
                                             const heddle_output *outputs, int64_t output_count);
 
-/* Floats of one embedding. */
+/* The number of floats in one embedding. */
 HEDDLE_API heddle_error *heddle_session_embedding_width(const heddle_session *session,
                                                         int64_t *width);
-/* Tokenises `count` texts in UTF-8 and writes their embeddings, [count, embedding width];
- * `capacity` is the floats there is room for. text_lengths holds bytes; NULL: the texts are
- * zero-terminated. */
+/* Tokenises `count` texts in UTF-8 and writes their embeddings, [count, embedding width].
+ * `capacity` is the size of `embeddings` in floats. text_lengths holds bytes; if it is NULL, the
+ * texts are zero-terminated. */
 HEDDLE_API heddle_error *heddle_session_embed(heddle_session *session, const char *const *texts,
                                               const size_t *text_lengths, int64_t count,
                                               float *embeddings, int64_t capacity);
@@ -173,19 +175,19 @@ HEDDLE_API heddle_error *heddle_session_embed(heddle_session *session, const cha
 typedef struct heddle_generator_options {
   size_t struct_size;
   int32_t threads;
-  /* Source tokens, once for each hypothesis, in the running batch at most. */
+  /* The most source tokens in the running batch, counted once for each hypothesis. */
   int64_t batch_tokens;
-  /* Bytes of keys, values and states at most. */
+  /* The most bytes of keys, values and states. */
   uint64_t cache_bytes;
 } heddle_generator_options;
 #define HEDDLE_GENERATOR_OPTIONS_INIT {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30}
 
-/* What a number of heddle_generation_options is that was not set. */
+/* Mark numbers of heddle_generation_options as unset. */
 #define HEDDLE_UNSET INT32_MIN
 #define HEDDLE_UNSET_NUMBER (-3.4e38F)
 
-/* How to search. What is not set is as the model says, or, when it was made for other rules, as
- * the rules say: docs/generation.md. Start from HEDDLE_GENERATION_OPTIONS_INIT. */
+/* How to search. Unset options take the model's defaults or, if the model was made for other rules,
+ * those of the rules: docs/generation.md. Start from HEDDLE_GENERATION_OPTIONS_INIT. */
 typedef struct heddle_generation_options {
   size_t struct_size;
   /* "paper", "transformers" or "ctranslate2"; NULL: the model's. */
@@ -200,13 +202,13 @@ typedef struct heddle_generation_options {
   int32_t max_length;
   /* 0, 1, or HEDDLE_UNSET. */
   int32_t early_stopping;
-  /* Not 0: draw every token. top_k 0: of all. */
+  /* Not 0: draw every token. A top_k of 0 means all tokens. */
   int32_t sample;
   float temperature;
   int32_t top_k;
   float top_p;
   uint64_t seed;
-  /* Not 0: the nbest best first tokens after the prefix, each with its best rest. */
+  /* Not 0: the nbest best first tokens after the prefix, each with its best continuation. */
   int32_t alternatives;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
@@ -235,38 +237,38 @@ HEDDLE_API heddle_error *heddle_generator_create(const heddle_model *model,
 /* NULL is fine. */
 HEDDLE_API void heddle_generator_free(heddle_generator *generator);
 
-/* Queues a sentence of source_count > 0 ids, whose texts begin with the ids of the prefix; it joins
- * the running batch as soon as there is room. *id is its number, never used again. `options` may
- * be NULL. */
+/* Queues a sentence of source_count > 0 ids, which joins the running batch as soon as there is
+ * room. Its results begin with the ids of the prefix. *id is its id, which is never reused.
+ * `options` may be NULL. */
 HEDDLE_API heddle_error *heddle_generator_add(heddle_generator *generator, const int32_t *source,
                                               int64_t source_count, const int32_t *prefix,
                                               int64_t prefix_count,
                                               const heddle_generation_options *options,
                                               int64_t *id);
-/* Generates one token of every sentence of the batch. */
+/* Generates one token for every sentence of the batch. */
 HEDDLE_API heddle_error *heddle_generator_step(heddle_generator *generator);
-/* Forgets a sentence that waits or runs; HEDDLE_STATUS_NotFound for any other. */
+/* Removes a waiting or running sentence; HEDDLE_STATUS_NotFound for any other id. */
 HEDDLE_API heddle_error *heddle_generator_remove(heddle_generator *generator, int64_t id);
-/* Not 0 when nothing waits and nothing runs; there may still be results to take. */
+/* Not 0 if no sentence waits or runs; there may still be results to take. */
 HEDDLE_API int32_t heddle_generator_idle(const heddle_generator *generator);
 
-/* The next finished sentence, or NULL when there is none now. The caller frees it. */
+/* The next finished sentence, or NULL if there is none yet. The caller frees it. */
 HEDDLE_API heddle_generation *heddle_generator_take(heddle_generator *generator);
 /* NULL is fine. */
 HEDDLE_API void heddle_generation_free(heddle_generation *generation);
-/* The number heddle_generator_add gave it. */
+/* Its id from heddle_generator_add. */
 HEDDLE_API int64_t heddle_generation_id(const heddle_generation *generation);
-/* What went wrong with this sentence alone, or NULL. The caller frees it. */
+/* The error of this sentence alone, or NULL. The caller frees it. */
 HEDDLE_API heddle_error *heddle_generation_error(const heddle_generation *generation);
-/* The number of its texts, best first. */
+/* The number of its hypotheses, which are ordered best first. */
 HEDDLE_API int64_t heddle_generation_count(const heddle_generation *generation);
-/* The tokens of one of them, which belong to the generation, and its score. NULL where there is
- * none. `count` and `score` may be NULL. */
+/* The tokens of one hypothesis, which belong to the generation, and its score; NULL if it does not
+ * exist. `count` and `score` may be NULL. */
 HEDDLE_API const int32_t *heddle_generation_tokens(const heddle_generation *generation,
                                                    int64_t index, int64_t *count, double *score);
 
-/* The text of ids, in UTF-8 and zero-terminated, to text[0 .. *length]. When `capacity` is not
- * above *length the answer is HEDDLE_STATUS_OutOfRange. */
+/* Writes the text of ids, in UTF-8 and zero-terminated, to text[0 .. *length]. Returns
+ * HEDDLE_STATUS_OutOfRange if `capacity` is not above *length. */
 HEDDLE_API heddle_error *heddle_generator_decode(const heddle_generator *generator,
                                                  const int32_t *tokens, int64_t count, char *text,
                                                  size_t capacity, size_t *length);
