@@ -10,12 +10,14 @@
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/TokenizerImport.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 
 namespace heddle {
 
 namespace fs = std::filesystem;
+using flatbuffers::FlatBufferBuilder;
 
 Result<TokenizerFile> TokenizerFile::openSentencePiece(const std::string &path,
                                                        SentencePieceSettings settings) {
@@ -26,6 +28,25 @@ Result<TokenizerFile> TokenizerFile::openSentencePiece(const std::string &path,
                         path](flatbuffers::FlatBufferBuilder &builder, const LengthLimits &limits) {
                          return packSentencePiece(builder, file->text(), settings, limits, path);
                        });
+}
+
+/// Packs a tokenizer whose ids are positions in the list, the lowest one for a repeated token;
+/// `where` begins every message.
+static Result<flatbuffers::Offset<manifest::Tokenizer>>
+packWordList(FlatBufferBuilder &builder, std::vector<std::string> tokens,
+             const WordListSettings &settings, const LengthLimits &limits, std::string_view where) {
+  if (std::find(tokens.begin(), tokens.end(), settings.unknown) == tokens.end()) {
+    tokens.push_back(settings.unknown);
+  }
+  HEDDLE_ASSIGN(const VocabularyTable vocabulary,
+                VocabularyTable::fromTokens(std::move(tokens), false, where));
+  TokenizerParts parts;
+  HEDDLE_ASSIGN(parts.pieces, packTemplate(settings.before, settings.after, vocabulary, where));
+  parts.added = specialTokens(settings.special, vocabulary);
+  const auto packed = manifest::CreateWordList(builder, vocabulary.pack(builder),
+                                               *vocabulary.idOf(settings.unknown));
+  parts.model = {manifest::TokenizerModel::WordList, packed.Union()};
+  return finishTokenizer(builder, parts, limits, where);
 }
 
 TokenizerFile TokenizerFile::fromWords(std::vector<std::string> tokens, WordListSettings settings,

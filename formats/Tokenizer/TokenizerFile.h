@@ -7,7 +7,6 @@
 
 #include "formats/Tokenizer/SentencePieceImport.h"
 #include "formats/Tokenizer/TokenizerParts.h"
-#include "formats/Tokenizer/WordListImport.h"
 #include "heddle/Status.h"
 
 #include <functional>
@@ -18,6 +17,18 @@
 #include <vector>
 
 namespace heddle {
+
+/// The settings of a tokenizer from a plain list of tokens, whose texts are tokens separated by
+/// spaces.
+struct WordListSettings {
+  /// The token for unknown words; appended to the list if it is missing.
+  std::string unknown = "<unk>";
+  /// Tokens before and after those of a text.
+  std::vector<std::string> before = {};
+  std::vector<std::string> after = {};
+  /// Tokens that are left out when ids become text. The list need not contain them.
+  std::vector<std::string> special = {"<s>", "</s>", "<blank>", "<pad>"};
+};
 
 /// A tokenizer read from its files. Cheap to copy.
 class TokenizerFile {
