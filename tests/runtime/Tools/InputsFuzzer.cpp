@@ -4,12 +4,11 @@
 /// lines of texts, of records, of token ids or of lengths, a list of shapes, or the tensors of
 /// `heddle run`. A line that is wrong is one failure with its place; what is read keeps the limits
 /// that commands rely on.
-#include "runtime/Tools/LineReader.h"
-#include "runtime/Tools/RunTensors.h"
-#include "runtime/Tools/Shapes.h"
-#include "runtime/Tools/TokenLine.h"
-
 #include "base/Utf8.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Measure/Workload.h"
+#include "runtime/Tools/Run/RunTensors.h"
 #include "tests/Fuzzing/JsonMutation.h"
 #include "tests/Fuzzing/ScratchFolder.h"
 #include "tests/Fuzzing/TextMutation.h"
