@@ -178,7 +178,8 @@ std::optional<UsageError> OptionList::read() const {
     }
     std::string problem = each->read(each->text);
     const bool isStream = each->stream != DeclaredOption::Stream::None && each->text == "-";
-    if (problem.empty() && !each->endingList.empty() && !isStream) {
+    const bool hasEnding = !each->endingList.empty() && !isStream && !each->text.empty();
+    if (problem.empty() && hasEnding) {
       problem = describeEnding(each->text, each->endingList, each->endingsExpected);
     }
     if (!problem.empty()) {
