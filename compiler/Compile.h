@@ -15,8 +15,10 @@
 #define HEDDLE_COMPILER_COMPILE_H
 
 #include "CompileOptions.h"
+#include "heddle/ElementType.h"
 #include "heddle/Status.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -28,12 +30,19 @@
 
 namespace heddle {
 
-/// A tensor in memory: values in row-major order, which belong to the caller and must live until
-/// compile() returns.
+/// A tensor in memory: elements in row-major order, little endian, which belong to the caller and
+/// must live until compile() returns.
 struct TensorValues {
+  TensorValues(std::string name, std::vector<int64_t> shape, std::span<const float> values)
+      : TensorValues(std::move(name), std::move(shape), ElementType::F32, std::as_bytes(values)) {}
+  TensorValues(std::string name, std::vector<int64_t> shape, ElementType type,
+               std::span<const std::byte> bytes)
+      : name(std::move(name)), shape(std::move(shape)), type(type), bytes(bytes) {}
+
   std::string name;
   std::vector<int64_t> shape;
-  std::span<const float> values;
+  ElementType type;
+  std::span<const std::byte> bytes;
 };
 
 /// What a report is written as: nothing, every decision of every pass in JSON, or a page in HTML

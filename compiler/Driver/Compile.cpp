@@ -192,8 +192,7 @@ Status Compilation::import() {
   } else {
     std::vector<SafetensorsTensor> tensors;
     for (const TensorValues &tensor : request.tensors) {
-      tensors.push_back(
-          {tensor.name, ElementType::F32, tensor.shape, std::as_bytes(tensor.values)});
+      tensors.push_back({tensor.name, tensor.type, tensor.shape, tensor.bytes});
     }
     HEDDLE_ASSIGN(model,
                   importText(context, {request.name, request.program}, tensors, request.weights));

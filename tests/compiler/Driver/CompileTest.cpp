@@ -5,10 +5,11 @@
 #include "compiler/Compile.h"
 
 #include "frontend/Builder/ModelBuilder.h"
-#include "tests/formats/Config/TemporaryFolder.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -124,6 +125,17 @@ TEST_F(CompileTest, StartsWhereATextEnds) {
   EXPECT_EQ(rest.binary.size() / 1000, whole.binary.size() / 1000);
 }
 
+TEST_F(CompileTest, NoTemporaryFolder) {
+  const char *const before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("TMPDIR", (folder / "none").c_str(), /*overwrite=*/1);
+  expectError(request, "no temporary folder for the binary: No such file or directory");
+  request.output = folder / "model.so";
+  expectError(request, "no temporary folder for the linker: No such file or directory");
+  EXPECT_FALSE(std::filesystem::exists(request.output));
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), /*overwrite=*/1);
+}
+
 /// Contexts, targets and the linker: everything that threads could share by mistake.
 TEST_F(CompileTest, SeveralThreads) {
   std::vector<CompileRequest> requests(4, request);
@@ -193,6 +205,18 @@ TEST_F(CompileTest, AFailureOfTheCallerEndsIt) {
   EXPECT_FALSE(std::filesystem::exists(request.output));
 }
 
+/// As a checkpoint in bf16: 0.25 is exact there.
+TEST_F(CompileTest, TensorsOfOtherTypes) {
+  const CompileResult inF32 = compile(request);
+  const std::vector<uint16_t> halves(16, 0x3E80);
+  request.tensors[2] = {
+      "layer.inner.bias", {16}, ElementType::BF16, std::as_bytes(std::span(halves))};
+  request.texts = {Phase::Model};
+  const CompileResult inBf16 = compile(request);
+  ASSERT_TRUE(inBf16.status.ok()) << inBf16.status.message();
+  EXPECT_EQ(inBf16.binary.size(), inF32.binary.size());
+}
+
 TEST_F(CompileTest, WrongTensors) {
   CompileRequest wrong = request;
   wrong.tensors.pop_back();
@@ -202,7 +226,11 @@ TEST_F(CompileTest, WrongTensors) {
   expectError(wrong, "program: tensor \"layer.outer.bias\" has shape [12, 2], expected [24]");
   wrong.tensors.back().shape = {25};
   expectError(wrong, "program: tensor \"layer.outer.bias\": 96 bytes, expected those of [25] items "
-                     "of F32");
+                     "of f32");
+  wrong = request;
+  wrong.tensors[1].type = ElementType::I32;
+  expectError(wrong, "program: tensor \"layer.inner.weight\" has type I32, expected F32, F16 or "
+                     "BF16");
   wrong = request;
   wrong.tensors.clear();
   expectError(wrong,
@@ -243,7 +271,8 @@ const RequestCase requestCases[] = {
      "tensors are for a program in memory, got 'm.mlir'"},
     {"WeightsAndTensors", [](auto &r) { r.weights = "w"; },
      "weights and tensors, expected one of them"},
-    {"Precision", [](auto &r) { r.precision = "int3"; }, "precision is 'int3', expected f32"},
+    {"Precision", [](auto &r) { r.precision = "int3"; },
+     "precision is 'int3', expected f32 or bf16-weights"},
     {"Sharing", [](auto &r) { r.sharing = "1,5"; },
      "sharing has '1' before any kind, expected for example self:1,5"},
     {"Target", [](auto &r) { r.targets = {"z80"}; },
@@ -270,6 +299,12 @@ const RequestCase requestCases[] = {
        r.texts = {Phase::Fused};
      },
      "texts=fused is before startAt=llvm"},
+    {"PassOfAnEarlierPhase",
+     [](auto &r) {
+       r.startAt = Phase::Dataflow;
+       r.disabledPasses = {"fuse-attention"};
+     },
+     "disabledPasses=fuse-attention is of the phase fused, which is before startAt=dataflow"},
     {"TextOfTheBinary", [](auto &r) { r.texts = {Phase::SharedObject}; },
      "texts=so is the binary, which is no text"},
 };
