@@ -262,7 +262,9 @@ TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
       text.replace(at, from.size(), to.str());
     }
   }
-  const manifest::Manifest *written = build(text, someInputs());
+  ManifestInputs inputs = someInputs();
+  inputs.parameters["w.packed"].size = 18432;
+  const manifest::Manifest *written = build(text, inputs);
   ASSERT_NE(written, nullptr) << error;
   const manifest::Dispatch *contract = written->entries()->Get(0)->dispatches()->Get(2);
   EXPECT_EQ(contract->grid()->columns(), 4u);

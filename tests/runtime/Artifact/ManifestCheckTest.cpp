@@ -267,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(Dispatches, HostileManifest, testing::ValuesIn(dispatch
 TEST(ManifestCheck, AcceptsTheFixture) { EXPECT_EQ(check(model()).message(), ""); }
 
 TEST(ManifestCheck, AcceptsColumnsThatMakeUpARow) {
-  const std::pair<uint64_t, uint64_t> good[] = {{16, 32}, {17, 32}, {31, 32}, {16, 16}};
+  const std::pair<uint64_t, uint64_t> good[] = {{16, 32}, {17, 32}, {31, 32}, {16, 16}, {48, 16}};
   for (const auto &[columnElements, groupElements] : good) {
     ModelSpec spec = model();
     divide(spec, columnElements, groupElements);
