@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec's options, by CLI11.
+/// Declares heddlec's options and parses them with CLI11.
 #include "compiler/Tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
@@ -92,7 +92,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
                  "leave a pass out; may be repeated")
       ->allow_extra_args(false);
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);
-  // Arguments that nobody asked for are reported below, in the project's form.
+  // Unexpected arguments are reported by parseCommandLine(), in our own words.
   app.allow_extras();
 }
 
@@ -115,7 +115,7 @@ static int reportMismatch(const CLI::ArgumentMismatch &error) {
              : usage(option + " is given more than once, expected it once");
 }
 
-/// The option that took another option for its value, as in `--report -o OUT.so`.
+/// The option whose value is another option, as in `--report -o OUT.so`; null if there is none.
 static const CLI::Option *optionWithoutValue(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
     for (const std::string &value : option->results()) {
@@ -127,7 +127,7 @@ static const CLI::Option *optionWithoutValue(const CLI::App &app) {
   return nullptr;
 }
 
-/// The code to end with: what cannot be written is no success.
+/// Prints `text` and returns the exit code: `code`, or 1 if it cannot be written.
 static int finishOutput(const std::string &text, int code) {
   const bool isWritten = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   if (!isWritten) {

@@ -2,8 +2,8 @@
 ///
 /// heddle-opt: reads a program, runs single passes on it, and prints it. For tests and for looking
 /// at what one pass does; heddlec runs whole phases. `--remarks-filter=heddle` prints what the
-/// passes report. What is MLIR's own tool here neither bounds what it reads nor looks at what it
-/// could not write; this one does.
+/// passes report. Unlike mlir-opt, which it is built on, it limits what it reads and reports what
+/// it cannot write.
 #include "compiler/Passes.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
@@ -43,7 +43,7 @@ static int fail(const llvm::Twine &message) {
   return EXIT_FAILURE;
 }
 
-/// What can go wrong when a stream is written is said at the end.
+/// Flushes a stream and reports what could not be written.
 static int finish(llvm::raw_fd_ostream &stream, llvm::StringRef name, int code) {
   stream.flush();
   const std::error_code error = stream.error();
@@ -51,17 +51,17 @@ static int finish(llvm::raw_fd_ostream &stream, llvm::StringRef name, int code) 
   return error ? fail(name + ": cannot write: " + error.message()) : code;
 }
 
-/// Where what an option does is said.
+/// The column of the options' descriptions.
 static constexpr size_t helpColumn = 44;
 
-/// Heddle's passes and the options that go with them. LLVM's library brings some four hundred
-/// options more, which would come first.
+/// Prints Heddle's passes and the options that go with them. LLVM's own help would begin with some
+/// four hundred options of its libraries.
 static int printHelp() {
   llvm::outs()
       << "Runs passes of Heddle on a program and prints it.\n\n"
          "Usage: heddle-opt [PASSES] [OPTIONS] FILE.mlir   (- or no file: standard input)\n"
          "\nPasses:\n";
-  // A pass is an option of its name.
+  // Every pass is registered as an option.
   std::vector<std::string> names;
   for (const auto &option : llvm::cl::getRegisteredOptions()) {
     if (PassInfo::lookup(option.first)) {
@@ -92,7 +92,7 @@ static int printVersion() {
   return finish(llvm::outs(), "standard output", EXIT_SUCCESS);
 }
 
-/// Reads a program, refuses what MLIR could not read, and runs MLIR's tool on it.
+/// Reads a program, refuses text that would crash MLIR's parser, and runs MLIR's tool on it.
 static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectRegistry &registry) {
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &message);
@@ -101,7 +101,7 @@ static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectReg
   }
   const std::string_view text(input->getBufferStart(), input->getBufferSize());
   const std::string_view shown = input->getBufferIdentifier();
-  // A tool for developers reads bytecode too, which MLIR checks as it reads.
+  // Bytecode, which only developers use, is checked by MLIR's reader.
   if (!isBytecode(input->getMemBufferRef())) {
     if (heddle::Status status = heddle::checkProgramText(text, shown); !status.ok()) {
       return fail(llvm::Twine(status.message()));
@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "heddle-opt: %s\n", reason);
     std::_Exit(EXIT_FAILURE);
   });
-  // A reader that goes away, or a file above its limit, is an error of writing as any other.
+  // A closed pipe and a file above its limit are errors of writing like any other.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   DialectRegistry registry;

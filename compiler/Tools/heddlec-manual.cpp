@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes the manual page and shell completion of heddlec, when it is built.
+/// Writes the manual page and the shell completion of heddlec during the build.
 #include "base/ManualPage.h"
 #include "compiler/Tools/CommandLine.h"
 

@@ -20,7 +20,7 @@ using namespace heddle;
 namespace {
 enum ExitCode { Success = 0, BadInput = 1, BadUsage = 2 };
 
-/// Says on a terminal which phase runs, once the work takes over a second.
+/// Shows the current phase on a terminal once the work has taken a second.
 class Progress {
 public:
   void show(llvm::StringRef step) {
@@ -51,13 +51,14 @@ static int fail(const Status &status, ExitCode code) {
   return code;
 }
 
-// Not by the name /dev/stdout: of a redirected one, that is the file, which would be replaced.
+// Not by the name /dev/stdout: if standard output is a file, that names the file, and writing would
+// replace it.
 static Status writeStandardOutput(llvm::StringRef text) {
   llvm::raw_fd_ostream stream(STDOUT_FILENO, /*shouldClose=*/false, /*unbuffered=*/true);
   stream << text;
   const std::error_code error = stream.error();
   stream.clear_error();
-  // A reader that has left has what it wanted; the files are made all the same.
+  // Whoever closed the pipe has seen enough; the files are still written.
   if (!error || error == std::errc::broken_pipe) {
     return {};
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The tensors of a model by name, wherever they are: one safetensors file, several with an index
-/// beside them, the model.bin of CTranslate2, or memory. Files stay mapped; a tensor is converted
-/// when it is asked for, and its pages can be given back afterwards, so that memory does not grow
-/// with the model.
+/// The tensors of a model by name, in one safetensors file, in several with an index, in
+/// CTranslate2's model.bin, or in memory. Files stay mapped. A tensor is converted on request and
+/// its pages can be released afterwards, so that memory does not grow with the model.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 #define HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 
