@@ -65,7 +65,7 @@ StringRef wordFor(KernelOp kernel, Operation &op) {
 }
 
 /// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
-std::string describe(KernelOp kernel, const ActivationMatcher &activations) {
+std::string describe(KernelOp kernel, ActivationMatcher &activations) {
   KernelFamily family = kernel.getComputes();
   std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
   Block &block = kernel.getEpilogue().front();
@@ -184,7 +184,7 @@ struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
     llvm::StringMap<int64_t> numbers;
     llvm::DenseMap<StringAttr, StringAttr> renamed;
     Classes classes = classify(kernelsInOrder(module, symbols));
-    const ActivationMatcher activations(&getContext());
+    ActivationMatcher activations(&getContext());
     for (ArrayRef<KernelOp> equal : classes) {
       StringAttr name = StringAttr::get(
           &getContext(), uniqueName(describe(equal.front(), activations), taken, numbers));

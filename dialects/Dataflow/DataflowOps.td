@@ -29,7 +29,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C3: the region is one block of scalar maths on f32 and conditions that yields one value. Its
       operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
       `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
-      `math.exp`, `exp2`, `erf`, `tanh`, `sqrt`, `absf`, `copysign` and `fma`.
+      `math.exp`, `exp2`, `log1p`, `erf`, `tanh`, `sin`, `cos`, `sqrt`, `absf`, `copysign` and `fma`.
     - C4: element-wise operands are rows of the result's shape, vectors of its width, as many rows of
       one number, [rows, 1], or one number, [1].
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.

@@ -61,8 +61,9 @@ static bool hasLowering(Operation &op) {
   return isa<arith::ConstantOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
              arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::CmpFOp, arith::SelectOp, arith::AndIOp, arith::OrIOp,
-             arith::XOrIOp, math::ExpOp, math::Exp2Op, math::ErfOp, math::TanhOp, math::SqrtOp,
-             math::AbsFOp, math::CopySignOp, math::FmaOp>(op);
+             arith::XOrIOp, math::CosOp, math::ExpOp, math::Exp2Op, math::ErfOp, math::Log1pOp,
+             math::SinOp, math::TanhOp, math::SqrtOp, math::AbsFOp, math::CopySignOp, math::FmaOp>(
+      op);
 }
 
 /// C3

@@ -173,11 +173,11 @@ ActivationMatcher::ActivationMatcher(MLIRContext *context) {
   }
 }
 
-std::optional<ActivationMatcher::Match> ActivationMatcher::match(Operation *last) const {
+std::optional<ActivationMatcher::Match> ActivationMatcher::match(Operation *last) {
   if (last->getNumResults() != 1) {
     return std::nullopt;
   }
-  for (auto [activation, block] : llvm::zip_equal(activations, const_cast<Region &>(maths))) {
+  for (auto [activation, block] : llvm::zip_equal(activations, maths)) {
     MathsComparison comparison;
     if (comparison.isSame(block.back().getResult(0), last->getResult(0))) {
       return Match{activation, std::move(comparison.operations)};

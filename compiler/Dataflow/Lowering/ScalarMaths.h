@@ -37,7 +37,7 @@ public:
     llvm::SmallPtrSet<mlir::Operation *, 8> operations;
   };
   /// The activation whose maths ends with `last`, if there is one.
-  std::optional<Match> match(mlir::Operation *last) const;
+  std::optional<Match> match(mlir::Operation *last);
 
 private:
   /// A block for each activation: its argument is the input, its last operation the value.

@@ -122,6 +122,7 @@ func.func @activations(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor
 // CHECK:      %[[SUM:.*]] = arith.addf %{{.*}}, %[[EXP]] fastmath<contract> : f32
 // CHECK:      %[[SIGMOID:.*]] = arith.divf %{{.*}}, %[[SUM]] : f32
 // CHECK:      arith.mulf %[[X]], %[[SIGMOID]] fastmath<contract> : f32
+// CHECK-LABEL: dataflow.graph @activations(
 
 // The exponential of softplus is of a number that is not positive: it overflows nowhere.
 func.func @functions(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
@@ -146,7 +147,7 @@ func.func @functions(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?
 // CHECK:   math.sin %{{.*}} : f32
 // CHECK: dataflow.kernel @cos
 // CHECK:   math.cos %{{.*}} : f32
-// CHECK-LABEL: dataflow.graph @activations(
+// CHECK-LABEL: dataflow.graph @functions(
 
 func.func @norms(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
   %0 = transformer.layer_norm %x, @norm.weight, @norm.bias {epsilon = 9.99999996E-13 : f32} : tensor<?x64xf32>
