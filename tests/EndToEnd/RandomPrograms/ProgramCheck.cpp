@@ -228,8 +228,8 @@ std::optional<Failure> ProgramCheck::run(const TestProgram &program,
 
 /// A pass may round more often than the program does, but not without end.
 static constexpr double mostLoss = 16;
-/// Of what is below the normal numbers, each product of a sum may lose something that one factor of
-/// their sum in its place does not.
+/// Below the normal numbers, each product of a sum may lose something that one factor of their sum
+/// in its place does not.
 static constexpr double mostLost = 256 * underflow;
 
 /// The first element of a program after passes that may be out of its bounds; empty if none may.
