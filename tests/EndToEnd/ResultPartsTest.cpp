@@ -134,8 +134,12 @@ void expectParts(ByHand &model, const manifest::Dispatch &dispatch) {
   const int64_t stride = RowElements::of(buffer).evaluate(model.work);
   const int64_t rows = model.rowsOf(dispatch);
   const int64_t columns = grid.columns();
-  model.run(dispatch, {model.buffers[operand.buffer()].data(), 0, 0, stride}, {0, rows},
-            {0, columns});
+  // Keys that a sequence does not have are left as they were.
+  std::vector<float> &whole = model.buffers[operand.buffer()];
+  for (float &value : whole) {
+    std::memcpy(&value, &untouched, sizeof value);
+  }
+  model.run(dispatch, {whole.data(), 0, 0, stride}, {0, rows}, {0, columns});
   const manifest::Dimension &first = *buffer.shape()->Get(0);
   if (first.constant() != 0 || first.symbol() != grid.rows()) {
     // Its rows are not those of the grid.
