@@ -65,6 +65,12 @@ TEST(ProfileArguments, AllOfThem) {
   EXPECT_EQ(few.threads, 1);
 }
 
+TEST(ProfileArguments, EmptyNamesOfOutputsAreNone) {
+  const auto options = std::get<ProfileOptions>(
+      parse({"profile", "m.so", "--shapes", "1x1", "--trace", "", "--output", ""}));
+  EXPECT_EQ(options.trace + options.output, "");
+}
+
 TEST(ProfileArguments, Errors) {
   EXPECT_EQ(errorOf({"profile"}), "profile: OUT.so is missing");
   EXPECT_EQ(errorOf({"profile", "m.so"}),
