@@ -4,8 +4,8 @@
 
 // Matrices of products and tables are stored in bf16; biases and norms stay as they are.
 
-// REPORT-DAG: w{{.*}} stored in bf16
-// REPORT-DAG: table{{.*}} stored in bf16
+// REPORT-DAG: weight_bytes=5760, what="stored in bf16", where=w
+// REPORT-DAG: weight_bytes=2400, what="stored in bf16", where=table
 // REPORT-NOT: bias
 
 !x = !dataflow.buffer<[tokens, 40], f32>
