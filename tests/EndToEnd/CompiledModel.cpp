@@ -98,7 +98,13 @@ std::map<std::string, std::vector<float>> runModel(Session &session, const std::
     place.assign(rows * port.shape[1], std::numeric_limits<float>::quiet_NaN());
     outputs.push_back({port.name, place});
   }
-  std::vector<Input> inputs = {{"input_ids", batch.ids}};
+  // Encoders of models that generate call their ids "source".
+  std::vector<Input> inputs;
+  for (const PortInfo &port : info->inputs) {
+    if (!port.optional) {
+      inputs.push_back({port.name, batch.ids});
+    }
+  }
   Status status = session.run(entry, batch.lengths, inputs, outputs);
   EXPECT_TRUE(status.ok()) << status.message();
   return status.ok() ? values : std::map<std::string, std::vector<float>>();
