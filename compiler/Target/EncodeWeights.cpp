@@ -34,7 +34,8 @@ namespace {
 /// The packed forms of the matrices of a module.
 class PackedMatrices {
 public:
-  PackedMatrices(ModuleOp module, int64_t columns) : symbols(module), columns(columns) {
+  PackedMatrices(ModuleOp module, SymbolTable &symbols, int64_t columns)
+      : symbols(symbols), columns(columns) {
     for (auto parameter : module.getOps<transformer::ParameterOp>()) {
       auto expression = parameter.getExpressionAttr();
       if (expression && expression.getKind() == transformer::ExpressionKind::Pack &&
@@ -75,7 +76,7 @@ private:
     return symbols.insert(created, std::next(Block::iterator(parameter)));
   }
 
-  SymbolTable symbols;
+  SymbolTable &symbols;
   int64_t columns;
   llvm::DenseMap<std::pair<StringAttr, int64_t>, StringAttr> packed;
 };
@@ -90,7 +91,7 @@ struct EncodeWeights : impl::EncodeWeightsPassBase<EncodeWeights> {
     }
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
-    PackedMatrices packed(module, *columns);
+    PackedMatrices packed(module, symbols, *columns);
     for (auto graph : module.getOps<GraphOp>()) {
       llvm::DenseMap<Attribute, ParameterOp> encoded;
       for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {

@@ -158,8 +158,8 @@ def Dataflow_ParameterOp : Dataflow_Op<"parameter",
 
     Constraints:
     - C1: the symbol is a `transformer.parameter` of the same shape and element type.
-    - C2: what it is stored as is a `transformer.parameter`, and only inputs that are matrices of
-      products read it.
+    - C2: what it is stored as is `pack` of the parameter, and only inputs that are matrices of
+      products of as many groups read it.
 
     ```mlir
     %w = dataflow.parameter @query.weight as @query.packed : !dataflow.buffer<[384, 384], f32>

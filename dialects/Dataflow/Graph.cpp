@@ -248,18 +248,41 @@ static FailureOr<transformer::ParameterOp> findParameter(ParameterOp op, FlatSym
   return failure();
 }
 
-/// C2, for the uses: a kernel of its own reads the encoding.
-static LogicalResult verifyEncodedUses(ParameterOp op, SymbolTableCollection &symbolTable) {
+/// The groups of the rows of a matrix that a use multiplies; nothing for a use that is no product.
+static std::optional<int64_t> groupsOf(OpOperand &use, SymbolTableCollection &symbolTable) {
+  auto dispatch = dyn_cast<DispatchOp>(use.getOwner());
+  KernelOp kernel = dispatch ? kernelOf(dispatch, symbolTable) : KernelOp();
+  if (roleOf(kernel, use.getOperandNumber()) != KernelInput::Role::Matrix) {
+    return std::nullopt;
+  }
+  return kernel.getComputes().getInputs(kernel.getKernelType())[use.getOperandNumber()].groups;
+}
+
+/// C2: kernels read the encoding without looking at its type, so that it must be what they expect.
+static LogicalResult verifyEncoding(ParameterOp op, transformer::ParameterOp encoded,
+                                    SymbolTableCollection &symbolTable) {
+  transformer::ParameterExpressionAttr expression = encoded.getExpressionAttr();
+  if (!expression || expression.getKind() != transformer::ExpressionKind::Pack ||
+      expression.getOperands().front() != op.getParameterAttr()) {
+    return op.emitOpError("expects '") << op.getEncodedAttr() << "' to be 'pack' of '"
+                                       << op.getParameterAttr() << "', got another parameter";
+  }
+  int64_t packed = expression.getNumbers().size() > 1 ? expression.getNumbers()[1] : 1;
   for (OpOperand &use : op->getUses()) {
-    auto dispatch = dyn_cast<DispatchOp>(use.getOwner());
-    KernelOp kernel = dispatch ? kernelOf(dispatch, symbolTable) : KernelOp();
-    if (roleOf(kernel, use.getOperandNumber()) != KernelInput::Role::Matrix) {
-      InFlightDiagnostic error =
-          op.emitOpError("expects only matrices of products to read an encoded parameter, got '")
-          << use.getOwner()->getName() << "'";
-      error.attachNote(use.getOwner()->getLoc()) << "the user is here";
-      return error;
+    std::optional<int64_t> groups = groupsOf(use, symbolTable);
+    if (groups == packed) {
+      continue;
     }
+    InFlightDiagnostic error = op.emitOpError();
+    if (groups) {
+      error << "expects '" << op.getEncodedAttr() << "' of " << *groups << " groups, got "
+            << packed;
+    } else {
+      error << "expects only matrices of products to read an encoded parameter, got '"
+            << use.getOwner()->getName() << "'";
+    }
+    error.attachNote(use.getOwner()->getLoc()) << "the user is here";
+    return error;
   }
   return success();
 }
@@ -282,8 +305,8 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
   if (!getEncodedAttr()) {
     return success();
   }
-  return success(succeeded(findParameter(*this, getEncodedAttr(), symbolTable)) &&
-                 succeeded(verifyEncodedUses(*this, symbolTable)));
+  FailureOr<transformer::ParameterOp> encoded = findParameter(*this, getEncodedAttr(), symbolTable);
+  return failed(encoded) ? failure() : verifyEncoding(*this, *encoded, symbolTable);
 }
 
 LogicalResult ColumnsOp::verify() {

@@ -77,6 +77,34 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
   }
 }
 
+/// Refuses a product whose weights do not lie as the code of a target reads them: it would read
+/// past their end. Programs in text may come without the pass that encodes them.
+static LogicalResult checkEncodings(ModuleOp module, const TargetDescription &target) {
+  SymbolTable symbols(module);
+  for (auto graph : module.getOps<dataflow::GraphOp>()) {
+    for (auto dispatch : graph.getBody().getOps<dataflow::DispatchOp>()) {
+      auto kernel = symbols.lookup<dataflow::KernelOp>(dispatch.getKernel());
+      auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+      for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {
+        if (input.role != dataflow::KernelInput::Role::Matrix) {
+          continue;
+        }
+        auto parameter = value.getDefiningOp<dataflow::ParameterOp>();
+        auto encoded =
+            parameter && parameter.getEncodedAttr()
+                ? symbols.lookup<transformer::ParameterOp>(parameter.getEncodedAttr().getAttr())
+                : transformer::ParameterOp();
+        if (!encoded || encoded.getExpressionAttr().getNumbers().front() != target.panelColumns) {
+          return dispatch.emitOpError("reads weights that are not stored as target '")
+                 << target.name << "' reads them, expected panels of " << target.panelColumns
+                 << " columns, as the pass dataflow-encode-weights stores them";
+        }
+      }
+    }
+  }
+  return success();
+}
+
 namespace {
 struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
   using Base::Base;
@@ -87,6 +115,9 @@ struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<Convert
       if (!target) {
         emitError(getOperation().getLoc())
             << "unknown target '" << name << "', expected one of " << targetNames();
+        return signalPassFailure();
+      }
+      if (failed(checkEncodings(getOperation(), *target))) {
         return signalPassFailure();
       }
       OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());

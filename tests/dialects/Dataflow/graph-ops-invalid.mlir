@@ -167,6 +167,34 @@ dataflow.graph @parameter_c2() {
 // -----
 
 transformer.parameter @w : tensor<40x40xf32> from "w"
+transformer.parameter @other : tensor<40x40xf32> from "other"
+transformer.parameter @other.packed : tensor<1x40x48xf32> = pack(@other, 48)
+dataflow.graph @encoding_of_another() {
+  // expected-error@+1 {{'dataflow.parameter' op expects '@other.packed' to be 'pack' of '@w', got another parameter}}
+  %0 = dataflow.parameter @w as @other.packed : !dataflow.buffer<[40, 40], f32>
+  dataflow.output
+}
+
+// -----
+
+!x = !dataflow.buffer<[tokens, 40], f32>
+transformer.parameter @w : tensor<40x40xf32> from "w"
+transformer.parameter @w.packed : tensor<2x40x48xf32> = pack(@w, 48, 2)
+dataflow.kernel @contract : (!x, !dataflow.buffer<[40, 40], f32>) -> !x computes #dataflow.contract<n = 40, k = 40> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+dataflow.graph @groups_of_an_encoding(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
+  // expected-error@+1 {{'dataflow.parameter' op expects '@w.packed' of 1 groups, got 2}}
+  %w = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
+  // expected-note@+1 {{the user is here}}
+  %0 = dataflow.dispatch @contract(%x, %w) : (!x, !dataflow.buffer<[40, 40], f32>) -> !x
+  dataflow.output %0 : !x
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x40xf32> from "w"
 transformer.parameter @w.packed : tensor<1x40x48xf32> = pack(@w, 48)
 dataflow.kernel @table : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40, 40], f32>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {
 ^bb0(%x: f32):
