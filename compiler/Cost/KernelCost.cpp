@@ -18,7 +18,7 @@ Flops kernelFlops(KernelOp kernel) {
 uint64_t parameterBytes(dataflow::ParameterOp parameter, SymbolTable &symbols) {
   auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored().getAttr());
   RankedTensorType type = stored.getTensorType();
-  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  return *byteSize(elementTypeOf(type.getElementType()), type.getShape());
 }
 
 /// Counts for a table a row for each token.

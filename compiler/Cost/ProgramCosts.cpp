@@ -41,11 +41,7 @@ uint64_t rowBytes(Value value) {
   if (!type || !type.hasSymbol(BufferType::kTokens) || type.hasSymbol(BufferType::kLongest)) {
     return 0;
   }
-  uint64_t bits = type.getElementType().getIntOrFloatBitWidth();
-  for (int64_t size : type.getShape()) {
-    bits *= size > 0 ? size : 1;
-  }
-  return bits / 8;
+  return type.getConstantElements() * type.getElementBytes();
 }
 
 class CostCounter {
@@ -120,7 +116,7 @@ private:
       if (auto buffer = dyn_cast<BufferType>(type)) {
         entry.inputs.push_back({name, typeText(buffer)});
       } else if (auto cache = dyn_cast<CacheType>(type)) {
-        uint64_t bytes = cache.getWidth() * sizeof(float);
+        uint64_t bytes = cache.getPositionBytes();
         bool isState = cache.getLayout() == CacheLayout::State;
         entry.caches.push_back(
             {name, isState ? 0 : bytes, isState ? bytes : 0, written.contains(name)});
@@ -187,7 +183,7 @@ private:
       }
       (cache.getLayout() == CacheLayout::State ? reads.stateBytesPerSequence
                                                : reads.cacheBytesPerPosition) +=
-          cache.getWidth() * sizeof(float);
+          cache.getPositionBytes();
     }
     return reads;
   }

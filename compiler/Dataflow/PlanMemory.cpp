@@ -127,7 +127,8 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
       return dispatch.emitOpError("has a result ")
              << type << " whose size is no multiple of tokens, sequences or tokens * longest";
     }
-    uint64_t size = llvm::alignTo(type.getConstantElements() * sizeof(float), HEDDLE_ALIGNMENT);
+    uint64_t size =
+        llvm::alignTo(type.getConstantElements() * type.getElementBytes(), HEDDLE_ALIGNMENT);
     indices[dispatch.getResult()] = intervals.size();
     intervals.push_back({dispatch, *stretch, size, position, position});
   }

@@ -49,12 +49,13 @@ std::vector<manifest::Dimension> shapeOf(Type type) {
   return shape;
 }
 
-manifest::ElementType elementOf(Type type) {
+/// The element type of a buffer or cache, or of a type itself, as manifests store it.
+uint8_t elementOf(Type type) {
   auto buffer = dyn_cast<BufferType>(type);
-  Type element = buffer ? buffer.getElementType() : Type(Float32Type::get(type.getContext()));
-  return element.isF32()    ? manifest::ElementType::F32
-         : element.isBF16() ? manifest::ElementType::BF16
-                            : manifest::ElementType::I32;
+  auto cache = dyn_cast<CacheType>(type);
+  return uint8_t(elementTypeOf(buffer  ? buffer.getElementType()
+                               : cache ? cache.getElementType()
+                                       : type));
 }
 
 /// The kind of an observed output; graphs have been verified.
@@ -232,16 +233,17 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(index, "dataflow.name");
   auto limit = graph.getArgAttrOfType<IntegerAttr>(index, "dataflow.limit");
   auto type = cast<BufferType>(argument.getType());
-  if (!type.getElementType().isInteger(32) || type.getShape().size() != 1 ||
-      !type.hasSymbol(BufferType::kTokens) || !limit) {
+  bool areIds = type.getElement() == ElementType::I32 && type.getShape().size() == 1 && limit;
+  bool areRows = type.getElement() == ElementType::F32 && type.getShape().size() == 2;
+  if (type.getShape().front() != BufferType::kTokens || (!areIds && !areRows)) {
     return graph.emitError("input '")
            << name.getValue() << "' of entry '" << graph.getSymName() << "' is " << type
-           << ", expected i32 ids of tokens with a limit";
+           << ", expected i32 ids of tokens with a limit, or f32 rows of tokens";
   }
   addBuffer(argument, manifest::Location::Input, inputs.size(), nullptr);
   auto shape = builder.CreateVectorOfStructs(shapeOf(type));
   inputs.push_back(manifest::CreatePort(
-      builder, text(builder, name.getValue()), elementOf(type), shape, limit.getInt(),
+      builder, text(builder, name.getValue()), elementOf(type), shape, areIds ? limit.getInt() : 0,
       graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument)));
   return success();
 }
@@ -255,7 +257,7 @@ LogicalResult EntryWriter::writeCache(BlockArgument argument) {
            viewedValue(dispatch.getInputs().front()) == argument;
   };
   caches.push_back(manifest::CreateCachePort(
-      builder, text(builder, name.getValue()), type.getWidth(), layoutOf(type),
+      builder, text(builder, name.getValue()), type.getWidth(), elementOf(type), layoutOf(type),
       llvm::any_of(graph.getBody().getOps<DispatchOp>(), isWrite), numbers.lookup(argument)));
   return success();
 }
@@ -333,7 +335,7 @@ FailureOr<manifest::Operand> EntryWriter::operandOf(Value value, DispatchOp user
   uint64_t offset = 0;
   while (Operation *op = value.getDefiningOp()) {
     if (auto columns = dyn_cast<ColumnsOp>(op)) {
-      offset += columns.getFirst() * sizeof(float);
+      offset += columns.getFirst() * columns.getType().getElementBytes();
     } else if (!isa<ReshapeOp>(op)) {
       break;
     }
@@ -432,11 +434,10 @@ FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const Man
     ArrayRef<int64_t> dimensions = parameter.getTensorType().getShape();
     std::vector<uint64_t> shape(dimensions.begin(), dimensions.end());
     auto written = builder.CreateVector(shape);
-    table.push_back(manifest::CreateParameter(
-        builder, text(builder, parameter.getSymName()),
-        parameter.getTensorType().getElementType().isBF16() ? manifest::ElementType::BF16
-                                                            : manifest::ElementType::F32,
-        written, place->second.offset, place->second.size, place->second.checksum));
+    table.push_back(manifest::CreateParameter(builder, text(builder, parameter.getSymName()),
+                                              elementOf(parameter.getTensorType().getElementType()),
+                                              written, place->second.offset, place->second.size,
+                                              place->second.checksum));
   }
   return table;
 }

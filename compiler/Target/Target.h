@@ -5,6 +5,8 @@
 #ifndef HEDDLE_COMPILER_TARGET_H
 #define HEDDLE_COMPILER_TARGET_H
 
+#include "heddle/ElementType.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -33,6 +35,10 @@ struct TargetDescription {
   bool hasScale;
   /// Bytes of second-level cache a core may be assumed to have.
   int64_t cacheBytes;
+  /// The element types in which its code reads weights that may be stored in another than f32, and
+  /// those of caches that it reads and writes.
+  llvm::ArrayRef<ElementType> weightElements;
+  llvm::ArrayRef<ElementType> cacheElements;
 };
 
 /// Every target, the least capable first.

@@ -125,8 +125,9 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects a product of constant dimensions of at most 2^40, got more";
   }
   // C2
-  if (!elementType.isF32() && !elementType.isBF16() && !elementType.isInteger(32)) {
-    return emitError() << "expects elements of f32, bf16 or i32, got " << elementType;
+  if (!findElementType(elementType)) {
+    return emitError() << "expects elements of " << elementTypeChoices(elementType.getContext())
+                       << ", got " << elementType;
   }
   // C3
   if (rowStride != 0) {
@@ -160,7 +161,7 @@ int64_t BufferType::getRowElements() const {
 // --- cache -----------------------------------------------------------------------------------
 
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                ArrayRef<int64_t> shape, CacheLayout) {
+                                ArrayRef<int64_t> shape, Type elementType, CacheLayout) {
   // C1
   if (shape.empty() || shape.size() > 3) {
     return emitError() << "expects a position of rank 1 to 3, got " << shape.size();
@@ -172,6 +173,12 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
   }
   if (!multiplyConstants(shape)) {
     return emitError() << "expects a position of at most 2^40 elements, got more";
+  }
+  // C2
+  std::optional<ElementType> element = findElementType(elementType);
+  if (!element || infoOf(*element).bits % 8 != 0) {
+    return emitError() << "expects elements of whole bytes of "
+                       << elementTypeChoices(elementType.getContext()) << ", got " << elementType;
   }
   return success();
 }

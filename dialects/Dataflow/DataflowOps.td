@@ -205,7 +205,7 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
 
     Constraints:
     - C1: the result has the source's first dimension, element type and row stride; or both are
-      caches of one layout.
+      caches of one element type and layout.
     - C2: a row of the result has as many elements as a row of the source: constant dimensions, and
       after them `longest` if both have it.
 

@@ -220,7 +220,7 @@ static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelIn
   MLIRContext *context = kernel.getContext();
   Type element =
       input.isInteger ? Type(IntegerType::get(context, 32)) : Type(Float32Type::get(context));
-  if (input.isStored() && buffer.getElementType().isBF16()) {
+  if (input.isStored() && infoOf(buffer.getElement()).isFloat()) {
     element = buffer.getElementType();
   }
   if (input.shape &&

@@ -11,8 +11,9 @@ namespace heddle::dataflow {
 static LogicalResult verifyCaches(ReshapeOp op) {
   auto source = dyn_cast<CacheType>(op.getSource().getType());
   auto result = dyn_cast<CacheType>(op.getType());
-  if (!source || !result || source.getLayout() != result.getLayout()) {
-    return op.emitOpError("expects two buffers or two caches of one layout, got ")
+  if (!source || !result || source.getLayout() != result.getLayout() ||
+      source.getElementType() != result.getElementType()) {
+    return op.emitOpError("expects two buffers or two caches of one element type and layout, got ")
            << op.getType() << " from " << op.getSource().getType();
   }
   if (source.getWidth() != result.getWidth()) {

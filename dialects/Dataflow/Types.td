@@ -15,7 +15,7 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
 
     Constraints:
     - C1: the rank is 1 to 4, and the constant dimensions have a product of at most 2^40.
-    - C2: the elements are f32, i32 or, of parameters, bf16.
+    - C2: the element type is one of runtime/include/heddle/ElementTypes.def.
     - C3: a row stride is given for rank 2 and up, constant dimensions after the first, and is larger
       than their product.
   }];
@@ -31,8 +31,9 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
     /// Elements between rows: the stride if given, else the product of the constant dimensions
     /// after the first, which is the width of a buffer [symbol, width].
     int64_t getRowElements() const;
-    /// Bytes of an element.
-    int64_t getElementBytes() const { return getElementType().getIntOrFloatBitWidth() / 8; }
+    /// The element type as the table has it, and the bytes of an element.
+    ElementType getElement() const { return elementTypeOf(getElementType()); }
+    int64_t getElementBytes() const { return infoOf(getElement()).bytes(); }
     /// The width of a buffer [symbol, width].
     int64_t getWidth() const { return getShape().back(); }
     /// Whether element-wise maths over `rows`, [symbol, width], can read this buffer: it has their
@@ -62,20 +63,24 @@ def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
   let mnemonic = "cache";
   let summary = "positions of every sequence, in blocks, that stay from run to run";
   let description = [{
-    `!dataflow.cache<[8, 64], keys>`: the shape is that of one position, the layout says how the
-    positions of a block lie (`HeddleCache` in runtime/include/heddle/Abi.h). Elements are f32. Of
-    layout `state` it has no positions but one row a sequence, which holds what all of them left.
+    `!dataflow.cache<[8, 64], f32, keys>`: the shape and the element type are those of one position,
+    the layout says how the positions of a block lie (`HeddleCache` in runtime/include/heddle/Abi.h).
+    Of layout `state` it has no positions but one row a sequence, which holds what all of them left.
 
     Constraints:
     - C1: the rank is 1 to 3, every dimension is positive, and their product is at most 2^40.
+    - C2: the element type is one of runtime/include/heddle/ElementTypes.def with whole bytes.
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$shape,
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         EnumParameter<Dataflow_CacheLayout>:$layout);
-  let assemblyFormat = "`<` `[` $shape `]` `,` $layout `>`";
+  let assemblyFormat = "`<` `[` $shape `]` `,` $elementType `,` $layout `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Elements of one position.
+    /// Elements of one position, and its bytes.
     int64_t getWidth() const;
+    int64_t getPositionBytes() const { return getWidth() * infoOf(getElement()).bytes(); }
+    /// The element type as the table has it.
+    ElementType getElement() const { return elementTypeOf(getElementType()); }
   }];
 }
 

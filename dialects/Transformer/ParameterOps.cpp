@@ -15,6 +15,12 @@ static constexpr int64_t kMostElements = int64_t{1} << 40;
 /// More than the positions, distances and rows of any table.
 static constexpr int64_t kMostPositions = int64_t{1} << 32;
 
+/// Whether checkpoints have elements of this type, and `convert` reads and makes them.
+static bool isReal(RankedTensorType type) {
+  Type element = type.getElementType();
+  return element.isF32() || element.isF16() || element.isBF16();
+}
+
 LogicalResult ParameterOp::verify() {
   // C1
   if (getSource().has_value() == getExpression().has_value()) {
@@ -22,8 +28,9 @@ LogicalResult ParameterOp::verify() {
            << (getSource() ? "both" : "neither");
   }
   // C8
-  if (getSource() && !getTensorType().getElementType().isF32()) {
-    return emitOpError("expects elements of f32 from a checkpoint, got ") << getTensorType();
+  if (getSource() && !isReal(getTensorType())) {
+    return emitOpError("expects elements of f32, f16 or bf16 from a checkpoint, got ")
+           << getTensorType();
   }
   // C2
   RankedTensorType type = getTensorType();
@@ -281,13 +288,18 @@ static LogicalResult verifyOrder(ParameterOp parameter, ParameterOp operand) {
 /// C8
 static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
                                     ArrayRef<RankedTensorType> operands) {
+  SmallVector<RankedTensorType> types = {parameter.getTensorType()};
+  llvm::append_range(types, operands);
   if (kind == ExpressionKind::Convert) {
-    return success();
+    const auto *other = llvm::find_if_not(types, isReal);
+    return other == types.end()
+               ? success()
+               : parameter.emitOpError("expects elements of f32, f16 or bf16 of 'convert' and its "
+                                       "operand, got ")
+                     << *other;
   }
   Type expected = kind == ExpressionKind::Pack ? operands[0].getElementType()
                                                : Type(Float32Type::get(parameter.getContext()));
-  SmallVector<RankedTensorType> types = {parameter.getTensorType()};
-  llvm::append_range(types, operands);
   for (RankedTensorType type : types) {
     if (type.getElementType() != expected) {
       return parameter.emitOpError("expects elements of ")

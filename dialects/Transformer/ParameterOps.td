@@ -23,15 +23,15 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
 
     Constraints:
     - C1: exactly one of a source and an expression is given.
-    - C2: the type is a tensor of f32 or bf16, of rank 1 to 4, every dimension a positive constant,
-      with at most 2^40 elements.
+    - C2: the type is a tensor of an element type of runtime/include/heddle/ElementTypes.def, of rank
+      1 to 4, every dimension a positive constant, with at most 2^40 elements.
     - C3: the operands of the expression are parameters, as many as its kind takes.
     - C4: the type is the one that the expression has for its operands' types.
     - C5: the operands of the expression are declared before the parameter.
     - C6: the expression has as many numbers as its kind takes, each in range.
     - C7: `scale` has at least one factor; its constant, if any, is finite.
-    - C8: elements are f32, except those of `convert`, and of `pack` of a parameter of the same
-      element type.
+    - C8: elements are f32, except those from a checkpoint and those of `convert` and its operand,
+      which are f32, f16 or bf16, and those of `pack` of a parameter of the same element type.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
@@ -39,6 +39,8 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     transformer.parameter @positions : tensor<512x384xf32> = sinusoid_interleaved(0, 192)
     transformer.parameter @copy.weight : tensor<384x384xf32> from "layer.1.query.weight" {content = "query"}
     transformer.parameter @folded : tensor<384xf32> = scale(@query.bias, @kappa, 1.250000e-01)
+    transformer.parameter @out.weight.f16 : tensor<384x384xf16> from "layer.0.out.weight"
+    transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f16)
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,

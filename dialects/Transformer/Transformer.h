@@ -6,6 +6,7 @@
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H
 #define HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H
 
+#include "dialects/Transformer/ElementTypes.h"
 #include "heddle/AttentionKind.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

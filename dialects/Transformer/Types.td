@@ -23,6 +23,10 @@ def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {
   let parameters = (ins "int64_t":$width);
   let assemblyFormat = "`<` $width `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of a position: like all values of this level, it is f32.
+    int64_t getPositionBytes() const { return getWidth() * infoOf(ElementType::F32).bytes(); }
+  }];
 }
 
 def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
@@ -43,7 +47,10 @@ def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
 /// f32 values of any rank, for example rows `tensor<?x384xf32>` or scores `tensor<?x12x?xf32>`.
 def Transformer_Tensor : RankedTensorOf<[F32]>;
 /// The values of a parameter, in the type they are stored in.
-def Transformer_StoredTensor : RankedTensorOf<[F32, BF16]>;
+def Transformer_StoredTensor : Type<And<[
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::heddle::findElementType(::llvm::cast<::mlir::RankedTensorType>($_self).getElementType())">]>,
+  "tensor of an element type of ElementTypes.def", "::mlir::RankedTensorType">;
 /// Rows of activations: `tensor<?xWxf32>`, W the width.
 def Transformer_Rows : Type<And<[Transformer_Tensor.predicate,
     CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,

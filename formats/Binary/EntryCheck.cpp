@@ -41,7 +41,7 @@ private:
   Status checkBoundCache(const manifest::Buffer &buffer, uint64_t size) const;
   Status checkPorts(const Ports &ports, Location location) const;
   Status checkPort(const manifest::Port &port, uint32_t index, Location location) const;
-  Status checkPortType(const manifest::Port &port, Location location) const;
+  Status checkInputType(const manifest::Port &port) const;
   Status checkOutputType(const manifest::Port &port) const;
   Status checkObserved(const Ports &ports, uint32_t index, Location location) const;
   Status checkCaches() const;
@@ -59,6 +59,11 @@ private:
 
   std::vector<bool> written;
 };
+
+/// How messages name the element type of a checked table.
+template <typename Table> static std::string_view nameOf(const Table &table) {
+  return infoOf(elementOf(table)).name;
+}
 
 static std::string show(const SymbolicSize &size) {
   return fmt::format("{} * tokens + {} * sequences + {} * tokens * longest", size.tokens,
@@ -117,12 +122,10 @@ Status EntryChecker::checkBoundParameter(const manifest::Buffer &buffer, uint64_
   }
   const manifest::Parameter &parameter = *model.parameters()->Get(buffer.index());
   if (parameter.element() != buffer.element() || size > parameter.size()) {
-    return HEDDLE_ERROR(
-        DataLoss,
-        fmt::format("element type {} and {} bytes, parameter {} has element type {} and {} "
-                    "bytes",
-                    unsigned(buffer.element()), size, quote(parameter.name()->string_view()),
-                    unsigned(parameter.element()), parameter.size()));
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} bytes of {}, parameter {} has {} of {}", size,
+                                    nameOf(buffer), quote(parameter.name()->string_view()),
+                                    parameter.size(), nameOf(parameter)));
   }
   return {};
 }
@@ -146,13 +149,11 @@ Status EntryChecker::checkBoundCache(const manifest::Buffer &buffer, uint64_t si
                         fmt::format("cache {}, there are {}", buffer.index(), cacheCount()));
   }
   const manifest::CachePort &cache = *entry.caches()->Get(buffer.index());
-  // The product cannot overflow in 128 bits, and widths beyond the limit are refused later.
-  if (buffer.element() != manifest::ElementType::F32 ||
-      static_cast<unsigned __int128>(cache.width()) * 4 != size) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("element type {} and {} bytes a position, cache {} "
-                                              "has {} floats",
-                                              unsigned(buffer.element()), size,
-                                              quote(cache.name()->string_view()), cache.width()));
+  if (buffer.element() != cache.element() || bytesOf(elementOf(buffer), cache.width()) != size) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("{} bytes of {} a position, cache {} has {} elements of type {}",
+                              size, nameOf(buffer), quote(cache.name()->string_view()),
+                              cache.width(), cache.element()));
   }
   const uint32_t its = cache.buffer();
   if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
@@ -162,17 +163,18 @@ Status EntryChecker::checkBoundCache(const manifest::Buffer &buffer, uint64_t si
 }
 
 Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
-  if (buffer.location() > Location::MAX || buffer.element() > manifest::ElementType::MAX) {
+  if (buffer.location() > Location::MAX || !findElementType(buffer.element())) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("location {} and element type {}, expected at most "
                                     "{} and {}",
-                                    unsigned(buffer.location()), unsigned(buffer.element()),
-                                    unsigned(Location::MAX), unsigned(manifest::ElementType::MAX)));
+                                    unsigned(buffer.location()), buffer.element(),
+                                    unsigned(Location::MAX), std::size(elementTypeTable) - 1));
   }
-  if (buffer.element() == manifest::ElementType::BF16 && buffer.location() != Location::Parameter) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("elements of bf16 at location {}, expected them only "
+  // A row of them could end within a byte.
+  if (infoOf(elementOf(buffer)).bits % 8 != 0 && buffer.location() != Location::Parameter) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("elements of {} at location {}, expected them only "
                                               "of parameters",
-                                              unsigned(buffer.location())));
+                                              nameOf(buffer), unsigned(buffer.location())));
   }
   HEDDLE_TRY(checkShape(buffer.shape()));
   const std::optional<BufferSize> size = bufferSize(buffer);
@@ -210,11 +212,11 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   const bool ofKeys = (cacheCount() != 0 || isObserved) && ofTokens && rank == 3 &&
                       last.constant() == 0 && last.symbol() == Symbol::Longest;
   const bool constantRows = rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
-  if (isObserved && (port.element() != manifest::ElementType::F32 || !ofKeys)) {
+  if (isObserved && (elementOf(port) != ElementType::F32 || !ofKeys)) {
     return HEDDLE_ERROR(DataLoss,
                         "expected an observed output of floats, [tokens, heads, longest]");
   }
-  if (port.element() != manifest::ElementType::F32 || (!ofTokens && !ofSequences) ||
+  if (elementOf(port) != ElementType::F32 || (!ofTokens && !ofSequences) ||
       (!constantRows && !ofKeys)) {
     return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width, one "
                                   "for each token or sequence");
@@ -222,21 +224,27 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   return {};
 }
 
-Status EntryChecker::checkPortType(const manifest::Port &port, Location location) const {
+Status EntryChecker::checkInputType(const manifest::Port &port) const {
+  constexpr uint64_t largestLimit = uint64_t(std::numeric_limits<int32_t>::max()) + 1;
   const manifest::Dimension &rows = *port.shape()->Get(0);
+  const uint32_t rank = port.shape()->size();
   const bool ofTokens = rows.constant() == 0 && rows.symbol() == Symbol::Tokens;
-  if (location == Location::Input) {
-    constexpr uint64_t largestLimit = uint64_t(std::numeric_limits<int32_t>::max()) + 1;
-    if (port.element() != manifest::ElementType::I32 || port.shape()->size() != 1 || !ofTokens) {
-      return HEDDLE_ERROR(DataLoss, "expected an input of integers, one for each token");
-    }
-    if (port.limit() == 0 || port.limit() > largestLimit) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("limit {}, expected 1 to {}", port.limit(), largestLimit));
-    }
-    return {};
+  const bool areIds = elementOf(port) == ElementType::I32 && rank == 1;
+  const bool areRows = elementOf(port) == ElementType::F32 && rank == 2 &&
+                       rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
+  if (!ofTokens || (!areIds && !areRows)) {
+    return HEDDLE_ERROR(DataLoss,
+                        "expected an input of integers, one for each token, or of floats, "
+                        "a row of constant width for each token");
   }
-  return checkOutputType(port);
+  if (areRows && port.limit() != 0) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("limit {} of floats, expected 0", port.limit()));
+  }
+  if (areIds && (port.limit() == 0 || port.limit() > largestLimit)) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("limit {}, expected 1 to {}", port.limit(), largestLimit));
+  }
+  return {};
 }
 
 Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
@@ -262,7 +270,7 @@ Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("its type differs from that of its buffer {}", port.buffer()));
   }
-  return checkPortType(port, location);
+  return location == Location::Input ? checkInputType(port) : checkOutputType(port);
 }
 
 /// Observed outputs come after all others, so that they do not change the others' numbers.
@@ -368,10 +376,11 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
   // A row of a shape with more than one symbol has no first column that is constant, and a cache
   // no rows.
   const uint64_t row = isCache ? 1 : rowBytes(buffer).value_or(1);
-  if (operand.byte_offset() >= row || operand.byte_offset() % 4 != 0) {
+  const uint32_t bytes = infoOf(elementOf(buffer)).bytes();
+  if (operand.byte_offset() >= row || operand.byte_offset() % bytes != 0) {
     return HEDDLE_ERROR(DataLoss, fmt::format("begins at byte {} of a row of buffer {}, expected a "
-                                              "multiple of 4 less than {}",
-                                              operand.byte_offset(), operand.buffer(), row));
+                                              "multiple of {} less than {}",
+                                              operand.byte_offset(), operand.buffer(), bytes, row));
   }
   return {};
 }
@@ -397,11 +406,13 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
 }
 
 Status EntryChecker::checkCache(const manifest::CachePort &cache, uint32_t index) const {
-  if (cache.width() == 0 || cache.width() > widestCache || cache.layout() > CacheLayout::MAX) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("width {} and layout {}, expected 1 to {} and at "
-                                              "most {}",
-                                              cache.width(), unsigned(cache.layout()), widestCache,
-                                              unsigned(CacheLayout::MAX)));
+  if (cache.width() == 0 || cache.width() > widestCache || cache.layout() > CacheLayout::MAX ||
+      !findElementType(cache.element())) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("width {}, layout {} and element type {}, expected 1 "
+                              "to {}, at most {} and at most {}",
+                              cache.width(), unsigned(cache.layout()), cache.element(), widestCache,
+                              unsigned(CacheLayout::MAX), std::size(elementTypeTable) - 1));
   }
   if (cache.buffer() >= entry.buffers()->size()) {
     return HEDDLE_ERROR(

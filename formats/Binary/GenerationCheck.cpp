@@ -4,6 +4,7 @@
 #include "formats/Binary/GenerationCheck.h"
 
 #include "base/Utf8.h"
+#include "formats/Binary/SymbolicSize.h"
 #include "heddle/Limits.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ int32_t findOutput(const manifest::Entry &entry, std::string_view name) {
 
 const manifest::Port *findIds(const manifest::Entry &entry) {
   for (const manifest::Port *const port : *entry.inputs()) {
-    if (!port->optional()) {
+    if (!port->optional() && elementOf(*port) == ElementType::I32) {
       return port;
     }
   }
@@ -51,13 +52,16 @@ Status checkSharedCaches(const manifest::Manifest &model) {
       const manifest::CachePort &cache = *entry->caches()->Get(i);
       Seen &seen = caches.try_emplace(cache.name()->string_view(), Seen{&cache}).first->second;
       seen.writers += cache.written() ? 1 : 0;
-      if (cache.width() != seen.first->width() || cache.layout() != seen.first->layout()) {
+      if (cache.width() != seen.first->width() || cache.layout() != seen.first->layout() ||
+          cache.element() != seen.first->element()) {
         return HEDDLE_ERROR(
-            DataLoss, fmt::format("cache {} has width {} and layout {} in entry {}, and {} "
-                                  "and {} before it",
-                                  quote(cache.name()->string_view()), cache.width(),
-                                  unsigned(cache.layout()), quote(entry->name()->string_view()),
-                                  seen.first->width(), unsigned(seen.first->layout())));
+            DataLoss,
+            fmt::format("cache {} has {} elements of {} and layout {} in entry {}, and {} "
+                        "of {} and {} before it",
+                        quote(cache.name()->string_view()), cache.width(),
+                        infoOf(elementOf(cache)).name, unsigned(cache.layout()),
+                        quote(entry->name()->string_view()), seen.first->width(),
+                        infoOf(elementOf(*seen.first)).name, unsigned(seen.first->layout())));
       }
     }
   }

@@ -54,24 +54,27 @@ static Status checkKernel(const manifest::Kernel &kernel, size_t targets) {
 }
 
 static Status checkParameter(const manifest::Parameter &parameter, uint64_t weightsSize) {
-  if (parameter.element() > manifest::ElementType::MAX) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("element type {}, expected at most {}",
-                                              unsigned(parameter.element()),
-                                              unsigned(manifest::ElementType::MAX)));
+  if (!findElementType(parameter.element())) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("element type {}, expected at most {}", parameter.element(),
+                                    std::size(elementTypeTable) - 1));
   }
   if (!isAligned(parameter.shape())) {
     return HEDDLE_ERROR(DataLoss, "a shape that is not aligned");
   }
-  uint64_t bytes = bytesOf(parameter.element());
+  uint64_t elements = 1;
+  std::optional<uint64_t> bytes;
   for (const uint64_t dimension : *parameter.shape()) {
-    if (dimension == 0 || __builtin_mul_overflow(bytes, dimension, &bytes)) {
+    if (dimension == 0 || __builtin_mul_overflow(elements, dimension, &elements) ||
+        !(bytes = bytesOf(elementOf(parameter), elements))) {
       return HEDDLE_ERROR(
           DataLoss, fmt::format("dimension {} is zero or makes the shape too large", dimension));
     }
   }
+  bytes = bytesOf(elementOf(parameter), elements);
   if (bytes != parameter.size()) {
     return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{} bytes, its shape has {}", parameter.size(), bytes));
+                        fmt::format("{} bytes, its shape has {}", parameter.size(), *bytes));
   }
   if (parameter.offset() % HEDDLE_ALIGNMENT != 0) {
     return HEDDLE_ERROR(DataLoss, fmt::format("offset {}, expected a multiple of {}",

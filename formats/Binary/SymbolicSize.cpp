@@ -21,27 +21,34 @@ std::optional<uint64_t> SymbolicSize::evaluate(const WorkSize &work) const {
 /// Multiplies the constant dimensions from `first` on and counts the symbolic ones.
 static std::optional<uint64_t> product(const manifest::Buffer &buffer, size_t first,
                                        unsigned (&symbols)[3]) {
-  uint64_t bytes = bytesOf(buffer.element());
+  uint64_t elements = 1;
   const auto *const shape = buffer.shape();
   for (size_t i = first; shape != nullptr && i < shape->size(); ++i) {
     const manifest::Dimension &dimension = *shape->Get(static_cast<uint32_t>(i));
     if (dimension.constant() == 0) {
       ++symbols[static_cast<unsigned>(dimension.symbol()) % 3];
-    } else if (__builtin_mul_overflow(bytes, dimension.constant(), &bytes) ||
-               bytes > SymbolicSize::limit) {
+    } else if (__builtin_mul_overflow(elements, dimension.constant(), &elements) ||
+               elements > SymbolicSize::limit) {
       return std::nullopt;
     }
   }
-  return bytes;
+  return elements;
 }
 
-uint64_t bytesOf(manifest::ElementType element) {
-  return element == manifest::ElementType::BF16 ? 2 : 4;
+std::optional<uint64_t> bytesOf(ElementType element, uint64_t count) {
+  if (count > SymbolicSize::limit) {
+    return std::nullopt;
+  }
+  const auto elements = static_cast<int64_t>(count);
+  const std::optional<uint64_t> bytes = byteSize(element, {&elements, 1});
+  return bytes && *bytes <= SymbolicSize::limit ? bytes : std::nullopt;
 }
 
 std::optional<BufferSize> bufferSize(const manifest::Buffer &buffer) {
   unsigned symbols[3] = {};
-  const std::optional<uint64_t> bytes = product(buffer, 0, symbols);
+  const std::optional<uint64_t> elements = product(buffer, 0, symbols);
+  const std::optional<uint64_t> bytes =
+      elements ? bytesOf(elementOf(buffer), *elements) : std::nullopt;
   if (!bytes) {
     return std::nullopt;
   }
@@ -60,25 +67,21 @@ std::optional<BufferSize> bufferSize(const manifest::Buffer &buffer) {
   return std::nullopt;
 }
 
-std::optional<uint64_t> rowBytes(const manifest::Buffer &buffer) {
+std::optional<uint64_t> rowElements(const manifest::Buffer &buffer) {
   unsigned symbols[3] = {};
-  const std::optional<uint64_t> bytes = product(buffer, 1, symbols);
-  if (symbols[0] + symbols[1] + symbols[2] != 0) {
-    return std::nullopt;
-  }
-  return bytes;
+  const std::optional<uint64_t> elements = product(buffer, 1, symbols);
+  return symbols[0] + symbols[1] + symbols[2] == 0 ? elements : std::nullopt;
 }
 
-std::optional<uint64_t> rowElements(const manifest::Buffer &buffer) {
-  const std::optional<uint64_t> bytes = rowBytes(buffer);
-  return bytes ? std::optional(*bytes / bytesOf(buffer.element())) : std::nullopt;
+std::optional<uint64_t> rowBytes(const manifest::Buffer &buffer) {
+  const std::optional<uint64_t> elements = rowElements(buffer);
+  return elements ? bytesOf(elementOf(buffer), *elements) : std::nullopt;
 }
 
 RowElements RowElements::of(const manifest::Buffer &buffer) {
   unsigned symbols[3] = {};
-  const std::optional<uint64_t> bytes = product(buffer, 1, symbols);
-  return {bytes.value_or(0) / bytesOf(buffer.element()),
-          symbols[static_cast<unsigned>(manifest::Symbol::Tokens)] != 0,
+  const std::optional<uint64_t> elements = product(buffer, 1, symbols);
+  return {elements.value_or(0), symbols[static_cast<unsigned>(manifest::Symbol::Tokens)] != 0,
           symbols[static_cast<unsigned>(manifest::Symbol::Sequences)] != 0,
           symbols[static_cast<unsigned>(manifest::Symbol::Longest)] != 0};
 }

@@ -5,6 +5,7 @@
 #define HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
 
 #include "formats/Binary/Manifest_generated.h"
+#include "heddle/ElementType.h"
 #include "heddle/Limits.h"
 #include "heddle/Status.h"
 
@@ -53,11 +54,17 @@ struct SymbolicSize {
   std::optional<uint64_t> evaluate(const WorkSize &work) const;
 };
 
-/// Bytes of one element.
-uint64_t bytesOf(manifest::ElementType element);
+/// The element type of a buffer, port, cache or parameter that has been checked.
+template <typename Table> ElementType elementOf(const Table &table) {
+  return static_cast<ElementType>(table.element());
+}
 
-/// The bytes of a buffer whose shape has one symbolic row dimension; nothing if the shape is of
-/// another kind or too large. `constant` is the size of a shape of constants only, else 0.
+/// The bytes of so many elements side by side; nothing if they are more than SymbolicSize::limit.
+std::optional<uint64_t> bytesOf(ElementType element, uint64_t count);
+
+/// The bytes of a buffer whose shape has one symbolic row dimension and whose element type is one
+/// of the table; nothing if the shape is of another kind or too large. `constant` is the size of a
+/// shape of constants only, else 0.
 struct BufferSize {
   SymbolicSize symbolic;
   uint64_t constant = 0;

@@ -3,6 +3,8 @@
 /// Takes, shares, copies and releases blocks.
 #include "runtime/Cache/BlockPool.h"
 
+#include "formats/Binary/Layout.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
@@ -20,7 +22,7 @@ Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape
   pool.copied.reserve(caches.size());
   pool.blockPositions = positions;
   for (const CacheShape &shape : caches) {
-    pool.stride += shape.width * positions;
+    pool.stride += pool.partOf(shape);
   }
   if (pool.stride != 0) {
     const uint64_t most =
@@ -31,12 +33,21 @@ Result<BlockPool> BlockPool::create(std::string name, std::span<const CacheShape
   return pool;
 }
 
-float *BlockPool::memory(size_t cache) const {
-  int64_t before = 0;
+uint64_t BlockPool::bytesOf(const CacheShape &shape, int64_t positions) {
+  return static_cast<uint64_t>(shape.width * positions) * infoOf(shape.element).bytes();
+}
+
+uint64_t BlockPool::partOf(const CacheShape &shape) const {
+  // Kernels count on whole words, whatever lies before.
+  return alignUp(bytesOf(shape, blockPositions), sizeof(float));
+}
+
+std::byte *BlockPool::memory(size_t cache) const {
+  uint64_t before = 0;
   for (size_t i = 0; i < cache; ++i) {
-    before += shapes[i].width * blockPositions;
+    before += partOf(shapes[i]);
   }
-  return reinterpret_cast<float *>(space.data()) + before;
+  return space.data() + before;
 }
 
 Status BlockPool::checkRoom(int64_t blocks, uint64_t promised) const {
@@ -91,18 +102,15 @@ void BlockPool::release(int32_t block) {
 }
 
 void BlockPool::copy(int32_t to, int32_t from, int64_t positions) {
-  auto *target = reinterpret_cast<float *>(space.data()) + to * stride;
-  const auto *source = reinterpret_cast<const float *>(space.data()) + from * stride;
+  std::byte *target = space.data() + static_cast<uint64_t>(to) * stride;
+  const std::byte *source = space.data() + static_cast<uint64_t>(from) * stride;
   copied.clear();
   for (const CacheShape &shape : shapes) {
-    const int64_t rows = shape.transposed ? shape.width : 1;
-    const int64_t rowElements = shape.transposed ? positions : positions * shape.width;
-    copied.push_back({reinterpret_cast<std::byte *>(target),
-                      reinterpret_cast<const std::byte *>(source), static_cast<uint64_t>(rows),
-                      static_cast<uint64_t>(rowElements) * sizeof(float),
-                      static_cast<uint64_t>(blockPositions) * sizeof(float)});
-    target += shape.width * blockPositions;
-    source += shape.width * blockPositions;
+    const uint64_t rows = shape.transposed ? static_cast<uint64_t>(shape.width) : 1;
+    copied.push_back({target, source, rows, bytesOf(shape, positions) / rows,
+                      bytesOf(shape, blockPositions) / rows});
+    target += partOf(shape);
+    source += partOf(shape);
   }
   stream->copy(copied);
 }

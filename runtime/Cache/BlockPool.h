@@ -8,6 +8,7 @@
 #define HEDDLE_RUNTIME_CACHE_BLOCKPOOL_H
 
 #include "heddle/Abi.h"
+#include "heddle/ElementType.h"
 #include "heddle/Status.h"
 #include "runtime/Device/Device.h"
 
@@ -20,8 +21,9 @@ namespace heddle {
 
 /// One cache of a group.
 struct CacheShape {
-  /// Elements of a position.
+  /// Elements of a position, and their type.
   int64_t width;
+  ElementType element;
   /// A block lies [width][positions], else [positions][width].
   bool transposed;
 };
@@ -45,10 +47,9 @@ public:
                                   CacheBudget &budget, Device &device, DeviceStream &stream,
                                   int64_t positions = HEDDLE_BLOCK);
 
-  /// Where a cache's part of block 0 begins, and floats from a block to the next.
-  float *memory(size_t cache) const;
-  int64_t blockStride() const { return stride; }
-  uint64_t blockBytes() const { return static_cast<uint64_t>(stride) * sizeof(float); }
+  /// Where a cache's part of block 0 begins, and bytes from a block to the next.
+  std::byte *memory(size_t cache) const;
+  uint64_t blockBytes() const { return stride; }
 
   /// Whether `blocks` more can be taken beside `promised` bytes that other pools of the budget are
   /// about to take: ResourceExhausted if not.
@@ -67,13 +68,17 @@ public:
   int64_t inUse() const { return used; }
 
 private:
+  /// The bytes that so many positions of a cache take, and those of its part of a block.
+  static uint64_t bytesOf(const CacheShape &shape, int64_t positions);
+  uint64_t partOf(const CacheShape &shape) const;
+
   std::string name;
   std::vector<CacheShape> shapes;
   CacheBudget *budget = nullptr;
   DeviceStream *stream = nullptr;
   DeviceMemory space;
   int64_t blockPositions = HEDDLE_BLOCK;
-  int64_t stride = 0;
+  uint64_t stride = 0;
   int64_t used = 0;
   /// Scratch of copy(), of one block: a part for each cache.
   std::vector<CopiedRows> copied;

@@ -99,7 +99,7 @@ static std::vector<CacheShape> writtenShapes(const EntryInfo &entry, bool states
   std::vector<CacheShape> shapes;
   for (const CacheInfo &cache : entry.caches) {
     if (cache.written && cache.state == states) {
-      shapes.push_back({cache.width, cache.transposed});
+      shapes.push_back({cache.width, cache.element, cache.transposed});
     }
   }
   return shapes;
@@ -151,8 +151,8 @@ Status PagedDecoder::bindCaches() {
       const bool isHistory = decodes && own >= 0;
       const BlockPool &pool = cache.state ? states : isHistory ? history : memory;
       const Rows &rows = cache.state ? stateRows : isHistory ? historyRows : memoryRows;
-      entry->caches.push_back(
-          {pool.memory(static_cast<size_t>(own >= 0 ? own : its)), pool.blockStride(), &rows.view});
+      entry->caches.push_back({pool.memory(static_cast<size_t>(own >= 0 ? own : its)),
+                               static_cast<int64_t>(pool.blockBytes()), &rows.view});
     }
   }
   return {};

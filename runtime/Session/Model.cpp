@@ -14,18 +14,6 @@
 
 namespace heddle {
 
-static ElementType elementOf(manifest::ElementType element) {
-  switch (element) {
-  case manifest::ElementType::I32:
-    return ElementType::I32;
-  case manifest::ElementType::BF16:
-    return ElementType::BF16;
-  case manifest::ElementType::F32:
-    break;
-  }
-  return ElementType::F32;
-}
-
 static int64_t dimensionOf(const manifest::Dimension &dimension) {
   if (dimension.constant() != 0) {
     return static_cast<int64_t>(dimension.constant());
@@ -47,7 +35,7 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
   for (const manifest::Port *const port : ports) {
     PortInfo info;
     info.name = port->name()->str();
-    info.element = elementOf(port->element());
+    info.element = elementOf(*port);
     for (const manifest::Dimension *const dimension : *port->shape()) {
       info.shape.push_back(dimensionOf(*dimension));
     }
@@ -63,8 +51,8 @@ static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
   std::vector<CacheInfo> list;
   for (uint32_t i = 0; entry.caches() != nullptr && i < entry.caches()->size(); ++i) {
     const manifest::CachePort &cache = *entry.caches()->Get(i);
-    list.push_back({cache.name()->str(), static_cast<int64_t>(cache.width()), cache.written(),
-                    cache.layout() == manifest::CacheLayout::Keys,
+    list.push_back({cache.name()->str(), static_cast<int64_t>(cache.width()), elementOf(cache),
+                    cache.written(), cache.layout() == manifest::CacheLayout::Keys,
                     cache.layout() == manifest::CacheLayout::State});
   }
   return list;
@@ -116,7 +104,7 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
 static ParameterInfo describeParameter(const manifest::Parameter &parameter) {
   ParameterInfo info;
   info.name = parameter.name()->str();
-  info.element = elementOf(parameter.element());
+  info.element = elementOf(parameter);
   for (const uint64_t dimension : *parameter.shape()) {
     info.shape.push_back(static_cast<int64_t>(dimension));
   }

@@ -28,7 +28,8 @@ struct CacheRows {
 
 /// One cache of the entry in a run.
 struct CacheOperand {
-  float *memory = nullptr;
+  std::byte *memory = nullptr;
+  /// In bytes.
   int64_t blockStride = 0;
   const CacheRows *rows = nullptr;
 };

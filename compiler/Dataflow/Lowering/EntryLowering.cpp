@@ -201,10 +201,12 @@ CacheType EntryLowering::keptType(BlockArgument argument) {
   } else {
     width = cast<transformer::StateType>(argument.getType()).getWidth();
   }
-  if (failed(CacheType::verify([&] { return entry.emitError(); }, width, layout))) {
+  // Values of the model level are f32.
+  Type element = Float32Type::get(entry.getContext());
+  if (failed(CacheType::verify([&] { return entry.emitError(); }, width, element, layout))) {
     return {};
   }
-  return CacheType::get(entry.getContext(), width, layout);
+  return CacheType::get(entry.getContext(), width, element, layout);
 }
 
 LogicalResult EntryLowering::lowerOperation(Operation *op) {

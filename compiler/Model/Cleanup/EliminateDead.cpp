@@ -106,7 +106,7 @@ bool eraseUnreadCaches(ModuleOp module) {
       reportTaken(argument.getLoc(), passNames::eliminateDead,
                   (cache ? "cache \"" : "state \"") + name.getValue() + "\" of @" +
                       entry.getSymName() + ", which no entry reads",
-                  {.cacheBytesPerToken = cache ? 4 * cache.getWidth() : 0});
+                  {.cacheBytesPerToken = cache ? cache.getPositionBytes() : 0});
       eraseCache(entry, argument);
       isChanged = true;
     });

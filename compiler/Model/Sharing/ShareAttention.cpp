@@ -125,8 +125,7 @@ void Candidates::addCache(StringAttr name, Shared &shared) {
   }
   addedCaches.insert(erased);
   const ValueNumbering::Cache &cache = numbering.caches().find(erased)->second;
-  shared.savings.cacheBytesPerToken +=
-      cast<CacheType>(cache.type).getWidth() * int64_t(sizeof(float));
+  shared.savings.cacheBytesPerToken += cast<CacheType>(cache.type).getPositionBytes();
   for (auto [entry, append] : cache.appends) {
     add(append, shared);
   }

@@ -105,6 +105,28 @@ static LogicalResult checkEncodings(ModuleOp module, const TargetDescription &ta
   return success();
 }
 
+/// Refuses a kernel with elements that the code of a target neither reads nor writes.
+static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescription &target) {
+  auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    dataflow::CacheType cache = kernel.getOperandCache(index);
+    if (!cache && !input.isStored()) {
+      continue;
+    }
+    ElementType element = cache ? cache.getElement() : kernel.getOperandBuffer(index).getElement();
+    ArrayRef<ElementType> known = cache ? target.cacheElements : target.weightElements;
+    if (llvm::is_contained(known, element)) {
+      continue;
+    }
+    InFlightDiagnostic error = kernel.emitOpError("has ")
+                               << (cache ? "a cache" : "weights") << " of " << infoOf(element).name
+                               << " as operand #" << index << ", expected ";
+    llvm::interleave(known, error, [&](ElementType each) { error << infoOf(each).name; }, " or ");
+    return error << ", which target '" << target.name << "' computes with";
+  }
+  return success();
+}
+
 namespace {
 struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
   using Base::Base;
@@ -123,6 +145,9 @@ struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<Convert
       OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
       auto module = ModuleOp::create(builder, getOperation().getLoc(), target->name);
       for (auto kernel : getOperation().getOps<dataflow::KernelOp>()) {
+        if (failed(checkElements(kernel, *target))) {
+          return signalPassFailure();
+        }
         emitKernel(module, kernel, *target);
       }
     }

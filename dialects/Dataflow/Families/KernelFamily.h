@@ -67,7 +67,8 @@ struct KernelInput {
   bool isCache = false;
   /// For Positions.
   int64_t offset = 0;
-  /// Whether it may be stored in a narrower type than f32, in which it is computed with.
+  /// Whether it may be stored in another floating-point type than f32, in which it is computed
+  /// with. Each target says which of them its code reads.
   bool isStored() const {
     return role == Role::Matrix || role == Role::Table || role == Role::Positions;
   }

@@ -52,7 +52,7 @@ LogicalResult AxisCheck::verifyLetters(const Twine &name, StringRef axes, Type t
     }
   }
   auto buffer = dyn_cast<BufferType>(type);
-  if ((buffer && !buffer.getElementType().isF32()) || axes.size() != rank) {
+  if ((buffer && buffer.getElement() != ElementType::F32) || axes.size() != rank) {
     return emitError() << "expects " << name << " of f32 with axes '" << axes << "', got " << type;
   }
   return success();

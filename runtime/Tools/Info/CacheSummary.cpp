@@ -14,7 +14,7 @@ namespace heddle::tools {
 using Json = nlohmann::ordered_json;
 
 uint64_t cacheBytes(const CacheInfo &cache) {
-  return static_cast<uint64_t>(cache.width) * sizeof(float);
+  return static_cast<uint64_t>(cache.width) * infoOf(cache.element).bytes();
 }
 
 std::string_view cacheLayout(const CacheInfo &cache) {

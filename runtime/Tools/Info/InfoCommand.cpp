@@ -57,6 +57,7 @@ static void describeCaches(const EntryInfo &entry, Json &described) {
     (cache.state ? states : cache.written ? appended : read) += cacheBytes(cache);
     list.push_back({{"name", cache.name},
                     {"width", cache.width},
+                    {"element", infoOf(cache.element).name},
                     {"written", cache.written},
                     {"layout", cacheLayout(cache)}});
   }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 3
+#define HEDDLE_ABI 4
 
 /* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
@@ -27,14 +27,14 @@
 /* One cache as the rows of a run see it; an operand that is a cache points to one of these.
  * Position p of segment s is number p % HEDDLE_BLOCK of the block
  * blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
- * A block holds width * HEDDLE_BLOCK elements: keys lie [width][HEDDLE_BLOCK], so that a vector of
- * scores is a sum over the head size lane by lane; everything else lies [HEDDLE_BLOCK][width].
- * A state has one row of width elements for each sequence of the run, in block blocks[s *
- * blocks_pitch]; before a sequence's first position it is zero, whatever is there.
- * Field order is the layout compiled code reads: eight bytes each. */
+ * A block holds width * HEDDLE_BLOCK elements of the type that the manifest says: keys lie
+ * [width][HEDDLE_BLOCK], so that a vector of scores is a sum over the head size lane by lane;
+ * everything else lies [HEDDLE_BLOCK][width]. A state has one row of width elements for each
+ * sequence of the run, in block blocks[s * blocks_pitch]; before a sequence's first position it is
+ * zero, whatever is there. Field order is the layout compiled code reads: eight bytes each. */
 typedef struct HeddleCache {
-  float *memory;             /* this cache's part of block 0 */
-  int64_t block_stride;      /* elements from a block to the next */
+  void *memory;              /* this cache's part of block 0 */
+  int64_t block_stride;      /* bytes from a block to the next */
   const int32_t *offsets;    /* [segments + 1]: rows offsets[s] .. offsets[s+1] see the same keys */
   const int32_t *segment_of; /* [tokens] */
   const int32_t *lengths;    /* [segments]: positions there are, those of this run included */

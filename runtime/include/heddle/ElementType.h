@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -25,7 +26,7 @@ enum class ElementKind : uint8_t { Float, Signed, Unsigned, Boolean };
 
 /// One line of the table.
 struct ElementTypeInfo {
-  /// As IR, reports and `heddle info` spell it, for example "bf16".
+  /// As messages, reports and `heddle info` spell it, for example "bf16".
   std::string_view name;
   /// Bits of one element. A multiple of 8 except for I4, which packs two elements into a byte.
   uint32_t bits;
@@ -62,6 +63,12 @@ inline constexpr ElementType allElementTypes[] = {
 /// The table's line for `type`, which must be one of the enumerators.
 constexpr const ElementTypeInfo &infoOf(ElementType type) {
   return elementTypeTable[static_cast<size_t>(type)];
+}
+
+/// The type of that number, as manifests and the C interface store it; nothing if there is none.
+constexpr std::optional<ElementType> findElementType(uint64_t number) {
+  return number < std::size(elementTypeTable) ? std::optional(static_cast<ElementType>(number))
+                                              : std::nullopt;
 }
 
 /// The type that a format calls `name`, as in `findElementType(&ElementTypeInfo::numpy, "<f4")`;

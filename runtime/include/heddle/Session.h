@@ -65,8 +65,9 @@ struct PortInfo {
 struct CacheInfo {
   /// Entries share caches and states by name.
   std::string name;
-  /// Floats for one position, or for the state of one sequence.
+  /// Elements for one position, or for the state of one sequence, and their type.
   int64_t width = 0;
+  ElementType element = ElementType::F32;
   /// Whether this entry appends its rows (to a cache) or adds them (to a state).
   bool written = false;
   /// Whether blocks are stored [width][positions], as attention reads keys, instead of

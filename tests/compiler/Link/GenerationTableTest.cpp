@@ -15,7 +15,7 @@ namespace {
 
 constexpr llvm::StringLiteral program = R"mlir(
 !ids = !dataflow.buffer<[tokens], i32>
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 4, longest], f32>
 module attributes {transformer.generation = {start = array<i32: 1, 2>, end = array<i32: 3>, pad = 0 : i32, forced_first = -1 : i32, forced_last = 3 : i32, suppressed = array<i32: 0>, rules = "transformers", max_length = 20 : i32, num_beams = 4 : i32, length_penalty = 5.000000e-01 : f32, early_stopping = true, no_repeat_ngram = 3 : i32, repetition_penalty = 1.500000e+00 : f32, min_length = 2 : i32, never_stop_early = false}} {
@@ -28,7 +28,7 @@ module attributes {transformer.generation = {start = array<i32: 1, 2>, end = arr
   ^bb0(%x: f32):
     dataflow.yield %x
   }
-  dataflow.kernel @scores : (!dataflow.buffer<[tokens, 4, 16], f32>, !dataflow.cache<[4, 16], keys>) -> !scores computes #dataflow.nest<"thd,khd->thk", sum> {
+  dataflow.kernel @scores : (!dataflow.buffer<[tokens, 4, 16], f32>, !dataflow.cache<[4, 16], f32, keys>) -> !scores computes #dataflow.nest<"thd,khd->thk", sum> {
   ^bb0(%q: f32, %k: f32):
     %0 = arith.mulf %q, %k : f32
     dataflow.yield %0
@@ -37,9 +37,9 @@ module attributes {transformer.generation = {start = array<i32: 1, 2>, end = arr
     %table = dataflow.parameter @table : !dataflow.buffer<[64, 64], f32>
     %x = dataflow.dispatch @gather(%ids, %table) : (!ids, !dataflow.buffer<[64, 64], f32>) -> !rows
     %k = dataflow.dispatch @append(%key, %x) : (!keys, !rows) -> !keys
-    %heads = dataflow.reshape %k : !keys -> !dataflow.cache<[4, 16], keys>
+    %heads = dataflow.reshape %k : !keys -> !dataflow.cache<[4, 16], f32, keys>
     %q = dataflow.reshape %x : !rows -> !dataflow.buffer<[tokens, 4, 16], f32>
-    %s = dataflow.dispatch @scores(%q, %heads) : (!dataflow.buffer<[tokens, 4, 16], f32>, !dataflow.cache<[4, 16], keys>) -> !scores
+    %s = dataflow.dispatch @scores(%q, %heads) : (!dataflow.buffer<[tokens, 4, 16], f32>, !dataflow.cache<[4, 16], f32, keys>) -> !scores
     dataflow.output %k, %s, %x : !keys, !scores, !rows
   }
 }
@@ -236,19 +236,19 @@ TEST_F(DecoderManifestTest, RefusesCachesThatTheRuntimeRefuses) {
   const struct {
     llvm::StringRef graph, expected;
   } cases[] = {
-      {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[8], rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
+      {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[8], f32, rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       })mlir",
        "0 entries append to cache \"key\", expected one"},
-      {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[1048577], rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
+      {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[1048577], f32, rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       })mlir",
        "entry \"read\": cache \"key\": width 1048577 and layout 1, expected 1 to 1048576 and at "
        "most 2"},
-      {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[8], rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
+      {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[8], f32, rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       }
-      dataflow.graph @again(%key: !dataflow.cache<[9], rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
+      dataflow.graph @again(%key: !dataflow.cache<[9], f32, rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       })mlir",
        "cache \"key\" has width 9 and layout 1 in entry \"again\", and 8 and 1 before it"},
@@ -261,7 +261,7 @@ TEST_F(DecoderManifestTest, RefusesCachesThatTheRuntimeRefuses) {
   for (int cache = 0; cache <= 1024; ++cache) {
     std::string number = std::to_string(cache);
     arguments += (cache == 0 ? "%c" : ", %c") + number +
-                 ": !dataflow.cache<[8], rows> {dataflow.name = \"c" + number + "\"}";
+                 ": !dataflow.cache<[8], f32, rows> {dataflow.name = \"c" + number + "\"}";
   }
   EXPECT_EQ(build("dataflow.graph @many(" + arguments +
                       ") -> () attributes {arena = #dataflow.size<>} {\n dataflow.output\n}",

@@ -182,7 +182,7 @@ TEST_F(ManifestTest, DescribesPorts) {
   EXPECT_EQ(entry->arena()->tokens(), 576u);
   const manifest::Port *ids = entry->inputs()->Get(0);
   EXPECT_EQ(ids->name()->str(), "input_ids");
-  EXPECT_EQ(ids->element(), manifest::ElementType::I32);
+  EXPECT_EQ(ids->element(), uint8_t(ElementType::I32));
   EXPECT_EQ(ids->limit(), 30u);
   EXPECT_TRUE(ids->optional());
   const manifest::Port *pooled = entry->outputs()->Get(0);
@@ -305,7 +305,7 @@ TEST_F(ManifestTest, CountsTheHalvesOfAttention) {
     ^bb0(%x: f32):
       dataflow.yield %x
     }
-    dataflow.kernel @attend : (!scores, !dataflow.cache<[192], rows>) -> !dataflow.buffer<[tokens, 192], f32> computes #dataflow.attend<heads = 12, valueSize = 16, causal = false> {
+    dataflow.kernel @attend : (!scores, !dataflow.cache<[192], f32, rows>) -> !dataflow.buffer<[tokens, 192], f32> computes #dataflow.attend<heads = 12, valueSize = 16, causal = false> {
     ^bb0(%x: f32):
       dataflow.yield %x
     }
@@ -473,19 +473,19 @@ TEST_F(ManifestTest, RefusesAParameterWithoutPlace) {
 
 constexpr llvm::StringLiteral stateProgram = R"mlir(
 module {
-  dataflow.kernel @prefix_mean_100 : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], state>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.prefix_mean {
+  dataflow.kernel @prefix_mean_100 : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], f32, state>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.prefix_mean {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
-  dataflow.kernel @accumulate_100 : (!dataflow.cache<[100], state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], state> computes #dataflow.accumulate {
+  dataflow.kernel @accumulate_100 : (!dataflow.cache<[100], f32, state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], f32, state> computes #dataflow.accumulate {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
-  dataflow.graph @decode(%s: !dataflow.cache<[100], state> {dataflow.name = "sum"}) -> (!dataflow.buffer<[tokens, 100], f32> {dataflow.name = "y"}, !dataflow.cache<[100], state> {dataflow.name = "sum"}) attributes {arena = #dataflow.size<tokens = 448>} {
+  dataflow.graph @decode(%s: !dataflow.cache<[100], f32, state> {dataflow.name = "sum"}) -> (!dataflow.buffer<[tokens, 100], f32> {dataflow.name = "y"}, !dataflow.cache<[100], f32, state> {dataflow.name = "sum"}) attributes {arena = #dataflow.size<tokens = 448>} {
     %x = dataflow.dispatch @zero() at <> : () -> !dataflow.buffer<[tokens, 100], f32>
-    %y = dataflow.dispatch @prefix_mean_100(%x, %s) : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], state>) -> !dataflow.buffer<[tokens, 100], f32>
-    %s1 = dataflow.dispatch @accumulate_100(%s, %x) : (!dataflow.cache<[100], state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], state>
-    dataflow.output %y, %s1 : !dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], state>
+    %y = dataflow.dispatch @prefix_mean_100(%x, %s) : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], f32, state>) -> !dataflow.buffer<[tokens, 100], f32>
+    %s1 = dataflow.dispatch @accumulate_100(%s, %x) : (!dataflow.cache<[100], f32, state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], f32, state>
+    dataflow.output %y, %s1 : !dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], f32, state>
   }
   dataflow.kernel @zero : () -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.nest<"->tc", none> {
     %zero = arith.constant 0.0 : f32

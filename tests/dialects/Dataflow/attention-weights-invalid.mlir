@@ -27,8 +27,8 @@ dataflow.kernel @weights_of_constant_keys : (!rows, !rows) -> !dataflow.buffer<[
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], rows>'}}
-dataflow.kernel @weights_of_values : (!rows, !dataflow.cache<[64], rows>) -> !scores
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], f32, rows>'}}
+dataflow.kernel @weights_of_values : (!rows, !dataflow.cache<[64], f32, rows>) -> !scores
     computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -116,8 +116,8 @@ dataflow.kernel @attend_of_other_weights : (!dataflow.buffer<[tokens, 4, longest
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'rows', got '!dataflow.cache<[64], keys>'}}
-dataflow.kernel @attend_to_keys : (!scores, !dataflow.cache<[64], keys>) -> !rows
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'rows', got '!dataflow.cache<[64], f32, keys>'}}
+dataflow.kernel @attend_to_keys : (!scores, !dataflow.cache<[64], f32, keys>) -> !rows
     computes #dataflow.attend<heads = 2, valueSize = 32, causal = false> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -150,7 +150,7 @@ dataflow.kernel @attend_epilogue : (!scores, !rows) -> !rows
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-!values = !dataflow.cache<[64], rows>
+!values = !dataflow.cache<[64], f32, rows>
 dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 2, valueSize = 32, causal = true> {
 ^bb0(%x: f32):
   dataflow.yield %x

@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
 // expected-error@+1 {{expects a position of rank 1 to 3, got 4}}
-dataflow.kernel @cache_c1 : (!dataflow.cache<[2, 2, 2, 2], keys>) -> !dataflow.cache<[2, 2, 2, 2], keys> computes #dataflow.append {
+dataflow.kernel @cache_c1 : (!dataflow.cache<[2, 2, 2, 2], f32, keys>) -> !dataflow.cache<[2, 2, 2, 2], f32, keys> computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -10,7 +10,23 @@ dataflow.kernel @cache_c1 : (!dataflow.cache<[2, 2, 2, 2], keys>) -> !dataflow.c
 // -----
 
 // expected-error@+1 {{expects a dimension above 0, got 0}}
-dataflow.kernel @cache_c1_size : (!dataflow.cache<[0], keys>) -> !dataflow.cache<[0], keys> computes #dataflow.append {
+dataflow.kernel @cache_c1_size : (!dataflow.cache<[0], f32, keys>) -> !dataflow.cache<[0], f32, keys> computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{expects elements of whole bytes of f32, i32, f64, f16, bf16, f8E4M3FN, f8E5M2, i64, i16, i8, i4, ui64, ui32, ui16, ui8, i1, got 'index'}}
+dataflow.kernel @cache_c2 : (!dataflow.cache<[2], index, keys>) -> !dataflow.cache<[2], index, keys> computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{expects elements of whole bytes of f32,}}
+dataflow.kernel @cache_c2_pairs : (!dataflow.cache<[2], i4, keys>) -> !dataflow.cache<[2], i4, keys> computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -18,7 +34,7 @@ dataflow.kernel @cache_c1_size : (!dataflow.cache<[0], keys>) -> !dataflow.cache
 // -----
 
 // expected-error@+1 {{expects a position of at most 2^40 elements, got more}}
-dataflow.kernel @cache_c1_product : (!dataflow.cache<[1048577, 1048577], keys>) -> !dataflow.cache<[1], keys> computes #dataflow.append {
+dataflow.kernel @cache_c1_product : (!dataflow.cache<[1048577, 1048577], f32, keys>) -> !dataflow.cache<[1], f32, keys> computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -26,8 +42,8 @@ dataflow.kernel @cache_c1_product : (!dataflow.cache<[1048577, 1048577], keys>) 
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a cache as input #0 and result of append, got '(!dataflow.cache<[64], keys>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.cache<[64], rows>'}}
-dataflow.kernel @kernel_c2 : (!dataflow.cache<[64], keys>, !rows) -> !dataflow.cache<[64], rows> computes #dataflow.append {
+// expected-error@+1 {{'dataflow.kernel' op expects a cache as input #0 and result of append, got '(!dataflow.cache<[64], f32, keys>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.cache<[64], f32, rows>'}}
+dataflow.kernel @kernel_c2 : (!dataflow.cache<[64], f32, keys>, !rows) -> !dataflow.cache<[64], f32, rows> computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -35,8 +51,8 @@ dataflow.kernel @kernel_c2 : (!dataflow.cache<[64], keys>, !rows) -> !dataflow.c
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a buffer as operand #0, got '!dataflow.cache<[64], keys>'}}
-dataflow.kernel @kernel_c2_operand : (!dataflow.cache<[64], keys>) -> !rows computes #dataflow.rows<width = 64> {
+// expected-error@+1 {{'dataflow.kernel' op expects a buffer as operand #0, got '!dataflow.cache<[64], f32, keys>'}}
+dataflow.kernel @kernel_c2_operand : (!dataflow.cache<[64], f32, keys>) -> !rows computes #dataflow.rows<width = 64> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -44,15 +60,15 @@ dataflow.kernel @kernel_c2_operand : (!dataflow.cache<[64], keys>) -> !rows comp
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a buffer as result, got '!dataflow.cache<[64], rows>'}}
-dataflow.kernel @kernel_c2_result : (!rows) -> !dataflow.cache<[64], rows> computes #dataflow.rows<width = 64> {
+// expected-error@+1 {{'dataflow.kernel' op expects a buffer as result, got '!dataflow.cache<[64], f32, rows>'}}
+dataflow.kernel @kernel_c2_result : (!rows) -> !dataflow.cache<[64], f32, rows> computes #dataflow.rows<width = 64> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 
 // -----
 
-!cache = !dataflow.cache<[64], keys>
+!cache = !dataflow.cache<[64], f32, keys>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 64] and element type 'f32', got '!dataflow.buffer<[tokens, 32], f32>'}}
 dataflow.kernel @append_rows : (!cache, !dataflow.buffer<[tokens, 32], f32>) -> !cache computes #dataflow.append {
 ^bb0(%x: f32):
@@ -61,7 +77,7 @@ dataflow.kernel @append_rows : (!cache, !dataflow.buffer<[tokens, 32], f32>) -> 
 
 // -----
 
-!cache = !dataflow.cache<[64], keys>
+!cache = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects no element-wise operands of append, got 1}}
 dataflow.kernel @append_elementwise : (!cache, !rows, !rows) -> !cache computes #dataflow.append {
@@ -71,7 +87,7 @@ dataflow.kernel @append_elementwise : (!cache, !rows, !rows) -> !cache computes 
 
 // -----
 
-!cache = !dataflow.cache<[64], keys>
+!cache = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.append, got another}}
 dataflow.kernel @append_region : (!cache, !rows) -> !cache computes #dataflow.append {
@@ -82,7 +98,7 @@ dataflow.kernel @append_region : (!cache, !rows) -> !cache computes #dataflow.ap
 
 // -----
 
-!cache = !dataflow.cache<[64], keys>
+!cache = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects no norm for #dataflow.append, got one}}
 dataflow.kernel @append_norm : (!cache, !rows) -> !cache computes #dataflow.append norm #dataflow.norm<normalize, 1.0e-06 : f32> {
@@ -120,8 +136,8 @@ dataflow.kernel @option : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9,
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects keys and values that are both buffers or both caches, got '!dataflow.cache<[64], keys>' and '!dataflow.buffer<[tokens, 64], f32>'}}
-dataflow.kernel @kernel_c10 : (!rows, !dataflow.cache<[64], keys>, !rows) -> !rows
+// expected-error@+1 {{'dataflow.kernel' op expects keys and values that are both buffers or both caches, got '!dataflow.cache<[64], f32, keys>' and '!dataflow.buffer<[tokens, 64], f32>'}}
+dataflow.kernel @kernel_c10 : (!rows, !dataflow.cache<[64], f32, keys>, !rows) -> !rows
     computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -130,8 +146,8 @@ dataflow.kernel @kernel_c10 : (!rows, !dataflow.cache<[64], keys>, !rows) -> !ro
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], rows>'}}
-dataflow.kernel @kernel_c10_layout : (!rows, !dataflow.cache<[64], rows>, !dataflow.cache<[64], rows>) -> !rows
+// expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], f32, rows>'}}
+dataflow.kernel @kernel_c10_layout : (!rows, !dataflow.cache<[64], f32, rows>, !dataflow.cache<[64], f32, rows>) -> !rows
     computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -179,7 +195,7 @@ dataflow.kernel @keys_from : (!scores, !scores) -> !scores computes #dataflow.ne
 
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects axes that begin with 'k' for input #0, a cache, got 'hdk'}}
-dataflow.kernel @cache_axes : (!dataflow.cache<[2, 32], keys>) -> !scores computes #dataflow.nest<"hdk->thk", sum> {
+dataflow.kernel @cache_axes : (!dataflow.cache<[2, 32], f32, keys>) -> !scores computes #dataflow.nest<"hdk->thk", sum> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -188,32 +204,32 @@ dataflow.kernel @cache_axes : (!dataflow.cache<[2, 32], keys>) -> !scores comput
 
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects axis 't', and an axis 'k' that counts no rows of the batch, with a cache, got 'khd,khd->thk'}}
-dataflow.kernel @key_rows : (!dataflow.cache<[2, 32], keys>, !dataflow.buffer<[tokens, 2, 32], f32>) -> !scores computes #dataflow.nest<"khd,khd->thk", sum> {
+dataflow.kernel @key_rows : (!dataflow.cache<[2, 32], f32, keys>, !dataflow.buffer<[tokens, 2, 32], f32>) -> !scores computes #dataflow.nest<"khd,khd->thk", sum> {
 ^bb0(%x: f32, %y: f32):
   dataflow.yield %x
 }
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 dataflow.graph @reshape_c1(%k: !keys {dataflow.name = "k"}) -> () {
-  // expected-error@+1 {{'dataflow.reshape' op expects two buffers or two caches of one layout, got '!dataflow.cache<[64], rows>' from '!dataflow.cache<[64], keys>'}}
-  %0 = dataflow.reshape %k : !keys -> !dataflow.cache<[64], rows>
+  // expected-error@+1 {{'dataflow.reshape' op expects two buffers or two caches of one element type and layout, got '!dataflow.cache<[64], f32, rows>' from '!dataflow.cache<[64], f32, keys>'}}
+  %0 = dataflow.reshape %k : !keys -> !dataflow.cache<[64], f32, rows>
   dataflow.output
 }
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 dataflow.graph @reshape_c2(%k: !keys {dataflow.name = "k"}) -> () {
-  // expected-error@+1 {{'dataflow.reshape' op expects as many elements a position as its source, got '!dataflow.cache<[2, 16], keys>' from '!dataflow.cache<[64], keys>'}}
-  %0 = dataflow.reshape %k : !keys -> !dataflow.cache<[2, 16], keys>
+  // expected-error@+1 {{'dataflow.reshape' op expects as many elements a position as its source, got '!dataflow.cache<[2, 16], f32, keys>' from '!dataflow.cache<[64], f32, keys>'}}
+  %0 = dataflow.reshape %k : !keys -> !dataflow.cache<[2, 16], f32, keys>
   dataflow.output
 }
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 // expected-error@+1 {{'dataflow.graph' op expects result #0 to be what was appended to argument "k", got another value}}
 dataflow.graph @graph_c8(%k: !keys {dataflow.name = "k"}) -> (!keys {dataflow.name = "k"}) {
   dataflow.output %k : !keys
@@ -221,7 +237,7 @@ dataflow.graph @graph_c8(%k: !keys {dataflow.name = "k"}) -> (!keys {dataflow.na
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
 ^bb0(%x: f32):
@@ -237,7 +253,7 @@ dataflow.graph @dispatch_c5(%k: !keys {dataflow.name = "k"}, %x: !rows {dataflow
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
 ^bb0(%x: f32):
@@ -252,8 +268,8 @@ dataflow.graph @dispatch_c5_result(%k: !keys {dataflow.name = "k"}, %x: !rows {d
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
-!values = !dataflow.cache<[64], rows>
+!keys = !dataflow.cache<[64], f32, keys>
+!values = !dataflow.cache<[64], f32, rows>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
 ^bb0(%x: f32):
@@ -273,8 +289,8 @@ dataflow.graph @dispatch_c6(%k: !keys {dataflow.name = "k"}, %v: !values {datafl
 
 // -----
 
-!heads = !dataflow.cache<[2, 32], rows>
-!values = !dataflow.cache<[64], rows>
+!heads = !dataflow.cache<[2, 32], f32, rows>
+!values = !dataflow.cache<[64], f32, rows>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !split = !dataflow.buffer<[tokens, 2, 32], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
@@ -298,8 +314,8 @@ dataflow.graph @dispatch_c6_nest(%k: !values {dataflow.name = "k"}, %v: !values 
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
-!values = !dataflow.cache<[64], rows>
+!keys = !dataflow.cache<[64], f32, keys>
+!values = !dataflow.cache<[64], f32, rows>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 dataflow.kernel @attention : (!rows, !keys, !values) -> !rows
     computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = true> {
@@ -314,7 +330,7 @@ dataflow.graph @dispatch_c7(%k: !keys {dataflow.name = "k"}, %v: !values {datafl
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 !bias = !dataflow.buffer<[tokens, longest], f32>
 dataflow.kernel @mask_bias : (!keys) -> !bias computes #dataflow.nest<"->tk", none, hidden = -1.0e+04 : f32, keys_from> {
   %zero = arith.constant 0.0 : f32

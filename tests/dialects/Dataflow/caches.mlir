@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 
-!keys = !dataflow.cache<[512], keys>
-!values = !dataflow.cache<[512], rows>
+!keys = !dataflow.cache<[512], f32, keys>
+!values = !dataflow.cache<[512], f32, rows>
 !rows = !dataflow.buffer<[tokens, 512], f32>
 !scores = !dataflow.buffer<[tokens, 8, longest], f32>
 
 // CHECK-LABEL: dataflow.kernel @append
-// CHECK-SAME: (!dataflow.cache<[512], keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], keys> computes #dataflow.append
+// CHECK-SAME: (!dataflow.cache<[512], f32, keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], f32, keys> computes #dataflow.append
 dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -34,14 +34,14 @@ dataflow.kernel @weights : (!rows, !keys, !dataflow.buffer<[8, 33], f32>) -> !sc
 }
 
 // CHECK-LABEL: dataflow.kernel @attend
-// CHECK-SAME: (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[512], rows>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.attend<heads = 8, valueSize = 64, causal = true>
+// CHECK-SAME: (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[512], f32, rows>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.attend<heads = 8, valueSize = 64, causal = true>
 dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 8, valueSize = 64, causal = true> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 
 // CHECK-LABEL: dataflow.kernel @scores
-dataflow.kernel @scores : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], keys>) -> !scores
+dataflow.kernel @scores : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], f32, keys>) -> !scores
     computes #dataflow.nest<"thd,khd->thk", sum> {
 ^bb0(%q: f32, %k: f32):
   %0 = arith.mulf %q, %k : f32
@@ -80,24 +80,24 @@ dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[100
 }
 
 // CHECK-LABEL: dataflow.graph @decode
-// CHECK-SAME: %arg1: !dataflow.cache<[512], keys> {dataflow.name = "key"}
+// CHECK-SAME: %arg1: !dataflow.cache<[512], f32, keys> {dataflow.name = "key"}
 dataflow.graph @decode(%x: !rows {dataflow.name = "x"}, %k: !keys {dataflow.name = "key"}, %v: !values {dataflow.name = "value"}, %qkv: !dataflow.buffer<[tokens, 1536], f32> {dataflow.name = "qkv"}) -> (!rows {dataflow.name = "y"}, !keys {dataflow.name = "key"}, !values {dataflow.name = "value"}) {
-  // CHECK: %[[K:.*]] = dataflow.dispatch @append(%arg1, %arg0) : (!dataflow.cache<[512], keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], keys>
+  // CHECK: %[[K:.*]] = dataflow.dispatch @append(%arg1, %arg0) : (!dataflow.cache<[512], f32, keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], f32, keys>
   %k1 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
   %value = dataflow.columns %qkv from 1024 : !dataflow.buffer<[tokens, 1536], f32> -> !dataflow.buffer<[tokens, 512] in 1536, f32>
   %v1 = dataflow.dispatch @append_rows(%v, %value) : (!values, !dataflow.buffer<[tokens, 512] in 1536, f32>) -> !values
   %table = dataflow.parameter @table : !dataflow.buffer<[8, 33], f32>
   %bias = dataflow.dispatch @bias(%table, %k) : (!dataflow.buffer<[8, 33], f32>, !keys) -> !scores
-  // CHECK: dataflow.reshape %[[K]] : !dataflow.cache<[512], keys> -> !dataflow.cache<[8, 64], keys>
-  %heads = dataflow.reshape %k1 : !keys -> !dataflow.cache<[8, 64], keys>
+  // CHECK: dataflow.reshape %[[K]] : !dataflow.cache<[512], f32, keys> -> !dataflow.cache<[8, 64], f32, keys>
+  %heads = dataflow.reshape %k1 : !keys -> !dataflow.cache<[8, 64], f32, keys>
   %q = dataflow.reshape %x : !rows -> !dataflow.buffer<[tokens, 8, 64], f32>
-  %s = dataflow.dispatch @scores(%q, %heads) : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], keys>) -> !scores
+  %s = dataflow.dispatch @scores(%q, %heads) : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], f32, keys>) -> !scores
   %y = dataflow.dispatch @attention(%x, %k1, %v1, %table) : (!rows, !keys, !values, !dataflow.buffer<[8, 33], f32>) -> !rows
   // CHECK: %[[P:.*]] = dataflow.dispatch @weights(%arg0, %[[K]], %{{.*}})
   %p = dataflow.dispatch @weights(%x, %k1, %table) : (!rows, !keys, !dataflow.buffer<[8, 33], f32>) -> !scores
   // CHECK: dataflow.dispatch @attend(%[[P]], %{{.*}})
   %z = dataflow.dispatch @attend(%p, %v1) : (!scores, !values) -> !rows
-  // CHECK: dataflow.output %{{.*}}, %[[K]], %{{.*}} : !dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], keys>, !dataflow.cache<[512], rows>
+  // CHECK: dataflow.output %{{.*}}, %[[K]], %{{.*}} : !dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], f32, keys>, !dataflow.cache<[512], f32, rows>
   dataflow.output %y, %k1, %v1 : !rows, !keys, !values
 }
 transformer.parameter @table : tensor<8x33xf32> from "table"

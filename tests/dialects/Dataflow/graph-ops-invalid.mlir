@@ -21,8 +21,8 @@ func.func private @huge(!dataflow.buffer<[4294967296, 4294967296], f32>)
 
 // -----
 
-// expected-error@+1 {{expects elements of f32, bf16 or i32, got 'f64'}}
-func.func private @buffer_c2(!dataflow.buffer<[tokens, 4], f64>)
+// expected-error@+1 {{expects elements of f32, i32, f64, f16, bf16, f8E4M3FN, f8E5M2, i64, i16, i8, i4, ui64, ui32, ui16, ui8, i1, got 'i2'}}
+func.func private @buffer_c2(!dataflow.buffer<[tokens, 4], i2>)
 
 // -----
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a cache as input #0 and result of accumulate, got '(!dataflow.cache<[64], state>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects a cache as input #0 and result of accumulate, got '(!dataflow.cache<[64], f32, state>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>'}}
 dataflow.kernel @accumulate_result : (!state, !rows) -> !rows computes #dataflow.accumulate {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -11,9 +11,9 @@ dataflow.kernel @accumulate_result : (!state, !rows) -> !rows computes #dataflow
 
 // -----
 
-!keys = !dataflow.cache<[64], keys>
+!keys = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a cache of layout 'state' as operand #0 of accumulate, got '!dataflow.cache<[64], keys>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects a cache of layout 'state' as operand #0 of accumulate, got '!dataflow.cache<[64], f32, keys>'}}
 dataflow.kernel @kernel_c11 : (!keys, !rows) -> !keys computes #dataflow.accumulate {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -30,9 +30,9 @@ dataflow.kernel @kernel_c11_buffer : (!rows, !rows) -> !rows computes #dataflow.
 
 // -----
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects no state as operand #0 of append, got '!dataflow.cache<[64], state>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects no state as operand #0 of append, got '!dataflow.cache<[64], f32, state>'}}
 dataflow.kernel @kernel_c11_append : (!state, !rows) -> !state computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -41,8 +41,8 @@ dataflow.kernel @kernel_c11_append : (!state, !rows) -> !state computes #dataflo
 // -----
 
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects no state as operand #1 of nest, got '!dataflow.cache<[2, 32], state>'}}
-dataflow.kernel @kernel_c11_nest : (!dataflow.buffer<[tokens, 2, 32], f32>, !dataflow.cache<[2, 32], state>) -> !scores
+// expected-error@+1 {{'dataflow.kernel' op expects no state as operand #1 of nest, got '!dataflow.cache<[2, 32], f32, state>'}}
+dataflow.kernel @kernel_c11_nest : (!dataflow.buffer<[tokens, 2, 32], f32>, !dataflow.cache<[2, 32], f32, state>) -> !scores
     computes #dataflow.nest<"thd,khd->thk", sum> {
 ^bb0(%q: f32, %k: f32):
   dataflow.yield %q
@@ -50,7 +50,7 @@ dataflow.kernel @kernel_c11_nest : (!dataflow.buffer<[tokens, 2, 32], f32>, !dat
 
 // -----
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 64] and element type 'f32', got '!dataflow.buffer<[tokens, 32], f32>'}}
 dataflow.kernel @accumulate_rows : (!state, !dataflow.buffer<[tokens, 32], f32>) -> !state computes #dataflow.accumulate {
 ^bb0(%x: f32):
@@ -59,7 +59,7 @@ dataflow.kernel @accumulate_rows : (!state, !dataflow.buffer<[tokens, 32], f32>)
 
 // -----
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects no element-wise operands of accumulate, got 1}}
 dataflow.kernel @accumulate_elementwise : (!state, !rows, !rows) -> !state computes #dataflow.accumulate {
@@ -69,7 +69,7 @@ dataflow.kernel @accumulate_elementwise : (!state, !rows, !rows) -> !state compu
 
 // -----
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 // expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens, 64] and element type 'f32', got '!dataflow.buffer<[sequences, 64], f32>'}}
 dataflow.kernel @prefix_mean_rows : (!dataflow.buffer<[sequences, 64], f32>, !state) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.prefix_mean {
 ^bb0(%x: f32):
@@ -78,7 +78,7 @@ dataflow.kernel @prefix_mean_rows : (!dataflow.buffer<[sequences, 64], f32>, !st
 
 // -----
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.prefix_mean, got another}}
 dataflow.kernel @prefix_mean_region : (!rows, !state) -> !rows computes #dataflow.prefix_mean {
@@ -89,7 +89,7 @@ dataflow.kernel @prefix_mean_region : (!rows, !state) -> !rows computes #dataflo
 
 // -----
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 dataflow.kernel @accumulate : (!state, !rows) -> !state computes #dataflow.accumulate {
 ^bb0(%x: f32):
@@ -109,7 +109,7 @@ dataflow.graph @dispatch_c8(%s: !state {dataflow.name = "s"}, %x: !rows {dataflo
 
 // -----
 
-!state = !dataflow.cache<[64], state>
+!state = !dataflow.cache<[64], f32, state>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 dataflow.kernel @accumulate : (!state, !rows) -> !state computes #dataflow.accumulate {
 ^bb0(%x: f32):

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 
-!state = !dataflow.cache<[512], state>
+!state = !dataflow.cache<[512], f32, state>
 !rows = !dataflow.buffer<[tokens, 512], f32>
 
 // CHECK-LABEL: dataflow.kernel @accumulate
-// CHECK-SAME: (!dataflow.cache<[512], state>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], state> computes #dataflow.accumulate
+// CHECK-SAME: (!dataflow.cache<[512], f32, state>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], f32, state> computes #dataflow.accumulate
 dataflow.kernel @accumulate : (!state, !rows) -> !state computes #dataflow.accumulate {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 
 // CHECK-LABEL: dataflow.kernel @prefix_mean
-// CHECK-SAME: (!dataflow.buffer<[tokens, 512] in 1024, f32>, !dataflow.cache<[512], state>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.prefix_mean
+// CHECK-SAME: (!dataflow.buffer<[tokens, 512] in 1024, f32>, !dataflow.cache<[512], f32, state>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.prefix_mean
 dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 512] in 1024, f32>, !state) -> !rows computes #dataflow.prefix_mean {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 
 // CHECK-LABEL: dataflow.graph @decode
-// CHECK-SAME: %arg1: !dataflow.cache<[512], state> {dataflow.name = "sum"}
+// CHECK-SAME: %arg1: !dataflow.cache<[512], f32, state> {dataflow.name = "sum"}
 dataflow.graph @decode(%wide: !dataflow.buffer<[tokens, 1024], f32> {dataflow.name = "x"}, %s: !state {dataflow.name = "sum"}) -> (!rows {dataflow.name = "y"}, !state {dataflow.name = "sum"}) {
   %x = dataflow.columns %wide from 512 : !dataflow.buffer<[tokens, 1024], f32> -> !dataflow.buffer<[tokens, 512] in 1024, f32>
   // CHECK: %[[Y:.*]] = dataflow.dispatch @prefix_mean(%{{.*}}, %arg1)

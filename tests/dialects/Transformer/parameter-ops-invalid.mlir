@@ -26,8 +26,8 @@ transformer.parameter @huge : tensor<4294967296x4294967296xf32> from "a"
 
 // -----
 
-// expected-error@+1 {{attribute 'type' failed to satisfy constraint: type attribute of ranked tensor of 32-bit float or bfloat16 type values}}
-transformer.parameter @half : tensor<4xf16> from "a"
+// expected-error@+1 {{attribute 'type' failed to satisfy constraint: type attribute of tensor of an element type of ElementTypes.def}}
+transformer.parameter @odd : tensor<4xi2> from "a"
 
 // -----
 
@@ -293,8 +293,14 @@ transformer.parameter @columns_before : tensor<4x3xf32> = columns(@a, -1)
 
 // -----
 
-// expected-error@+1 {{'transformer.parameter' op expects elements of f32 from a checkpoint, got 'tensor<6xbf16>'}}
-transformer.parameter @parameter_c8 : tensor<6xbf16> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 from a checkpoint, got 'tensor<6xi8>'}}
+transformer.parameter @parameter_c8 : tensor<6xi8> from "a"
+
+// -----
+
+transformer.parameter @a : tensor<6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 of 'convert' and its operand, got 'tensor<6xi32>'}}
+transformer.parameter @parameter_c8_convert : tensor<6xi32> = convert(@a)
 
 // -----
 

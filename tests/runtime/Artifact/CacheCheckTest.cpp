@@ -12,7 +12,6 @@ using namespace heddle;
 using namespace heddle::fixture;
 using manifest::CacheLayout;
 using manifest::Dimension;
-using manifest::ElementType;
 using manifest::Location;
 using manifest::Operand;
 using manifest::SizeExpression;
@@ -56,20 +55,24 @@ static const Case cacheCases[] = {
     {"noCaches", [](auto &m) { decode(m).caches.clear(); }, "cache 0, there are 0"},
     {"indexShared", [](auto &m) { decode(m).buffers[4].index = 0; }, "cache 0, whose buffer is 3"},
     {"width", [](auto &m) { decode(m).caches[0].width = 33; },
-     "element type 0 and 128 bytes a position, cache \"self.key\" has 33 floats"},
+     "128 bytes of f32 a position, cache \"self.key\" has 33 elements of type 0"},
     {"widthOverflow", [](auto &m) { decode(m).caches[0].width = (1ull << 62) + 32; },
-     "has 4611686018427387936 floats"},
-    {"widthZero", [](auto &m) { decode(m).caches[0].width = 0; }, "has 0 floats"},
+     "has 4611686018427387936 elements of type 0"},
+    {"widthZero", [](auto &m) { decode(m).caches[0].width = 0; }, "has 0 elements of type 0"},
     {"widthHuge",
      [](auto &m) {
        decode(m).caches[0].width = 1 << 21;
        decode(m).buffers[3].shape[0] = Dimension(1 << 21, Symbol::Tokens);
      },
-     "cache \"self.key\": width 2097152 and layout 0, expected 1 to 1048576 and at most 2"},
+     "cache \"self.key\": width 2097152, layout 0 and element type 0, expected 1 to 1048576, at "
+     "most "
+     "2 and at most 15"},
     {"layout", [](auto &m) { decode(m).caches[0].layout = CacheLayout(3); },
-     "width 32 and layout 3"},
+     "width 32, layout 3 and element type 0"},
     {"element", [](auto &m) { decode(m).buffers[3].element = ElementType::I32; },
-     "element type 1 and 128 bytes a position"},
+     "128 bytes of i32 a position, cache \"self.key\" has 32 elements of type 0"},
+    {"elementUnknown", [](auto &m) { decode(m).caches[0].element = ElementType(16); },
+     "has 32 elements of type 16"},
     {"symbolic", [](auto &m) { decode(m).buffers[3].shape[0] = Dimension(0, Symbol::Tokens); },
      "expected constants for a parameter or cache"},
     {"bufferBeyond",
@@ -100,9 +103,16 @@ static const Case cacheCases[] = {
        encode(m).caches[0].width = 16;
        encode(m).buffers[3].shape[0] = Dimension(16, Symbol::Tokens);
      },
-     "cache \"cross.key\" has width 32 and layout 0 in entry \"decode\", and 16 and 0 before it"},
+     "cache \"cross.key\" has 32 elements of f32 and layout 0 in entry \"decode\", and 16 of f32 "
+     "and 0 "
+     "before it"},
     {"layoutsDiffer", [](auto &m) { encode(m).caches[0].layout = CacheLayout::Rows; },
-     "has width 32 and layout 0 in entry \"decode\", and 32 and 1 before it"},
+     "has 32 elements of f32 and layout 0 in entry \"decode\", and 32 of f32 and 1 before it"},
+    {"elementsDiffer",
+     [](auto &m) {
+       encode(m).caches[0].element = encode(m).buffers[3].element = ElementType::BF16;
+     },
+     "has 32 elements of f32 and layout 0 in entry \"decode\", and 32 of bf16 and 0 before it"},
     {"nobodyAppends", [](auto &m) { encode(m).caches[0].name = "else"; },
      "0 entries append to cache \"cross.key\", expected one"},
     {"bothAppend", [](auto &m) { m.entries.push_back(encode(m)), m.entries[2].name = "again"; },
@@ -140,7 +150,7 @@ static const Case stateCases[] = {
     {"notItsOwn", [](auto &m) { decode(m).caches[4].written = false; },
      "writes buffer 12, which is an input, a parameter or a cache that is only read"},
     {"width", [](auto &m) { decode(m).caches[4].width = 33; },
-     "element type 0 and 128 bytes a position, cache \"sum\" has 33 floats"},
+     "128 bytes of f32 a position, cache \"sum\" has 33 elements of type 0"},
     {"noState", [](auto &m) { decode(m).caches[4].layout = CacheLayout::Rows; },
      "dispatch 1 (\"mean\"): operand 2: reads buffer 12, which no dispatch before it writes"},
 };

@@ -6,7 +6,6 @@
 namespace heddle::fixture {
 using manifest::CacheLayout;
 using manifest::Dimension;
-using manifest::ElementType;
 using manifest::Location;
 using manifest::Operand;
 using manifest::SizeExpression;

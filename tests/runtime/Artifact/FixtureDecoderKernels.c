@@ -34,11 +34,14 @@ void TARGET(embed)(ROW_RANGE) {
   }
 }
 
+static float *block_of(const HeddleCache *cache, int64_t number) {
+  return (float *)((char *)cache->memory + cache->block_stride * cache->blocks[number]);
+}
+
 /* The block that position `p` of row r's segment is in. */
 static float *block(const HeddleCache *cache, int64_t r, int64_t p) {
   const int64_t segment = cache->segment_of[r];
-  return cache->memory +
-         cache->block_stride * cache->blocks[segment * cache->blocks_pitch + p / HEDDLE_BLOCK];
+  return block_of(cache, segment * cache->blocks_pitch + p / HEDDLE_BLOCK);
 }
 
 void TARGET(append_keys)(ROW_RANGE) {
@@ -66,7 +69,7 @@ void TARGET(append_rows)(ROW_RANGE) {
 /* The sum that earlier runs left of column c of sequence s */
 static float left_of(const HeddleKernelContext *context, const HeddleCache *state, int64_t s,
                      int64_t c) {
-  const float *row = state->memory + state->block_stride * state->blocks[s * state->blocks_pitch];
+  const float *row = block_of(state, s * state->blocks_pitch);
   return context->positions[context->offsets[s]] == 0 ? 0.0f : row[c];
 }
 
@@ -93,7 +96,7 @@ void TARGET(accumulate)(ROW_RANGE) {
       for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
         sum += input[r * WIDTH + c];
       }
-      state->memory[state->block_stride * state->blocks[s * state->blocks_pitch] + c] = sum;
+      block_of(state, s * state->blocks_pitch)[c] = sum;
     }
   }
 }

@@ -13,13 +13,16 @@ namespace heddle::fixture {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
+/// As manifests store it, whether there is such a type or not.
+static uint8_t codeOf(ElementType element) { return static_cast<uint8_t>(element); }
+
 static std::vector<Offset<manifest::Port>> ports(FlatBufferBuilder &builder,
                                                  const std::vector<PortSpec> &list) {
   std::vector<Offset<manifest::Port>> result;
   for (const PortSpec &port : list) {
     const auto name = builder.CreateString(port.name);
     const auto shape = builder.CreateVectorOfStructs(port.shape);
-    result.push_back(manifest::CreatePort(builder, name, port.element, shape, port.limit,
+    result.push_back(manifest::CreatePort(builder, name, codeOf(port.element), shape, port.limit,
                                           port.optional, port.buffer, port.observed));
   }
   return result;
@@ -30,7 +33,7 @@ static std::vector<Offset<manifest::Buffer>> buffers(FlatBufferBuilder &builder,
   std::vector<Offset<manifest::Buffer>> result;
   for (const BufferSpec &buffer : list) {
     const auto shape = builder.CreateVectorOfStructs(buffer.shape);
-    result.push_back(manifest::CreateBuffer(builder, buffer.location, buffer.element, shape,
+    result.push_back(manifest::CreateBuffer(builder, buffer.location, codeOf(buffer.element), shape,
                                             buffer.offset ? &*buffer.offset : nullptr,
                                             buffer.index));
   }
@@ -62,7 +65,8 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   std::vector<Offset<manifest::CachePort>> caches;
   for (const CacheSpec &cache : spec.caches) {
     caches.push_back(manifest::CreateCachePortDirect(builder, cache.name.c_str(), cache.width,
-                                                     cache.layout, cache.written, cache.buffer));
+                                                     codeOf(cache.element), cache.layout,
+                                                     cache.written, cache.buffer));
   }
   const auto cacheList = caches.empty() ? 0 : builder.CreateVector(caches);
   return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList,
@@ -81,8 +85,8 @@ static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,
 static Offset<manifest::Parameter> parameter(FlatBufferBuilder &builder,
                                              const ParameterSpec &spec) {
   const uint64_t checksum = parameterChecksum(std::as_bytes(std::span(spec.values)));
-  return manifest::CreateParameterDirect(builder, spec.name.c_str(), spec.element, &spec.shape,
-                                         spec.offset, spec.size, checksum);
+  return manifest::CreateParameterDirect(builder, spec.name.c_str(), codeOf(spec.element),
+                                         &spec.shape, spec.offset, spec.size, checksum);
 }
 
 /// The words "a" to "z" are the ids 1 to 26, others 0; each text gets 27 before and 28 after it.

@@ -14,7 +14,6 @@
 
 namespace heddle::fixture {
 using manifest::Dimension;
-using manifest::ElementType;
 using manifest::Location;
 using manifest::Operand;
 using manifest::SizeExpression;

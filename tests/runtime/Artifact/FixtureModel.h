@@ -9,6 +9,7 @@
 
 #include "formats/Binary/Manifest_generated.h"
 #include "heddle/Abi.h"
+#include "heddle/ElementType.h"
 #include "heddle/Status.h"
 
 #include <cstdint>
@@ -28,7 +29,7 @@ using Shape = std::vector<manifest::Dimension>;
 
 struct PortSpec {
   std::string name;
-  manifest::ElementType element;
+  ElementType element;
   Shape shape;
   uint64_t limit;
   bool optional;
@@ -38,7 +39,7 @@ struct PortSpec {
 
 struct BufferSpec {
   manifest::Location location;
-  manifest::ElementType element;
+  ElementType element;
   Shape shape;
   std::optional<manifest::SizeExpression> offset;
   uint32_t index;
@@ -50,6 +51,7 @@ struct CacheSpec {
   manifest::CacheLayout layout;
   bool written;
   uint32_t buffer;
+  ElementType element = ElementType::F32;
 };
 
 struct DispatchSpec {
@@ -106,7 +108,7 @@ struct KernelSpec {
 
 struct ParameterSpec {
   std::string name;
-  manifest::ElementType element;
+  ElementType element;
   std::vector<uint64_t> shape;
   uint64_t offset;
   uint64_t size;

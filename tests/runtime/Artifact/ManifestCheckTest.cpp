@@ -14,7 +14,6 @@
 using namespace heddle;
 using namespace heddle::fixture;
 using manifest::Dimension;
-using manifest::ElementType;
 using manifest::Location;
 using manifest::SizeExpression;
 using manifest::Symbol;
@@ -58,7 +57,7 @@ static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
 
 static const Case tableCases[] = {
     {"abi", [](auto &m) { m.abi = 7; },
-     "compiled for binary interface 7 by \"fixture\", this runtime has 3"},
+     "compiled for binary interface 7 by \"fixture\", this runtime has 4"},
     {"weightsSize", [](auto &m) { m.weightsSize += 64; }, "bytes of weights, the section has"},
     {"noTarget", [](auto &m) { m.targets.clear(); }, "no target, expected at least one"},
     {"targetTwice", [](auto &m) { m.targets[1] = m.targets[0]; },
@@ -74,8 +73,8 @@ static const Case tableCases[] = {
     {"parameterTwice", [](auto &m) { m.parameters[1].name = "words"; },
      "parameter \"words\" appears twice"},
     {"parameterUnnamed", [](auto &m) { m.parameters[1].name = ""; }, "or has no name"},
-    {"parameterElement", [](auto &m) { m.parameters[0].element = ElementType(9); },
-     "parameter \"words\": element type 9, expected at most 2"},
+    {"parameterElement", [](auto &m) { m.parameters[0].element = ElementType(16); },
+     "parameter \"words\": element type 16, expected at most 15"},
     {"parameterOffset", [](auto &m) { m.parameters[0].offset = 4; },
      "offset 4, expected a multiple of 64"},
     {"parameterBeyond", [](auto &m) { m.parameters[3].offset = 1 << 20; }, "the weights have"},
@@ -98,9 +97,12 @@ INSTANTIATE_TEST_SUITE_P(Tables, HostileManifest, testing::ValuesIn(tableCases),
 static const Case bufferCases[] = {
     {"location", [](auto &m) { encode(m).buffers[6].location = Location(5); },
      "buffer 6: location 5 and element type 0"},
-    {"element", [](auto &m) { encode(m).buffers[6].element = ElementType(3); }, "element type 3"},
-    {"narrow", [](auto &m) { encode(m).buffers[6].element = ElementType::BF16; },
-     "elements of bf16 at location 2, expected them only of parameters"},
+    {"element", [](auto &m) { encode(m).buffers[6].element = ElementType(16); },
+     "element type 16, expected at most 4 and 15"},
+    {"pairs", [](auto &m) { encode(m).buffers[6].element = ElementType::I4; },
+     "elements of i4 at location 2, expected them only of parameters"},
+    {"elementTooWide", [](auto &m) { encode(m).buffers[7].element = ElementType::F64; },
+     "buffer 7: ends at 384 * tokens + 0 * sequences + 0 * tokens * longest, the arena has 256"},
     {"noShape", [](auto &m) { encode(m).buffers[6].shape.clear(); },
      "0 dimensions, expected 1 to 8"},
     {"rank", [](auto &m) { encode(m).buffers[6].shape.assign(9, Dimension(2, Symbol::Tokens)); },
@@ -133,9 +135,9 @@ static const Case bufferCases[] = {
     {"parameterIndex", [](auto &m) { encode(m).buffers[2].index = 4; }, "parameter 4, there are 4"},
     {"parameterTooSmall",
      [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(51, Symbol::Tokens); },
-     "and 6528 bytes, parameter \"words\" has element type 0 and 6400 bytes"},
+     "6528 bytes of f32, parameter \"words\" has 6400 of f32"},
     {"parameterType", [](auto &m) { encode(m).buffers[2].element = ElementType::I32; },
-     "element type 1 and 6400 bytes, parameter \"words\""},
+     "6400 bytes of i32, parameter \"words\" has 6400 of f32"},
     {"parameterSymbolic",
      [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(0, Symbol::Tokens); },
      "expected constants for a parameter or cache"},
@@ -156,6 +158,13 @@ static void observe(ModelSpec &spec) {
   encode(spec).buffers.push_back({Location::Output, ElementType::F32, shape, std::nullopt, 2});
   encode(spec).dispatches.push_back(encode(spec).dispatches.back());
   encode(spec).dispatches.back().operands[0] = manifest::Operand(buffer, 0);
+}
+
+/// Makes the second input one of rows of floats.
+static void takeFloats(ModelSpec &spec) {
+  const Shape shape = {Dimension(0, Symbol::Tokens), Dimension(width, Symbol::Tokens)};
+  encode(spec).inputs[1] = {"token_type_ids", ElementType::F32, shape, 0, true, 1};
+  encode(spec).buffers[1] = {Location::Input, ElementType::F32, shape, std::nullopt, 1};
 }
 
 static const Case portCases[] = {
@@ -179,7 +188,31 @@ static const Case portCases[] = {
        encode(m).inputs[0].element = ElementType::F32;
        encode(m).buffers[0].element = ElementType::F32;
      },
+     "input \"input_ids\": expected an input of integers, one for each token, or of floats, a row "
+     "of "
+     "constant width for each token"},
+    {"inputOfSequences",
+     [](auto &m) {
+       takeFloats(m);
+       encode(m).inputs[1].shape[0] = Dimension(0, Symbol::Sequences);
+       encode(m).buffers[1].shape[0] = Dimension(0, Symbol::Sequences);
+     },
      "expected an input of integers, one for each token"},
+    {"inputOfHalves",
+     [](auto &m) {
+       takeFloats(m);
+       encode(m).inputs[1].element = encode(m).buffers[1].element = ElementType::F16;
+     },
+     "expected an input of integers, one for each token"},
+    {"inputOfScores",
+     [](auto &m) {
+       takeFloats(m);
+       encode(m).inputs[1].shape[1] = Dimension(0, Symbol::Longest);
+       encode(m).buffers[1].shape[1] = Dimension(0, Symbol::Longest);
+     },
+     "expected an input of integers, one for each token"},
+    {"limitOfFloats", [](auto &m) { takeFloats(m), encode(m).inputs[1].limit = 2; },
+     "input \"token_type_ids\": limit 2 of floats, expected 0"},
     {"limitZero", [](auto &m) { encode(m).inputs[0].limit = 0; },
      "limit 0, expected 1 to 2147483648"},
     {"limitHuge", [](auto &m) { encode(m).inputs[0].limit = UINT64_MAX; },

@@ -12,7 +12,7 @@
 
 using namespace heddle;
 
-static constexpr CacheShape shapes[] = {{8, true}, {4, false}};
+static constexpr CacheShape shapes[] = {{8, ElementType::F32, true}, {4, ElementType::F32, false}};
 static constexpr uint64_t blockBytes = 12 * HEDDLE_BLOCK * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
@@ -26,8 +26,7 @@ TEST(BlockPool, LaysTheCachesOfAGroupSideBySide) {
   CacheBudget budget{10 * blockBytes};
   const BlockPool pool = makePool(budget);
   EXPECT_EQ(pool.blockBytes(), blockBytes);
-  EXPECT_EQ(pool.blockStride(), 12 * HEDDLE_BLOCK);
-  EXPECT_EQ(pool.memory(1) - pool.memory(0), 8 * HEDDLE_BLOCK);
+  EXPECT_EQ(pool.memory(1) - pool.memory(0), 8 * HEDDLE_BLOCK * int64_t(sizeof(float)));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(pool.memory(0)) % HEDDLE_ALIGNMENT, 0u);
 }
 
@@ -75,18 +74,47 @@ TEST(BlockPool, CopiesFilledPositionsOfBothLayouts) {
   BlockPool pool = makePool(budget);
   const int32_t from = pool.take();
   const int32_t to = pool.take();
-  for (int64_t i = 0; i < pool.blockStride(); ++i) {
-    pool.memory(0)[i] = static_cast<float>(i + 1);
+  auto *const source = reinterpret_cast<float *>(pool.memory(0));
+  for (int64_t i = 0; i < 12 * HEDDLE_BLOCK; ++i) {
+    source[i] = static_cast<float>(i + 1);
   }
   pool.copy(to, from, 3);
-  const float *source = pool.memory(0);
-  const float *target = source + pool.blockStride();
+  const float *target = source + 12 * HEDDLE_BLOCK;
   for (int64_t i = 0; i < 8 * HEDDLE_BLOCK; ++i) {
     EXPECT_EQ(target[i], i % HEDDLE_BLOCK < 3 ? source[i] : 0.0f) << i;
   }
   for (int64_t i = 8 * HEDDLE_BLOCK; i < 12 * HEDDLE_BLOCK; ++i) {
     EXPECT_EQ(target[i], i < 8 * HEDDLE_BLOCK + 3 * 4 ? source[i] : 0.0f) << i;
   }
+}
+
+TEST(BlockPool, HasTheBytesOfEachElementType) {
+  // 3 bf16 for each of 16 positions, 5 bytes, then 2 floats, which begin with a whole word.
+  constexpr CacheShape mixed[] = {
+      {3, ElementType::BF16, true}, {5, ElementType::I8, false}, {2, ElementType::F32, false}};
+  CacheBudget budget{1 << 16};
+  Result<BlockPool> pool = BlockPool::create("history", mixed, budget, *openDevice(), testStream());
+  ASSERT_EQ(pool.status().message(), "");
+  EXPECT_EQ(pool->blockBytes(), (6 + 5 + 8) * HEDDLE_BLOCK);
+  EXPECT_EQ(pool->memory(1) - pool->memory(0), 6 * HEDDLE_BLOCK);
+  EXPECT_EQ(pool->memory(2) - pool->memory(0), 11 * HEDDLE_BLOCK);
+  const int32_t from = pool->take();
+  const int32_t to = pool->take();
+  std::byte *const source = pool->memory(0);
+  std::fill_n(source, pool->blockBytes(), std::byte(7));
+  pool->copy(to, from, 3);
+  const std::byte *target = source + pool->blockBytes();
+  for (int64_t i = 0; i < 19 * HEDDLE_BLOCK; ++i) {
+    const bool isCopied = i < 6 * HEDDLE_BLOCK    ? i % (2 * HEDDLE_BLOCK) < 3 * 2
+                          : i < 11 * HEDDLE_BLOCK ? i < 6 * HEDDLE_BLOCK + 3 * 5
+                                                  : i < 11 * HEDDLE_BLOCK + 3 * 8;
+    EXPECT_EQ(target[i], std::byte(isCopied ? 7 : 0)) << i;
+  }
+  // States of one position: 6, 5 and 8 bytes, each from a whole word on.
+  Result<BlockPool> states =
+      BlockPool::create("states", mixed, budget, *openDevice(), testStream(), 1);
+  ASSERT_EQ(states.status().message(), "");
+  EXPECT_EQ(states->blockBytes(), 8u + 8u + 8u);
 }
 
 TEST(BlockPool, SaysWhenItIsFull) {

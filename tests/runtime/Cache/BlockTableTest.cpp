@@ -13,7 +13,7 @@
 
 using namespace heddle;
 
-static constexpr CacheShape shapes[] = {{1, true}, {2, false}};
+static constexpr CacheShape shapes[] = {{1, ElementType::F32, true}, {2, ElementType::F32, false}};
 static constexpr uint64_t blockBytes = 3 * HEDDLE_BLOCK * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
@@ -23,17 +23,24 @@ static BlockPool makePool(CacheBudget &budget) {
   return *std::move(pool);
 }
 
+/// The number of a position in a cache, [HEDDLE_BLOCK][numbers] a block; of the last of them.
+static float &numberAt(const BlockPool &pool, size_t cache, int64_t block, int64_t position) {
+  const int64_t numbers = shapes[cache].width;
+  auto *const memory = reinterpret_cast<float *>(pool.memory(cache));
+  return memory[block * 3 * HEDDLE_BLOCK + position % HEDDLE_BLOCK * numbers + numbers - 1];
+}
+
 /// What is written for one position of a table, and what is there.
 static void write(BlockPool &pool, const BlockTable &table, int64_t position, float value) {
   const int64_t block = table.blocks()[static_cast<size_t>(position / HEDDLE_BLOCK)];
-  pool.memory(0)[block * pool.blockStride() + position % HEDDLE_BLOCK] = value;
-  pool.memory(1)[block * pool.blockStride() + position % HEDDLE_BLOCK * 2 + 1] = -value;
+  numberAt(pool, 0, block, position) = value;
+  numberAt(pool, 1, block, position) = -value;
 }
 
 static float read(const BlockPool &pool, const BlockTable &table, int64_t position) {
   const int64_t block = table.blocks()[static_cast<size_t>(position / HEDDLE_BLOCK)];
-  const float value = pool.memory(0)[block * pool.blockStride() + position % HEDDLE_BLOCK];
-  EXPECT_EQ(pool.memory(1)[block * pool.blockStride() + position % HEDDLE_BLOCK * 2 + 1], -value);
+  const float value = numberAt(pool, 0, block, position);
+  EXPECT_EQ(numberAt(pool, 1, block, position), -value);
   return value;
 }
 

@@ -12,7 +12,7 @@
 
 using namespace heddle;
 
-static constexpr CacheShape shapes[] = {{5, false}, {3, false}};
+static constexpr CacheShape shapes[] = {{5, ElementType::F32, false}, {3, ElementType::F32, false}};
 static constexpr uint64_t blockBytes = 8 * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
@@ -22,14 +22,18 @@ static BlockPool makePool(CacheBudget &budget) {
   return *std::move(pool);
 }
 
+static float *rowOf(const BlockPool &pool, size_t state, const StateRow &row) {
+  return reinterpret_cast<float *>(pool.memory(state)) + row.block() * 8;
+}
+
 static void write(BlockPool &pool, const StateRow &row, float value) {
-  pool.memory(0)[row.block() * pool.blockStride() + 4] = value;
-  pool.memory(1)[row.block() * pool.blockStride() + 2] = -value;
+  rowOf(pool, 0, row)[4] = value;
+  rowOf(pool, 1, row)[2] = -value;
 }
 
 static float read(const BlockPool &pool, const StateRow &row) {
-  const float value = pool.memory(0)[row.block() * pool.blockStride() + 4];
-  EXPECT_EQ(pool.memory(1)[row.block() * pool.blockStride() + 2], -value);
+  const float value = rowOf(pool, 0, row)[4];
+  EXPECT_EQ(rowOf(pool, 1, row)[2], -value);
   return value;
 }
 
@@ -37,7 +41,7 @@ TEST(StateRow, IsOfOnePositionOfAllStates) {
   CacheBudget budget{10 * blockBytes};
   const BlockPool pool = makePool(budget);
   EXPECT_EQ(pool.blockBytes(), blockBytes);
-  EXPECT_EQ(pool.memory(1) - pool.memory(0), 5);
+  EXPECT_EQ(pool.memory(1) - pool.memory(0), 5 * int64_t(sizeof(float)));
 }
 
 TEST(StateRow, IsCopiedByWhoeverChangesItFirst) {

@@ -17,7 +17,7 @@ LogicalResult lowerReshape(Operation *op, EntryContext &entry) {
       cast<RankedTensorType>(op->getResult(0).getType()).getShape().drop_front();
   Type type;
   if (auto cache = dyn_cast<CacheType>(source.getType())) {
-    type = CacheType::get(op->getContext(), shape, cache.getLayout());
+    type = CacheType::get(op->getContext(), shape, cache.getElementType(), cache.getLayout());
   } else {
     auto buffer = cast<BufferType>(source.getType());
     SmallVector<int64_t> dimensions = {buffer.getShape().front()};

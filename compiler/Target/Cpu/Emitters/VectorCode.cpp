@@ -360,7 +360,7 @@ Value CacheFields::blocksOf(VectorCode &code, Value segment) const {
 }
 Value CacheFields::blockAt(VectorCode &code, Value list, Value position) const {
   Value block = code.loadIndex(list, code.divide(position, HEDDLE_BLOCK));
-  return code.at(memory, code.multiply(block, blockStride));
+  return code.bytesAt(memory, code.multiply(block, blockStride));
 }
 
 } // namespace heddle

@@ -15,11 +15,11 @@ func.func @encode(%x: tensor<?x1024xf32> {transformer.name = "x"}, %rows: !trans
   return %x, %ck1, %cv1 : tensor<?x1024xf32>, !transformer.cache<512>, !transformer.cache<512>
 }
 
-// CHECK: dataflow.kernel @append : (!dataflow.cache<[512], keys>, !dataflow.buffer<[tokens, 512] in 1024, f32>) -> !dataflow.cache<[512], keys> computes #dataflow.append
-// CHECK: dataflow.kernel @append_0 : (!dataflow.cache<[512], rows>, {{.*}} computes #dataflow.append
+// CHECK: dataflow.kernel @append : (!dataflow.cache<[512], f32, keys>, !dataflow.buffer<[tokens, 512] in 1024, f32>) -> !dataflow.cache<[512], f32, keys> computes #dataflow.append
+// CHECK: dataflow.kernel @append_0 : (!dataflow.cache<[512], f32, rows>, {{.*}} computes #dataflow.append
 // CHECK-LABEL: dataflow.graph @encode(
-// CHECK-SAME: {dataflow.name = "x"}, %[[CK:[a-z0-9]*]]: !dataflow.cache<[512], keys> {dataflow.name = "cross.key"}, %[[CV:[a-z0-9]*]]: !dataflow.cache<[512], rows> {dataflow.name = "cross.value"})
-// CHECK-SAME: !dataflow.cache<[512], keys> {dataflow.name = "cross.key"}, !dataflow.cache<[512], rows> {dataflow.name = "cross.value"})
+// CHECK-SAME: {dataflow.name = "x"}, %[[CK:[a-z0-9]*]]: !dataflow.cache<[512], f32, keys> {dataflow.name = "cross.key"}, %[[CV:[a-z0-9]*]]: !dataflow.cache<[512], f32, rows> {dataflow.name = "cross.value"})
+// CHECK-SAME: !dataflow.cache<[512], f32, keys> {dataflow.name = "cross.key"}, !dataflow.cache<[512], f32, rows> {dataflow.name = "cross.value"})
 // CHECK: %[[K:.*]] = dataflow.columns
 // CHECK: %[[CK1:.*]] = dataflow.dispatch @append(%[[CK]], %[[K]])
 // CHECK: dataflow.output %{{.*}}, %[[CK1]], %{{.*}} :
@@ -45,7 +45,7 @@ func.func @decode(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transf
   return %b, %sk1, %sv1 : tensor<?x512xf32>, !transformer.cache<512>, !transformer.cache<512>
 }
 
-// CHECK: dataflow.kernel @attention : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], keys>, !dataflow.cache<[512], rows>, !dataflow.buffer<[8, 33], f32>) -> {{.*}} computes #dataflow.attention<heads = 8, keySize = 64, valueSize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16>
+// CHECK: dataflow.kernel @attention : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], f32, keys>, !dataflow.cache<[512], f32, rows>, !dataflow.buffer<[8, 33], f32>) -> {{.*}} computes #dataflow.attention<heads = 8, keySize = 64, valueSize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16>
 // CHECK-LABEL: dataflow.graph @decode(
 // CHECK: %[[SK1:.*]] = dataflow.dispatch @append_1(
 // CHECK: %[[SV1:.*]] = dataflow.dispatch @append_2(
@@ -82,17 +82,17 @@ func.func @unfused(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !trans
   return %y, %p, %sk1, %sv1 : tensor<?x512xf32>, tensor<?x8x?xf32>, !transformer.cache<512>, !transformer.cache<512>
 }
 
-// CHECK: dataflow.kernel @contract_heads : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], rows>) -> !dataflow.buffer<[tokens, 8, longest], f32> computes #dataflow.nest<"thd,khd->thk", sum>
-// CHECK: dataflow.kernel @scale : (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[512], rows>) -> {{.*}} computes #dataflow.nest<"thk->thk", none, keys_from>
-// CHECK: dataflow.kernel @relative_bias : (!dataflow.buffer<[8, 33], f32>, !dataflow.cache<[512], rows>) -> {{.*}} computes #dataflow.nest<"hr->thk", none, relative, keys_from>
+// CHECK: dataflow.kernel @contract_heads : (!dataflow.buffer<[tokens, 8, 64], f32>, !dataflow.cache<[8, 64], f32, rows>) -> !dataflow.buffer<[tokens, 8, longest], f32> computes #dataflow.nest<"thd,khd->thk", sum>
+// CHECK: dataflow.kernel @scale : (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[512], f32, rows>) -> {{.*}} computes #dataflow.nest<"thk->thk", none, keys_from>
+// CHECK: dataflow.kernel @relative_bias : (!dataflow.buffer<[8, 33], f32>, !dataflow.cache<[512], f32, rows>) -> {{.*}} computes #dataflow.nest<"hr->thk", none, relative, keys_from>
 // CHECK: dataflow.kernel @add : {{.*}} computes #dataflow.nest<"thk,thk->thk", none, keys_from>
 // CHECK: dataflow.kernel @select : {{.*}} computes #dataflow.nest<"thk->thk", none, hidden = 0xFF800000 : f32, keys_from>
 // CHECK: dataflow.kernel @softmax : {{.*}} computes #dataflow.nest<"thk->thk", softmax, keys_from>
-// CHECK: dataflow.kernel @contract_heads_{{[0-9]+}} : (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[8, 64], rows>) -> !dataflow.buffer<[tokens, 8, 64], f32> computes #dataflow.nest<"thk,khd->thd", sum>
+// CHECK: dataflow.kernel @contract_heads_{{[0-9]+}} : (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[8, 64], f32, rows>) -> !dataflow.buffer<[tokens, 8, 64], f32> computes #dataflow.nest<"thk,khd->thd", sum>
 // CHECK-LABEL: dataflow.graph @unfused(
-// CHECK-SAME: {dataflow.name = "x"}, %[[SK:[a-z0-9]*]]: !dataflow.cache<[512], rows> {dataflow.name = "unfused.key"}, {{.*}}) -> ({{.*}}, !dataflow.buffer<[tokens, 8, longest], f32> {dataflow.name = "attention"}
+// CHECK-SAME: {dataflow.name = "x"}, %[[SK:[a-z0-9]*]]: !dataflow.cache<[512], f32, rows> {dataflow.name = "unfused.key"}, {{.*}}) -> ({{.*}}, !dataflow.buffer<[tokens, 8, longest], f32> {dataflow.name = "attention"}
 // CHECK: %[[SK1:.*]] = dataflow.dispatch @append
-// CHECK: %[[KH:.*]] = dataflow.reshape %[[SK1]] : !dataflow.cache<[512], rows> -> !dataflow.cache<[8, 64], rows>
+// CHECK: %[[KH:.*]] = dataflow.reshape %[[SK1]] : !dataflow.cache<[512], f32, rows> -> !dataflow.cache<[8, 64], f32, rows>
 // CHECK: %[[S:.*]] = dataflow.dispatch @contract_heads(%{{.*}}, %[[KH]])
 // CHECK: dataflow.dispatch @scale(%[[S]], %[[SK]])
 // The bias is lowered where it is added, after the append.
@@ -110,4 +110,4 @@ func.func @viewed(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transf
 }
 
 // CHECK-LABEL: dataflow.graph @viewed(
-// CHECK-SAME: !dataflow.cache<[512], keys> {dataflow.name = "viewed.key"}
+// CHECK-SAME: !dataflow.cache<[512], f32, keys> {dataflow.name = "viewed.key"}

@@ -11,10 +11,10 @@ func.func @late(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transfor
   return %y, %z, %s1 : tensor<?x512xf32>, tensor<?x512xf32>, !transformer.state<512>
 }
 
-// CHECK: dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], state>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.prefix_mean
-// CHECK: dataflow.kernel @accumulate : (!dataflow.cache<[512], state>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], state> computes #dataflow.accumulate
+// CHECK: dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], f32, state>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.prefix_mean
+// CHECK: dataflow.kernel @accumulate : (!dataflow.cache<[512], f32, state>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], f32, state> computes #dataflow.accumulate
 // CHECK-LABEL: dataflow.graph @late(
-// CHECK-SAME: %[[X:[a-z0-9]*]]: {{.*}} {dataflow.name = "x"}, %[[S:[a-z0-9]*]]: !dataflow.cache<[512], state> {dataflow.name = "sum"})
+// CHECK-SAME: %[[X:[a-z0-9]*]]: {{.*}} {dataflow.name = "x"}, %[[S:[a-z0-9]*]]: !dataflow.cache<[512], f32, state> {dataflow.name = "sum"})
 // CHECK: %[[Y:.*]] = dataflow.dispatch @prefix_mean(%[[X]], %[[S]])
 // CHECK: %[[A:.*]] = dataflow.dispatch @scale
 // CHECK: %[[Z:.*]] = dataflow.dispatch @prefix_mean_{{.*}}(%[[A]], %[[S]])

@@ -33,7 +33,7 @@ func.func @rows(%x: tensor<?x1152xf32> {transformer.name = "x"}, %w: tensor<?x19
 
 // Over caches the roles of keys and values are those of attention.
 // CHECK-LABEL: dataflow.graph @step(
-// CHECK-SAME: !dataflow.cache<[384], keys> {dataflow.name = "key"}, %{{[a-z0-9]*}}: !dataflow.cache<[384], rows> {dataflow.name = "value"}
+// CHECK-SAME: !dataflow.cache<[384], f32, keys> {dataflow.name = "key"}, %{{[a-z0-9]*}}: !dataflow.cache<[384], f32, rows> {dataflow.name = "value"}
 // CHECK: %[[K:.*]] = dataflow.dispatch @append
 // CHECK: %[[V:.*]] = dataflow.dispatch @append
 // CHECK: %[[P:.*]] = dataflow.dispatch @attention_weights_{{[0-9]+}}(%{{.*}}, %[[K]])

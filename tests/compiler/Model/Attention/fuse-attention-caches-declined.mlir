@@ -8,7 +8,7 @@
 // CHECK-LABEL: func.func @same(
 // CHECK-NOT: transformer.attention
 // LOWERED-LABEL: dataflow.graph @same(
-// LOWERED-SAME: !dataflow.cache<[8], rows>
+// LOWERED-SAME: !dataflow.cache<[8], f32, rows>
 func.func @same(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}, %c: !cache {transformer.name = "c"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
   %k = transformer.cached %c in(%m) : !cache -> tensor<?x8xf32>
   %qh = transformer.split_heads %x : tensor<?x8xf32> -> tensor<?x2x4xf32>

@@ -2,8 +2,8 @@
 // What kernels over paged caches are made of.
 // RUN: heddle-opt %s -convert-dataflow-to-kernels="targets=x86-64-v3" | FileCheck %s
 
-!keys = !dataflow.cache<[2, 16], keys>
-!values = !dataflow.cache<[2, 16], rows>
+!keys = !dataflow.cache<[2, 16], f32, keys>
+!values = !dataflow.cache<[2, 16], f32, rows>
 !rows = !dataflow.buffer<[tokens, 32], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 
@@ -34,11 +34,11 @@ dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 
   dataflow.yield %x
 }
 
-dataflow.kernel @weights : (!rows, !dataflow.cache<[32], keys>, !dataflow.buffer<[2, 9], f32>) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 16, scale = 5.000000e-01 : f32, causal = true, biasDistance = 4> {
+dataflow.kernel @weights : (!rows, !dataflow.cache<[32], f32, keys>, !dataflow.buffer<[2, 9], f32>) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 16, scale = 5.000000e-01 : f32, causal = true, biasDistance = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-dataflow.kernel @attend : (!scores, !dataflow.cache<[32], rows>) -> !rows computes #dataflow.attend<heads = 2, valueSize = 16, causal = true> {
+dataflow.kernel @attend : (!scores, !dataflow.cache<[32], f32, rows>) -> !rows computes #dataflow.attend<heads = 2, valueSize = 16, causal = true> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

@@ -2,14 +2,14 @@
 // What kernels over states are made of.
 // RUN: heddle-opt %s -convert-dataflow-to-kernels="targets=x86-64-v3" | FileCheck %s
 
-!state = !dataflow.cache<[100], state>
+!state = !dataflow.cache<[100], f32, state>
 !rows = !dataflow.buffer<[tokens, 100], f32>
 
 dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 100] in 200, f32>, !state) -> !rows computes #dataflow.prefix_mean {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-dataflow.kernel @accumulate : (!dataflow.cache<[96], state>, !dataflow.buffer<[tokens, 96], f32>) -> !dataflow.cache<[96], state> computes #dataflow.accumulate {
+dataflow.kernel @accumulate : (!dataflow.cache<[96], f32, state>, !dataflow.buffer<[tokens, 96], f32>) -> !dataflow.cache<[96], f32, state> computes #dataflow.accumulate {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

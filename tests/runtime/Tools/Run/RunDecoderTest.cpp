@@ -205,8 +205,11 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
   EXPECT_EQ(info["caches"]["history"], 256);
   EXPECT_EQ(info["caches"]["memory"], 256);
   EXPECT_EQ(info["caches"]["bytes_per_token"], 512);
-  EXPECT_EQ(info["entries"][1]["caches"][0],
-            (json{{"name", "self.key"}, {"width", width}, {"written", true}, {"layout", "keys"}}));
+  EXPECT_EQ(info["entries"][1]["caches"][0], (json{{"name", "self.key"},
+                                                   {"width", width},
+                                                   {"element", "f32"},
+                                                   {"written", true},
+                                                   {"layout", "keys"}}));
 }
 
 } // namespace heddle::tools

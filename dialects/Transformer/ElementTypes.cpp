@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Integers follow from their kind and bits; floating-point types have a line each.
+#include "dialects/Transformer/ElementTypes.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+static Type floatTypeOf(ElementType element, MLIRContext *context) {
+  switch (element) {
+  case ElementType::F64:
+    return Float64Type::get(context);
+  case ElementType::F16:
+    return Float16Type::get(context);
+  case ElementType::BF16:
+    return BFloat16Type::get(context);
+  case ElementType::F8E4M3:
+    return Float8E4M3FNType::get(context);
+  case ElementType::F8E5M2:
+    return Float8E5M2Type::get(context);
+  default:
+    return Float32Type::get(context);
+  }
+}
+
+Type typeOf(ElementType element, MLIRContext *context) {
+  const ElementTypeInfo &info = infoOf(element);
+  switch (info.kind) {
+  case ElementKind::Float:
+    return floatTypeOf(element, context);
+  case ElementKind::Signed:
+    return IntegerType::get(context, info.bits);
+  case ElementKind::Unsigned:
+    return IntegerType::get(context, info.bits, IntegerType::Unsigned);
+  case ElementKind::Boolean:
+    return IntegerType::get(context, 1);
+  }
+  llvm_unreachable("every kind is handled");
+}
+
+std::optional<ElementType> findElementType(Type type) {
+  const auto *found = llvm::find_if(allElementTypes, [&](ElementType element) {
+    return typeOf(element, type.getContext()) == type;
+  });
+  return found == std::end(allElementTypes) ? std::nullopt : std::optional(*found);
+}
+
+ElementType elementTypeOf(Type type) {
+  const std::optional<ElementType> found = findElementType(type);
+  assert(found && "verified types are in the table");
+  return *found;
+}
+
+std::string elementTypeChoices(MLIRContext *context) {
+  std::string choices;
+  llvm::raw_string_ostream stream(choices);
+  llvm::interleaveComma(allElementTypes, stream,
+                        [&](ElementType element) { stream << typeOf(element, context); });
+  return choices;
+}
+
+} // namespace heddle

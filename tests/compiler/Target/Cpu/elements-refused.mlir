@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics -convert-dataflow-to-kernels="targets=x86-64-v4"
+
+// Elements that the dialect has and the code of a target does not.
+
+// expected-error@+1 {{'dataflow.kernel' op has weights of f16 as operand #1, expected f32 or bf16, which target 'x86-64-v4' computes with}}
+dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 40], f16>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!keys = !dataflow.cache<[32], bf16, keys>
+// expected-error@+1 {{'dataflow.kernel' op has a cache of bf16 as operand #0, expected f32, which target 'x86-64-v4' computes with}}
+dataflow.kernel @append : (!keys, !dataflow.buffer<[tokens, 32], f32>) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
