@@ -67,10 +67,8 @@ Entry ModelBuilder::entry(std::string_view name) {
   return Entry(state.get(), state->entries.size() - 1);
 }
 
-Ids Entry::addInput(std::string_view name, bool optional) {
-  if (!model->works()) {
-    return {};
-  }
+/// Adds an argument of the program's callers; null after an error.
+Value Entry::addInput(std::string_view name, bool optional, Type type) {
   EntryState &entry = model->entries[index];
   for (const EntryState::Input &input : entry.inputs) {
     if (input.name == name) {
@@ -78,17 +76,44 @@ Ids Entry::addInput(std::string_view name, bool optional) {
       return {};
     }
   }
-  const auto type =
-      RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(model->context, 32));
   BlockArgument argument = entry.body().insertArgument(static_cast<unsigned>(entry.inputs.size()),
                                                        type, model->nameLocation(name));
   entry.inputs.push_back({std::string(name), optional});
-  return Ids(model, argument);
+  return argument;
 }
 
-Ids Entry::input(std::string_view name) { return addInput(name, false); }
+Ids Entry::addIds(std::string_view name, bool optional) {
+  if (!model->works()) {
+    return {};
+  }
+  Type element = IntegerType::get(model->context, 32);
+  return Ids(model,
+             addInput(name, optional, RankedTensorType::get({ShapedType::kDynamic}, element)));
+}
 
-Ids Entry::optionalInput(std::string_view name) { return addInput(name, true); }
+Tensor Entry::addRows(std::string_view name, int64_t width, bool optional) {
+  if (!model->works()) {
+    return {};
+  }
+  if (width < 1) {
+    model->fail(model->entries[index].name,
+                fmt::format("input \"{}\" has width {}, expected 1 or more", name, width));
+    return {};
+  }
+  Type element = Float32Type::get(model->context);
+  return Tensor(model, addInput(name, optional,
+                                RankedTensorType::get({ShapedType::kDynamic, width}, element)));
+}
+
+Ids Entry::input(std::string_view name) { return addIds(name, false); }
+
+Ids Entry::optionalInput(std::string_view name) { return addIds(name, true); }
+
+Tensor Entry::input(std::string_view name, int64_t width) { return addRows(name, width, false); }
+
+Tensor Entry::optionalInput(std::string_view name, int64_t width) {
+  return addRows(name, width, true);
+}
 
 Segments Entry::segments() const {
   if (!model->works()) {

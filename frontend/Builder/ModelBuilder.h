@@ -12,7 +12,7 @@
 ///
 /// Shapes are written [t, w]: t is the number of rows of all sequences of a batch, laid end to end
 /// and never padded; w, h (heads) and d (head size) are constants; k are the keys of the row's own
-/// sequence. Values are f32, ids i32.
+/// sequence. Values are f32, those that a caller gives included; ids are i32.
 ///
 /// Misuse never crashes: the model keeps the first error, values made after it are invalid,
 /// operations on them do nothing, and text() and build() return that error.
@@ -37,6 +37,7 @@
 namespace mlir {
 class MLIRContext;
 class ModuleOp;
+class Type;
 class Value;
 template <typename OpTy> class OwningOpRef;
 } // namespace mlir
@@ -304,8 +305,11 @@ public:
 
   /// One integer for each row, [t].
   Ids input(std::string_view name);
+  /// Rows of f32 that a caller gives, [t, width]: pixels, spectra, features.
+  Tensor input(std::string_view name, int64_t width);
   /// The same; zeros if a caller leaves it out.
   Ids optionalInput(std::string_view name);
+  Tensor optionalInput(std::string_view name, int64_t width);
   /// Which rows of the inputs form one sequence.
   Segments segments() const;
   /// The rows that one run of another entry has left in caches: a memory, such as the source of a
@@ -321,7 +325,9 @@ public:
   void output(std::string_view name, const Tensor &result);
 
 private:
-  Ids addInput(std::string_view name, bool optional);
+  Ids addIds(std::string_view name, bool optional);
+  Tensor addRows(std::string_view name, int64_t width, bool optional);
+  mlir::Value addInput(std::string_view name, bool optional, mlir::Type type);
   mlir::Value addKept(std::string_view kind, std::string_view name, int64_t width);
 
   ModelState *model;

@@ -31,7 +31,8 @@ static constexpr uint64_t mostEvaluations = 1'000'000;
 static bool isOfFrontend(ExpressionKind kind) {
   return kind == ExpressionKind::Rows || kind == ExpressionKind::SinusoidInterleaved ||
          kind == ExpressionKind::SinusoidSplit || kind == ExpressionKind::RelativeBuckets ||
-         kind == ExpressionKind::OnesFrom || kind == ExpressionKind::Columns;
+         kind == ExpressionKind::OnesFrom || kind == ExpressionKind::Columns ||
+         kind == ExpressionKind::Convert;
 }
 
 bool isFirstPhase(ModuleOp module) {
@@ -148,23 +149,33 @@ static llvm::StringRef changeOf(Type type) {
   return isa<StateType>(type) ? "accumulated into" : "appended to";
 }
 
-/// Ids, then the segments of the rows, then a memory's segments by name, then caches and states.
+/// Whether a program can be given values of this type: ids, or rows of floats.
+static bool isInput(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() == 0 || !tensor.isDynamicDim(0)) {
+    return false;
+  }
+  const bool areIds = tensor.getRank() == 1 && tensor.getElementType().isInteger(32);
+  return areIds || (tensor.getRank() == 2 && tensor.getElementType().isF32() &&
+                    !tensor.isDynamicDim(1) && tensor.getDimSize(1) > 0);
+}
+
+/// Ids and rows of floats, then the segments of the rows, then a memory's segments by name, then
+/// caches and states.
 static LogicalResult verifyArguments(func::FuncOp entry) {
   const llvm::ArrayRef<Type> types = entry.getFunctionType().getInputs();
   const auto isSegments = [](Type type) { return isa<SegmentsType>(type); };
   const auto segments = llvm::find_if(types, isSegments);
   if (segments == types.end()) {
-    return entry.emitOpError("expects segments after its ids");
+    return entry.emitOpError("expects segments after its inputs");
   }
   const auto rows = static_cast<unsigned>(segments - types.begin());
   llvm::StringSet<> inputs, caches;
   for (auto [number, type] : llvm::enumerate(types)) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    const bool isIds = tensor && tensor.getRank() == 1 && tensor.isDynamicDim(0) &&
-                       tensor.getElementType().isInteger(32);
-    if (number < rows && !isIds) {
-      return entry.emitOpError() << "expects argument " << number << " to be ids, tensor<?xi32>, "
-                                 << "got " << type;
+    if (number < rows && !isInput(type)) {
+      return entry.emitOpError() << "expects argument " << number
+                                 << " to be ids, tensor<?xi32>, or rows, tensor<?xWxf32>, got "
+                                 << type;
     }
     const bool isMemory = number == rows + 1 && isSegments(type);
     if (number > rows && !isMemory && !isKept(type)) {
@@ -230,11 +241,11 @@ static bool handsOutScores(func::FuncOp entry, unsigned result) {
 static LogicalResult verifyCounts(func::FuncOp entry) {
   const llvm::ArrayRef<Type> inputs = entry.getFunctionType().getInputs();
   const llvm::ArrayRef<Type> results = entry.getFunctionType().getResults();
-  const auto isIds = [](Type type) { return isa<RankedTensorType>(type); };
+  const auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   const std::pair<llvm::StringRef, int64_t> counts[] = {
-      {"inputs", llvm::count_if(inputs, isIds)},
+      {"inputs", llvm::count_if(inputs, isTensor)},
       {"caches and states", llvm::count_if(inputs, isKept)},
-      {"outputs", llvm::count_if(results, isIds)}};
+      {"outputs", llvm::count_if(results, isTensor)}};
   for (const auto &[what, count] : counts) {
     if (count > static_cast<int64_t>(mostPorts)) {
       return entry.emitOpError() << "has " << count << " " << what << ", expected at most "

@@ -75,6 +75,28 @@ Status Batch::checkIds(const PortInfo &port, std::span<const int32_t> values) co
   return {};
 }
 
+Status Batch::checkValues(const PortInfo &port, const Input &input) const {
+  // An empty batch has no values of any type.
+  if (input.element != port.element && !input.bytes.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("input {} is given as {}, expected {}", quote(port.name),
+                                    infoOf(input.element).name, infoOf(port.element).name));
+  }
+  const size_t count = input.bytes.size() / infoOf(port.element).bytes();
+  const bool areIds = port.shape.size() == 1;
+  const int64_t width = areIds ? 1 : port.shape.back();
+  // Rows are below 2^31 and a manifest's widths below 2^42: no overflow in 128 bits.
+  if (static_cast<unsigned __int128>(tokenCount) * static_cast<unsigned __int128>(width) == count) {
+    return {};
+  }
+  return HEDDLE_ERROR(
+      InvalidArgument,
+      areIds ? fmt::format("input {} has {} values, the lengths add up to {}", quote(port.name),
+                           count, tokenCount)
+             : fmt::format("input {} has {} floats, expected {} rows of {}, as the lengths add up",
+                           quote(port.name), count, tokenCount, width));
+}
+
 Status Batch::bindInput(const EntryInfo &entry, const Input &input) {
   const size_t index = findPort(entry.inputs, input.name);
   if (index == entry.inputs.size()) {
@@ -84,14 +106,15 @@ Status Batch::bindInput(const EntryInfo &entry, const Input &input) {
   if (inputsGiven[index]) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("input {} is given twice", quote(input.name)));
   }
-  if (input.values.size() != static_cast<size_t>(tokenCount)) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("input {} has {} values, the lengths add up to {}",
-                                    quote(input.name), input.values.size(), tokenCount));
-  }
+  const PortInfo &port = entry.inputs[index];
+  HEDDLE_TRY(checkValues(port, input));
   inputsGiven[index] = true;
-  inputValues[index] = input.values.data();
-  return checkIds(entry.inputs[index], input.values);
+  inputValues[index] = input.bytes.data();
+  if (port.element != ElementType::I32) {
+    return {};
+  }
+  return checkIds(port, {reinterpret_cast<const int32_t *>(input.bytes.data()),
+                         input.bytes.size() / sizeof(int32_t)});
 }
 
 Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {

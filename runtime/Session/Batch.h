@@ -23,8 +23,8 @@ public:
   int64_t tokens() const { return tokenCount; }
   /// Tokens of the longest sequence.
   int64_t longest() const { return longestLength; }
-  /// [tokens], by the number of the input; null: all zeros.
-  const std::vector<const int32_t *> &inputs() const { return inputValues; }
+  /// A row for each token, by the number of the input; null: all zeros.
+  const std::vector<const std::byte *> &inputs() const { return inputValues; }
   /// By the number of the output, those that are observed after the others; null unless requested.
   const std::vector<float *> &outputs() const { return outputValues; }
   /// Which outputs were asked for. (With no sequences their pointers may be null.)
@@ -34,12 +34,14 @@ private:
   Status bindLengths(const EntryInfo &entry);
   Status bindInput(const EntryInfo &entry, const Input &input);
   Status bindOutput(const EntryInfo &entry, const Output &output);
+  /// Checks that an input has the element type and the number of values of its port.
+  Status checkValues(const PortInfo &port, const Input &input) const;
   Status checkIds(const PortInfo &port, std::span<const int32_t> values) const;
 
   std::span<const int32_t> sequenceLengths;
   int64_t tokenCount = 0;
   int64_t longestLength = 0;
-  std::vector<const int32_t *> inputValues;
+  std::vector<const std::byte *> inputValues;
   std::vector<bool> inputsGiven;
   std::vector<float *> outputValues;
   std::vector<bool> outputsRequested;

@@ -56,9 +56,20 @@ static Status runSession(heddle_session *session, const char *entry,
     if (input.name == nullptr) {
       return missingPointer("the name of an input");
     }
-    HEDDLE_TRY_WITH(checkArray("values", input.values, "count", input.count),
+    if (input.values != nullptr && input.floats != nullptr) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("input \"{}\": values and floats are given, expected one of "
+                                      "them",
+                                      input.name));
+    }
+    const void *const given = input.floats != nullptr ? static_cast<const void *>(input.floats)
+                                                      : static_cast<const void *>(input.values);
+    HEDDLE_TRY_WITH(checkArray("values", given, "count", input.count),
                     fmt::format("input \"{}\"", input.name));
-    inputList.push_back({input.name, {input.values, static_cast<size_t>(input.count)}});
+    const auto count = static_cast<size_t>(input.count);
+    inputList.push_back(input.floats != nullptr
+                            ? Input(input.name, std::span(input.floats, count))
+                            : Input(input.name, std::span(input.values, count)));
   }
   std::vector<Output> outputList;
   for (const heddle_output &output : outputs) {

@@ -18,10 +18,19 @@ static WorkSize sizeOf(const Chunk &chunk) {
   return {chunk.tokens, chunk.sequences, chunk.longest};
 }
 
+/// Aligned, with room to read on.
+static uint64_t padded(uint64_t bytes) {
+  return alignUp(bytes, HEDDLE_ALIGNMENT) + HEDDLE_ALIGNMENT;
+}
+
+uint64_t ChunkMemory::inputBytes(const PlannedInput &input, const Chunk &chunk) {
+  return input.used ? padded(static_cast<uint64_t>(chunk.tokens) * input.rowBytes) : 0;
+}
+
 Result<ChunkMemory::Layout> ChunkMemory::layoutOf(const Plan &plan, const Chunk &chunk,
                                                   int callers) {
-  const std::optional<uint64_t> planned = plan.memory.evaluate(sizeOf(chunk));
-  if (!planned) {
+  // With the inputs, so that no sum overflows.
+  if (!(plan.memory + plan.inputMemory).evaluate(sizeOf(chunk))) {
     return HEDDLE_ERROR(ResourceExhausted,
                         fmt::format("{} tokens in {} sequences, the longest of {}, need more than "
                                     "2^62 bytes of working memory",
@@ -29,11 +38,12 @@ Result<ChunkMemory::Layout> ChunkMemory::layoutOf(const Plan &plan, const Chunk 
   }
   const auto tokens = static_cast<uint64_t>(chunk.tokens);
   const auto sequences = static_cast<uint64_t>(chunk.sequences);
-  auto padded = [](uint64_t bytes) { return alignUp(bytes, HEDDLE_ALIGNMENT) + HEDDLE_ALIGNMENT; };
   Layout layout{};
-  layout.inputs = padded(*planned);
-  layout.inputStride = padded(tokens * sizeof(int32_t));
-  layout.offsets = layout.inputs + layout.inputStride * plan.inputsUsed.size();
+  layout.inputs = padded(*plan.memory.evaluate(sizeOf(chunk)));
+  layout.offsets = layout.inputs;
+  for (const PlannedInput &input : plan.inputs) {
+    layout.offsets += inputBytes(input, chunk);
+  }
   layout.sequenceOf = layout.offsets + padded((sequences + 1) * sizeof(int32_t));
   layout.positions = layout.sequenceOf + padded(tokens * sizeof(int32_t));
   layout.scratch = layout.positions + padded(tokens * sizeof(int32_t));
@@ -49,6 +59,7 @@ Result<uint64_t> ChunkMemory::bytesFor(const Plan &plan, const Chunk &chunk, int
 }
 
 Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
+  inputPlaces.resize(run.plan.inputs.size());
   bases.resize(run.plan.buffers.size());
   operands.resize(run.plan.operands.size());
   results.resize(run.plan.results.size());
@@ -90,17 +101,21 @@ HeddleKernelContext ChunkMemory::sendRows(const Run &run, const Chunk &chunk, De
   const auto at = [&](std::byte *begin, uint64_t place) {
     return reinterpret_cast<int32_t *>(begin + (place - layout.inputs));
   };
-  const auto tokens = static_cast<size_t>(chunk.tokens);
-  for (size_t i = 0; i < run.plan.inputsUsed.size(); ++i) {
-    // Copied, because kernels may count on alignment and read past the end.
-    std::byte *const copy = staged + layout.inputStride * i;
-    if (!run.plan.inputsUsed[i]) {
+  uint64_t place = layout.inputs;
+  for (size_t i = 0; i < run.plan.inputs.size(); ++i) {
+    const PlannedInput &input = run.plan.inputs[i];
+    inputPlaces[i] = place;
+    place += inputBytes(input, chunk);
+    if (!input.used) {
       continue;
     }
-    if (const int32_t *const values = run.batch.inputs()[i]) {
-      std::memcpy(copy, values + chunk.firstToken, tokens * sizeof(int32_t));
+    // Copied, because kernels may count on alignment and read past the end.
+    std::byte *const copy = staged + (inputPlaces[i] - layout.inputs);
+    const uint64_t bytes = static_cast<uint64_t>(chunk.tokens) * input.rowBytes;
+    if (const std::byte *const values = run.batch.inputs()[i]) {
+      std::memcpy(copy, values + static_cast<uint64_t>(chunk.firstToken) * input.rowBytes, bytes);
     } else {
-      std::memset(copy, 0, tokens * sizeof(int32_t));
+      std::memset(copy, 0, bytes);
     }
   }
   int32_t *const offsets = at(staged, layout.offsets);
@@ -160,7 +175,7 @@ void ChunkMemory::bindBuffers(const Run &run, const Chunk &chunk, const Device &
       bases[i] = const_cast<std::byte *>(place.address);
       break;
     case BufferPlace::Kind::Input:
-      bases[i] = memory.data() + layout.inputs + layout.inputStride * place.port;
+      bases[i] = memory.data() + inputPlaces[place.port];
       break;
     case BufferPlace::Kind::Output:
       bases[i] = outputAddress(run, chunk, place.port, device);

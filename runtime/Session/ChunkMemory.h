@@ -46,7 +46,6 @@ private:
   /// Where the parts of the working memory begin.
   struct Layout {
     uint64_t inputs;
-    uint64_t inputStride;
     uint64_t offsets;
     uint64_t sequenceOf;
     uint64_t positions;
@@ -55,6 +54,8 @@ private:
     uint64_t total;
   };
 
+  /// Bytes for the rows of an input, with room to read on.
+  static uint64_t inputBytes(const PlannedInput &input, const Chunk &chunk);
   static Result<Layout> layoutOf(const Plan &plan, const Chunk &chunk, int callers);
   HeddleKernelContext sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
   void bindCaches(const Run &run, const Chunk &chunk, const HeddleKernelContext &context);
@@ -65,6 +66,8 @@ private:
 
   DeviceMemory memory;
   Layout layout{};
+  /// Where each input begins in the working memory.
+  std::vector<uint64_t> inputPlaces;
   std::vector<void *> bases;
   std::vector<void *> operands;
   std::vector<HeddleCache> caches;

@@ -64,6 +64,11 @@ Status PagedDecoder::bindEntries() {
       if (input.optional) {
         continue;
       }
+      if (input.element != ElementType::I32) {
+        return doesNotGenerate(
+            loaded, fmt::format("entry {} needs the input {} of {}, expected ids", quote(name),
+                                quote(input.name), infoOf(input.element).name));
+      }
       if (!entry->input.empty()) {
         return doesNotGenerate(loaded,
                                fmt::format("entry {} needs the inputs {} and {}, expected "

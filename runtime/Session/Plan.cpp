@@ -198,7 +198,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
   const std::vector<bool> live = dispatchesFor(entry, request);
   std::vector<bool> read(entry.buffers()->size(), false);
   plan.buffers.resize(entry.buffers()->size());
-  plan.inputsUsed.resize(entry.inputs()->size(), false);
+  plan.inputs.resize(entry.inputs()->size());
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
     if (!live[i]) {
       continue;
@@ -210,10 +210,13 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
       plan.buffers[index] = placeOf(*entry.buffers()->Get(index), artifact);
       read[index] = read[index] || each > 0;
       if (plan.buffers[index].kind == BufferPlace::Kind::Input) {
-        plan.inputsUsed[plan.buffers[index].port] = true;
+        plan.inputs[plan.buffers[index].port] = {true, *rowBytes(*entry.buffers()->Get(index))};
       }
       plan.usesCaches = plan.usesCaches || plan.buffers[index].kind == BufferPlace::Kind::Cache;
     }
+  }
+  for (const PlannedInput &input : plan.inputs) {
+    plan.inputMemory.tokens += input.rowBytes;
   }
   // Results that nobody asked for may be what most of the arena is for.
   plan.memory = arenaOf(entry, live);

@@ -67,6 +67,14 @@ struct BufferPlace {
   double positionBytes = 0;
 };
 
+/// An input of the entry.
+struct PlannedInput {
+  /// A dispatch of the plan reads it.
+  bool used = false;
+  /// Bytes for each token.
+  uint64_t rowBytes = 0;
+};
+
 /// An output of the entry.
 struct PlannedOutput {
   /// The caller wants it; else it may still be computed, for what reads it.
@@ -127,12 +135,14 @@ struct Plan {
   std::vector<PlannedResult> results;
   std::vector<BufferPlace> buffers;
   std::vector<PlannedOutput> outputs;
-  /// Whether an input is read, by its number.
-  std::vector<bool> inputsUsed;
+  /// By their number.
+  std::vector<PlannedInput> inputs;
   /// Whether any dispatch reads or appends to a cache.
   bool usesCaches = false;
   /// The arena, and the outputs that are kept beside it.
   SymbolicSize memory;
+  /// The rows of the inputs that are read.
+  SymbolicSize inputMemory;
   uint64_t scratch = 0;
   uint64_t scratchPerLongest = 0;
   /// The cost of a sequence, for sharing out the work.

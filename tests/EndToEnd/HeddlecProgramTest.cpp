@@ -152,7 +152,7 @@ TEST_F(HeddlecProgramTest, Entries) {
   source.write("p.mlir", "module {}\n");
   expectProgramError(program + ":1:1: error: the program has no func.func, expected an entry");
   source.write("p.mlir", "func.func @f() { return }\n");
-  expectProgramError(program + ":1:1: error: 'func.func' op expects segments after its ids");
+  expectProgramError(program + ":1:1: error: 'func.func' op expects segments after its inputs");
   edit("{transformer.name = \"input_ids\"}", "");
   expectProgramError(
       program +

@@ -89,7 +89,7 @@ Result<AttentionObserver> AttentionObserver::create(const Model &model,
                                     model.path()));
   }
   observer.decoder = decoder;
-  HEDDLE_ASSIGN(observer.ids, chooseInput(model, *encoder));
+  HEDDLE_ASSIGN(observer.ids, chooseIds(model, *encoder));
   if (generates) {
     HEDDLE_ASSIGN(TeacherForcer forcer, TeacherForcer::create(model, options));
     observer.forcer.emplace(std::move(forcer));

@@ -255,7 +255,7 @@ Status execute(const BenchOptions &options) {
   }
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
   HEDDLE_TRY(checkShapes(*entry, options.shapes));
-  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   Bench bench{options, model, *entry, *input, timedOutput(*entry)};
   HEDDLE_ASSIGN(bench.peak, openDevice()->measurePeak(options.threads));

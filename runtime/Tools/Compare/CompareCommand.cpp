@@ -125,7 +125,7 @@ static Result<Json> compareEmbeddings(CompareWork &work) {
       ComparedModel &each = work.side(side);
       embeddings[side].resize(static_cast<size_t>(each.width));
       HEDDLE_ASSIGN(const PortInfo *const ids,
-                    chooseInput(each.model, *each.model.findEntry("embed")));
+                    chooseIds(each.model, *each.model.findEntry("embed")));
       const Input input{ids->name, source};
       const Output output{"embedding", embeddings[side]};
       HEDDLE_TRY_WITH(each.session->run("embed", {&length, 1}, {&input, 1}, {&output, 1}),

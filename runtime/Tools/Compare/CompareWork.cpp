@@ -81,7 +81,7 @@ Result<Tokens> CompareWork::sourceFor(const ComparedModel &side, std::string_vie
     const EntryInfo &entry = *side.model.findEntry("embed");
     Result<Tokens> ids = textTokens(side.model, entry, *options, line);
     HEDDLE_TRY(ids.status());
-    HEDDLE_ASSIGN(const PortInfo *const input, chooseInput(side.model, entry));
+    HEDDLE_ASSIGN(const PortInfo *const input, chooseIds(side.model, entry));
     HEDDLE_TRY(checkText(entry, *input, *ids));
     return ids;
   }
@@ -154,7 +154,7 @@ Result<std::vector<Tokens>> CompareWork::generate(Generator &generator, const Mo
 Status CompareWork::embed(Session &session, const ComparedModel &side) const {
   // A block at a time: what is embedded together is in memory together.
   constexpr size_t blockSources = 64;
-  HEDDLE_ASSIGN(const PortInfo *const ids, chooseInput(side.model, *side.model.findEntry("embed")));
+  HEDDLE_ASSIGN(const PortInfo *const ids, chooseIds(side.model, *side.model.findEntry("embed")));
   std::vector<float> embeddings;
   for (size_t begin = 0; begin < sourceList.size(); begin += blockSources) {
     const size_t end = std::min(sourceList.size(), begin + blockSources);

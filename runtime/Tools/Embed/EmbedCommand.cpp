@@ -167,7 +167,7 @@ Status EmbeddingWriter::finish(const LineReader &reader, LineErrors &errors,
 static Result<Embedder> makeEmbedder(const EmbedOptions &options) {
   HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, "embed"));
-  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
   HEDDLE_TRY(checkTokenizer(model, "one to embed texts"));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(const int64_t width, session.embeddingWidth());

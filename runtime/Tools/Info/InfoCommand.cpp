@@ -40,7 +40,9 @@ static Json describePort(const PortInfo &port, bool input) {
     described["shape"].push_back(dimensionOf(dimension));
   }
   if (input) {
-    described["limit"] = port.limit;
+    if (port.element == ElementType::I32) {
+      described["limit"] = port.limit;
+    }
     described["optional"] = port.optional;
   }
   return described;
@@ -224,9 +226,11 @@ static std::string typeText(const Json &port) {
 static std::string entryText(const Json &entry) {
   std::string text = fmt::format("entry {}\n", entry["name"].get<std::string>());
   for (const Json &port : entry["inputs"]) {
-    text += fmt::format("  input   {}: {}, values 0 to {}{}\n", port["name"].get<std::string>(),
-                        typeText(port), port["limit"].get<int64_t>() - 1,
-                        port["optional"].get<bool>() ? ", zeros when left out" : "");
+    const std::string range =
+        port.contains("limit") ? fmt::format(", values 0 to {}", port["limit"].get<int64_t>() - 1)
+                               : "";
+    text += fmt::format("  input   {}: {}{}{}\n", port["name"].get<std::string>(), typeText(port),
+                        range, port["optional"].get<bool>() ? ", zeros when left out" : "");
   }
   for (const Json &port : entry["outputs"]) {
     text += fmt::format("  output  {}: {}\n", port["name"].get<std::string>(), typeText(port));

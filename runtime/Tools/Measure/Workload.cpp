@@ -215,7 +215,10 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                    sourceLength, longest));
   }
   const EntryInfo &encode = *model.findEntry("encode");
-  const int64_t vocabulary = encode.inputs.empty() ? 1 : encode.inputs.front().limit;
+  // The generator was made: one input must be given, of ids.
+  const auto ids = std::find_if(encode.inputs.begin(), encode.inputs.end(),
+                                [](const PortInfo &input) { return !input.optional; });
+  const int64_t vocabulary = ids->limit;
   const GenerationOptions search = {.rules = Rules::CTranslate2,
                                     .beam = each.beam,
                                     .minLength = targetLength,

@@ -115,6 +115,18 @@ Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry)
   return &*first;
 }
 
+Result<const PortInfo *> chooseIds(const Model &model, const EntryInfo &entry) {
+  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, entry));
+  if (input->element != ElementType::I32) {
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("{}: entry {} reads rows of {}, the input {}, expected ids: only "
+                                 "heddle run gives it such rows",
+                                 model.path(), quote(entry.name), infoOf(input->element).name,
+                                 quote(input->name)));
+  }
+  return input;
+}
+
 Status checkTokenizer(const Model &model, std::string_view expected) {
   return model.hasTokenizer()
              ? Status()

@@ -33,6 +33,8 @@ Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name)
 
 /// The input of an entry that gives a batch its shape: the first that must be given.
 Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry);
+/// The same for commands that give it the ids of texts; Unsupported if it takes rows of floats.
+Result<const PortInfo *> chooseIds(const Model &model, const EntryInfo &entry);
 
 /// InvalidArgument for a model without a tokenizer; `expected` ends the message.
 Status checkTokenizer(const Model &model, std::string_view expected = "one or --tokens");

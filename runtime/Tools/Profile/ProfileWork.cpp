@@ -118,7 +118,7 @@ static Result<std::unique_ptr<EntryWork>> entryWork(const Model &model, std::str
                                                     std::string_view entryName,
                                                     const ProfileOptions &options) {
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, entryName));
-  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, sessionOptions(options)));
   return std::make_unique<EntryWork>(std::move(title), std::move(session), *entry, *input);
 }
@@ -220,7 +220,7 @@ Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &m
                   entryWork(model, shape.name, options.entry, options));
     HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
     HEDDLE_TRY(checkShapes(*entry, {&shape, 1}));
-    HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+    HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
     work->add(shape.lengths, randomIds(shape, *input));
     list.push_back(std::move(work));
   }

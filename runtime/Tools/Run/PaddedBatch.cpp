@@ -21,6 +21,16 @@ std::vector<int32_t> PaddedBatch::gather(std::span<const int32_t> values) const 
   return gathered;
 }
 
+std::vector<float> PaddedBatch::gather(std::span<const float> values, int64_t width) const {
+  std::vector<float> gathered;
+  gathered.reserve(positions.size() * static_cast<size_t>(width));
+  for (const int64_t position : positions) {
+    const auto row = values.begin() + position * width;
+    gathered.insert(gathered.end(), row, row + width);
+  }
+  return gathered;
+}
+
 std::vector<float> PaddedBatch::scatter(std::span<const float> rows, int64_t width) const {
   const int64_t places =
       std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());

@@ -16,13 +16,14 @@ namespace heddle::tools {
 
 /// Where the tokens of a batch lie in its tensors.
 struct PaddedBatch {
-  /// Tensors of ids are [sequences, S] (rectangular) or [tokens].
+  /// Tensors begin with [sequences, S] (rectangular) or [tokens]; those of ids have nothing more,
+  /// those of rows of floats their width.
   bool rectangular = false;
-  /// The shape of every tensor of ids.
+  /// The first dimensions of every tensor.
   std::vector<int64_t> shape;
   /// Tokens of every sequence.
   std::vector<int32_t> lengths;
-  /// The position of every token in a tensor of ids; without padding, 0, 1, 2, ...
+  /// The position of every token in such a tensor; without padding, 0, 1, 2, ...
   std::vector<int64_t> positions;
 
   int64_t tokens() const { return static_cast<int64_t>(positions.size()); }
@@ -30,6 +31,8 @@ struct PaddedBatch {
 
   /// The values of the tokens of a tensor of ids.
   std::vector<int32_t> gather(std::span<const int32_t> values) const;
+  /// The rows of the tokens of a tensor [shape..., width].
+  std::vector<float> gather(std::span<const float> values, int64_t width) const;
   /// Rows of the tokens, [tokens, width], spread to [shape..., width]; rows of padding are zero.
   std::vector<float> scatter(std::span<const float> rows, int64_t width) const;
   /// "row 2, column 5" or "position 7" of a token.

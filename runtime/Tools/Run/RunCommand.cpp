@@ -24,7 +24,8 @@ void declare(OptionList &list, RunOptions &options) {
   list.file("--inputs", options.inputs,
             "safetensors with the inputs, named as 'heddle info' lists them (input_ids; of a model "
             "that generates, source and target): [B,S] and, where there is padding, "
-            "attention_mask [B,S]; or, of one entry, [tokens] and lengths [sequences]")
+            "attention_mask [B,S]; or, of one entry, [tokens] and lengths [sequences]; rows of "
+            "floats have their width as one dimension more")
       .required()
       .hinted();
   list.file("--outputs", options.outputs, "safetensors with all outputs of the entry, by name")
@@ -38,8 +39,8 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
                                                         const RunInputs &inputs,
                                                         std::string_view where) {
   std::vector<Input> given;
-  for (size_t input = 0; input < inputs.names.size(); ++input) {
-    given.push_back({inputs.names[input], inputs.values[input]});
+  for (const RunInput &input : inputs.inputs) {
+    given.push_back(input.values());
   }
   std::vector<std::vector<float>> values;
   for (const PortInfo &output : entry.outputs) {
@@ -67,6 +68,14 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
   HEDDLE_ASSIGN(const PortInfo *shaping, chooseInput(model, *entry));
   HEDDLE_ASSIGN(const RunInputs inputs, readRunInputs(*entry, *shaping, tensors, options.inputs));
+  for (const RunInput &input : inputs.inputs) {
+    if (!input.rows.empty() && input.stored != ElementType::F32) {
+      const std::string note =
+          fmt::format("heddle: note: tensor {} is converted from {} to {}\n", quote(input.name),
+                      infoOf(input.stored).name, infoOf(ElementType::F32).name);
+      std::fputs(note.c_str(), stderr);
+    }
+  }
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(std::vector<std::vector<float>> values,
                 runEntry(session, *entry, inputs, options.inputs));

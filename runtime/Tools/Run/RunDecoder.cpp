@@ -32,7 +32,7 @@ static Result<RunInputs> readTargets(const EntryInfo &entry, const PortInfo &sha
 
 /// The tokens of every sequence.
 static std::vector<std::span<const int32_t>> sequencesOf(const RunInputs &inputs) {
-  std::span<const int32_t> rest = inputs.values.front();
+  std::span<const int32_t> rest = inputs.inputs.front().ids;
   std::vector<std::span<const int32_t>> list;
   for (const int32_t length : inputs.batch.lengths) {
     list.push_back(rest.first(static_cast<size_t>(length)));
@@ -95,8 +95,8 @@ Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
                               std::span<const SafetensorsTensor> tensors, std::string_view where) {
   const EntryInfo &encode = *model.findEntry(encodeEntry);
   const EntryInfo &decode = *model.findEntry(decodeEntry);
-  HEDDLE_ASSIGN(const PortInfo *const source, chooseInput(model, encode));
-  HEDDLE_ASSIGN(const PortInfo *const target, chooseInput(model, decode));
+  HEDDLE_ASSIGN(const PortInfo *const source, chooseIds(model, encode));
+  HEDDLE_ASSIGN(const PortInfo *const target, chooseIds(model, decode));
   HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
   HEDDLE_ASSIGN(const RunInputs sources,
                 readRunInputs(encode, *source, tensors, where, decoder->pad()));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 
 namespace heddle::tools {
 
@@ -35,6 +36,20 @@ static Result<std::vector<int32_t>> integersOf(const SafetensorsTensor &tensor,
   HEDDLE_TRY_WITH(convertToI32(tensor.dtype, tensor.bytes, values),
                   tensorWhere(where, tensor.name));
   return values;
+}
+
+/// The values of a tensor of floats.
+static Result<std::vector<float>> floatsOf(const SafetensorsTensor &tensor,
+                                           std::string_view where) {
+  std::vector<float> values(tensor.bytes.size() / infoOf(tensor.dtype).bytes());
+  HEDDLE_TRY_WITH(convertToF32(tensor.dtype, tensor.bytes, values),
+                  tensorWhere(where, tensor.name));
+  return values;
+}
+
+/// The width of rows of floats; nothing for ids.
+static std::optional<int64_t> widthOf(const PortInfo &input) {
+  return input.shape.size() == 2 ? std::optional(input.shape.back()) : std::nullopt;
 }
 
 /// The tensors that nothing of the entry is named after: a file may hold more than inputs, such as
@@ -77,31 +92,44 @@ static Status checkShape(const SafetensorsTensor &tensor, std::span<const int64_
   return {};
 }
 
-/// Which positions of `ids` are tokens, and of which sequence.
-static Result<PaddedBatch> batchOf(const SafetensorsTensor &ids,
+/// The first dimensions of a tensor, [sequences, length] or [tokens], before the width of rows.
+static Result<std::span<const int64_t>> tokenShape(const SafetensorsTensor &tensor,
+                                                   const PortInfo &input, std::string_view where) {
+  const std::optional<int64_t> width = widthOf(input);
+  const size_t rank = tensor.shape.size() - (width && !tensor.shape.empty() ? 1 : 0);
+  if ((rank == 1 || rank == 2) && (!width || tensor.shape.back() == *width)) {
+    return std::span<const int64_t>(tensor.shape).first(rank);
+  }
+  return HEDDLE_ERROR(
+      InvalidArgument,
+      fmt::format("{} has shape {}, expected {}", tensorWhere(where, tensor.name),
+                  formatShape(tensor.shape),
+                  width ? fmt::format("[sequences, length, {}] or [tokens, {}]", *width, *width)
+                        : "[sequences, length] or [tokens]"));
+}
+
+/// Which positions of `first`, the tensor that gives the batch its shape, are tokens, and of which
+/// sequence.
+static Result<PaddedBatch> batchOf(const SafetensorsTensor &first, const PortInfo &shaping,
                                    std::span<const SafetensorsTensor> tensors,
                                    std::string_view where, int32_t pad) {
-  if (ids.shape.size() != 1 && ids.shape.size() != 2) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{} has shape {}, expected [sequences, length] or [tokens]",
-                                    tensorWhere(where, ids.name), formatShape(ids.shape)));
-  }
+  HEDDLE_ASSIGN(const std::span<const int64_t> shape, tokenShape(first, shaping, where));
   const SafetensorsTensor *mask = findTensor(tensors, maskName);
   const SafetensorsTensor *lengths = findTensor(tensors, lengthsName);
   // Each belongs to one form: the mask to rectangles, the lengths to tokens end to end.
-  const SafetensorsTensor *wrong = ids.shape.size() == 2 ? lengths : mask;
+  const SafetensorsTensor *wrong = shape.size() == 2 ? lengths : mask;
   if (wrong != nullptr) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} is given and \"{}\" has shape {}, expected {}",
-                                    tensorWhere(where, wrong->name), ids.name,
-                                    formatShape(ids.shape),
+                                    tensorWhere(where, wrong->name), first.name,
+                                    formatShape(first.shape),
                                     wrong == lengths ? "[tokens] with lengths"
                                                      : "[sequences, length] with a mask"));
   }
   if (mask != nullptr) {
-    HEDDLE_TRY(checkShape(*mask, ids.shape, ids.name, where));
+    HEDDLE_TRY(checkShape(*mask, shape, first.name, where));
     HEDDLE_ASSIGN(const std::vector<int32_t> marks, integersOf(*mask, where));
-    Result<PaddedBatch> batch = batchWithMask(ids.shape, marks);
+    Result<PaddedBatch> batch = batchWithMask(shape, marks);
     return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, maskName));
   }
   if (lengths != nullptr) {
@@ -111,16 +139,16 @@ static Result<PaddedBatch> batchOf(const SafetensorsTensor &ids,
                                                        formatShape(lengths->shape)));
     }
     HEDDLE_ASSIGN(const std::vector<int32_t> values, integersOf(*lengths, where));
-    Result<PaddedBatch> batch = batchWithLengths(ids.shape, values);
+    Result<PaddedBatch> batch = batchWithLengths(shape, values);
     return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, lengthsName));
   }
-  if (pad >= 0 && ids.shape.size() == 2) {
-    HEDDLE_ASSIGN(const std::vector<int32_t> values, integersOf(ids, where));
-    Result<PaddedBatch> batch = batchWithPadding(ids.shape, values, pad);
-    return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, ids.name));
+  if (pad >= 0 && shape.size() == 2 && !widthOf(shaping)) {
+    HEDDLE_ASSIGN(const std::vector<int32_t> values, integersOf(first, where));
+    Result<PaddedBatch> batch = batchWithPadding(shape, values, pad);
+    return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, first.name));
   }
-  Result<PaddedBatch> batch = batchWithoutPadding(ids.shape);
-  return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, ids.name));
+  Result<PaddedBatch> batch = batchWithoutPadding(shape);
+  return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, first.name));
 }
 
 /// Ids must be rows of the table they look up; padding may hold anything.
@@ -141,21 +169,28 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where,
                                 int32_t pad) {
   HEDDLE_TRY(checkInputs(entry, tensors, where));
-  const SafetensorsTensor &ids = *findTensor(tensors, shaping.name);
+  const SafetensorsTensor &first = *findTensor(tensors, shaping.name);
   RunInputs inputs;
   inputs.ignored = namesIgnored(entry, tensors);
-  HEDDLE_ASSIGN(inputs.batch, batchOf(ids, tensors, where, pad));
+  HEDDLE_ASSIGN(inputs.batch, batchOf(first, shaping, tensors, where, pad));
   for (const PortInfo &input : entry.inputs) {
     const SafetensorsTensor *tensor = findTensor(tensors, input.name);
     if (tensor == nullptr) {
       continue;
     }
-    HEDDLE_TRY(checkShape(*tensor, ids.shape, ids.name, where));
+    RunInput &given = inputs.inputs.emplace_back(RunInput{input.name, {}, {}, tensor->dtype});
+    std::vector<int64_t> shape = inputs.batch.shape;
+    if (const std::optional<int64_t> width = widthOf(input)) {
+      shape.push_back(*width);
+      HEDDLE_TRY(checkShape(*tensor, shape, first.name, where));
+      HEDDLE_ASSIGN(const std::vector<float> padded, floatsOf(*tensor, where));
+      given.rows = inputs.batch.gather(padded, *width);
+      continue;
+    }
+    HEDDLE_TRY(checkShape(*tensor, shape, first.name, where));
     HEDDLE_ASSIGN(const std::vector<int32_t> padded, integersOf(*tensor, where));
-    std::vector<int32_t> values = inputs.batch.gather(padded);
-    HEDDLE_TRY(checkLimit(input, inputs.batch, values, where));
-    inputs.names.push_back(input.name);
-    inputs.values.push_back(std::move(values));
+    given.ids = inputs.batch.gather(padded);
+    HEDDLE_TRY(checkLimit(input, inputs.batch, given.ids, where));
   }
   return inputs;
 }

@@ -14,21 +14,32 @@
 
 namespace heddle::tools {
 
+/// The values of all tokens for one input of the entry: their ids, or rows of floats.
+struct RunInput {
+  std::string name;
+  std::vector<int32_t> ids;
+  std::vector<float> rows;
+  /// The type that the file has the rows in.
+  ElementType stored;
+
+  Input values() const { return rows.empty() ? Input(name, ids) : Input(name, rows); }
+};
+
 /// Everything Session::run needs; owns the values.
 struct RunInputs {
   PaddedBatch batch;
-  /// Names of inputs of the entry, and the ids of all tokens for each.
-  std::vector<std::string> names;
-  std::vector<std::vector<int32_t>> values;
+  std::vector<RunInput> inputs;
   /// Names of tensors that are no inputs of the entry, in the order of the file.
   std::vector<std::string> ignored;
 };
 
 /// Checks the tensors of a file against an entry, and takes the padding away. The tensors are the
-/// inputs of the entry by name, [B,S] with an optional "attention_mask" [B,S], or [tokens] with
-/// optional "lengths" [sequences] (one sequence without); I32 or I64. Other tensors are ignored.
-/// `shaping` is the input that gives the batch its shape; without a mask, its rows end in tokens
-/// `pad` that are none (-1: there are none such). `where` begins every message.
+/// inputs of the entry by name. Those of ids are [B,S] with an optional "attention_mask" [B,S], or
+/// [tokens] with optional "lengths" [sequences] (one sequence without); I32 or I64. Those of rows
+/// are [B,S,width] or [tokens,width]; F32, or F16 or BF16, which are converted. Other tensors are
+/// ignored. `shaping` is the input that gives the batch its shape; if it has ids, then without a
+/// mask its rows end in tokens `pad` that are none (-1: there are none such). `where` begins every
+/// message.
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where,
                                 int32_t pad = -1);

@@ -29,6 +29,7 @@
 #include "heddle/Export.h"
 #include "heddle/Status.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -53,7 +54,8 @@ struct PortInfo {
   ElementType element = ElementType::F32;
   /// Constants, or one of the three dimensions above.
   std::vector<int64_t> shape;
-  /// Inputs: ids lie in [0, limit). Outputs: 0.
+  /// Inputs of ids, i32 [tokens]: they lie in [0, limit). Inputs of floats, f32 [tokens, width],
+  /// and outputs: 0.
   int64_t limit = 0;
   /// Inputs: may be left out, which means all zeros.
   bool optional = false;
@@ -216,10 +218,17 @@ struct SessionOptions {
   int64_t traceRuns = 0;
 };
 
-/// The values of one input for all sequences, end to end: [tokens].
+/// The values of one input for all sequences, end to end, according to PortInfo::shape: ids,
+/// [tokens], or rows of floats, [tokens, width]. NaN and infinity are values like any other.
 struct Input {
+  Input(std::string_view name, std::span<const int32_t> ids)
+      : name(name), element(ElementType::I32), bytes(std::as_bytes(ids)) {}
+  Input(std::string_view name, std::span<const float> rows)
+      : name(name), element(ElementType::F32), bytes(std::as_bytes(rows)) {}
+
   std::string_view name;
-  std::span<const int32_t> values;
+  ElementType element;
+  std::span<const std::byte> bytes;
 };
 
 /// The memory for one output, [rows, width] according to PortInfo::shape. longestDimension means
@@ -278,7 +287,7 @@ public:
 
   /// Runs `entry` over a batch of lengths.size() sequences with lengths[i] > 0 tokens each. An
   /// empty batch does nothing. Every input that is not optional must be given, with sum(lengths)
-  /// values. Only the named outputs are computed.
+  /// ids or rows. Only the named outputs are computed.
   Status run(std::string_view entry, std::span<const int32_t> lengths,
              std::span<const Input> inputs, std::span<const Output> outputs);
 

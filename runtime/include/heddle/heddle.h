@@ -100,7 +100,7 @@ typedef struct heddle_port {
   /* [rank]: constants, or one of heddle_dimension. */
   const int64_t *shape;
   int64_t rank;
-  /* Inputs: ids lie in [0, limit). Outputs: 0. */
+  /* Inputs of ids: they lie in [0, limit). Inputs of floats and outputs: 0. */
   int64_t limit;
 } heddle_port;
 
@@ -136,12 +136,15 @@ HEDDLE_API heddle_error *heddle_session_create(const heddle_model *model,
 /* NULL is fine. */
 HEDDLE_API void heddle_session_free(heddle_session *session);
 
-/* The values of one input for all sequences, end to end; count is the number of tokens of the
- * batch. */
+/* The values of one input for all sequences, end to end. An input of ids, HEDDLE_I32 [tokens], has
+ * `values`, and count is the number of tokens of the batch. An input of rows of floats, HEDDLE_F32
+ * [tokens, width], has `floats`, and count is tokens times width; NaN and infinity are values like
+ * any other. The pointer that is not needed is NULL. */
 typedef struct heddle_input {
   const char *name;
   const int32_t *values;
   int64_t count;
+  const float *floats;
 } heddle_input;
 
 /* The memory for one output; count is rows times width, according to its shape. */

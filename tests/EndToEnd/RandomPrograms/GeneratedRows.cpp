@@ -67,7 +67,7 @@ void ProgramGenerator::step() {
 Written ProgramGenerator::lookUp() {
   const double exponent = target();
   const int64_t columns = dice.once(2) ? mainWidth : width();
-  if (!dice.once(4)) {
+  if (hasIds && !dice.once(4)) {
     return rows(columns, exponent,
                 fmt::format("gather @{}[%ids]", parameter({vocabulary, columns}, exponent)));
   }

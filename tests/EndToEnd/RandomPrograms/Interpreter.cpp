@@ -61,6 +61,23 @@ std::vector<std::string> Interpreter::operations() {
   return names;
 }
 
+std::vector<float> featuresOf(const std::vector<int32_t> &ids, int64_t width) {
+  std::vector<float> values;
+  for (size_t row = 0; row < ids.size(); ++row) {
+    for (int64_t column = 0; column < width; ++column) {
+      // Multiplication by an odd number spreads the bits of the place.
+      uint64_t bits =
+          (static_cast<uint64_t>(ids[row]) << 40) + (row << 20) + static_cast<uint64_t>(column) + 1;
+      bits *= 0x9E3779B97F4A7C15U;
+      bits ^= bits >> 32;
+      bits *= 0xD6E8FEB86659FD93U;
+      const double unit = static_cast<double>(bits >> 11) * 0x1p-52 - 1;
+      values.push_back(static_cast<float>(bits % 50 == 0 ? unit * 100 : unit * 1.7));
+    }
+  }
+  return values;
+}
+
 EntryValues Interpreter::run(const EntryInputs &inputs) {
   bindArguments(inputs);
   for (Operation &op : entry.getBody().front().without_terminator()) {
@@ -89,6 +106,14 @@ void Interpreter::bindArguments(const EntryInputs &inputs) {
              filled == inputs.memory.end() ? BoundedTensor({0, cache.getWidth()}) : filled->second);
     } else if (auto state = dyn_cast<StateType>(argument.getType())) {
       define(argument, BoundedTensor({1, state.getWidth()}));
+    } else if (auto type = cast<RankedTensorType>(argument.getType()); type.getRank() == 2) {
+      BoundedTensor rows({inputs.rows, type.getDimSize(1)});
+      if (!entry.getArgAttr(argument.getArgNumber(), "transformer.optional")) {
+        const std::vector<float> given = featuresOf(inputs.features, type.getDimSize(1));
+        std::transform(given.begin(), given.end(), rows.elements.begin(),
+                       [](float value) { return Bounded::exact(value); });
+      }
+      define(argument, std::move(rows));
     } else {
       const auto given = inputs.ids.find(name);
       ids[argument] = given == inputs.ids.end()

@@ -24,10 +24,16 @@ namespace heddle {
 /// The tensors of a checkpoint, by name, row major.
 using Tensors = std::map<std::string, std::vector<float>>;
 
+/// Rows of floats for an input of that width, made of the ids of a sequence: the same ids at the
+/// same positions give the same rows. A few are beyond the usual magnitudes.
+std::vector<float> featuresOf(const std::vector<int32_t> &ids, int64_t width);
+
 /// What one sequence brings to an entry.
 struct EntryInputs {
   /// By the input's name; one that is missing is optional, and zeros.
   std::map<std::string, std::vector<int32_t>> ids;
+  /// What rows of floats are made of, unless they are optional: those are zeros.
+  std::vector<int32_t> features;
   /// Rows of the sequence.
   int64_t rows = 0;
   /// Caches that another entry has filled, by name, and how many positions they have.

@@ -37,7 +37,10 @@ void ProgramGenerator::write() {
     writeDecoding();
     return;
   }
-  hasTypes = dice.once(4);
+  hasIds = !dice.once(5);
+  hasTypes = hasIds && dice.once(4);
+  featureWidth = !hasIds || dice.once(3) ? dice.of<int64_t>({1, 3, 16, 40, mainWidth}) : 0;
+  optionalWidth = dice.once(12) ? width() : 0;
   writeEncoder("encode", true);
   if (dice.once(3)) {
     writeEncoder("embed", false);
@@ -63,12 +66,38 @@ void ProgramGenerator::writeSequences(bool decodes) {
   }
 }
 
+Written ProgramGenerator::argument(const std::string &name, int64_t width) {
+  defined.push_back({Kind::Rows, name, rowsType(width), 0, width});
+  return defined.back();
+}
+
+Written ProgramGenerator::writeGiven() {
+  std::vector<Written> given;
+  // A decoder takes ids alone.
+  for (const auto &[name, width] :
+       {std::pair("%features", featureWidth), std::pair("%spare", optionalWidth)}) {
+    if (width > 0) {
+      const Written rows = argument(name, width);
+      given.push_back(width == mainWidth && dice.once(2) ? rows : linear(rows, mainWidth));
+    }
+  }
+  if (hasIds) {
+    const std::string table = parameter({vocabulary, mainWidth}, target());
+    given.push_back(rows(mainWidth, 0, fmt::format("gather @{}[%ids]", table)));
+  }
+  Written x = given.back();
+  for (size_t i = 0; i + 1 < given.size(); ++i) {
+    x = add(x, given[i]);
+  }
+  return x;
+}
+
 void ProgramGenerator::writeInputs(bool withTypes) {
   body.clear();
   defined.clear();
   keptHere.clear();
   const auto table = [&](int64_t rows) { return parameter({rows, mainWidth}, target()); };
-  Written x = rows(mainWidth, 0, fmt::format("gather @{}[%ids]", table(vocabulary)));
+  Written x = writeGiven();
   if (dice.once(3)) {
     x = scale(x);
   }
@@ -164,14 +193,26 @@ void ProgramGenerator::writeEncoder(const std::string &name, bool isPlain) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     names.push_back(fmt::format("out{}", i));
   }
-  const std::string types = hasTypes
-                                ? ", %types: tensor<?xi32> {transformer.name = \"token_type_ids\", "
-                                  "transformer.optional}"
-                                : "";
-  finishEntry(fmt::format("func.func @{}(%ids: tensor<?xi32> {{transformer.name = \"input_ids\"}}"
-                          "{}, %rows: !transformer.segments)",
-                          name, types),
-              outputs, names, {});
+  std::vector<std::string> arguments;
+  if (hasIds) {
+    arguments.emplace_back("%ids: tensor<?xi32> {transformer.name = \"input_ids\"}");
+  }
+  if (featureWidth > 0) {
+    arguments.push_back(
+        fmt::format("%features: {} {{transformer.name = \"features\"}}", rowsType(featureWidth)));
+  }
+  if (hasTypes) {
+    arguments.emplace_back("%types: tensor<?xi32> {transformer.name = \"token_type_ids\", "
+                           "transformer.optional}");
+  }
+  if (optionalWidth > 0) {
+    arguments.push_back(
+        fmt::format("%spare: {} {{transformer.name = \"spare\", transformer.optional}}",
+                    rowsType(optionalWidth)));
+  }
+  arguments.emplace_back("%rows: !transformer.segments");
+  finishEntry(fmt::format("func.func @{}({})", name, fmt::join(arguments, ", ")), outputs, names,
+              {});
 }
 
 /// The arguments of what an entry keeps.

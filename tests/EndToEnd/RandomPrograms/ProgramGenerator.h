@@ -87,8 +87,13 @@ private:
   void writeSourceEntry();
   void writeTargetEntry();
   void writeSequences(bool decodes);
-  /// Looks up words, positions and types, and takes some random steps from there.
+  /// Looks up words, positions and types, or begins with rows of floats, and takes some random
+  /// steps from there.
   void writeInputs(bool withTypes);
+  /// Rows of the main width of what the entry is given.
+  Written writeGiven();
+  /// A value that is an argument.
+  Written argument(const std::string &name, int64_t width);
   void steps(int64_t count);
   void poolRows();
   /// Results of an entry with random values as outputs; `extra` are caches and states.
@@ -183,6 +188,11 @@ private:
   /// Those of this program.
   std::vector<int64_t> widths;
   bool hasTypes = false;
+  /// Whether entries take ids; else they take rows of floats alone.
+  bool hasIds = true;
+  /// The widths of rows of floats that an entry takes; 0: none. The second are optional.
+  int64_t featureWidth = 0;
+  int64_t optionalWidth = 0;
   /// Segments whose keys attention sees.
   std::string keySegments = "%rows";
   /// Caches and states of the entry: arguments, and what it returns of them.

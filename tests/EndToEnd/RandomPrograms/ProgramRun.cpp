@@ -91,6 +91,16 @@ private:
   std::vector<Output> outputs;
 };
 
+/// Rows of floats of all sequences.
+static std::vector<float> rowsOf(const std::vector<Sequence> &batch, int64_t width) {
+  std::vector<float> rows;
+  for (const Sequence &sequence : batch) {
+    const std::vector<float> mine = featuresOf(sequence.ids, width);
+    rows.insert(rows.end(), mine.begin(), mine.end());
+  }
+  return rows;
+}
+
 Status ProgramRun::runEntry(const EntryInfo &entry, const std::vector<Sequence> &batch,
                             std::vector<SequenceValues> &results) {
   std::vector<int32_t> lengths, ids, types;
@@ -101,9 +111,15 @@ Status ProgramRun::runEntry(const EntryInfo &entry, const std::vector<Sequence> 
   }
   OutputBuffers buffers(entry, batch, /*withObserved=*/true);
   std::vector<Input> inputs;
+  std::vector<std::vector<float>> features;
+  features.reserve(entry.inputs.size());
   for (const PortInfo &port : entry.inputs) {
-    if (!port.optional || !types.empty()) {
-      inputs.push_back({port.name, port.optional ? types : ids});
+    if (port.element == ElementType::F32) {
+      if (!port.optional) {
+        inputs.emplace_back(port.name, features.emplace_back(rowsOf(batch, port.shape.back())));
+      }
+    } else if (!port.optional || !types.empty()) {
+      inputs.emplace_back(port.name, port.optional ? types : ids);
     }
   }
   HEDDLE_TRY(session->run(entry.name, lengths, inputs, buffers.all()));

@@ -251,7 +251,16 @@ TEST_F(ProgramTest, EntriesNeedNames) {
        "'func.func' op expects argument 2, after its segments, to be a cache or state, got '"
        "tensor<?xi32>'"},
       {", %rows", ", %more: tensor<?xi64>, %rows",
-       "'func.func' op expects argument 1 to be ids, tensor<?xi32>, got 'tensor<?xi64>'"},
+       "'func.func' op expects argument 1 to be ids, tensor<?xi32>, or rows, tensor<?xWxf32>, "
+       "got 'tensor<?xi64>'"},
+      {", %rows", ", %more: tensor<?x4xbf16>, %rows",
+       "'func.func' op expects argument 1 to be ids, tensor<?xi32>, or rows, tensor<?xWxf32>, "
+       "got 'tensor<?x4xbf16>'"},
+      {", %rows", ", %more: tensor<?x2x2xf32>, %rows",
+       "'func.func' op expects argument 1 to be ids, tensor<?xi32>, or rows, tensor<?xWxf32>, "
+       "got 'tensor<?x2x2xf32>'"},
+      {", %rows", ", %more: tensor<?x4xf32>, %rows",
+       "'func.func' op expects \"transformer.name\" on argument 1, a string"},
       {", %rows", ", %more: tensor<?xi32> {transformer.name = \"ids\"}, %rows",
        "'func.func' op expects distinct names, got \"ids\" again"},
   };
@@ -268,7 +277,7 @@ TEST_F(ProgramTest, EntriesNeedNames) {
   folder.write("m.mlir", "module {\n  func.func @f(%x: tensor<?x2xf32> {transformer.name = \"x\"}) "
                          "-> (tensor<?x2xf32> {transformer.name = \"y\"}) {\n"
                          "    return %x : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(), path + ":2:3: error: 'func.func' op expects segments after its ids");
+  EXPECT_EQ(message(), path + ":2:3: error: 'func.func' op expects segments after its inputs");
   folder.write("m.mlir",
                "module {\n  func.func @f(%a: !transformer.segments) -> !transformer.segments {\n"
                "    return %a : !transformer.segments\n  }\n}\n");

@@ -75,13 +75,13 @@ TEST(CInterface, Runs) {
   const int32_t lengths[] = {2, 1};
   const int32_t ids[] = {4, 5, 6};
   float pooled[2 * width] = {};
-  const heddle_input input{"input_ids", ids, 3};
+  const heddle_input input{"input_ids", ids, 3, nullptr};
   const heddle_output output{"pooler_output", pooled, 2 * width};
   EXPECT_EQ(Answer(heddle_session_run(session.get(), "encode", lengths, 2, &input, 1, &output, 1))
                 .message,
             "");
   EXPECT_NE(pooled[width], 0);
-  const heddle_input bad{"input_ids", nullptr, 3};
+  const heddle_input bad{"input_ids", nullptr, 3, nullptr};
   EXPECT_EQ(
       Answer(heddle_session_run(session.get(), "encode", lengths, 2, &bad, 1, &output, 1)).message,
       "input \"input_ids\": values is NULL");
@@ -89,7 +89,7 @@ TEST(CInterface, Runs) {
   EXPECT_EQ(Answer(heddle_session_run(session.get(), "encode", lengths, 2, &input, 1, &negative, 1))
                 .message,
             "output \"pooler_output\": count is -1, expected at least 0");
-  const heddle_input unnamed{nullptr, ids, 3};
+  const heddle_input unnamed{nullptr, ids, 3, nullptr};
   EXPECT_EQ(Answer(heddle_session_run(session.get(), "encode", lengths, 2, &unnamed, 1, &output, 1))
                 .message,
             "the name of an input is NULL");

@@ -237,7 +237,7 @@ TEST(Session, Profiles) {
 
 TEST(Session, EmptyBatchesDoNothing) {
   Session session = makeSession({.threads = 2});
-  const std::array<Input, 1> inputs{{{"input_ids", {}}}};
+  const std::array<Input, 1> inputs{{{"input_ids", std::span<const int32_t>()}}};
   const std::array<Output, 1> outputs{{{"pooler_output", {}}}};
   EXPECT_EQ(session.run("encode", {}, inputs, outputs).message(), "");
   const Work work(1, 2, 5);

@@ -118,7 +118,7 @@ static bool isLarge(std::string_view list) {
   return std::count_if(list.begin(), list.end(), [](char c) { return c >= '0' && c <= '9'; }) > 12;
 }
 
-/// Ids of an entry with an input that may be left out.
+/// Ids and rows of an entry with inputs that may be left out.
 static void readTensors(std::string_view file, int32_t pad) {
   static const EntryInfo entry = [] {
     EntryInfo info;
@@ -128,6 +128,10 @@ static void readTensors(std::string_view file, int32_t pad) {
                     .element = ElementType::I32,
                     .shape = {},
                     .limit = 2,
+                    .optional = true},
+                   {.name = "features",
+                    .element = ElementType::F32,
+                    .shape = {tokensDimension, 2},
                     .optional = true}};
     return info;
   }();
@@ -135,8 +139,19 @@ static void readTensors(std::string_view file, int32_t pad) {
   if (!contents.ok()) {
     return;
   }
+  // A file without ids is one of rows.
+  const auto isIds = [](const SafetensorsTensor &tensor) { return tensor.name == "input_ids"; };
+  const bool hasIds = std::any_of(contents->tensors.begin(), contents->tensors.end(), isIds);
+  static const EntryInfo ofRows = [] {
+    EntryInfo info;
+    info.name = "encode";
+    info.inputs = {
+        {.name = "features", .element = ElementType::F32, .shape = {tokensDimension, 2}}};
+    return info;
+  }();
+  const EntryInfo &chosen = hasIds ? entry : ofRows;
   const Result<RunInputs> inputs =
-      readRunInputs(entry, entry.inputs.front(), contents->tensors, "input", pad);
+      readRunInputs(chosen, chosen.inputs.front(), contents->tensors, "input", pad);
   if (!inputs.ok()) {
     return require(inputs.status().message().starts_with("input: "));
   }
@@ -146,11 +161,13 @@ static void readTensors(std::string_view file, int32_t pad) {
     require(length > 0);
     sum += length;
   }
-  require(sum == batch.tokens() && inputs->names.size() == inputs->values.size());
-  for (const std::vector<int32_t> &values : inputs->values) {
-    require(static_cast<int64_t>(values.size()) == sum);
-    require(
-        std::all_of(values.begin(), values.end(), [](int32_t id) { return id >= 0 && id < 50; }));
+  require(sum == batch.tokens());
+  for (const RunInput &input : inputs->inputs) {
+    const bool areRows = input.name == "features";
+    require(static_cast<int64_t>(areRows ? input.rows.size() : input.ids.size()) ==
+            (areRows ? 2 : 1) * sum);
+    require(std::all_of(input.ids.begin(), input.ids.end(),
+                        [](int32_t id) { return id >= 0 && id < 50; }));
   }
   const std::vector<float> rows(static_cast<size_t>(sum), 1.0F);
   const std::vector<float> spread = batch.scatter(rows, 1);

@@ -96,11 +96,14 @@ public:
     return addBytes(name, ElementType::F32, std::move(shape), values);
   }
 
-  Result<RunInputs> read() const {
+  Result<RunInputs> read(bool withRows = false) const {
     EntryInfo entry;
     entry.name = "encode";
     entry.inputs = {{"input_ids", ElementType::I32, {tokensDimension}, 100, false},
                     {"token_type_ids", ElementType::I32, {tokensDimension}, 2, true}};
+    if (withRows) {
+      entry.inputs.push_back({"features", ElementType::F32, {tokensDimension, 3}, 0, true});
+    }
     return readRunInputs(entry, entry.inputs.front(), tensors, "in.safetensors");
   }
   std::string message() const { return messageOf(read()); }
@@ -121,6 +124,33 @@ private:
 };
 } // namespace
 
+TEST(PaddedBatch, GathersRows) {
+  const auto batch = batchWithMask(Sizes{2, 2}, Integers{1, 0, 1, 1});
+  ASSERT_TRUE(batch.ok());
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(batch->gather(values, 2), (std::vector<float>{1, 2, 5, 6, 7, 8}));
+}
+
+TEST(RunTensors, RowsBesideIds) {
+  Tensors tensors;
+  tensors.add("input_ids", {2, 2}, {5, 6, 7, 8}).add("attention_mask", {2, 2}, {1, 0, 1, 1});
+  tensors.addFloats("features", {2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const Result<RunInputs> inputs = tensors.read(/*withRows=*/true);
+  ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
+  ASSERT_EQ(inputs->inputs.size(), 2u);
+  EXPECT_EQ(inputs->inputs[0].ids, (Integers{5, 7, 8}));
+  EXPECT_EQ(inputs->inputs[1].rows, (std::vector<float>{1, 2, 3, 7, 8, 9, 10, 11, 12}));
+  EXPECT_EQ(inputs->inputs[1].values().element, ElementType::F32);
+  Tensors narrow;
+  narrow.add("input_ids", {2}, {5, 6}).addFloats("features", {2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(messageOf(narrow.read(true)), "in.safetensors: tensor \"features\" has shape [2, 2], "
+                                          "expected [2, 3] as \"input_ids\" has");
+  Tensors ofIds;
+  ofIds.add("input_ids", {2}, {5, 6}).add("features", {2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(messageOf(ofIds.read(true)),
+            "in.safetensors: tensor \"features\": has type I64, expected F32, F16 or BF16");
+}
+
 TEST(RunTensors, PaddedForm) {
   const Result<RunInputs> inputs = Tensors()
                                        .add("input_ids", {2, 3}, {5, 6, -1, 7, 8, 9})
@@ -128,9 +158,11 @@ TEST(RunTensors, PaddedForm) {
                                        .add("token_type_ids", {2, 3}, {0, 1, 9, 0, 0, 0})
                                        .read();
   ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
-  EXPECT_EQ(inputs->names, (std::vector<std::string>{"input_ids", "token_type_ids"}));
-  EXPECT_EQ(inputs->values[0], (Integers{5, 6, 7, 8, 9}));
-  EXPECT_EQ(inputs->values[1], (Integers{0, 1, 0, 0, 0}));
+  ASSERT_EQ(inputs->inputs.size(), 2u);
+  EXPECT_EQ(inputs->inputs[0].name, "input_ids");
+  EXPECT_EQ(inputs->inputs[1].name, "token_type_ids");
+  EXPECT_EQ(inputs->inputs[0].ids, (Integers{5, 6, 7, 8, 9}));
+  EXPECT_EQ(inputs->inputs[1].ids, (Integers{0, 1, 0, 0, 0}));
   EXPECT_EQ(inputs->batch.lengths, (Integers{2, 3}));
   const PortInfo states{"h", ElementType::F32, {tokensDimension, 8}, 0, false};
   const PortInfo pooled{"p", ElementType::F32, {sequencesDimension, 8}, 0, false};
@@ -158,7 +190,8 @@ TEST(RunTensors, OtherTensorsAreIgnored) {
                                        .add("mask", {7}, {1, 2, 3, 4, 5, 6, 7})
                                        .read();
   ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
-  EXPECT_EQ(inputs->names, (std::vector<std::string>{"input_ids"}));
+  ASSERT_EQ(inputs->inputs.size(), 1u);
+  EXPECT_EQ(inputs->inputs[0].name, "input_ids");
   EXPECT_EQ(inputs->ignored, (std::vector<std::string>{"last_hidden_state", "mask"}));
 }
 
