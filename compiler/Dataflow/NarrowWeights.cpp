@@ -110,19 +110,33 @@ private:
     StringAttr &name = stored[symbol.getAttr()];
     if (!name) {
       auto parameter = symbols.lookup<transformer::ParameterOp>(symbol.getAttr());
-      OpBuilder builder(&getContext());
-      auto expression = transformer::ParameterExpressionAttr::get(
-          &getContext(), transformer::ExpressionKind::Convert, {symbol}, {});
-      auto created = transformer::ParameterOp::create(
-          builder, parameter.getLoc(), builder.getStringAttr(symbol.getValue() + ".bf16"),
-          TypeAttr::get(parameter.getTensorType().clone(builder.getBF16Type())), StringAttr(),
-          expression);
-      name = symbols.insert(created, std::next(Block::iterator(parameter)));
+      name = narrowedName(parameter, symbols);
       int64_t saved = parameter.getTensorType().getNumElements() * 2;
       reportTaken(parameter.getLoc(), passNames::narrowWeights, "stored in bf16",
                   {.weightBytes = saved});
     }
     return FlatSymbolRefAttr::get(name);
+  }
+
+  /// The parameter with the values of `parameter` in bf16.
+  static StringAttr narrowedName(transformer::ParameterOp parameter, SymbolTable &symbols) {
+    // What the checkpoint has in bf16 is there, and what it has in f16 is converted from there.
+    auto origin = FlatSymbolRefAttr::get(parameter);
+    auto expression = parameter.getExpressionAttr();
+    if (expression && expression.getKind() == transformer::ExpressionKind::Convert) {
+      origin = expression.getOperands().front();
+      auto before = symbols.lookup<transformer::ParameterOp>(origin.getAttr());
+      if (before.getTensorType().getElementType().isBF16()) {
+        return origin.getAttr();
+      }
+    }
+    OpBuilder builder(parameter.getContext());
+    auto created = transformer::ParameterOp::create(
+        builder, parameter.getLoc(), builder.getStringAttr(parameter.getSymName() + ".bf16"),
+        TypeAttr::get(parameter.getTensorType().clone(builder.getBF16Type())), StringAttr(),
+        transformer::ParameterExpressionAttr::get(
+            parameter.getContext(), transformer::ExpressionKind::Convert, {origin}, {}));
+    return symbols.insert(created, std::next(Block::iterator(parameter)));
   }
 
   llvm::DenseMap<StringAttr, StringAttr> stored;

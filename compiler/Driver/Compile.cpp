@@ -96,8 +96,8 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
 // --- what a binary has beside its program ----------------------------------------------------
 
 static ParameterSource parameterSource(const ImportedModel &model) {
-  return [&model](llvm::StringRef name, std::span<float> values) {
-    Status status = model.checkpoint->readF32(name.str(), values);
+  return [&model](llvm::StringRef name, ElementType element, std::span<std::byte> values) {
+    Status status = model.checkpoint->read(name.str(), element, values);
     model.checkpoint->releasePages(name.str());
     return status;
   };
@@ -321,7 +321,11 @@ Status Compilation::giveReport(const Report &report) {
 }
 
 Status Compilation::link(const Report &report) {
-  if (!model.checkpoint) {
+  const auto isStored = [](transformer::ParameterOp parameter) {
+    return parameter.getSource().has_value();
+  };
+  if (!model.checkpoint &&
+      llvm::any_of((*model.module).getOps<transformer::ParameterOp>(), isStored)) {
     return HEDDLE_ERROR(NotFound, task.input + ": has no parameters beside it, expected a file "
                                                ".safetensors of the same name");
   }

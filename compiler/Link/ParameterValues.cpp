@@ -4,10 +4,14 @@
 /// they come, so that few of them are in memory.
 #include "compiler/Link/ParameterValues.h"
 
+#include "formats/Checkpoint/Convert.h"
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 
 using namespace mlir;
 
@@ -16,6 +20,8 @@ namespace heddle {
 using transformer::ExpressionKind;
 using Stored = std::vector<float>;
 using Exact = std::vector<double>;
+using Narrow = ParameterEvaluator::Narrow;
+using Values = ParameterEvaluator::Values;
 
 // [groups * n, k] to panels [groups][ceil(n / columns)][k][columns], zero beyond the last row of
 // each group.
@@ -153,13 +159,72 @@ static double roundTo(double value, int digits, int leastExponent, int largestEx
              : rounded;
 }
 
-/// Values of another element type, each rounded once; they stay in f32, which holds all of them.
-template <typename T> static Stored convertValues(const std::vector<T> &values, Type element) {
-  Stored converted(values.size());
-  std::transform(values.begin(), values.end(), converted.begin(), [&](T value) {
-    return element.isBF16() ? float(roundTo(value, /*digits=*/8, -126, 127)) : float(value);
-  });
-  return converted;
+/// The bits of the nearest bf16 number; those of a NaN stay as far as there is room for them.
+template <typename T> static uint16_t bf16Bits(T value) {
+  if (std::isnan(value)) {
+    const auto upper =
+        static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
+    return (upper & 0x7F) == 0 ? upper | 0x40 : upper;
+  }
+  auto rounded = static_cast<float>(roundTo(value, /*digits=*/8, -126, 127));
+  return static_cast<uint16_t>(std::bit_cast<uint32_t>(rounded) >> 16);
+}
+
+/// The bits of the nearest f16 number.
+template <typename T> static uint16_t f16Bits(T value) {
+  constexpr int digits = 11, least = -14, largest = 15;
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::abs(roundTo(value, digits, least, largest));
+  if (std::isnan(value) || std::isinf(size)) {
+    return sign | (std::isnan(value) ? 0x7E00 : 0x7C00);
+  }
+  // Below 2^-14 numbers are multiples of the smallest; their exponent field is zero.
+  if (size < std::ldexp(1.0, least)) {
+    return sign | static_cast<uint16_t>(std::ldexp(size, digits - 1 - least));
+  }
+  const int exponent = std::ilogb(size);
+  const auto fraction = static_cast<uint16_t>(std::ldexp(size, digits - 1 - exponent));
+  return sign | static_cast<uint16_t>(((exponent + largest - 1) << (digits - 1)) + fraction);
+}
+
+/// Exactly.
+static Stored widen(const Narrow &values) {
+  Stored wide(values.bits.size());
+  std::transform(values.bits.begin(), values.bits.end(), wide.begin(),
+                 values.element == ElementType::BF16 ? bf16ToF32 : f16ToF32);
+  return wide;
+}
+
+/// In f32 or f64, moved where they are that already.
+static std::variant<Stored, Exact> widened(Values values) {
+  if (auto *narrow = std::get_if<Narrow>(&values)) {
+    return widen(*narrow);
+  }
+  if (auto *exact = std::get_if<Exact>(&values)) {
+    return std::move(*exact);
+  }
+  return std::move(std::get<Stored>(values));
+}
+
+/// Values in another element type, each rounded once; the same bits where they have it.
+static Values convertValues(Values values, ElementType element) {
+  auto *narrow = std::get_if<Narrow>(&values);
+  const bool isWide = std::holds_alternative<Stored>(values) && element == ElementType::F32;
+  if (isWide || (narrow && narrow->element == element)) {
+    return values;
+  }
+  return std::visit(
+      [&](const auto &from) -> Values {
+        if (element == ElementType::F32) {
+          return Stored(from.begin(), from.end());
+        }
+        std::vector<uint16_t> bits(from.size());
+        using Number = typename std::decay_t<decltype(from)>::value_type;
+        std::transform(from.begin(), from.end(), bits.begin(),
+                       element == ElementType::BF16 ? bf16Bits<Number> : f16Bits<Number>);
+        return Narrow{element, std::move(bits)};
+      },
+      widened(std::move(values)));
 }
 
 /// What has no operands.
@@ -176,8 +241,8 @@ static Stored makeValues(transformer::ParameterExpressionAttr expression, Ranked
 
 /// What takes one operand of `shape` and moves its values.
 template <typename T>
-static std::vector<T> moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
-                                 std::vector<T> values) {
+static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
+                                  std::vector<T> values) {
   transformer::ParameterExpressionAttr expression = *parameter.getExpression();
   switch (expression.getKind()) {
   case ExpressionKind::Pack: {
@@ -200,6 +265,16 @@ static std::vector<T> moveValues(transformer::ParameterOp parameter, ArrayRef<in
   default: // Reshape: the same values in the same order.
     return values;
   }
+}
+
+static Values moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
+                         Values values) {
+  if (auto *narrow = std::get_if<Narrow>(&values)) {
+    return Narrow{narrow->element, movedValues(parameter, shape, std::move(narrow->bits))};
+  }
+  return std::visit(
+      [&](auto &&wide) -> Values { return movedValues(parameter, shape, std::move(wide)); },
+      widened(std::move(values)));
 }
 
 /// A parameter whose operands are being evaluated.
@@ -230,18 +305,21 @@ transformer::ParameterOp ParameterEvaluator::lookUp(FlatSymbolRefAttr symbol) {
 }
 
 /// In f64, moved where they are that already.
-static Exact asExact(std::variant<Stored, Exact> values) {
-  if (auto *exact = std::get_if<Exact>(&values)) {
-    return std::move(*exact);
-  }
-  const Stored &stored = std::get<Stored>(values);
-  return Exact(stored.begin(), stored.end());
+static Exact asExact(Values values) {
+  return std::visit(
+      [](auto &&wide) {
+        using Vector = std::decay_t<decltype(wide)>;
+        if constexpr (std::is_same_v<Vector, Exact>) {
+          return std::move(wide);
+        } else {
+          return Exact(wide.begin(), wide.end());
+        }
+      },
+      widened(std::move(values)));
 }
 
 /// Calls `function` with vectors of one type: f32 where both are.
-template <typename Function>
-static void withOneType(std::variant<Stored, Exact> &to, std::variant<Stored, Exact> from,
-                        Function function) {
+template <typename Function> static void withOneType(Values &to, Values from, Function function) {
   if (std::holds_alternative<Stored>(to) && std::holds_alternative<Stored>(from)) {
     function(std::get<Stored>(to), std::get<Stored>(from));
     return;
@@ -250,7 +328,7 @@ static void withOneType(std::variant<Stored, Exact> &to, std::variant<Stored, Ex
   function(std::get<Exact>(to), asExact(std::move(from)));
 }
 
-static void append(std::variant<Stored, Exact> &all, std::variant<Stored, Exact> part) {
+static void append(Values &all, Values part) {
   withOneType(all, std::move(part),
               [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); });
 }
@@ -278,7 +356,7 @@ void ParameterEvaluator::take(Step &step, Values operand) {
           std::transform(sums.begin(), sums.end(), values.begin(), sums.begin(),
                          std::plus<double>());
         },
-        operand);
+        widened(std::move(operand)));
     step.values = std::move(sums);
     return;
   }
@@ -289,29 +367,25 @@ void ParameterEvaluator::take(Step &step, Values operand) {
             auto k = static_cast<int64_t>(left.size()) / type.getDimSize(0);
             return Values(multiplyMatrices(left, right, type.getDimSize(0), k));
           },
-          step.values, operand);
+          widened(std::move(step.values)), widened(std::move(operand)));
     }
     break;
   case ExpressionKind::Scale:
     if (index > 0) {
-      step.factor *= std::visit([](const auto &number) { return double(number.front()); }, operand);
+      step.factor *= asExact(std::move(operand)).front();
       return;
     }
     break;
   case ExpressionKind::Convert:
-    operand = std::visit(
-        [&](const auto &values) { return Values(convertValues(values, type.getElementType())); },
-        operand);
+    operand = convertValues(std::move(operand), elementTypeOf(type.getElementType()));
     break;
   default:
-    operand = std::visit(
-        [&](auto &values) { return Values(moveValues(step.parameter, shape, std::move(values))); },
-        operand);
+    operand = moveValues(step.parameter, shape, std::move(operand));
   }
   step.values = std::move(operand);
 }
 
-ParameterEvaluator::Values ParameterEvaluator::finish(Step &step) {
+Values ParameterEvaluator::finish(Step &step) {
   transformer::ParameterExpressionAttr expression = *step.parameter.getExpression();
   if (expression.getOperands().empty()) {
     return makeValues(expression, step.parameter.getTensorType());
@@ -327,13 +401,36 @@ ParameterEvaluator::Values ParameterEvaluator::finish(Step &step) {
   return values;
 }
 
-Result<ParameterEvaluator::Values> ParameterEvaluator::read(transformer::ParameterOp parameter) {
-  Stored values(parameter.getTensorType().getNumElements());
-  HEDDLE_TRY(source(*parameter.getSource(), values));
+Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter) {
+  const ElementType element = elementTypeOf(parameter.getTensorType().getElementType());
+  const int64_t count = parameter.getTensorType().getNumElements();
+  if (element == ElementType::F32) {
+    Stored values(count);
+    HEDDLE_TRY(source(*parameter.getSource(), element, std::as_writable_bytes(std::span(values))));
+    return Values(std::move(values));
+  }
+  Narrow values{element, std::vector<uint16_t>(count)};
+  HEDDLE_TRY(
+      source(*parameter.getSource(), element, std::as_writable_bytes(std::span(values.bits))));
   return Values(std::move(values));
 }
 
 Result<Stored> ParameterEvaluator::evaluate(transformer::ParameterOp parameter) {
+  HEDDLE_ASSIGN(Values values, evaluateAll(parameter));
+  return std::get<Stored>(convertValues(std::move(values), ElementType::F32));
+}
+
+Result<StoredValues> ParameterEvaluator::evaluateStored(transformer::ParameterOp parameter) {
+  HEDDLE_ASSIGN(Values values, evaluateAll(parameter));
+  values =
+      convertValues(std::move(values), elementTypeOf(parameter.getTensorType().getElementType()));
+  if (auto *narrow = std::get_if<Narrow>(&values)) {
+    return StoredValues(std::move(narrow->bits));
+  }
+  return StoredValues(std::move(std::get<Stored>(values)));
+}
+
+Result<Values> ParameterEvaluator::evaluateAll(transformer::ParameterOp parameter) {
   std::vector<Step> steps;
   steps.emplace_back(parameter);
   for (;;) {
@@ -350,14 +447,10 @@ Result<Stored> ParameterEvaluator::evaluate(transformer::ParameterOp parameter) 
       HEDDLE_ASSIGN(values, read(step.parameter));
     }
     steps.pop_back();
-    if (!steps.empty()) {
-      take(steps.back(), std::move(values));
-    } else if (auto *stored = std::get_if<Stored>(&values)) {
-      return std::move(*stored);
-    } else {
-      const Exact &exact = std::get<Exact>(values);
-      return Stored(exact.begin(), exact.end());
+    if (steps.empty()) {
+      return values;
     }
+    take(steps.back(), std::move(values));
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Values of parameters by their expressions. Stored values stay f32; what is computed from them is
-/// f64 until the last expression, so that a derived parameter is rounded once.
+/// Values of parameters by their expressions. Values of a checkpoint stay in the type that it has
+/// them in, f32, f16 or bf16, as long as they are only moved; what is computed from them is f64
+/// until the last expression, so that a derived parameter is rounded once.
 #ifndef HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 #define HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 
@@ -9,10 +10,26 @@
 
 #include "mlir/IR/SymbolTable.h"
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <variant>
 
 namespace heddle {
+
+/// The values of a parameter in its element type: f32, or the bits of f16 or bf16.
+class StoredValues {
+public:
+  explicit StoredValues(std::variant<std::vector<float>, std::vector<uint16_t>> values)
+      : values(std::move(values)) {}
+
+  std::span<const std::byte> bytes() const {
+    return std::visit([](const auto &each) { return std::as_bytes(std::span(each)); }, values);
+  }
+
+private:
+  std::variant<std::vector<float>, std::vector<uint16_t>> values;
+};
 
 /// Evaluates parameters of a module, whose symbols do not change meanwhile. Expressions may be as
 /// deep as the module is long: there is no recursion.
@@ -21,12 +38,22 @@ public:
   ParameterEvaluator(mlir::ModuleOp module, const ParameterSource &source)
       : module(module), source(source) {}
 
+  /// Widened to f32, for who asks about values.
   Result<std::vector<float>> evaluate(transformer::ParameterOp parameter);
+  /// As the binary has them.
+  Result<StoredValues> evaluateStored(transformer::ParameterOp parameter);
+
+  /// Numbers of f16 or bf16, as their bits.
+  struct Narrow {
+    ElementType element;
+    std::vector<uint16_t> bits;
+  };
+  using Values = std::variant<std::vector<float>, std::vector<double>, Narrow>;
 
 private:
-  using Values = std::variant<std::vector<float>, std::vector<double>>;
   struct Step;
 
+  Result<Values> evaluateAll(transformer::ParameterOp parameter);
   Result<Values> read(transformer::ParameterOp parameter);
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol);
   void take(Step &step, Values operand);

@@ -9,8 +9,6 @@
 
 #include <xxhash.h>
 
-#include <bit>
-#include <cstring>
 #include <map>
 
 using namespace mlir;
@@ -18,21 +16,6 @@ using namespace mlir;
 namespace heddle {
 
 using Values = std::vector<float>;
-
-/// The bytes of values as a parameter stores them.
-static std::vector<std::byte> bytesOf(const Values &values, transformer::ParameterOp parameter) {
-  if (parameter.getTensorType().getElementType().isF32()) {
-    std::span<const std::byte> bytes = std::as_bytes(std::span(values));
-    return {bytes.begin(), bytes.end()};
-  }
-  // The values are bf16 already: their upper halves.
-  std::vector<std::byte> bytes(values.size() * sizeof(uint16_t));
-  for (size_t i = 0; i < values.size(); ++i) {
-    auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(values[i]) >> 16);
-    std::memcpy(bytes.data() + i * sizeof(upper), &upper, sizeof(upper));
-  }
-  return bytes;
-}
 
 static bool isZero(std::byte byte) { return byte == std::byte(0); }
 
@@ -70,8 +53,8 @@ Result<Weights> Weights::place(ModuleOp module, ParameterSource source) {
   std::map<std::tuple<uint64_t, uint64_t, uint64_t>, uint64_t> offsets;
   ParameterEvaluator evaluator(module, weights.source);
   for (transformer::ParameterOp parameter : usedParameters(module)) {
-    HEDDLE_ASSIGN(Values values, evaluator.evaluate(parameter));
-    std::vector<std::byte> bytes = bytesOf(values, parameter);
+    HEDDLE_ASSIGN(const StoredValues values, evaluator.evaluateStored(parameter));
+    const std::span<const std::byte> bytes = values.bytes();
     XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
     auto [found, isNew] =
         offsets.try_emplace({hash.low64, hash.high64, bytes.size()}, weights.bytes);
@@ -88,8 +71,8 @@ Status Weights::write(const std::function<Status(std::span<const std::byte>)> &s
   static constexpr std::byte padding[HEDDLE_ALIGNMENT] = {};
   ParameterEvaluator evaluator(module, source);
   for (size_t index : stored) {
-    HEDDLE_ASSIGN(Values values, evaluator.evaluate(placed[index].parameter));
-    HEDDLE_TRY(sink(bytesOf(values, placed[index].parameter)));
+    HEDDLE_ASSIGN(const StoredValues values, evaluator.evaluateStored(placed[index].parameter));
+    HEDDLE_TRY(sink(values.bytes()));
     size_t rest = alignUp(placed[index].place.size, HEDDLE_ALIGNMENT) - placed[index].place.size;
     HEDDLE_TRY(sink(std::span(padding, rest)));
   }

@@ -18,8 +18,10 @@
 
 namespace heddle {
 
-/// Where the tensors of a checkpoint come from: fills f32 values in row-major order.
-using ParameterSource = std::function<Status(llvm::StringRef name, std::span<float> values)>;
+/// Where the tensors of a checkpoint come from: fills values of an element type in row-major order.
+/// Any type of a checkpoint is read as f32; else it is the one that the checkpoint has.
+using ParameterSource =
+    std::function<Status(llvm::StringRef name, ElementType element, std::span<std::byte> values)>;
 
 /// A parameter of a binary and its place in the weights.
 struct PlacedParameter {

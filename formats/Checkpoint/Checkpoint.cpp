@@ -247,6 +247,25 @@ Status Checkpoint::readF32(std::string_view name, std::span<float> destination) 
   return {};
 }
 
+Status Checkpoint::read(std::string_view name, ElementType type,
+                        std::span<std::byte> destination) const {
+  if (type == ElementType::F32) {
+    return readF32(
+        name, {reinterpret_cast<float *>(destination.data()), destination.size() / sizeof(float)});
+  }
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  const StoredTensor &tensor = entry->tensor;
+  if (tensor.dtype != type || !tensor.scales.empty() || tensor.bytes.size() != destination.size()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has {} bytes of type {}, expected {} of {}",
+                                    describe(*entry), tensor.bytes.size(),
+                                    infoOf(tensor.dtype).name, destination.size(),
+                                    infoOf(type).name));
+  }
+  std::copy(tensor.bytes.begin(), tensor.bytes.end(), destination.begin());
+  return {};
+}
+
 Status Checkpoint::readI32(std::string_view name, std::span<int32_t> destination) const {
   HEDDLE_ASSIGN(const Entry *const entry, locate(name));
   HEDDLE_TRY_WITH(convertToI32(entry->tensor.dtype, entry->tensor.bytes, destination),

@@ -70,6 +70,9 @@ public:
   /// Converts F32, F16, BF16 or quantized values to f32. `destination` must have exactly their
   /// number.
   Status readF32(std::string_view name, std::span<float> destination) const;
+  /// The bytes of as many values of `type`: F32 as readF32() gives them, or of the type that the
+  /// file has, as they are there; InvalidArgument for another type.
+  Status read(std::string_view name, ElementType type, std::span<std::byte> destination) const;
   /// Converts I32 or I64 values to i32. A value that does not fit is OutOfRange.
   Status readI32(std::string_view name, std::span<int32_t> destination) const;
 

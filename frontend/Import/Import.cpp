@@ -180,6 +180,7 @@ static Status buildProgram(MLIRContext &context, const ModelSource &source, Conf
   }
   HEDDLE_TRY(checkParameters(*model.module, source.checkpoint));
   HEDDLE_TRY(checkSurplus(*model.module, source.checkpoint, family.unused, model.notes));
+  keepStoredTypes(*model.module, source.checkpoint);
   describeProgram(model);
   return {};
 }
@@ -311,6 +312,7 @@ static Status addProgramFiles(ImportedModel &model, ProgramFiles files, SourceHa
     if (isFirstPhase(*model.module)) {
       noteSurplus(*model.module, *files.checkpoint, model.notes);
     }
+    keepStoredTypes(*model.module, *files.checkpoint);
     HEDDLE_TRY(addFiles(hash, *files.checkpoint));
     model.checkpoint = std::make_shared<const Checkpoint>(*std::move(files.checkpoint));
   }

@@ -12,6 +12,7 @@
 #include <set>
 
 using namespace mlir;
+using heddle::transformer::ParameterOp;
 
 namespace heddle {
 
@@ -23,8 +24,9 @@ static const std::string &placeOf(const Checkpoint &checkpoint) {
   return checkpoint.files().size() == 1 ? checkpoint.files().front().path() : checkpoint.path();
 }
 
-static Status checkParameter(llvm::StringRef source, llvm::ArrayRef<int64_t> shape,
+static Status checkParameter(llvm::StringRef source, RankedTensorType type,
                              const Checkpoint &checkpoint) {
+  const llvm::ArrayRef<int64_t> shape = type.getShape();
   const StoredTensor *tensor = checkpoint.find(source);
   if (tensor == nullptr) {
     return HEDDLE_ERROR(NotFound,
@@ -37,10 +39,16 @@ static Status checkParameter(llvm::StringRef source, llvm::ArrayRef<int64_t> sha
                         fmt::format("{}: tensor {} has shape {}, expected {}", file, quote(source),
                                     formatShape(tensor->shape), formatShape(shape)));
   }
-  if (!tensor->isReal()) {
+  const ElementType element = elementTypeOf(type.getElementType());
+  const bool fits = element == ElementType::F32
+                        ? tensor->isReal()
+                        : tensor->dtype == element && tensor->scales.empty();
+  if (!fits) {
     return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: tensor {} has type {}, expected F32, F16 or BF16", file,
-                                    quote(source), infoOf(tensor->dtype).safetensors));
+                        fmt::format("{}: tensor {} has type {}, expected {}", file, quote(source),
+                                    infoOf(tensor->dtype).safetensors,
+                                    element == ElementType::F32 ? "F32, F16 or BF16"
+                                                                : infoOf(element).safetensors));
   }
   return {};
 }
@@ -48,10 +56,35 @@ static Status checkParameter(llvm::StringRef source, llvm::ArrayRef<int64_t> sha
 Status checkParameters(ModuleOp module, const Checkpoint &checkpoint) {
   for (auto parameter : module.getOps<transformer::ParameterOp>()) {
     if (std::optional<llvm::StringRef> source = parameter.getSource()) {
-      HEDDLE_TRY(checkParameter(*source, parameter.getTensorType().getShape(), checkpoint));
+      HEDDLE_TRY(checkParameter(*source, parameter.getTensorType(), checkpoint));
     }
   }
   return {};
+}
+
+void keepStoredTypes(ModuleOp module, const Checkpoint &checkpoint) {
+  SymbolTable symbols(module);
+  for (auto parameter : llvm::make_early_inc_range(module.getOps<ParameterOp>())) {
+    const std::optional<llvm::StringRef> source = parameter.getSource();
+    const StoredTensor *tensor = source ? checkpoint.find(*source) : nullptr;
+    if (tensor == nullptr || !tensor->scales.empty() ||
+        !parameter.getTensorType().getElementType().isF32() ||
+        (tensor->dtype != ElementType::F16 && tensor->dtype != ElementType::BF16)) {
+      continue;
+    }
+    OpBuilder builder(parameter);
+    const std::string name =
+        fmt::format("{}.{}", parameter.getSymName().str(), infoOf(tensor->dtype).name);
+    Type type = parameter.getTensorType().clone(typeOf(tensor->dtype, module.getContext()));
+    auto stored = ParameterOp::create(builder, parameter.getLoc(), builder.getStringAttr(name),
+                                      TypeAttr::get(type), parameter.getSourceAttr(),
+                                      transformer::ParameterExpressionAttr());
+    symbols.insert(stored, Block::iterator(parameter));
+    parameter.removeSourceAttr();
+    parameter.setExpressionAttr(transformer::ParameterExpressionAttr::get(
+        module.getContext(), transformer::ExpressionKind::Convert, {FlatSymbolRefAttr::get(stored)},
+        {}));
+  }
 }
 
 /// The item of `unused` that covers a name; empty if there is none.

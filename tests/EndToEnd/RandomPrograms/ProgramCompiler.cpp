@@ -41,12 +41,14 @@ static std::string printed(Operation *op) {
 }
 
 static ParameterSource sourceOf(const TestProgram &program) {
-  return [&program](llvm::StringRef name, std::span<float> values) -> Status {
+  return [&program](llvm::StringRef name, ElementType, std::span<std::byte> values) -> Status {
     const auto found = program.tensors.find(name.str());
-    if (found == program.tensors.end() || found->second.size() != values.size()) {
+    const auto bytes = found == program.tensors.end() ? std::span<const std::byte>()
+                                                      : std::as_bytes(std::span(found->second));
+    if (found == program.tensors.end() || bytes.size() != values.size()) {
       return HEDDLE_ERROR(NotFound, "no tensor '" + name.str() + "' of that size");
     }
-    std::copy(found->second.begin(), found->second.end(), values.begin());
+    std::copy(bytes.begin(), bytes.end(), values.begin());
     return {};
   };
 }

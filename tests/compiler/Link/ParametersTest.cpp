@@ -3,6 +3,7 @@
 /// Values of derived parameters.
 #include "compiler/Link/Parameters.h"
 
+#include "compiler/Link/ParameterValues.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Transformer/Transformer.h"
@@ -11,14 +12,22 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <random>
 
 using namespace mlir;
 
 namespace heddle {
 namespace {
+
+/// What a source is to fill, if it is f32.
+std::span<float> floatsOf(std::span<std::byte> bytes) {
+  return {reinterpret_cast<float *>(bytes.data()), bytes.size() / sizeof(float)};
+}
 
 /// The values of @p in a program of parameters; stored ones count up from 0.
 std::vector<float> valuesOf(const std::string &program) {
@@ -29,7 +38,8 @@ std::vector<float> valuesOf(const std::string &program) {
     ADD_FAILURE() << program;
     return {};
   }
-  const ParameterSource count = [](llvm::StringRef, std::span<float> values) {
+  const ParameterSource count = [](llvm::StringRef, ElementType, std::span<std::byte> bytes) {
+    const std::span<float> values = floatsOf(bytes);
     std::iota(values.begin(), values.end(), 0.0f);
     return Status();
   };
@@ -239,6 +249,107 @@ TEST(ParametersTest, ColumnsSideBySide) {
             (std::vector<float>{0, 0, 1, 2, 0, 1, 3, 4, 5, 1}));
 }
 
+/// The bytes that a binary has of @p, whose source @a has these; as numbers of T.
+template <typename T, typename From>
+std::vector<T> storedOf(const std::string &program, const std::vector<From> &source) {
+  MLIRContext context;
+  context.loadDialect<transformer::TransformerDialect>();
+  auto module = parseSourceString<ModuleOp>(program, &context);
+  const ParameterSource given = [&](llvm::StringRef, ElementType, std::span<std::byte> bytes) {
+    EXPECT_EQ(bytes.size(), source.size() * sizeof(From));
+    std::memcpy(bytes.data(), source.data(), bytes.size());
+    return Status();
+  };
+  auto values = ParameterEvaluator(*module, given)
+                    .evaluateStored(module->lookupSymbol<transformer::ParameterOp>("p"));
+  std::vector<T> result(source.size());
+  EXPECT_TRUE(values.ok() && values->bytes().size() == result.size() * sizeof(T));
+  if (values.ok()) {
+    std::memcpy(result.data(), values->bytes().data(), values->bytes().size());
+  }
+  return result;
+}
+
+std::vector<uint16_t> allHalves() {
+  std::vector<uint16_t> bits(65536);
+  std::iota(bits.begin(), bits.end(), 0);
+  return bits;
+}
+
+// Bit for bit, those of signalling NaN included.
+TEST(ParametersTest, NarrowValuesThatOnlyMoveStayAsTheyAre) {
+  const std::vector<uint16_t> all = allHalves();
+  EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @p : tensor<65536xbf16> from \"p\"", all),
+            all);
+  EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @a : tensor<65536xbf16> from \"a\"\n"
+                               "transformer.parameter @p : tensor<65536xbf16> = convert(@a)",
+                               all),
+            all);
+  // By way of f32.
+  EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @a : tensor<65536xbf16> from \"a\"\n"
+                               "transformer.parameter @wide : tensor<65536xf32> = convert(@a)\n"
+                               "transformer.parameter @p : tensor<65536xbf16> = convert(@wide)",
+                               all),
+            all);
+  std::vector<uint16_t> turned(65536);
+  for (size_t i = 0; i < 256; ++i) {
+    for (size_t j = 0; j < 256; ++j) {
+      turned[j * 256 + i] = all[i * 256 + j];
+    }
+  }
+  const std::vector<uint16_t> panels =
+      storedOf<uint16_t>("transformer.parameter @a : tensor<256x256xf16> from \"a\"\n"
+                         "transformer.parameter @p : tensor<1x256x256xf16> = pack(@a, 256)",
+                         all);
+  EXPECT_EQ(panels, turned);
+}
+
+TEST(ParametersTest, HalvesAreWidenedExactlyAndRoundedOnce) {
+  const std::vector<uint16_t> all = allHalves();
+  const std::string halves = "transformer.parameter @a : tensor<65536xf16> from \"a\"\n";
+  const std::vector<float> wide =
+      storedOf<float>(halves + "transformer.parameter @p : tensor<65536xf32> = convert(@a)", all);
+  const std::vector<uint16_t> narrow = storedOf<uint16_t>(
+      halves + "transformer.parameter @p : tensor<65536xbf16> = convert(@a)", all);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto expected = static_cast<float>(std::bit_cast<_Float16>(all[i]));
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(wide[i]));
+      EXPECT_GT(narrow[i] & 0x7FFF, 0x7F80) << i;
+      continue;
+    }
+    EXPECT_EQ(wide[i], expected) << i;
+    // Ties to even, by the addition that rounds the lower half away.
+    uint32_t bits = std::bit_cast<uint32_t>(expected);
+    bits += 0x7FFF + ((bits >> 16) & 1);
+    EXPECT_EQ(narrow[i], bits >> 16) << i;
+  }
+}
+
+TEST(ParametersTest, FloatsAreRoundedToHalvesOnce) {
+  // Every exponent, and ties between neighbours.
+  std::vector<float> values;
+  std::mt19937 random(5);
+  for (int i = 0; i < 65536; ++i) {
+    const auto bits = static_cast<uint32_t>(random());
+    values.push_back(std::bit_cast<float>(i % 2 == 0 ? bits : (bits & 0xFFFFF000U)));
+  }
+  for (int i = 0; i < 65536; i += 3) {
+    values[i] = static_cast<float>(random() % 70000) / static_cast<float>(1 << (random() % 30));
+  }
+  const std::vector<uint16_t> narrow =
+      storedOf<uint16_t>("transformer.parameter @a : tensor<65536xf32> from \"a\"\n"
+                         "transformer.parameter @p : tensor<65536xf16> = convert(@a)",
+                         values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) {
+      EXPECT_GT(narrow[i] & 0x7FFF, 0x7C00);
+    } else {
+      EXPECT_EQ(narrow[i], std::bit_cast<uint16_t>(static_cast<_Float16>(values[i]))) << values[i];
+    }
+  }
+}
+
 // Contents for the passes that compare parameters.
 TEST(ParametersTest, HashesRowsOfEvaluatedParameters) {
   MLIRContext context;
@@ -254,8 +365,9 @@ TEST(ParametersTest, HashesRowsOfEvaluatedParameters) {
   ASSERT_TRUE(module);
   size_t reads = 0;
   const ParameterHasher hasher =
-      parameterHasher([&](llvm::StringRef name, std::span<float> values) -> Status {
+      parameterHasher([&](llvm::StringRef name, ElementType, std::span<std::byte> bytes) -> Status {
         ++reads;
+        const std::span<float> values = floatsOf(bytes);
         std::iota(values.begin(), values.end(), name == "b" ? 6.0f : 0.0f);
         return name == "lost" ? HEDDLE_ERROR(NotFound, "no tensor \"lost\"") : Status();
       });
@@ -285,7 +397,8 @@ TEST(ParametersTest, ReadsEvaluatedParameters) {
                                             &context);
   ASSERT_TRUE(module);
   const ParameterReader reader =
-      parameterReader([&](llvm::StringRef name, std::span<float> values) -> Status {
+      parameterReader([&](llvm::StringRef name, ElementType, std::span<std::byte> bytes) -> Status {
+        const std::span<float> values = floatsOf(bytes);
         std::iota(values.begin(), values.end(), 1.0f);
         return name == "lost" ? HEDDLE_ERROR(NotFound, "no tensor \"lost\"") : Status();
       });
@@ -319,10 +432,12 @@ TEST(ParametersTest, NothingIsFusedOfWhatCannotBeRead) {
     return entries.empty() ? std::string() : entries.front().text;
   };
   const auto readerBut = [](llvm::StringRef lost) {
-    return parameterReader([lost](llvm::StringRef name, std::span<float> values) -> Status {
-      std::fill(values.begin(), values.end(), 1.0f);
-      return name == lost ? HEDDLE_ERROR(NotFound, "no tensor") : Status();
-    });
+    return parameterReader(
+        [lost](llvm::StringRef name, ElementType, std::span<std::byte> bytes) -> Status {
+          const std::span<float> values = floatsOf(bytes);
+          std::fill(values.begin(), values.end(), 1.0f);
+          return name == lost ? HEDDLE_ERROR(NotFound, "no tensor") : Status();
+        });
   };
   EXPECT_EQ(reportOf(readerBut("lost")), "not fused: the values of @lost cannot be read");
   EXPECT_EQ(reportOf(readerBut("")), reportOf(ParameterReader()));
