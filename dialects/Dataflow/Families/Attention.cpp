@@ -5,6 +5,9 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
+#include <cmath>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
@@ -76,6 +79,62 @@ static StringRef cachedOf(FunctionType type) {
   return isa<CacheType>(type.getInput(1)) ? "_cached" : "";
 }
 
+// --- naive twins -----------------------------------------------------------------------------
+
+/// The score of a key for a row, of the product of both, scaled; -inf hides it.
+template <typename Attention>
+static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
+                      const VisibleKeys &keys, int64_t key, double product) {
+  double bias = 0;
+  if (int64_t most = attention.getBiasDistance(); most > 0) {
+    int64_t distance = std::clamp(key - keys.own, -most, most);
+    bias = run.at(attention.getNumInputs() - 1, head, distance + most);
+  }
+  if (!attention.getCausal() || key <= keys.own) {
+    return product + bias;
+  }
+  transformer::HiddenAttr hidden = attention.getHidden();
+  if (!hidden) {
+    return -std::numeric_limits<double>::infinity();
+  }
+  double number = hidden.getNumber().getValueAsDouble();
+  switch (hidden.getKind()) {
+  case transformer::HiddenKind::Added:
+    return product + bias + number;
+  case transformer::HiddenKind::Score:
+    return number;
+  case transformer::HiddenKind::Product:
+    return number + bias;
+  }
+  llvm_unreachable("every mask has a formula");
+}
+
+/// softmax(scale * q K^T + bias) of a row and head: inputs 0 and 1 are Q and K.
+template <typename Attention>
+static SmallVector<double> weightsOf(Attention attention, const KernelRun &run, int64_t row,
+                                     int64_t head) {
+  VisibleKeys keys(run, 1, row);
+  int64_t size = attention.getKeySize(), keyHead = head / attention.getKeyShare();
+  double scale = attention.getScale().getValueAsDouble();
+  SmallVector<double> weights;
+  for (int64_t key = 0; key < keys.count; ++key) {
+    double product = 0;
+    for (int64_t d = 0; d < size; ++d) {
+      product += run.at(0, row, head * size + d) * keys.at(key, keyHead * size + d);
+    }
+    weights.push_back(scoreOf(attention, run, head, keys, key, scale * product));
+  }
+  double most = *llvm::max_element(weights), sum = 0;
+  for (double &weight : weights) {
+    weight = std::exp(weight - most);
+    sum += weight;
+  }
+  for (double &weight : weights) {
+    weight /= sum;
+  }
+  return weights;
+}
+
 // --- attention -------------------------------------------------------------------------------
 
 StringRef AttentionAttr::getNoun() const { return "an attention"; }
@@ -139,6 +198,17 @@ EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSuppo
 
 bool AttentionAttr::hidesLaterKeys() const { return getCausal(); }
 
+std::optional<double> AttentionAttr::evaluate(const KernelRun &run, int64_t row,
+                                              int64_t column) const {
+  int64_t head = column / getValueSize(), d = column % getValueSize();
+  VisibleKeys values(run, 2, row);
+  double sum = 0;
+  for (auto [key, weight] : llvm::enumerate(weightsOf(*this, run, row, head))) {
+    sum += weight * values.at(key, head / getValueShare() * getValueSize() + d);
+  }
+  return sum;
+}
+
 // --- attention_weights -----------------------------------------------------------------------
 
 StringRef AttentionWeightsAttr::getNoun() const { return "an attention"; }
@@ -186,6 +256,13 @@ EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const { return Epilog
 
 bool AttentionWeightsAttr::hidesLaterKeys() const { return getCausal(); }
 
+std::optional<double> AttentionWeightsAttr::evaluate(const KernelRun &run, int64_t row,
+                                                     int64_t column) const {
+  SmallVector<double> weights = weightsOf(*this, run, row, column / run.longest);
+  auto key = static_cast<size_t>(column % run.longest);
+  return key < weights.size() ? std::optional(weights[key]) : std::nullopt;
+}
+
 // --- attend ----------------------------------------------------------------------------------
 
 StringRef AttendAttr::getNoun() const { return "an attention"; }
@@ -228,5 +305,18 @@ Flops AttendAttr::getFlops(FunctionType) const {
 EpilogueSupport AttendAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
 bool AttendAttr::hidesLaterKeys() const { return getCausal(); }
+
+std::optional<double> AttendAttr::evaluate(const KernelRun &run, int64_t row,
+                                           int64_t column) const {
+  int64_t head = column / getValueSize(), d = column % getValueSize();
+  VisibleKeys values(run, 1, row);
+  int64_t end = getCausal() ? values.own + 1 : values.count;
+  double sum = 0;
+  for (int64_t key = 0; key < end; ++key) {
+    sum += run.at(0, row, head * run.longest + key) *
+           values.at(key, head / getValueShare() * getValueSize() + d);
+  }
+  return sum;
+}
 
 } // namespace heddle::dataflow

@@ -48,6 +48,22 @@ EpilogueSupport AppendAttr::getEpilogueSupport() const { return EpilogueSupport:
 
 bool AppendAttr::hidesLaterKeys() const { return false; }
 
+std::optional<double> AppendAttr::evaluate(const KernelRun &run, int64_t row,
+                                           int64_t column) const {
+  return run.at(1, row, column);
+}
+
+/// A state plus the rows of its sequence, up to and with `last`.
+static double sumOfRows(const KernelRun &run, unsigned rows, unsigned state, int64_t last,
+                        int64_t column) {
+  int64_t first = run.firstRowOf(last);
+  double sum = run.positions[first] == 0 ? 0 : run.atPosition(state, first, 0, column);
+  for (int64_t row = first; row <= last; ++row) {
+    sum += run.at(rows, row, column);
+  }
+  return sum;
+}
+
 // --- accumulate ------------------------------------------------------------------------------
 
 StringRef AccumulateAttr::getNoun() const { return "a state"; }
@@ -80,6 +96,11 @@ Flops AccumulateAttr::getFlops(FunctionType) const { return {}; }
 EpilogueSupport AccumulateAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
 bool AccumulateAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> AccumulateAttr::evaluate(const KernelRun &run, int64_t row,
+                                               int64_t column) const {
+  return sumOfRows(run, /*rows=*/1, /*state=*/0, run.offsets[row + 1] - 1, column);
+}
 
 // --- prefix_mean -----------------------------------------------------------------------------
 
@@ -115,5 +136,10 @@ Flops PrefixMeanAttr::getFlops(FunctionType) const { return {}; }
 EpilogueSupport PrefixMeanAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
 bool PrefixMeanAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> PrefixMeanAttr::evaluate(const KernelRun &run, int64_t row,
+                                               int64_t column) const {
+  return sumOfRows(run, /*rows=*/0, /*state=*/1, row, column) / (run.positions[row] + 1);
+}
 
 } // namespace heddle::dataflow

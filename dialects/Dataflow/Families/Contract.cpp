@@ -54,4 +54,14 @@ EpilogueSupport ContractAttr::getEpilogueSupport() const { return EpilogueSuppor
 
 bool ContractAttr::hidesLaterKeys() const { return false; }
 
+std::optional<double> ContractAttr::evaluate(const KernelRun &run, int64_t row,
+                                             int64_t column) const {
+  int64_t first = column / getN() * getK();
+  double sum = 0;
+  for (int64_t k = 0; k < getK(); ++k) {
+    sum += run.at(0, row, first + k) * run.at(1, column, k);
+  }
+  return sum;
+}
+
 } // namespace heddle::dataflow

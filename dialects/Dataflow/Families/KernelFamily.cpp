@@ -21,6 +21,18 @@ int64_t rowsOf(FunctionType type) {
   return buffer ? buffer.getShape().front() : anySize;
 }
 
+VisibleKeys::VisibleKeys(const KernelRun &run, unsigned input, int64_t row)
+    : run(run), input(input), row(row), isCache(isa<CacheType>(run.type.getInput(input))) {
+  int64_t first = run.firstRowOf(row);
+  count = isCache ? run.cachedPositions(input, row) : run.offsets[run.sequenceOf[row] + 1] - first;
+  own = isCache ? run.positions[row] : row - first;
+}
+
+double VisibleKeys::at(int64_t key, int64_t column) const {
+  return isCache ? run.atPosition(input, row, key, column)
+                 : run.at(input, run.firstRowOf(row) + key, column);
+}
+
 LogicalResult verifyPositive(KernelFamily family, EmitError emitError, ArrayRef<int64_t> sizes) {
   if (llvm::all_of(sizes, [](int64_t size) { return size > 0; })) {
     return success();

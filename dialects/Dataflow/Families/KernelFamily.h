@@ -124,6 +124,53 @@ enum class EpilogueSupport : uint8_t {
   MathsAndNorm,
 };
 
+/// A run of a kernel as its naive twin sees it: the rows, and the elements of the inputs as
+/// doubles. `column` counts the elements of a row, or of a position of a cache, over all its
+/// dimensions.
+class KernelRun {
+public:
+  virtual ~KernelRun() = default;
+
+  /// An element of a buffer.
+  virtual double at(unsigned input, int64_t row, int64_t column = 0) const = 0;
+  /// The positions that the sequence of a row has in a cache.
+  virtual int64_t cachedPositions(unsigned input, int64_t row) const = 0;
+  /// An element of one of them, before the run; the one row of a state is position 0.
+  virtual double atPosition(unsigned input, int64_t row, int64_t position,
+                            int64_t column) const = 0;
+  /// The region of a family that computes what its region says.
+  virtual double applyRegion(llvm::ArrayRef<double> arguments) const = 0;
+
+  int64_t tokens() const { return static_cast<int64_t>(sequenceOf.size()); }
+  int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  /// The first row of the sequence of a row.
+  int64_t firstRowOf(int64_t row) const { return offsets[sequenceOf[row]]; }
+
+  /// The kernel's.
+  mlir::FunctionType type;
+  /// As in HeddleKernelContext (runtime/include/heddle/Abi.h).
+  llvm::SmallVector<int32_t> offsets, sequenceOf, positions;
+  int64_t longest = 0;
+};
+
+/// What a row of the work sees of an input: the rows of its sequence, or the positions of a cache.
+class VisibleKeys {
+public:
+  VisibleKeys(const KernelRun &run, unsigned input, int64_t row);
+  double at(int64_t key, int64_t column) const;
+
+private:
+  const KernelRun &run;
+  unsigned input;
+  int64_t row;
+  bool isCache;
+
+public:
+  int64_t count;
+  /// The number of the row itself among them.
+  int64_t own;
+};
+
 // Parts of the text of attributes that TableGen's formats cannot describe.
 mlir::ParseResult parseGatherOptions(mlir::AsmParser &parser,
                                      llvm::SmallVector<int64_t> &positionOffsets,

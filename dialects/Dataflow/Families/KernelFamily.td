@@ -46,6 +46,12 @@ def Dataflow_KernelFamily : AttrInterface<"KernelFamily"> {
     InterfaceMethod<"Whether a row does not see the keys after it: then caches of keys must hold the "
                     "row itself.",
       "bool", "hidesLaterKeys">,
+    InterfaceMethod<"Its naive twin: element `column` of row `row` of the result before its epilogue, "
+                    "in double precision and the order of the formula; none where nothing is "
+                    "written. Of a cache it is what token `row` leaves at its position, of a state "
+                    "what sequence `row` leaves.",
+      "::std::optional<double>", "evaluate",
+      (ins "const ::heddle::dataflow::KernelRun &":$run, "int64_t":$row, "int64_t":$column)>,
   ];
 }
 

@@ -7,6 +7,9 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <algorithm>
+#include <cmath>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
@@ -255,6 +258,185 @@ Flops NestAttr::getFlops(FunctionType type) const {
 EpilogueSupport NestAttr::getEpilogueSupport() const { return EpilogueSupport::IsRegion; }
 
 bool NestAttr::hidesLaterKeys() const { return getCausal(); }
+
+// --- the naive twin --------------------------------------------------------------------------
+
+namespace {
+/// A nest at one element of its result: the value of every axis.
+class NestTwin {
+public:
+  NestTwin(NestAttr nest, const KernelRun &run);
+
+  /// Sets the axes of the result; whether that element is written.
+  bool enter(int64_t first, int64_t column);
+  double reduced();
+  double softmax();
+
+private:
+  ArrayRef<int64_t> resultShape() const {
+    return cast<BufferType>(run.type.getResult(0)).getShape();
+  }
+  int64_t extent(int64_t dimension) const;
+  void enterRow(int64_t number);
+  int64_t indexIn(char axis, int64_t dimension) const;
+  double elementOf(unsigned input) const;
+  double term();
+  void overAxes(StringRef axes, function_ref<void()> body);
+
+  NestAttr nest;
+  const KernelRun &run;
+  char rowAxis;
+  /// The last input that is a cache.
+  std::optional<unsigned> cache;
+  int64_t row = 0, firstRow = 0, keyCount = 0, position = 0;
+  /// The value of each axis but the row's, `k` from the first key on; and the size of constant ones.
+  llvm::SmallDenseMap<char, int64_t> axes, sizes;
+  std::string reducedAxes;
+};
+} // namespace
+
+NestTwin::NestTwin(NestAttr nest, const KernelRun &run)
+    : nest(nest), run(run), rowAxis(nest.getAxes().getValue().contains('t') ? 't' : 'k') {
+  for (unsigned i = 0; i < nest.getNumInputs(); ++i) {
+    if (isa<CacheType>(run.type.getInput(i))) {
+      cache = i;
+    }
+  }
+  for (auto [axis, size] : llvm::zip_equal(nest.getResultAxes(), resultShape())) {
+    sizes[axis] = size;
+  }
+  for (unsigned i = 0; i < nest.getNumNamed(); ++i) {
+    auto type = dyn_cast<CacheType>(run.type.getInput(i));
+    StringRef letters = nest.getInputAxes(i).drop_front(type ? 1 : 0);
+    ArrayRef<int64_t> shape =
+        type ? type.getShape() : cast<BufferType>(run.type.getInput(i)).getShape();
+    for (auto [axis, size] : llvm::zip_equal(letters, shape)) {
+      sizes[axis] = size;
+    }
+    for (char axis : nest.getInputAxes(i)) {
+      bool isLoop = axis != rowAxis && !(nest.getRelative() && axis == 'r') &&
+                    !nest.getResultAxes().contains(axis);
+      if (isLoop && !StringRef(reducedAxes).contains(axis)) {
+        reducedAxes.push_back(axis);
+      }
+    }
+  }
+}
+
+int64_t NestTwin::extent(int64_t dimension) const {
+  switch (dimension) {
+  case BufferType::kTokens:
+    return run.tokens();
+  case BufferType::kSequences:
+    return run.sequences();
+  case BufferType::kLongest:
+    return run.longest;
+  default:
+    return dimension;
+  }
+}
+
+void NestTwin::enterRow(int64_t number) {
+  row = number;
+  if (cast<BufferType>(run.type.getResult(0)).hasSymbol(BufferType::kSequences)) {
+    return;
+  }
+  firstRow = run.firstRowOf(row);
+  keyCount =
+      cache ? run.cachedPositions(*cache, row) : run.offsets[run.sequenceOf[row] + 1] - firstRow;
+  position = cache ? run.positions[row] : row - firstRow;
+}
+
+bool NestTwin::enter(int64_t first, int64_t column) {
+  SmallVector<int64_t> indices;
+  for (int64_t dimension : llvm::reverse(resultShape().drop_front())) {
+    indices.insert(indices.begin(), column % extent(dimension));
+    column /= extent(dimension);
+  }
+  indices.insert(indices.begin(), first);
+  enterRow(indices[nest.getResultAxes().find(rowAxis)]);
+  for (auto [axis, dimension, index] :
+       llvm::zip_equal(nest.getResultAxes(), resultShape(), indices)) {
+    axes[axis] = dimension == BufferType::kTokens ? index - firstRow : index;
+  }
+  bool hasKey = rowAxis == 't' && nest.getResultAxes().contains('k');
+  return !hasKey || (axes['k'] >= 0 && axes['k'] < keyCount);
+}
+
+int64_t NestTwin::indexIn(char axis, int64_t dimension) const {
+  if (axis == rowAxis) {
+    return dimension == BufferType::kLongest ? row - firstRow : row;
+  }
+  bool isRow = dimension == BufferType::kTokens || dimension == BufferType::kSequences;
+  return axes.lookup(axis) + (isRow ? firstRow : 0);
+}
+
+double NestTwin::elementOf(unsigned input) const {
+  StringRef letters = nest.getInputAxes(input);
+  auto type = dyn_cast<CacheType>(run.type.getInput(input));
+  ArrayRef<int64_t> shape =
+      type ? type.getShape() : cast<BufferType>(run.type.getInput(input)).getShape().drop_front();
+  int64_t column = 0;
+  for (auto [axis, dimension] : llvm::zip_equal(letters.drop_front(), shape)) {
+    column = column * extent(dimension) + indexIn(axis, dimension);
+  }
+  if (type) {
+    return run.atPosition(input, row, axes.lookup('k'), column);
+  }
+  int64_t first = cast<BufferType>(run.type.getInput(input)).getShape().front();
+  return run.at(input, indexIn(letters.front(), first), column);
+}
+
+double NestTwin::term() {
+  if (nest.getRelative()) {
+    int64_t most = sizes['r'] / 2;
+    axes['r'] = std::clamp(axes['k'] - position, -most, most) + most;
+  }
+  if (nest.getHidden() && axes['k'] > position) {
+    return nest.getHidden().getValueAsDouble();
+  }
+  SmallVector<double> elements;
+  for (unsigned i = 0; i < nest.getNumNamed(); ++i) {
+    elements.push_back(elementOf(i));
+  }
+  return run.applyRegion(elements);
+}
+
+void NestTwin::overAxes(StringRef letters, function_ref<void()> body) {
+  if (letters.empty()) {
+    return body();
+  }
+  char axis = letters.front();
+  for (int64_t end = axis == 'k' ? keyCount : sizes[axis], i = 0; i < end; ++i) {
+    axes[axis] = i;
+    overAxes(letters.drop_front(), body);
+  }
+}
+
+double NestTwin::reduced() {
+  double value = 0;
+  overAxes(reducedAxes,
+           [&] { value = (nest.getReduction() == ReductionKind::Sum ? value : 0) + term(); });
+  return value;
+}
+
+double NestTwin::softmax() {
+  StringRef axis = nest.getResultAxes().take_back();
+  double own = term(), most = own, sum = 0;
+  overAxes(axis, [&] { most = std::max(most, term()); });
+  overAxes(axis, [&] { sum += std::exp(term() - most); });
+  return std::exp(own - most) / sum;
+}
+
+std::optional<double> NestAttr::evaluate(const KernelRun &run, int64_t row, int64_t column) const {
+  NestTwin twin(*this, run);
+  if (!twin.enter(row, column)) {
+    return std::nullopt;
+  }
+  return getReduction() == ReductionKind::Softmax ? twin.softmax() : twin.reduced();
+}
+
+// --- options ---------------------------------------------------------------------------------
 
 ParseResult parseNestOptions(AsmParser &parser, FloatAttr &hidden, bool &relative, bool &keysFrom) {
   return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {

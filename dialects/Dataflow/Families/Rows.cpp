@@ -41,6 +41,10 @@ EpilogueSupport RowsAttr::getEpilogueSupport() const { return EpilogueSupport::M
 
 bool RowsAttr::hidesLaterKeys() const { return false; }
 
+std::optional<double> RowsAttr::evaluate(const KernelRun &run, int64_t row, int64_t column) const {
+  return run.at(0, row, column);
+}
+
 // --- gather ----------------------------------------------------------------------------------
 
 StringRef GatherAttr::getNoun() const { return "a look-up"; }
@@ -107,6 +111,20 @@ EpilogueSupport GatherAttr::getEpilogueSupport() const { return EpilogueSupport:
 
 bool GatherAttr::hidesLaterKeys() const { return false; }
 
+std::optional<double> GatherAttr::evaluate(const KernelRun &run, int64_t row,
+                                           int64_t column) const {
+  double sum = 0;
+  unsigned input = 0;
+  for (int64_t lookup = 0; lookup < getLookups(); ++lookup, input += 2) {
+    auto id = static_cast<int64_t>(run.at(input, row));
+    sum += getScale(lookup) * run.at(input + 1, id, column);
+  }
+  for (int64_t offset : getPositionOffsets()) {
+    sum += run.at(input++, run.positions[row] + offset, column);
+  }
+  return sum;
+}
+
 ParseResult parseGatherOptions(AsmParser &parser, SmallVector<int64_t> &positionOffsets,
                                DenseF32ArrayAttr &scales) {
   return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {
@@ -167,5 +185,24 @@ Flops PoolAttr::getFlops(FunctionType) const { return {}; }
 EpilogueSupport PoolAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
 
 bool PoolAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> PoolAttr::evaluate(const KernelRun &run, int64_t row, int64_t column) const {
+  int64_t first = run.offsets[row], end = run.offsets[row + 1];
+  double sum = 0, most = run.at(0, first, column);
+  for (int64_t pooled = first; pooled < end; ++pooled) {
+    double value = run.at(0, pooled, column);
+    sum += value;
+    most = std::max(most, value);
+  }
+  switch (getKind()) {
+  case PoolKind::Mean:
+    return sum / static_cast<double>(end - first);
+  case PoolKind::Cls:
+    return run.at(0, first, column);
+  case PoolKind::Max:
+    return most;
+  }
+  llvm_unreachable("every pooling has a formula");
+}
 
 } // namespace heddle::dataflow

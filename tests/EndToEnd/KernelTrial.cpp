@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Random rows and operands, the launch, and the comparison element by element.
+#include "tests/EndToEnd/KernelTrial.h"
+
+#include "formats/Binary/Manifest_generated.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+/// What lies where nothing may be written.
+static constexpr uint32_t untouched = 0xFF812345;
+/// Elements that may be read past an end.
+static constexpr size_t slack = 64;
+
+// --- scalar maths ----------------------------------------------------------------------------
+
+RegionMaths::RegionMaths(Block &region) {
+  OpBuilder builder(region.getParentOp()->getContext());
+  Location location = builder.getUnknownLoc();
+  holder = ModuleOp::create(location);
+  block = &holder->getBodyRegion().emplaceBlock();
+  builder.setInsertionPointToEnd(block);
+  IRMapping mapping;
+  for (BlockArgument argument : region.getArguments()) {
+    mapping.map(argument, block->addArgument(builder.getF64Type(), location));
+  }
+  for (Operation &op : region) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && constant.getType().isF32()) {
+      double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
+      mapping.map(constant.getResult(),
+                  arith::ConstantOp::create(builder, location, builder.getF64FloatAttr(value)));
+      continue;
+    }
+    Operation *copy = builder.clone(op, mapping);
+    for (OpResult result : copy->getResults()) {
+      if (result.getType().isF32()) {
+        result.setType(builder.getF64Type());
+      }
+    }
+  }
+}
+
+double RegionMaths::apply(llvm::ArrayRef<double> arguments) const {
+  llvm::DenseMap<Value, Attribute> known;
+  Builder builder(block->getParentOp()->getContext());
+  for (auto [argument, value] : llvm::zip_equal(block->getArguments(), arguments)) {
+    known[argument] = builder.getF64FloatAttr(value);
+  }
+  auto number = [&](Value value) { return cast<FloatAttr>(known.at(value)).getValueAsDouble(); };
+  for (Operation &op : block->without_terminator()) {
+    if (isa<math::FmaOp>(op)) { // the only one that does not fold
+      known[op.getResult(0)] = builder.getF64FloatAttr(
+          number(op.getOperand(0)) * number(op.getOperand(1)) + number(op.getOperand(2)));
+      continue;
+    }
+    SmallVector<Attribute> operands;
+    for (Value operand : op.getOperands()) {
+      operands.push_back(known.at(operand));
+    }
+    SmallVector<OpFoldResult> results;
+    if (failed(op.fold(operands, results)) || results.size() != 1) {
+      llvm::report_fatal_error("an operation of a region does not fold");
+    }
+    Attribute folded = dyn_cast<Attribute>(results.front());
+    known[op.getResult(0)] = folded ? folded : known.at(cast<Value>(results.front()));
+  }
+  return number(block->getTerminator()->getOperand(0));
+}
+
+// --- rows and operands -----------------------------------------------------------------------
+
+KernelTrial::KernelTrial(KernelOp kernel, uint64_t seed)
+    : kernel(kernel), region(kernel.getEpilogue().front()), random(seed) {
+  type = kernel.getKernelType();
+}
+
+Result<std::unique_ptr<KernelTrial>>
+KernelTrial::create(KernelOp kernel, const MatrixEncoder &encoder, uint64_t seed) {
+  std::unique_ptr<KernelTrial> trial(new KernelTrial(kernel, seed));
+  trial->drawRows();
+  trial->operands.resize(trial->type.getNumInputs());
+  for (unsigned i = 0; i < trial->operands.size(); ++i) {
+    trial->operands[i].type = trial->type.getInput(i);
+    if (isa<CacheType>(trial->operands[i].type)) {
+      trial->drawCache(i);
+    } else {
+      trial->drawBuffer(i);
+    }
+  }
+  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(trial->type);
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (input.role == KernelInput::Role::Matrix) {
+      Operand &operand = trial->operands[i];
+      std::vector<float> values(operand.values.begin(), operand.values.end());
+      HEDDLE_ASSIGN(operand.memory, encoder(i, std::move(values)));
+    }
+  }
+  for (Operand &operand : trial->operands) {
+    lay(operand);
+  }
+  return trial;
+}
+
+/// Sequences of one row and of many, with earlier positions where the kernel can know of them.
+void KernelTrial::drawRows() {
+  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
+  bool hasPast = false;
+  int64_t most = 400;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    hasPast |= isa<CacheType>(type.getInput(i));
+    if (input.role == KernelInput::Role::Positions) {
+      most = std::min(most, kernel.getOperandBuffer(i).getShape().front() - input.offset);
+    }
+  }
+  offsets = {0};
+  for (int64_t length : {1, 17, 4, 2}) {
+    length = std::min(length, most);
+    auto past = hasPast ? static_cast<int64_t>(random() % 40) * (random() % 3 == 0 ? 0 : 1) : 0;
+    past = std::min(past, most - length);
+    for (int64_t row = 0; row < length; ++row) {
+      sequenceOf.push_back(static_cast<int32_t>(sequences()));
+      positions.push_back(static_cast<int32_t>(past + row));
+    }
+    offsets.push_back(static_cast<int32_t>(sequenceOf.size()));
+    longest = std::max(longest, hasPast ? past + length : length);
+  }
+}
+
+int64_t KernelTrial::extent(int64_t dimension) const {
+  switch (dimension) {
+  case BufferType::kTokens:
+    return tokens();
+  case BufferType::kSequences:
+    return sequences();
+  case BufferType::kLongest:
+    return longest;
+  default:
+    return dimension;
+  }
+}
+
+int64_t KernelTrial::rowElements(BufferType type) const {
+  if (type.getRowStride() != 0) {
+    return type.getRowStride();
+  }
+  int64_t elements = 1;
+  for (int64_t dimension : type.getShape().drop_front()) {
+    elements *= extent(dimension);
+  }
+  return elements;
+}
+
+void KernelTrial::draw(std::vector<double> &values, double scale) {
+  std::normal_distribution<float> normal(0, static_cast<float>(scale));
+  for (double &value : values) {
+    value = normal(random);
+  }
+}
+
+void KernelTrial::drawBuffer(unsigned index) {
+  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
+  Operand &operand = operands[index];
+  auto buffer = cast<BufferType>(operand.type);
+  operand.values.resize(extent(buffer.getShape().front()) * rowElements(buffer));
+  bool isMatrix = index < inputs.size() && inputs[index].role == KernelInput::Role::Matrix;
+  draw(operand.values, isMatrix ? 1 / std::sqrt(static_cast<double>(buffer.getWidth())) : 1);
+  if (index < inputs.size() && inputs[index].role == KernelInput::Role::Ids) {
+    int64_t rows = kernel.getOperandBuffer(index + 1).getShape().front();
+    for (double &value : operand.values) {
+      value = static_cast<double>(random() % static_cast<uint64_t>(rows));
+    }
+  }
+  if (buffer.getElementType().isBF16()) {
+    for (double &value : operand.values) {
+      value = std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(value)) & 0xFFFF0000);
+    }
+  }
+}
+
+/// The bytes that kernels read.
+void KernelTrial::lay(Operand &operand) {
+  auto buffer = dyn_cast<BufferType>(operand.type);
+  if (!buffer) {
+    return;
+  }
+  if (operand.memory.empty()) {
+    operand.memory.assign(operand.values.begin(), operand.values.end());
+  }
+  if (buffer.getElementType().isInteger(32)) {
+    for (float &value : operand.memory) {
+      value = std::bit_cast<float>(static_cast<int32_t>(value));
+    }
+  }
+  if (buffer.getElementType().isBF16()) {
+    operand.narrow.clear();
+    for (float value : operand.memory) {
+      operand.narrow.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+    }
+    operand.narrow.resize(operand.narrow.size() + 2 * slack);
+  }
+  operand.memory.resize(operand.memory.size() + slack);
+}
+
+/// Blocks in disorder, further apart than they are long.
+void KernelTrial::drawCache(unsigned index) {
+  Operand &operand = operands[index];
+  auto cache = cast<CacheType>(operand.type);
+  const bool isState = cache.getLayout() == CacheLayout::State;
+  const int64_t stride = cache.getWidth() * (isState ? 1 : HEDDLE_BLOCK) + 32;
+  const int64_t pitch = isState ? 1 : (longest + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
+  for (int64_t sequence = 0; sequence < sequences(); ++sequence) {
+    operand.lengths.push_back(positions[offsets[sequence + 1] - 1] + 1);
+  }
+  for (int64_t i = 0; i < sequences() * pitch; ++i) {
+    operand.blocks.push_back(static_cast<int32_t>(i));
+  }
+  std::shuffle(operand.blocks.begin(), operand.blocks.end(), random);
+  operand.values.resize(stride * sequences() * pitch);
+  draw(operand.values, 1);
+  operand.memory.assign(operand.values.begin(), operand.values.end());
+  operand.memory.resize(operand.memory.size() + slack);
+  operand.view = {
+      operand.memory.data(), stride, offsets.data(), sequenceOf.data(), operand.lengths.data(),
+      operand.blocks.data(), pitch,  sequences()};
+}
+
+void KernelTrial::perturb() {
+  std::uniform_real_distribution<double> relative(-0x1p-20, 0x1p-20);
+  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    if (i < inputs.size() && inputs[i].role == KernelInput::Role::Ids) {
+      continue;
+    }
+    for (double &value : operand.values) {
+      value *= 1 + relative(random);
+    }
+  }
+}
+
+double KernelTrial::at(unsigned input, int64_t row, int64_t column) const {
+  const Operand &operand = operands[input];
+  return operand.values.at(row * rowElements(cast<BufferType>(operand.type)) + column);
+}
+
+int64_t KernelTrial::cachedPositions(unsigned input, int64_t row) const {
+  return operands[input].lengths[sequenceOf[row]];
+}
+
+int64_t KernelTrial::placeInCache(const Operand &operand, int64_t sequence, int64_t position,
+                                  int64_t column) const {
+  auto cache = cast<CacheType>(operand.type);
+  const HeddleCache &view = operand.view;
+  const int64_t place = position % HEDDLE_BLOCK;
+  const int64_t block =
+      operand.blocks[sequence * view.blocks_pitch + position / HEDDLE_BLOCK] * view.block_stride;
+  return cache.getLayout() == CacheLayout::Keys ? block + column * HEDDLE_BLOCK + place
+                                                : block + place * cache.getWidth() + column;
+}
+
+double KernelTrial::atPosition(unsigned input, int64_t row, int64_t position,
+                               int64_t column) const {
+  const Operand &operand = operands[input];
+  return operand.values.at(placeInCache(operand, sequenceOf[row], position, column));
+}
+
+// --- running ---------------------------------------------------------------------------------
+
+void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dispatch,
+                         void *result) {
+  std::optional<unsigned> changed = kernel.getComputes().getResult(type).changes;
+  std::vector<void *> pointers = {result};
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    if (isa<CacheType>(operand.type)) {
+      if (i != changed) {
+        pointers.push_back(&operand.view);
+      }
+    } else {
+      pointers.push_back(operand.narrow.empty() ? static_cast<void *>(operand.memory.data())
+                                                : operand.narrow.data());
+    }
+  }
+  const manifest::Kernel &code = *artifact.manifest().kernels()->Get(dispatch.kernel());
+  std::vector<float> scratch(
+      (code.scratch() + code.scratch_per_longest() * longest) / sizeof(float) + slack);
+  const HeddleKernelContext context{pointers.data(), offsets.data(),  sequenceOf.data(),
+                                    scratch.data(),  tokens(),        sequences(),
+                                    longest,         positions.data()};
+  const DeviceProgram &program = *artifact.program();
+  const DeviceKernel *finish =
+      dispatch.finish_kernel() < 0
+          ? nullptr
+          : &program.kernel(static_cast<uint32_t>(dispatch.finish_kernel()));
+  const manifest::Grid &grid = *dispatch.grid();
+  const int64_t rows = grid.rows() == manifest::Symbol::Tokens ? tokens() : sequences();
+  const int64_t columns = grid.columns(), tile = grid.row_tile();
+  const int64_t cut = rows / tile / 2 * tile;
+  auto stream = *openDevice()->createStream(1);
+  for (Range part : {Range{0, cut}, Range{cut, rows}}) {
+    stream->launch(0,
+                   {&program.kernel(dispatch.kernel()), finish, &context, part, {0, columns}, tile},
+                   nullptr);
+  }
+}
+
+std::string KernelTrial::run(const Artifact &artifact, const manifest::Dispatch &dispatch) {
+  if (std::optional<unsigned> changed = kernel.getComputes().getResult(type).changes) {
+    Operand &operand = operands[*changed];
+    const std::vector<float> before = operand.memory;
+    launch(artifact, dispatch, &operand.view);
+    std::string difference = compareCache(*changed, before);
+    operand.memory = before;
+    return difference;
+  }
+  BufferType buffer = kernel.getResultBuffer();
+  std::vector<float> result(extent(buffer.getShape().front()) * rowElements(buffer) + slack,
+                            std::bit_cast<float>(untouched));
+  HeddleResult view{result.data(), 0, 0, rowElements(buffer)};
+  launch(artifact, dispatch, &view);
+  return compareBuffer(result);
+}
+
+// --- what it must be -------------------------------------------------------------------------
+
+void KernelTrial::normalize(std::vector<std::optional<double>> &row) const {
+  const double width = static_cast<double>(row.size());
+  const double epsilon = kernel.getNorm()->getEpsilon().getValueAsDouble();
+  const unsigned weight = kernel.getNumInputs() + kernel.getNumElementwise();
+  double mean = 0, squares = 0;
+  for (const auto &value : row) {
+    mean += *value / width;
+  }
+  const bool isCentred = kernel.getNorm()->getKind() == NormKind::LayerNorm;
+  for (auto &value : row) {
+    *value -= isCentred ? mean : 0;
+    squares += *value * *value;
+  }
+  for (size_t i = 0; i < row.size(); ++i) {
+    const auto column = static_cast<int64_t>(i);
+    switch (kernel.getNorm()->getKind()) {
+    case NormKind::LayerNorm:
+      row[i] = *row[i] / std::sqrt(squares / width + epsilon) * at(weight, column, 0) +
+               at(weight + 1, column, 0);
+      break;
+    case NormKind::RmsNorm:
+      row[i] = *row[i] / std::sqrt(squares / width + epsilon) * at(weight, column, 0);
+      break;
+    case NormKind::Normalize:
+      row[i] = *row[i] / std::max(std::sqrt(squares), epsilon);
+      break;
+    }
+  }
+}
+
+std::vector<std::optional<double>> KernelTrial::rowOf(int64_t row) const {
+  KernelFamily family = kernel.getComputes();
+  const bool isBuffer = !family.getResult(type).changes;
+  const int64_t width = isBuffer ? rowElements(kernel.getResultBuffer())
+                                 : cast<CacheType>(type.getResult(0)).getWidth();
+  std::vector<std::optional<double>> values;
+  for (int64_t column = 0; column < width; ++column) {
+    std::optional<double> value = family.evaluate(*this, row, column);
+    if (value && family.getEpilogueSupport() == EpilogueSupport::MathsAndNorm) {
+      SmallVector<double> arguments = {*value};
+      for (unsigned i = 0; i < kernel.getNumElementwise(); ++i) {
+        const unsigned index = kernel.getNumInputs() + i;
+        BufferType operand = kernel.getOperandBuffer(index);
+        const bool isRepeated = operand.getWidth() == 1;
+        arguments.push_back(operand.getShape().size() == 1
+                                ? at(index, isRepeated ? 0 : column, 0)
+                                : at(index, row, isRepeated ? 0 : column));
+      }
+      value = region.apply(arguments);
+    }
+    values.push_back(value);
+  }
+  if (kernel.getNorm()) {
+    normalize(values);
+  }
+  return values;
+}
+
+/// Not more than some roundings, in proportion to the value. Where f32 may be further off, a twin
+/// whose operands have changed by some roundings is as well.
+static bool isClose(float result, double twin, double other) {
+  if (std::isnan(twin) || std::isinf(twin)) {
+    return std::isnan(twin) ? std::isnan(result) : result == static_cast<float>(twin);
+  }
+  return std::abs(result - twin) <=
+         1e-5 * std::max(1.0, std::abs(twin)) + 8 * std::abs(twin - other);
+}
+
+std::string KernelTrial::compareRow(int64_t row, llvm::function_ref<float(int64_t)> result) {
+  std::vector<std::optional<double>> &twin = twins[row];
+  if (twin.empty()) {
+    twin = rowOf(row);
+  }
+  std::vector<std::optional<double>> other = twin;
+  for (size_t i = 0; i < twin.size(); ++i) {
+    const auto column = static_cast<int64_t>(i);
+    if (!twin[i]) {
+      if (std::bit_cast<uint32_t>(result(column)) != untouched) {
+        return (std::ostringstream() << "row " << row << ", column " << column << ": "
+                                     << result(column) << " where nothing may be written")
+            .str();
+      }
+      continue;
+    }
+    if (isClose(result(column), *twin[i], *twin[i])) {
+      continue;
+    }
+    if (other == twin) {
+      std::vector<std::vector<double>> kept;
+      for (Operand &operand : operands) {
+        kept.push_back(operand.values);
+      }
+      perturb();
+      other = rowOf(row);
+      for (auto [operand, values] : llvm::zip_equal(operands, kept)) {
+        operand.values = values;
+      }
+    }
+    if (!isClose(result(column), *twin[i], *other[i])) {
+      return (std::ostringstream() << "row " << row << ", column " << column << ": "
+                                   << result(column) << ", its twin is " << *twin[i])
+          .str();
+    }
+  }
+  return {};
+}
+
+std::string KernelTrial::compareBuffer(const std::vector<float> &result) {
+  BufferType buffer = kernel.getResultBuffer();
+  const int64_t width = rowElements(buffer);
+  for (int64_t row = 0; row < extent(buffer.getShape().front()); ++row) {
+    std::string difference =
+        compareRow(row, [&](int64_t column) { return result[row * width + column]; });
+    if (!difference.empty()) {
+      return difference;
+    }
+  }
+  return {};
+}
+
+/// What the rows leave, and that nothing else has changed.
+std::string KernelTrial::compareCache(unsigned changed, std::vector<float> before) {
+  const Operand &operand = operands[changed];
+  auto cache = cast<CacheType>(operand.type);
+  const bool isState = cache.getLayout() == CacheLayout::State;
+  for (int64_t row = 0; row < (isState ? sequences() : tokens()); ++row) {
+    auto place = [&](int64_t column) {
+      return isState ? placeInCache(operand, row, 0, column)
+                     : placeInCache(operand, sequenceOf[row], positions[row], column);
+    };
+    std::string difference =
+        compareRow(row, [&](int64_t column) { return operand.memory[place(column)]; });
+    if (!difference.empty()) {
+      return difference;
+    }
+    for (int64_t column = 0; column < cache.getWidth(); ++column) {
+      before[place(column)] = operand.memory[place(column)];
+    }
+  }
+  const bool isSame =
+      std::memcmp(before.data(), operand.memory.data(), before.size() * sizeof(float)) == 0;
+  return isSame ? "" : "it has changed more than the positions of its rows";
+}
+
+} // namespace heddle

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One kernel of a compiled program on random operands, launched as sessions launch it, and held
+/// against the naive twin of its family, its epilogue and its norm in double precision.
+#ifndef HEDDLE_TESTS_ENDTOEND_KERNELTRIAL_H
+#define HEDDLE_TESTS_ENDTOEND_KERNELTRIAL_H
+
+#include "dialects/Dataflow/Dataflow.h"
+#include "heddle/Abi.h"
+#include "runtime/Artifact/Artifact.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// Stores a random matrix as the kernels of a binary read it; the number is that of the operand.
+using MatrixEncoder =
+    std::function<Result<std::vector<float>>(unsigned input, std::vector<float> values)>;
+
+/// Scalar maths of f32 in double precision: every operation folds itself.
+class RegionMaths {
+public:
+  explicit RegionMaths(mlir::Block &region);
+  double apply(llvm::ArrayRef<double> arguments) const;
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> holder;
+  mlir::Block *block;
+};
+
+/// The operands of a kernel, and what it makes of them.
+class KernelTrial final : public dataflow::KernelRun {
+public:
+  /// Draws operands and rows from the seed.
+  static Result<std::unique_ptr<KernelTrial>> create(dataflow::KernelOp kernel,
+                                                     const MatrixEncoder &encoder, uint64_t seed);
+
+  /// Runs the kernel of a dispatch in two parts; empty if the result is what the twin says, else
+  /// the first difference.
+  std::string run(const Artifact &artifact, const manifest::Dispatch &dispatch);
+
+  double at(unsigned input, int64_t row, int64_t column) const override;
+  int64_t cachedPositions(unsigned input, int64_t row) const override;
+  double atPosition(unsigned input, int64_t row, int64_t position, int64_t column) const override;
+  double applyRegion(llvm::ArrayRef<double> arguments) const override {
+    return region.apply(arguments);
+  }
+
+private:
+  /// A buffer, or the blocks of a cache.
+  struct Operand {
+    mlir::Type type;
+    std::vector<double> values;
+    /// As it lies in memory, with room to read on past the end.
+    std::vector<float> memory;
+    std::vector<uint16_t> narrow;
+    std::vector<int32_t> blocks, lengths;
+    HeddleCache view = {};
+  };
+
+  KernelTrial(dataflow::KernelOp kernel, uint64_t seed);
+  void drawRows();
+  void drawBuffer(unsigned index);
+  void drawCache(unsigned index);
+  void draw(std::vector<double> &values, double scale);
+  static void lay(Operand &operand);
+  /// What stands beside `values` when every element changes by some roundings of f32.
+  void perturb();
+
+  int64_t extent(int64_t dimension) const;
+  int64_t rowElements(dataflow::BufferType type) const;
+  int64_t placeInCache(const Operand &operand, int64_t sequence, int64_t position,
+                       int64_t column) const;
+  void launch(const Artifact &artifact, const manifest::Dispatch &dispatch, void *result);
+  /// A row of the result with its epilogue and norm; not a number where nothing is written.
+  std::vector<std::optional<double>> rowOf(int64_t row) const;
+  void normalize(std::vector<std::optional<double>> &row) const;
+  std::string compareBuffer(const std::vector<float> &result);
+  std::string compareCache(unsigned changed, std::vector<float> before);
+  std::string compareRow(int64_t row, llvm::function_ref<float(int64_t column)> result);
+
+  mutable dataflow::KernelOp kernel; // a handle, its accessors are not const
+  RegionMaths region;
+  std::mt19937_64 random;
+  std::vector<Operand> operands;
+  /// Rows of the result as they must be, once they have been asked for.
+  std::map<int64_t, std::vector<std::optional<double>>> twins;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_KERNELTRIAL_H

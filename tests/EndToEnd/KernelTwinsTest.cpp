@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Every kernel of compiled programs against the naive twin that its family has: those of all tiny
+/// models and of random programs, with passes and without, on every target of the machine. Families
+/// are met through their interface: a new one needs no line here, and must be in a random program.
+#include "compiler/Compile.h"
+#include "compiler/Link/Parameters.h"
+#include "formats/Binary/Manifest_generated.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/KernelTrial.h"
+#include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
+#include "tests/base/TemporaryFolder.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+using namespace mlir;
+
+namespace heddle {
+namespace {
+
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+/// Random programs that are tried, and those among which every family must be.
+constexpr uint64_t leastPrograms = 6;
+constexpr uint64_t mostPrograms = 300;
+
+/// Values of a matrix as the targets have asked for it to lie: its expression, on other values.
+Result<std::vector<float>> encode(ModuleOp program, dataflow::ParameterOp matrix,
+                                  const std::vector<float> &values) {
+  SymbolTable symbols(program);
+  auto stored = symbols.lookup<transformer::ParameterOp>(matrix.getStored().getAttr());
+  OwningOpRef<ModuleOp> module = ModuleOp::create(program.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto create = [&](llvm::StringRef name, ArrayRef<int64_t> shape, StringAttr source,
+                    transformer::ParameterExpressionAttr expression) {
+    auto type = RankedTensorType::get(shape, builder.getF32Type());
+    return transformer::ParameterOp::create(builder, program.getLoc(), builder.getStringAttr(name),
+                                            TypeAttr::get(type), source, expression);
+  };
+  create("matrix", matrix.getType().getShape(), builder.getStringAttr("matrix"), {});
+  auto expression = transformer::ParameterExpressionAttr::get(
+      program.getContext(), stored.getExpressionAttr().getKind(),
+      {FlatSymbolRefAttr::get(program.getContext(), "matrix")},
+      stored.getExpressionAttr().getNumbers());
+  auto encoded = create("encoded", stored.getTensorType().getShape(), {}, expression);
+  return evaluateParameter(*module, encoded, [&](llvm::StringRef, std::span<float> to) -> Status {
+    std::copy(values.begin(), values.end(), to.begin());
+    return {};
+  });
+}
+
+/// What a kernel computes, without its name.
+std::string definitionOf(dataflow::KernelOp kernel) {
+  dataflow::KernelOp copy = kernel.clone();
+  copy.setSymName("kernel");
+  std::string text;
+  llvm::raw_string_ostream(text) << copy;
+  copy->destroy();
+  return text;
+}
+
+/// Tries everything that kernels compute once, as the first dispatch runs it.
+void expectTwins(ModuleOp program, const std::string &binary) {
+  SymbolTable symbols(program);
+  std::vector<std::shared_ptr<const Artifact>> artifacts;
+  for (const std::string &isa : runnableTargets(binary)) {
+    auto artifact = Artifact::load(binary, {.isa = isa}, openDevice());
+    ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+    artifacts.push_back(*artifact);
+  }
+  const manifest::Manifest &manifest = artifacts.front()->manifest();
+  std::set<std::string> tried;
+  for (auto [graph, entry] :
+       llvm::zip_equal(program.getOps<dataflow::GraphOp>(), *manifest.entries())) {
+    for (auto [op, dispatch] :
+         llvm::zip_equal(graph.getBody().getOps<dataflow::DispatchOp>(), *entry->dispatches())) {
+      dataflow::DispatchOp here = op;
+      auto kernel = symbols.lookup<dataflow::KernelOp>(here.getKernel());
+      const std::string name = kernel.getSymName().str();
+      ASSERT_EQ(name, manifest.kernels()->Get(dispatch->kernel())->name()->str());
+      if (!tried.insert(definitionOf(kernel)).second) {
+        continue;
+      }
+      auto encoder = [&](unsigned input, const std::vector<float> &values) {
+        return encode(program, here.getInputs()[input].getDefiningOp<dataflow::ParameterOp>(),
+                      values);
+      };
+      auto trial = KernelTrial::create(kernel, encoder, /*seed=*/tried.size());
+      ASSERT_TRUE(trial.ok()) << trial.status().message();
+      for (const auto &artifact : artifacts) {
+        EXPECT_EQ((*trial)->run(*artifact, *dispatch), "") << name << " for " << artifact->isa();
+      }
+    }
+  }
+}
+
+/// The program after the phase `dataflow`, and its binary, if a file is named.
+OwningOpRef<ModuleOp> compileTo(MLIRContext &context, CompileRequest request) {
+  request.texts = {Phase::Dataflow};
+  request.stopAfter = request.output.empty() ? Phase::Dataflow : Phase::SharedObject;
+  const CompileResult result = compile(request);
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+  return result.status.ok() ? parseSourceString<ModuleOp>(result.texts.front().second, &context)
+                            : OwningOpRef<ModuleOp>();
+}
+
+/// Compiles a folder or a program and tries its kernels.
+void expectTwins(const std::string &path, const std::vector<std::string> &disabledPasses,
+                 const std::string &precision = "f32") {
+  SCOPED_TRACE(path + (disabledPasses.empty() ? "" : ", without passes"));
+  const TemporaryFolder folder;
+  auto context = createContext();
+  CompileRequest request;
+  request.path = path;
+  request.precision = precision;
+  request.disabledPasses = disabledPasses;
+  request.output = folder / "model.so";
+  OwningOpRef<ModuleOp> program = compileTo(*context, request);
+  ASSERT_TRUE(program);
+  expectTwins(*program, request.output);
+}
+
+class KernelTwins : public testing::TestWithParam<std::string> {};
+
+TEST_P(KernelTwins, AgreeWithPasses) { expectTwins(GetParam(), {}); }
+TEST_P(KernelTwins, AgreeWithoutPasses) { expectTwins(GetParam(), optionalPasses()); }
+
+std::vector<std::string> models() {
+  std::vector<std::string> paths;
+  for (const auto &folder : std::filesystem::directory_iterator(oracles)) {
+    if (std::filesystem::exists(folder.path() / "model.safetensors")) {
+      paths.push_back(folder.path());
+    }
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+INSTANTIATE_TEST_SUITE_P(Oracles, KernelTwins, testing::ValuesIn(models()), [](const auto &info) {
+  std::string name = std::filesystem::path(info.param).filename();
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(KernelTwinsTest, AgreeOnNarrowWeights) {
+  expectTwins(oracles + "bert-tiny", {}, "bf16-weights");
+  expectTwins(oracles + "marian-tiny", {}, "bf16-weights");
+}
+
+template <typename... Attributes>
+std::set<std::string> familiesAmong(dataflow::detail::AttributeList<Attributes...>) {
+  std::set<std::string> names;
+  auto insert = [&]<typename Attribute>() {
+    if constexpr (std::is_base_of_v<dataflow::KernelFamily::Trait<Attribute>, Attribute>) {
+      names.insert(Attribute::getMnemonic().str());
+    }
+  };
+  (insert.template operator()<Attributes>(), ...);
+  return names;
+}
+
+/// Takes out the families that a program has; whether there was one.
+bool takeFamilies(std::set<std::string> &missing, const std::string &path) {
+  auto context = createContext();
+  CompileRequest request;
+  request.path = path;
+  OwningOpRef<ModuleOp> program = compileTo(*context, request);
+  bool found = false;
+  for (auto kernel : program->getOps<dataflow::KernelOp>()) {
+    found |= missing.erase(kernel.getComputes().getFamilyName().str()) > 0;
+  }
+  return found;
+}
+
+// Widths, heads and groups that are no multiple of anything; and every family that there is.
+TEST(KernelTwinsTest, AgreeInRandomPrograms) {
+  auto context = createContext();
+  std::set<std::string> missing = familiesAmong(dataflow::detail::Attributes());
+  for (uint64_t seed = 1; seed <= leastPrograms || !missing.empty(); ++seed) {
+    ASSERT_LE(seed, mostPrograms) << *missing.begin() << " is in no program";
+    const TemporaryFolder folder;
+    Result<TestProgram> program = generateProgram(*context, seed);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    ASSERT_TRUE(program->write(folder / "program").ok());
+    SCOPED_TRACE(seed);
+    if (takeFamilies(missing, folder / "program.mlir") || seed <= leastPrograms) {
+      expectTwins(folder / "program.mlir", {});
+      expectTwins(folder / "program.mlir", optionalPasses());
+    }
+  }
+}
+
+} // namespace
+} // namespace heddle
