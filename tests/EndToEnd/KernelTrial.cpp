@@ -232,9 +232,9 @@ void KernelTrial::drawCache(unsigned index) {
   draw(operand.values, 1);
   operand.memory.assign(operand.values.begin(), operand.values.end());
   operand.memory.resize(operand.memory.size() + slack);
-  operand.view = {
-      operand.memory.data(), stride, offsets.data(), sequenceOf.data(), operand.lengths.data(),
-      operand.blocks.data(), pitch,  sequences()};
+  const auto strideBytes = static_cast<int64_t>(stride * sizeof(float));
+  operand.view = {operand.memory.data(),  strideBytes,           offsets.data(), sequenceOf.data(),
+                  operand.lengths.data(), operand.blocks.data(), pitch,          sequences()};
 }
 
 void KernelTrial::perturb() {
@@ -264,8 +264,8 @@ int64_t KernelTrial::placeInCache(const Operand &operand, int64_t sequence, int6
   auto cache = cast<CacheType>(operand.type);
   const HeddleCache &view = operand.view;
   const int64_t place = position % HEDDLE_BLOCK;
-  const int64_t block =
-      operand.blocks[sequence * view.blocks_pitch + position / HEDDLE_BLOCK] * view.block_stride;
+  const int64_t block = operand.blocks[sequence * view.blocks_pitch + position / HEDDLE_BLOCK] *
+                        (view.block_stride / static_cast<int64_t>(sizeof(float)));
   return cache.getLayout() == CacheLayout::Keys ? block + column * HEDDLE_BLOCK + place
                                                 : block + place * cache.getWidth() + column;
 }

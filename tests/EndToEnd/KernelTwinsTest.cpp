@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -47,10 +48,11 @@ Result<std::vector<float>> encode(ModuleOp program, dataflow::ParameterOp matrix
       {FlatSymbolRefAttr::get(program.getContext(), "matrix")},
       stored.getExpressionAttr().getNumbers());
   auto encoded = create("encoded", stored.getTensorType().getShape(), {}, expression);
-  return evaluateParameter(*module, encoded, [&](llvm::StringRef, std::span<float> to) -> Status {
-    std::copy(values.begin(), values.end(), to.begin());
-    return {};
-  });
+  return evaluateParameter(*module, encoded,
+                           [&](llvm::StringRef, ElementType, std::span<std::byte> to) -> Status {
+                             std::memcpy(to.data(), values.data(), to.size());
+                             return {};
+                           });
 }
 
 /// What a kernel computes, without its name.
