@@ -152,8 +152,10 @@ private:
     node.flopsPerToken = flopsPerToken(&operation);
     for (const std::string &symbol : node.parameters) {
       auto parameter = symbols.lookup<transformer::ParameterOp>(symbol);
-      node.weightBytes +=
-          parameter ? parameter.getTensorType().getNumElements() * sizeof(float) : 0;
+      if (parameter) {
+        RankedTensorType type = parameter.getTensorType();
+        node.weightBytes += *byteSize(elementTypeOf(type.getElementType()), type.getShape());
+      }
     }
     size_t number = entry.nodes.size();
     for (Value result : operation.getResults()) {

@@ -11,6 +11,15 @@ namespace heddle {
 
 static_assert(std::endian::native == std::endian::little, "files are little endian");
 
+std::string typeChoices(std::span<const ElementType> types) {
+  std::string choices;
+  for (size_t i = 0; i < types.size(); ++i) {
+    choices += i == 0 ? "" : i + 1 == types.size() ? " or " : ", ";
+    choices += infoOf(types[i]).safetensors;
+  }
+  return choices;
+}
+
 /// Loads item `index`, which may be unaligned.
 template <typename T> static T load(const std::byte *source, size_t index) {
   T value;
@@ -50,8 +59,9 @@ Status convertToF32(ElementType dtype, std::span<const std::byte> source,
     }
     return {};
   default:
-    return HEDDLE_ERROR(Unsupported, fmt::format("has type {}, expected F32, F16 or BF16",
-                                                 infoOf(dtype).safetensors));
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format("has type {}, expected {}", infoOf(dtype).safetensors, typeChoices(realTypes)));
   }
 }
 
@@ -85,8 +95,9 @@ Status convertScaledToF32(ElementType dtype, std::span<const std::byte> source,
     divide<int16_t>(source.data(), scales, each, destination.data());
     return {};
   default:
-    return HEDDLE_ERROR(Unsupported, fmt::format("has type {} and scales, expected I8 or I16",
-                                                 infoOf(dtype).safetensors));
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("has type {} and scales, expected {}",
+                                    infoOf(dtype).safetensors, typeChoices(scaledTypes)));
   }
 }
 
@@ -113,8 +124,8 @@ Status convertToI32(ElementType dtype, std::span<const std::byte> source,
     }
     return {};
   default:
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("has type {}, expected I32 or I64", infoOf(dtype).safetensors));
+    return HEDDLE_ERROR(Unsupported, fmt::format("has type {}, expected {}",
+                                                 infoOf(dtype).safetensors, typeChoices(idTypes)));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace heddle {
 
@@ -34,6 +35,15 @@ constexpr float f16ToF32(uint16_t bits) {
 constexpr float bf16ToF32(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
+
+/// The types whose values readers convert to f32 and to i32.
+inline constexpr ElementType realTypes[] = {ElementType::F32, ElementType::F16, ElementType::BF16};
+inline constexpr ElementType idTypes[] = {ElementType::I32, ElementType::I64};
+/// Those that CTranslate2 stores with scales.
+inline constexpr ElementType scaledTypes[] = {ElementType::I8, ElementType::I16};
+
+/// How messages about files list types: "F32, F16 or BF16".
+std::string typeChoices(std::span<const ElementType> types);
 
 /// Converts F32, F16 and BF16 items to f32 exactly; other types are Unsupported. InvalidArgument if
 /// `source` and `destination` differ in their number of items.

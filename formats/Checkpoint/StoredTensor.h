@@ -5,9 +5,12 @@
 #ifndef HEDDLE_FORMATS_CHECKPOINT_STOREDTENSOR_H
 #define HEDDLE_FORMATS_CHECKPOINT_STOREDTENSOR_H
 
+#include "formats/Checkpoint/Convert.h"
 #include "formats/Checkpoint/Safetensors.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <span>
 
 namespace heddle {
@@ -21,8 +24,8 @@ struct StoredTensor : SafetensorsTensor {
 
   /// Whether Checkpoint::readF32() can read the values.
   bool isReal() const {
-    return !scales.empty() || dtype == ElementType::F32 || dtype == ElementType::F16 ||
-           dtype == ElementType::BF16;
+    return !scales.empty() ||
+           std::find(std::begin(realTypes), std::end(realTypes), dtype) != std::end(realTypes);
   }
 };
 

@@ -47,8 +47,8 @@ static Status checkParameter(llvm::StringRef source, RankedTensorType type,
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{}: tensor {} has type {}, expected {}", file, quote(source),
                                     infoOf(tensor->dtype).safetensors,
-                                    element == ElementType::F32 ? "F32, F16 or BF16"
-                                                                : infoOf(element).safetensors));
+                                    element == ElementType::F32 ? typeChoices(realTypes)
+                                                                : typeChoices({&element, 1})));
   }
   return {};
 }

@@ -143,7 +143,8 @@ TEST(NarrowCheckpointProgramTest, NamesTheTypeOfTheFile) {
       storedModel<uint16_t>(model, folder / "f16", ElementType::F16, f16Bits);
   const std::string heddlec = HEDDLE_BINARY_DIR "/bin/heddlec ";
   std::string text;
-  ASSERT_EQ(runCommand("(" + heddlec + halves + " --emit=model > " + (folder / "m.mlir") + ")", text), 0)
+  ASSERT_EQ(
+      runCommand("(" + heddlec + halves + " --emit=model > " + (folder / "m.mlir") + ")", text), 0)
       << text;
   const std::string program = readBytes(folder / "m.mlir");
   EXPECT_NE(program.find("transformer.parameter @embeddings.word_embeddings.weight.f16 : "

@@ -102,7 +102,8 @@ static func::FuncOp tileFunction(VectorCode &code, Type element, func::FuncOp ke
                                  int64_t rowCount, int64_t width) {
   auto module = kernel->getParentOfType<ModuleOp>();
   std::string name = ("tile/contract_" + Twine(rowCount) + "x" + Twine(width) +
-                      (element.isF32() ? "" : "_bf16") + "." + code.target.name)
+                      (element.isF32() ? "" : "_" + Twine(infoOf(elementTypeOf(element)).name)) +
+                      "." + code.target.name)
                          .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;
