@@ -340,14 +340,21 @@ TEST_F(ManifestTest, RefusesAResultWithoutPlace) {
             "'dataflow.dispatch' op has no place in the arena: its memory is not planned");
 }
 
-TEST_F(ManifestTest, RefusesAnInputThatIsNoIds) {
-  std::string text = R"mlir(
-    dataflow.graph @g(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "y"}) attributes {arena = #dataflow.size<>} {
-      dataflow.output %x : !dataflow.buffer<[tokens, 4], f32>
-    })mlir";
-  EXPECT_EQ(build(text, someInputs()), nullptr);
-  EXPECT_EQ(error, "input 'x' of entry 'g' is '!dataflow.buffer<[tokens, 4], f32>', expected i32 "
-                   "ids of tokens with a limit");
+TEST_F(ManifestTest, RefusesAnInputThatIsNeitherIdsNorRows) {
+  for (const std::string type : {"[tokens, 2, 2], f32", "[tokens, 4], bf16", "[sequences, 4], f32",
+                                 "[tokens], f32", "[tokens], i64"}) {
+    std::string text = R"mlir(
+      dataflow.graph @g(%x: !dataflow.buffer<TYPE> {dataflow.name = "x"}) -> (!dataflow.buffer<TYPE> {dataflow.name = "y"}) attributes {arena = #dataflow.size<>} {
+        dataflow.output %x : !dataflow.buffer<TYPE>
+      })mlir";
+    for (size_t at = text.find("TYPE"); at != std::string::npos; at = text.find("TYPE")) {
+      text.replace(at, 4, type);
+    }
+    error.clear();
+    EXPECT_EQ(build(text, someInputs()), nullptr);
+    EXPECT_EQ(error, "input 'x' of entry 'g' is '!dataflow.buffer<" + type +
+                         ">', expected i32 ids of tokens with a limit, or f32 rows of tokens");
+  }
 }
 
 TEST_F(ManifestTest, RefusesAnOutputThatNoDispatchWrites) {

@@ -46,6 +46,25 @@ TEST(CheckpointTest, TensorsInMemory) {
   EXPECT_EQ(model->readF32("none", read).message(), "memory: no tensor \"none\" among its 2");
 }
 
+TEST(CheckpointTest, ReadsTheTypeThatIsThere) {
+  const std::vector<uint16_t> halves = {0x3C00, 0x7C01, 0x8000};
+  const auto stored = std::as_bytes(std::span(halves));
+  const std::vector<SafetensorsTensor> tensors = {{"half", ElementType::F16, {3}, stored}};
+  const Result<Checkpoint> model = Checkpoint::ofTensors(tensors, "memory");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  std::vector<uint16_t> bits(3);
+  EXPECT_TRUE(model->read("half", ElementType::F16, std::as_writable_bytes(std::span(bits))).ok());
+  EXPECT_EQ(bits, halves);
+  std::vector<float> wide(3);
+  EXPECT_TRUE(model->read("half", ElementType::F32, std::as_writable_bytes(std::span(wide))).ok());
+  EXPECT_EQ(wide[0], 1.0F);
+  EXPECT_EQ(
+      model->read("half", ElementType::BF16, std::as_writable_bytes(std::span(bits))).message(),
+      "memory: tensor \"half\" has 6 bytes of type f16, expected 6 of bf16");
+  EXPECT_EQ(model->read("none", ElementType::F16, {}).message(),
+            "memory: no tensor \"none\" among its 1");
+}
+
 TEST(CheckpointTest, WrongTensorsInMemory) {
   const std::vector<float> values = {1, 2};
   const auto bytes = std::as_bytes(std::span(values));

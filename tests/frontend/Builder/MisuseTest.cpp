@@ -184,6 +184,10 @@ static const MisuseCase misuseCases[] = {
      [](Draft &d) { d.entry.output("e", Tensor()); }},
     {"EntryTwice", "\"encode\": the entry appears twice",
      [](Draft &d) { d.model.entry("encode"); }},
+    {"RowsWithoutWidth", "\"encode\": input \"features\" has width 0, expected 1 or more",
+     [](Draft &d) { d.entry.input("features", 0); }},
+    {"RowsNamedAsIds", "\"encode\": input \"ids\" appears twice",
+     [](Draft &d) { d.entry.optionalInput("ids", 3); }},
     {"EntryWithoutName", "\"\": an entry without a name", [](Draft &d) { d.model.entry(""); }},
     {"WeightOfAnotherModel", "\"a\": the weight is not a parameter of this model",
      [](Draft &d) {

@@ -118,6 +118,15 @@ TEST(DecoderLimits, RefusesInputsItCannotFill) {
   EXPECT_NE(PagedDecoder::create(two, {}).status().message().find(
                 "entry \"encode\" needs the inputs \"source\" and \"types\", expected one"),
             std::string::npos);
+  encode.inputs[0].optional = true;
+  encode.inputs[1].element = encode.buffers.back().element = ElementType::F32;
+  encode.inputs[1].shape.emplace_back(3, manifest::Symbol::Tokens);
+  encode.buffers.back().shape = encode.inputs[1].shape;
+  encode.inputs[1].limit = 0;
+  const Model rows = loadModel(spec, "rows.so");
+  EXPECT_NE(PagedDecoder::create(rows, {}).status().message().find(
+                "entry \"encode\" needs the input \"types\" of f32, expected ids"),
+            std::string::npos);
 }
 
 TEST(DecoderLimits, RefusesCachesThatNothingFills) {
