@@ -96,7 +96,7 @@ def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::
 }
 
 def ExpandMathPass : Pass<"kernels-expand-math", "::mlir::ModuleOp"> {
-  let summary = "Write exp, exp2, erf and tanh as vector arithmetic, at most 4 ulp";
+  let summary = "Write functions such as exp and erf as vector arithmetic, at most 4 ulp";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect",
                            "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
 }

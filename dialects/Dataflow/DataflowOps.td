@@ -26,10 +26,8 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C1: `computes` is a kernel family, an attribute with the interface `KernelFamily`.
     - C2: the operands are as many as `computes`, the region and the norm take, and there is one
       result. They are buffers, but for caches where the family takes them.
-    - C3: the region is one block of scalar maths on f32 and conditions that yields one value. Its
-      operations are those with a lowering: `arith.constant`, `addf`, `subf`, `mulf`, `divf`, `negf`,
-      `maximumf`, `minimumf`, `maxnumf`, `minnumf`, `cmpf`, `select`, `andi`, `ori` and `xori`;
-      `math.exp`, `exp2`, `log1p`, `erf`, `tanh`, `sin`, `cos`, `sqrt`, `absf`, `copysign` and `fma`.
+    - C3: the region is one block of scalar maths on f32 and conditions that yields one value: its
+      operations are element-wise ones of `arith` and `math`, and constants.
     - C4: element-wise operands are rows of the result's shape, vectors of its width, as many rows of
       one number, [rows, 1], or one number, [1].
     - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.

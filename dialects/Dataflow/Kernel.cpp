@@ -56,14 +56,10 @@ bool KernelOp::hasTrivialEpilogue() {
 
 // --- the region and the number of operands ----------------------------------------------------
 
-/// Whether the operation is among those of C3.
-static bool hasLowering(Operation &op) {
-  return isa<arith::ConstantOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-             arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-             arith::MinNumFOp, arith::CmpFOp, arith::SelectOp, arith::AndIOp, arith::OrIOp,
-             arith::XOrIOp, math::CosOp, math::ExpOp, math::Exp2Op, math::ErfOp, math::Log1pOp,
-             math::SinOp, math::TanhOp, math::SqrtOp, math::AbsFOp, math::CopySignOp, math::FmaOp>(
-      op);
+/// Whether an operation is element-wise maths. Which of it there is code for is a target's to say.
+static bool isMaths(Operation &op) {
+  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) && op.getNumResults() == 1 &&
+         (isa<arith::ConstantOp>(op) || OpTrait::hasElementwiseMappableTraits(&op));
 }
 
 /// C3
@@ -86,8 +82,8 @@ static LogicalResult verifyRegion(KernelOp kernel) {
   }
   auto isScalar = [](Type type) { return type.isF32() || type.isInteger(1); };
   for (Operation &op : block.without_terminator()) {
-    if (!hasLowering(op)) {
-      return op.emitOpError("in a kernel's region: expects scalar maths that has a lowering, got '")
+    if (!isMaths(op)) {
+      return op.emitOpError("in a kernel's region: expects element-wise maths, got '")
              << op.getName() << "'";
     }
     if (!llvm::all_of(op.getOperandTypes(), isScalar) ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// exp, exp2, log1p, erf, tanh, sin and cos of f32 scalars and vectors as arithmetic, at most 4 ulp
-/// over the whole range. Polynomials are minimax fits made for this file with 40-digit arithmetic
-/// (Lawson iteration on Chebyshev nodes) of the functions named beside them.
+/// Functions of f32 scalars and vectors as arithmetic, at most 4 ulp over the whole range;
+/// arithmeticOf() lists them. Polynomials are minimax fits made for this file with 40-digit
+/// arithmetic (Lawson iteration on Chebyshev nodes) of the functions named beside them.
 ///
 /// Before:  %y = math.exp2 %x : vector<16xf32>
 /// After:   rounding to n + f with f in [-1/2, 1/2], a polynomial in f, a scaling by 2^n
@@ -418,19 +418,51 @@ static void interleaveChains(Block &block) {
   }
 }
 
+/// A function of one number as arithmetic.
+using EmitFunction = Value (*)(const Arithmetic &, Value);
+
+/// The arithmetic of an operation that is such a function; null if it is none.
+static EmitFunction arithmeticOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, EmitFunction>(op)
+      .Case([](math::CosOp) { return emitCos; })
+      .Case([](math::ErfOp) { return emitErf; })
+      .Case([](math::ExpOp) { return emitExp; })
+      .Case([](math::Exp2Op) { return emitExp2; })
+      .Case([](math::Log1pOp) { return emitLog1p; })
+      .Case([](math::SinOp) { return emitSin; })
+      .Case([](math::TanhOp) { return emitTanh; })
+      .Default(EmitFunction(nullptr));
+}
+
+/// Whether an operation is no function, or one that every target has an instruction for. All others
+/// would become calls of a library, and the binary has none.
+static bool hasInstruction(Operation *op) {
+  return isa<math::AbsFOp, math::CopySignOp, math::FmaOp, math::SqrtOp>(op) ||
+         !(isa<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op));
+}
+
 namespace {
 struct ExpandMath : impl::ExpandMathPassBase<ExpandMath> {
   using Base::Base;
 
   void runOnOperation() override {
     SmallVector<Operation *> found;
-    getOperation().walk([&](Operation *op) {
-      if (isa<math::CosOp, math::ExpOp, math::Exp2Op, math::ErfOp, math::Log1pOp, math::SinOp,
-              math::TanhOp>(op) &&
-          isInTarget(op)) {
-        found.push_back(op);
+    WalkResult walked = getOperation().walk([&](Operation *op) {
+      if (!isInTarget(op)) {
+        return WalkResult::advance();
       }
+      if (arithmeticOf(op)) {
+        found.push_back(op);
+      } else if (!hasInstruction(op)) {
+        op->emitOpError("has no code for target '")
+            << targetOf(op)->name << "', expected maths that it has instructions or arithmetic for";
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
     });
+    if (walked.wasInterrupted()) {
+      return signalPassFailure();
+    }
     llvm::SetVector<Block *> blocks;
     for (Operation *op : found) {
       blocks.insert(op->getBlock());
@@ -476,14 +508,7 @@ private:
       op->erase();
       return;
     }
-    Value result = llvm::TypeSwitch<Operation *, Value>(op)
-                       .Case([&](math::ExpOp) { return emitExp(arithmetic, x); })
-                       .Case([&](math::Exp2Op) { return emitExp2(arithmetic, x); })
-                       .Case([&](math::CosOp) { return emitCos(arithmetic, x); })
-                       .Case([&](math::ErfOp) { return emitErf(arithmetic, x); })
-                       .Case([&](math::Log1pOp) { return emitLog1p(arithmetic, x); })
-                       .Case([&](math::SinOp) { return emitSin(arithmetic, x); })
-                       .Case([&](math::TanhOp) { return emitTanh(arithmetic, x); });
+    Value result = arithmeticOf(op)(arithmetic, x);
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
   }
