@@ -60,7 +60,9 @@ static void transposeRows(VectorCode &code, Value from, int64_t stride, Value to
   });
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::AppendAttr) {
+template <> KernelScratch scratchOf(dataflow::AppendAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AppendAttr) {
   const KernelArguments &arguments = body.arguments;
   dataflow::CacheType type = body.kernel.getOperandCache(0);
   // In the dispatch the cache is there once, as what it writes.

@@ -35,7 +35,9 @@ static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t hea
   }
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes) {
+template <> KernelScratch scratchOf(dataflow::AttendAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes) {
   AttentionTile a{code, code.target.tileRows, /*keySize=*/0, computes.getValueSize()};
   a.isCausal = computes.getCausal();
   a.valueShare = a.headsTogether = computes.getValueShare();

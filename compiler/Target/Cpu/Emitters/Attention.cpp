@@ -178,14 +178,14 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   return a;
 }
 
-KernelScratch scratchOf(dataflow::AttentionAttr computes) {
+template <> KernelScratch scratchOf(dataflow::AttentionAttr computes) {
   uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
   uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes +
                    computes.getKeySize() * kMostLanes;
   return {fixed * 4, static_cast<uint64_t>(computes.getKeySize()) * 4};
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
   Attention attention = prepare(code, body, computes);
   overTiles(attention, body.arguments,
             [&](Value query, Value last) { emitTile(attention, query, last); });

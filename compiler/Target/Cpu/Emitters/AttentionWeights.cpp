@@ -68,12 +68,13 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
   storeTile(a, tile, query);
 }
 
-KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
+template <> KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
   // Scores and transposed keys, whole vectors of each.
   uint64_t perLongest = kMostRows + computes.getKeySize();
   return {(kMostLanes + perLongest * kMostLanes) * 4, perLongest * 4};
 }
 
+template <>
 void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAttr computes) {
   AttentionWeights a{{code, code.target.tileRows, computes.getKeySize()},
                      computes.getScale().getValue().convertToFloat(),

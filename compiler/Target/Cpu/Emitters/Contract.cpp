@@ -284,7 +284,9 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   });
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
+template <> KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
   Destination to{KernelResult::load(code, arguments), epilogue};

@@ -51,19 +51,9 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int6
 mlir::Value cacheElement(VectorCode &code, dataflow::CacheType type, mlir::Value block,
                          mlir::Value position, mlir::Value element);
 
-// One emitter a family, for what a kernel computes: without one for every family of the dialect
-// ConvertDataflowToKernels.cpp does not compile.
-void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::AppendAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr computes);
-void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes);
+/// Writes what a kernel of a family computes. Each emitter is a specialization in a file of its
+/// own: without one for every family of the dialect the target does not link.
+template <typename Family> void emit(VectorCode &code, const KernelBody &body, Family computes);
 
 /// The norm of a kernel's rows as a function of its own: it runs when all columns are done.
 void emitFinish(VectorCode &code, const KernelBody &body);
@@ -74,18 +64,8 @@ struct KernelScratch {
   uint64_t perLongest = 0;
 };
 
-// The scratch that the code of each family needs, enough for every target.
-KernelScratch scratchOf(dataflow::AttentionAttr computes);
-KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes);
-inline KernelScratch scratchOf(dataflow::AccumulateAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::AppendAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::AttendAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::GatherAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::NestAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::PoolAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::PrefixMeanAttr) { return {}; }
-inline KernelScratch scratchOf(dataflow::RowsAttr) { return {}; }
+/// The scratch that the code of a family needs, enough for every target: specialized beside emit().
+template <typename Family> KernelScratch scratchOf(Family computes);
 
 /// The scratch of a kernel.
 KernelScratch kernelScratch(dataflow::KernelOp kernel);

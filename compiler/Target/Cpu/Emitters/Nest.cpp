@@ -276,7 +276,9 @@ static void enterRow(Nest &nest, Value row, Value sequenceOf, Value offsets) {
   nest.position = code.loadIndex(nest.body.arguments.positions(code), row);
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
+template <> KernelScratch scratchOf(dataflow::NestAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
   const KernelArguments &arguments = body.arguments;
   bool hasQueries = computes.getAxes().getValue().contains('t');
   Nest nest{code,

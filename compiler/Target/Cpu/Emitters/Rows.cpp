@@ -35,7 +35,9 @@ static void emitRowLoop(
   });
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
+template <> KernelScratch scratchOf(dataflow::RowsAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
   Value input = body.arguments.operand(code, 1);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
@@ -46,7 +48,9 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes)
   });
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
+template <> KernelScratch scratchOf(dataflow::GatherAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
   const KernelArguments &arguments = body.arguments;
   int64_t lookups = computes.getLookups(), width = computes.getWidth();
   Value positions = arguments.positions(code);
@@ -108,7 +112,9 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
   return code.divideFloat(pooled, code.broadcast(count));
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
+template <> KernelScratch scratchOf(dataflow::PoolAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
   const KernelArguments &arguments = body.arguments;
   Value input = arguments.operand(code, 1), offsets = arguments.offsets(code);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();

@@ -83,7 +83,9 @@ static void overPanels(VectorCode &code, const KernelBody &body, Value state, in
   });
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr) {
+template <> KernelScratch scratchOf(dataflow::AccumulateAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr) {
   // In the dispatch the state is there once, as what it writes.
   Value state = body.arguments.operand(code, 0), input = body.arguments.operand(code, 1);
   int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
@@ -98,7 +100,9 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr) {
   });
 }
 
-void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr) {
+template <> KernelScratch scratchOf(dataflow::PrefixMeanAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr) {
   KernelResult result = KernelResult::load(code, body.arguments);
   Value input = body.arguments.operand(code, 1), state = body.arguments.operand(code, 2);
   Value positions = body.arguments.positions(code);
