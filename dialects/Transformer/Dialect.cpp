@@ -15,6 +15,8 @@ using namespace heddle::transformer;
 #include "dialects/Transformer/Dialect.cpp.inc"
 #include "dialects/Transformer/Enums.cpp.inc"
 
+#include "dialects/Transformer/Cost.cpp.inc"
+
 /// Parameters, then numbers.
 static ParseResult parseOperandOrNumber(AsmParser &parser, SmallVector<FlatSymbolRefAttr> &operands,
                                         SmallVector<int64_t> &numbers) {

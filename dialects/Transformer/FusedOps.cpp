@@ -232,3 +232,22 @@ LogicalResult GroupedLinearOp::verifySymbolUses(SymbolTableCollection &symbolTab
   return verifyLinearMap(*this, getWeightAttr(), getBiasAttr(), inputs, getType().getDimSize(1),
                          symbolTable);
 }
+
+// --- costs -----------------------------------------------------------------------------------
+
+// Keys and values may have fewer heads; every head of queries is a product.
+OperationFlops AttentionOp::getFlops() {
+  return {.perRowAndKey = 2 * (getQuery().getType().getDimSize(1) + getType().getDimSize(1))};
+}
+
+OperationFlops AttentionWeightsOp::getFlops() {
+  return {.perRowAndKey = 2 * getQuery().getType().getDimSize(1)};
+}
+
+OperationFlops AttendOp::getFlops() { return {.perRowAndKey = 2 * getType().getDimSize(1)}; }
+
+OperationFlops GroupedLinearOp::getFlops() {
+  int64_t width = getType().getDimSize(1);
+  int64_t inputs = getInput().getType().getDimSize(1) / static_cast<int64_t>(getGroups());
+  return {.perRow = 2 * inputs * width + (getBias() ? width : 0)};
+}

@@ -13,7 +13,7 @@ defvar attendedDeclaration = [{
   }
 }];
 
-def Transformer_AttendOp : Transformer_Op<"attend", [Pure]> {
+def Transformer_AttendOp : Transformer_Op<"attend", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>]> {
   let summary = "P V for every head: sums values with given weights over the row's own keys";
   let description = [{
     `result[t, h, :]` is the sum over the keys k that row t sees of `weights[t, h, k] * V[k, h, :]`,
@@ -48,7 +48,7 @@ def Transformer_AttendOp : Transformer_Op<"attend", [Pure]> {
 }
 
 def Transformer_AttentionOp : Transformer_Op<"attention",
-    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "softmax(scale * Q K^T + bias) V for every head, over the row's own keys";
   let description = [{
     Queries, keys and values are rows [t, heads * head size]; head h begins at column h * head size.
@@ -93,7 +93,7 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
 }
 
 def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
-    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "softmax(scale * Q K^T + bias) for every head, over the row's own keys";
   let description = [{
     The weights of `attention` without the sum of values, for layers that share them and callers that
@@ -164,7 +164,7 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
 }
 
 def Transformer_GroupedLinearOp : Transformer_Op<"grouped_linear",
-    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a linear map for each group of columns";
   let description = [{
     With input width `groups * k` and result width `groups * n`:

@@ -208,3 +208,19 @@ LogicalResult SoftmaxOp::verify() {
   // C1
   return verifyScores(*this, getInput().getType());
 }
+
+/// Two for each combination of the constant axes of a contraction that has keys.
+OperationFlops ContractOp::getFlops() {
+  if (getSegments().empty()) {
+    return {};
+  }
+  int64_t products = 1;
+  auto multiply = [&](StringRef axes, RankedTensorType type, StringRef counted) {
+    for (auto [letter, size] : llvm::zip_equal(axes, type.getShape())) {
+      products *= counted.contains(letter) || ShapedType::isDynamic(size) ? 1 : size;
+    }
+  };
+  multiply(getLhsAxes(), getLhs().getType(), "");
+  multiply(getRhsAxes(), getRhs().getType(), getLhsAxes());
+  return {.perRowAndKey = 2 * products};
+}

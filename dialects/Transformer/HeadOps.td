@@ -75,7 +75,7 @@ def Transformer_TransposeOp : Transformer_Op<"transpose", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Transformer_ContractOp : Transformer_Op<"contract", [Pure]> {
+def Transformer_ContractOp : Transformer_Op<"contract", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>]> {
   let summary = "an Einstein summation of two operands";
   let description = [{
     The specification names each axis of the left operand, the right operand and the result by a

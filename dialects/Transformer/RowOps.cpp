@@ -141,3 +141,28 @@ LogicalResult NormalizeOp::verify() {
   }
   return success();
 }
+
+// --- costs -----------------------------------------------------------------------------------
+
+OperationFlops LinearOp::getFlops() {
+  int64_t width = getType().getDimSize(1);
+  return {.perRow = 2 * getInput().getType().getDimSize(1) * width + (getBias() ? width : 0)};
+}
+
+/// One for each element of a row of the result, nothing if they depend on the length of the
+/// sequence.
+static OperationFlops flopsOfElements(RankedTensorType type) {
+  ArrayRef<int64_t> sizes = type.getShape();
+  if (sizes.empty() || type.getNumDynamicDims() != 1 || !type.isDynamicDim(0)) {
+    return {};
+  }
+  return {.perRow = ShapedType::getNumElements(sizes.drop_front())};
+}
+
+OperationFlops AddOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops MultiplyOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops ScaleOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops ActivateOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops LayerNormOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops RmsNormOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops NormalizeOp::getFlops() { return flopsOfElements(getType()); }

@@ -45,7 +45,7 @@ def Transformer_PositionsOp : Transformer_Op<"positions", [Pure]> {
 }
 
 def Transformer_LinearOp : Transformer_Op<"linear",
-    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "x W^T + b";
   let description = [{
     `result[t, n] = sum over k of input[t, k] * weight[n, k], plus bias[n]`.
@@ -82,7 +82,7 @@ def Transformer_ColumnsOp : Transformer_Op<"columns", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Transformer_AddOp : Transformer_Op<"add", [Pure,
+def Transformer_AddOp : Transformer_Op<"add", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>,
     TypesMatchWith<"the result has the type of the left operand", "lhs", "result", "$_self">]> {
   let summary = "element-wise sum";
   let description = [{
@@ -104,7 +104,7 @@ def Transformer_AddOp : Transformer_Op<"add", [Pure,
   let hasVerifier = 1;
 }
 
-def Transformer_MultiplyOp : Transformer_Op<"multiply", [Pure,
+def Transformer_MultiplyOp : Transformer_Op<"multiply", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>,
     TypesMatchWith<"the result has the type of the left operand", "lhs", "result", "$_self">]> {
   let summary = "element-wise product";
   let description = [{
@@ -133,7 +133,7 @@ def Transformer_MultiplyOp : Transformer_Op<"multiply", [Pure,
   }];
 }
 
-def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, SameOperandsAndResultType]> {
+def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
   let summary = "every element times a number";
   let description = [{
     Constraints:
@@ -149,7 +149,7 @@ def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, SameOperandsAndResultTy
   let hasVerifier = 1;
 }
 
-def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, SameOperandsAndResultType]> {
+def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
   let summary = "a scalar function of every element";
   let description = activationFormulas # [{
 
@@ -163,7 +163,7 @@ def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, SameOperandsAndRe
 }
 
 def Transformer_LayerNormOp : Transformer_Op<"layer_norm",
-    [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) * weight + bias, over each row";
   let description = [{
     Constraints:
@@ -182,7 +182,7 @@ def Transformer_LayerNormOp : Transformer_Op<"layer_norm",
 }
 
 def Transformer_RmsNormOp : Transformer_Op<"rms_norm",
-    [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "x / sqrt(mean of x^2 + epsilon) * weight, over each row";
   let description = [{
     Source: Zhang and Sennrich, "Root mean square layer normalization", equation 4.
@@ -217,7 +217,7 @@ def Transformer_PoolOp : Transformer_Op<"pool", [Pure,
   let assemblyFormat = "`` $method $input `in` `(` $rows `)` attr-dict `:` type($input)";
 }
 
-def Transformer_NormalizeOp : Transformer_Op<"normalize", [Pure, SameOperandsAndResultType]> {
+def Transformer_NormalizeOp : Transformer_Op<"normalize", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
   let summary = "each row divided by its Euclidean length, or by epsilon if that is larger";
   let description = [{
     Constraints:

@@ -30,6 +30,19 @@
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Transformer/Attrs.h.inc"
 
+namespace heddle::transformer {
+
+/// A multiplication and the addition of its result are two. What depends on the number of rows
+/// counts nothing.
+struct OperationFlops {
+  int64_t perRow = 0;
+  int64_t perRowAndKey = 0;
+};
+
+} // namespace heddle::transformer
+
+#include "dialects/Transformer/Cost.h.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/Transformer/Ops.h.inc"
 
