@@ -54,6 +54,25 @@ Value EntryContext::parameter(FlatSymbolRefAttr symbol) {
   return buffer;
 }
 
+Value EntryContext::transposedParameter(FlatSymbolRefAttr symbol) {
+  auto expression = transformer::ParameterExpressionAttr::get(
+      builder.getContext(), transformer::ExpressionKind::Transpose, {symbol}, {});
+  std::string name = (symbol.getValue() + ".transposed").str();
+  auto known = symbols.lookup<transformer::ParameterOp>(name);
+  if (known && known.getExpressionAttr() == expression) {
+    return parameter(FlatSymbolRefAttr::get(known.getSymNameAttr()));
+  }
+  transformer::ParameterOp matrix = parameterOp(symbol);
+  ArrayRef<int64_t> shape = matrix.getTensorType().getShape();
+  auto type = RankedTensorType::get({shape[1], shape[0]}, builder.getF32Type());
+  OpBuilder beside(builder.getContext());
+  auto created =
+      transformer::ParameterOp::create(beside, matrix.getLoc(), beside.getStringAttr(name),
+                                       TypeAttr::get(type), StringAttr(), expression);
+  return parameter(
+      FlatSymbolRefAttr::get(symbols.insert(created, std::next(Block::iterator(matrix)))));
+}
+
 // --- Dispatches ------------------------------------------------------------------------------
 
 BufferType EntryContext::denseBuffer(ArrayRef<int64_t> shape) {

@@ -69,6 +69,8 @@ public:
   }
   /// A parameter as a buffer.
   mlir::Value parameter(mlir::FlatSymbolRefAttr symbol);
+  /// A matrix transposed, as a buffer.
+  mlir::Value transposedParameter(mlir::FlatSymbolRefAttr symbol);
 
   // --- Dispatches
   /// A buffer of f32 without gaps.
