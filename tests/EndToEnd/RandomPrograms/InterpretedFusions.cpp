@@ -88,23 +88,23 @@ static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &v
   return result;
 }
 
-void Interpreter::evaluate(AttentionOp op) {
+template <> void Interpreter::evaluate(AttentionOp op) {
   // With a finite mask the keys after the row have weights too.
   const Mask mask{op.getHidden() ? Visibility::All : op.getVisibility(), 0, 0};
   define(op, attend(weightsOf(op), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
                     [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
 }
 
-void Interpreter::evaluate(AttentionWeightsOp op) { define(op, weightsOf(op)); }
+template <> void Interpreter::evaluate(AttentionWeightsOp op) { define(op, weightsOf(op)); }
 
-void Interpreter::evaluate(AttendOp op) {
+template <> void Interpreter::evaluate(AttendOp op) {
   const Mask mask{op.getVisibility(), 0, 0};
   define(op,
          attend(of(op.getWeights()), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
                 [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
 }
 
-void Interpreter::evaluate(EmbedOp op) {
+template <> void Interpreter::evaluate(EmbedOp op) {
   const auto tables = llvm::to_vector(op.getTables().getAsRange<FlatSymbolRefAttr>());
   const llvm::ArrayRef<float> scales = op.getScales();
   const int64_t rows = op.getIds().empty()
@@ -133,7 +133,7 @@ void Interpreter::evaluate(EmbedOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(GroupedLinearOp op) {
+template <> void Interpreter::evaluate(GroupedLinearOp op) {
   const BoundedTensor &input = of(op.getInput());
   const BoundedTensor &weight = parameter(op.getWeight());
   const BoundedTensor *const bias = op.getBias() ? &parameter(*op.getBias()) : nullptr;

@@ -14,19 +14,19 @@ namespace heddle {
 
 using namespace transformer;
 
-void Interpreter::evaluate(SplitHeadsOp op) {
+template <> void Interpreter::evaluate(SplitHeadsOp op) {
   BoundedTensor result = of(op.getInput());
   result.shape = {result.shape[0], op.getType().getDimSize(1), op.getType().getDimSize(2)};
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(MergeHeadsOp op) {
+template <> void Interpreter::evaluate(MergeHeadsOp op) {
   BoundedTensor result = of(op.getInput());
   result.shape = {result.shape[0], op.getType().getDimSize(1)};
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(RepeatHeadsOp op) {
+template <> void Interpreter::evaluate(RepeatHeadsOp op) {
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result({input.shape[0], op.getType().getDimSize(1), input.width()});
   const int64_t heads = result.shape[1], share = heads / input.shape[1];
@@ -56,7 +56,7 @@ static void overIndices(llvm::ArrayRef<int64_t> shape,
   }
 }
 
-void Interpreter::evaluate(TransposeOp op) {
+template <> void Interpreter::evaluate(TransposeOp op) {
   const BoundedTensor &input = of(op.getInput());
   std::vector<int64_t> shape;
   for (int64_t axis : op.getPermutation()) {
@@ -85,7 +85,7 @@ static int64_t elementAt(llvm::StringRef axes, const std::vector<int64_t> &strid
   return element;
 }
 
-void Interpreter::evaluate(ContractOp op) {
+template <> void Interpreter::evaluate(ContractOp op) {
   const BoundedTensor &left = of(op.getLhs());
   const BoundedTensor &right = of(op.getRhs());
   // Letters of the result first, then those that are summed over.
@@ -124,7 +124,7 @@ void Interpreter::evaluate(ContractOp op) {
 
 // --- Scores ----------------------------------------------------------------------------------
 
-void Interpreter::evaluate(MaskOp op) {
+template <> void Interpreter::evaluate(MaskOp op) {
   masks.try_emplace(
       op, Mask{op.getVisibility(), segments.at(op.getQueries()), segments.at(op.getKeys())});
 }
@@ -133,7 +133,7 @@ Bounded hiddenScore(double hidden) {
   return hidden <= hidesAll ? Bounded::hiding(hidden) : Bounded::exact(hidden);
 }
 
-void Interpreter::evaluate(MaskBiasOp op) {
+template <> void Interpreter::evaluate(MaskBiasOp op) {
   const Mask mask = masks.at(op.getMask());
   BoundedTensor result({mask.rows, mask.keys});
   const Bounded hidden = hiddenScore(op.getHidden().convertToDouble());
@@ -145,7 +145,7 @@ void Interpreter::evaluate(MaskBiasOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(RelativeBiasOp op) {
+template <> void Interpreter::evaluate(RelativeBiasOp op) {
   const BoundedTensor &table = parameter(op.getTable());
   const int64_t most = table.width() / 2;
   BoundedTensor result({segments.at(op.getQueries()), table.rows(), segments.at(op.getKeys())});
@@ -157,7 +157,7 @@ void Interpreter::evaluate(RelativeBiasOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(SelectOp op) {
+template <> void Interpreter::evaluate(SelectOp op) {
   const Mask mask = masks.at(op.getMask());
   BoundedTensor result = of(op.getScores());
   const Bounded hidden = hiddenScore(op.getHidden().convertToDouble());
@@ -222,7 +222,7 @@ void softmaxRow(Bounded *scores, size_t count) {
   }
 }
 
-void Interpreter::evaluate(SoftmaxOp op) {
+template <> void Interpreter::evaluate(SoftmaxOp op) {
   BoundedTensor result = of(op.getInput());
   for (int64_t row = 0; row < result.rows(); ++row) {
     softmaxRow(&result.at(row, 0), static_cast<size_t>(result.width()));

@@ -15,7 +15,7 @@ namespace heddle {
 
 using namespace transformer;
 
-void Interpreter::evaluate(GatherOp op) {
+template <> void Interpreter::evaluate(GatherOp op) {
   const BoundedTensor &table = parameter(op.getTable());
   const std::vector<int64_t> &rows = ids.at(op.getIds());
   BoundedTensor result({static_cast<int64_t>(rows.size()), table.width()});
@@ -32,7 +32,7 @@ void Interpreter::evaluate(GatherOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(PositionsOp op) {
+template <> void Interpreter::evaluate(PositionsOp op) {
   std::vector<int64_t> &positions = ids[op];
   positions.resize(static_cast<size_t>(segments.at(op.getRows())));
   for (size_t row = 0; row < positions.size(); ++row) {
@@ -40,7 +40,7 @@ void Interpreter::evaluate(PositionsOp op) {
   }
 }
 
-void Interpreter::evaluate(LinearOp op) {
+template <> void Interpreter::evaluate(LinearOp op) {
   const BoundedTensor &input = of(op.getInput());
   const BoundedTensor &weight = parameter(op.getWeight());
   const BoundedTensor *bias = op.getBias() ? &parameter(*op.getBias()) : nullptr;
@@ -60,7 +60,7 @@ void Interpreter::evaluate(LinearOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(ColumnsOp op) {
+template <> void Interpreter::evaluate(ColumnsOp op) {
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result({input.rows(), op.getType().getDimSize(1)});
   for (int64_t row = 0; row < result.rows(); ++row) {
@@ -105,15 +105,15 @@ static BoundedTensor combine(Op op, const BoundedTensor &left, const BoundedTens
   return result;
 }
 
-void Interpreter::evaluate(AddOp op) {
+template <> void Interpreter::evaluate(AddOp op) {
   define(op, combine(op, of(op.getLhs()), of(op.getRhs()), sum));
 }
 
-void Interpreter::evaluate(MultiplyOp op) {
+template <> void Interpreter::evaluate(MultiplyOp op) {
   define(op, combine(op, of(op.getLhs()), of(op.getRhs()), product));
 }
 
-void Interpreter::evaluate(ScaleOp op) {
+template <> void Interpreter::evaluate(ScaleOp op) {
   BoundedTensor result = of(op.getInput());
   for (Bounded &element : result.elements) {
     element = scaled(element, op.getFactor().convertToDouble());
@@ -144,7 +144,7 @@ static Bounded activate(const ActivationTwin &twin, const Bounded &x) {
   return roundResult(value, twin.slope * x.error + rounding * unitRoundoff + vanished);
 }
 
-void Interpreter::evaluate(ActivateOp op) {
+template <> void Interpreter::evaluate(ActivateOp op) {
   // InterpreterTest asks for a twin of each.
   const ActivationTwin *twin = findActivationTwin(stringifyActivation(op.getFunction()));
   BoundedTensor result = of(op.getInput());
@@ -244,7 +244,7 @@ void normRows(BoundedTensor &result, const BoundedTensor &weight, const BoundedT
   }
 }
 
-void Interpreter::evaluate(LayerNormOp op) {
+template <> void Interpreter::evaluate(LayerNormOp op) {
   BoundedTensor result = of(op.getInput());
   // A parameter that is evaluated moves none that was.
   const BoundedTensor &weight = parameter(op.getWeight());
@@ -275,7 +275,7 @@ static void normaliseRows(BoundedTensor &rows, double most,
   }
 }
 
-void Interpreter::evaluate(RmsNormOp op) {
+template <> void Interpreter::evaluate(RmsNormOp op) {
   BoundedTensor result = of(op.getInput());
   const double epsilon = op.getEpsilon().convertToDouble();
   normaliseRows(result, std::sqrt(static_cast<double>(result.width())),
@@ -289,7 +289,7 @@ void Interpreter::evaluate(RmsNormOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(NormalizeOp op) {
+template <> void Interpreter::evaluate(NormalizeOp op) {
   BoundedTensor result = of(op.getInput());
   const double epsilon = op.getEpsilon().convertToDouble();
   const auto width = static_cast<double>(result.width());
@@ -304,7 +304,7 @@ void Interpreter::evaluate(NormalizeOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(PoolOp op) {
+template <> void Interpreter::evaluate(PoolOp op) {
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result({1, input.width()});
   for (int64_t column = 0; column < input.width(); ++column) {

@@ -14,53 +14,6 @@ namespace heddle {
 
 using namespace transformer;
 
-llvm::ArrayRef<Interpreter::Rule> Interpreter::rules() {
-  static const Rule all[] = {
-      {AccumulateOp::getOperationName(), apply<AccumulateOp>},
-      {ActivateOp::getOperationName(), apply<ActivateOp>},
-      {AddOp::getOperationName(), apply<AddOp>},
-      {AppendOp::getOperationName(), apply<AppendOp>},
-      {AttendOp::getOperationName(), apply<AttendOp>},
-      {AttentionOp::getOperationName(), apply<AttentionOp>},
-      {AttentionWeightsOp::getOperationName(), apply<AttentionWeightsOp>},
-      {CachedOp::getOperationName(), apply<CachedOp>},
-      {ColumnsOp::getOperationName(), apply<ColumnsOp>},
-      {ContractOp::getOperationName(), apply<ContractOp>},
-      {EmbedOp::getOperationName(), apply<EmbedOp>},
-      {GatherOp::getOperationName(), apply<GatherOp>},
-      {GroupedLinearOp::getOperationName(), apply<GroupedLinearOp>},
-      {HistoryOp::getOperationName(), apply<HistoryOp>},
-      {LayerNormOp::getOperationName(), apply<LayerNormOp>},
-      {LinearOp::getOperationName(), apply<LinearOp>},
-      {MaskBiasOp::getOperationName(), apply<MaskBiasOp>},
-      {MaskOp::getOperationName(), apply<MaskOp>},
-      {MergeHeadsOp::getOperationName(), apply<MergeHeadsOp>},
-      {MultiplyOp::getOperationName(), apply<MultiplyOp>},
-      {NormalizeOp::getOperationName(), apply<NormalizeOp>},
-      {PoolOp::getOperationName(), apply<PoolOp>},
-      {PositionsOp::getOperationName(), apply<PositionsOp>},
-      {PrefixMeanOp::getOperationName(), apply<PrefixMeanOp>},
-      {RelativeBiasOp::getOperationName(), apply<RelativeBiasOp>},
-      {RepeatHeadsOp::getOperationName(), apply<RepeatHeadsOp>},
-      {RmsNormOp::getOperationName(), apply<RmsNormOp>},
-      {ScaleOp::getOperationName(), apply<ScaleOp>},
-      {SelectOp::getOperationName(), apply<SelectOp>},
-      {SoftmaxOp::getOperationName(), apply<SoftmaxOp>},
-      {SplitHeadsOp::getOperationName(), apply<SplitHeadsOp>},
-      {TransposeOp::getOperationName(), apply<TransposeOp>},
-      {WeightOp::getOperationName(), apply<WeightOp>},
-  };
-  return all;
-}
-
-std::vector<std::string> Interpreter::operations() {
-  std::vector<std::string> names = {ParameterOp::getOperationName().str()};
-  for (const Rule &rule : rules()) {
-    names.push_back(rule.name.str());
-  }
-  return names;
-}
-
 std::vector<float> featuresOf(const std::vector<int32_t> &ids, int64_t width) {
   std::vector<float> values;
   for (size_t row = 0; row < ids.size(); ++row) {
@@ -76,19 +29,6 @@ std::vector<float> featuresOf(const std::vector<int32_t> &ids, int64_t width) {
     }
   }
   return values;
-}
-
-EntryValues Interpreter::run(const EntryInputs &inputs) {
-  bindArguments(inputs);
-  for (Operation &op : entry.getBody().front().without_terminator()) {
-    const auto *rule = llvm::find_if(
-        rules(), [&](const Rule &each) { return each.name == op.getName().getStringRef(); });
-    if (rule == rules().end()) {
-      llvm::report_fatal_error("the interpreter has no rule for " + op.getName().getStringRef());
-    }
-    rule->apply(*this, &op);
-  }
-  return results();
 }
 
 void Interpreter::bindArguments(const EntryInputs &inputs) {
@@ -262,11 +202,11 @@ BoundedTensor Interpreter::evaluateParameter(ParameterOp op) {
   }
 }
 
-void Interpreter::evaluate(WeightOp op) { define(op, parameter(op.getParameter())); }
+template <> void Interpreter::evaluate(WeightOp op) { define(op, parameter(op.getParameter())); }
 
 // --- Caches and states -----------------------------------------------------------------------
 
-void Interpreter::evaluate(AppendOp op) {
+template <> void Interpreter::evaluate(AppendOp op) {
   BoundedTensor rows = of(op.getCache());
   const BoundedTensor &added = of(op.getInput());
   rows.shape[0] += added.shape[0];
@@ -274,15 +214,15 @@ void Interpreter::evaluate(AppendOp op) {
   define(op, std::move(rows));
 }
 
-void Interpreter::evaluate(CachedOp op) { define(op, of(op.getCache())); }
+template <> void Interpreter::evaluate(CachedOp op) { define(op, of(op.getCache())); }
 
 // Nothing is before the run.
-void Interpreter::evaluate(HistoryOp op) {
+template <> void Interpreter::evaluate(HistoryOp op) {
   const int64_t rows = segments.at(op.getRows());
   segments[op] = rows;
 }
 
-void Interpreter::evaluate(PrefixMeanOp op) {
+template <> void Interpreter::evaluate(PrefixMeanOp op) {
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result(input.shape);
   for (int64_t column = 0; column < input.width(); ++column) {
@@ -296,7 +236,7 @@ void Interpreter::evaluate(PrefixMeanOp op) {
   define(op, std::move(result));
 }
 
-void Interpreter::evaluate(AccumulateOp op) {
+template <> void Interpreter::evaluate(AccumulateOp op) {
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result({1, input.width()});
   for (int64_t column = 0; column < input.width(); ++column) {
@@ -307,6 +247,49 @@ void Interpreter::evaluate(AccumulateOp op) {
     result.at(0, column) = total.finish();
   }
   define(op, std::move(result));
+}
+
+// --- The run of an entry, after the rules that it finds -------------------------------------
+
+template <typename Op> void Interpreter::addRule(Rules &rules) {
+  // Symbols stand in the module, never in an entry.
+  if constexpr (!Op::template hasTrait<SymbolOpInterface::Trait>()) {
+    rules[Op::getOperationName().str()] = apply<Op>;
+  }
+}
+
+template <typename... Ops> Interpreter::Rules Interpreter::makeRules() {
+  Rules rules;
+  (addRule<Ops>(rules), ...);
+  return rules;
+}
+
+const Interpreter::Rules &Interpreter::rules() {
+  static const Rules all = makeRules<
+#define GET_OP_LIST
+#include "dialects/Transformer/Ops.cpp.inc"
+      >();
+  return all;
+}
+
+std::vector<std::string> Interpreter::operations() {
+  std::vector<std::string> names = {ParameterOp::getOperationName().str()};
+  for (const auto &[name, rule] : rules()) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+EntryValues Interpreter::run(const EntryInputs &inputs) {
+  bindArguments(inputs);
+  for (Operation &op : entry.getBody().front().without_terminator()) {
+    const auto rule = rules().find(op.getName().getStringRef().str());
+    if (rule == rules().end()) {
+      llvm::report_fatal_error("the interpreter has no rule for " + op.getName().getStringRef());
+    }
+    rule->second(*this, &op);
+  }
+  return results();
 }
 
 } // namespace heddle

@@ -80,55 +80,19 @@ private:
   template <typename Op> static void apply(Interpreter &interpreter, mlir::Operation *op) {
     interpreter.evaluate(mlir::cast<Op>(op));
   }
-  struct Rule {
-    llvm::StringRef name;
-    void (*apply)(Interpreter &, mlir::Operation *);
-  };
-  static llvm::ArrayRef<Rule> rules();
+  using Rules = std::map<std::string, void (*)(Interpreter &, mlir::Operation *)>;
+  template <typename Op> static void addRule(Rules &rules);
+  template <typename... Ops> static Rules makeRules();
+  /// By the name of the operation: one for each of the dialect.
+  static const Rules &rules();
 
   void bindArguments(const EntryInputs &inputs);
   EntryValues results();
 
-  // --- Rows
-  void evaluate(transformer::GatherOp op);
-  void evaluate(transformer::PositionsOp op);
-  void evaluate(transformer::LinearOp op);
-  void evaluate(transformer::ColumnsOp op);
-  void evaluate(transformer::AddOp op);
-  void evaluate(transformer::MultiplyOp op);
-  void evaluate(transformer::ScaleOp op);
-  void evaluate(transformer::ActivateOp op);
-  void evaluate(transformer::LayerNormOp op);
-  void evaluate(transformer::RmsNormOp op);
-  void evaluate(transformer::PoolOp op);
-  void evaluate(transformer::NormalizeOp op);
-  // --- Heads
-  void evaluate(transformer::SplitHeadsOp op);
-  void evaluate(transformer::MergeHeadsOp op);
-  void evaluate(transformer::TransposeOp op);
-  void evaluate(transformer::ContractOp op);
-  void evaluate(transformer::MaskOp op);
-  void evaluate(transformer::MaskBiasOp op);
-  void evaluate(transformer::RelativeBiasOp op);
-  void evaluate(transformer::RepeatHeadsOp op);
-  void evaluate(transformer::SelectOp op);
-  void evaluate(transformer::SoftmaxOp op);
-  // --- What only passes make of these
-  void evaluate(transformer::AttendOp op);
-  void evaluate(transformer::AttentionOp op);
-  void evaluate(transformer::AttentionWeightsOp op);
-  void evaluate(transformer::EmbedOp op);
-  void evaluate(transformer::GroupedLinearOp op);
+  /// The rule of an operation: a specialization for each, in Interpreted*.cpp or beside the run.
+  template <typename Op> void evaluate(Op op);
   /// softmax(scale * Q K^T + bias) of every head, over the keys that each row sees.
   template <typename Op> BoundedTensor weightsOf(Op op);
-  // --- Parameters, caches and states
-  void evaluate(transformer::WeightOp op);
-  void evaluate(transformer::AppendOp op);
-  void evaluate(transformer::CachedOp op);
-  void evaluate(transformer::HistoryOp op);
-  void evaluate(transformer::PrefixMeanOp op);
-  void evaluate(transformer::AccumulateOp op);
-
   /// The values of a parameter, as they are stored: f32.
   const BoundedTensor &parameter(llvm::StringRef symbol);
   /// The same before they are rounded: expressions over expressions are composed in f64.

@@ -118,6 +118,8 @@ private:
 
   // --- Rows
   void step();
+  /// A step that writes an operation of one type, for those that need no more than that.
+  template <typename Op> Written write(const Written &x);
   Written lookUp();
   Written linear(const Written &x, int64_t width);
   Written columns(const Written &x);
