@@ -289,7 +289,8 @@ private:
   /// The last input that is a cache.
   std::optional<unsigned> cache;
   int64_t row = 0, firstRow = 0, keyCount = 0, position = 0;
-  /// The value of each axis but the row's, `k` from the first key on; and the size of constant ones.
+  /// The value of each axis but the row's, `k` from the first key on; and the size of constant
+  /// ones.
   llvm::SmallDenseMap<char, int64_t> axes, sizes;
   std::string reducedAxes;
 };
