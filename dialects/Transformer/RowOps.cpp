@@ -34,6 +34,41 @@ LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
                          getType().getDimSize(1), symbolTable);
 }
 
+LogicalResult ConvolveOp::verify() {
+  // C3; how far the kernel reaches is checked with the weight.
+  auto dilation = static_cast<int64_t>(getDilation());
+  if (dilation < 1 || dilation > mostDistance) {
+    return emitOpError("expects a dilation of 1 to 2^20, got ") << dilation;
+  }
+  // C4
+  if (!getCausal() && getRows() != getKeys()) {
+    return emitOpError("expects one and the same segments for rows and keys, as it is not causal");
+  }
+  return success();
+}
+
+LogicalResult ConvolveOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C1
+  constexpr int64_t mostElements = 256;
+  int64_t width = getType().getDimSize(1), kernel = mostElements;
+  if (auto parameter = symbolTable.lookupNearestSymbolFrom<ParameterOp>(*this, getWeightAttr());
+      parameter && parameter.getTensorType().getRank() == 2) {
+    kernel = std::min(kernel, parameter.getTensorType().getDimSize(1));
+  }
+  if (failed(
+          verifyParameterShape(*this, "weight", getWeightAttr(), {width, kernel}, symbolTable))) {
+    return failure();
+  }
+  // C3
+  if ((kernel - 1) * static_cast<int64_t>(getDilation()) > mostDistance) {
+    return emitOpError("expects a kernel that reaches at most 2^20 rows, got one of ")
+           << kernel << " elements and a dilation of " << getDilation();
+  }
+  // C2
+  return getBiasAttr() ? verifyParameterShape(*this, "bias", getBiasAttr(), {width}, symbolTable)
+                       : success();
+}
+
 LogicalResult ColumnsOp::verify() {
   // C1
   int64_t inputs = getInput().getType().getDimSize(1);
@@ -166,3 +201,9 @@ OperationFlops ActivateOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops LayerNormOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops RmsNormOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops NormalizeOp::getFlops() { return flopsOfElements(getType()); }
+
+OperationFlops ConvolveOp::getFlops() {
+  auto weight = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(*this, getWeightAttr());
+  int64_t width = getType().getDimSize(1), kernel = weight.getTensorType().getDimSize(1);
+  return {.perRow = 2 * kernel * width + (getBias() ? width : 0)};
+}

@@ -66,6 +66,45 @@ def Transformer_LinearOp : Transformer_Op<"linear",
   }];
 }
 
+def Transformer_ConvolveOp : Transformer_Op<"convolve", [Pure,
+    DeclareOpInterfaceMethods<Transformer_CostInterface>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    TypesMatchWith<"the result has the type of the input", "input", "result", "$_self">]> {
+  let summary = "a depthwise convolution over the rows of each sequence";
+  let description = [{
+    `result[t, c] = sum over j of weight[c, j] * input[t + (j - center) * dilation, c]`, plus
+    `bias[c]`, where t counts the rows of one sequence and rows outside the sequence are zero. The
+    center is the middle of the kernel, (kernel - 1) / 2 rounded down; with `causal` it is the last
+    element of the kernel, so that a row sees none after it.
+
+    A causal convolution may read positions of a cache: then its second segments are the history of
+    the rows, and every row is one of those positions. One run and several runs give the same bits.
+
+    Source: Kaiser, Gomez and Chollet, "Depthwise separable convolutions for neural machine
+    translation"; causal ones are those of van den Oord et al., "WaveNet".
+
+    Constraints:
+    - C1: the weight is a parameter of shape [width, kernel]; the kernel has 1 to 256 elements.
+    - C2: the bias, if there is one, is a parameter of shape [width].
+    - C3: the dilation is positive, and the kernel reaches at most 2^20 rows.
+    - C4: segments of rows and keys differ only if it is causal.
+
+    ```mlir
+    %y = transformer.convolve %x, @depthwise.weight in(%rows, %rows) {dilation = 2 : i64} : tensor<?x384xf32>
+    %z = transformer.convolve %k, @left.weight, @left.bias in(%rows, %seen) {causal} : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, Transformer_SegmentsType:$rows,
+                       Transformer_SegmentsType:$keys, FlatSymbolRefAttr:$weight,
+                       OptionalAttr<FlatSymbolRefAttr>:$bias,
+                       DefaultValuedAttr<I64Attr, "1">:$dilation, UnitAttr:$causal);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $input `,` $weight (`,` $bias^)? `in` `(` $rows `,` $keys `)` attr-dict `:` type($input)
+  }];
+  let hasVerifier = 1;
+}
+
 def Transformer_ColumnsOp : Transformer_Op<"columns", [Pure]> {
   let summary = "columns first .. first + width of rows, without a copy";
   let description = [{

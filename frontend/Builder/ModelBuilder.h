@@ -202,6 +202,15 @@ struct Sinusoid {
 /// Whether a linear map has a bias.
 enum class Bias { No, Yes };
 
+/// How a convolution goes over the rows of a sequence.
+struct Convolution {
+  /// Rows from one element of the kernel to the next.
+  int64_t dilation = 1;
+  /// The last element of the kernel is for the row itself, instead of the middle one.
+  bool causal = false;
+  Bias bias = Bias::No;
+};
+
 /// A prefix of checkpoint names, "encoder.layer.0". Operations with parameters are named after the
 /// parameters' common prefix, "encoder.layer.0.output.dense", others after the scope; the name is
 /// the operation's location and what errors and reports call it.
@@ -251,6 +260,18 @@ public:
   Tensor linear(std::string_view name, const Tensor &x, int64_t width, Bias bias = Bias::Yes) const;
   /// The same with given parameters, for example a tied table. An invalid bias means no bias.
   Tensor linear(const Tensor &x, const Parameter &weight, const Parameter &bias = {}) const;
+
+  /// A depthwise convolution over the rows of each sequence, zero outside it: column c of row p is
+  /// the sum over j of weight[c, j] * x[p + (j - center) * dilation, c], with `name`.weight
+  /// [w, kernel] and, if wanted, `name`.bias [w]: [t, w] to the same.
+  Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
+                  const Convolution &options = {}) const {
+    return convolve(name, x, kernel, rows, rows, options);
+  }
+  /// The same, causal, over rows of a cache: x = cache.rows(keys), keys = rows.history(). The
+  /// result has the rows of this run.
+  Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
+                  const Segments &keys, const Convolution &options) const;
 
   /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row, with `name`.weight [w]
   /// and `name`.bias [w]: [t, w] to the same.

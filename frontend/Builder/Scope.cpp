@@ -92,6 +92,28 @@ Tensor Scope::linear(const Tensor &x, const Parameter &weight, const Parameter &
       FlatSymbolRefAttr::get(state->context, weight.symbol()), biasSymbol);
 }
 
+Tensor Scope::convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
+                       const Segments &keys, const Convolution &options) const {
+  const Scope inner = scope(name);
+  OperationSite site(state, inner.name(), {&x, &rows, &keys});
+  if (!site.ok()) {
+    return {};
+  }
+  const Parameter weight = inner.parameter("weight", {x.width(), kernel});
+  FlatSymbolRefAttr bias;
+  if (options.bias == Bias::Yes) {
+    bias = FlatSymbolRefAttr::get(state->context, inner.parameter("bias", {x.width()}).symbol());
+  }
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::ConvolveOp>(
+      typeOf(x), x.value(), rows.value(), keys.value(),
+      FlatSymbolRefAttr::get(state->context, weight.symbol()), bias,
+      Builder(state->context).getI64IntegerAttr(options.dilation),
+      options.causal ? UnitAttr::get(state->context) : UnitAttr());
+}
+
 Tensor Scope::layerNorm(std::string_view name, const Tensor &x, double epsilon,
                         NormNames names) const {
   const Scope inner = scope(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels that go over rows once: element-wise maths, look-ups, pooling.
+/// Kernels that go over rows once: element-wise maths, look-ups, convolutions, pooling.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -43,6 +43,78 @@ bool RowsAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> RowsAttr::evaluate(const KernelRun &run, int64_t row, int64_t column) const {
   return run.at(0, row, column);
+}
+
+// --- convolve --------------------------------------------------------------------------------
+
+StringRef ConvolveAttr::getNoun() const { return "a convolution"; }
+
+std::string ConvolveAttr::getSizes(FunctionType type) const {
+  std::string dilation = getDilation() > 1 ? "_by" + std::to_string(getDilation()) : "";
+  return llvm::formatv("{0}x{1}{2}{3}{4}", getWidth(), getKernel(), dilation,
+                       getCausal() ? "_causal" : "",
+                       isa<CacheType>(type.getInput(0)) ? "_cached" : "");
+}
+
+LogicalResult ConvolveAttr::verifyNumbers(EmitError emitError) const {
+  if (failed(verifyPositive(*this, emitError, {getWidth(), getKernel(), getDilation()}))) {
+    return failure();
+  }
+  // Every element of the kernel is code.
+  constexpr int64_t mostElements = 256;
+  if (getKernel() > mostElements || getDilation() > transformer::mostDistance) {
+    return emitError() << "expects a kernel of 1 to " << mostElements
+                       << " elements and a dilation of at most 2^20, got " << getKernel() << " and "
+                       << getDilation();
+  }
+  return success();
+}
+
+int64_t ConvolveAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> ConvolveAttr::getInputs(FunctionType) const {
+  return {{.role = KernelInput::Role::Sequence,
+           .shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()},
+           .layout = CacheLayout::Rows,
+           .cacheWidth = getWidth()},
+          {.role = KernelInput::Role::Weights,
+           .shape = SmallVector<int64_t>{getKernel(), getWidth()},
+           .isDense = true}};
+}
+
+KernelResult ConvolveAttr::getResult(FunctionType) const {
+  return {.shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()}};
+}
+
+LogicalResult ConvolveAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  if (isa<CacheType>(type.getInput(0)) && !getCausal()) {
+    return emitError() << "expects a cache only as input of a causal convolution, got "
+                       << type.getInput(0);
+  }
+  return success();
+}
+
+Division ConvolveAttr::getDivision(FunctionType) const { return {.rowsShareWork = true}; }
+
+Flops ConvolveAttr::getFlops(FunctionType) const {
+  return {.perRow = uint64_t{2} * getKernel() * getWidth()};
+}
+
+EpilogueSupport ConvolveAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
+
+bool ConvolveAttr::hidesLaterKeys() const { return getCausal(); }
+
+std::optional<double> ConvolveAttr::evaluate(const KernelRun &run, int64_t row,
+                                             int64_t column) const {
+  VisibleKeys rows(run, 0, row);
+  double sum = 0;
+  for (int64_t j = 0; j < getKernel(); ++j) {
+    int64_t other = rows.own + (j - getCenter()) * getDilation();
+    if (other >= 0 && other < rows.count) {
+      sum += run.at(1, j, column) * rows.at(other, column);
+    }
+  }
+  return sum;
 }
 
 // --- gather ----------------------------------------------------------------------------------

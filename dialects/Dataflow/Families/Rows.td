@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Kernels that go over rows once: element-wise maths, look-ups, pooling.
+/// Kernels that go over rows once: element-wise maths, look-ups, convolutions, pooling.
 #ifndef HEDDLE_DATAFLOW_FAMILIES_ROWS
 #define HEDDLE_DATAFLOW_FAMILIES_ROWS
 
@@ -15,6 +15,22 @@ def Dataflow_RowsAttr : Dataflow_Family<"Rows", "rows"> {
   let summary = "inputs[0] [rows, width], element by element";
   let parameters = (ins "int64_t":$width);
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_ConvolveAttr : Dataflow_Family<"Convolve", "convolve"> {
+  let summary = "rows inputs[0] of a sequence times a kernel inputs[1] [kernel, width], depthwise";
+  let description = [{
+    Column c of a row is the sum over j of inputs[1][j, c] times column c of the row
+    (j - center) * dilation after it; rows outside the sequence are zero. The center is
+    (kernel - 1) / 2 rounded down, with `causal` it is kernel - 1. The rows of inputs[0] are
+    [tokens, width] or, of a causal one, positions of a cache of layout `rows`.
+  }];
+  let parameters = (ins "int64_t":$width, "int64_t":$kernel, "int64_t":$dilation, "bool":$causal);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// The element of the kernel that a row itself is multiplied with.
+    int64_t getCenter() const { return getCausal() ? getKernel() - 1 : (getKernel() - 1) / 2; }
+  }];
 }
 
 def Dataflow_GatherAttr : Dataflow_Family<"Gather", "gather"> {

@@ -12,9 +12,29 @@ namespace heddle {
 /// A number as MLIR reads it.
 static std::string numberText(double value) { return fmt::format("{:.9e}", value); }
 
+/// In a decoder it reads the rows before a run from a cache.
+template <> Written ProgramGenerator::write<transformer::ConvolveOp>(const Written &x) {
+  const double wanted = target();
+  const int64_t kernel = dice.of<int64_t>({1, 2, 3, 3, 4, 5, 7, 15});
+  const bool isCausal = inDecoder || dice.once(2);
+  const Written input = kept(x);
+  std::string operation = fmt::format("convolve {}, @{}", input.name,
+                                      parameter({x.width, kernel}, wanted - x.exponent));
+  if (dice.once(2)) {
+    operation += fmt::format(", @{}", parameter({x.width}, wanted));
+  }
+  return rows(x.width, wanted,
+              fmt::format("{} in(%rows, {}) {{dilation = {} : i64{}}}", operation,
+                          inDecoder ? "%seen" : "%rows", dice.of<int64_t>({1, 1, 2, 3}),
+                          isCausal ? ", causal" : ""));
+}
+
 void ProgramGenerator::step() {
   const Written x = pickRows();
-  switch (dice.below(16)) {
+  switch (dice.below(17)) {
+  case 16:
+    write<transformer::ConvolveOp>(x);
+    break;
   case 0:
     linear(x, width());
     break;

@@ -60,6 +60,31 @@ template <> void Interpreter::evaluate(LinearOp op) {
   define(op, std::move(result));
 }
 
+template <> void Interpreter::evaluate(ConvolveOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  const BoundedTensor &weight = parameter(op.getWeight());
+  const BoundedTensor bias = op.getBias() ? parameter(*op.getBias()) : BoundedTensor();
+  const int64_t kernel = weight.width();
+  const int64_t center = op.getCausal() ? kernel - 1 : (kernel - 1) / 2;
+  BoundedTensor result({input.rows(), input.width()});
+  for (int64_t row = 0; row < input.rows(); ++row) {
+    for (int64_t column = 0; column < input.width(); ++column) {
+      ProductSum total;
+      for (int64_t j = 0; j < kernel; ++j) {
+        const int64_t other = row + (j - center) * static_cast<int64_t>(op.getDilation());
+        if (other >= 0 && other < input.rows()) {
+          total.add(weight.at(column, j), input.at(other, column));
+        }
+      }
+      if (op.getBias()) {
+        total.add(bias.elements[static_cast<size_t>(column)], Bounded::exact(1));
+      }
+      result.at(row, column) = total.finish();
+    }
+  }
+  define(op, std::move(result));
+}
+
 template <> void Interpreter::evaluate(ColumnsOp op) {
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result({input.rows(), op.getType().getDimSize(1)});

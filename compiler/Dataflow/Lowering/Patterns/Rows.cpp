@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of operations on whole rows: linear maps, norms, pooling, and views of columns.
+/// Patterns of operations on whole rows: linear maps, convolutions, norms, pooling, and views of
+/// columns.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
@@ -9,6 +10,18 @@ using namespace heddle::dataflow;
 
 namespace heddle {
 namespace {
+
+/// The dispatch of `op`, with the bias added if there is one.
+LogicalResult dispatchWithBias(Operation *op, EntryContext &entry, KernelParts &parts,
+                               FlatSymbolRefAttr bias) {
+  if (!bias) {
+    return entry.dispatch(op, parts);
+  }
+  parts.elementwise = {entry.parameter(bias)};
+  return entry.dispatch(op, parts, [](OpBuilder &region, Location location, ValueRange arguments) {
+    return createSum(region, location, arguments[0], arguments[1]);
+  });
+}
 
 /// The linear map of each of `groups` equal parts of the input's columns.
 LogicalResult lowerLinearMap(Operation *op, EntryContext &entry, FlatSymbolRefAttr weight,
@@ -21,13 +34,7 @@ LogicalResult lowerLinearMap(Operation *op, EntryContext &entry, FlatSymbolRefAt
       ContractAttr::get(op->getContext(), width / groups, input.getWidth() / groups, groups);
   parts.inputs = {entry.bufferOf(op->getOperand(0)), entry.parameter(weight)};
   parts.result = entry.denseBuffer({input.getShape().front(), width});
-  if (!bias) {
-    return entry.dispatch(op, parts);
-  }
-  parts.elementwise = {entry.parameter(bias)};
-  return entry.dispatch(op, parts, [](OpBuilder &region, Location location, ValueRange arguments) {
-    return createSum(region, location, arguments[0], arguments[1]);
-  });
+  return dispatchWithBias(op, entry, parts, bias);
 }
 
 LogicalResult lowerGroupedLinear(transformer::GroupedLinearOp op, EntryContext &entry) {
@@ -36,6 +43,33 @@ LogicalResult lowerGroupedLinear(transformer::GroupedLinearOp op, EntryContext &
 
 LogicalResult lowerLinear(transformer::LinearOp op, EntryContext &entry) {
   return lowerLinearMap(op, entry, op.getWeightAttr(), op.getBiasAttr(), /*groups=*/1);
+}
+
+/// Channels lie along vectors: the weight is read transposed, [kernel, width].
+LogicalResult lowerConvolve(transformer::ConvolveOp op, EntryContext &entry) {
+  Value input = entry.bufferOf(op.getInput());
+  FailureOr<Value> keys = entry.keysOf(op);
+  if (failed(keys) ||
+      failed(entry.checkVisibility(
+          op, op.getCausal() ? transformer::Visibility::Causal : transformer::Visibility::All,
+          op.getKeys()))) {
+    return failure();
+  }
+  auto type = dyn_cast<BufferType>(input.getType());
+  if (type && (*keys || type.getShape().front() != BufferType::kTokens)) {
+    return op.emitOpError("convolves ")
+           << (*keys ? "rows with other keys, expected those of a cache"
+                     : "rows of sequences, expected rows of tokens");
+  }
+  int64_t width = op.getType().getDimSize(1);
+  int64_t kernel = entry.parameterOp(op.getWeightAttr()).getTensorType().getDimSize(1);
+  KernelParts parts;
+  parts.stem = "convolve";
+  parts.computes = ConvolveAttr::get(op.getContext(), width, kernel,
+                                     static_cast<int64_t>(op.getDilation()), op.getCausal());
+  parts.inputs = {input, entry.transposedParameter(op.getWeightAttr())};
+  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  return dispatchWithBias(op, entry, parts, op.getBiasAttr());
 }
 
 LogicalResult lowerColumns(transformer::ColumnsOp op, EntryContext &entry) {
@@ -109,6 +143,11 @@ LogicalResult lowerPool(transformer::PoolOp op, EntryContext &entry) {
 
 template <> Pattern patternOf<transformer::ColumnsOp>() {
   return rowPattern<transformer::ColumnsOp, lowerColumns>();
+}
+
+template <> Pattern patternOf<transformer::ConvolveOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/-1, /*value=*/0),
+          LoweringOrder::InPlace, lowerAs<transformer::ConvolveOp, lowerConvolve>};
 }
 
 template <> Pattern patternOf<transformer::GroupedLinearOp>() {
