@@ -9,7 +9,8 @@ using namespace heddle::dataflow;
 namespace heddle {
 
 Flops kernelFlops(KernelOp kernel) {
-  if (kernel.writesCache() || kernel.getResultBuffer().hasSymbol(BufferType::kSequences)) {
+  BufferType result = kernel.getResultBuffer();
+  if (!result || result.hasSymbol(BufferType::kSequences)) {
     return {};
   }
   return kernel.getComputes().getFlops(kernel.getKernelType());

@@ -71,7 +71,7 @@ public:
         DispatchCosts &costs = entry.dispatches.emplace_back(count(dispatch, kernel, weights));
         costs.isUsual = usual.contains(dispatch);
         if (costs.isUsual) {
-          addTraffic(dispatch, kernel, weights, entry);
+          addTraffic(dispatch, weights, entry);
         }
       }
     }
@@ -115,11 +115,11 @@ private:
       std::string name = nameOf(graph.getArgAttrOfType<StringAttr>(index, "dataflow.name"));
       if (auto buffer = dyn_cast<BufferType>(type)) {
         entry.inputs.push_back({name, typeText(buffer)});
+      } else if (auto state = dyn_cast<StateType>(type)) {
+        entry.caches.push_back({name, 0, uint64_t(state.getBytes()), written.contains(name)});
       } else if (auto cache = dyn_cast<CacheType>(type)) {
-        uint64_t bytes = cache.getPositionBytes();
-        bool isState = cache.getLayout() == CacheLayout::State;
         entry.caches.push_back(
-            {name, isState ? 0 : bytes, isState ? bytes : 0, written.contains(name)});
+            {name, uint64_t(cache.getPositionBytes()), 0, written.contains(name)});
       }
     }
   }
@@ -139,20 +139,28 @@ private:
   }
 
   /// The caches that a dispatch reads are all appended to in the graph, or none of them is.
-  KeyPlace keysOf(DispatchOp dispatch) {
+  static KeyPlace keysOf(DispatchOp dispatch) {
     for (Value input : dispatch.getInputs()) {
       if (isa<CacheType>(input.getType())) {
         // One whose positions only are needed may be read as it was before.
         Value cache = viewedValue(input);
         const bool isWritten =
-            cache.getDefiningOp() || llvm::any_of(cache.getUsers(), [&](Operation *user) {
-              auto other = dyn_cast<DispatchOp>(user);
-              return other && symbols.lookup<KernelOp>(other.getKernel()).writesCache();
+            cache.getDefiningOp() || llvm::any_of(cache.getUses(), [&](OpOperand &use) {
+              auto other = dyn_cast<DispatchOp>(use.getOwner());
+              return other && other.changesOperand(use.getOperandNumber());
             });
         return isWritten ? KeyPlace::WrittenCache : KeyPlace::ReadCache;
       }
     }
     return KeyPlace::Rows;
+  }
+
+  /// Whether a kernel reads what is in a cache or state: appending only writes, and what says only
+  /// how many keys there are is not read itself.
+  static bool readsKept(const KernelInput &input, Type type) {
+    return isa<StateType>(type) ||
+           (isa<CacheType>(type) && input.role != KernelInput::Role::Changed &&
+            input.role != KernelInput::Role::Extent);
   }
 
   /// The stored bytes of the parameters that are not in `known` yet; adds them to it.
@@ -171,30 +179,30 @@ private:
     for (const WeightRead &read : weights) {
       (read.isPerToken ? reads.lookupBytesPerToken : reads.weightBytes) += read.neededBytes;
     }
-    if (kernel.writesCache()) {
-      return reads;
-    }
     SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
     for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {
-      auto cache = dyn_cast<CacheType>(value.getType());
-      // What says only how many keys there are is not read itself.
-      if (!cache || input.role == KernelInput::Role::Extent) {
+      if (!readsKept(input, value.getType())) {
         continue;
       }
-      (cache.getLayout() == CacheLayout::State ? reads.stateBytesPerSequence
-                                               : reads.cacheBytesPerPosition) +=
-          cache.getPositionBytes();
+      if (auto state = dyn_cast<StateType>(value.getType())) {
+        reads.stateBytesPerSequence += state.getBytes();
+      } else {
+        reads.cacheBytesPerPosition += cast<CacheType>(value.getType()).getPositionBytes();
+      }
     }
     return reads;
   }
 
-  void addTraffic(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights,
-                  EntryCosts &entry) {
+  void addTraffic(DispatchOp dispatch, ArrayRef<WeightRead> weights, EntryCosts &entry) {
     entry.weightBytes += storedBytes(weights, readInEntry);
-    entry.activationBytesPerToken += rowBytes(dispatch.getResult());
-    for (Value input : dispatch.getInputs()) {
-      entry.activationBytesPerToken += rowBytes(input);
-      entry.readsCaches |= isa<CacheType>(input.getType()) && !kernel.writesCache();
+    for (Value result : dispatch->getResults()) {
+      entry.activationBytesPerToken += rowBytes(result);
+    }
+    for (OpOperand &input : dispatch.getInputsMutable()) {
+      entry.activationBytesPerToken += rowBytes(input.get());
+      entry.readsCaches |= isa<StateType>(input.get().getType()) ||
+                           (isa<CacheType>(input.get().getType()) &&
+                            !dispatch.changesOperand(input.getOperandNumber()));
     }
   }
 

@@ -94,7 +94,9 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   }
   auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
   KernelFamily family = kernel.getComputes();
-  if (family.getEpilogueSupport() != EpilogueSupport::MathsAndNorm) {
+  // What computes something else beside its rows stays where that is needed.
+  if (family.getEpilogueSupport() != EpilogueSupport::MathsAndNorm ||
+      producer->getNumResults() != 1) {
     return ("its input is " + family.getNoun() + ", which has no epilogue").str();
   }
   if (kernel.getNorm()) {
@@ -165,7 +167,7 @@ DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
   llvm::append_range(parts.elementwise, others);
   parts.norm = user.kernel.getNormAttr();
   parts.normOperands = user.normOperands;
-  parts.result = user.kernel.getResultBuffer();
+  parts.results = {user.kernel.getResultBuffer()};
 
   OpBuilder builder(user.dispatch);
   Location location = builder.getFusedLoc({producer.dispatch.getLoc(), user.dispatch.getLoc()});
@@ -213,7 +215,7 @@ struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
         }
         DispatchOp folded = fold(user, *candidate, symbols);
         reportFold(user, *candidate);
-        dispatch.getResult().replaceAllUsesWith(folded.getResult());
+        dispatch.getResult(0).replaceAllUsesWith(folded.getResult(0));
         dispatch.erase();
         candidate->producer.dispatch.erase();
         // At once: in a long chain each has all the maths of the one before it.
@@ -225,17 +227,6 @@ struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
         runs[folded.getKernelAttr().getAttr()] = 1;
       }
     }
-  }
-
-  /// How many dispatches run each kernel.
-  static llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
-    llvm::DenseMap<StringAttr, int64_t> runs;
-    for (auto graph : module.getOps<GraphOp>()) {
-      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
-        ++runs[dispatch.getKernelAttr().getAttr()];
-      }
-    }
-    return runs;
   }
 };
 

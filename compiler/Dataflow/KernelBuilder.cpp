@@ -21,7 +21,7 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
   SmallVector<Value> operands(parts.inputs);
   llvm::append_range(operands, parts.elementwise);
   llvm::append_range(operands, parts.normOperands);
-  auto type = builder.getFunctionType(TypeRange(operands), parts.result);
+  auto type = builder.getFunctionType(TypeRange(operands), parts.results);
 
   auto graph = builder.getInsertionBlock()->getParent()->getParentOfType<GraphOp>();
   OpBuilder kernelBuilder(builder.getContext());
@@ -38,8 +38,9 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
                          : Value(block->getArgument(0));
   YieldOp::create(kernelBuilder, location, value);
   StringAttr symbol = symbols.insert(kernel, Block::iterator(graph));
-  return DispatchOp::create(builder, location, parts.result, FlatSymbolRefAttr::get(symbol),
-                            operands, SizeAttr());
+  return DispatchOp::create(builder, location, parts.results, FlatSymbolRefAttr::get(symbol),
+                            operands, builder.getDenseI64ArrayAttr(kernel.getChanges()),
+                            ArrayAttr());
 }
 
 /// The cache whose positions the keys of scores are: what gives them reads it. Null for rows.
@@ -61,8 +62,8 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
   KernelParts parts;
   parts.stem = "copy";
   parts.inputs = {source};
-  parts.result = BufferType::get(builder.getContext(), type.getShape(), type.getElementType(),
-                                 /*rowStride=*/0);
+  parts.results = {BufferType::get(builder.getContext(), type.getShape(), type.getElementType(),
+                                   /*rowStride=*/0)};
   if (isRows(type)) {
     parts.computes = RowsAttr::get(builder.getContext(), type.getWidth());
   } else {
@@ -76,6 +77,16 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
     }
   }
   return createDispatch(builder, symbols, location, parts);
+}
+
+llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
+  llvm::DenseMap<StringAttr, int64_t> runs;
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      ++runs[dispatch.getKernelAttr().getAttr()];
+    }
+  }
+  return runs;
 }
 
 std::string axesOf(BufferType type) {

@@ -26,8 +26,8 @@ struct KernelParts {
   dataflow::NormAttr norm;
   /// The weight of a norm, the bias of a layer norm.
   llvm::SmallVector<mlir::Value> normOperands;
-  /// A buffer; of append and accumulate, the cache.
-  mlir::Type result;
+  /// Buffers, and the types of inputs that are changed in place.
+  llvm::SmallVector<mlir::Type> results;
 };
 
 /// Whether a buffer is rows of f32, [tokens or sequences, width]: what every fast kernel writes.
@@ -42,6 +42,9 @@ dataflow::DispatchOp createDispatch(mlir::OpBuilder &builder, mlir::SymbolTable 
 /// A dispatch that writes an f32 buffer's elements into a dense one of its own.
 dataflow::DispatchOp createCopy(mlir::OpBuilder &builder, mlir::SymbolTable &symbols,
                                 mlir::Location location, mlir::Value source);
+
+/// How many dispatches run each kernel, by its name.
+llvm::DenseMap<mlir::StringAttr, int64_t> countRuns(mlir::ModuleOp module);
 
 /// One letter for each dimension of a buffer, as loop nests name axes: `t` for rows, `k` for keys,
 /// h, d, e... for constants, never `r`.

@@ -158,17 +158,6 @@ SmallVector<KernelOp> kernelsInOrder(ModuleOp module, SymbolTable &symbols) {
   return llvm::map_to_vector(ordered, [](Operation *op) { return cast<KernelOp>(op); });
 }
 
-/// Counts for each kernel's name how many dispatches run it.
-llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
-  llvm::DenseMap<StringAttr, int64_t> runs;
-  for (auto graph : module.getOps<GraphOp>()) {
-    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
-      ++runs[dispatch.getKernelAttr().getAttr()];
-    }
-  }
-  return runs;
-}
-
 struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
   using Base::Base;
 

@@ -17,15 +17,14 @@
 /// dataflow.graph @encode(...) attributes {arena = #dataflow.size<tokens = 9216>} {
 ///   %1 = dataflow.dispatch @contract_1152x384(%0, ...) at <tokens = 1536> : ...
 /// ```
-/// Results that the graph outputs lie in the caller's buffers, caches in memory of their own.
-/// Tests: tests/compiler/Dataflow/plan-memory.mlir
+/// Results that the graph outputs lie in the caller's buffers, caches and states in memory of their
+/// own. Tests: tests/compiler/Dataflow/plan-memory.mlir
 #include "heddle/Abi.h"
 
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -52,7 +51,7 @@ using Sizes = std::array<uint64_t, StretchCount>;
 
 /// A result that needs a place: its size, its life in positions of the graph, and the place.
 struct Interval {
-  DispatchOp dispatch;
+  OpResult result;
   Stretch stretch;
   uint64_t size;
   size_t begin;
@@ -81,15 +80,15 @@ std::optional<Stretch> stretchOf(BufferType type) {
 /// caller's buffer: an argument, a view or a second output of one value is copied.
 LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
   auto output = cast<OutputOp>(graph.getBody().front().getTerminator());
-  llvm::SmallPtrSet<Operation *, 4> written;
+  llvm::DenseSet<Value> written;
   OpBuilder builder(output);
   for (OpOperand &operand : output->getOpOperands()) {
     Value value = operand.get();
-    if (isa<CacheType>(value.getType())) {
+    if (!isa<BufferType>(value.getType())) {
       continue;
     }
     auto dispatch = value.getDefiningOp<DispatchOp>();
-    if (dispatch && written.insert(dispatch).second) {
+    if (dispatch && written.insert(value).second) {
       continue;
     }
     if (!cast<BufferType>(value.getType()).getElementType().isF32()) {
@@ -98,7 +97,7 @@ LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
              << " of integers, expected f32";
     }
     Location location = dispatch ? dispatch.getLoc() : graph.getLoc();
-    operand.set(createCopy(builder, symbols, location, value).getResult());
+    operand.set(createCopy(builder, symbols, location, value).getResult(0));
   }
   return success();
 }
@@ -118,19 +117,21 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
         intervals[found->second].end = position;
       }
     }
-    auto type = dyn_cast<BufferType>(dispatch.getResult().getType());
-    if (!type || outputs.contains(dispatch.getResult())) {
-      continue;
+    for (OpResult result : dispatch->getResults()) {
+      auto type = dyn_cast<BufferType>(result.getType());
+      if (!type || outputs.contains(result)) {
+        continue;
+      }
+      std::optional<Stretch> stretch = stretchOf(type);
+      if (!stretch) {
+        return dispatch.emitOpError("has a result ")
+               << type << " whose size is no multiple of tokens, sequences or tokens * longest";
+      }
+      uint64_t size =
+          llvm::alignTo(type.getConstantElements() * type.getElementBytes(), HEDDLE_ALIGNMENT);
+      indices[result] = intervals.size();
+      intervals.push_back({result, *stretch, size, position, position});
     }
-    std::optional<Stretch> stretch = stretchOf(type);
-    if (!stretch) {
-      return dispatch.emitOpError("has a result ")
-             << type << " whose size is no multiple of tokens, sequences or tokens * longest";
-    }
-    uint64_t size =
-        llvm::alignTo(type.getConstantElements() * type.getElementBytes(), HEDDLE_ALIGNMENT);
-    indices[dispatch.getResult()] = intervals.size();
-    intervals.push_back({dispatch, *stretch, size, position, position});
   }
   return intervals;
 }
@@ -244,6 +245,17 @@ Sizes startOf(const Interval &interval, const Sizes &sizes) {
   return start;
 }
 
+/// Notes the place of one result of a dispatch; the others have theirs or none.
+void setPlace(OpResult result, SizeAttr place) {
+  auto dispatch = cast<DispatchOp>(result.getOwner());
+  SmallVector<Attribute> places(dispatch->getNumResults(), UnitAttr::get(dispatch.getContext()));
+  if (ArrayAttr known = dispatch.getAtAttr()) {
+    places.assign(known.begin(), known.end());
+  }
+  places[result.getResultNumber()] = place;
+  dispatch.setAtAttr(ArrayAttr::get(dispatch.getContext(), places));
+}
+
 struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
   using Base::Base;
 
@@ -270,7 +282,7 @@ struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
     Sizes apart = place(*intervals, /*reuse=*/false);
     Sizes sizes = reuse ? place(*intervals, /*reuse=*/true) : apart;
     for (Interval &interval : *intervals) {
-      interval.dispatch.setAtAttr(toAttribute(&getContext(), startOf(interval, sizes)));
+      setPlace(interval.result, toAttribute(&getContext(), startOf(interval, sizes)));
     }
     graph.setArenaAttr(toAttribute(&getContext(), sizes));
     Savings savings;

@@ -36,11 +36,13 @@ Offset<flatbuffers::String> text(FlatBufferBuilder &builder, StringRef string) {
   return builder.CreateString(string.data(), string.size());
 }
 
-/// The dimensions of a buffer, or of a position of a cache.
+/// The dimensions of a buffer, of a position of a cache or of a state.
 std::vector<manifest::Dimension> shapeOf(Type type) {
-  auto buffer = dyn_cast<BufferType>(type);
+  ArrayRef<int64_t> dimensions =
+      llvm::TypeSwitch<Type, ArrayRef<int64_t>>(type).Case<BufferType, CacheType, StateType>(
+          [](auto memory) { return memory.getShape(); });
   std::vector<manifest::Dimension> shape;
-  for (int64_t dimension : buffer ? buffer.getShape() : cast<CacheType>(type).getShape()) {
+  for (int64_t dimension : dimensions) {
     manifest::Symbol symbol = dimension == BufferType::kSequences ? manifest::Symbol::Sequences
                               : dimension == BufferType::kLongest ? manifest::Symbol::Longest
                                                                   : manifest::Symbol::Tokens;
@@ -72,8 +74,6 @@ manifest::CacheLayout layoutOf(CacheType type) {
     return manifest::CacheLayout::Keys;
   case CacheLayout::Rows:
     return manifest::CacheLayout::Rows;
-  case CacheLayout::State:
-    return manifest::CacheLayout::State;
   }
   llvm_unreachable("every layout is handled");
 }
@@ -112,17 +112,17 @@ std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t p
 FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel,
                                             int64_t panelColumns) {
   Division division = kernel.getComputes().getDivision(kernel.getKernelType());
+  BufferType result = kernel.getResultBuffer();
   // What runs along a sequence has its rows in order: a sequence is the least that divides.
-  bool overSequences =
-      division.rows == Division::Rows::AlongSequences ||
-      (!kernel.writesCache() && kernel.getResultBuffer().hasSymbol(BufferType::kSequences));
+  bool overSequences = division.rows == Division::Rows::AlongSequences ||
+                       (result && result.hasSymbol(BufferType::kSequences));
   uint64_t columns = columnsOf(division, panelColumns);
   if (columns > largestGrid) {
     return kernel.emitOpError("has work of ")
            << columns << " columns, expected at most " << largestGrid;
   }
-  auto [elements, group] = kernel.writesCache() ? std::pair<uint64_t, uint64_t>(0, 0)
-                                                : columnElements(division, panelColumns);
+  auto [elements, group] =
+      result ? columnElements(division, panelColumns) : std::pair<uint64_t, uint64_t>(0, 0);
   return manifest::CreateGrid(
       builder, overSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens,
       division.rowsShareWork ? rowTile : 1, columns, elements, group);
@@ -185,11 +185,14 @@ public:
 private:
   LogicalResult writeInputs();
   LogicalResult writeInput(BlockArgument argument);
-  LogicalResult writeCache(BlockArgument argument);
+  void writeCache(BlockArgument argument);
+  void writeState(BlockArgument argument);
+  /// Whether a dispatch changes an argument.
+  bool isChanged(BlockArgument argument);
   LogicalResult writeOutputs();
   LogicalResult writeDispatch(DispatchOp dispatch);
   /// Writes the buffer of a parameter or a result and gives it a number.
-  LogicalResult writeResult(DispatchOp dispatch);
+  LogicalResult writeResult(DispatchOp dispatch, OpResult result);
   LogicalResult writeParameter(ParameterOp parameter);
   void addBuffer(Value value, manifest::Location location, uint32_t index,
                  const manifest::SizeExpression *offset);
@@ -208,6 +211,7 @@ private:
   Table<manifest::Port> inputs;
   Table<manifest::Port> outputs;
   Table<manifest::CachePort> caches;
+  Table<manifest::StatePort> states;
 };
 
 void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t index,
@@ -220,8 +224,11 @@ void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t i
 
 LogicalResult EntryWriter::writeInputs() {
   for (BlockArgument argument : graph.getBody().getArguments()) {
-    bool isCache = isa<CacheType>(argument.getType());
-    if (failed(isCache ? writeCache(argument) : writeInput(argument))) {
+    if (isa<CacheType>(argument.getType())) {
+      writeCache(argument);
+    } else if (isa<StateType>(argument.getType())) {
+      writeState(argument);
+    } else if (failed(writeInput(argument))) {
       return failure();
     }
   }
@@ -248,18 +255,30 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
   return success();
 }
 
-LogicalResult EntryWriter::writeCache(BlockArgument argument) {
+bool EntryWriter::isChanged(BlockArgument argument) {
+  return llvm::any_of(graph.getBody().getOps<DispatchOp>(), [&](DispatchOp dispatch) {
+    return llvm::any_of(dispatch.getChanges(), [&](int64_t changed) {
+      return viewedValue(dispatch.getInputs()[changed]) == argument;
+    });
+  });
+}
+
+void EntryWriter::writeCache(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
   auto type = cast<CacheType>(argument.getType());
   addBuffer(argument, manifest::Location::Cache, caches.size(), nullptr);
-  auto isWrite = [&](DispatchOp dispatch) {
-    return symbols.lookup<KernelOp>(dispatch.getKernel()).writesCache() &&
-           viewedValue(dispatch.getInputs().front()) == argument;
-  };
-  caches.push_back(manifest::CreateCachePort(
-      builder, text(builder, name.getValue()), type.getWidth(), elementOf(type), layoutOf(type),
-      llvm::any_of(graph.getBody().getOps<DispatchOp>(), isWrite), numbers.lookup(argument)));
-  return success();
+  caches.push_back(manifest::CreateCachePort(builder, text(builder, name.getValue()),
+                                             type.getWidth(), elementOf(type), layoutOf(type),
+                                             isChanged(argument), numbers.lookup(argument)));
+}
+
+void EntryWriter::writeState(BlockArgument argument) {
+  auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
+  auto type = cast<StateType>(argument.getType());
+  addBuffer(argument, manifest::Location::State, states.size(), nullptr);
+  states.push_back(manifest::CreateStatePort(builder, text(builder, name.getValue()),
+                                             type.getWidth(), elementOf(type), isChanged(argument),
+                                             numbers.lookup(argument)));
 }
 
 LogicalResult EntryWriter::writeOutputs() {
@@ -272,7 +291,8 @@ LogicalResult EntryWriter::writeOutputs() {
     auto observed = graph.getResultAttrOfType<StringAttr>(index, "dataflow.observed");
     // In entries without caches only observed outputs can be weights: sessions know how to return
     // those.
-    bool isWeights = (!caches.empty() || observed) && type.getShape().size() == 3 &&
+    bool isWeights = (!caches.empty() || !states.empty() || observed) &&
+                     type.getShape().size() == 3 &&
                      type.getShape().front() == BufferType::kTokens &&
                      type.getShape().back() == BufferType::kLongest;
     if (type.hasSymbol(BufferType::kLongest) && !isWeights) {
@@ -300,33 +320,33 @@ LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
   return success();
 }
 
-LogicalResult EntryWriter::writeResult(DispatchOp dispatch) {
-  Value result = dispatch.getResult();
-  auto type = dyn_cast<BufferType>(result.getType());
-  if (!type) {
-    // The same memory as the cache it writes.
-    FailureOr<manifest::Operand> cache = operandOf(dispatch.getInputs().front(), dispatch);
-    if (failed(cache)) {
+LogicalResult EntryWriter::writeResult(DispatchOp dispatch, OpResult result) {
+  if (OpOperand *changed = dispatch.getChanged(result)) {
+    // The same memory.
+    FailureOr<manifest::Operand> kept = operandOf(changed->get(), dispatch);
+    if (failed(kept)) {
       return failure();
     }
-    numbers[result] = cache->buffer();
+    numbers[result] = kept->buffer();
     return success();
   }
+  auto type = cast<BufferType>(result.getType());
   if (type.getRowStride() != 0) {
     return dispatch.emitOpError("expects a result whose rows follow each other, got ") << type;
   }
   auto outputBuffers = llvm::make_filter_range(
       output->getOperands(), [](Value value) { return isa<BufferType>(value.getType()); });
-  auto place = llvm::find(outputBuffers, result);
+  auto place = llvm::find(outputBuffers, Value(result));
   if (place != outputBuffers.end()) {
     addBuffer(result, manifest::Location::Output, std::distance(outputBuffers.begin(), place),
               nullptr);
     return success();
   }
-  if (!dispatch.getAtAttr()) {
+  SizeAttr at = dispatch.getPlace(result.getResultNumber());
+  if (!at) {
     return dispatch.emitOpError("has no place in the arena: its memory is not planned");
   }
-  manifest::SizeExpression offset = toSize(dispatch.getAtAttr());
+  manifest::SizeExpression offset = toSize(at);
   addBuffer(result, manifest::Location::Arena, 0, &offset);
   return success();
 }
@@ -353,13 +373,20 @@ FailureOr<manifest::Operand> EntryWriter::operandOf(Value value, DispatchOp user
 }
 
 LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
-  if (failed(writeResult(dispatch))) {
-    return failure();
+  SmallVector<Value> values;
+  for (OpResult result : dispatch->getResults()) {
+    if (failed(writeResult(dispatch, result))) {
+      return failure();
+    }
+    values.push_back(result);
+  }
+  // What is changed is there once: as a result.
+  for (OpOperand &input : dispatch.getInputsMutable()) {
+    if (!dispatch.changesOperand(input.getOperandNumber())) {
+      values.push_back(input.get());
+    }
   }
   auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
-  SmallVector<Value> values = {dispatch.getResult()};
-  // What writes a cache has it once: as its result.
-  llvm::append_range(values, dispatch.getInputs().drop_front(kernel.writesCache() ? 1 : 0));
   std::vector<manifest::Operand> operands;
   for (Value value : values) {
     FailureOr<manifest::Operand> operand = operandOf(value, dispatch);
@@ -377,11 +404,11 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   if (failed(grid)) {
     return failure();
   }
-  dispatches.push_back(
-      manifest::CreateDispatch(builder, number, kernel.hasFinish() ? number + 1 : -1,
-                               builder.CreateVectorOfStructs(operands), *grid,
-                               text(builder, name.empty() ? kernel.getSymName() : StringRef(name)),
-                               flops.perRow, flops.perRowAndKey, weights.perRun, weights.perToken));
+  dispatches.push_back(manifest::CreateDispatch(
+      builder, number, kernel.hasFinish() ? number + 1 : -1,
+      builder.CreateVectorOfStructs(operands), *grid,
+      text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perRow,
+      flops.perRowAndKey, weights.perRun, weights.perToken, dispatch->getNumResults()));
   return success();
 }
 
@@ -404,7 +431,7 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
   }
   // Outputs that are no results of their own are made so by the memory plan.
   for (Value value : output->getOperands()) {
-    if (isa<CacheType>(value.getType())) {
+    if (!isa<BufferType>(value.getType())) {
       continue;
     }
     if (llvm::count(output->getOperands(), value) != 1 || !value.getDefiningOp<DispatchOp>()) {
@@ -420,7 +447,8 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
   return manifest::CreateEntry(builder, text(builder, graph.getSymName()),
                                builder.CreateVector(inputs), builder.CreateVector(outputs),
                                builder.CreateVector(buffers), builder.CreateVector(dispatches),
-                               &arena, graph.getMaxLength(), builder.CreateVector(caches));
+                               &arena, graph.getMaxLength(), builder.CreateVector(caches),
+                               builder.CreateVector(states));
 }
 
 FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,

@@ -160,11 +160,11 @@ int64_t BufferType::getRowElements() const {
 
 // --- cache -----------------------------------------------------------------------------------
 
-LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                ArrayRef<int64_t> shape, Type elementType, CacheLayout) {
-  // C1
+/// C1 and C2 of caches and states: what they have of a position, or of a sequence.
+static LogicalResult verifyKept(function_ref<InFlightDiagnostic()> emitError, StringRef what,
+                                ArrayRef<int64_t> shape, Type elementType) {
   if (shape.empty() || shape.size() > 3) {
-    return emitError() << "expects a position of rank 1 to 3, got " << shape.size();
+    return emitError() << "expects a " << what << " of rank 1 to 3, got " << shape.size();
   }
   for (int64_t size : shape) {
     if (size <= 0) {
@@ -172,7 +172,7 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     }
   }
   if (!multiplyConstants(shape)) {
-    return emitError() << "expects a position of at most 2^40 elements, got more";
+    return emitError() << "expects a " << what << " of at most 2^40 elements, got more";
   }
   // C2
   std::optional<ElementType> element = findElementType(elementType);
@@ -183,6 +183,20 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<int64_t> shape, Type elementType, CacheLayout) {
+  return verifyKept(emitError, "position", shape, elementType);
+}
+
 int64_t CacheType::getWidth() const { return *multiplyConstants(getShape()); }
+
+// --- state -----------------------------------------------------------------------------------
+
+LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<int64_t> shape, Type elementType) {
+  return verifyKept(emitError, "state", shape, elementType);
+}
+
+int64_t StateType::getWidth() const { return *multiplyConstants(getShape()); }
 
 } // namespace heddle::dataflow

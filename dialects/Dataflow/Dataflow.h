@@ -69,6 +69,10 @@ template <typename Visitor> void visitFamily(KernelFamily family, Visitor visito
   assert(isFound && "every kernel family is an attribute of the dialect");
 }
 
+// `at` of a dispatch in text: a place as such where there is one result, else a list.
+mlir::ParseResult parsePlaces(mlir::OpAsmParser &parser, mlir::ArrayAttr &places);
+void printPlaces(mlir::OpAsmPrinter &printer, mlir::Operation *dispatch, mlir::ArrayAttr places);
+
 /// What a value of a graph shows, through any number of views.
 mlir::Value viewedValue(mlir::Value value);
 

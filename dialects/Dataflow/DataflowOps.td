@@ -16,26 +16,30 @@ class Dataflow_Op<string mnemonic, list<Trait> traits = []>
 def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator]> {
   let summary = "what one kernel computes";
   let description = [{
-    The result of `computes` at a row and column is mapped by the region: its first argument is that
+    What `computes` gives at a row and column is mapped by the region: its first argument is that
     value, the others are the elements of the element-wise operands there (a buffer of rows, a vector
     [width] repeated for every row, one number for each row, or one number). Then `norm` is applied to the finished row.
+    The family says which of its results that is. A result that is a cache or a state is an input
+    that the kernel changes in place; the others are buffers of their own.
     Dispatch operands are, in order: the inputs of `computes`, the element-wise operands, the weight
     of a norm, the bias of a layer norm.
 
     Constraints:
     - C1: `computes` is a kernel family, an attribute with the interface `KernelFamily`.
-    - C2: the operands are as many as `computes`, the region and the norm take, and there is one
-      result. They are buffers, but for caches where the family takes them.
+    - C2: the operands are as many as `computes`, the region and the norm take, the results as many
+      as `computes` gives. They are buffers, but for caches and states where the family takes them;
+      what is changed in place has one type as an input and as a result.
     - C3: the region is one block of scalar maths on f32 and conditions that yields one value: its
       operations are element-wise ones of `arith` and `math`, and constants.
-    - C4: element-wise operands are rows of the result's shape, vectors of its width, as many rows of
+    - C4: element-wise operands are rows of the shape of the result that the region maps, vectors of
+      its width, as many rows of
       one number, [rows, 1], or one number, [1].
-    - C5: the inputs, the result and the operands of the norm have the shapes that `computes` names.
+    - C5: the inputs, the results and the operands of the norm have the shapes that `computes` names.
     - C6: a family without an epilogue has a region that yields its argument and no element-wise
       operands; only one that takes a norm has a norm, whose epsilon is finite and not negative.
     - C7: the name is not empty and has only letters, digits, '_', '.' and '-': it becomes a symbol
       of an object file.
-    - C8: the result, and every input that the family wants dense, has no row stride.
+    - C8: every buffer that is a result, or an input that the family wants dense, has no row stride.
     - C9: the numbers of the family are valid: sizes are positive, offsets of positions are not
       negative, scales are finite and as many as look-ups, a bias distance is 0 to 2^20.
     - C10: a cache has the layout and the width that the family names; keys and values of attention
@@ -62,16 +66,23 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::FunctionType getKernelType() { return getFunctionType(); }
-    /// The result, which is a buffer unless the kernel writes a cache.
-    BufferType getResultBuffer() { return ::llvm::cast<BufferType>(getKernelType().getResult(0)); }
-    /// Whether the result is the cache that is input #0.
-    bool writesCache();
+    /// The first result that is a buffer, whose rows and columns are the work; null if there is none.
+    BufferType getResultBuffer();
+    /// The result that the region and the norm map; null if nothing may follow.
+    BufferType getMappedBuffer();
+    /// The inputs that are changed in place, in the order of the results that they are.
+    ::llvm::SmallVector<int64_t> getChanges();
+    /// The number of an operand in a call of the kernel: results come first, then what is only read.
+    unsigned getCallOperand(unsigned operand);
     BufferType getOperandBuffer(unsigned i) {
       return ::llvm::cast<BufferType>(getKernelType().getInput(i));
     }
-    /// An operand that is a cache; null if it is a buffer.
+    /// An operand that is a cache; null if it is none.
     CacheType getOperandCache(unsigned i) {
       return ::llvm::dyn_cast<CacheType>(getKernelType().getInput(i));
+    }
+    StateType getOperandState(unsigned i) {
+      return ::llvm::cast<StateType>(getKernelType().getInput(i));
     }
     /// Inputs of what it computes; they come first.
     unsigned getNumInputs() { return getComputes().getNumInputs(); }
@@ -97,15 +108,14 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     SingleBlockImplicitTerminator<"OutputOp">]> {
   let summary = "an entry of a model: dispatches in order";
   let description = [{
-    Arguments and results are buffers or caches and carry `dataflow.name`, their public name. An
-    integer input has `dataflow.limit`, below which its ids must be, and may have
-    `dataflow.optional`. A cache that is appended to, or a state that is accumulated into, is also a
-    result, of the same name. A result that shows the probabilities of an attention has
+    Arguments and results are buffers, caches or states and carry `dataflow.name`, their public name.
+    An integer input has `dataflow.limit`, below which its ids must be, and may have
+    `dataflow.optional`. A cache or state that is changed is also a result, of the same name. A result that shows the probabilities of an attention has
     `dataflow.observed`, which says what its keys are; nobody gets it unasked.
 
     Constraints:
-    - C1: arguments and results are caches, or dense buffers whose first dimension is tokens or
-      sequences.
+    - C1: arguments and results are caches, states, or dense buffers whose first dimension is tokens
+      or sequences.
     - C2: the operands of `dataflow.output` have the result types.
     - C3: every argument and result has a `dataflow.name`; those of the arguments are distinct, and
       so are those of the results.
@@ -113,7 +123,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     - C5: names are valid UTF-8 without control characters.
     - C6: the body holds only `dataflow.parameter`, `columns`, `reshape`, `dispatch` and `output`.
     - C7: `max_length`, the most rows of a sequence, is not negative; 0 stands for any.
-    - C8: a result that is a cache is what was appended to the argument of the same name.
+    - C8: a result that is a cache or a state is what a dispatch left of the argument of the same
+      name.
     - C9: a result with `dataflow.observed`, "encoder", "decoder" or "cross", is a buffer [tokens,
       heads, longest] of f32, and no other buffer follows it.
 
@@ -218,37 +229,61 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
 }
 
 def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
-    [Pure, HasParent<"GraphOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [HasParent<"GraphOp">, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one run of a kernel over all rows";
   let description = [{
     Its location is the checkpoint name of what it computes. `at` is where the memory plan put its
-    result; a result that a graph outputs lies in the caller's buffer and has none, nor has a cache.
+    results, with `none` for one that a graph outputs, which lies in the caller's buffer, and for a
+    cache or state, which has memory of its own.
+
+    `changes` numbers the operands that are changed in place. Each is also a result, the operand as
+    the dispatch leaves it: the results that are caches or states, in order. A dispatch reads the
+    memory of every operand that is a cache or a state and writes what it changes, and says so to
+    every pass by its memory effects; one of buffers alone has none.
 
     Constraints:
     - C1: the kernel exists.
-    - C2: operands and result have the types of the kernel.
+    - C2: operands and results have the types of the kernel, and it changes what the kernel changes.
     - C3: ids that a gather looks up are an argument of the graph whose `dataflow.limit` is at most
       the rows of the table.
     - C4: where a gather looks up positions, the graph's `max_length` is above 0, and `max_length`
       plus the offset is at most the rows of the table.
-    - C5: what append appends to is an argument of the graph. Nothing else appends to it or reads
-      its elements as they were: nests may run over its keys.
-    - C6: the caches that a kernel reads are all appended to in the graph, or none of them is: only
-      then they have the same positions.
+    - C5: what is changed is an argument of the graph, and nothing after the dispatch uses it as it
+      was: its memory holds something else by then. Nests may run over the keys of a cache, which
+      are as many.
+    - C6: the caches that a kernel reads are all read as a dispatch left them, or none of them is
+      changed in the graph: only then they have the same positions, and the rows of this run theirs.
     - C7: where keys after the row are hidden, by a causal attend, attention or attention_weights or
       by `hidden` of a nest, a cache that has the keys is appended to in the graph: only then the row
       is one of its positions.
-    - C8: what accumulate adds to is an argument of the graph. Nothing else adds to it, and what
-      reads it stands before: it is changed in place.
+    - C8: a state is read as it was before the run: a sequence that begins in this run has no sums
+      yet, whatever a dispatch left there.
+    - C9: `changes` numbers as many operands, each once, as there are results that are caches or
+      states, and of their types.
+    - C10: `at` has a place or `none` for each result, and none for caches and states.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Dataflow_Memory>:$inputs,
-                       OptionalAttr<Dataflow_SizeAttr>:$at);
-  let results = (outs Dataflow_Memory:$result);
+                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$changes,
+                       OptionalAttr<ArrayAttr>:$at);
+  let results = (outs Variadic<Dataflow_Memory>:$results);
   let assemblyFormat = [{
-    $kernel `(` $inputs `)` (`at` $at^)? attr-dict `:` functional-type($inputs, $result)
+    $kernel `(` $inputs `)` (`changes` $changes^)? `` custom<Places>($at) attr-dict `:`
+    functional-type($inputs, $results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The operand that a result is; null for a buffer.
+    ::mlir::OpOperand *getChanged(::mlir::OpResult result);
+    /// Whether an operand is changed in place.
+    bool changesOperand(unsigned operand) { return ::llvm::is_contained(getChanges(), operand); }
+    /// What the kernel does with an operand; none if there is no such kernel or it is no input.
+    ::std::optional<KernelInput> findInput(unsigned operand, ::mlir::SymbolTableCollection &symbols);
+    /// The place of a result in the arena; null if it has none.
+    SizeAttr getPlace(unsigned result);
   }];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs and what stands in them: text and verification.
+/// Graphs, their parameters and columns: text and verification. Dispatches are in Dispatch.cpp.
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 
@@ -50,9 +50,9 @@ void GraphOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
 
-/// C1: a cache, or dense rows of tokens or sequences.
+/// C1: a cache, a state, or dense rows of tokens or sequences.
 static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned index, Type type) {
-  if (isa<CacheType>(type)) {
+  if (isa<CacheType, StateType>(type)) {
     return success();
   }
   auto buffer = dyn_cast<BufferType>(type);
@@ -61,7 +61,7 @@ static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned inde
        buffer.getShape().front() != BufferType::kSequences)) {
     return graph.emitOpError("expects ")
            << kind << " #" << index
-           << " to be a cache or a dense buffer of tokens or sequences, got " << type;
+           << " to be a cache, a state or a dense buffer of tokens or sequences, got " << type;
   }
   return success();
 }
@@ -161,16 +161,16 @@ static LogicalResult verifyOperations(GraphOp graph) {
   return success();
 }
 
-/// C8, for a result that is a cache: a dispatch whose result is one has it as its first operand.
-static LogicalResult verifyAppended(GraphOp graph, unsigned index, Value value) {
-  auto dispatch = viewedValue(value).getDefiningOp<DispatchOp>();
-  auto argument = dispatch && !dispatch.getInputs().empty()
-                      ? dyn_cast<BlockArgument>(viewedValue(dispatch.getInputs().front()))
-                      : BlockArgument();
+/// C8, for a result that is a cache or a state.
+static LogicalResult verifyChanged(GraphOp graph, unsigned index, Value value) {
+  Value left = viewedValue(value);
+  auto dispatch = left.getDefiningOp<DispatchOp>();
+  OpOperand *changed = dispatch ? dispatch.getChanged(cast<OpResult>(left)) : nullptr;
+  auto argument = changed ? dyn_cast<BlockArgument>(viewedValue(changed->get())) : BlockArgument();
   Attribute name = graph.getResultAttr(index, "dataflow.name");
   if (!argument || graph.getArgAttr(argument.getArgNumber(), "dataflow.name") != name) {
     return graph.emitOpError("expects result #")
-           << index << " to be what was appended to argument " << name << ", got another value";
+           << index << " to be what a dispatch left of argument " << name << ", got another value";
   }
   return success();
 }
@@ -208,7 +208,7 @@ LogicalResult GraphOp::verify() {
            << getResultTypes() << "), got (" << output.getOperandTypes() << ")";
   }
   for (auto [index, value] : llvm::enumerate(output.getValues())) {
-    if (isa<CacheType>(value.getType()) && failed(verifyAppended(*this, index, value))) {
+    if (!isa<BufferType>(value.getType()) && failed(verifyChanged(*this, index, value))) {
       return failure();
     }
   }
@@ -216,20 +216,6 @@ LogicalResult GraphOp::verify() {
 }
 
 // --- what stands in a graph ------------------------------------------------------------------
-
-/// The kernel that a dispatch runs; null for one that does not exist.
-static KernelOp kernelOf(DispatchOp dispatch, SymbolTableCollection &symbols) {
-  return dyn_cast_or_null<KernelOp>(
-      symbols.lookupNearestSymbolFrom(dispatch, dispatch.getKernelAttr()));
-}
-
-/// What a kernel does with an operand; none of a null kernel and of operands that are no inputs.
-static std::optional<KernelInput::Role> roleOf(KernelOp kernel, unsigned index) {
-  if (!kernel || index >= kernel.getNumInputs()) {
-    return std::nullopt;
-  }
-  return kernel.getComputes().getInputs(kernel.getKernelType())[index].role;
-}
 
 /// The parameter that a symbol names; reports one that names none.
 static FailureOr<transformer::ParameterOp> findParameter(ParameterOp op, FlatSymbolRefAttr symbol,
@@ -251,11 +237,10 @@ static FailureOr<transformer::ParameterOp> findParameter(ParameterOp op, FlatSym
 /// The groups of the rows of a matrix that a use multiplies; nothing for a use that is no product.
 static std::optional<int64_t> groupsOf(OpOperand &use, SymbolTableCollection &symbolTable) {
   auto dispatch = dyn_cast<DispatchOp>(use.getOwner());
-  KernelOp kernel = dispatch ? kernelOf(dispatch, symbolTable) : KernelOp();
-  if (roleOf(kernel, use.getOperandNumber()) != KernelInput::Role::Matrix) {
-    return std::nullopt;
-  }
-  return kernel.getComputes().getInputs(kernel.getKernelType())[use.getOperandNumber()].groups;
+  std::optional<KernelInput> input =
+      dispatch ? dispatch.findInput(use.getOperandNumber(), symbolTable) : std::nullopt;
+  return input && input->role == KernelInput::Role::Matrix ? std::optional(input->groups)
+                                                           : std::nullopt;
 }
 
 /// C2: kernels read the encoding without looking at its type, so that it must be what they expect.
@@ -332,181 +317,6 @@ LogicalResult ColumnsOp::verify() {
            << source.getRowElements() << ", got " << result << " from " << source;
   }
   return success();
-}
-
-/// C3: the ids at `index` stay within the table that follows them.
-static LogicalResult verifyIds(DispatchOp dispatch, GraphOp graph, unsigned index) {
-  Value ids = viewedValue(dispatch.getInputs()[index]);
-  if (Operation *made = ids.getDefiningOp()) {
-    return dispatch.emitOpError("expects ids that are an argument of the graph, got a result of '")
-           << made->getName() << "'";
-  }
-  unsigned argument = cast<BlockArgument>(ids).getArgNumber();
-  int64_t limit = graph.getArgAttrOfType<IntegerAttr>(argument, "dataflow.limit").getInt();
-  auto table = cast<BufferType>(dispatch.getInputs()[index + 1].getType());
-  if (limit > table.getShape().front()) {
-    return dispatch.emitOpError("expects ids with a 'dataflow.limit' of at most the table's ")
-           << table.getShape().front() << " rows, got " << limit;
-  }
-  return success();
-}
-
-/// C4: positions stay within their table.
-static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t offset,
-                                     BufferType table) {
-  int64_t length = graph.getMaxLengthAttr().getInt();
-  int64_t rows = table.getShape().front();
-  if (length == 0) {
-    return dispatch.emitOpError(
-        "expects a graph with a 'max_length' where positions are looked up, "
-        "got none");
-  }
-  if (offset > rows || length > rows - offset) {
-    return dispatch.emitOpError("expects a table of at least 'max_length' ")
-           << length << " plus offset " << offset << " rows, got " << rows;
-  }
-  return success();
-}
-
-/// C3 and C4, for a dispatch that has the types of its kernel.
-static LogicalResult verifyLookups(DispatchOp dispatch, ArrayRef<KernelInput> inputs) {
-  auto graph = cast<GraphOp>(dispatch->getParentOp());
-  for (auto [index, input] : llvm::enumerate(inputs)) {
-    if (input.role == KernelInput::Role::Ids && failed(verifyIds(dispatch, graph, index))) {
-      return failure();
-    }
-  }
-  for (auto [index, input] : llvm::enumerate(inputs)) {
-    if (input.role == KernelInput::Role::Positions &&
-        failed(verifyPositions(dispatch, graph, input.offset,
-                               cast<BufferType>(dispatch.getInputs()[index].getType())))) {
-      return failure();
-    }
-  }
-  return success();
-}
-
-/// C5: `append` is the only one that appends to its cache, and nothing reads what was there before.
-static LogicalResult verifyOnlyAppend(DispatchOp append, SymbolTableCollection &symbolTable) {
-  auto argument = dyn_cast<BlockArgument>(viewedValue(append.getInputs().front()));
-  if (!argument) {
-    return append.emitOpError("expects to append to an argument of the graph, got a result");
-  }
-  SmallVector<Value> values = {argument};
-  while (!values.empty()) {
-    for (OpOperand &use : values.pop_back_val().getUses()) {
-      if (auto view = dyn_cast<ReshapeOp>(use.getOwner())) {
-        values.push_back(view.getResult());
-        continue;
-      }
-      auto user = dyn_cast<DispatchOp>(use.getOwner());
-      bool isKeys = user && roleOf(kernelOf(user, symbolTable), use.getOperandNumber()) ==
-                                KernelInput::Role::Extent;
-      if (user != append && !isKeys) {
-        InFlightDiagnostic error =
-            append.emitOpError("expects to be the only user of the cache it appends to, got '")
-            << use.getOwner()->getName() << "' beside it";
-        error.attachNote(use.getOwner()->getLoc()) << "the other user is here";
-        return error;
-      }
-    }
-  }
-  return success();
-}
-
-/// C8: `accumulate` is the last to touch its state, which is an argument.
-static LogicalResult verifyLastUse(DispatchOp accumulate) {
-  auto argument = dyn_cast<BlockArgument>(viewedValue(accumulate.getInputs().front()));
-  if (!argument) {
-    return accumulate.emitOpError("expects to accumulate into an argument of the graph, got a "
-                                  "result");
-  }
-  SmallVector<Value> values = {argument};
-  while (!values.empty()) {
-    for (Operation *user : values.pop_back_val().getUsers()) {
-      if (auto view = dyn_cast<ReshapeOp>(user)) {
-        values.push_back(view.getResult());
-      } else if (isa<DispatchOp>(user) && accumulate->isBeforeInBlock(user)) {
-        InFlightDiagnostic error = accumulate.emitOpError(
-            "expects to be the last to use the state it changes, got a dispatch after it");
-        error.attachNote(user->getLoc()) << "the other user is here";
-        return error;
-      }
-    }
-  }
-  return success();
-}
-
-/// Whether the graph appends to a cache that is read: it is a result of that, or was there before.
-static bool isAppended(Value cache) {
-  SmallVector<Value> values = {viewedValue(cache)};
-  if (values.back().getDefiningOp()) {
-    return true;
-  }
-  while (!values.empty()) {
-    for (Operation *user : values.pop_back_val().getUsers()) {
-      if (isa<ReshapeOp>(user)) {
-        values.push_back(user->getResult(0));
-      }
-      if (isa<DispatchOp>(user) && isa<CacheType>(user->getResult(0).getType())) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-/// C6 and C7, for a dispatch that has the types of its kernel and does not append.
-static LogicalResult verifyCaches(DispatchOp dispatch, KernelFamily family) {
-  std::optional<bool> areAppended;
-  for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
-    if (!isa<CacheType>(input.getType())) {
-      continue;
-    }
-    bool appended = isAppended(input);
-    if (areAppended.value_or(appended) != appended) {
-      return dispatch.emitOpError(
-                 "expects caches that are all appended to in the graph or all only "
-                 "read, got operand #")
-             << index << ", which is " << (appended ? "appended to" : "only read");
-    }
-    areAppended = appended;
-  }
-  if (family.hidesLaterKeys() && !areAppended.value_or(true)) {
-    return dispatch.emitOpError("expects a cache that is appended to in the graph where keys after "
-                                "the row are hidden, got one that is only read");
-  }
-  return success();
-}
-
-LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  // C1
-  Operation *found = symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
-  auto kernel = dyn_cast_or_null<KernelOp>(found);
-  if (!kernel) {
-    InFlightDiagnostic error = emitOpError("expects '")
-                               << getKernelAttr() << "' to be a 'dataflow.kernel', got ";
-    return found ? error << "'" << found->getName() << "'" : error << "no such symbol";
-  }
-  // C2
-  auto type = FunctionType::get(getContext(), getOperandTypes(), getResult().getType());
-  if (type != kernel.getKernelType()) {
-    InFlightDiagnostic error = emitOpError("expects the type of kernel '")
-                               << getKernelAttr() << "', " << kernel.getKernelType() << ", got "
-                               << type;
-    error.attachNote(kernel.getLoc()) << "the kernel is defined here";
-    return error;
-  }
-  KernelFamily family = kernel.getComputes();
-  if (kernel.writesCache()) {
-    auto cache = cast<CacheType>(getResult().getType());
-    return cache.getLayout() == CacheLayout::State ? verifyLastUse(*this)
-                                                   : verifyOnlyAppend(*this, symbolTable);
-  }
-  if (failed(verifyCaches(*this, family))) {
-    return failure();
-  }
-  return verifyLookups(*this, family.getInputs(type));
 }
 
 } // namespace heddle::dataflow

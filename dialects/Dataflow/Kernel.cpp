@@ -20,8 +20,40 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-bool KernelOp::writesCache() {
-  return getComputes().getResult(getKernelType()).changes.has_value();
+BufferType KernelOp::getResultBuffer() {
+  for (Type type : getKernelType().getResults()) {
+    if (auto buffer = dyn_cast<BufferType>(type)) {
+      return buffer;
+    }
+  }
+  return {};
+}
+
+BufferType KernelOp::getMappedBuffer() {
+  std::optional<unsigned> mapped = getComputes().getEpilogueResult();
+  return mapped ? cast<BufferType>(getKernelType().getResult(*mapped)) : BufferType();
+}
+
+SmallVector<int64_t> KernelOp::getChanges() {
+  SmallVector<int64_t> changes;
+  for (const KernelResult &result : getComputes().getResults(getKernelType())) {
+    if (result.changes) {
+      changes.push_back(*result.changes);
+    }
+  }
+  return changes;
+}
+
+unsigned KernelOp::getCallOperand(unsigned operand) {
+  unsigned before = 0;
+  SmallVector<KernelResult> results = getComputes().getResults(getKernelType());
+  for (auto [number, result] : llvm::enumerate(results)) {
+    if (result.changes == operand) {
+      return number;
+    }
+    before += result.changes && *result.changes < operand ? 1 : 0;
+  }
+  return results.size() + operand - before;
 }
 
 bool KernelOp::hasFinish() {
@@ -95,26 +127,37 @@ static LogicalResult verifyRegion(KernelOp kernel) {
   return success();
 }
 
-/// C2 and C11: whether input `index` may be a buffer, and which caches it may be.
+/// C2 and C11: whether input `index` may be a buffer, a cache or a state.
 static LogicalResult verifyMemory(KernelOp kernel, unsigned index, const KernelInput &input) {
   Type type = kernel.getKernelType().getInput(index);
-  auto cache = dyn_cast<CacheType>(type);
-  bool takesState = input.layout == CacheLayout::State;
-  bool isState = cache && cache.getLayout() == CacheLayout::State;
-  bool takesCache = input.takesAnyCache || input.layout;
-  if (input.role == KernelInput::Role::Changed &&
-      (!cache || kernel.getKernelType().getResult(0) != type)) {
-    return kernel.emitOpError("expects a cache as input #")
-           << index << " and result of " << kernel.getComputes().getFamilyName() << ", got "
-           << kernel.getKernelType();
+  bool isState = isa<StateType>(type);
+  if (input.isState != isState) {
+    return kernel.emitOpError("expects ")
+           << (isState ? "no state" : "a state") << " as operand #" << index << " of "
+           << kernel.getComputes().getFamilyName() << ", got " << type;
   }
-  if (!isa<BufferType>(type) && !(cache && takesCache)) {
+  bool takesCache = input.takesAnyCache || input.layout;
+  if (!isState && !isa<BufferType>(type) && !(isa<CacheType>(type) && takesCache)) {
     return kernel.emitOpError("expects a buffer as operand #") << index << ", got " << type;
   }
-  if (takesState != isState) {
-    return kernel.emitOpError("expects ")
-           << (isState ? "no state" : "a cache of layout 'state'") << " as operand #" << index
-           << " of " << kernel.getComputes().getFamilyName() << ", got " << type;
+  return success();
+}
+
+/// C2: whether result `index` is a buffer, or what the family changes in place.
+static LogicalResult verifyResult(KernelOp kernel, unsigned index, const KernelResult &result) {
+  FunctionType type = kernel.getKernelType();
+  if (!result.changes) {
+    return isa<BufferType>(type.getResult(index))
+               ? success()
+               : kernel.emitOpError("expects a buffer as result #")
+                     << index << ", got " << type.getResult(index);
+  }
+  Type changed = type.getInput(*result.changes);
+  if (isa<BufferType>(changed) || type.getResult(index) != changed) {
+    bool isState = kernel.getComputes().getInputs(type)[*result.changes].isState;
+    return kernel.emitOpError("expects a ")
+           << (isState ? "state" : "cache") << " as input #" << *result.changes << " and result #"
+           << index << " of " << kernel.getComputes().getFamilyName() << ", got " << type;
   }
   return success();
 }
@@ -136,13 +179,16 @@ static LogicalResult verifyOperandCount(KernelOp kernel) {
            << kernel.getNumElementwise() << " element-wise, " << kernel.getNumNormOperands()
            << " of the norm), got " << type.getNumInputs();
   }
-  if (type.getNumResults() != 1) {
-    return kernel.emitOpError("expects one result, got ") << type.getNumResults();
+  size_t results = family.getResults(type).size();
+  if (type.getNumResults() != results) {
+    return kernel.emitOpError("expects ")
+           << results << (results == 1 ? " result, got " : " results, got ")
+           << type.getNumResults();
   }
   return success();
 }
 
-/// C2, for operands and result.
+/// C2, for operands and results.
 static LogicalResult verifyMemory(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
@@ -158,8 +204,10 @@ static LogicalResult verifyMemory(KernelOp kernel) {
              << index << ", got " << type.getInput(index);
     }
   }
-  if (!kernel.writesCache() && !isa<BufferType>(type.getResult(0))) {
-    return kernel.emitOpError("expects a buffer as result, got ") << type.getResult(0);
+  for (auto [index, result] : llvm::enumerate(kernel.getComputes().getResults(type))) {
+    if (failed(verifyResult(kernel, index, result))) {
+      return failure();
+    }
   }
   return success();
 }
@@ -202,6 +250,9 @@ static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType 
 
 /// C5, C8 and C10 for an input of the family.
 static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelInput &input) {
+  if (input.isState) {
+    return success();
+  }
   if (CacheType cache = kernel.getOperandCache(index)) {
     bool fits =
         !input.layout || (cache.getLayout() == *input.layout &&
@@ -229,20 +280,25 @@ static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelIn
   return success();
 }
 
-/// C5 and C8 for the result and the inputs.
+/// C5 and C8 for the results and the inputs.
 static LogicalResult verifyComputes(KernelOp kernel) {
   KernelFamily family = kernel.getComputes();
   FunctionType type = kernel.getKernelType();
   if (failed(family.verifyOperands([&] { return kernel.emitOpError(); }, type))) {
     return failure();
   }
-  KernelResult result = family.getResult(type);
-  if (result.shape && failed(verifyShape(kernel, "a result", kernel.getResultBuffer(),
-                                         *result.shape, Float32Type::get(kernel.getContext())))) {
-    return failure();
-  }
-  if (!result.changes && kernel.getResultBuffer().getRowStride() != 0) {
-    return kernel.emitOpError("expects the result to be dense, got ") << kernel.getResultBuffer();
+  for (auto [index, result] : llvm::enumerate(family.getResults(type))) {
+    auto buffer = dyn_cast<BufferType>(type.getResult(index));
+    if (!buffer) {
+      continue;
+    }
+    if (result.shape && failed(verifyShape(kernel, "result #" + Twine(index), buffer, *result.shape,
+                                           Float32Type::get(kernel.getContext())))) {
+      return failure();
+    }
+    if (buffer.getRowStride() != 0) {
+      return kernel.emitOpError("expects result #") << index << " to be dense, got " << buffer;
+    }
   }
   for (auto [index, input] : llvm::enumerate(family.getInputs(type))) {
     if (failed(verifyInput(kernel, index, input))) {
@@ -265,7 +321,7 @@ static LogicalResult verifyName(KernelOp kernel) {
 
 /// C4, and C5 for the operands of the norm.
 static LogicalResult verifyElementwise(KernelOp kernel) {
-  BufferType result = kernel.getResultBuffer();
+  BufferType result = kernel.getMappedBuffer();
   unsigned next = kernel.getNumInputs();
   for (unsigned end = next + kernel.getNumElementwise(); next < end; ++next) {
     BufferType operand = kernel.getOperandBuffer(next);
@@ -314,11 +370,13 @@ static LogicalResult verifyEpilogue(KernelOp kernel) {
 
 /// Fast kernels write rows; a nest's own check says what it may write.
 static LogicalResult verifyRows(KernelOp kernel) {
-  KernelResult result = kernel.getComputes().getResult(kernel.getKernelType());
-  int64_t rows = result.shape ? kernel.getResultBuffer().getShape().front() : BufferType::kTokens;
-  if (rows != BufferType::kTokens && rows != BufferType::kSequences) {
-    return kernel.emitOpError("expects a result of tokens or sequences, got ")
-           << kernel.getResultBuffer();
+  FunctionType type = kernel.getKernelType();
+  for (auto [index, result] : llvm::enumerate(kernel.getComputes().getResults(type))) {
+    auto buffer = dyn_cast<BufferType>(type.getResult(index));
+    int64_t rows = buffer && result.shape ? buffer.getShape().front() : BufferType::kTokens;
+    if (rows != BufferType::kTokens && rows != BufferType::kSequences) {
+      return kernel.emitOpError("expects a result of tokens or sequences, got ") << buffer;
+    }
   }
   return success();
 }
@@ -330,7 +388,7 @@ LogicalResult KernelOp::verify() {
       failed(verifyRows(*this)) || failed(verifyComputes(*this)) || failed(verifyEpilogue(*this))) {
     return failure();
   }
-  return writesCache() ? success() : verifyElementwise(*this);
+  return getMappedBuffer() ? verifyElementwise(*this) : success();
 }
 
 } // namespace heddle::dataflow

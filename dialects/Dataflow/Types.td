@@ -56,8 +56,7 @@ def Dataflow_NormKind : Dataflow_Enum<"NormKind", "what is done to a finished ro
 
 def Dataflow_CacheLayout : Dataflow_Enum<"CacheLayout", "how a block of a cache lies in memory", [
   I32EnumAttrCase<"Keys", 0, "keys">,   // [width][HEDDLE_BLOCK]
-  I32EnumAttrCase<"Rows", 1, "rows">,    // [HEDDLE_BLOCK][width]
-  I32EnumAttrCase<"State", 2, "state">]>; // [width]: one row, however many positions
+  I32EnumAttrCase<"Rows", 1, "rows">]>;   // [HEDDLE_BLOCK][width]
 
 def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
   let mnemonic = "cache";
@@ -65,7 +64,6 @@ def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
   let description = [{
     `!dataflow.cache<[8, 64], f32, keys>`: the shape and the element type are those of one position,
     the layout says how the positions of a block lie (`HeddleCache` in runtime/include/heddle/Abi.h).
-    Of layout `state` it has no positions but one row a sequence, which holds what all of them left.
 
     Constraints:
     - C1: the rank is 1 to 3, every dimension is positive, and their product is at most 2^40.
@@ -84,8 +82,33 @@ def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
   }];
 }
 
-/// What kernels read and write.
-def Dataflow_Memory : AnyTypeOf<[Dataflow_BufferType, Dataflow_CacheType], "a buffer or a cache">;
+def Dataflow_StateType : TypeDef<Dataflow_Dialect, "State"> {
+  let mnemonic = "state";
+  let summary = "one tensor for every sequence that stays from run to run, however long it gets";
+  let description = [{
+    `!dataflow.state<[512], f32>`: what all rows of a sequence so far left, such as their sum. It
+    has no positions, and no place for each row as a cache has: a run changes it as a whole.
+
+    Constraints:
+    - C1: the rank is 1 to 3, every dimension is positive, and their product is at most 2^40.
+    - C2: the element type is one of runtime/include/heddle/ElementTypes.def with whole bytes.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` `[` $shape `]` `,` $elementType `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Elements of a sequence.
+    int64_t getWidth() const;
+    /// Bytes of a sequence.
+    int64_t getBytes() const { return getWidth() * infoOf(getElement()).bytes(); }
+    /// The element type as the table has it.
+    ElementType getElement() const { return elementTypeOf(getElementType()); }
+  }];
+}
+
+/// What kernels read and write. Caches and states outlive a run; a buffer does not.
+def Dataflow_Memory : AnyTypeOf<[Dataflow_BufferType, Dataflow_CacheType, Dataflow_StateType],
+                                "a buffer, a cache or a state">;
 
 class Dataflow_Attr<string name, string attrMnemonic> : AttrDef<Dataflow_Dialect, name> {
   let mnemonic = attrMnemonic;

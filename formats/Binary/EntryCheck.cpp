@@ -39,13 +39,18 @@ private:
   Status checkBoundParameter(const manifest::Buffer &buffer, uint64_t size) const;
   Status checkBoundPort(const manifest::Buffer &buffer) const;
   Status checkBoundCache(const manifest::Buffer &buffer, uint64_t size) const;
+  Status checkBoundState(const manifest::Buffer &buffer, uint64_t size) const;
+  template <typename Port>
+  Status checkBoundKept(const manifest::Buffer &buffer, uint64_t size, std::string_view kind,
+                        const Port &port) const;
   Status checkPorts(const Ports &ports, Location location) const;
   Status checkPort(const manifest::Port &port, uint32_t index, Location location) const;
   Status checkInputType(const manifest::Port &port) const;
   Status checkOutputType(const manifest::Port &port) const;
   Status checkObserved(const Ports &ports, uint32_t index, Location location) const;
-  Status checkCaches() const;
   Status checkCache(const manifest::CachePort &cache, uint32_t index) const;
+  Status checkState(const manifest::StatePort &state, uint32_t index) const;
+  Status checkKeptBuffer(uint32_t buffer, Location location, uint32_t index) const;
   Status checkDispatch(const manifest::Dispatch &dispatch);
   Status checkGrid(const manifest::Grid &grid) const;
   Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
@@ -56,6 +61,9 @@ private:
   const manifest::Manifest &model;
   const SymbolicSize arena;
   size_t cacheCount() const { return entry.caches() == nullptr ? 0 : entry.caches()->size(); }
+  size_t stateCount() const { return entry.states() == nullptr ? 0 : entry.states()->size(); }
+  bool isWritable(const manifest::Buffer &buffer) const;
+  Status checkWritten(const manifest::Operand &operand, const manifest::Buffer &buffer) const;
 
   std::vector<bool> written;
 };
@@ -148,16 +156,30 @@ Status EntryChecker::checkBoundCache(const manifest::Buffer &buffer, uint64_t si
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("cache {}, there are {}", buffer.index(), cacheCount()));
   }
-  const manifest::CachePort &cache = *entry.caches()->Get(buffer.index());
-  if (buffer.element() != cache.element() || bytesOf(elementOf(buffer), cache.width()) != size) {
-    return HEDDLE_ERROR(
-        DataLoss, fmt::format("{} bytes of {} a position, cache {} has {} elements of type {}",
-                              size, nameOf(buffer), quote(cache.name()->string_view()),
-                              cache.width(), cache.element()));
+  return checkBoundKept(buffer, size, "cache", *entry.caches()->Get(buffer.index()));
+}
+
+Status EntryChecker::checkBoundState(const manifest::Buffer &buffer, uint64_t size) const {
+  if (buffer.index() >= stateCount()) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("state {}, there are {}", buffer.index(), stateCount()));
   }
-  const uint32_t its = cache.buffer();
+  return checkBoundKept(buffer, size, "state", *entry.states()->Get(buffer.index()));
+}
+
+template <typename Port>
+Status EntryChecker::checkBoundKept(const manifest::Buffer &buffer, uint64_t size,
+                                    std::string_view kind, const Port &port) const {
+  if (buffer.element() != port.element() || bytesOf(elementOf(buffer), port.width()) != size) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} bytes of {}, {} {} has {} elements of type {}", size,
+                                    nameOf(buffer), kind, quote(port.name()->string_view()),
+                                    port.width(), port.element()));
+  }
+  const uint32_t its = port.buffer();
   if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("cache {}, whose buffer is {}", buffer.index(), its));
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} {}, whose buffer is {}", kind, buffer.index(), its));
   }
   return {};
 }
@@ -178,13 +200,14 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
   }
   HEDDLE_TRY(checkShape(buffer.shape()));
   const std::optional<BufferSize> size = bufferSize(buffer);
-  const bool ofConstants =
-      buffer.location() == Location::Parameter || buffer.location() == Location::Cache;
+  const bool ofConstants = buffer.location() == Location::Parameter ||
+                           buffer.location() == Location::Cache ||
+                           buffer.location() == Location::State;
   if (!size || (size->constant != 0) != ofConstants) {
     return HEDDLE_ERROR(DataLoss,
                         "a shape that is too large or of the wrong kind: expected "
-                        "constants for a parameter or cache; else one dimension of tokens or "
-                        "sequences, or one of tokens and one of longest");
+                        "constants for a parameter, cache or state; else one dimension of tokens "
+                        "or sequences, or one of tokens and one of longest");
   }
   switch (buffer.location()) {
   case Location::Arena:
@@ -196,6 +219,8 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
     return checkBoundPort(buffer);
   case Location::Cache:
     return checkBoundCache(buffer, size->constant);
+  case Location::State:
+    return checkBoundState(buffer, size->constant);
   }
   return {};
 }
@@ -209,8 +234,8 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   // Attention weights, [tokens, heads, longest]: allowed if only a decoder runs the entry, or if
   // they are observed.
   const bool isObserved = port.observed() != manifest::Observed::No;
-  const bool ofKeys = (cacheCount() != 0 || isObserved) && ofTokens && rank == 3 &&
-                      last.constant() == 0 && last.symbol() == Symbol::Longest;
+  const bool ofKeys = (cacheCount() != 0 || stateCount() != 0 || isObserved) && ofTokens &&
+                      rank == 3 && last.constant() == 0 && last.symbol() == Symbol::Longest;
   const bool constantRows = rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
   if (isObserved && (elementOf(port) != ElementType::F32 || !ofKeys)) {
     return HEDDLE_ERROR(DataLoss,
@@ -330,7 +355,8 @@ Status EntryChecker::checkColumns(const manifest::Grid &grid,
   if (width == 0) {
     return {};
   }
-  const uint64_t row = result.location() == Location::Cache ? 0 : rowElements(result).value_or(0);
+  const bool hasRows = result.location() != Location::Cache && result.location() != Location::State;
+  const uint64_t row = hasRows ? rowElements(result).value_or(0) : 0;
   // A column may be wider than the row, whose end it then has alone.
   const bool fits = width <= SymbolicSize::limit && group != 0 && group <= row && row % group == 0;
   if (!fits || grid.columns() != row / group * ((group + width - 1) / width)) {
@@ -342,40 +368,58 @@ Status EntryChecker::checkColumns(const manifest::Grid &grid,
   return {};
 }
 
+/// Whether dispatches of the entry may write a buffer.
+bool EntryChecker::isWritable(const manifest::Buffer &buffer) const {
+  switch (buffer.location()) {
+  case Location::Arena:
+  case Location::Output:
+    return true;
+  case Location::Cache:
+    return entry.caches()->Get(buffer.index())->written();
+  case Location::State:
+    return entry.states()->Get(buffer.index())->written();
+  case Location::Input:
+  case Location::Parameter:
+    break;
+  }
+  return false;
+}
+
+Status EntryChecker::checkWritten(const manifest::Operand &operand,
+                                  const manifest::Buffer &buffer) const {
+  if (!isWritable(buffer)) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("writes buffer {}, which is an input, a parameter, or a cache "
+                                    "or state that is only read",
+                                    operand.buffer()));
+  }
+  const bool isKept = buffer.location() == Location::Cache || buffer.location() == Location::State;
+  if (isKept && written[operand.buffer()]) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("changes the {} of buffer {}, which is changed already",
+                                    buffer.location() == Location::Cache ? "cache" : "state",
+                                    operand.buffer()));
+  }
+  return {};
+}
+
 Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritten) const {
   if (operand.buffer() >= entry.buffers()->size()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("buffer {}, there are {}", operand.buffer(),
                                               entry.buffers()->size()));
   }
   const manifest::Buffer &buffer = *entry.buffers()->Get(operand.buffer());
-  const bool isCache = buffer.location() == Location::Cache;
-  const bool writable = buffer.location() == Location::Arena ||
-                        buffer.location() == Location::Output ||
-                        (isCache && entry.caches()->Get(buffer.index())->written());
-  if (isWritten && !writable) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("writes buffer {}, which is an input, a parameter or "
-                                              "a cache that is only read",
-                                              operand.buffer()));
-  }
-  if (isWritten && isCache && written[operand.buffer()]) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("appends to the cache of buffer {}, which a dispatch "
-                                              "before it has done",
-                                              operand.buffer()));
-  }
-  const bool isState =
-      isCache && entry.caches()->Get(buffer.index())->layout() == CacheLayout::State;
-  if (!isWritten && isState && written[operand.buffer()]) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("reads the state of buffer {}, which a dispatch "
-                                              "before it has changed",
-                                              operand.buffer()));
-  }
-  if (!isWritten && writable && !isState && !written[operand.buffer()]) {
+  if (isWritten) {
+    HEDDLE_TRY(checkWritten(operand, buffer));
+  } else if (isWritable(buffer) && buffer.location() != Location::State &&
+             !written[operand.buffer()]) {
     return HEDDLE_ERROR(DataLoss, fmt::format("reads buffer {}, which no dispatch before it writes",
                                               operand.buffer()));
   }
   // A row of a shape with more than one symbol has no first column that is constant, and a cache
-  // no rows.
-  const uint64_t row = isCache ? 1 : rowBytes(buffer).value_or(1);
+  // or state no rows.
+  const bool hasRows = buffer.location() != Location::Cache && buffer.location() != Location::State;
+  const uint64_t row = hasRows ? rowBytes(buffer).value_or(1) : 1;
   const uint32_t bytes = infoOf(elementOf(buffer)).bytes();
   if (operand.byte_offset() >= row || operand.byte_offset() % bytes != 0) {
     return HEDDLE_ERROR(DataLoss, fmt::format("begins at byte {} of a row of buffer {}, expected a "
@@ -393,16 +437,45 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
                                               dispatch.finish_kernel(), kernels));
   }
   HEDDLE_TRY(checkGrid(*dispatch.grid()));
-  if (dispatch.operands() == nullptr || dispatch.operands()->size() == 0) {
-    return HEDDLE_ERROR(DataLoss, "no operands, expected the one it writes");
+  const uint32_t operands = dispatch.operands() == nullptr ? 0 : dispatch.operands()->size();
+  if (dispatch.written() == 0 || dispatch.written() > operands) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("writes {} of {} operands, expected at least one of "
+                                              "them",
+                                              dispatch.written(), operands));
   }
-  for (uint32_t i = 0; i < dispatch.operands()->size(); ++i) {
-    HEDDLE_TRY_WITH(checkOperand(*dispatch.operands()->Get(i), i == 0),
+  // What is read must be there before the dispatch, but for states, which must not be changed yet.
+  for (uint32_t i = dispatch.written(); i < operands; ++i) {
+    HEDDLE_TRY_WITH(checkOperand(*dispatch.operands()->Get(i), false),
                     fmt::format("operand {}", i));
   }
-  const uint32_t result = dispatch.operands()->Get(0)->buffer();
-  written[result] = true;
-  return checkColumns(*dispatch.grid(), *entry.buffers()->Get(result));
+  for (uint32_t i = 0; i < dispatch.written(); ++i) {
+    const manifest::Operand &operand = *dispatch.operands()->Get(i);
+    HEDDLE_TRY_WITH(checkOperand(operand, true), fmt::format("operand {}", i));
+    written[operand.buffer()] = true;
+  }
+  for (uint32_t i = dispatch.written(); i < operands; ++i) {
+    const uint32_t buffer = dispatch.operands()->Get(i)->buffer();
+    if (entry.buffers()->Get(buffer)->location() == Location::State && written[buffer]) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("operand {}: reads the state of buffer {}, which is "
+                                      "changed by then",
+                                      i, buffer));
+    }
+  }
+  return checkColumns(*dispatch.grid(),
+                      *entry.buffers()->Get(dispatch.operands()->Get(0)->buffer()));
+}
+
+Status EntryChecker::checkKeptBuffer(uint32_t buffer, Location location, uint32_t index) const {
+  if (buffer >= entry.buffers()->size()) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("buffer {}, there are {}", buffer, entry.buffers()->size()));
+  }
+  const manifest::Buffer &its = *entry.buffers()->Get(buffer);
+  if (its.location() != location || its.index() != index) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} belongs to something else", buffer));
+  }
+  return {};
 }
 
 Status EntryChecker::checkCache(const manifest::CachePort &cache, uint32_t index) const {
@@ -414,28 +487,35 @@ Status EntryChecker::checkCache(const manifest::CachePort &cache, uint32_t index
                               cache.width(), unsigned(cache.layout()), cache.element(), widestCache,
                               unsigned(CacheLayout::MAX), std::size(elementTypeTable) - 1));
   }
-  if (cache.buffer() >= entry.buffers()->size()) {
-    return HEDDLE_ERROR(
-        DataLoss, fmt::format("buffer {}, there are {}", cache.buffer(), entry.buffers()->size()));
-  }
-  const manifest::Buffer &buffer = *entry.buffers()->Get(cache.buffer());
-  if (buffer.location() != Location::Cache || buffer.index() != index) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("buffer {} belongs to something else", cache.buffer()));
-  }
+  HEDDLE_TRY(checkKeptBuffer(cache.buffer(), Location::Cache, index));
   if (cache.written() && !written[cache.buffer()]) {
     return HEDDLE_ERROR(DataLoss, "no dispatch appends to it");
   }
   return {};
 }
 
-Status EntryChecker::checkCaches() const {
-  for (uint32_t i = 0; i < cacheCount(); ++i) {
-    const std::string_view name = entry.caches()->Get(i)->name()->string_view();
-    HEDDLE_TRY_WITH(checkCache(*entry.caches()->Get(i), i), fmt::format("cache {}", quote(name)));
+Status EntryChecker::checkState(const manifest::StatePort &state, uint32_t index) const {
+  if (state.width() == 0 || state.width() > widestCache) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("width {}, expected 1 to {}", state.width(), widestCache));
+  }
+  HEDDLE_TRY(checkKeptBuffer(state.buffer(), Location::State, index));
+  if (state.written() && !written[state.buffer()]) {
+    return HEDDLE_ERROR(DataLoss, "no dispatch changes it");
+  }
+  return {};
+}
+
+/// Checks each of the entry's caches or states, and that no name is there twice.
+template <typename Port, typename Check>
+static Status checkKept(const flatbuffers::Vector<flatbuffers::Offset<Port>> *ports,
+                        std::string_view kind, const Check &check) {
+  for (uint32_t i = 0; ports != nullptr && i < ports->size(); ++i) {
+    const std::string_view name = ports->Get(i)->name()->string_view();
+    HEDDLE_TRY_WITH(check(*ports->Get(i), i), fmt::format("{} {}", kind, quote(name)));
     for (uint32_t j = 0; j < i; ++j) {
-      if (entry.caches()->Get(j)->name()->string_view() == name) {
-        return HEDDLE_ERROR(DataLoss, fmt::format("cache {} appears twice", quote(name)));
+      if (ports->Get(j)->name()->string_view() == name) {
+        return HEDDLE_ERROR(DataLoss, fmt::format("{} {} appears twice", kind, quote(name)));
       }
     }
   }
@@ -453,9 +533,9 @@ Status EntryChecker::run() {
                         fmt::format("{} inputs and {} outputs, expected at most {}",
                                     entry.inputs()->size(), entry.outputs()->size(), mostPorts));
   }
-  if (cacheCount() > mostPorts) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{} caches, expected at most {}", cacheCount(), mostPorts));
+  if (cacheCount() > mostPorts || stateCount() > mostPorts) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} caches and {} states, expected at most {}",
+                                              cacheCount(), stateCount(), mostPorts));
   }
   HEDDLE_TRY(checkAligned(arena, "arena"));
   for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {
@@ -466,7 +546,10 @@ Status EntryChecker::run() {
     HEDDLE_TRY_WITH(checkDispatch(dispatch),
                     fmt::format("dispatch {} ({})", i, quote(dispatch.name()->string_view())));
   }
-  HEDDLE_TRY(checkCaches());
+  HEDDLE_TRY(checkKept(entry.caches(), "cache",
+                       [&](const auto &cache, uint32_t i) { return checkCache(cache, i); }));
+  HEDDLE_TRY(checkKept(entry.states(), "state",
+                       [&](const auto &state, uint32_t i) { return checkState(state, i); }));
   HEDDLE_TRY(checkPorts(*entry.inputs(), Location::Input));
   return checkPorts(*entry.outputs(), Location::Output);
 }

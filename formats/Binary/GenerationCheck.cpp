@@ -41,37 +41,58 @@ const manifest::Port *findIds(const manifest::Entry &entry) {
   return nullptr;
 }
 
-Status checkSharedCaches(const manifest::Manifest &model) {
-  struct Seen {
-    const manifest::CachePort *first;
-    int writers = 0;
-  };
-  std::map<std::string_view, Seen> caches;
-  for (const manifest::Entry *const entry : *model.entries()) {
-    for (uint32_t i = 0; entry->caches() != nullptr && i < entry->caches()->size(); ++i) {
-      const manifest::CachePort &cache = *entry->caches()->Get(i);
-      Seen &seen = caches.try_emplace(cache.name()->string_view(), Seen{&cache}).first->second;
-      seen.writers += cache.written() ? 1 : 0;
-      if (cache.width() != seen.first->width() || cache.layout() != seen.first->layout() ||
-          cache.element() != seen.first->element()) {
-        return HEDDLE_ERROR(
-            DataLoss,
-            fmt::format("cache {} has {} elements of {} and layout {} in entry {}, and {} "
-                        "of {} and {} before it",
-                        quote(cache.name()->string_view()), cache.width(),
-                        infoOf(elementOf(cache)).name, unsigned(cache.layout()),
-                        quote(entry->name()->string_view()), seen.first->width(),
-                        infoOf(elementOf(*seen.first)).name, unsigned(seen.first->layout())));
-      }
-    }
-  }
-  for (const auto &[name, seen] : caches) {
-    if (seen.writers != 1) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("{} entries append to cache {}, expected one",
-                                                seen.writers, quote(name)));
+/// What is known of a cache or a state that entries share by name.
+template <typename Port> struct Shared {
+  const Port *first;
+  int writers = 0;
+};
+template <typename Port> using SharedPorts = std::map<std::string_view, Shared<Port>>;
+
+/// Counts the caches or states of an entry; `describe` says of each what must be the same in all.
+template <typename Port, typename Describe>
+static Status
+addShared(SharedPorts<Port> &shared, std::string_view kind, const manifest::Entry &entry,
+          const flatbuffers::Vector<flatbuffers::Offset<Port>> *ports, const Describe &describe) {
+  for (uint32_t i = 0; ports != nullptr && i < ports->size(); ++i) {
+    const Port &port = *ports->Get(i);
+    Shared<Port> &seen =
+        shared.try_emplace(port.name()->string_view(), Shared<Port>{&port}).first->second;
+    seen.writers += port.written() ? 1 : 0;
+    if (describe(port) != describe(*seen.first)) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("{} {} has {} in entry {}, and {} before it", kind,
+                                      quote(port.name()->string_view()), describe(port),
+                                      quote(entry.name()->string_view()), describe(*seen.first)));
     }
   }
   return {};
+}
+
+template <typename Port>
+static Status checkWriters(const SharedPorts<Port> &shared, std::string_view does) {
+  for (const auto &[name, seen] : shared) {
+    if (seen.writers != 1) {
+      return HEDDLE_ERROR(
+          DataLoss, fmt::format("{} entries {} {}, expected one", seen.writers, does, quote(name)));
+    }
+  }
+  return {};
+}
+
+Status checkSharedCaches(const manifest::Manifest &model) {
+  SharedPorts<manifest::CachePort> caches;
+  SharedPorts<manifest::StatePort> states;
+  for (const manifest::Entry *const entry : *model.entries()) {
+    HEDDLE_TRY(addShared(caches, "cache", *entry, entry->caches(), [](const auto &cache) {
+      return fmt::format("{} elements of {} and layout {}", cache.width(),
+                         infoOf(elementOf(cache)).name, unsigned(cache.layout()));
+    }));
+    HEDDLE_TRY(addShared(states, "state", *entry, entry->states(), [](const auto &state) {
+      return fmt::format("{} elements of {}", state.width(), infoOf(elementOf(state)).name);
+    }));
+  }
+  HEDDLE_TRY(checkWriters(caches, "append to cache"));
+  return checkWriters(states, "change state");
 }
 
 static Status checkToken(std::string_view what, int32_t token, uint64_t limit, int32_t least = 0) {

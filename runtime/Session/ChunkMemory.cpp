@@ -181,6 +181,7 @@ void ChunkMemory::bindBuffers(const Run &run, const Chunk &chunk, const Device &
       bases[i] = outputAddress(run, chunk, place.port, device);
       break;
     case BufferPlace::Kind::Cache:
+    case BufferPlace::Kind::State:
       bases[i] = &caches[place.port];
       break;
     }

@@ -129,10 +129,13 @@ Status PagedDecoder::createPools() {
 static int64_t writtenIndex(const EntryInfo &entry, const CacheInfo &wanted) {
   int64_t index = 0;
   for (const CacheInfo &cache : entry.caches) {
-    if (cache.written && cache.name == wanted.name) {
+    if (!cache.written || cache.state != wanted.state) {
+      continue;
+    }
+    if (cache.name == wanted.name) {
       return index;
     }
-    index += cache.written && cache.state == wanted.state ? 1 : 0;
+    ++index;
   }
   return -1;
 }

@@ -63,11 +63,13 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
   DispatchWork work;
   work.weightBytes = dispatch.weightBytes + dispatch.weightBytesPerToken * tokens;
   double pairs = chunk.pairs;
-  // The first operand is written, the others are read.
-  for (uint32_t i = 1; i < dispatch.operandCount; ++i) {
+  for (uint32_t i = 0; i < dispatch.operandCount; ++i) {
     const BufferPlace &place =
         run.plan.buffers[run.plan.operands[dispatch.firstOperand + i].buffer];
-    if (place.kind != BufferPlace::Kind::Cache) {
+    // A state is read where it is changed; appending to a cache reads nothing of it.
+    const bool isRead = place.kind == BufferPlace::Kind::State ||
+                        (place.kind == BufferPlace::Kind::Cache && i >= dispatch.written);
+    if (!isRead) {
       continue;
     }
     const CachedWork cached = cachedWork(bound.boundCaches()[place.port], place.positionBytes);

@@ -47,13 +47,18 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
   return list;
 }
 
+/// The caches of an entry, then its states.
 static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
   std::vector<CacheInfo> list;
   for (uint32_t i = 0; entry.caches() != nullptr && i < entry.caches()->size(); ++i) {
     const manifest::CachePort &cache = *entry.caches()->Get(i);
     list.push_back({cache.name()->str(), static_cast<int64_t>(cache.width()), elementOf(cache),
-                    cache.written(), cache.layout() == manifest::CacheLayout::Keys,
-                    cache.layout() == manifest::CacheLayout::State});
+                    cache.written(), cache.layout() == manifest::CacheLayout::Keys, false});
+  }
+  for (uint32_t i = 0; entry.states() != nullptr && i < entry.states()->size(); ++i) {
+    const manifest::StatePort &state = *entry.states()->Get(i);
+    list.push_back({state.name()->str(), static_cast<int64_t>(state.width()), elementOf(state),
+                    state.written(), false, true});
   }
   return list;
 }

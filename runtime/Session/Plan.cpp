@@ -13,9 +13,12 @@ using manifest::Location;
 static std::vector<bool> liveDispatches(const manifest::Entry &entry, std::vector<bool> &needed) {
   std::vector<bool> live(entry.dispatches()->size(), false);
   for (size_t i = live.size(); i-- > 0;) {
-    const auto &operands = *entry.dispatches()->Get(static_cast<uint32_t>(i))->operands();
-    live[i] = needed[operands.Get(0)->buffer()];
-    for (uint32_t each = 1; live[i] && each < operands.size(); ++each) {
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(static_cast<uint32_t>(i));
+    const auto &operands = *dispatch.operands();
+    for (uint32_t each = 0; each < dispatch.written(); ++each) {
+      live[i] = live[i] || needed[operands.Get(each)->buffer()];
+    }
+    for (uint32_t each = dispatch.written(); live[i] && each < operands.size(); ++each) {
       needed[operands.Get(each)->buffer()] = true;
     }
   }
@@ -56,9 +59,12 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   planned.groupElements = static_cast<int64_t>(dispatch.grid()->group_elements());
   planned.firstOperand = static_cast<uint32_t>(plan.operands.size());
   planned.operandCount = dispatch.operands()->size();
-  const manifest::Buffer &result = *entry.buffers()->Get(dispatch.operands()->Get(0)->buffer());
-  if (result.location() != Location::Cache) {
-    plan.results.push_back({planned.firstOperand, RowElements::of(result)});
+  planned.written = dispatch.written();
+  for (uint32_t i = 0; i < dispatch.written(); ++i) {
+    const manifest::Buffer &result = *entry.buffers()->Get(dispatch.operands()->Get(i)->buffer());
+    if (result.location() != Location::Cache && result.location() != Location::State) {
+      plan.results.push_back({planned.firstOperand + i, RowElements::of(result)});
+    }
   }
   planned.flopsPerToken = static_cast<double>(dispatch.flops_per_token());
   planned.flopsPerTokenKey = static_cast<double>(dispatch.flops_per_token_key());
@@ -81,7 +87,8 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   plan.dispatches.push_back(planned);
 }
 
-static BufferPlace placeOf(const manifest::Buffer &buffer, const Artifact &artifact) {
+static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry &entry,
+                           const Artifact &artifact) {
   BufferPlace place;
   place.port = buffer.index();
   switch (buffer.location()) {
@@ -102,6 +109,11 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const Artifact &artif
     break;
   case Location::Cache:
     place.kind = BufferPlace::Kind::Cache;
+    place.positionBytes = static_cast<double>(bufferSize(buffer)->constant);
+    break;
+  case Location::State:
+    place.kind = BufferPlace::Kind::State;
+    place.port += entry.caches() == nullptr ? 0 : entry.caches()->size();
     place.positionBytes = static_cast<double>(bufferSize(buffer)->constant);
     break;
   }
@@ -141,10 +153,12 @@ static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanReques
   const uint32_t buffer = entry.outputs()->Get(static_cast<uint32_t>(request.deferred))->buffer();
   const PlannedDispatch &last = plan.dispatches.back();
   const auto writes = [&](const PlannedDispatch &dispatch) {
-    return plan.operands[dispatch.firstOperand].buffer == buffer;
+    const auto first = plan.operands.begin() + dispatch.firstOperand;
+    return std::any_of(first, first + dispatch.written,
+                       [&](const PlannedOperand &operand) { return operand.buffer == buffer; });
   };
-  if (!writes(last) || plan.operands[last.firstOperand].byteOffset != 0 || read[buffer] ||
-      last.finish != nullptr || !last.overTokens ||
+  if (!writes(last) || last.written != 1 || plan.operands[last.firstOperand].byteOffset != 0 ||
+      read[buffer] || last.finish != nullptr || !last.overTokens ||
       std::count_if(plan.dispatches.begin(), plan.dispatches.end(), writes) != 1) {
     return;
   }
@@ -161,12 +175,15 @@ static std::vector<bool> buffersAskedFor(const manifest::Entry &entry, const Pla
       needed[entry.outputs()->Get(i)->buffer()] = true;
     }
   }
-  for (uint32_t i = 0; request.caches && entry.caches() != nullptr && i < entry.caches()->size();
-       ++i) {
-    if (entry.caches()->Get(i)->written()) {
-      needed[entry.caches()->Get(i)->buffer()] = true;
+  const auto addWritten = [&](const auto *ports) {
+    for (uint32_t i = 0; request.caches && ports != nullptr && i < ports->size(); ++i) {
+      if (ports->Get(i)->written()) {
+        needed[ports->Get(i)->buffer()] = true;
+      }
     }
-  }
+  };
+  addWritten(entry.caches());
+  addWritten(entry.states());
   return needed;
 }
 
@@ -178,16 +195,19 @@ std::vector<bool> dispatchesFor(const manifest::Entry &entry, const PlanRequest 
 SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live) {
   SymbolicSize used;
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
-    const uint32_t written = entry.dispatches()->Get(i)->operands()->Get(0)->buffer();
-    const manifest::Buffer &buffer = *entry.buffers()->Get(written);
-    if (!live[i] || buffer.location() != Location::Arena) {
-      continue;
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    for (uint32_t each = 0; live[i] && each < dispatch.written(); ++each) {
+      const manifest::Buffer &buffer =
+          *entry.buffers()->Get(dispatch.operands()->Get(each)->buffer());
+      if (buffer.location() != Location::Arena) {
+        continue;
+      }
+      // The manifest was checked: the sum is within the entry's arena.
+      const SymbolicSize end = SymbolicSize::of(*buffer.offset()) + bufferSize(buffer)->symbolic;
+      used.tokens = std::max(used.tokens, end.tokens);
+      used.sequences = std::max(used.sequences, end.sequences);
+      used.tokensLongest = std::max(used.tokensLongest, end.tokensLongest);
     }
-    // The manifest was checked: the sum is within the entry's arena.
-    const SymbolicSize end = SymbolicSize::of(*buffer.offset()) + bufferSize(buffer)->symbolic;
-    used.tokens = std::max(used.tokens, end.tokens);
-    used.sequences = std::max(used.sequences, end.sequences);
-    used.tokensLongest = std::max(used.tokensLongest, end.tokensLongest);
   }
   return used;
 }
@@ -207,12 +227,13 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
     addDispatch(plan, artifact, entry, i);
     for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
       const uint32_t index = dispatch.operands()->Get(each)->buffer();
-      plan.buffers[index] = placeOf(*entry.buffers()->Get(index), artifact);
-      read[index] = read[index] || each > 0;
+      plan.buffers[index] = placeOf(*entry.buffers()->Get(index), entry, artifact);
+      read[index] = read[index] || each >= dispatch.written();
       if (plan.buffers[index].kind == BufferPlace::Kind::Input) {
         plan.inputs[plan.buffers[index].port] = {true, *rowBytes(*entry.buffers()->Get(index))};
       }
-      plan.usesCaches = plan.usesCaches || plan.buffers[index].kind == BufferPlace::Kind::Cache;
+      plan.usesCaches = plan.usesCaches || plan.buffers[index].kind == BufferPlace::Kind::Cache ||
+                        plan.buffers[index].kind == BufferPlace::Kind::State;
     }
   }
   for (const PlannedInput &input : plan.inputs) {

@@ -33,6 +33,8 @@ struct PlannedDispatch {
   /// Its operands in Plan::operands.
   uint32_t firstOperand;
   uint32_t operandCount;
+  /// The first of them are written.
+  uint32_t written;
   double flopsPerToken;
   double flopsPerTokenKey;
   /// Bytes of weights read by a call, and for each token.
@@ -54,10 +56,11 @@ struct BufferPlace {
     Memory,
     /// `address`, in the weights.
     Weights,
-    /// The input, output or cache number `port`.
+    /// The input, output or cache number `port`. States are numbered after the caches.
     Input,
     Output,
-    Cache
+    Cache,
+    State
   };
   Kind kind = Kind::Unused;
   uint32_t port = 0;
@@ -99,7 +102,7 @@ struct PlannedOperand {
   uint32_t byteOffset;
 };
 
-/// An operand that is a result and no cache.
+/// An operand that is a result and no cache or state.
 struct PlannedResult {
   /// Its place in Plan::operands.
   uint32_t operand;
@@ -110,7 +113,7 @@ struct PlannedResult {
 struct PlanRequest {
   /// One element per output of the entry.
   std::vector<bool> outputs;
-  /// Whether what the entry appends to caches is wanted.
+  /// Whether what the entry leaves in caches and states is wanted.
   bool caches = false;
   /// The output whose computation, if it comes last, is left to the caller; -1: none.
   int32_t deferred = -1;
@@ -137,7 +140,7 @@ struct Plan {
   std::vector<PlannedOutput> outputs;
   /// By their number.
   std::vector<PlannedInput> inputs;
-  /// Whether any dispatch reads or appends to a cache.
+  /// Whether any dispatch has a cache or a state.
   bool usesCaches = false;
   /// The arena, and the outputs that are kept beside it.
   SymbolicSize memory;

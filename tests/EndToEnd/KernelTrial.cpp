@@ -94,7 +94,7 @@ KernelTrial::create(KernelOp kernel, const MatrixEncoder &encoder, uint64_t seed
   trial->operands.resize(trial->type.getNumInputs());
   for (unsigned i = 0; i < trial->operands.size(); ++i) {
     trial->operands[i].type = trial->type.getInput(i);
-    if (isa<CacheType>(trial->operands[i].type)) {
+    if (!isa<BufferType>(trial->operands[i].type)) {
       trial->drawCache(i);
     } else {
       trial->drawBuffer(i);
@@ -120,7 +120,7 @@ void KernelTrial::drawRows() {
   bool hasPast = false;
   int64_t most = 400;
   for (auto [i, input] : llvm::enumerate(inputs)) {
-    hasPast |= isa<CacheType>(type.getInput(i));
+    hasPast |= !isa<BufferType>(type.getInput(i));
     if (input.role == KernelInput::Role::Positions) {
       most = std::min(most, kernel.getOperandBuffer(i).getShape().front() - input.offset);
     }
@@ -214,12 +214,17 @@ void KernelTrial::lay(Operand &operand) {
   operand.memory.resize(operand.memory.size() + slack);
 }
 
+/// Elements of a position of a cache, or of a sequence of a state.
+static int64_t widthOf(Type type) {
+  auto state = dyn_cast<StateType>(type);
+  return state ? state.getWidth() : cast<CacheType>(type).getWidth();
+}
+
 /// Blocks in disorder, further apart than they are long.
 void KernelTrial::drawCache(unsigned index) {
   Operand &operand = operands[index];
-  auto cache = cast<CacheType>(operand.type);
-  const bool isState = cache.getLayout() == CacheLayout::State;
-  const int64_t stride = cache.getWidth() * (isState ? 1 : HEDDLE_BLOCK) + 32;
+  const bool isState = isa<StateType>(operand.type);
+  const int64_t stride = widthOf(operand.type) * (isState ? 1 : HEDDLE_BLOCK) + 32;
   const int64_t pitch = isState ? 1 : (longest + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
   for (int64_t sequence = 0; sequence < sequences(); ++sequence) {
     operand.lengths.push_back(positions[offsets[sequence + 1] - 1] + 1);
@@ -261,13 +266,14 @@ int64_t KernelTrial::cachedPositions(unsigned input, int64_t row) const {
 
 int64_t KernelTrial::placeInCache(const Operand &operand, int64_t sequence, int64_t position,
                                   int64_t column) const {
-  auto cache = cast<CacheType>(operand.type);
+  auto cache = dyn_cast<CacheType>(operand.type);
   const HeddleCache &view = operand.view;
   const int64_t place = position % HEDDLE_BLOCK;
   const int64_t block = operand.blocks[sequence * view.blocks_pitch + position / HEDDLE_BLOCK] *
                         (view.block_stride / static_cast<int64_t>(sizeof(float)));
-  return cache.getLayout() == CacheLayout::Keys ? block + column * HEDDLE_BLOCK + place
-                                                : block + place * cache.getWidth() + column;
+  return cache && cache.getLayout() == CacheLayout::Keys
+             ? block + column * HEDDLE_BLOCK + place
+             : block + place * widthOf(operand.type) + column;
 }
 
 double KernelTrial::atPosition(unsigned input, int64_t row, int64_t position,
@@ -279,12 +285,12 @@ double KernelTrial::atPosition(unsigned input, int64_t row, int64_t position,
 // --- running ---------------------------------------------------------------------------------
 
 void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dispatch,
-                         void *result) {
-  std::optional<unsigned> changed = kernel.getComputes().getResult(type).changes;
-  std::vector<void *> pointers = {result};
+                         std::vector<void *> results) {
+  std::vector<void *> pointers = std::move(results);
+  SmallVector<int64_t> changes = kernel.getChanges();
   for (auto [i, operand] : llvm::enumerate(operands)) {
-    if (isa<CacheType>(operand.type)) {
-      if (i != changed) {
+    if (!isa<BufferType>(operand.type)) {
+      if (!llvm::is_contained(changes, static_cast<int64_t>(i))) {
         pointers.push_back(&operand.view);
       }
     } else {
@@ -316,20 +322,38 @@ void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dis
 }
 
 std::string KernelTrial::run(const Artifact &artifact, const manifest::Dispatch &dispatch) {
-  if (std::optional<unsigned> changed = kernel.getComputes().getResult(type).changes) {
-    Operand &operand = operands[*changed];
-    const std::vector<float> before = operand.memory;
-    launch(artifact, dispatch, &operand.view);
-    std::string difference = compareCache(*changed, before);
-    operand.memory = before;
-    return difference;
+  SmallVector<KernelResult> described = kernel.getComputes().getResults(type);
+  std::vector<std::vector<float>> memory;
+  std::vector<HeddleResult> views;
+  for (auto [number, result] : llvm::enumerate(described)) {
+    auto buffer = dyn_cast<BufferType>(type.getResult(number));
+    if (buffer) {
+      memory.emplace_back(extent(buffer.getShape().front()) * rowElements(buffer) + slack,
+                          std::bit_cast<float>(untouched));
+    } else {
+      memory.push_back(operands[*result.changes].memory); // as it was
+    }
+    views.push_back({memory.back().data(), 0, 0, buffer ? rowElements(buffer) : 0});
   }
-  BufferType buffer = kernel.getResultBuffer();
-  std::vector<float> result(extent(buffer.getShape().front()) * rowElements(buffer) + slack,
-                            std::bit_cast<float>(untouched));
-  HeddleResult view{result.data(), 0, 0, rowElements(buffer)};
-  launch(artifact, dispatch, &view);
-  return compareBuffer(result);
+  std::vector<void *> pointers;
+  for (auto [number, result] : llvm::enumerate(described)) {
+    pointers.push_back(result.changes ? static_cast<void *>(&operands[*result.changes].view)
+                                      : &views[number]);
+  }
+  launch(artifact, dispatch, std::move(pointers));
+  std::string difference;
+  for (auto [number, result] : llvm::enumerate(described)) {
+    std::string found = result.changes ? compareKept(number, *result.changes, memory[number])
+                                       : compareBuffer(number, memory[number]);
+    difference = difference.empty() ? found : difference;
+  }
+  for (auto [number, result] : llvm::enumerate(described)) {
+    if (result.changes) {
+      std::copy(memory[number].begin(), memory[number].end(),
+                operands[*result.changes].memory.begin());
+    }
+  }
+  return difference;
 }
 
 // --- what it must be -------------------------------------------------------------------------
@@ -364,15 +388,17 @@ void KernelTrial::normalize(std::vector<std::optional<double>> &row) const {
   }
 }
 
-std::vector<std::optional<double>> KernelTrial::rowOf(int64_t row) const {
+std::vector<std::optional<double>> KernelTrial::rowOf(unsigned result, int64_t row) const {
   KernelFamily family = kernel.getComputes();
-  const bool isBuffer = !family.getResult(type).changes;
-  const int64_t width = isBuffer ? rowElements(kernel.getResultBuffer())
-                                 : cast<CacheType>(type.getResult(0)).getWidth();
+  auto buffer = dyn_cast<BufferType>(type.getResult(result));
+  const int64_t width = buffer ? rowElements(buffer) : widthOf(type.getResult(result));
+  // A nest applies its region itself.
+  const bool isMapped = family.getEpilogueResult() == result &&
+                        family.getEpilogueSupport() == EpilogueSupport::MathsAndNorm;
   std::vector<std::optional<double>> values;
   for (int64_t column = 0; column < width; ++column) {
-    std::optional<double> value = family.evaluate(*this, row, column);
-    if (value && family.getEpilogueSupport() == EpilogueSupport::MathsAndNorm) {
+    std::optional<double> value = family.evaluate(*this, result, row, column);
+    if (value && isMapped) {
       SmallVector<double> arguments = {*value};
       for (unsigned i = 0; i < kernel.getNumElementwise(); ++i) {
         const unsigned index = kernel.getNumInputs() + i;
@@ -386,7 +412,7 @@ std::vector<std::optional<double>> KernelTrial::rowOf(int64_t row) const {
     }
     values.push_back(value);
   }
-  if (kernel.getNorm()) {
+  if (isMapped && kernel.getNorm()) {
     normalize(values);
   }
   return values;
@@ -402,10 +428,11 @@ static bool isClose(float result, double twin, double other) {
          1e-5 * std::max(1.0, std::abs(twin)) + 8 * std::abs(twin - other);
 }
 
-std::string KernelTrial::compareRow(int64_t row, llvm::function_ref<float(int64_t)> result) {
-  std::vector<std::optional<double>> &twin = twins[row];
+std::string KernelTrial::compareRow(unsigned number, int64_t row,
+                                    llvm::function_ref<float(int64_t)> result) {
+  std::vector<std::optional<double>> &twin = twins[{number, row}];
   if (twin.empty()) {
-    twin = rowOf(row);
+    twin = rowOf(number, row);
   }
   std::vector<std::optional<double>> other = twin;
   for (size_t i = 0; i < twin.size(); ++i) {
@@ -427,7 +454,7 @@ std::string KernelTrial::compareRow(int64_t row, llvm::function_ref<float(int64_
         kept.push_back(operand.values);
       }
       perturb();
-      other = rowOf(row);
+      other = rowOf(number, row);
       for (auto [operand, values] : llvm::zip_equal(operands, kept)) {
         operand.values = values;
       }
@@ -441,12 +468,12 @@ std::string KernelTrial::compareRow(int64_t row, llvm::function_ref<float(int64_
   return {};
 }
 
-std::string KernelTrial::compareBuffer(const std::vector<float> &result) {
-  BufferType buffer = kernel.getResultBuffer();
+std::string KernelTrial::compareBuffer(unsigned number, const std::vector<float> &result) {
+  auto buffer = cast<BufferType>(type.getResult(number));
   const int64_t width = rowElements(buffer);
   for (int64_t row = 0; row < extent(buffer.getShape().front()); ++row) {
     std::string difference =
-        compareRow(row, [&](int64_t column) { return result[row * width + column]; });
+        compareRow(number, row, [&](int64_t column) { return result[row * width + column]; });
     if (!difference.empty()) {
       return difference;
     }
@@ -455,21 +482,20 @@ std::string KernelTrial::compareBuffer(const std::vector<float> &result) {
 }
 
 /// What the rows leave, and that nothing else has changed.
-std::string KernelTrial::compareCache(unsigned changed, std::vector<float> before) {
+std::string KernelTrial::compareKept(unsigned number, unsigned changed, std::vector<float> before) {
   const Operand &operand = operands[changed];
-  auto cache = cast<CacheType>(operand.type);
-  const bool isState = cache.getLayout() == CacheLayout::State;
+  const bool isState = isa<StateType>(operand.type);
   for (int64_t row = 0; row < (isState ? sequences() : tokens()); ++row) {
     auto place = [&](int64_t column) {
       return isState ? placeInCache(operand, row, 0, column)
                      : placeInCache(operand, sequenceOf[row], positions[row], column);
     };
     std::string difference =
-        compareRow(row, [&](int64_t column) { return operand.memory[place(column)]; });
+        compareRow(number, row, [&](int64_t column) { return operand.memory[place(column)]; });
     if (!difference.empty()) {
       return difference;
     }
-    for (int64_t column = 0; column < cache.getWidth(); ++column) {
+    for (int64_t column = 0; column < widthOf(operand.type); ++column) {
       before[place(column)] = operand.memory[place(column)];
     }
   }

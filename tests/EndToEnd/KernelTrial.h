@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  /// A buffer, or the blocks of a cache.
+  /// A buffer, or the blocks of a cache or state.
   struct Operand {
     mlir::Type type;
     std::vector<double> values;
@@ -78,20 +78,23 @@ private:
   int64_t rowElements(dataflow::BufferType type) const;
   int64_t placeInCache(const Operand &operand, int64_t sequence, int64_t position,
                        int64_t column) const;
-  void launch(const Artifact &artifact, const manifest::Dispatch &dispatch, void *result);
-  /// A row of the result with its epilogue and norm; not a number where nothing is written.
-  std::vector<std::optional<double>> rowOf(int64_t row) const;
+  void launch(const Artifact &artifact, const manifest::Dispatch &dispatch,
+              std::vector<void *> results);
+  /// A row of a result, with epilogue and norm if it is mapped; not a number where nothing is
+  /// written.
+  std::vector<std::optional<double>> rowOf(unsigned result, int64_t row) const;
   void normalize(std::vector<std::optional<double>> &row) const;
-  std::string compareBuffer(const std::vector<float> &result);
-  std::string compareCache(unsigned changed, std::vector<float> before);
-  std::string compareRow(int64_t row, llvm::function_ref<float(int64_t column)> result);
+  std::string compareBuffer(unsigned number, const std::vector<float> &result);
+  std::string compareKept(unsigned number, unsigned changed, std::vector<float> before);
+  std::string compareRow(unsigned number, int64_t row,
+                         llvm::function_ref<float(int64_t column)> result);
 
   mutable dataflow::KernelOp kernel; // a handle, its accessors are not const
   RegionMaths region;
   std::mt19937_64 random;
   std::vector<Operand> operands;
-  /// Rows of the result as they must be, once they have been asked for.
-  std::map<int64_t, std::vector<std::optional<double>>> twins;
+  /// Rows of the results as they must be, once they have been asked for.
+  std::map<std::pair<unsigned, int64_t>, std::vector<std::optional<double>>> twins;
 };
 
 } // namespace heddle

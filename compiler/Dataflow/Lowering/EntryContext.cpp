@@ -82,7 +82,7 @@ BufferType EntryContext::denseBuffer(ArrayRef<int64_t> shape) {
 LogicalResult EntryContext::dispatch(Operation *op, const KernelParts &parts,
                                      EpilogueBuilder epilogue) {
   DispatchOp created = createDispatch(builder, symbols, op->getLoc(), parts, epilogue);
-  return define(op, created.getResult());
+  return define(op, created.getResult(0));
 }
 
 LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueBuilder term) {
@@ -96,7 +96,7 @@ LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueB
   KernelParts parts;
   parts.stem = nest.stem;
   parts.inputs = nest.inputs;
-  parts.result = nest.result;
+  parts.results = {nest.result};
   bool keysFrom = false;
   StringRef axes = nest.axes;
   if (axes.contains('k') && axes.contains('t')) {
@@ -116,7 +116,7 @@ LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueB
 }
 
 Value EntryContext::copy(Location location, Value source) {
-  return createCopy(builder, symbols, location, source).getResult();
+  return createCopy(builder, symbols, location, source).getResult(0);
 }
 
 // --- Keys and bounds -------------------------------------------------------------------------

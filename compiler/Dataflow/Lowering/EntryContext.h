@@ -75,7 +75,8 @@ public:
   // --- Dispatches
   /// A buffer of f32 without gaps.
   dataflow::BufferType denseBuffer(llvm::ArrayRef<int64_t> shape);
-  /// Creates the dispatch of `op` and makes it the buffer of the operation's only result.
+  /// Creates the dispatch of `op` and makes its first result the buffer of the operation's only
+  /// one.
   mlir::LogicalResult dispatch(mlir::Operation *op, const KernelParts &parts,
                                EpilogueBuilder epilogue = nullptr);
   /// The same for a loop nest; `term` maps the elements of its inputs.

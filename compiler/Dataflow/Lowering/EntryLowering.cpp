@@ -117,7 +117,7 @@ private:
   LogicalResult lowerArgument(BlockArgument argument);
   LogicalResult lowerSegments(BlockArgument argument);
   /// The type of the argument that holds a cache or a state; null after an error.
-  CacheType keptType(BlockArgument argument);
+  Type keptType(BlockArgument argument);
   LogicalResult lowerOperation(Operation *op);
   /// Fails if the operation reads a cache as if it were rows of the batch.
   LogicalResult checkCacheUse(Operation *op, const CacheUse &use);
@@ -190,23 +190,19 @@ LogicalResult EntryLowering::lowerSegments(BlockArgument argument) {
   return success();
 }
 
-CacheType EntryLowering::keptType(BlockArgument argument) {
-  int64_t width = 0;
-  CacheLayout layout = CacheLayout::State;
-  if (auto cache = dyn_cast<transformer::CacheType>(argument.getType())) {
-    width = cache.getWidth();
-    auto chosen =
-        layouts.find(entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName));
-    layout = chosen == layouts.end() ? CacheLayout::Rows : chosen->second;
-  } else {
-    width = cast<transformer::StateType>(argument.getType()).getWidth();
-  }
+Type EntryLowering::keptType(BlockArgument argument) {
+  MLIRContext *context = entry.getContext();
+  auto emitError = [&] { return entry.emitError(); };
   // Values of the model level are f32.
-  Type element = Float32Type::get(entry.getContext());
-  if (failed(CacheType::verify([&] { return entry.emitError(); }, width, element, layout))) {
-    return {};
+  Type element = Float32Type::get(context);
+  if (auto state = dyn_cast<transformer::StateType>(argument.getType())) {
+    return StateType::getChecked(emitError, context, ArrayRef<int64_t>(state.getWidth()), element);
   }
-  return CacheType::get(entry.getContext(), width, element, layout);
+  int64_t width = cast<transformer::CacheType>(argument.getType()).getWidth();
+  auto chosen =
+      layouts.find(entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName));
+  CacheLayout layout = chosen == layouts.end() ? CacheLayout::Rows : chosen->second;
+  return CacheType::getChecked(emitError, context, ArrayRef<int64_t>(width), element, layout);
 }
 
 LogicalResult EntryLowering::lowerOperation(Operation *op) {

@@ -110,17 +110,23 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
   auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
   for (auto [index, input] : llvm::enumerate(inputs)) {
     dataflow::CacheType cache = kernel.getOperandCache(index);
-    if (!cache && !input.isStored()) {
+    bool isKept = cache || input.isState;
+    if (!isKept && !input.isStored()) {
       continue;
     }
-    ElementType element = cache ? cache.getElement() : kernel.getOperandBuffer(index).getElement();
-    ArrayRef<ElementType> known = cache ? target.cacheElements : target.weightElements;
+    ElementType element = cache           ? cache.getElement()
+                          : input.isState ? kernel.getOperandState(index).getElement()
+                                          : kernel.getOperandBuffer(index).getElement();
+    ArrayRef<ElementType> known = isKept ? target.cacheElements : target.weightElements;
     if (llvm::is_contained(known, element)) {
       continue;
     }
     InFlightDiagnostic error = kernel.emitOpError("has ")
-                               << (cache ? "a cache" : "weights") << " of " << infoOf(element).name
-                               << " as operand #" << index << ", expected ";
+                               << (cache           ? "a cache"
+                                   : input.isState ? "a state"
+                                                   : "weights")
+                               << " of " << infoOf(element).name << " as operand #" << index
+                               << ", expected ";
     llvm::interleave(known, error, [&](ElementType each) { error << infoOf(each).name; }, " or ");
     return error << ", which target '" << target.name << "' computes with";
   }

@@ -172,9 +172,9 @@ SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType) const {
   return inputs;
 }
 
-KernelResult AttentionAttr::getResult(FunctionType) const {
-  return {.shape =
-              SmallVector<int64_t>{BufferType::kTokens, multiplySizes(getHeads(), getValueSize())}};
+SmallVector<KernelResult> AttentionAttr::getResults(FunctionType) const {
+  return {{.shape = SmallVector<int64_t>{BufferType::kTokens,
+                                         multiplySizes(getHeads(), getValueSize())}}};
 }
 
 LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType type) const {
@@ -196,9 +196,11 @@ Flops AttentionAttr::getFlops(FunctionType) const {
 
 EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
+std::optional<unsigned> AttentionAttr::getEpilogueResult() const { return std::nullopt; }
+
 bool AttentionAttr::hidesLaterKeys() const { return getCausal(); }
 
-std::optional<double> AttentionAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> AttentionAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                               int64_t column) const {
   int64_t head = column / getValueSize(), d = column % getValueSize();
   VisibleKeys values(run, 2, row);
@@ -238,8 +240,8 @@ SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType) const {
   return inputs;
 }
 
-KernelResult AttentionWeightsAttr::getResult(FunctionType) const {
-  return {.shape = weightsShape(getHeads())};
+SmallVector<KernelResult> AttentionWeightsAttr::getResults(FunctionType) const {
+  return {{.shape = weightsShape(getHeads())}};
 }
 
 LogicalResult AttentionWeightsAttr::verifyOperands(EmitError, FunctionType) const {
@@ -254,9 +256,11 @@ Flops AttentionWeightsAttr::getFlops(FunctionType) const {
 
 EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
+std::optional<unsigned> AttentionWeightsAttr::getEpilogueResult() const { return std::nullopt; }
+
 bool AttentionWeightsAttr::hidesLaterKeys() const { return getCausal(); }
 
-std::optional<double> AttentionWeightsAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> AttentionWeightsAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                      int64_t column) const {
   SmallVector<double> weights = weightsOf(*this, run, row, column / run.longest);
   auto key = static_cast<size_t>(column % run.longest);
@@ -289,9 +293,9 @@ SmallVector<KernelInput> AttendAttr::getInputs(FunctionType) const {
           keysOf(multiplySizes(getHeads() / getValueShare(), getValueSize()), CacheLayout::Rows)};
 }
 
-KernelResult AttendAttr::getResult(FunctionType) const {
-  return {.shape =
-              SmallVector<int64_t>{BufferType::kTokens, multiplySizes(getHeads(), getValueSize())}};
+SmallVector<KernelResult> AttendAttr::getResults(FunctionType) const {
+  return {{.shape = SmallVector<int64_t>{BufferType::kTokens,
+                                         multiplySizes(getHeads(), getValueSize())}}};
 }
 
 LogicalResult AttendAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
@@ -304,9 +308,11 @@ Flops AttendAttr::getFlops(FunctionType) const {
 
 EpilogueSupport AttendAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
+std::optional<unsigned> AttendAttr::getEpilogueResult() const { return std::nullopt; }
+
 bool AttendAttr::hidesLaterKeys() const { return getCausal(); }
 
-std::optional<double> AttendAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> AttendAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                            int64_t column) const {
   int64_t head = column / getValueSize(), d = column % getValueSize();
   VisibleKeys values(run, 1, row);

@@ -7,10 +7,21 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// Elements of a position of the cache that is an input, or anySize if it is none.
+/// Elements of a position of the cache, or of the state, that is an input; anySize if it is
+/// neither.
 static int64_t widthOf(FunctionType type, unsigned input) {
+  if (auto state = dyn_cast<StateType>(type.getInput(input))) {
+    return state.getWidth();
+  }
   auto cache = dyn_cast<CacheType>(type.getInput(input));
   return cache ? cache.getWidth() : anySize;
+}
+
+/// The panels of columns of sequences, whose rows are computed in order.
+static Division alongSequences(int64_t width) {
+  return {.rows = Division::Rows::AlongSequences,
+          .columns = Division::Columns::Elements,
+          .size = width};
 }
 
 /// Rows of the same sequences, [tokens, width].
@@ -32,11 +43,11 @@ LogicalResult AppendAttr::verifyNumbers(EmitError) const { return success(); }
 int64_t AppendAttr::getNumInputs() const { return 2; }
 
 SmallVector<KernelInput> AppendAttr::getInputs(FunctionType type) const {
-  return {{.role = KernelInput::Role::Changed, .takesAnyCache = true, .isCache = true},
+  return {{.role = KernelInput::Role::Changed, .takesAnyCache = true},
           rowsOfWidth(KernelInput::Role::Rows, widthOf(type, 0))};
 }
 
-KernelResult AppendAttr::getResult(FunctionType) const { return {.changes = 0}; }
+SmallVector<KernelResult> AppendAttr::getResults(FunctionType) const { return {{.changes = 0}}; }
 
 LogicalResult AppendAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
 
@@ -46,9 +57,11 @@ Flops AppendAttr::getFlops(FunctionType) const { return {}; }
 
 EpilogueSupport AppendAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
+std::optional<unsigned> AppendAttr::getEpilogueResult() const { return std::nullopt; }
+
 bool AppendAttr::hidesLaterKeys() const { return false; }
 
-std::optional<double> AppendAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> AppendAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                            int64_t column) const {
   return run.at(1, row, column);
 }
@@ -77,27 +90,29 @@ LogicalResult AccumulateAttr::verifyNumbers(EmitError) const { return success();
 int64_t AccumulateAttr::getNumInputs() const { return 2; }
 
 SmallVector<KernelInput> AccumulateAttr::getInputs(FunctionType type) const {
-  return {{.role = KernelInput::Role::Changed, .layout = CacheLayout::State, .isCache = true},
+  return {{.role = KernelInput::Role::Changed, .isState = true},
           rowsOfWidth(KernelInput::Role::Sequence, widthOf(type, 0))};
 }
 
-KernelResult AccumulateAttr::getResult(FunctionType) const { return {.changes = 0}; }
+SmallVector<KernelResult> AccumulateAttr::getResults(FunctionType) const {
+  return {{.changes = 0}};
+}
 
 LogicalResult AccumulateAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
 
 Division AccumulateAttr::getDivision(FunctionType type) const {
-  return {.rows = Division::Rows::AlongSequences,
-          .columns = Division::Columns::Elements,
-          .size = widthOf(type, 0)};
+  return alongSequences(widthOf(type, 0));
 }
 
 Flops AccumulateAttr::getFlops(FunctionType) const { return {}; }
 
 EpilogueSupport AccumulateAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
+std::optional<unsigned> AccumulateAttr::getEpilogueResult() const { return std::nullopt; }
+
 bool AccumulateAttr::hidesLaterKeys() const { return false; }
 
-std::optional<double> AccumulateAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> AccumulateAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                int64_t column) const {
   return sumOfRows(run, /*rows=*/1, /*state=*/0, run.offsets[row + 1] - 1, column);
 }
@@ -116,30 +131,73 @@ int64_t PrefixMeanAttr::getNumInputs() const { return 2; }
 
 SmallVector<KernelInput> PrefixMeanAttr::getInputs(FunctionType type) const {
   return {rowsOfWidth(KernelInput::Role::Sequence, widthOf(type, 1)),
-          {.role = KernelInput::Role::Sequence, .layout = CacheLayout::State, .isCache = true}};
+          {.role = KernelInput::Role::Sequence, .isState = true}};
 }
 
-KernelResult PrefixMeanAttr::getResult(FunctionType type) const {
-  return {.shape = SmallVector<int64_t>{BufferType::kTokens, widthOf(type, 1)}};
+SmallVector<KernelResult> PrefixMeanAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{BufferType::kTokens, widthOf(type, 1)}}};
 }
 
 LogicalResult PrefixMeanAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
 
 Division PrefixMeanAttr::getDivision(FunctionType type) const {
-  return {.rows = Division::Rows::AlongSequences,
-          .columns = Division::Columns::Elements,
-          .size = widthOf(type, 1)};
+  return alongSequences(widthOf(type, 1));
 }
 
 Flops PrefixMeanAttr::getFlops(FunctionType) const { return {}; }
 
 EpilogueSupport PrefixMeanAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
+std::optional<unsigned> PrefixMeanAttr::getEpilogueResult() const { return std::nullopt; }
+
 bool PrefixMeanAttr::hidesLaterKeys() const { return false; }
 
-std::optional<double> PrefixMeanAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> PrefixMeanAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                int64_t column) const {
   return sumOfRows(run, /*rows=*/0, /*state=*/1, row, column) / (run.positions[row] + 1);
+}
+
+// --- running_mean ----------------------------------------------------------------------------
+
+StringRef RunningMeanAttr::getNoun() const { return "a running mean"; }
+
+std::string RunningMeanAttr::getSizes(FunctionType type) const {
+  return std::to_string(widthOf(type, 1));
+}
+
+LogicalResult RunningMeanAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t RunningMeanAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> RunningMeanAttr::getInputs(FunctionType type) const {
+  return {rowsOfWidth(KernelInput::Role::Sequence, widthOf(type, 1)),
+          {.role = KernelInput::Role::Changed, .isState = true}};
+}
+
+SmallVector<KernelResult> RunningMeanAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{BufferType::kTokens, widthOf(type, 1)}}, {.changes = 1}};
+}
+
+LogicalResult RunningMeanAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division RunningMeanAttr::getDivision(FunctionType type) const {
+  return alongSequences(widthOf(type, 1));
+}
+
+Flops RunningMeanAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport RunningMeanAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> RunningMeanAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool RunningMeanAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> RunningMeanAttr::evaluate(const KernelRun &run, unsigned result, int64_t row,
+                                                int64_t column) const {
+  bool isState = result == 1;
+  double sum =
+      sumOfRows(run, /*rows=*/0, /*state=*/1, isState ? run.offsets[row + 1] - 1 : row, column);
+  return isState ? sum : sum / (run.positions[row] + 1);
 }
 
 } // namespace heddle::dataflow

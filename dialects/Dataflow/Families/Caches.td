@@ -9,8 +9,8 @@ include "dialects/Dataflow/Families/KernelFamily.td"
 def Dataflow_AppendAttr : Dataflow_Family<"Append", "append"> {
   let summary = "inputs[1] [tokens, width] appended to the cache inputs[0], which is the result";
   let description = [{
-    Every row goes to the place of its position in its sequence. The result is the same memory as
-    inputs[0]: the runtime made room for the rows before the run.
+    Every row goes to the place of its position in its sequence. The runtime made room for the rows
+    before the run.
   }];
 }
 
@@ -18,8 +18,7 @@ def Dataflow_AccumulateAttr : Dataflow_Family<"Accumulate", "accumulate"> {
   let summary = "inputs[1] [tokens, width] added to the state inputs[0], which is the result";
   let description = [{
     The rows of a sequence are added one after the other, in their order. What was in the state of a
-    sequence whose first row has position 0 does not count: it is zero. The result is the same
-    memory as inputs[0].
+    sequence whose first row has position 0 does not count: it is zero.
   }];
 }
 
@@ -28,6 +27,14 @@ def Dataflow_PrefixMeanAttr : Dataflow_Family<"PrefixMean", "prefix_mean"> {
   let description = [{
     The state inputs[1] is the sum of the rows of earlier runs, and is read as accumulate reads it.
     The sum at each row is divided by the position of the row plus one.
+  }];
+}
+
+def Dataflow_RunningMeanAttr : Dataflow_Family<"RunningMean", "running_mean"> {
+  let summary = "prefix_mean and accumulate of the same rows inputs[0] and state inputs[1], in one pass";
+  let description = [{
+    Results: the means [tokens, width], bit by bit those of prefix_mean, then the state, as
+    accumulate leaves it.
   }];
 }
 

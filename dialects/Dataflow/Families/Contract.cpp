@@ -32,8 +32,8 @@ SmallVector<KernelInput> ContractAttr::getInputs(FunctionType type) const {
   return {rows, weights};
 }
 
-KernelResult ContractAttr::getResult(FunctionType type) const {
-  return {.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getGroups(), getN())}};
+SmallVector<KernelResult> ContractAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getGroups(), getN())}}};
 }
 
 LogicalResult ContractAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
@@ -52,9 +52,11 @@ Flops ContractAttr::getFlops(FunctionType) const {
 
 EpilogueSupport ContractAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
 
+std::optional<unsigned> ContractAttr::getEpilogueResult() const { return 0; }
+
 bool ContractAttr::hidesLaterKeys() const { return false; }
 
-std::optional<double> ContractAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> ContractAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                              int64_t column) const {
   int64_t first = column / getN() * getK();
   double sum = 0;

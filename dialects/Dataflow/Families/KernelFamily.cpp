@@ -17,7 +17,8 @@ int64_t multiplySizes(int64_t count, int64_t size) {
 }
 
 int64_t rowsOf(FunctionType type) {
-  auto buffer = dyn_cast<BufferType>(type.getResult(0));
+  // Asked before the number of results is known to be right.
+  auto buffer = type.getNumResults() > 0 ? dyn_cast<BufferType>(type.getResult(0)) : BufferType();
   return buffer ? buffer.getShape().front() : anySize;
 }
 

@@ -46,7 +46,7 @@ struct KernelInput {
     /// The same for a matrix [groups * n, k] that rows are multiplied with: a target chooses how it
     /// lies in memory.
     Matrix,
-    /// A cache or state that the kernel changes: it is the result.
+    /// A cache or state that the kernel changes in place: a result is the same memory.
     Changed,
     /// A cache whose elements are not read: it says how many keys there are.
     Extent,
@@ -61,10 +61,10 @@ struct KernelInput {
   /// A cache of this layout is allowed in place of a buffer, of `cacheWidth` elements a position.
   std::optional<CacheLayout> layout = std::nullopt;
   int64_t cacheWidth = anySize;
-  /// A cache of any layout but that of states is allowed in place of a buffer.
+  /// A cache of any layout is allowed in place of a buffer.
   bool takesAnyCache = false;
-  /// A buffer is not allowed.
-  bool isCache = false;
+  /// It is a state; nothing else is allowed.
+  bool isState = false;
   /// For Positions.
   int64_t offset = 0;
   /// Whether it may be stored in another floating-point type than f32, in which it is computed
@@ -76,27 +76,28 @@ struct KernelInput {
   int64_t groups = 1;
 };
 
-/// What a kernel writes.
+/// One of the things that a kernel writes: a buffer of its own, or an input that it changes in
+/// place.
 struct KernelResult {
-  /// The input that is the same memory, or none.
+  /// The input that is the same memory, of role Changed; none: a buffer.
   std::optional<unsigned> changes = std::nullopt;
-  /// The dimensions of a buffer; none: those of `changes`, or verifyOperands() checks them.
+  /// The dimensions of a buffer; none: verifyOperands() checks them.
   std::optional<llvm::SmallVector<int64_t>> shape = std::nullopt;
 };
 
 /// How work is divided: into rows, and into independent columns of each row.
 struct Division {
   enum class Rows : uint8_t {
-    /// The first dimension of the result: tokens or sequences.
+    /// The first dimension of the first result: tokens or sequences.
     OfResult,
     /// Sequences: the rows of one are computed in order.
     AlongSequences,
   };
   enum class Columns : uint8_t {
     None,
-    /// `count` heads, each of `size` elements of the result; 0: as many as there are keys.
+    /// `count` heads, each of `size` elements of the first result; 0: as many as there are keys.
     Heads,
-    /// `count` groups of `size` elements of the result, which a target cuts where it likes.
+    /// `count` groups of `size` elements of the first result, which a target cuts where it likes.
     Elements,
   };
   Rows rows = Rows::OfResult;
@@ -198,7 +199,7 @@ namespace heddle::dataflow {
 llvm::LogicalResult verifyPositive(KernelFamily family, EmitError emitError,
                                    llvm::ArrayRef<int64_t> sizes);
 
-/// The first dimension of the result of a kernel: of a buffer, else no size.
+/// The first dimension of the first result of a kernel: of a buffer, else no size.
 int64_t rowsOf(mlir::FunctionType type);
 
 } // namespace heddle::dataflow

@@ -31,9 +31,10 @@ def Dataflow_KernelFamily : AttrInterface<"KernelFamily"> {
     InterfaceMethod<"The inputs, in order: as many as getNumInputs() says. The types of caches and "
                     "the rows of the result are those of `type`.",
       "::llvm::SmallVector<::heddle::dataflow::KernelInput>", "getInputs", (ins "::mlir::FunctionType":$type)>,
-    InterfaceMethod<"The result.",
-      "::heddle::dataflow::KernelResult", "getResult", (ins "::mlir::FunctionType":$type)>,
-    InterfaceMethod<"Checks what the descriptions of inputs and result cannot say; they hold.",
+    InterfaceMethod<"The results, in order: one or several. A buffer comes before what is changed.",
+      "::llvm::SmallVector<::heddle::dataflow::KernelResult>", "getResults",
+      (ins "::mlir::FunctionType":$type)>,
+    InterfaceMethod<"Checks what the descriptions of inputs and results cannot say; they hold.",
       "::llvm::LogicalResult", "verifyOperands",
       (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
            "::mlir::FunctionType":$type)>,
@@ -43,15 +44,18 @@ def Dataflow_KernelFamily : AttrInterface<"KernelFamily"> {
       "::heddle::dataflow::Flops", "getFlops", (ins "::mlir::FunctionType":$type)>,
     InterfaceMethod<"What may follow what it computes.",
       "::heddle::dataflow::EpilogueSupport", "getEpilogueSupport">,
+    InterfaceMethod<"Which result the region maps, element by element; none where nothing may follow.",
+      "::std::optional<unsigned>", "getEpilogueResult">,
     InterfaceMethod<"Whether a row does not see the keys after it: then caches of keys must hold the "
                     "row itself.",
       "bool", "hidesLaterKeys">,
-    InterfaceMethod<"Its naive twin: element `column` of row `row` of the result before its epilogue, "
-                    "in double precision and the order of the formula; none where nothing is "
-                    "written. Of a cache it is what token `row` leaves at its position, of a state "
+    InterfaceMethod<"Its naive twin: element `column` of row `row` of a result, before the epilogue if "
+                    "it is mapped, in double precision and the order of the formula; none where "
+                    "nothing is written. Of a cache it is what token `row` leaves at its position, of a state "
                     "what sequence `row` leaves.",
       "::std::optional<double>", "evaluate",
-      (ins "const ::heddle::dataflow::KernelRun &":$run, "int64_t":$row, "int64_t":$column)>,
+      (ins "const ::heddle::dataflow::KernelRun &":$run, "unsigned":$result, "int64_t":$row,
+           "int64_t":$column)>,
   ];
 }
 

@@ -220,7 +220,7 @@ SmallVector<KernelInput> NestAttr::getInputs(FunctionType) const {
   return inputs;
 }
 
-KernelResult NestAttr::getResult(FunctionType) const { return {}; }
+SmallVector<KernelResult> NestAttr::getResults(FunctionType) const { return {KernelResult{}}; }
 
 Division NestAttr::getDivision(FunctionType) const { return {}; }
 
@@ -256,6 +256,8 @@ Flops NestAttr::getFlops(FunctionType type) const {
 }
 
 EpilogueSupport NestAttr::getEpilogueSupport() const { return EpilogueSupport::IsRegion; }
+
+std::optional<unsigned> NestAttr::getEpilogueResult() const { return 0; }
 
 bool NestAttr::hidesLaterKeys() const { return getCausal(); }
 
@@ -429,7 +431,8 @@ double NestTwin::softmax() {
   return std::exp(own - most) / sum;
 }
 
-std::optional<double> NestAttr::evaluate(const KernelRun &run, int64_t row, int64_t column) const {
+std::optional<double> NestAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                         int64_t column) const {
   NestTwin twin(*this, run);
   if (!twin.enter(row, column)) {
     return std::nullopt;

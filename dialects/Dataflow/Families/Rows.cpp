@@ -27,8 +27,8 @@ SmallVector<KernelInput> RowsAttr::getInputs(FunctionType type) const {
   return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
 }
 
-KernelResult RowsAttr::getResult(FunctionType type) const {
-  return {.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}};
+SmallVector<KernelResult> RowsAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
 }
 
 LogicalResult RowsAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
@@ -39,9 +39,12 @@ Flops RowsAttr::getFlops(FunctionType) const { return {}; }
 
 EpilogueSupport RowsAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
 
+std::optional<unsigned> RowsAttr::getEpilogueResult() const { return 0; }
+
 bool RowsAttr::hidesLaterKeys() const { return false; }
 
-std::optional<double> RowsAttr::evaluate(const KernelRun &run, int64_t row, int64_t column) const {
+std::optional<double> RowsAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                         int64_t column) const {
   return run.at(0, row, column);
 }
 
@@ -82,8 +85,8 @@ SmallVector<KernelInput> ConvolveAttr::getInputs(FunctionType) const {
            .isDense = true}};
 }
 
-KernelResult ConvolveAttr::getResult(FunctionType) const {
-  return {.shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()}};
+SmallVector<KernelResult> ConvolveAttr::getResults(FunctionType) const {
+  return {{.shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()}}};
 }
 
 LogicalResult ConvolveAttr::verifyOperands(EmitError emitError, FunctionType type) const {
@@ -102,9 +105,11 @@ Flops ConvolveAttr::getFlops(FunctionType) const {
 
 EpilogueSupport ConvolveAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
 
+std::optional<unsigned> ConvolveAttr::getEpilogueResult() const { return 0; }
+
 bool ConvolveAttr::hidesLaterKeys() const { return getCausal(); }
 
-std::optional<double> ConvolveAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> ConvolveAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                              int64_t column) const {
   VisibleKeys rows(run, 0, row);
   double sum = 0;
@@ -169,8 +174,8 @@ SmallVector<KernelInput> GatherAttr::getInputs(FunctionType type) const {
   return inputs;
 }
 
-KernelResult GatherAttr::getResult(FunctionType type) const {
-  return {.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}};
+SmallVector<KernelResult> GatherAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
 }
 
 LogicalResult GatherAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
@@ -181,9 +186,11 @@ Flops GatherAttr::getFlops(FunctionType) const { return {}; }
 
 EpilogueSupport GatherAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
 
+std::optional<unsigned> GatherAttr::getEpilogueResult() const { return 0; }
+
 bool GatherAttr::hidesLaterKeys() const { return false; }
 
-std::optional<double> GatherAttr::evaluate(const KernelRun &run, int64_t row,
+std::optional<double> GatherAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                            int64_t column) const {
   double sum = 0;
   unsigned input = 0;
@@ -244,8 +251,8 @@ SmallVector<KernelInput> PoolAttr::getInputs(FunctionType) const {
            .shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()}}};
 }
 
-KernelResult PoolAttr::getResult(FunctionType) const {
-  return {.shape = SmallVector<int64_t>{BufferType::kSequences, getWidth()}};
+SmallVector<KernelResult> PoolAttr::getResults(FunctionType) const {
+  return {{.shape = SmallVector<int64_t>{BufferType::kSequences, getWidth()}}};
 }
 
 LogicalResult PoolAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
@@ -256,9 +263,12 @@ Flops PoolAttr::getFlops(FunctionType) const { return {}; }
 
 EpilogueSupport PoolAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
 
+std::optional<unsigned> PoolAttr::getEpilogueResult() const { return 0; }
+
 bool PoolAttr::hidesLaterKeys() const { return false; }
 
-std::optional<double> PoolAttr::evaluate(const KernelRun &run, int64_t row, int64_t column) const {
+std::optional<double> PoolAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                         int64_t column) const {
   int64_t first = run.offsets[row], end = run.offsets[row + 1];
   double sum = 0, most = run.at(0, first, column);
   for (int64_t pooled = first; pooled < end; ++pooled) {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 4
+#define HEDDLE_ABI 5
 
 /* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
@@ -43,10 +43,10 @@ typedef struct HeddleCache {
   int64_t segments;
 } HeddleCache;
 
-/* What a dispatch writes, where that is no cache: a buffer, or the part of it that lies in some
- * memory. A row is all that one index of the first dimension has, laid end to end; element `column`
- * of row `row` is memory[(row - first_row) * row_stride + column - first_column].
- * Field order is the layout compiled code reads: eight bytes each. */
+/* One of the things that a dispatch writes, where that is no cache or state: a buffer, or the part
+ * of it that lies in some memory. A row is all that one index of the first dimension has, laid end
+ * to end; element `column` of row `row` is memory[(row - first_row) * row_stride + column -
+ * first_column]. Field order is the layout compiled code reads: eight bytes each. */
 typedef struct HeddleResult {
   void *memory;
   int64_t first_row;
@@ -57,8 +57,9 @@ typedef struct HeddleResult {
 /* What every kernel call of one run shares. Field order is the layout compiled code reads: eight
  * bytes each. */
 typedef struct HeddleKernelContext {
-  void *const *operands;      /* of the dispatch: the first is written, and is a HeddleResult or a
-                                 HeddleCache; the others are read: elements, or a HeddleCache */
+  void *const *operands;      /* of the dispatch: first its results, a HeddleResult each, or the
+                                 HeddleCache of what is changed in place; then what is only read:
+                                 elements, or a HeddleCache */
   const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s */
   const int32_t *sequence_of; /* [tokens]: the sequence of a row */
   void *scratch;              /* of the calling thread alone */

@@ -28,8 +28,8 @@ dataflow.kernel @scores : (!dataflow.buffer<[tokens, 4, 16], f32>, !dataflow.cac
 dataflow.graph @decode(%key: !keys {dataflow.name = "key"}, %x: !rows {dataflow.name = "x"}) -> (!keys {dataflow.name = "key"}, !scores {dataflow.name = "a"}, !scores {dataflow.name = "b"}) {
   // CHECK: dataflow.dispatch @rows(%{{.*}}) at <> :
   %y = dataflow.dispatch @rows(%x) : (!rows) -> !rows
-  // CHECK: %[[K:.*]] = dataflow.dispatch @append(%{{.*}}, %{{.*}}) :
-  %k = dataflow.dispatch @append(%key, %y) : (!keys, !rows) -> !keys
+  // CHECK: %[[K:.*]] = dataflow.dispatch @append(%{{.*}}, %{{.*}}) changes [0] :
+  %k = dataflow.dispatch @append(%key, %y) changes [0] : (!keys, !rows) -> !keys
   // CHECK: %[[HEADS:.*]] = dataflow.reshape %[[K]]
   %heads = dataflow.reshape %k : !keys -> !dataflow.cache<[4, 16], f32, keys>
   %q = dataflow.reshape %y : !rows -> !dataflow.buffer<[tokens, 4, 16], f32>

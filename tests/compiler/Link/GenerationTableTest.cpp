@@ -36,7 +36,7 @@ module attributes {transformer.generation = {start = array<i32: 1, 2>, end = arr
   dataflow.graph @decode(%key: !keys {dataflow.name = "key"}, %ids: !ids {dataflow.name = "target", dataflow.limit = 64 : i64}) -> (!keys {dataflow.name = "key"}, !scores {dataflow.name = "attention"}, !rows {dataflow.name = "logits"}) attributes {arena = #dataflow.size<>} {
     %table = dataflow.parameter @table : !dataflow.buffer<[64, 64], f32>
     %x = dataflow.dispatch @gather(%ids, %table) : (!ids, !dataflow.buffer<[64, 64], f32>) -> !rows
-    %k = dataflow.dispatch @append(%key, %x) : (!keys, !rows) -> !keys
+    %k = dataflow.dispatch @append(%key, %x) changes [0] : (!keys, !rows) -> !keys
     %heads = dataflow.reshape %k : !keys -> !dataflow.cache<[4, 16], f32, keys>
     %q = dataflow.reshape %x : !rows -> !dataflow.buffer<[tokens, 4, 16], f32>
     %s = dataflow.dispatch @scores(%q, %heads) : (!dataflow.buffer<[tokens, 4, 16], f32>, !dataflow.cache<[4, 16], f32, keys>) -> !scores

@@ -480,19 +480,19 @@ TEST_F(ManifestTest, RefusesAParameterWithoutPlace) {
 
 constexpr llvm::StringLiteral stateProgram = R"mlir(
 module {
-  dataflow.kernel @prefix_mean_100 : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], f32, state>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.prefix_mean {
+  dataflow.kernel @prefix_mean_100 : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.state<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.prefix_mean {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
-  dataflow.kernel @accumulate_100 : (!dataflow.cache<[100], f32, state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], f32, state> computes #dataflow.accumulate {
+  dataflow.kernel @accumulate_100 : (!dataflow.state<[100], f32>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.state<[100], f32> computes #dataflow.accumulate {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
-  dataflow.graph @decode(%s: !dataflow.cache<[100], f32, state> {dataflow.name = "sum"}) -> (!dataflow.buffer<[tokens, 100], f32> {dataflow.name = "y"}, !dataflow.cache<[100], f32, state> {dataflow.name = "sum"}) attributes {arena = #dataflow.size<tokens = 448>} {
+  dataflow.graph @decode(%s: !dataflow.state<[100], f32> {dataflow.name = "sum"}) -> (!dataflow.buffer<[tokens, 100], f32> {dataflow.name = "y"}, !dataflow.state<[100], f32> {dataflow.name = "sum"}) attributes {arena = #dataflow.size<tokens = 448>} {
     %x = dataflow.dispatch @zero() at <> : () -> !dataflow.buffer<[tokens, 100], f32>
-    %y = dataflow.dispatch @prefix_mean_100(%x, %s) : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], f32, state>) -> !dataflow.buffer<[tokens, 100], f32>
-    %s1 = dataflow.dispatch @accumulate_100(%s, %x) : (!dataflow.cache<[100], f32, state>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.cache<[100], f32, state>
-    dataflow.output %y, %s1 : !dataflow.buffer<[tokens, 100], f32>, !dataflow.cache<[100], f32, state>
+    %y = dataflow.dispatch @prefix_mean_100(%x, %s) : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.state<[100], f32>) -> !dataflow.buffer<[tokens, 100], f32>
+    %s1 = dataflow.dispatch @accumulate_100(%s, %x) changes [0] : (!dataflow.state<[100], f32>, !dataflow.buffer<[tokens, 100], f32>) -> !dataflow.state<[100], f32>
+    dataflow.output %y, %s1 : !dataflow.buffer<[tokens, 100], f32>, !dataflow.state<[100], f32>
   }
   dataflow.kernel @zero : () -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.nest<"->tc", none> {
     %zero = arith.constant 0.0 : f32
@@ -505,10 +505,11 @@ TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
   const manifest::Manifest *written = build(stateProgram, someInputs());
   ASSERT_NE(written, nullptr) << error;
   const manifest::Entry *entry = written->entries()->Get(0);
-  ASSERT_EQ(entry->caches()->size(), 1u);
-  const manifest::CachePort *state = entry->caches()->Get(0);
+  EXPECT_EQ(entry->caches()->size(), 0u);
+  ASSERT_EQ(entry->states()->size(), 1u);
+  const manifest::StatePort *state = entry->states()->Get(0);
   EXPECT_EQ(state->name()->str(), "sum");
-  EXPECT_EQ(state->layout(), manifest::CacheLayout::State);
+  EXPECT_EQ(entry->buffers()->Get(state->buffer())->location(), manifest::Location::State);
   EXPECT_EQ(state->width(), 100u);
   EXPECT_TRUE(state->written());
   ASSERT_EQ(entry->dispatches()->size(), 3u);
@@ -523,6 +524,49 @@ TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
   const auto *operands = entry->dispatches()->Get(2)->operands();
   ASSERT_EQ(operands->size(), 2u);
   EXPECT_EQ(operands->Get(0)->buffer(), state->buffer());
+  EXPECT_EQ(entry->dispatches()->Get(2)->written(), 1u);
+}
+
+TEST_F(ManifestTest, ResultsComeBeforeWhatIsRead) {
+  const manifest::Manifest *written = build(R"mlir(
+module {
+  dataflow.kernel @running_mean_100 : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.state<[100], f32>) -> (!dataflow.buffer<[tokens, 100], f32>, !dataflow.state<[100], f32>) computes #dataflow.running_mean {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+  dataflow.graph @decode(%s: !dataflow.state<[100], f32> {dataflow.name = "sum"}) -> (!dataflow.buffer<[tokens, 100], f32> {dataflow.name = "z"}) attributes {arena = #dataflow.size<tokens = 896>} {
+    %x = dataflow.dispatch @zero() at <> : () -> !dataflow.buffer<[tokens, 100], f32>
+    %y, %s1 = dataflow.dispatch @running_mean_100(%x, %s) changes [1] at [<tokens = 448>, none] : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.state<[100], f32>) -> (!dataflow.buffer<[tokens, 100], f32>, !dataflow.state<[100], f32>)
+    %z = dataflow.dispatch @copy(%y) : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[tokens, 100], f32>
+    dataflow.output %z : !dataflow.buffer<[tokens, 100], f32>
+  }
+  dataflow.kernel @zero : () -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.nest<"->tc", none> {
+    %zero = arith.constant 0.0 : f32
+    dataflow.yield %zero
+  }
+  dataflow.kernel @copy : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.rows<width = 100> {
+  ^bb0(%x: f32):
+    dataflow.yield %x
+  }
+}
+)mlir",
+                                            someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const manifest::Entry *entry = written->entries()->Get(0);
+  const manifest::Dispatch *both = entry->dispatches()->Get(1);
+  EXPECT_EQ(both->written(), 2u);
+  ASSERT_EQ(both->operands()->size(), 3u);
+  const auto bufferOf = [&](uint32_t operand) {
+    return entry->buffers()->Get(both->operands()->Get(operand)->buffer());
+  };
+  EXPECT_EQ(bufferOf(0)->location(), manifest::Location::Arena);
+  EXPECT_EQ(bufferOf(0)->offset()->tokens(), 448u);
+  EXPECT_EQ(both->operands()->Get(1)->buffer(), entry->states()->Get(0)->buffer());
+  EXPECT_TRUE(entry->states()->Get(0)->written());
+  EXPECT_EQ(bufferOf(2)->offset()->tokens(), 0u);
+  // A panel of 48 columns of the means and of the state is a column of work.
+  EXPECT_EQ(both->grid()->columns(), 3u);
+  EXPECT_EQ(both->grid()->column_elements(), 48u);
 }
 
 } // namespace

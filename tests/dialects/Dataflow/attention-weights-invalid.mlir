@@ -16,7 +16,7 @@ dataflow.kernel @weights_of_other_keys : (!rows, !dataflow.buffer<[tokens, 60], 
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a result of shape [tokens, 2, longest] and element type 'f32', got '!dataflow.buffer<[tokens, 2, 9], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects result #0 of shape [tokens, 2, longest] and element type 'f32', got '!dataflow.buffer<[tokens, 2, 9], f32>'}}
 dataflow.kernel @weights_of_constant_keys : (!rows, !rows) -> !dataflow.buffer<[tokens, 2, 9], f32>
     computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
 ^bb0(%x: f32):

@@ -42,7 +42,7 @@ dataflow.kernel @cache_c1_product : (!dataflow.cache<[1048577, 1048577], f32, ke
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a cache as input #0 and result of append, got '(!dataflow.cache<[64], f32, keys>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.cache<[64], f32, rows>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects a cache as input #0 and result #0 of append, got '(!dataflow.cache<[64], f32, keys>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.cache<[64], f32, rows>'}}
 dataflow.kernel @kernel_c2 : (!dataflow.cache<[64], f32, keys>, !rows) -> !dataflow.cache<[64], f32, rows> computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -60,7 +60,7 @@ dataflow.kernel @kernel_c2_operand : (!dataflow.cache<[64], f32, keys>) -> !rows
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a buffer as result, got '!dataflow.cache<[64], f32, rows>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects a buffer as result #0, got '!dataflow.cache<[64], f32, rows>'}}
 dataflow.kernel @kernel_c2_result : (!rows) -> !dataflow.cache<[64], f32, rows> computes #dataflow.rows<width = 64> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -230,7 +230,7 @@ dataflow.graph @reshape_c2(%k: !keys {dataflow.name = "k"}) -> () {
 // -----
 
 !keys = !dataflow.cache<[64], f32, keys>
-// expected-error@+1 {{'dataflow.graph' op expects result #0 to be what was appended to argument "k", got another value}}
+// expected-error@+1 {{'dataflow.graph' op expects result #0 to be what a dispatch left of argument "k", got another value}}
 dataflow.graph @graph_c8(%k: !keys {dataflow.name = "k"}) -> (!keys {dataflow.name = "k"}) {
   dataflow.output %k : !keys
 }
@@ -244,10 +244,10 @@ dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
   dataflow.yield %x
 }
 dataflow.graph @dispatch_c5(%k: !keys {dataflow.name = "k"}, %x: !rows {dataflow.name = "x"}) -> (!keys {dataflow.name = "k"}) {
-  // expected-error@+1 {{'dataflow.dispatch' op expects to be the only user of the cache it appends to, got 'dataflow.dispatch' beside it}}
-  %0 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
-  // expected-note@+1 {{the other user is here}}
-  %1 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  // expected-error@+1 {{'dataflow.dispatch' op expects to be the last to use operand #0 as it was, which it changes in place, got another use}}
+  %0 = dataflow.dispatch @append(%k, %x) changes [0] : (!keys, !rows) -> !keys
+  // expected-note@+1 {{the other use is here}}
+  %1 = dataflow.dispatch @append(%k, %x) changes [0] : (!keys, !rows) -> !keys
   dataflow.output %0 : !keys
 }
 
@@ -260,9 +260,9 @@ dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
   dataflow.yield %x
 }
 dataflow.graph @dispatch_c5_result(%k: !keys {dataflow.name = "k"}, %x: !rows {dataflow.name = "x"}) -> () {
-  %0 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
-  // expected-error@+1 {{'dataflow.dispatch' op expects to append to an argument of the graph, got a result}}
-  %1 = dataflow.dispatch @append(%0, %x) : (!keys, !rows) -> !keys
+  %0 = dataflow.dispatch @append(%k, %x) changes [0] : (!keys, !rows) -> !keys
+  // expected-error@+1 {{'dataflow.dispatch' op expects to change an argument of the graph in place, got a result as operand #0}}
+  %1 = dataflow.dispatch @append(%0, %x) changes [0] : (!keys, !rows) -> !keys
   dataflow.output
 }
 
@@ -281,7 +281,7 @@ dataflow.kernel @attention : (!rows, !keys, !values) -> !rows
   dataflow.yield %x
 }
 dataflow.graph @dispatch_c6(%k: !keys {dataflow.name = "k"}, %v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!rows {dataflow.name = "y"}, !keys {dataflow.name = "k"}) {
-  %0 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  %0 = dataflow.dispatch @append(%k, %x) changes [0] : (!keys, !rows) -> !keys
   // expected-error@+1 {{'dataflow.dispatch' op expects caches that are all appended to in the graph or all only read, got operand #2, which is only read}}
   %y = dataflow.dispatch @attention(%x, %0, %v) : (!rows, !keys, !values) -> !rows
   dataflow.output %y, %0 : !rows, !keys
@@ -303,7 +303,7 @@ dataflow.kernel @both : (!split, !heads, !heads) -> !scores computes #dataflow.n
   dataflow.yield %x
 }
 dataflow.graph @dispatch_c6_nest(%k: !values {dataflow.name = "k"}, %v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!values {dataflow.name = "v"}) {
-  %0 = dataflow.dispatch @append(%v, %x) : (!values, !rows) -> !values
+  %0 = dataflow.dispatch @append(%v, %x) changes [0] : (!values, !rows) -> !values
   %xh = dataflow.reshape %x : !rows -> !split
   %kh = dataflow.reshape %k : !values -> !heads
   %vh = dataflow.reshape %0 : !values -> !heads
@@ -340,4 +340,25 @@ dataflow.graph @dispatch_c7_nest(%k: !keys {dataflow.name = "k"}) -> () {
   // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys after the row are hidden, got one that is only read}}
   %y = dataflow.dispatch @mask_bias(%k) : (!keys) -> !bias
   dataflow.output
+}
+
+// -----
+
+!keys = !dataflow.cache<[64], f32, keys>
+!values = !dataflow.cache<[64], f32, rows>
+!rows = !dataflow.buffer<[tokens, 64], f32>
+dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @weights : (!rows, !keys) -> !dataflow.buffer<[tokens, 2, longest], f32>
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c6_before(%k: !keys {dataflow.name = "k"}, %x: !rows {dataflow.name = "x"}) -> (!keys {dataflow.name = "k"}) {
+  // expected-error@+1 {{'dataflow.dispatch' op expects to read the cache as it is when the rows of the run are in it, got operand #1 as it was before}}
+  %y = dataflow.dispatch @weights(%x, %k) : (!rows, !keys) -> !dataflow.buffer<[tokens, 2, longest], f32>
+  %0 = dataflow.dispatch @append(%k, %x) changes [0] : (!keys, !rows) -> !keys
+  dataflow.output %0 : !keys
 }

@@ -82,10 +82,10 @@ dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[100
 // CHECK-LABEL: dataflow.graph @decode
 // CHECK-SAME: %arg1: !dataflow.cache<[512], f32, keys> {dataflow.name = "key"}
 dataflow.graph @decode(%x: !rows {dataflow.name = "x"}, %k: !keys {dataflow.name = "key"}, %v: !values {dataflow.name = "value"}, %qkv: !dataflow.buffer<[tokens, 1536], f32> {dataflow.name = "qkv"}) -> (!rows {dataflow.name = "y"}, !keys {dataflow.name = "key"}, !values {dataflow.name = "value"}) {
-  // CHECK: %[[K:.*]] = dataflow.dispatch @append(%arg1, %arg0) : (!dataflow.cache<[512], f32, keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], f32, keys>
-  %k1 = dataflow.dispatch @append(%k, %x) : (!keys, !rows) -> !keys
+  // CHECK: %[[K:.*]] = dataflow.dispatch @append(%arg1, %arg0) changes [0] : (!dataflow.cache<[512], f32, keys>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], f32, keys>
+  %k1 = dataflow.dispatch @append(%k, %x) changes [0] : (!keys, !rows) -> !keys
   %value = dataflow.columns %qkv from 1024 : !dataflow.buffer<[tokens, 1536], f32> -> !dataflow.buffer<[tokens, 512] in 1536, f32>
-  %v1 = dataflow.dispatch @append_rows(%v, %value) : (!values, !dataflow.buffer<[tokens, 512] in 1536, f32>) -> !values
+  %v1 = dataflow.dispatch @append_rows(%v, %value) changes [0] : (!values, !dataflow.buffer<[tokens, 512] in 1536, f32>) -> !values
   %table = dataflow.parameter @table : !dataflow.buffer<[8, 33], f32>
   %bias = dataflow.dispatch @bias(%table, %k) : (!dataflow.buffer<[8, 33], f32>, !keys) -> !scores
   // CHECK: dataflow.reshape %[[K]] : !dataflow.cache<[512], f32, keys> -> !dataflow.cache<[8, 64], f32, keys>

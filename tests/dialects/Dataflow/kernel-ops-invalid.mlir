@@ -20,7 +20,7 @@ dataflow.kernel @kernel_c2 : (!rows) -> !rows computes #dataflow.rows<width = 38
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects one result, got 2}}
+// expected-error@+1 {{'dataflow.kernel' op expects 1 result, got 2}}
 dataflow.kernel @two_results : (!rows) -> (!rows, !rows) computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -170,7 +170,7 @@ dataflow.kernel @gather_table : (!dataflow.buffer<[tokens], i32>, !rows) -> !row
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a result of shape [sequences, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects result #0 of shape [sequences, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
 dataflow.kernel @pool_rows : (!rows) -> !rows computes #dataflow.pool<mean, width = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -235,7 +235,7 @@ dataflow.kernel @"" : (!rows) -> !rows computes #dataflow.rows<width = 384> {
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects the result to be dense, got '!dataflow.buffer<[tokens, 384] in 400, f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects result #0 to be dense, got '!dataflow.buffer<[tokens, 384] in 400, f32>'}}
 dataflow.kernel @kernel_c8 : (!dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384] in 400, f32> computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -315,7 +315,7 @@ dataflow.kernel @input_of_groups : (!dataflow.buffer<[tokens, 64], f32>, !datafl
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects a result of shape [tokens, 200] and element type 'f32', got '!dataflow.buffer<[tokens, 100], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects result #0 of shape [tokens, 200] and element type 'f32', got '!dataflow.buffer<[tokens, 100], f32>'}}
 dataflow.kernel @result_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !dataflow.buffer<[200, 64], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 2> {
 ^bb0(%x: f32):
   dataflow.yield %x

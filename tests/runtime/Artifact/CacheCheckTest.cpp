@@ -55,7 +55,7 @@ static const Case cacheCases[] = {
     {"noCaches", [](auto &m) { decode(m).caches.clear(); }, "cache 0, there are 0"},
     {"indexShared", [](auto &m) { decode(m).buffers[4].index = 0; }, "cache 0, whose buffer is 3"},
     {"width", [](auto &m) { decode(m).caches[0].width = 33; },
-     "128 bytes of f32 a position, cache \"self.key\" has 33 elements of type 0"},
+     "128 bytes of f32, cache \"self.key\" has 33 elements of type 0"},
     {"widthOverflow", [](auto &m) { decode(m).caches[0].width = (1ull << 62) + 32; },
      "has 4611686018427387936 elements of type 0"},
     {"widthZero", [](auto &m) { decode(m).caches[0].width = 0; }, "has 0 elements of type 0"},
@@ -66,15 +66,15 @@ static const Case cacheCases[] = {
      },
      "cache \"self.key\": width 2097152, layout 0 and element type 0, expected 1 to 1048576, at "
      "most "
-     "2 and at most 15"},
-    {"layout", [](auto &m) { decode(m).caches[0].layout = CacheLayout(3); },
-     "width 32, layout 3 and element type 0"},
+     "1 and at most 15"},
+    {"layout", [](auto &m) { decode(m).caches[0].layout = CacheLayout(2); },
+     "width 32, layout 2 and element type 0"},
     {"element", [](auto &m) { decode(m).buffers[3].element = ElementType::I32; },
-     "128 bytes of i32 a position, cache \"self.key\" has 32 elements of type 0"},
+     "128 bytes of i32, cache \"self.key\" has 32 elements of type 0"},
     {"elementUnknown", [](auto &m) { decode(m).caches[0].element = ElementType(16); },
      "has 32 elements of type 16"},
     {"symbolic", [](auto &m) { decode(m).buffers[3].shape[0] = Dimension(0, Symbol::Tokens); },
-     "expected constants for a parameter or cache"},
+     "expected constants for a parameter, cache or state"},
     {"bufferBeyond",
      [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 99}); },
      "cache \"more\": buffer 99, there are 12"},
@@ -87,15 +87,15 @@ static const Case cacheCases[] = {
     {"nameTwice", [](auto &m) { decode(m).caches[1].name = "self.key"; },
      "cache \"self.key\" appears twice"},
     {"tooMany", [](auto &m) { decode(m).caches.resize(1025, decode(m).caches[0]); },
-     "1025 caches, expected at most 1024"},
+     "1025 caches and 0 states, expected at most 1024"},
     {"notAppended", [](auto &m) { decode(m).dispatches[1].operands[0] = Operand(9, 0); },
      "dispatch 3 (\"self\"): operand 2: reads buffer 3, which no dispatch before it writes"},
     {"neverAppended", [](auto &m) { encode(m).dispatches.pop_back(); },
      "cache \"cross.value\": no dispatch appends to it"},
     {"appendedTwice", [](auto &m) { decode(m).dispatches[2].operands[0] = Operand(3, 0); },
-     "appends to the cache of buffer 3, which a dispatch before it has done"},
+     "changes the cache of buffer 3, which is changed already"},
     {"appendedToReadOnly", [](auto &m) { decode(m).dispatches[1].operands[0] = Operand(5, 0); },
-     "writes buffer 5, which is an input, a parameter or a cache that is only read"},
+     "writes buffer 5, which is an input, a parameter, or a cache or state that is only read"},
     {"byteOffset", [](auto &m) { decode(m).dispatches[3].operands[2] = Operand(3, 4); },
      "begins at byte 4 of a row of buffer 3, expected a multiple of 4 less than 1"},
     {"widthsDiffer",
@@ -103,16 +103,17 @@ static const Case cacheCases[] = {
        encode(m).caches[0].width = 16;
        encode(m).buffers[3].shape[0] = Dimension(16, Symbol::Tokens);
      },
-     "cache \"cross.key\" has 32 elements of f32 and layout 0 in entry \"decode\", and 16 of f32 "
-     "and 0 "
-     "before it"},
+     "cache \"cross.key\" has 32 elements of f32 and layout 0 in entry \"decode\", and 16 elements "
+     "of f32 and layout 0 before it"},
     {"layoutsDiffer", [](auto &m) { encode(m).caches[0].layout = CacheLayout::Rows; },
-     "has 32 elements of f32 and layout 0 in entry \"decode\", and 32 of f32 and 1 before it"},
+     "has 32 elements of f32 and layout 0 in entry \"decode\", and 32 elements of f32 and layout 1 "
+     "before it"},
     {"elementsDiffer",
      [](auto &m) {
        encode(m).caches[0].element = encode(m).buffers[3].element = ElementType::BF16;
      },
-     "has 32 elements of f32 and layout 0 in entry \"decode\", and 32 of bf16 and 0 before it"},
+     "has 32 elements of f32 and layout 0 in entry \"decode\", and 32 elements of bf16 and layout "
+     "0 before it"},
     {"nobodyAppends", [](auto &m) { encode(m).caches[0].name = "else"; },
      "0 entries append to cache \"cross.key\", expected one"},
     {"bothAppend", [](auto &m) { m.entries.push_back(encode(m)), m.entries[2].name = "again"; },
@@ -140,18 +141,71 @@ TEST_P(HostileStates, AreRefused) {
 static const Case stateCases[] = {
     {"readAfterItsChange",
      [](auto &m) { std::swap(decode(m).dispatches[1], decode(m).dispatches[2]); },
-     "dispatch 2 (\"mean\"): operand 2: reads the state of buffer 12, which a dispatch before it "
-     "has "
-     "changed"},
+     "dispatch 2 (\"mean\"): operand 2: reads the state of buffer 12, which is changed by then"},
+    {"readByWhatChangesIt",
+     [](auto &m) {
+       decode(m).dispatches[1].operands = {{13, 0}, {12, 0}, {7, 0}, {12, 0}};
+       decode(m).dispatches[1].written = 2;
+       decode(m).dispatches.erase(decode(m).dispatches.begin() + 2);
+     },
+     "dispatch 1 (\"mean\"): operand 3: reads the state of buffer 12, which is changed by then"},
+    {"changedTwiceAtOnce",
+     [](auto &m) {
+       decode(m).dispatches[2].operands = {{12, 0}, {12, 0}, {7, 0}};
+       decode(m).dispatches[2].written = 2;
+     },
+     "dispatch 2 (\"sum\"): operand 1: changes the state of buffer 12, which is changed already"},
+    {"index", [](auto &m) { decode(m).buffers[12].index = 1; }, "buffer 12: state 1, there are 1"},
+    {"element", [](auto &m) { decode(m).states[0].element = ElementType::F16; },
+     "128 bytes of f32, state \"sum\" has 32 elements of type 3"},
+    {"widthHuge",
+     [](auto &m) {
+       decode(m).states[0].width = 1 << 21;
+       decode(m).buffers[12].shape[0] = Dimension(1 << 21, Symbol::Tokens);
+     },
+     "state \"sum\": width 2097152, expected 1 to 1048576"},
+    {"nameTwice",
+     [](auto &m) {
+       decode(m).states.push_back({"sum", width, false, uint32_t(decode(m).buffers.size())});
+       decode(m).buffers.push_back(decode(m).buffers[12]);
+       decode(m).buffers.back().index = 1;
+     },
+     "state \"sum\" appears twice"},
+    {"bufferOfAnother", [](auto &m) { decode(m).states.push_back({"more", width, false, 3}); },
+     "state \"more\": buffer 3 belongs to something else"},
+    {"widthsDiffer",
+     [](auto &m) {
+       m.entries.push_back(decode(m));
+       m.entries[2].name = "again";
+       m.entries[2].states[0].width = 16;
+       m.entries[2].buffers[12].shape[0] = Dimension(16, Symbol::Tokens);
+       m.entries[2].caches[0].name = "a";
+       m.entries[2].caches[1].name = "b";
+     },
+     "state \"sum\" has 16 elements of f32 in entry \"again\", and 32 elements of f32 before it"},
+    {"twoChange",
+     [](auto &m) {
+       m.entries.push_back(decode(m));
+       m.entries[2].name = "again";
+       m.entries[2].caches[0].name = "a";
+       m.entries[2].caches[1].name = "b";
+     },
+     "2 entries change state \"sum\", expected one"},
     {"changedTwice", [](auto &m) { decode(m).dispatches.push_back(decode(m).dispatches[2]); },
-     "appends to the cache of buffer 12, which a dispatch before it has done"},
+     "changes the state of buffer 12, which is changed already"},
     {"neverChanged", [](auto &m) { decode(m).dispatches.erase(decode(m).dispatches.begin() + 2); },
-     "cache \"sum\": no dispatch appends to it"},
-    {"notItsOwn", [](auto &m) { decode(m).caches[4].written = false; },
-     "writes buffer 12, which is an input, a parameter or a cache that is only read"},
-    {"width", [](auto &m) { decode(m).caches[4].width = 33; },
-     "128 bytes of f32 a position, cache \"sum\" has 33 elements of type 0"},
-    {"noState", [](auto &m) { decode(m).caches[4].layout = CacheLayout::Rows; },
+     "state \"sum\": no dispatch changes it"},
+    {"notItsOwn", [](auto &m) { decode(m).states[0].written = false; },
+     "writes buffer 12, which is an input, a parameter, or a cache or state that is only read"},
+    {"width", [](auto &m) { decode(m).states[0].width = 33; },
+     "128 bytes of f32, state \"sum\" has 33 elements of type 0"},
+    {"noState",
+     [](auto &m) {
+       decode(m).states.clear();
+       decode(m).caches.push_back({"sum", width, CacheLayout::Rows, true, 12});
+       decode(m).buffers[12].location = Location::Cache;
+       decode(m).buffers[12].index = 4;
+     },
      "dispatch 1 (\"mean\"): operand 2: reads buffer 12, which no dispatch before it writes"},
 };
 INSTANTIATE_TEST_SUITE_P(States, HostileStates, testing::ValuesIn(stateCases), nameOf);

@@ -27,7 +27,8 @@ enum KernelNumber : uint32_t {
   Project,
   ProjectGroups,
   PrefixMean,
-  Accumulate
+  Accumulate,
+  RunningMean
 };
 
 static DispatchSpec dispatch(const std::string &name, uint32_t kernel,
@@ -147,9 +148,10 @@ ModelSpec averagingModel() {
   ModelSpec spec = generatingModel();
   addKernel(spec, "prefix_mean", 0);
   addKernel(spec, "accumulate", 0);
+  addKernel(spec, "running_mean", 0);
   EntrySpec &entry = spec.entries[1];
-  entry.caches.push_back({"sum", width, CacheLayout::State, true, 12});
-  entry.buffers.push_back(buffer(Location::Cache, {columns}, 4));
+  entry.states = {{"sum", width, true, 12}};
+  entry.buffers.push_back(buffer(Location::State, {columns}, 0));
   entry.buffers.push_back(arena(2));
   entry.arena = SizeExpression(3 * rowBytes, 0, 0);
   const DispatchSpec added[] = {along("mean", PrefixMean, {{13, 0}, {7, 0}, {12, 0}}),
@@ -166,9 +168,10 @@ ModelSpec historylessModel() {
   entry.buffers[3] = entry.buffers[4] = arena(0);
   entry.buffers[5].index = 0;
   entry.buffers[6].index = 1;
-  entry.buffers[12].index = 2;
   entry.dispatches.erase(entry.dispatches.begin() + 3, entry.dispatches.begin() + 6);
-  entry.dispatches[1].operands[0] = Operand(8, 0);
+  entry.dispatches[1] = along("mean", RunningMean, {{8, 0}, {12, 0}, {7, 0}});
+  entry.dispatches[1].written = 2;
+  entry.dispatches.erase(entry.dispatches.begin() + 2);
   return spec;
 }
 

@@ -101,6 +101,22 @@ void TARGET(accumulate)(ROW_RANGE) {
   }
 }
 
+/* Both in one pass: two results, the means and the state. */
+void TARGET(running_mean)(ROW_RANGE) {
+  const HeddleCache *state = context->operands[1];
+  const float *input = context->operands[2];
+  for (int64_t s = row_begin; s < row_end; ++s) {
+    for (int64_t c = 0; c < WIDTH; ++c) {
+      float sum = left_of(context, state, s, c);
+      for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
+        sum += input[r * WIDTH + c];
+        *result_at(context, r, c) = sum / (float)(context->positions[r] + 1);
+      }
+      block_of(state, s * state->blocks_pitch)[c] = sum;
+    }
+  }
+}
+
 /* The weight of position p for a row: 1 / (1 + (query . key)^2), over the columns of a head. */
 static float weight(const float *query, const HeddleCache *keys, int64_t r, int64_t p,
                     int64_t head) {

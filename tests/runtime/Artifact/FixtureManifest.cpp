@@ -51,7 +51,8 @@ static std::vector<Offset<manifest::Dispatch>> dispatches(FlatBufferBuilder &bui
     const auto name = builder.CreateString(dispatch.name);
     result.push_back(manifest::CreateDispatch(builder, dispatch.kernel, dispatch.finish, operands,
                                               grid, name, dispatch.flops, dispatch.flopsPerKey,
-                                              dispatch.weightBytes, dispatch.weightBytesPerToken));
+                                              dispatch.weightBytes, dispatch.weightBytesPerToken,
+                                              dispatch.written));
   }
   return result;
 }
@@ -69,8 +70,15 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
                                                      cache.written, cache.buffer));
   }
   const auto cacheList = caches.empty() ? 0 : builder.CreateVector(caches);
+  std::vector<Offset<manifest::StatePort>> states;
+  for (const StateSpec &state : spec.states) {
+    states.push_back(manifest::CreateStatePortDirect(builder, state.name.c_str(), state.width,
+                                                     codeOf(state.element), state.written,
+                                                     state.buffer));
+  }
+  const auto stateList = states.empty() ? 0 : builder.CreateVector(states);
   return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList,
-                               &spec.arena, spec.maxLength, cacheList);
+                               &spec.arena, spec.maxLength, cacheList, stateList);
 }
 
 static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,

@@ -54,6 +54,14 @@ struct CacheSpec {
   ElementType element = ElementType::F32;
 };
 
+struct StateSpec {
+  std::string name;
+  uint64_t width;
+  bool written;
+  uint32_t buffer;
+  ElementType element = ElementType::F32;
+};
+
 struct DispatchSpec {
   std::string name;
   uint32_t kernel;
@@ -68,6 +76,7 @@ struct DispatchSpec {
   uint64_t weightBytesPerToken = 0;
   uint64_t columnElements = 0;
   uint64_t groupElements = 0;
+  uint32_t written = 1;
 };
 
 struct EntrySpec {
@@ -79,6 +88,7 @@ struct EntrySpec {
   manifest::SizeExpression arena;
   uint64_t maxLength;
   std::vector<CacheSpec> caches = {};
+  std::vector<StateSpec> states = {};
 };
 
 struct GenerationSpec {
@@ -154,12 +164,12 @@ ModelSpec generatingModel();
 /// The same with a projection in two groups of logits, each of which ends inside a piece.
 ModelSpec groupedModel();
 
-/// The generating model with a state "sum", cache number 4 and buffer 12: the query of the history
-/// is the mean of all targets so far.
+/// The generating model with a state "sum", buffer 12: the query of the history is the mean of all
+/// targets so far.
 ModelSpec averagingModel();
 
-/// The same without the history: the mean is what sees the memory. Caches "cross.value",
-/// "cross.key" and "sum".
+/// The same without the history: the mean is what sees the memory. Caches "cross.value" and
+/// "cross.key"; one dispatch writes the mean and changes the state.
 ModelSpec historylessModel();
 
 /// Its manifest.

@@ -57,7 +57,7 @@ static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
 
 static const Case tableCases[] = {
     {"abi", [](auto &m) { m.abi = 7; },
-     "compiled for binary interface 7 by \"fixture\", this runtime has 4"},
+     "compiled for binary interface 7 by \"fixture\", this runtime has 5"},
     {"weightsSize", [](auto &m) { m.weightsSize += 64; }, "bytes of weights, the section has"},
     {"noTarget", [](auto &m) { m.targets.clear(); }, "no target, expected at least one"},
     {"targetTwice", [](auto &m) { m.targets[1] = m.targets[0]; },
@@ -95,10 +95,10 @@ static const Case tableCases[] = {
 INSTANTIATE_TEST_SUITE_P(Tables, HostileManifest, testing::ValuesIn(tableCases), nameOf);
 
 static const Case bufferCases[] = {
-    {"location", [](auto &m) { encode(m).buffers[6].location = Location(5); },
-     "buffer 6: location 5 and element type 0"},
+    {"location", [](auto &m) { encode(m).buffers[6].location = Location(6); },
+     "buffer 6: location 6 and element type 0"},
     {"element", [](auto &m) { encode(m).buffers[6].element = ElementType(16); },
-     "element type 16, expected at most 4 and 15"},
+     "element type 16, expected at most 5 and 15"},
     {"pairs", [](auto &m) { encode(m).buffers[6].element = ElementType::I4; },
      "elements of i4 at location 2, expected them only of parameters"},
     {"elementTooWide", [](auto &m) { encode(m).buffers[7].element = ElementType::F64; },
@@ -140,7 +140,7 @@ static const Case bufferCases[] = {
      "6400 bytes of i32, parameter \"words\" has 6400 of f32"},
     {"parameterSymbolic",
      [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(0, Symbol::Tokens); },
-     "expected constants for a parameter or cache"},
+     "expected constants for a parameter, cache or state"},
     {"inputIndex", [](auto &m) { encode(m).buffers[1].index = 2; }, "port 2, there are 2"},
     {"outputIndex", [](auto &m) { encode(m).buffers[9].index = 1u << 31; },
      "port 2147483648, there are 2"},
@@ -278,7 +278,13 @@ static const Case dispatchCases[] = {
     {"groupElementsHuge", [](auto &m) { divide(m, 16, 1ull << 63); },
      "in groups of 9223372036854775808"},
     {"noOperands", [](auto &m) { encode(m).dispatches[0].operands.clear(); },
-     "no operands, expected the one it writes"},
+     "writes 1 of 0 operands, expected at least one of them"},
+    {"writesNothing", [](auto &m) { encode(m).dispatches[0].written = 0; },
+     "writes 0 of 5 operands, expected at least one of them"},
+    {"writesTooMany", [](auto &m) { encode(m).dispatches[0].written = 6; },
+     "writes 6 of 5 operands"},
+    {"writesASecondInput", [](auto &m) { encode(m).dispatches[0].written = 2; },
+     "operand 1: writes buffer 0, which is an input"},
     {"operandBuffer",
      [](auto &m) { encode(m).dispatches[0].operands[3] = manifest::Operand(10, 0); },
      "operand 3: buffer 10, there are 10"},

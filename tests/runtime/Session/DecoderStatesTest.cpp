@@ -82,7 +82,7 @@ TEST(DecoderStates, OnlyDecodeHasStates) {
   }
   spec.entries.push_back(other);
   fixture::EntrySpec &decode = spec.entries[1];
-  decode.caches[4].written = false;
+  decode.states[0].written = false;
   decode.dispatches.erase(decode.dispatches.begin() + 2);
   EXPECT_NE(messageFor(spec).find("the state \"sum\" is in entry \"decode\", expected states "
                                   "that \"decode\" reads and changes"),

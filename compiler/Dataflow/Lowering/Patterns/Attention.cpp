@@ -68,7 +68,7 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
       AttentionAttr::get(op.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
                          op.getVisibility() == transformer::Visibility::Causal, distance,
                          op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
-  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
   return entry.dispatch(op, parts);
 }
 
@@ -87,7 +87,7 @@ LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryCon
   parts.computes = AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
                                              op.getVisibility() == transformer::Visibility::Causal,
                                              distance, op.getHiddenAttr(), op.getKeyShare());
-  parts.result = entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest});
+  parts.results = {entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest})};
   return entry.dispatch(op, parts);
 }
 
@@ -108,7 +108,7 @@ LogicalResult lowerAttend(transformer::AttendOp op, EntryContext &entry) {
   parts.computes =
       AttendAttr::get(op.getContext(), heads, width / heads,
                       op.getVisibility() == transformer::Visibility::Causal, op.getValueShare());
-  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
   return entry.dispatch(op, parts);
 }
 

@@ -18,7 +18,7 @@ LogicalResult lowerAppend(transformer::AppendOp op, EntryContext &entry) {
   if (entry.typeOf(op.getInput()).getShape().front() != BufferType::kTokens) {
     return op.emitOpError("appends rows of sequences, expected rows of tokens");
   }
-  parts.result = parts.inputs.front().getType();
+  parts.results = {parts.inputs.front().getType()};
   return entry.dispatch(op, parts);
 }
 
@@ -48,7 +48,7 @@ LogicalResult lowerAccumulate(transformer::AccumulateOp op, EntryContext &entry)
   if (entry.typeOf(op.getInput()).getShape().front() != BufferType::kTokens) {
     return op.emitOpError("accumulates rows of sequences, expected rows of tokens");
   }
-  parts.result = parts.inputs.front().getType();
+  parts.results = {parts.inputs.front().getType()};
   return entry.dispatch(op, parts);
 }
 
@@ -60,7 +60,7 @@ LogicalResult lowerPrefixMean(transformer::PrefixMeanOp op, EntryContext &entry)
   if (entry.typeOf(op.getInput()).getShape().front() != BufferType::kTokens) {
     return op.emitOpError("averages rows of sequences, expected rows of tokens");
   }
-  parts.result = entry.denseBuffer({BufferType::kTokens, op.getState().getType().getWidth()});
+  parts.results = {entry.denseBuffer({BufferType::kTokens, op.getState().getType().getWidth()})};
   return entry.dispatch(op, parts);
 }
 

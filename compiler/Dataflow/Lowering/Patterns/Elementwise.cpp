@@ -55,7 +55,7 @@ LogicalResult lowerElementwise(Operation *op, EntryContext &entry, StringRef ste
     parts.computes = RowsAttr::get(op->getContext(), first.getWidth());
     parts.inputs = {operands.front()};
     parts.elementwise.assign(operands.begin() + 1, operands.end());
-    parts.result = result;
+    parts.results = {result};
     return entry.dispatch(op, parts, epilogue);
   }
   std::string axes = axesOf(first);

@@ -14,7 +14,7 @@ LogicalResult lowerGather(transformer::GatherOp op, EntryContext &entry) {
   int64_t width = op.getType().getDimSize(1);
   KernelParts parts;
   parts.stem = "gather";
-  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
   if (auto positions = op.getIds().getDefiningOp<transformer::PositionsOp>()) {
     int64_t offset = positions.getOffset();
     if (failed(entry.limitPositions(op, op.getTableAttr(), offset))) {
@@ -61,7 +61,7 @@ LogicalResult lowerEmbed(transformer::EmbedOp op, EntryContext &entry) {
     parts.normOperands = {entry.parameter(op.getNormWeightAttr()),
                           entry.parameter(op.getNormBiasAttr())};
   }
-  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
   return entry.dispatch(op, parts);
 }
 

@@ -33,7 +33,7 @@ LogicalResult lowerLinearMap(Operation *op, EntryContext &entry, FlatSymbolRefAt
   parts.computes =
       ContractAttr::get(op->getContext(), width / groups, input.getWidth() / groups, groups);
   parts.inputs = {entry.bufferOf(op->getOperand(0)), entry.parameter(weight)};
-  parts.result = entry.denseBuffer({input.getShape().front(), width});
+  parts.results = {entry.denseBuffer({input.getShape().front(), width})};
   return dispatchWithBias(op, entry, parts, bias);
 }
 
@@ -68,7 +68,7 @@ LogicalResult lowerConvolve(transformer::ConvolveOp op, EntryContext &entry) {
   parts.computes = ConvolveAttr::get(op.getContext(), width, kernel,
                                      static_cast<int64_t>(op.getDilation()), op.getCausal());
   parts.inputs = {input, entry.transposedParameter(op.getWeightAttr())};
-  parts.result = entry.denseBuffer({BufferType::kTokens, width});
+  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
   return dispatchWithBias(op, entry, parts, op.getBiasAttr());
 }
 
@@ -97,7 +97,7 @@ LogicalResult lowerNorm(Operation *op, EntryContext &entry, NormKind kind, Float
   for (FlatSymbolRefAttr operand : operands) {
     parts.normOperands.push_back(entry.parameter(operand));
   }
-  parts.result = entry.denseBuffer(type.getShape());
+  parts.results = {entry.denseBuffer(type.getShape())};
   return entry.dispatch(op, parts);
 }
 
@@ -135,7 +135,7 @@ LogicalResult lowerPool(transformer::PoolOp op, EntryContext &entry) {
   parts.stem = "pool";
   parts.computes = PoolAttr::get(op.getContext(), toPoolKind(op.getMethod()), input.getWidth());
   parts.inputs = {entry.bufferOf(op.getInput())};
-  parts.result = entry.denseBuffer({BufferType::kSequences, input.getWidth()});
+  parts.results = {entry.denseBuffer({BufferType::kSequences, input.getWidth()})};
   return entry.dispatch(op, parts);
 }
 

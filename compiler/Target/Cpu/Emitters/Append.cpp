@@ -65,9 +65,8 @@ template <> KernelScratch scratchOf(dataflow::AppendAttr) { return {}; }
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AppendAttr) {
   const KernelArguments &arguments = body.arguments;
   dataflow::CacheType type = body.kernel.getOperandCache(0);
-  // In the dispatch the cache is there once, as what it writes.
-  CacheFields cache = CacheFields::load(code, arguments.operand(code, 0));
-  Value rows = arguments.operand(code, 1), positions = arguments.positions(code);
+  CacheFields cache = CacheFields::load(code, body.operand(code, 0));
+  Value rows = body.operand(code, 1), positions = arguments.positions(code);
   int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
   auto place = [&](Value row, Value position) {
     Value blocks = cache.blocksOf(code, code.loadIndex(cache.segmentOf, row));

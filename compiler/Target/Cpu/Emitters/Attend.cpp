@@ -43,7 +43,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Attend
   a.valueShare = a.headsTogether = computes.getValueShare();
   a.result = KernelResult::load(code, body.arguments);
   loadValues(a, body, 1);
-  Value weights = body.arguments.operand(code, 1), longest = body.arguments.longest(code);
+  Value weights = body.operand(code, 0), longest = body.arguments.longest(code);
   overTiles(a, body.arguments, [&](Value query, Value last) {
     emitTile(a, weights, longest, computes.getHeads(), query, last);
   });

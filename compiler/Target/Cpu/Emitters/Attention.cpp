@@ -162,7 +162,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   a.headsTogether = std::gcd(a.keyShare, a.valueShare);
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.result = KernelResult::load(code, body.arguments);
-  a.query = body.arguments.operand(code, 1);
+  a.query = body.operand(code, 0);
   loadKeys(a, body, 1);
   loadValues(a, body, 2);
   loadBias(a, body, 3, computes.getBiasDistance());

@@ -15,7 +15,7 @@ static constexpr int64_t kFewRows = 4;
 // A cache, or rows whose address and stride it returns.
 static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &body, int64_t number,
                                           CacheFields &cache) {
-  Value address = body.arguments.operand(a.code, 1 + number);
+  Value address = body.operand(a.code, number);
   if (dataflow::CacheType type = body.kernel.getOperandCache(number)) {
     a.isCached = true;
     a.positions = body.arguments.positions(a.code);
@@ -40,7 +40,7 @@ void loadValues(AttentionTile &a, const KernelBody &body, int64_t number) {
 
 void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance) {
   a.biasDistance = distance;
-  a.bias = distance > 0 ? body.arguments.operand(a.code, 1 + number) : Value();
+  a.bias = distance > 0 ? body.operand(a.code, number) : Value();
 }
 
 namespace {

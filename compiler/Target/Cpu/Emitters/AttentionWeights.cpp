@@ -83,7 +83,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAt
   a.keyShare = a.headsTogether = computes.getKeyShare();
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.result = KernelResult::load(code, body.arguments);
-  a.query = body.arguments.operand(code, 1);
+  a.query = body.operand(code, 0);
   loadKeys(a, body, 1);
   loadBias(a, body, 2, computes.getBiasDistance());
   a.factors = body.arguments.scratch(code);

@@ -187,7 +187,7 @@ static Panel panelAt(VectorCode &code, const KernelBody &body, dataflow::Contrac
     group = code.divide(index, groupPanels);
     number = code.remainder(index, groupPanels);
   }
-  Value weights = body.arguments.operand(code, 2);
+  Value weights = body.operand(code, 1);
   int64_t bytes = computes.getK() * panelRowBytes(code, weightType(body));
   return {code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, computes.getK()),
           code.add(code.multiply(group, computes.getN()),
@@ -239,7 +239,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   Type element = weightType(body);
   int64_t k = computes.getK(), panelBytes = k * panelRowBytes(code, element);
   int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
-  Value rows = body.arguments.operand(code, 1);
+  Value rows = body.operand(code, 0);
   Panel panel = panelAt(code, body, computes, index);
   Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
   Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);

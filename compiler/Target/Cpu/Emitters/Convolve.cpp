@@ -137,8 +137,8 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Convol
                 computes,
                 Epilogue(code, body),
                 KernelResult::load(code, arguments),
-                arguments.operand(code, 1),
-                arguments.operand(code, 2)};
+                body.operand(code, 0),
+                body.operand(code, 1)};
   if (body.kernel.getOperandCache(0)) {
     c.cache = CacheFields::load(code, c.input);
   } else {

@@ -16,6 +16,11 @@ struct KernelBody {
   mutable dataflow::KernelOp kernel;
   mutable mlir::func::FuncOp function;
   KernelArguments arguments;
+
+  /// An operand of the dispatch: the address of its elements, or a HeddleCache.
+  mlir::Value operand(VectorCode &code, unsigned index) const {
+    return arguments.operand(code, kernel.getCallOperand(index));
+  }
 };
 
 /// The element-wise operands of a kernel and its region of scalar maths, applied to vectors.

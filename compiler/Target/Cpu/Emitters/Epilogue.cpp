@@ -14,7 +14,7 @@ Epilogue::Epilogue(VectorCode &code, const KernelBody &body) : kernel(body.kerne
   for (unsigned i = 0; i < kernel.getNumElementwise(); ++i) {
     unsigned index = kernel.getNumInputs() + i;
     dataflow::BufferType type = kernel.getOperandBuffer(index);
-    operands.push_back({body.arguments.operand(code, 1 + index), type.getShape().size() == 1,
+    operands.push_back({body.operand(code, index), type.getShape().size() == 1,
                         type.getWidth() == 1, type.getRowElements()});
   }
 }
@@ -99,8 +99,8 @@ static Value clearTail(VectorCode &code, Value vector, int64_t valid) {
 static void emitLayerNorm(VectorCode &code, const KernelBody &body, Value row, int64_t width,
                           float epsilon) {
   unsigned first = body.kernel.getKernelType().getNumInputs() - 2;
-  Value weight = body.arguments.operand(code, 1 + first);
-  Value bias = body.arguments.operand(code, 2 + first);
+  Value weight = body.operand(code, first);
+  Value bias = body.operand(code, first + 1);
   Value inverseWidth = code.number(1.0f / static_cast<float>(width));
   Value sum = sumOverRow(code, row, width, [](Value x, int64_t) { return x; });
   Value mean = code.broadcast(code.multiplyFloat(sum, inverseWidth));
@@ -123,7 +123,7 @@ static void emitLayerNorm(VectorCode &code, const KernelBody &body, Value row, i
 // x / sqrt(mean of x^2 + epsilon) * weight.
 static void emitRmsNorm(VectorCode &code, const KernelBody &body, Value row, int64_t width,
                         float epsilon) {
-  Value weight = body.arguments.operand(code, body.kernel.getKernelType().getNumInputs());
+  Value weight = body.operand(code, body.kernel.getKernelType().getNumInputs() - 1);
   Value squares =
       sumOverRow(code, row, width, [&](Value x, int64_t) { return code.multiplyFloat(x, x); });
   Value mean = code.multiplyFloat(squares, code.number(1.0f / static_cast<float>(width)));
@@ -165,10 +165,11 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, Value row, int64_t wi
 }
 
 void emitFinish(VectorCode &code, const KernelBody &body) {
-  KernelResult result = KernelResult::load(code, body.arguments);
+  KernelResult result =
+      KernelResult::load(code, body.arguments, *body.kernel.getComputes().getEpilogueResult());
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
     emitRowNorm(code, body, result.at(code, row, code.integer(0)),
-                body.kernel.getResultBuffer().getWidth());
+                body.kernel.getMappedBuffer().getWidth());
   });
 }
 

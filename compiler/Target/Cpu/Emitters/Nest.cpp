@@ -123,7 +123,7 @@ static Value addressOf(Nest &nest, unsigned operand) {
     Value row = indexIn(nest, axes.front(), type.getShape().front());
     element = code.add(element, code.multiply(row, gap));
   }
-  return code.at(nest.body.arguments.operand(code, operand), element);
+  return code.at(nest.body.operand(code, operand - 1), element);
 }
 
 static int64_t axisSize(Nest &nest, char axis) {
@@ -251,7 +251,7 @@ static void emitElements(Nest &nest) {
 static void loadCaches(Nest &nest) {
   for (unsigned i = 1; i <= nest.body.kernel.getNumInputs(); ++i) {
     if (cacheOf(nest, i)) {
-      nest.caches[i] = CacheFields::load(nest.code, nest.body.arguments.operand(nest.code, i));
+      nest.caches[i] = CacheFields::load(nest.code, nest.body.operand(nest.code, i - 1));
       nest.keys = i;
     }
   }

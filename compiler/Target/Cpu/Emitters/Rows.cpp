@@ -38,7 +38,7 @@ static void emitRowLoop(
 template <> KernelScratch scratchOf(dataflow::RowsAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
-  Value input = body.arguments.operand(code, 1);
+  Value input = body.operand(code, 0);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
     Value from = code.at(input, code.multiply(row, stride));
@@ -57,12 +57,12 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
   SmallVector<Value> ids, tables;
   SmallVector<Type> elements;
   for (int64_t i = 0; i < lookups; ++i) {
-    ids.push_back(arguments.operand(code, 1 + 2 * i));
-    tables.push_back(arguments.operand(code, 2 + 2 * i));
+    ids.push_back(body.operand(code, 2 * i));
+    tables.push_back(body.operand(code, 2 * i + 1));
     elements.push_back(body.kernel.getOperandBuffer(1 + 2 * i).getElementType());
   }
   for (size_t i = 0; i < computes.getPositionOffsets().size(); ++i) {
-    tables.push_back(arguments.operand(code, 1 + 2 * lookups + i));
+    tables.push_back(body.operand(code, 2 * lookups + i));
     elements.push_back(body.kernel.getOperandBuffer(2 * lookups + i).getElementType());
   }
   emitRowLoop(code, body, width, [&](Value row) {
@@ -116,7 +116,7 @@ template <> KernelScratch scratchOf(dataflow::PoolAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
   const KernelArguments &arguments = body.arguments;
-  Value input = arguments.operand(code, 1), offsets = arguments.offsets(code);
+  Value input = body.operand(code, 0), offsets = arguments.offsets(code);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   emitRowLoop(code, body, computes.getWidth(), [&](Value sequence) {
     Value first = code.loadIndex(offsets, sequence);

@@ -83,20 +83,53 @@ static void overPanels(VectorCode &code, const KernelBody &body, Value state, in
   });
 }
 
+namespace {
+/// The operands of a kernel over a state, by their numbers in the dispatch.
+struct StateOperands {
+  StateOperands(VectorCode &code, const KernelBody &body, unsigned rows, unsigned state)
+      : input(body.operand(code, rows)), state(body.operand(code, state)),
+        stride(body.kernel.getOperandBuffer(rows).getRowElements()),
+        width(body.kernel.getOperandState(state).getWidth()) {}
+
+  Value input;
+  Value state;
+  int64_t stride;
+  int64_t width;
+};
+} // namespace
+
+/// Stores the sums of all rows of the sequence as its state.
+static void storeSums(VectorCode &code, const Panel &panel, ValueRange sums) {
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    int64_t vector = static_cast<int64_t>(i);
+    code.storeVector(sum, code.at(panel.state, vector * code.lanes),
+                     validLanes(code, panel, vector));
+  }
+}
+
+/// The sums of all rows of the sequence; stores the mean up to each of them.
+static SmallVector<Value> emitMeans(VectorCode &code, const Panel &panel,
+                                    const StateOperands &operands, const KernelResult &result,
+                                    Value positions) {
+  auto storeMeans = [&](const Panel &panel, Value row, ValueRange sums) {
+    Value count = arith::SIToFPOp::create(code.builder, code.location, code.f32,
+                                          code.add(code.loadIndex(positions, row), 1));
+    Value to = result.at(code, row, panel.column);
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      int64_t vector = static_cast<int64_t>(i);
+      code.storeVector(code.divideFloat(sum, code.broadcast(count)),
+                       code.at(to, vector * code.lanes), validLanes(code, panel, vector));
+    }
+  };
+  return emitSums(code, panel, operands.input, operands.stride, storeMeans);
+}
+
 template <> KernelScratch scratchOf(dataflow::AccumulateAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AccumulateAttr) {
-  // In the dispatch the state is there once, as what it writes.
-  Value state = body.arguments.operand(code, 0), input = body.arguments.operand(code, 1);
-  int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
-  int64_t width = body.kernel.getOperandCache(0).getWidth();
-  overPanels(code, body, state, width, [&](const Panel &panel) {
-    SmallVector<Value> sums = emitSums(code, panel, input, stride, nullptr);
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      int64_t vector = static_cast<int64_t>(i);
-      code.storeVector(sum, code.at(panel.state, vector * code.lanes),
-                       validLanes(code, panel, vector));
-    }
+  StateOperands operands(code, body, /*rows=*/1, /*state=*/0);
+  overPanels(code, body, operands.state, operands.width, [&](const Panel &panel) {
+    storeSums(code, panel, emitSums(code, panel, operands.input, operands.stride, nullptr));
   });
 }
 
@@ -104,21 +137,21 @@ template <> KernelScratch scratchOf(dataflow::PrefixMeanAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr) {
   KernelResult result = KernelResult::load(code, body.arguments);
-  Value input = body.arguments.operand(code, 1), state = body.arguments.operand(code, 2);
+  StateOperands operands(code, body, /*rows=*/0, /*state=*/1);
   Value positions = body.arguments.positions(code);
-  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
-  int64_t width = body.kernel.getOperandCache(1).getWidth();
-  overPanels(code, body, state, width, [&](const Panel &panel) {
-    emitSums(code, panel, input, stride, [&](const Panel &panel, Value row, ValueRange sums) {
-      Value count = arith::SIToFPOp::create(code.builder, code.location, code.f32,
-                                            code.add(code.loadIndex(positions, row), 1));
-      Value to = result.at(code, row, panel.column);
-      for (auto [i, sum] : llvm::enumerate(sums)) {
-        int64_t vector = static_cast<int64_t>(i);
-        code.storeVector(code.divideFloat(sum, code.broadcast(count)),
-                         code.at(to, vector * code.lanes), validLanes(code, panel, vector));
-      }
-    });
+  overPanels(code, body, operands.state, operands.width,
+             [&](const Panel &panel) { emitMeans(code, panel, operands, result, positions); });
+}
+
+template <> KernelScratch scratchOf(dataflow::RunningMeanAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RunningMeanAttr) {
+  KernelResult means = KernelResult::load(code, body.arguments);
+  StateOperands operands(code, body, /*rows=*/0, /*state=*/1);
+  Value positions = body.arguments.positions(code);
+  // A panel is read before any row and stored after all: no call sees the sums of another.
+  overPanels(code, body, operands.state, operands.width, [&](const Panel &panel) {
+    storeSums(code, panel, emitMeans(code, panel, operands, means, positions));
   });
 }
 

@@ -331,8 +331,9 @@ Value KernelArguments::positions(VectorCode &code) const {
 
 // --- results ---------------------------------------------------------------------------------
 
-KernelResult KernelResult::load(VectorCode &code, const KernelArguments &arguments) {
-  Value result = arguments.operand(code, 0);
+KernelResult KernelResult::load(VectorCode &code, const KernelArguments &arguments,
+                                int64_t number) {
+  Value result = arguments.operand(code, number);
   auto integer = [&](size_t offset) { return code.loadInteger(field(code, result, offset)); };
   Value memory = code.loadPointer(field(code, result, offsetof(HeddleResult, memory)));
   Value rowStride = integer(offsetof(HeddleResult, row_stride));

@@ -127,7 +127,8 @@ public:
 struct KernelArguments {
   mlir::Value context, rowBegin, rowEnd, columnBegin, columnEnd;
 
-  /// Operand 0 is the result (a HeddleResult or a HeddleCache), then the dispatch's inputs.
+  /// One of a call: first the results, a HeddleResult or a HeddleCache each, then what is only
+  /// read.
   mlir::Value operand(VectorCode &code, int64_t index) const;
   mlir::Value offsets(VectorCode &code) const;
   mlir::Value sequenceOf(VectorCode &code) const;
@@ -143,7 +144,8 @@ struct KernelResult {
   mlir::Value memory, rowStride;
   mlir::Value skipped; // elements between the first of the buffer and the first in memory
 
-  static KernelResult load(VectorCode &code, const KernelArguments &arguments);
+  /// The result with this number, which is no cache or state.
+  static KernelResult load(VectorCode &code, const KernelArguments &arguments, int64_t number = 0);
   /// The address of an element of a row; it must be in memory.
   mlir::Value at(VectorCode &code, mlir::Value row, mlir::Value column) const;
 };

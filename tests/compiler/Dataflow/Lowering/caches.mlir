@@ -27,8 +27,8 @@ func.func @encode(%x: tensor<?x1024xf32> {transformer.name = "x"}, %rows: !trans
 // The memory plan gives caches no place in the arena.
 // PLANNED-LABEL: dataflow.graph @encode(
 // PLANNED-SAME: arena = #dataflow.size<>
-// PLANNED: dataflow.dispatch @append_512_keys(%{{.*}}, %{{.*}}) :
-// PLANNED: dataflow.dispatch @append_512_rows(%{{.*}}, %{{.*}}) :
+// PLANNED: dataflow.dispatch @append_512_keys(%{{.*}}, %{{.*}}) changes [0] :
+// PLANNED: dataflow.dispatch @append_512_rows(%{{.*}}, %{{.*}}) changes [0] :
 // PLANNED: dataflow.dispatch @copy(
 // PLANNED-NEXT: dataflow.output
 

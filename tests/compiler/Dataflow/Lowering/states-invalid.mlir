@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s -convert-transformer-to-dataflow -split-input-file -verify-diagnostics
 
 !state = !transformer.state<2199023255552>
-// expected-error@+1 {{expects a position of at most 2^40 elements, got more}}
+// expected-error@+1 {{expects a state of at most 2^40 elements, got more}}
 func.func @wide(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s: !state {transformer.name = "s"}) {
   return
 }

@@ -11,14 +11,14 @@ func.func @late(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transfor
   return %y, %z, %s1 : tensor<?x512xf32>, tensor<?x512xf32>, !transformer.state<512>
 }
 
-// CHECK: dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], f32, state>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.prefix_mean
-// CHECK: dataflow.kernel @accumulate : (!dataflow.cache<[512], f32, state>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.cache<[512], f32, state> computes #dataflow.accumulate
+// CHECK: dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.state<[512], f32>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.prefix_mean
+// CHECK: dataflow.kernel @accumulate : (!dataflow.state<[512], f32>, !dataflow.buffer<[tokens, 512], f32>) -> !dataflow.state<[512], f32> computes #dataflow.accumulate
 // CHECK-LABEL: dataflow.graph @late(
-// CHECK-SAME: %[[X:[a-z0-9]*]]: {{.*}} {dataflow.name = "x"}, %[[S:[a-z0-9]*]]: !dataflow.cache<[512], f32, state> {dataflow.name = "sum"})
+// CHECK-SAME: %[[X:[a-z0-9]*]]: {{.*}} {dataflow.name = "x"}, %[[S:[a-z0-9]*]]: !dataflow.state<[512], f32> {dataflow.name = "sum"})
 // CHECK: %[[Y:.*]] = dataflow.dispatch @prefix_mean(%[[X]], %[[S]])
 // CHECK: %[[A:.*]] = dataflow.dispatch @scale
 // CHECK: %[[Z:.*]] = dataflow.dispatch @prefix_mean_{{.*}}(%[[A]], %[[S]])
-// CHECK: %[[S1:.*]] = dataflow.dispatch @accumulate(%[[S]], %[[X]])
+// CHECK: %[[S1:.*]] = dataflow.dispatch @accumulate(%[[S]], %[[X]]) changes [0] :
 // CHECK: dataflow.output %[[Y]], %[[Z]], %[[S1]]
 
 // What computes nothing but sums has no epilogue, and a state no place in the arena.
@@ -26,7 +26,7 @@ func.func @late(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transfor
 // PLANNED-SAME: arena = #dataflow.size<tokens = 2048>
 // PLANNED: dataflow.dispatch @prefix_mean_512(
 // PLANNED: dataflow.dispatch @prefix_mean_512(
-// PLANNED: dataflow.dispatch @accumulate_512(%{{.*}}, %{{.*}}) :
+// PLANNED: dataflow.dispatch @accumulate_512(%{{.*}}, %{{.*}}) changes [0] :
 
 // Read, and left as it was.
 func.func @read(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s: !transformer.state<512> {transformer.name = "sum"}) -> (tensor<?x512xf32> {transformer.name = "y"}) {

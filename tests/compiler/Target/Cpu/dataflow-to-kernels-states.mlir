@@ -2,14 +2,19 @@
 // What kernels over states are made of.
 // RUN: heddle-opt %s -convert-dataflow-to-kernels="targets=x86-64-v3" | FileCheck %s
 
-!state = !dataflow.cache<[100], f32, state>
+!state = !dataflow.state<[100], f32>
 !rows = !dataflow.buffer<[tokens, 100], f32>
 
 dataflow.kernel @prefix_mean : (!dataflow.buffer<[tokens, 100] in 200, f32>, !state) -> !rows computes #dataflow.prefix_mean {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-dataflow.kernel @accumulate : (!dataflow.cache<[96], f32, state>, !dataflow.buffer<[tokens, 96], f32>) -> !dataflow.cache<[96], f32, state> computes #dataflow.accumulate {
+dataflow.kernel @accumulate : (!dataflow.state<[96], f32>, !dataflow.buffer<[tokens, 96], f32>) -> !dataflow.state<[96], f32> computes #dataflow.accumulate {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+dataflow.kernel @running_mean : (!dataflow.buffer<[tokens, 96], f32>, !dataflow.state<[96], f32>) -> (!dataflow.buffer<[tokens, 96], f32>, !dataflow.state<[96], f32>) computes #dataflow.running_mean {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -37,6 +42,15 @@ dataflow.kernel @accumulate : (!dataflow.cache<[96], f32, state>, !dataflow.buff
 // CHECK-NOT: scf.if
 // CHECK: scf.for {{.*}} iter_args(
 // CHECK-NOT: llvm.store
+// CHECK: scf.yield
+// CHECK-COUNT-6: llvm.store %{{.*}} : vector<8xf32>, !llvm.ptr
+// CHECK-NOT: arith.divf
+
+// Both: the means at every row, the sums once, after the last.
+// CHECK-LABEL: func.func @"running_mean.x86-64-v3"
+// CHECK: scf.for {{.*}} iter_args(
+// CHECK-COUNT-6: arith.addf
+// CHECK-COUNT-6: arith.divf
 // CHECK: scf.yield
 // CHECK-COUNT-6: llvm.store %{{.*}} : vector<8xf32>, !llvm.ptr
 // CHECK-NOT: arith.divf

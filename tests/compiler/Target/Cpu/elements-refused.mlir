@@ -17,3 +17,12 @@ dataflow.kernel @append : (!keys, !dataflow.buffer<[tokens, 32], f32>) -> !keys 
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+!state = !dataflow.state<[64], bf16>
+// expected-error@+1 {{'dataflow.kernel' op has a state of bf16 as operand #0, expected f32, which target 'x86-64-v4' computes with}}
+dataflow.kernel @accumulate : (!state, !dataflow.buffer<[tokens, 64], f32>) -> !state computes #dataflow.accumulate {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
