@@ -71,8 +71,13 @@ def FoldEpiloguesPass : Pass<"dataflow-fold-epilogues", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def FuseStatesPass : Pass<"dataflow-fuse-states", "::mlir::ModuleOp"> {
+  let summary = "Make means of rows and the sum that they leave in a state one kernel";
+}
+
 def MergeKernelsPass : Pass<"dataflow-merge-kernels", "::mlir::ModuleOp"> {
   let summary = "Make kernels that compute the same one symbol, named after what they compute";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {

@@ -107,6 +107,7 @@ static void buildDataflow(PhaseBuilder &builder) {
     builder.add(createNarrowWeightsPass());
   }
   builder.addOptional(createFoldEpiloguesPass());
+  builder.addOptional(createFuseStatesPass());
   builder.addOptional(createMergeKernelsPass());
   EncodeWeightsPassOptions encoding;
   setTargets(encoding.targets, options);

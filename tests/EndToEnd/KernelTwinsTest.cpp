@@ -164,15 +164,18 @@ std::set<std::string> familiesAmong(dataflow::detail::AttributeList<Attributes..
   return names;
 }
 
-/// Takes out the families that a program has; whether there was one.
+/// Takes out the families that a program has, with passes or without; whether there was one.
 bool takeFamilies(std::set<std::string> &missing, const std::string &path) {
   auto context = createContext();
-  CompileRequest request;
-  request.path = path;
-  OwningOpRef<ModuleOp> program = compileTo(*context, request);
   bool found = false;
-  for (auto kernel : program->getOps<dataflow::KernelOp>()) {
-    found |= missing.erase(kernel.getComputes().getFamilyName().str()) > 0;
+  for (const auto &disabledPasses : {std::vector<std::string>(), optionalPasses()}) {
+    CompileRequest request;
+    request.path = path;
+    request.disabledPasses = disabledPasses;
+    OwningOpRef<ModuleOp> program = compileTo(*context, request);
+    for (auto kernel : program->getOps<dataflow::KernelOp>()) {
+      found |= missing.erase(kernel.getComputes().getFamilyName().str()) > 0;
+    }
   }
   return found;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Running means by compiled kernels, at odd widths and on every target: bit by bit those of a
-/// plain loop, whatever is given in one run, however many threads and sequences there are.
+/// plain loop, whatever is given in one run, however many threads and sequences there are, with one
+/// kernel for means and sums or two.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr int vocabulary = 61;
 
 /// A model that has states and nothing else: its logits are the means of the means of its rows.
-std::string compileMeans(const std::vector<float> &table, int64_t width) {
+std::string compileMeans(const std::vector<float> &table, int64_t width, bool isFused) {
   const std::string entries = fmt::format(
       R"(transformer.parameter @table : tensor<{1}x{0}xf32> from "table"
 func.func @encode(%ids: tensor<?xi32> {{transformer.name = "source"}}, %rows: !transformer.segments)
@@ -43,7 +44,14 @@ func.func @decode(%ids: tensor<?xi32> {{transformer.name = "target"}}, %rows: !t
   const std::vector<SafetensorsTensor> tensors = {
       {"table", ElementType::F32, {vocabulary, width}, std::as_bytes(std::span(table))}};
   EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());
-  return compileModel(program);
+  return isFused ? compileModel(program) : compileModel(program, {"--disable-pass=fuse-states"});
+}
+
+/// The dispatches of the binary's entry "decode".
+int64_t dispatchesOf(const std::string &binary) {
+  Result<Model> model = Model::load(binary);
+  const EntryInfo *const entry = model.ok() ? model->findEntry("decode") : nullptr;
+  return entry == nullptr ? 0 : entry->dispatches;
 }
 
 /// The mean of each row and those before it.
@@ -59,16 +67,19 @@ std::vector<float> meansOf(const std::vector<float> &rows, size_t width) {
   return means;
 }
 
-class Means : public testing::TestWithParam<int> {};
+class Means : public testing::TestWithParam<std::tuple<int, bool>> {};
 
 TEST_P(Means, AreThoseOfAPlainLoop) {
-  const auto width = static_cast<size_t>(GetParam());
-  std::mt19937 random(GetParam());
+  const auto [columns, isFused] = GetParam();
+  const auto width = static_cast<size_t>(columns);
+  std::mt19937 random(columns);
   std::normal_distribution<float> normal(0, 1);
   std::vector<float> table(vocabulary * width);
   std::generate(table.begin(), table.end(), [&] { return normal(random); });
-  const std::string binary = compileMeans(table, GetParam());
+  const std::string binary = compileMeans(table, columns, isFused);
   ASSERT_FALSE(binary.empty());
+  // The look-up, then two means and two sums.
+  EXPECT_EQ(dispatchesOf(binary), isFused ? 3 : 5);
   for (const std::string &isa : runnableTargets(binary)) {
     Result<Model> model = Model::load(binary, {.isa = isa});
     ASSERT_EQ(model.status().message(), "");
@@ -113,7 +124,9 @@ TEST_P(Means, AreThoseOfAPlainLoop) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OddWidths, Means, testing::Values(1, 7, 16, 47, 48, 49, 100, 144));
+INSTANTIATE_TEST_SUITE_P(OddWidths, Means,
+                         testing::Combine(testing::Values(1, 7, 16, 47, 48, 49, 100, 144),
+                                          testing::Bool()));
 
 } // namespace
 } // namespace heddle

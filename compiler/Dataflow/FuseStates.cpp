@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Makes the means of rows and the sum that they leave in a state one kernel with two results: both
+/// add up the same rows in the same order, and read them once instead of twice.
+///
+/// ```mlir
+/// %y = dataflow.dispatch @prefix_mean(%x, %s)             : (...) -> !dataflow.buffer<[tokens,
+/// 512], f32> %t = dataflow.dispatch @accumulate(%s, %x) changes [0]  : (...) ->
+/// !dataflow.state<[512], f32>
+/// ```
+/// becomes
+/// ```mlir
+/// %y, %t = dataflow.dispatch @running_mean(%x, %s) changes [1] : (...) -> (!dataflow.buffer<...>,
+/// !dataflow.state<...>)
+/// ```
+/// Tests: tests/compiler/Dataflow/fuse-states.mlir
+#include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_FUSESTATESPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+std::string named(Location location) {
+  std::string name = placeName(location);
+  return name.empty() ? name : " (" + name + ")";
+}
+
+/// Means, and the dispatch that adds the same rows to the same state.
+struct Candidate {
+  DispatchOp mean;
+  DispatchOp update;
+  /// Where one dispatch can do the work of both.
+  DispatchOp place;
+};
+
+struct FuseStates : impl::FuseStatesPassBase<FuseStates> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
+    for (auto graph : module.getOps<GraphOp>()) {
+      SmallVector<DispatchOp> means;
+      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+        if (isa<PrefixMeanAttr>(familyOf(dispatch, symbols))) {
+          means.push_back(dispatch);
+        }
+      }
+      for (DispatchOp mean : means) {
+        Candidate candidate{mean, {}, {}};
+        std::string reason = reasonAgainst(candidate, symbols);
+        if (reason.empty()) {
+          fuse(candidate, symbols, runs);
+        } else {
+          reportDeclined(mean.getLoc(), passNames::fuseStates, "not fused: " + reason);
+        }
+      }
+    }
+  }
+
+private:
+  static KernelFamily familyOf(DispatchOp dispatch, SymbolTable &symbols) {
+    return symbols.lookup<KernelOp>(dispatch.getKernel()).getComputes();
+  }
+
+  /// Completes a candidate, or says why it is none.
+  static std::string reasonAgainst(Candidate &candidate, SymbolTable &symbols) {
+    DispatchOp mean = candidate.mean;
+    Value rows = mean.getInputs()[0], state = mean.getInputs()[1];
+    for (OpOperand &use : state.getUses()) {
+      auto user = dyn_cast<DispatchOp>(use.getOwner());
+      if (user && user.changesOperand(use.getOperandNumber())) {
+        candidate.update = user;
+      }
+    }
+    DispatchOp update = candidate.update;
+    if (!update) {
+      return "the entry does not change its state";
+    }
+    if (!isa<AccumulateAttr>(familyOf(update, symbols)) || update.getInputs()[1] != rows) {
+      return "other rows are added to its state" + named(update.getLoc());
+    }
+    // The sum may be stored as soon as nobody else reads the state as it was, the means computed as
+    // late as their first use.
+    auto isBetween = [&](Operation *user) {
+      return mean->isBeforeInBlock(user) && user->isBeforeInBlock(update);
+    };
+    if (llvm::none_of(mean->getResult(0).getUsers(), isBetween)) {
+      candidate.place = update;
+      return {};
+    }
+    auto reader = llvm::find_if(state.getUsers(), isBetween);
+    if (reader != state.getUsers().end()) {
+      return "another kernel reads the state between it and what changes it" +
+             named((*reader)->getLoc());
+    }
+    candidate.place = mean;
+    return {};
+  }
+
+  static void fuse(Candidate &candidate, SymbolTable &symbols,
+                   llvm::DenseMap<StringAttr, int64_t> &runs) {
+    auto [mean, update, place] = candidate;
+    KernelParts parts;
+    parts.stem = "running_mean";
+    parts.computes = RunningMeanAttr::get(mean.getContext());
+    parts.inputs = SmallVector<Value>(mean.getInputs());
+    parts.results = {mean->getResult(0).getType(), update->getResult(0).getType()};
+    OpBuilder builder(place);
+    Location location = builder.getFusedLoc({mean.getLoc(), update.getLoc()});
+    DispatchOp fused = createDispatch(builder, symbols, location, parts);
+    ++runs[fused.getKernelAttr().getAttr()];
+    Savings savings;
+    savings.activationBytesPerToken =
+        sizeof(float) * cast<BufferType>(parts.results.front()).getWidth();
+    reportTaken(mean.getLoc(), passNames::fuseStates,
+                "means and the sum of the same rows in one pass" + named(update.getLoc()), savings);
+    mean->getResult(0).replaceAllUsesWith(fused.getResult(0));
+    update->getResult(0).replaceAllUsesWith(fused.getResult(1));
+    for (DispatchOp replaced : {mean, update}) {
+      auto kernel = symbols.lookup<KernelOp>(replaced.getKernel());
+      replaced.erase();
+      if (--runs[kernel.getSymNameAttr()] == 0) {
+        symbols.erase(kernel);
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace heddle
