@@ -21,6 +21,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -139,6 +140,12 @@ int main(int argc, char **argv) {
               arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
               math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   heddle::registerHeddlePasses();
+  // Passes of MLIR that know nothing of Heddle: what they may do, the dialects say.
+  registerCanonicalizerPass();
+  registerCSEPass();
+  registerRemoveDeadValuesPass();
+  registerSCCPPass();
+  registerSymbolDCEPass();
   const std::string header =
       registerCLIOptions("heddle-opt: run passes of the heddle compiler\n", registry);
   for (llvm::StringRef argument : llvm::ArrayRef(argv, argc).drop_front(argc > 0 ? 1 : 0)) {
