@@ -246,9 +246,8 @@ static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<i
   transformer::ParameterExpressionAttr expression = *parameter.getExpression();
   switch (expression.getKind()) {
   case ExpressionKind::Pack: {
-    ArrayRef<int64_t> numbers = expression.getNumbers();
-    int64_t groups = numbers.size() < 2 ? 1 : numbers[1];
-    return packPanels(values, numbers[0], groups, shape[0] / groups, shape[1]);
+    int64_t groups = expression.getGroups();
+    return packPanels(values, expression.getPanelColumns(), groups, shape[0] / groups, shape[1]);
   }
   case ExpressionKind::Transpose:
     return transposeMatrix(values, shape[0], shape[1]);

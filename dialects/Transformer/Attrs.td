@@ -133,6 +133,11 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
         CArg<"::llvm::ArrayRef<int64_t>", "{}">:$numbers), [{
       return $_get($_ctxt, kind, operands, numbers, ::mlir::FloatAttr());
     }]>];
+  let extraClassDeclaration = [{
+    /// What the numbers of `pack` mean: the columns of a panel, and the groups of the matrix's rows.
+    int64_t getPanelColumns() const;
+    int64_t getGroups() const;
+  }];
   let hasCustomAssemblyFormat = 1;
 }
 

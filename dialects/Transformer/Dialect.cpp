@@ -110,6 +110,12 @@ void ParameterExpressionAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+int64_t ParameterExpressionAttr::getPanelColumns() const { return getNumbers().front(); }
+
+int64_t ParameterExpressionAttr::getGroups() const {
+  return getNumbers().size() > 1 ? getNumbers()[1] : 1;
+}
+
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
   // C1
   if (width < 1) {

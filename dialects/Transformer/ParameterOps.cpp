@@ -94,8 +94,8 @@ static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
 
 /// The shape of the panels of a matrix, or of its groups of rows; fails if it cannot be packed.
 static FailureOr<SmallVector<int64_t>> inferPanels(RankedTensorType matrix,
-                                                   ArrayRef<int64_t> numbers) {
-  int64_t columns = numbers[0], groups = numbers.size() < 2 ? 1 : numbers[1];
+                                                   ParameterExpressionAttr pack) {
+  int64_t columns = pack.getPanelColumns(), groups = pack.getGroups();
   if (matrix.getRank() != 2 || matrix.getDimSize(0) % groups != 0) {
     return failure();
   }
@@ -164,7 +164,7 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
     }
     return SmallVector<int64_t>{operands[0].getDimSize(1), operands[0].getDimSize(0)};
   case ExpressionKind::Pack:
-    return inferPanels(operands[0], expression.getNumbers());
+    return inferPanels(operands[0], expression);
   case ExpressionKind::Concat:
     return inferConcat(operands);
   case ExpressionKind::Rows: {
@@ -245,7 +245,8 @@ static LogicalResult verifyNumbers(ParameterOp parameter, ParameterExpressionAtt
   }
   for (auto [name, number] : llvm::zip(signature.numbers, numbers)) {
     bool isFlag = name == "bidirectional";
-    bool isCount = name == "the steps" || name == "the distance" || name == "the groups";
+    bool isCount = name == "the steps" || name == "the distance" || name == "the columns" ||
+                   name == "the groups";
     int64_t least = isCount ? 1 : 0;
     int64_t largest = isFlag ? 1 : kMostPositions;
     if (number < least || number > largest) {

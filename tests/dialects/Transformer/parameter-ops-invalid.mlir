@@ -264,6 +264,12 @@ transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 0)
 // -----
 
 transformer.parameter @a : tensor<100x6xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects the columns of 'pack' from 1 to 4294967296, got 0}}
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 0)
+
+// -----
+
+transformer.parameter @a : tensor<100x6xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects 'pack' with at most 2 numbers, got 3}}
 transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 2, 2)
 
