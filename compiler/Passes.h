@@ -4,7 +4,7 @@
 #ifndef HEDDLE_COMPILER_PASSES_H
 #define HEDDLE_COMPILER_PASSES_H
 
-#include "compiler/Model/Parameters/ParameterHash.h"
+#include "compiler/Parameters/ParameterHash.h"
 
 #include "mlir/Pass/Pass.h"
 

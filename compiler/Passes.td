@@ -62,8 +62,9 @@ def ConvertTransformerToDataflowPass : Pass<"convert-transformer-to-dataflow", "
 }
 
 def EncodeWeightsPass : Pass<"dataflow-encode-weights", "::mlir::ModuleOp"> {
-  let summary = "Store the matrices of products in the encoding that the targets want";
-  let options = [ListOption<"targets", "targets", "std::string", "target names, x86-64-v3 on">];
+  let summary = "Store the matrices of products as each target reads them";
+  let options = [ListOption<"targets", "targets", "std::string",
+                            "targets, x86-64-v3 or with the columns of panels x86-64-v3:24">];
 }
 
 def FoldEpiloguesPass : Pass<"dataflow-fold-epilogues", "::mlir::ModuleOp"> {
@@ -94,7 +95,8 @@ def PlanMemoryPass : Pass<"dataflow-plan-memory", "::mlir::ModuleOp"> {
 
 def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::ModuleOp"> {
   let summary = "Write every kernel as loops and vector code, once for each target";
-  let options = [ListOption<"targets", "targets", "std::string", "target names, x86-64-v3 on">];
+  let options = [ListOption<"targets", "targets", "std::string",
+                            "targets, x86-64-v3 or with the columns of panels x86-64-v3:24">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
                            "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];

@@ -5,7 +5,7 @@
 #define HEDDLE_COMPILER_PIPELINE_H
 
 #include "compiler/CompileOptions.h"
-#include "compiler/Model/Parameters/ParameterHash.h"
+#include "compiler/Parameters/ParameterHash.h"
 
 #include <string>
 #include <string_view>

@@ -16,8 +16,8 @@ Flops kernelFlops(KernelOp kernel) {
   return kernel.getComputes().getFlops(kernel.getKernelType());
 }
 
-uint64_t parameterBytes(dataflow::ParameterOp parameter, SymbolTable &symbols) {
-  auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored().getAttr());
+uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, SymbolTable &symbols) {
+  auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored(target).getAttr());
   RankedTensorType type = stored.getTensorType();
   return *byteSize(elementTypeOf(type.getElementType()), type.getShape());
 }
@@ -34,7 +34,8 @@ static void describeRead(WeightRead &read, const KernelInput &input, BufferType 
   }
 }
 
-SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel, SymbolTable &symbols) {
+SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel, unsigned target,
+                                    SymbolTable &symbols) {
   SmallVector<WeightRead> reads;
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
   for (auto [index, input] : llvm::enumerate(dispatch.getInputs())) {
@@ -42,7 +43,7 @@ SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel, Symbol
     if (!parameter) {
       continue;
     }
-    WeightRead read{parameter, parameterBytes(parameter, symbols)};
+    WeightRead read{parameter, parameterBytes(parameter, target, symbols)};
     read.neededBytes = read.bytes;
     if (index < inputs.size()) {
       describeRead(read, inputs[index], cast<BufferType>(input.getType()));
@@ -52,9 +53,10 @@ SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel, Symbol
   return reads;
 }
 
-WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel, SymbolTable &symbols) {
+WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel, unsigned target,
+                            SymbolTable &symbols) {
   WeightTraffic traffic;
-  for (const WeightRead &read : weightReads(dispatch, kernel, symbols)) {
+  for (const WeightRead &read : weightReads(dispatch, kernel, target, symbols)) {
     (read.isPerToken ? traffic.perToken : traffic.perRun) += read.bytes;
   }
   return traffic;

@@ -14,29 +14,30 @@ namespace heddle {
 /// Floating-point operations of the products of one kernel. Rows of sequences count nothing.
 dataflow::Flops kernelFlops(dataflow::KernelOp kernel);
 
-/// Bytes of a parameter as the binary stores it, the padding of its encoding included.
-uint64_t parameterBytes(dataflow::ParameterOp parameter, mlir::SymbolTable &symbols);
+/// Bytes of a parameter as the binary stores it for a target, the padding of its encoding included.
+uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target,
+                        mlir::SymbolTable &symbols);
 
 /// A parameter that a dispatch reads: all of it once in a run, or of a table that is looked up one
 /// row for each token.
 struct WeightRead {
   dataflow::ParameterOp parameter;
-  /// As stored.
+  /// As stored for the target.
   uint64_t bytes = 0;
   /// Those of them that count: of packed weights not the columns that only fill the last panel.
   uint64_t neededBytes = 0;
   bool isPerToken = false;
 };
 llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel,
-                                          mlir::SymbolTable &symbols);
+                                          unsigned target, mlir::SymbolTable &symbols);
 
-/// Bytes of all that a dispatch reads so, as stored.
+/// Bytes of all that a dispatch reads so, as stored for a target.
 struct WeightTraffic {
   uint64_t perRun = 0;
   uint64_t perToken = 0;
 };
 WeightTraffic weightTraffic(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel,
-                            mlir::SymbolTable &symbols);
+                            unsigned target, mlir::SymbolTable &symbols);
 
 } // namespace heddle
 

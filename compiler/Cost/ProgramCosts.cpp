@@ -10,11 +10,16 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace heddle::dataflow;
 
 namespace heddle {
 namespace {
+
+/// Whose encodings are counted: targets are listed by what they can do.
+constexpr unsigned lastTarget = std::numeric_limits<unsigned>::max();
 
 /// "f32 [tokens, 384]"
 std::string typeText(BufferType type) {
@@ -67,7 +72,7 @@ public:
     for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
       if (!aside.contains(dispatch)) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
-        const SmallVector<WeightRead> weights = weightReads(dispatch, kernel, symbols);
+        const SmallVector<WeightRead> weights = weightReads(dispatch, kernel, lastTarget, symbols);
         DispatchCosts &costs = entry.dispatches.emplace_back(count(dispatch, kernel, weights));
         costs.isUsual = usual.contains(dispatch);
         if (costs.isUsual) {
@@ -167,8 +172,8 @@ private:
   uint64_t storedBytes(ArrayRef<WeightRead> weights, llvm::StringSet<> &known) {
     uint64_t bytes = 0;
     for (WeightRead read : weights) {
-      if (known.insert(read.parameter.getStored().getValue()).second) {
-        bytes += parameterBytes(read.parameter, symbols);
+      if (known.insert(read.parameter.getStored(lastTarget).getValue()).second) {
+        bytes += parameterBytes(read.parameter, lastTarget, symbols);
       }
     }
     return bytes;

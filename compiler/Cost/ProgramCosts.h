@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Where the operations, the weights and the caches of a program are, counted on its dispatches:
-/// the same numbers that the binary's manifest has.
+/// the same numbers that the binary's manifest has. Stored bytes are those of the most capable
+/// target, where targets differ.
 #ifndef HEDDLE_COMPILER_COST_PROGRAMCOSTS_H
 #define HEDDLE_COMPILER_COST_PROGRAMCOSTS_H
 

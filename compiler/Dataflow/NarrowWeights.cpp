@@ -14,6 +14,7 @@
 ///   %w = dataflow.parameter @w.bf16 : !dataflow.buffer<[72, 40], bf16>
 ///
 /// Pinned by tests/compiler/Dataflow/narrow-weights.mlir.
+#include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"
@@ -37,6 +38,80 @@ namespace {
 /// The dispatches that run one kernel.
 using Runs = llvm::MapVector<Operation *, SmallVector<DispatchOp>>;
 
+/// The parameters of a module on their way to the narrow type.
+class Narrowing {
+public:
+  explicit Narrowing(ModuleOp module) : parameters(module) {}
+
+  /// Makes a kernel, and all of its runs, read the narrow type where every run can.
+  void narrowInputs(KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
+    MLIRContext *context = kernel.getContext();
+    SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+    SmallVector<Type> types(kernel.getKernelType().getInputs());
+    for (auto [index, input] : llvm::enumerate(inputs)) {
+      auto isWide = [&, index = index](DispatchOp dispatch) {
+        auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
+        return parameter && !parameter.getEncodings() &&
+               parameter.getType().getElementType().isF32() &&
+               isLearned(parameters.lookUp(parameter.getParameterAttr()));
+      };
+      if (!input.isStored() || !llvm::all_of(dispatches, isWide)) {
+        continue;
+      }
+      auto wide = cast<BufferType>(types[index]);
+      auto narrow = BufferType::get(context, wide.getShape(), BFloat16Type::get(context),
+                                    wide.getRowStride());
+      types[index] = narrow;
+      for (DispatchOp dispatch : dispatches) {
+        auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
+        dispatch.getInputsMutable()[index].set(
+            read.replace(parameter, narrow, storedAs(parameter.getParameterAttr())));
+      }
+    }
+    kernel.setFunctionType(FunctionType::get(context, types, kernel.getKernelType().getResults()));
+  }
+
+private:
+  /// Whether it is made of tensors of the checkpoint, and not of numbers alone as sinusoids are.
+  static bool isLearned(transformer::ParameterOp parameter) {
+    auto expression = parameter.getExpressionAttr();
+    return !expression || !expression.getOperands().empty();
+  }
+
+  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol) {
+    FlatSymbolRefAttr &stored = narrowed[symbol];
+    if (!stored) {
+      transformer::ParameterOp parameter = parameters.lookUp(symbol);
+      stored = narrow(parameter);
+      reportTaken(parameter.getLoc(), passNames::narrowWeights, "stored in bf16",
+                  {.weightBytes = parameter.getTensorType().getNumElements() * 2});
+    }
+    return stored;
+  }
+
+  /// The parameter with the values of `parameter` in bf16.
+  FlatSymbolRefAttr narrow(transformer::ParameterOp parameter) {
+    // What the checkpoint has in bf16 is there, and what it has in f16 is converted from there.
+    auto origin = FlatSymbolRefAttr::get(parameter);
+    auto expression = parameter.getExpressionAttr();
+    if (expression && expression.getKind() == transformer::ExpressionKind::Convert) {
+      origin = expression.getOperands().front();
+      if (parameters.lookUp(origin).getTensorType().getElementType().isBF16()) {
+        return origin;
+      }
+    }
+    MLIRContext *context = parameter.getContext();
+    return parameters.derive(parameter.getLoc(), (parameter.getSymName() + ".bf16").str(),
+                             transformer::ParameterExpressionAttr::get(
+                                 context, transformer::ExpressionKind::Convert, {origin}, {}),
+                             parameter.getTensorType().clone(BFloat16Type::get(context)));
+  }
+
+  DerivedParameters parameters;
+  GraphParameters read;
+  llvm::DenseMap<Attribute, FlatSymbolRefAttr> narrowed;
+};
+
 struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
   using Base::Base;
 
@@ -48,99 +123,12 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
         runs[symbols.lookup(dispatch.getKernel())].push_back(dispatch);
       }
     }
+    Narrowing narrowing(getOperation());
     for (auto &[kernel, dispatches] : runs) {
-      narrowInputs(cast<KernelOp>(kernel), dispatches, symbols);
+      narrowing.narrowInputs(cast<KernelOp>(kernel), dispatches);
     }
-    for (auto graph : getOperation().getOps<GraphOp>()) {
-      for (auto parameter : llvm::make_early_inc_range(graph.getBody().getOps<ParameterOp>())) {
-        if (parameter->use_empty()) {
-          parameter.erase();
-        }
-      }
-    }
+    eraseUnreadParameters(getOperation());
   }
-
-private:
-  /// Whether it is made of tensors of the checkpoint, and not of numbers alone as sinusoids are.
-  static bool isLearned(transformer::ParameterOp parameter) {
-    auto expression = parameter.getExpressionAttr();
-    return !expression || !expression.getOperands().empty();
-  }
-
-  void narrowInputs(KernelOp kernel, ArrayRef<DispatchOp> dispatches, SymbolTable &symbols) {
-    SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
-    SmallVector<Type> types(kernel.getKernelType().getInputs());
-    for (auto [index, input] : llvm::enumerate(inputs)) {
-      auto isWide = [&, index = index](DispatchOp dispatch) {
-        auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
-        return parameter && !parameter.getEncodedAttr() &&
-               parameter.getType().getElementType().isF32() &&
-               isLearned(symbols.lookup<transformer::ParameterOp>(
-                   parameter.getParameterAttr().getAttr()));
-      };
-      if (!input.isStored() || !llvm::all_of(dispatches, isWide)) {
-        continue;
-      }
-      auto wide = cast<BufferType>(types[index]);
-      auto narrow = BufferType::get(&getContext(), wide.getShape(),
-                                    BFloat16Type::get(&getContext()), wide.getRowStride());
-      types[index] = narrow;
-      for (DispatchOp dispatch : dispatches) {
-        auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
-        dispatch.getInputsMutable()[index].set(narrowed(parameter, narrow, symbols));
-      }
-    }
-    kernel.setFunctionType(
-        FunctionType::get(&getContext(), types, kernel.getKernelType().getResults()));
-  }
-
-  /// A parameter in the narrow type, read once for each graph and stored once for each module.
-  Value narrowed(ParameterOp parameter, BufferType type, SymbolTable &symbols) {
-    auto graph = parameter->getParentOfType<GraphOp>();
-    ParameterOp &found = read[{graph, parameter.getParameterAttr().getAttr()}];
-    if (!found) {
-      OpBuilder builder(parameter);
-      found = ParameterOp::create(builder, parameter.getLoc(), type,
-                                  storedAs(parameter.getParameterAttr(), symbols));
-    }
-    return found.getResult();
-  }
-
-  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol, SymbolTable &symbols) {
-    StringAttr &name = stored[symbol.getAttr()];
-    if (!name) {
-      auto parameter = symbols.lookup<transformer::ParameterOp>(symbol.getAttr());
-      name = narrowedName(parameter, symbols);
-      int64_t saved = parameter.getTensorType().getNumElements() * 2;
-      reportTaken(parameter.getLoc(), passNames::narrowWeights, "stored in bf16",
-                  {.weightBytes = saved});
-    }
-    return FlatSymbolRefAttr::get(name);
-  }
-
-  /// The parameter with the values of `parameter` in bf16.
-  static StringAttr narrowedName(transformer::ParameterOp parameter, SymbolTable &symbols) {
-    // What the checkpoint has in bf16 is there, and what it has in f16 is converted from there.
-    auto origin = FlatSymbolRefAttr::get(parameter);
-    auto expression = parameter.getExpressionAttr();
-    if (expression && expression.getKind() == transformer::ExpressionKind::Convert) {
-      origin = expression.getOperands().front();
-      auto before = symbols.lookup<transformer::ParameterOp>(origin.getAttr());
-      if (before.getTensorType().getElementType().isBF16()) {
-        return origin.getAttr();
-      }
-    }
-    OpBuilder builder(parameter.getContext());
-    auto created = transformer::ParameterOp::create(
-        builder, parameter.getLoc(), builder.getStringAttr(parameter.getSymName() + ".bf16"),
-        TypeAttr::get(parameter.getTensorType().clone(builder.getBF16Type())), StringAttr(),
-        transformer::ParameterExpressionAttr::get(
-            parameter.getContext(), transformer::ExpressionKind::Convert, {origin}, {}));
-    return symbols.insert(created, std::next(Block::iterator(parameter)));
-  }
-
-  llvm::DenseMap<StringAttr, StringAttr> stored;
-  llvm::DenseMap<std::pair<Operation *, StringAttr>, ParameterOp> read;
 };
 
 } // namespace

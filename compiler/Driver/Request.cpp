@@ -14,6 +14,7 @@
 #include "llvm/ADT/Twine.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace mlir;
 
@@ -51,23 +52,42 @@ static Status checkInput(const CompileRequest &request) {
   return {};
 }
 
-static Status resolveTargets(const CompileRequest &request, CompileOptions &options) {
-  std::vector<StringRef> asked;
-  if (request.targets.empty()) {
-    asked.assign(std::begin(defaultTargets), std::end(defaultTargets));
+/// A target as the request spells it.
+static Result<TargetDescription> resolveTarget(StringRef text) {
+  auto [name, columns] = text.split(':');
+  const TargetDescription *target = name == "native" ? nativeTarget() : findTarget(name);
+  if (!target) {
+    return wrong("unknown target '" + name + "', expected native or some of " + targetNames());
   }
-  for (const std::string &name : request.targets) {
-    const TargetDescription *target = name == "native" ? nativeTarget() : findTarget(name);
-    if (!target) {
-      return wrong("unknown target '" + name + "', expected native or some of " + targetNames());
+  std::string reason;
+  FailureOr<TargetDescription> parsed =
+      parseTarget((target->name + text.drop_front(name.size())).str(), reason);
+  if (failed(parsed)) {
+    return wrong(reason);
+  }
+  return *parsed;
+}
+
+static Status resolveTargets(const CompileRequest &request, CompileOptions &options) {
+  std::vector<std::string> texts = request.targets;
+  if (texts.empty()) {
+    texts.assign(std::begin(defaultTargets), std::end(defaultTargets));
+  }
+  std::map<StringRef, TargetDescription> asked;
+  for (const std::string &text : texts) {
+    HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text));
+    const TargetDescription &known = asked.try_emplace(target.name, target).first->second;
+    if (known.panelColumns != target.panelColumns) {
+      return wrong("target '" + target.name + "' is asked for with panels of " +
+                   llvm::Twine(known.panelColumns) + " and of " + llvm::Twine(target.panelColumns) +
+                   " columns, expected one width");
     }
-    asked.push_back(target->name);
   }
   // Least capable first, each once, whatever the order asked for.
   options.targets.clear();
   for (const TargetDescription &target : allTargets()) {
-    if (llvm::is_contained(asked, target.name)) {
-      options.targets.push_back(target.name.str());
+    if (auto found = asked.find(target.name); found != asked.end()) {
+      options.targets.push_back(targetText(found->second));
     }
   }
   return {};
@@ -201,9 +221,14 @@ static Status checkTargets(ModuleOp program, Task &task) {
     return {};
   }
   std::vector<std::string> found;
-  for (const TargetDescription &target : allTargets()) {
-    if (program.lookupSymbol<ModuleOp>(target.name)) {
-      found.push_back(target.name.str());
+  for (const TargetDescription &known : allTargets()) {
+    if (auto kernels = program.lookupSymbol<ModuleOp>(known.name)) {
+      std::string reason;
+      auto target = targetOf(kernels, reason);
+      if (failed(target)) {
+        return wrong(task.input + ": " + reason);
+      }
+      found.push_back(targetText(**target));
     }
   }
   if (found == task.options.targets) {

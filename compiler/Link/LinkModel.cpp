@@ -14,12 +14,18 @@ using namespace mlir;
 
 namespace heddle {
 
-static std::vector<std::pair<ModuleOp, const TargetDescription *>> targetModules(ModuleOp module) {
-  std::vector<std::pair<ModuleOp, const TargetDescription *>> found;
+using TargetModules = std::vector<std::pair<ModuleOp, TargetDescription>>;
+
+static Result<TargetModules> targetModules(ModuleOp module) {
+  TargetModules found;
   for (auto nested : module.getOps<ModuleOp>()) {
-    if (const TargetDescription *target =
-            nested.getSymName() ? findTarget(*nested.getSymName()) : nullptr) {
-      found.push_back({nested, target});
+    std::string reason;
+    auto target = targetOf(nested, reason);
+    if (failed(target)) {
+      return HEDDLE_ERROR(InvalidArgument, std::move(reason));
+    }
+    if (*target) {
+      found.emplace_back(nested, **target);
     }
   }
   return found;
@@ -27,7 +33,7 @@ static std::vector<std::pair<ModuleOp, const TargetDescription *>> targetModules
 
 Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp module,
                                                                       CodeKind kind) {
-  auto modules = targetModules(module);
+  HEDDLE_ASSIGN(const TargetModules modules, targetModules(module));
   if (modules.empty()) {
     return HEDDLE_ERROR(InvalidArgument, "the program has no kernel module, expected one named "
                                          "after a target: " +
@@ -36,7 +42,7 @@ Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp m
   const std::shared_lock lock(optionsMutex());
   std::vector<TargetCode> targets;
   for (auto [nested, target] : modules) {
-    HEDDLE_ASSIGN(TargetCode code, TargetCode::translate(nested, *target));
+    HEDDLE_ASSIGN(TargetCode code, TargetCode::translate(nested, target));
     targets.push_back(std::move(code));
   }
   std::vector<std::optional<Result<llvm::SmallVector<char, 0>>>> results(targets.size());
@@ -55,12 +61,12 @@ Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp m
   return code;
 }
 
-static ManifestInputs describe(ModuleOp module, const Weights &weights, const ModelFacts &facts) {
+static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
+                                       const ModelFacts &facts) {
   ManifestInputs inputs;
-  for (const auto &[nested, target] : targetModules(module)) {
-    inputs.targets.push_back(target->name.str());
-    // The same of every target: their weights are stored once.
-    inputs.panelColumns = target->panelColumns;
+  HEDDLE_ASSIGN(const TargetModules modules, targetModules(module));
+  for (const auto &[nested, target] : modules) {
+    inputs.targets.push_back({target.name.str(), target.panelColumns});
   }
   inputs.functionName = kernelFunctionName;
   inputs.finishName = finishKernelName;
@@ -92,7 +98,7 @@ static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &i
 Status writeModel(ModuleOp module, llvm::StringRef library, const ParameterSource &source,
                   ModelFacts &facts, const std::string &path) {
   HEDDLE_ASSIGN(Weights weights, Weights::place(module, source));
-  ManifestInputs inputs = describe(module, weights, facts);
+  HEDDLE_ASSIGN(ManifestInputs inputs, describe(module, weights, facts));
   return writeArtifact(
       library, weights.size(), [&](const WeightsSink &sink) { return weights.write(sink); },
       [&](uint64_t codeChecksum) {

@@ -109,25 +109,6 @@ std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t p
   llvm_unreachable("every division has columns");
 }
 
-FailureOr<Offset<manifest::Grid>> writeGrid(FlatBufferBuilder &builder, KernelOp kernel,
-                                            int64_t panelColumns) {
-  Division division = kernel.getComputes().getDivision(kernel.getKernelType());
-  BufferType result = kernel.getResultBuffer();
-  // What runs along a sequence has its rows in order: a sequence is the least that divides.
-  bool overSequences = division.rows == Division::Rows::AlongSequences ||
-                       (result && result.hasSymbol(BufferType::kSequences));
-  uint64_t columns = columnsOf(division, panelColumns);
-  if (columns > largestGrid) {
-    return kernel.emitOpError("has work of ")
-           << columns << " columns, expected at most " << largestGrid;
-  }
-  auto [elements, group] =
-      result ? columnElements(division, panelColumns) : std::pair<uint64_t, uint64_t>(0, 0);
-  return manifest::CreateGrid(
-      builder, overSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens,
-      division.rowsShareWork ? rowTile : 1, columns, elements, group);
-}
-
 /// The kernels that graphs run, and their finishes, numbered as they are met.
 class KernelTable {
 public:
@@ -159,8 +140,8 @@ private:
                                               const ManifestInputs &inputs, StringRef name,
                                               ScratchSize scratch) {
     Table<flatbuffers::String> symbols;
-    for (const std::string &target : inputs.targets) {
-      symbols.push_back(text(builder, inputs.functionName(name, target)));
+    for (const ManifestTarget &target : inputs.targets) {
+      symbols.push_back(text(builder, inputs.functionName(name, target.name)));
     }
     return manifest::CreateKernel(builder, text(builder, name), builder.CreateVector(symbols),
                                   scratch.fixed, scratch.perLongest);
@@ -175,10 +156,9 @@ private:
 class EntryWriter {
 public:
   EntryWriter(GraphOp graph, FlatBufferBuilder &builder, SymbolTable &symbols, KernelTable &kernels,
-              const llvm::StringMap<uint32_t> &parameters, int64_t panelColumns)
+              const llvm::StringMap<uint32_t> &parameters, ArrayRef<ManifestTarget> targets)
       : graph(graph), builder(builder), symbols(symbols), kernels(kernels), parameters(parameters),
-        panelColumns(panelColumns),
-        output(cast<OutputOp>(graph.getBody().front().getTerminator())) {}
+        targets(targets), output(cast<OutputOp>(graph.getBody().front().getTerminator())) {}
 
   FailureOr<Offset<manifest::Entry>> write();
 
@@ -191,11 +171,12 @@ private:
   bool isChanged(BlockArgument argument);
   LogicalResult writeOutputs();
   LogicalResult writeDispatch(DispatchOp dispatch);
+  FailureOr<Offset<manifest::Grid>> writeGrid(DispatchOp dispatch, KernelOp kernel);
   /// Writes the buffer of a parameter or a result and gives it a number.
   LogicalResult writeResult(DispatchOp dispatch, OpResult result);
   LogicalResult writeParameter(ParameterOp parameter);
   void addBuffer(Value value, manifest::Location location, uint32_t index,
-                 const manifest::SizeExpression *offset);
+                 const manifest::SizeExpression *offset, ArrayRef<uint32_t> stored = {});
   FailureOr<manifest::Operand> operandOf(Value value, DispatchOp user);
 
   GraphOp graph;
@@ -203,7 +184,7 @@ private:
   SymbolTable &symbols;
   KernelTable &kernels;
   const llvm::StringMap<uint32_t> &parameters;
-  const int64_t panelColumns;
+  ArrayRef<ManifestTarget> targets;
   OutputOp output;
   llvm::DenseMap<Value, uint32_t> numbers;
   Table<manifest::Buffer> buffers;
@@ -215,11 +196,13 @@ private:
 };
 
 void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t index,
-                            const manifest::SizeExpression *offset) {
+                            const manifest::SizeExpression *offset, ArrayRef<uint32_t> stored) {
   numbers[value] = buffers.size();
   auto shape = builder.CreateVectorOfStructs(shapeOf(value.getType()));
-  buffers.push_back(
-      manifest::CreateBuffer(builder, location, elementOf(value.getType()), shape, offset, index));
+  auto indices = stored.empty() ? Offset<flatbuffers::Vector<uint32_t>>()
+                                : builder.CreateVector(stored.data(), stored.size());
+  buffers.push_back(manifest::CreateBuffer(builder, location, elementOf(value.getType()), shape,
+                                           offset, index, indices));
 }
 
 LogicalResult EntryWriter::writeInputs() {
@@ -312,11 +295,19 @@ LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
   if (parameter->use_empty()) {
     return success();
   }
-  auto number = parameters.find(parameter.getStored().getValue());
-  if (number == parameters.end()) {
-    return parameter.emitOpError("has no place in the manifest's table of parameters");
+  if (parameter.getNumStored() != 1 && parameter.getNumStored() != targets.size()) {
+    return parameter.emitOpError("has ") << parameter.getNumStored() << " encodings, expected one "
+                                         << "for each of " << targets.size() << " targets";
   }
-  addBuffer(parameter.getResult(), manifest::Location::Parameter, number->second, nullptr);
+  SmallVector<uint32_t> stored;
+  for (unsigned target = 0; target < targets.size(); ++target) {
+    auto number = parameters.find(parameter.getStored(target).getValue());
+    if (number == parameters.end()) {
+      return parameter.emitOpError("has no place in the manifest's table of parameters");
+    }
+    stored.push_back(number->second);
+  }
+  addBuffer(parameter.getResult(), manifest::Location::Parameter, 0, nullptr, stored);
   return success();
 }
 
@@ -372,6 +363,31 @@ FailureOr<manifest::Operand> EntryWriter::operandOf(Value value, DispatchOp user
   return manifest::Operand(number->second, static_cast<uint32_t>(offset));
 }
 
+FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, KernelOp kernel) {
+  Division division = kernel.getComputes().getDivision(kernel.getKernelType());
+  // What runs along a sequence has its rows in order: a sequence is the least that divides.
+  BufferType result = kernel.getResultBuffer();
+  bool overSequences = division.rows == Division::Rows::AlongSequences ||
+                       (result && result.hasSymbol(BufferType::kSequences));
+  std::vector<manifest::TargetColumns> columns;
+  uint64_t group = 0;
+  for (auto [number, target] : llvm::enumerate(targets)) {
+    uint64_t count = columnsOf(division, target.panelColumns);
+    if (count > largestGrid) {
+      return kernel.emitOpError("has work of ")
+             << count << " columns, expected at most " << largestGrid;
+    }
+    uint64_t elements = 0;
+    if (result) {
+      std::tie(elements, group) = columnElements(division, target.panelColumns);
+    }
+    columns.emplace_back(count, elements, weightTraffic(dispatch, kernel, number, symbols).perRun);
+  }
+  return manifest::CreateGrid(
+      builder, overSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens,
+      division.rowsShareWork ? rowTile : 1, builder.CreateVectorOfStructs(columns), group);
+}
+
 LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   SmallVector<Value> values;
   for (OpResult result : dispatch->getResults()) {
@@ -397,10 +413,11 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   }
   int32_t number = kernels.numberOf(kernel);
   Flops flops = kernelFlops(kernel);
-  WeightTraffic weights = weightTraffic(dispatch, kernel, symbols);
+  // Tables are the same for every target.
+  const uint64_t perToken = weightTraffic(dispatch, kernel, 0, symbols).perToken;
   // A program without checkpoint names: never a path, which would differ between machines.
   std::string name = checkpointName(dispatch.getLoc());
-  FailureOr<Offset<manifest::Grid>> grid = writeGrid(builder, kernel, panelColumns);
+  FailureOr<Offset<manifest::Grid>> grid = writeGrid(dispatch, kernel);
   if (failed(grid)) {
     return failure();
   }
@@ -408,7 +425,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
       builder, number, kernel.hasFinish() ? number + 1 : -1,
       builder.CreateVectorOfStructs(operands), *grid,
       text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perRow,
-      flops.perRowAndKey, weights.perRun, weights.perToken, dispatch->getNumResults()));
+      flops.perRowAndKey, perToken, dispatch->getNumResults()));
   return success();
 }
 
@@ -484,11 +501,19 @@ Table<flatbuffers::String> writeTexts(FlatBufferBuilder &builder,
 SmallVector<transformer::ParameterOp> usedParameters(ModuleOp module) {
   SymbolTable symbols(module);
   llvm::SetVector<Operation *> used;
+  SmallVector<ParameterOp> read;
+  unsigned targets = 1;
   for (auto graph : module.getOps<GraphOp>()) {
     for (auto parameter : graph.getBody().getOps<ParameterOp>()) {
       if (!parameter->use_empty()) {
-        used.insert(symbols.lookup(parameter.getStored().getAttr()));
+        read.push_back(parameter);
+        targets = std::max(targets, parameter.getNumStored());
       }
+    }
+  }
+  for (unsigned target = 0; target < targets; ++target) {
+    for (ParameterOp parameter : read) {
+      used.insert(symbols.lookup(parameter.getStored(target).getAttr()));
     }
   }
   return llvm::map_to_vector(used,
@@ -506,7 +531,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   Table<manifest::Entry> entries;
   for (auto graph : module.getOps<GraphOp>()) {
     FailureOr<Offset<manifest::Entry>> entry =
-        EntryWriter(graph, builder, symbols, kernels, numbers, inputs.panelColumns).write();
+        EntryWriter(graph, builder, symbols, kernels, numbers, inputs.targets).write();
     if (failed(entry)) {
       return failure();
     }
@@ -523,7 +548,11 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto type = text(builder, modelType ? modelType.getValue() : "");
   auto hash = text(builder, inputs.sourceHash);
   auto precision = text(builder, inputs.precision);
-  auto targets = builder.CreateVector(writeTexts(builder, inputs.targets));
+  std::vector<std::string> targetNames;
+  for (const ManifestTarget &target : inputs.targets) {
+    targetNames.push_back(target.name);
+  }
+  auto targets = builder.CreateVector(writeTexts(builder, targetNames));
   auto entryTable = builder.CreateVector(entries);
   auto kernelTable = builder.CreateVector(kernels.write(builder, inputs));
   auto parameterTable = builder.CreateVector(*parameters);

@@ -38,17 +38,22 @@ struct ScratchSize {
 using TokenizerWriter =
     std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)>;
 
+/// A target that the binary has code for.
+struct ManifestTarget {
+  std::string name;
+  /// Columns of the result that one column of work is, where the target cuts elements.
+  int64_t panelColumns = 1;
+};
+
 /// What the graph does not know.
 struct ManifestInputs {
-  /// In the order in which kernels have their symbols.
-  std::vector<std::string> targets;
+  /// In the order in which parameters have their encodings.
+  std::vector<ManifestTarget> targets;
   /// The name of the function of a kernel, or of its finish, for a target.
   std::function<std::string(llvm::StringRef kernel, llvm::StringRef target)> functionName;
   /// The name of the norm of a contract kernel as a kernel of its own.
   std::function<std::string(llvm::StringRef kernel)> finishName;
   std::function<ScratchSize(dataflow::KernelOp kernel)> scratch;
-  /// Columns of the result that one column of work is, where a target cuts elements.
-  int64_t panelColumns = 1;
   /// Every parameter of usedParameters(), by its symbol.
   llvm::StringMap<ParameterPlace> parameters;
   /// Bytes of the weights section.
@@ -68,7 +73,9 @@ struct ManifestInputs {
   std::vector<std::string> reportSummary;
 };
 
-/// The parameters that graphs read, in the order in which they first do: those the binary stores.
+/// The parameters that the binary stores: what graphs read on the first target, in the order in
+/// which they first do, then what the next one reads instead, and so on. So what one target reads
+/// lies together.
 llvm::SmallVector<transformer::ParameterOp> usedParameters(mlir::ModuleOp module);
 
 /// Writes the manifest of a module whose memory is planned, and finishes `builder`. Fails with an

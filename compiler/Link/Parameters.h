@@ -6,7 +6,7 @@
 #define HEDDLE_COMPILER_LINK_PARAMETERS_H
 
 #include "compiler/Link/Manifest.h"
-#include "compiler/Model/Parameters/ParameterHash.h"
+#include "compiler/Parameters/ParameterHash.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"

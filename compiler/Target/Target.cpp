@@ -3,12 +3,15 @@
 /// The table of targets. Tiles are those measured fastest, see docs/performance.md.
 #include "compiler/Target/Target.h"
 
+#include "mlir/IR/Diagnostics.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace heddle {
 
-/// Three registers of 16 lanes and six of 8, so that x86-64 targets share stored weights.
+/// Three registers of 16 lanes and six of 8, so that x86-64 targets share what is stored: their
+/// binary has the weights once.
 static constexpr int64_t kPanelColumns = 48;
 
 static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16};
@@ -36,6 +39,76 @@ const TargetDescription *findTarget(llvm::StringRef name) {
     }
   }
   return nullptr;
+}
+
+mlir::FailureOr<TargetDescription> parseTarget(llvm::StringRef text, std::string &reason) {
+  auto [name, columns] = text.split(':');
+  const TargetDescription *known = findTarget(name);
+  if (!known) {
+    reason = ("unknown target '" + name + "', expected one of " + targetNames()).str();
+    return mlir::failure();
+  }
+  TargetDescription target = *known;
+  const bool isNumber = name == text || !columns.getAsInteger(10, target.panelColumns);
+  if (!isNumber || target.panelColumns < target.lanes || target.panelColumns > mostPanelColumns ||
+      target.panelColumns % target.lanes != 0) {
+    reason =
+        ("target '" + name + "' has panels of '" + columns + "' columns, expected a multiple of " +
+         llvm::Twine(target.lanes) + " up to " + llvm::Twine(mostPanelColumns))
+            .str();
+    return mlir::failure();
+  }
+  return target;
+}
+
+std::string targetText(const TargetDescription &target) {
+  const bool isOwn = findTarget(target.name)->panelColumns == target.panelColumns;
+  return target.name.str() + (isOwn ? "" : ":" + std::to_string(target.panelColumns));
+}
+
+static constexpr llvm::StringLiteral panelColumnsName = "dataflow.panel_columns";
+
+mlir::ModuleOp createTargetModule(mlir::OpBuilder &builder, mlir::Location location,
+                                  const TargetDescription &target) {
+  auto module = mlir::ModuleOp::create(builder, location, target.name);
+  if (targetText(target) != target.name) {
+    module->setAttr(panelColumnsName, builder.getI64IntegerAttr(target.panelColumns));
+  }
+  return module;
+}
+
+mlir::FailureOr<std::optional<TargetDescription>> targetOf(mlir::ModuleOp module,
+                                                           std::string &reason) {
+  const TargetDescription *known = module.getSymName() ? findTarget(*module.getSymName()) : nullptr;
+  if (!known) {
+    return std::optional<TargetDescription>();
+  }
+  auto columns = module->getAttrOfType<mlir::IntegerAttr>(panelColumnsName);
+  if (!columns) {
+    return std::optional(*known);
+  }
+  auto target = parseTarget(known->name.str() + ":" + std::to_string(columns.getInt()), reason);
+  if (failed(target)) {
+    return mlir::failure();
+  }
+  return std::optional(*target);
+}
+
+mlir::FailureOr<std::vector<TargetDescription>> findTargets(llvm::ArrayRef<std::string> texts,
+                                                            mlir::Location location) {
+  std::vector<TargetDescription> targets;
+  for (const std::string &text : texts) {
+    std::string reason;
+    mlir::FailureOr<TargetDescription> target = parseTarget(text, reason);
+    if (failed(target)) {
+      return mlir::emitError(location) << reason;
+    }
+    targets.push_back(*target);
+  }
+  if (targets.empty()) {
+    return mlir::emitError(location) << "no target, expected one of " << targetNames();
+  }
+  return targets;
 }
 
 std::string targetNames() {

@@ -5,13 +5,19 @@
 #ifndef HEDDLE_COMPILER_TARGET_H
 #define HEDDLE_COMPILER_TARGET_H
 
+#include "dialects/Transformer/Transformer.h"
 #include "heddle/ElementType.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace heddle {
 
@@ -28,8 +34,8 @@ struct TargetDescription {
   /// left for a broadcast element and `tileVectors` for the weights.
   int64_t tileRows;
   int64_t tileVectors;
-  /// Columns of the panels in which a matrix of a product lies: panels of [k][panelColumns], zero
-  /// beyond the last column. Every target of one binary has the same.
+  /// Columns of the panels in which a matrix of a product lies: encodeMatrix(). Also those that one
+  /// column of work is where a target cuts elements.
   int64_t panelColumns;
   /// Whether x * 2^n is one instruction, at any n (AVX-512's vscalefps).
   bool hasScale;
@@ -46,6 +52,39 @@ llvm::ArrayRef<TargetDescription> allTargets();
 
 /// The target of that name, or null.
 const TargetDescription *findTarget(llvm::StringRef name);
+
+/// A target as options spell it, NAME or NAME:COLUMNS: the latter stores the matrices of products
+/// in panels of so many columns, a multiple of the target's lanes up to mostPanelColumns. Fails
+/// with `reason`, what is wrong with the text.
+mlir::FailureOr<TargetDescription> parseTarget(llvm::StringRef text, std::string &reason);
+inline constexpr int64_t mostPanelColumns = 128;
+
+/// The text that parseTarget() reads: without the columns if they are those of the table.
+std::string targetText(const TargetDescription &target);
+
+/// The module of a target's kernels in a program, which is named after it and says how wide its
+/// panels are where that is not what the table says; and the target of such a module. Null for a
+/// module that is no target's; fails with `reason` if the module says a width that cannot be.
+mlir::ModuleOp createTargetModule(mlir::OpBuilder &builder, mlir::Location location,
+                                  const TargetDescription &target);
+mlir::FailureOr<std::optional<TargetDescription>> targetOf(mlir::ModuleOp module,
+                                                           std::string &reason);
+
+/// The targets of a pass, spelt so; emits an error about one that there is not, or if there is
+/// none.
+mlir::FailureOr<std::vector<TargetDescription>> findTargets(llvm::ArrayRef<std::string> texts,
+                                                            mlir::Location location);
+
+/// How a target stores a matrix: a parameter expression, its type, and a name for it.
+struct MatrixEncoding {
+  std::string name;
+  transformer::ParameterExpressionAttr expression;
+  mlir::RankedTensorType type;
+};
+
+/// How the products of a target read `matrix`, [groups * n, k].
+MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
+                            int64_t groups);
 
 /// The names of all targets, for messages: "x86-64-v3, x86-64-v4".
 std::string targetNames();

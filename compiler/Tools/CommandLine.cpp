@@ -57,7 +57,9 @@ static void addTargets(CLI::App &app, CompileRequest &request) {
     }
   };
   app.add_option_function<std::string>(std::string(optionNames.targets), read,
-                                       "targets of the binary, separated by commas, or native")
+                                       "targets of the binary, separated by commas, or native; "
+                                       "NAME:COLUMNS stores the matrices of products for that "
+                                       "target in panels of so many columns")
       ->default_str(fmt::format("{}", fmt::join(defaultTargets, ",")));
 }
 

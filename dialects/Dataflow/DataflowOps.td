@@ -163,28 +163,36 @@ def Dataflow_ParameterOp : Dataflow_Op<"parameter",
   let summary = "a parameter as a buffer";
   let description = [{
     The type is that of the parameter itself. With `as`, what is stored and read is another
-    parameter: the same values in the encoding that the target chose for the kernels that read it.
+    parameter: the same values, encoded as the kernels of a target read them. Targets that agree
+    share one encoding; otherwise there is a list with one encoding for each target, in the order of
+    the compilation's targets.
 
     Constraints:
     - C1: the symbol is a `transformer.parameter` of the same shape and element type.
-    - C2: what it is stored as is `pack` of the parameter, and only inputs that are matrices of
-      products of as many groups read it.
+    - C2: every encoding is `pack` of the parameter, and only dispatches read it.
 
     ```mlir
-    %w = dataflow.parameter @query.weight as @query.packed : !dataflow.buffer<[384, 384], f32>
+    %q = dataflow.parameter @query.weight as @query.packed48 : !dataflow.buffer<[384, 384], f32>
+    %k = dataflow.parameter @key.weight as [@key.packed16, @key.packed48] : !dataflow.buffer<[384, 384], f32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$parameter, OptionalAttr<FlatSymbolRefAttr>:$encoded);
+  let arguments = (ins FlatSymbolRefAttr:$parameter,
+                       OptionalAttr<ConfinedAttr<
+                           TypedArrayAttrBase<FlatSymbolRefAttr, "an array of symbols">,
+                           [ArrayMinCount<1>]>>:$encodings);
   let results = (outs Dataflow_BufferType:$result);
-  let assemblyFormat = "$parameter (`as` $encoded^)? attr-dict `:` qualified(type($result))";
+  let assemblyFormat = [{
+    $parameter (`as` custom<Encodings>($encodings)^)? attr-dict `:` qualified(type($result))
+  }];
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::FlatSymbolRefAttr":$parameter), [{
-    build($_builder, $_state, type, parameter, ::mlir::FlatSymbolRefAttr());
+    build($_builder, $_state, type, parameter, ::mlir::ArrayAttr());
   }]>];
   let extraClassDeclaration = [{
-    /// The parameter that is stored.
-    ::mlir::FlatSymbolRefAttr getStored() {
-      return getEncodedAttr() ? getEncodedAttr() : getParameterAttr();
-    }
+    /// The parameter that is stored for the target of that number; the last one's for a number
+    /// beyond the list.
+    ::mlir::FlatSymbolRefAttr getStored(unsigned target);
+    /// For how many targets there are encodings of their own; 1 if what is stored serves every one.
+    unsigned getNumStored() { return getEncodings() ? getEncodings()->size() : 1; }
   }];
 }
 
@@ -262,6 +270,8 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     - C9: `changes` numbers as many operands, each once, as there are results that are caches or
       states, and of their types.
     - C10: `at` has a place or `none` for each result, and none for caches and states.
+    - C11: a parameter that is stored encoded is the matrix of a product, of as many groups as its
+      encodings have.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

@@ -37,5 +37,37 @@ void DataflowDialect::initialize() {
       >();
 }
 
+// --- the text of operations ----------------------------------------------------------------------
+
+/// `@a`, or `[@a, @b]` where targets differ.
+static ParseResult parseEncodings(OpAsmParser &parser, ArrayAttr &encodings) {
+  SmallVector<Attribute> symbols;
+  auto parseSymbol = [&]() -> ParseResult {
+    FlatSymbolRefAttr symbol;
+    if (parser.parseAttribute(symbol)) {
+      return failure();
+    }
+    symbols.push_back(symbol);
+    return success();
+  };
+  if (succeeded(parser.parseOptionalLSquare())) {
+    if (parser.parseCommaSeparatedList(parseSymbol) || parser.parseRSquare()) {
+      return failure();
+    }
+  } else if (parseSymbol()) {
+    return failure();
+  }
+  encodings = parser.getBuilder().getArrayAttr(symbols);
+  return success();
+}
+
+static void printEncodings(OpAsmPrinter &printer, ParameterOp, ArrayAttr encodings) {
+  if (encodings.size() == 1) {
+    printer << encodings[0];
+  } else {
+    printer << encodings;
+  }
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Dataflow/Ops.cpp.inc"

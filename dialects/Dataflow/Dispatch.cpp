@@ -338,6 +338,34 @@ static LogicalResult verifyKernelType(DispatchOp dispatch, KernelOp kernel) {
   return error;
 }
 
+/// C11: kernels read an encoding without looking at its type.
+static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> inputs,
+                                   SymbolTableCollection &symbolTable) {
+  for (auto [index, value] : llvm::enumerate(dispatch.getInputs())) {
+    auto parameter = value.getDefiningOp<ParameterOp>();
+    if (!parameter || !parameter.getEncodings()) {
+      continue;
+    }
+    if (index >= inputs.size() || inputs[index].role != KernelInput::Role::Matrix) {
+      return dispatch.emitOpError("expects an encoded parameter as the matrix of a product, got it "
+                                  "as operand #")
+             << index;
+    }
+    for (auto symbol : parameter.getEncodingsAttr().getAsRange<FlatSymbolRefAttr>()) {
+      auto encoding = dyn_cast_or_null<transformer::ParameterOp>(
+          symbolTable.lookupNearestSymbolFrom(dispatch, symbol));
+      transformer::ParameterExpressionAttr pack =
+          encoding ? packOf(parameter, encoding) : transformer::ParameterExpressionAttr();
+      // What is no encoding is said of the parameter.
+      if (pack && pack.getGroups() != inputs[index].groups) {
+        return dispatch.emitOpError("expects '")
+               << symbol << "' of " << inputs[index].groups << " groups, got " << pack.getGroups();
+      }
+    }
+  }
+  return success();
+}
+
 LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1
   Operation *found = symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
@@ -352,6 +380,10 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     return failure();
   }
   KernelFamily family = kernel.getComputes();
+  SmallVector<KernelInput> inputs = family.getInputs(kernel.getKernelType());
+  if (failed(verifyEncoded(*this, inputs, symbolTable))) {
+    return failure();
+  }
   for (int64_t changed : getChanges()) {
     if (failed(verifyChange(*this, getInputsMutable()[changed], symbolTable))) {
       return failure();
@@ -360,7 +392,7 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (failed(verifyCaches(*this, family, symbolTable)) || failed(verifyStates(*this))) {
     return failure();
   }
-  return verifyLookups(*this, family.getInputs(kernel.getKernelType()));
+  return verifyLookups(*this, inputs);
 }
 
 } // namespace heddle::dataflow

@@ -2,7 +2,7 @@
 ///
 /// Graphs, their parameters and columns: text and verification. Dispatches are in Dispatch.cpp.
 #include "dialects/Dataflow/Dataflow.h"
-#include "dialects/Transformer/Transformer.h"
+#include "dialects/Transformer/ParameterChecks.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -217,81 +217,64 @@ LogicalResult GraphOp::verify() {
 
 // --- what stands in a graph ------------------------------------------------------------------
 
-/// The parameter that a symbol names; reports one that names none.
-static FailureOr<transformer::ParameterOp> findParameter(ParameterOp op, FlatSymbolRefAttr symbol,
-                                                         SymbolTableCollection &symbolTable) {
-  Operation *found = symbolTable.lookupNearestSymbolFrom(op, symbol);
-  if (auto parameter = dyn_cast_or_null<transformer::ParameterOp>(found)) {
-    return parameter;
+FlatSymbolRefAttr ParameterOp::getStored(unsigned target) {
+  ArrayAttr encodings = getEncodingsAttr();
+  if (!encodings) {
+    return getParameterAttr();
   }
-  InFlightDiagnostic error = op.emitOpError("expects '")
-                             << symbol << "' to be a 'transformer.parameter', got ";
-  if (found) {
-    error << "'" << found->getName() << "'";
-  } else {
-    error << "no such symbol";
-  }
-  return failure();
+  size_t last = encodings.size() - 1;
+  return cast<FlatSymbolRefAttr>(encodings[std::min<size_t>(target, last)]);
 }
 
-/// The groups of the rows of a matrix that a use multiplies; nothing for a use that is no product.
-static std::optional<int64_t> groupsOf(OpOperand &use, SymbolTableCollection &symbolTable) {
-  auto dispatch = dyn_cast<DispatchOp>(use.getOwner());
-  std::optional<KernelInput> input =
-      dispatch ? dispatch.findInput(use.getOperandNumber(), symbolTable) : std::nullopt;
-  return input && input->role == KernelInput::Role::Matrix ? std::optional(input->groups)
-                                                           : std::nullopt;
+/// The expression of `encoding` if that is `pack` of the parameter; else null.
+static transformer::ParameterExpressionAttr packOf(ParameterOp op,
+                                                   transformer::ParameterOp encoding) {
+  transformer::ParameterExpressionAttr expression = encoding.getExpressionAttr();
+  bool isPack = expression && expression.getKind() == transformer::ExpressionKind::Pack &&
+                expression.getOperands() == ArrayRef(op.getParameterAttr());
+  return isPack ? expression : transformer::ParameterExpressionAttr();
 }
 
-/// C2: kernels read the encoding without looking at its type, so that it must be what they expect.
-static LogicalResult verifyEncoding(ParameterOp op, transformer::ParameterOp encoded,
-                                    SymbolTableCollection &symbolTable) {
-  transformer::ParameterExpressionAttr expression = encoded.getExpressionAttr();
-  if (!expression || expression.getKind() != transformer::ExpressionKind::Pack ||
-      expression.getOperands().front() != op.getParameterAttr()) {
-    return op.emitOpError("expects '") << op.getEncodedAttr() << "' to be 'pack' of '"
-                                       << op.getParameterAttr() << "', got another parameter";
+/// C2
+static LogicalResult verifyEncodings(ParameterOp op, SymbolTableCollection &symbolTable) {
+  for (auto symbol : op.getEncodingsAttr().getAsRange<FlatSymbolRefAttr>()) {
+    transformer::ParameterOp encoding =
+        transformer::lookUpParameter(op, "encoding", symbol, symbolTable);
+    if (!encoding) {
+      return failure();
+    }
+    if (!packOf(op, encoding)) {
+      return op.emitOpError("expects '") << symbol << "' to be 'pack' of '" << op.getParameterAttr()
+                                         << "', got another parameter";
+    }
   }
-  int64_t packed = expression.getNumbers().size() > 1 ? expression.getNumbers()[1] : 1;
-  for (OpOperand &use : op->getUses()) {
-    std::optional<int64_t> groups = groupsOf(use, symbolTable);
-    if (groups == packed) {
-      continue;
+  for (Operation *user : op->getUsers()) {
+    if (!isa<DispatchOp>(user)) {
+      InFlightDiagnostic error =
+          op.emitOpError("expects only dispatches to read an encoded parameter, got '")
+          << user->getName() << "'";
+      error.attachNote(user->getLoc()) << "the user is here";
+      return error;
     }
-    InFlightDiagnostic error = op.emitOpError();
-    if (groups) {
-      error << "expects '" << op.getEncodedAttr() << "' of " << *groups << " groups, got "
-            << packed;
-    } else {
-      error << "expects only matrices of products to read an encoded parameter, got '"
-            << use.getOwner()->getName() << "'";
-    }
-    error.attachNote(use.getOwner()->getLoc()) << "the user is here";
-    return error;
   }
   return success();
 }
 
 LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1
-  FailureOr<transformer::ParameterOp> parameter =
-      findParameter(*this, getParameterAttr(), symbolTable);
-  if (failed(parameter)) {
+  transformer::ParameterOp parameter =
+      transformer::lookUpParameter(*this, "symbol", getParameterAttr(), symbolTable);
+  if (!parameter) {
     return failure();
   }
-  RankedTensorType tensor = parameter->getTensorType();
+  RankedTensorType tensor = parameter.getTensorType();
   if (getType() != BufferType::get(getContext(), tensor.getShape(), tensor.getElementType(), 0)) {
     InFlightDiagnostic error = emitOpError("expects the type of parameter '")
                                << getParameterAttr() << "', " << tensor << ", got " << getType();
-    error.attachNote(parameter->getLoc()) << "the parameter is defined here";
+    error.attachNote(parameter.getLoc()) << "the parameter is defined here";
     return error;
   }
-  // C2
-  if (!getEncodedAttr()) {
-    return success();
-  }
-  FailureOr<transformer::ParameterOp> encoded = findParameter(*this, getEncodedAttr(), symbolTable);
-  return failed(encoded) ? failure() : verifyEncoding(*this, *encoded, symbolTable);
+  return getEncodingsAttr() ? verifyEncodings(*this, symbolTable) : success();
 }
 
 LogicalResult ColumnsOp::verify() {

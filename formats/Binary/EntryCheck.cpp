@@ -124,16 +124,23 @@ Status EntryChecker::checkArena(const manifest::Buffer &buffer, const SymbolicSi
 }
 
 Status EntryChecker::checkBoundParameter(const manifest::Buffer &buffer, uint64_t size) const {
-  if (buffer.index() >= model.parameters()->size()) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("parameter {}, there are {}", buffer.index(),
-                                              model.parameters()->size()));
+  const size_t stored = buffer.parameters() == nullptr ? 0 : buffer.parameters()->size();
+  if (stored != model.targets()->size()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} parameters, expected one for each of {} targets",
+                                              stored, model.targets()->size()));
   }
-  const manifest::Parameter &parameter = *model.parameters()->Get(buffer.index());
-  if (parameter.element() != buffer.element() || size > parameter.size()) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{} bytes of {}, parameter {} has {} of {}", size,
-                                    nameOf(buffer), quote(parameter.name()->string_view()),
-                                    parameter.size(), nameOf(parameter)));
+  for (const uint32_t index : *buffer.parameters()) {
+    if (index >= model.parameters()->size()) {
+      return HEDDLE_ERROR(
+          DataLoss, fmt::format("parameter {}, there are {}", index, model.parameters()->size()));
+    }
+    const manifest::Parameter &parameter = *model.parameters()->Get(index);
+    if (parameter.element() != buffer.element() || size > parameter.size()) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("{} bytes of {}, parameter {} has {} of {}", size,
+                                      nameOf(buffer), quote(parameter.name()->string_view()),
+                                      parameter.size(), nameOf(parameter)));
+    }
   }
   return {};
 }
@@ -338,11 +345,21 @@ Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
         DataLoss,
         fmt::format("grid rows of symbol {}, expected tokens or sequences", unsigned(grid.rows())));
   }
-  if (grid.row_tile() == 0 || grid.row_tile() > largestGrid || grid.columns() == 0 ||
-      grid.columns() > largestGrid) {
+  if (grid.columns()->size() != model.targets()->size()) {
     return HEDDLE_ERROR(DataLoss,
-                        fmt::format("grid of row tile {} and {} columns, expected 1 to {}",
-                                    grid.row_tile(), grid.columns(), largestGrid));
+                        fmt::format("a grid with the columns of {} targets, expected those of {}",
+                                    grid.columns()->size(), model.targets()->size()));
+  }
+  if (!isAligned(grid.columns())) {
+    return HEDDLE_ERROR(DataLoss, "columns of a grid that are not aligned");
+  }
+  for (const manifest::TargetColumns *const columns : *grid.columns()) {
+    if (grid.row_tile() == 0 || grid.row_tile() > largestGrid || columns->count() == 0 ||
+        columns->count() > largestGrid) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("grid of row tile {} and {} columns, expected 1 to {}",
+                                      grid.row_tile(), columns->count(), largestGrid));
+    }
   }
   return {};
 }
@@ -350,20 +367,22 @@ Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
 /// Checks that the columns of work cover a row of the result.
 Status EntryChecker::checkColumns(const manifest::Grid &grid,
                                   const manifest::Buffer &result) const {
-  const uint64_t width = grid.column_elements();
   const uint64_t group = grid.group_elements();
-  if (width == 0) {
-    return {};
-  }
   const bool hasRows = result.location() != Location::Cache && result.location() != Location::State;
   const uint64_t row = hasRows ? rowElements(result).value_or(0) : 0;
-  // A column may be wider than the row, whose end it then has alone.
-  const bool fits = width <= SymbolicSize::limit && group != 0 && group <= row && row % group == 0;
-  if (!fits || grid.columns() != row / group * ((group + width - 1) / width)) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{} columns of {} elements in groups of {}, expected those of "
-                                    "a result with rows of {}",
-                                    grid.columns(), width, group, row));
+  for (const manifest::TargetColumns *const columns : *grid.columns()) {
+    const uint64_t width = columns->elements();
+    if (width == 0) {
+      continue;
+    }
+    // A column may be wider than the row, whose end it then has alone.
+    const bool fits =
+        width <= SymbolicSize::limit && group != 0 && group <= row && row % group == 0;
+    if (!fits || columns->count() != row / group * ((group + width - 1) / width)) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("{} columns of {} elements in groups of {}, "
+                                                "expected those of a result with rows of {}",
+                                                columns->count(), width, group, row));
+    }
   }
   return {};
 }

@@ -45,6 +45,8 @@ public:
   std::span<const std::byte> weights() const { return weightBytes; }
   /// The target whose kernels run; empty after describeOnly.
   std::string_view isa() const { return target; }
+  /// Its number in the manifest, which says for each target what it reads.
+  uint32_t isaNumber() const { return targetIndex; }
   const std::shared_ptr<Device> &device() const { return host; }
   /// The kernels and weights on the device; null after describeOnly.
   const DeviceProgram *program() const { return loaded.get(); }

@@ -54,8 +54,9 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   planned.finish = finish < 0 ? nullptr : &program.kernel(static_cast<uint32_t>(finish));
   planned.overTokens = dispatch.grid()->rows() == manifest::Symbol::Tokens;
   planned.rowTile = dispatch.grid()->row_tile();
-  planned.columns = dispatch.grid()->columns();
-  planned.columnElements = static_cast<int64_t>(dispatch.grid()->column_elements());
+  const manifest::TargetColumns &columns = *dispatch.grid()->columns()->Get(artifact.isaNumber());
+  planned.columns = static_cast<int64_t>(columns.count());
+  planned.columnElements = static_cast<int64_t>(columns.elements());
   planned.groupElements = static_cast<int64_t>(dispatch.grid()->group_elements());
   planned.firstOperand = static_cast<uint32_t>(plan.operands.size());
   planned.operandCount = dispatch.operands()->size();
@@ -68,7 +69,7 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   }
   planned.flopsPerToken = static_cast<double>(dispatch.flops_per_token());
   planned.flopsPerTokenKey = static_cast<double>(dispatch.flops_per_token_key());
-  planned.weightBytes = static_cast<double>(dispatch.weight_bytes());
+  planned.weightBytes = static_cast<double>(columns.weight_bytes());
   planned.weightBytesPerToken = static_cast<double>(dispatch.weight_bytes_per_token());
   for (const manifest::Operand *const operand : *dispatch.operands()) {
     plan.operands.push_back({operand->buffer(), operand->byte_offset()});
@@ -104,8 +105,11 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry
     break;
   case Location::Parameter:
     place.kind = BufferPlace::Kind::Weights;
-    place.address = artifact.program()->weights() +
-                    artifact.manifest().parameters()->Get(buffer.index())->offset();
+    place.address =
+        artifact.program()->weights() + artifact.manifest()
+                                            .parameters()
+                                            ->Get(buffer.parameters()->Get(artifact.isaNumber()))
+                                            ->offset();
     break;
   case Location::Cache:
     place.kind = BufferPlace::Kind::Cache;

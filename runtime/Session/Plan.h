@@ -27,7 +27,7 @@ struct PlannedDispatch {
   bool overTokens;
   int64_t rowTile;
   int64_t columns;
-  /// As manifest::Grid has them.
+  /// As the manifest has them for the target.
   int64_t columnElements;
   int64_t groupElements;
   /// Its operands in Plan::operands.

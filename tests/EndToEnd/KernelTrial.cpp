@@ -311,7 +311,8 @@ void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dis
           : &program.kernel(static_cast<uint32_t>(dispatch.finish_kernel()));
   const manifest::Grid &grid = *dispatch.grid();
   const int64_t rows = grid.rows() == manifest::Symbol::Tokens ? tokens() : sequences();
-  const int64_t columns = grid.columns(), tile = grid.row_tile();
+  const auto columns = static_cast<int64_t>(grid.columns()->Get(artifact.isaNumber())->count());
+  const int64_t tile = grid.row_tile();
   const int64_t cut = rows / tile / 2 * tile;
   auto stream = *openDevice()->createStream(1);
   for (Range part : {Range{0, cut}, Range{cut, rows}}) {

@@ -29,11 +29,12 @@ const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 constexpr uint64_t leastPrograms = 6;
 constexpr uint64_t mostPrograms = 300;
 
-/// Values of a matrix as the targets have asked for it to lie: its expression, on other values.
+/// Values of a matrix as the targets have asked for it to lie, which agree here: its expression, on
+/// other values.
 Result<std::vector<float>> encode(ModuleOp program, dataflow::ParameterOp matrix,
                                   const std::vector<float> &values) {
   SymbolTable symbols(program);
-  auto stored = symbols.lookup<transformer::ParameterOp>(matrix.getStored().getAttr());
+  auto stored = symbols.lookup<transformer::ParameterOp>(matrix.getStored(0).getAttr());
   OwningOpRef<ModuleOp> module = ModuleOp::create(program.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   auto create = [&](llvm::StringRef name, ArrayRef<int64_t> shape, StringAttr source,

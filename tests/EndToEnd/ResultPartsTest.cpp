@@ -80,7 +80,10 @@ void ByHand::run(const manifest::Dispatch &dispatch, HeddleResult result, Range 
     std::byte *base = reinterpret_cast<std::byte *>(buffers[operand.buffer()].data());
     if (buffer.location() == manifest::Location::Parameter) {
       base = const_cast<std::byte *>(artifact.program()->weights()) +
-             artifact.manifest().parameters()->Get(buffer.index())->offset();
+             artifact.manifest()
+                 .parameters()
+                 ->Get(buffer.parameters()->Get(artifact.isaNumber()))
+                 ->offset();
     }
     operands.push_back(base + operand.byte_offset());
   }
@@ -133,7 +136,8 @@ void expectParts(ByHand &model, const manifest::Dispatch &dispatch) {
   const manifest::Buffer &buffer = model.bufferOf(operand);
   const int64_t stride = RowElements::of(buffer).evaluate(model.work);
   const int64_t rows = model.rowsOf(dispatch);
-  const int64_t columns = grid.columns();
+  const manifest::TargetColumns &work = *grid.columns()->Get(model.artifact.isaNumber());
+  const auto columns = static_cast<int64_t>(work.count());
   // Keys that a sequence does not have are left as they were.
   std::vector<float> &whole = model.buffers[operand.buffer()];
   for (float &value : whole) {
@@ -155,7 +159,7 @@ void expectParts(ByHand &model, const manifest::Dispatch &dispatch) {
       continue;
     }
     expectPart(model, dispatch, {band, {0, stride}}, band, {0, columns}, 3);
-    const auto width = static_cast<int64_t>(grid.column_elements());
+    const auto width = static_cast<int64_t>(work.elements());
     const auto group = static_cast<int64_t>(grid.group_elements());
     for (int64_t column = 0; width != 0 && dispatch.finish_kernel() < 0 && column < columns;
          ++column) {

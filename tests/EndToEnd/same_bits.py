@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares two builds bit by bit: every model of tests/oracles and the examples, compiled and run by each.
 
-usage: same_bits.py OLD/bin NEW/bin [--model FOLDER ...]
+usage: same_bits.py OLD/bin NEW/bin [--model FOLDER ...] [--new-option=OPTION ...]
 
 Compared are all outputs of every entry, the tokens and scores of greedy, beam and sampled generation,
 and embeddings, for every instruction set of this machine, with one thread and with two. A build that
-changes structure and not arithmetic must give no difference. Exit code 1 if there is one.
+changes structure and not arithmetic must give no difference, nor does an option of NEW/bin/heddlec that only
+changes how weights are stored: --new-option=--target=x86-64-v3:16,x86-64-v4. Exit code 1 if there is
+one.
 """
 
 import argparse
@@ -54,8 +56,8 @@ def rows_of(tensor):
 class Build:
     """One build, and what it compiled."""
 
-    def __init__(self, programs, work):
-        self.programs, self.work = programs, work
+    def __init__(self, programs, work, options):
+        self.programs, self.work, self.options = programs, work, options
 
     def run(self, program, *arguments):
         done = subprocess.run([self.programs / program, *map(str, arguments)],
@@ -66,7 +68,7 @@ class Build:
 
     def compile(self, folder):
         binary = self.work / (folder.name + ".so")
-        self.run("heddlec", folder, "-o", binary)
+        self.run("heddlec", folder, "-o", binary, *self.options)
         return binary
 
     def outputs(self, binary, inputs, isa, threads):
@@ -159,16 +161,19 @@ def main():
     parser.add_argument("new", type=Path)
     parser.add_argument("--model", type=Path, action="append", default=[],
                         help="a further folder: embeddings of lines of README")
+    parser.add_argument("--new-option", action="append", default=[],
+                        help="an option of the second heddlec")
     arguments = parser.parse_args()
     folders = sorted(path.parent for path in ROOT.glob("tests/oracles/*/config.json"))
     folders += sorted(path.parent for path in ROOT.glob("examples/dates/*/config.json"))
     comparison = Comparison()
     with tempfile.TemporaryDirectory() as temporary:
         builds = []
-        for name, programs in (("old", arguments.old), ("new", arguments.new)):
+        for name, programs, options in (("old", arguments.old, []),
+                                        ("new", arguments.new, arguments.new_option)):
             work = Path(temporary) / name
             work.mkdir()
-            builds.append(Build(programs.resolve(), work))
+            builds.append(Build(programs.resolve(), work, options))
         for folder in folders + arguments.model:
             compare_model(folder, *builds, comparison)
     for where in comparison.different:

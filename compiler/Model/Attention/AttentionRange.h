@@ -8,8 +8,8 @@
 #define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONRANGE_H
 
 #include "compiler/Model/Attention/AttentionMatch.h"
-#include "compiler/Model/Parameters/DerivedParameters.h"
-#include "compiler/Model/Parameters/ParameterHash.h"
+#include "compiler/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/ParameterHash.h"
 
 namespace heddle {
 

@@ -18,7 +18,7 @@
 #include "compiler/Model/Attention/HeadLayout.h"
 #include "compiler/Model/Attention/WeightContraction.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
-#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 

@@ -5,7 +5,7 @@
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_WEIGHTCONTRACTION_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_WEIGHTCONTRACTION_H
 
-#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/DerivedParameters.h"
 
 #include <string>
 

@@ -11,7 +11,7 @@
 #define HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATIONRANGE_H
 
 #include "compiler/Model/Branches/Evaluation.h"
-#include "compiler/Model/Parameters/ParameterHash.h"
+#include "compiler/Parameters/ParameterHash.h"
 
 #include <deque>
 #include <memory>

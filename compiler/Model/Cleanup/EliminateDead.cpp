@@ -15,7 +15,7 @@
 ///
 /// Pinned by tests/compiler/Model/Cleanup/eliminate-dead.mlir and eliminate-dead-caches.mlir.
 #include "compiler/Cost/OperationCost.h"
-#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 

@@ -10,7 +10,7 @@
 ///
 /// Tensors that are equal by content under two names are one in the binary, not here: values never
 /// enter the program. Pinned by tests/compiler/Model/Parameters/deduplicate-parameters.mlir.
-#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 

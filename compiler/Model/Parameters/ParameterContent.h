@@ -5,7 +5,7 @@
 #ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
 #define HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
 
-#include "compiler/Model/Parameters/ParameterHash.h"
+#include "compiler/Parameters/ParameterHash.h"
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/BuiltinOps.h"

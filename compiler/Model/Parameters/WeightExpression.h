@@ -5,7 +5,7 @@
 #ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_WEIGHTEXPRESSION_H
 #define HEDDLE_COMPILER_MODEL_PARAMETERS_WEIGHTEXPRESSION_H
 
-#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/DerivedParameters.h"
 
 #include "mlir/IR/Location.h"
 

@@ -17,7 +17,7 @@
 /// several small ones. Any other user would have been the epilogue of its own map, or would need
 /// its columns copied out; such a map stays as it is. Pinned by
 /// tests/compiler/Model/Rows/fuse-projections.mlir.
-#include "compiler/Model/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 

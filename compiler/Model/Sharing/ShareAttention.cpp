@@ -20,9 +20,9 @@
 /// keys are equal, or the same heads stand in another order. Pinned by
 /// tests/compiler/Model/Sharing/share-attention*.mlir.
 #include "compiler/Cost/OperationCost.h"
-#include "compiler/Model/Parameters/DerivedParameters.h"
 #include "compiler/Model/Sharing/SharedValues.h"
 #include "compiler/Model/Sharing/ValueDifference.h"
+#include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 

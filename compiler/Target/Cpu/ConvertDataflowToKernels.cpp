@@ -77,9 +77,22 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
   }
 }
 
+/// Whether what is stored of a parameter for target number `number` of `count` is what its code
+/// reads.
+static bool isEncodedFor(dataflow::ParameterOp parameter, int64_t groups, SymbolTable &symbols,
+                         const TargetDescription &target, unsigned number, unsigned count) {
+  if (!parameter.getEncodings() ||
+      (parameter.getNumStored() != 1 && parameter.getNumStored() != count)) {
+    return false;
+  }
+  auto matrix = symbols.lookup<transformer::ParameterOp>(parameter.getParameter());
+  auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored(number).getValue());
+  return stored.getExpressionAttr() == encodeMatrix(target, matrix, groups).expression;
+}
+
 /// Refuses a product whose weights do not lie as the code of a target reads them: it would read
 /// past their end. Programs in text may come without the pass that encodes them.
-static LogicalResult checkEncodings(ModuleOp module, const TargetDescription &target) {
+static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription> targets) {
   SymbolTable symbols(module);
   for (auto graph : module.getOps<dataflow::GraphOp>()) {
     for (auto dispatch : graph.getBody().getOps<dataflow::DispatchOp>()) {
@@ -90,14 +103,14 @@ static LogicalResult checkEncodings(ModuleOp module, const TargetDescription &ta
           continue;
         }
         auto parameter = value.getDefiningOp<dataflow::ParameterOp>();
-        auto encoded =
-            parameter && parameter.getEncodedAttr()
-                ? symbols.lookup<transformer::ParameterOp>(parameter.getEncodedAttr().getAttr())
-                : transformer::ParameterOp();
-        if (!encoded || encoded.getExpressionAttr().getNumbers().front() != target.panelColumns) {
-          return dispatch.emitOpError("reads weights that are not stored as target '")
-                 << target.name << "' reads them, expected panels of " << target.panelColumns
-                 << " columns, as the pass dataflow-encode-weights stores them";
+        for (auto [number, target] : llvm::enumerate(targets)) {
+          if (!parameter || !isEncodedFor(parameter, input.groups, symbols, target, number,
+                                          static_cast<unsigned>(targets.size()))) {
+            return dispatch.emitOpError("reads weights that are not stored as target '")
+                   << target.name << "' reads them, expected panels of " << target.panelColumns
+                   << " columns, as the pass dataflow-encode-weights stores them for the same "
+                      "targets";
+          }
         }
       }
     }
@@ -138,23 +151,19 @@ struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<Convert
   using Base::Base;
 
   void runOnOperation() override {
-    for (const std::string &name : targets) {
-      const TargetDescription *target = findTarget(name);
-      if (!target) {
-        emitError(getOperation().getLoc())
-            << "unknown target '" << name << "', expected one of " << targetNames();
-        return signalPassFailure();
-      }
-      if (failed(checkEncodings(getOperation(), *target))) {
-        return signalPassFailure();
-      }
+    FailureOr<std::vector<TargetDescription>> chosen =
+        findTargets(targets, getOperation().getLoc());
+    if (failed(chosen) || failed(checkEncodings(getOperation(), *chosen))) {
+      return signalPassFailure();
+    }
+    for (const TargetDescription &target : *chosen) {
       OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
-      auto module = ModuleOp::create(builder, getOperation().getLoc(), target->name);
+      auto module = createTargetModule(builder, getOperation().getLoc(), target);
       for (auto kernel : getOperation().getOps<dataflow::KernelOp>()) {
-        if (failed(checkElements(kernel, *target))) {
+        if (failed(checkElements(kernel, target))) {
           return signalPassFailure();
         }
-        emitKernel(module, kernel, *target);
+        emitKernel(module, kernel, target);
       }
     }
   }

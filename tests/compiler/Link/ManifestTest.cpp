@@ -59,7 +59,7 @@ module attributes {transformer.model_type = "bert"} {
 
 ManifestInputs someInputs() {
   ManifestInputs inputs;
-  inputs.targets = {"x86-64-v3", "x86-64-v4"};
+  inputs.targets = {{"x86-64-v3", 48}, {"x86-64-v4", 48}};
   inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
     return (kernel + "." + target).str();
   };
@@ -68,7 +68,6 @@ ManifestInputs someInputs() {
     return kernel.getSymName().starts_with("attention") ? ScratchSize{128, 64} : ScratchSize{};
   };
   inputs.parameters["table"] = {0, 11520, 1};
-  inputs.panelColumns = 48;
   inputs.parameters["w.packed"] = {11520, 27648, 2};
   inputs.parameters["norm"] = {39168, 400, 3};
   inputs.weightsSize = 39616;
@@ -213,16 +212,16 @@ TEST_F(ManifestTest, DividesTheWork) {
   ASSERT_NE(written, nullptr) << error;
   const auto *dispatches = written->entries()->Get(0)->dispatches();
   ASSERT_EQ(dispatches->size(), 4u);
-  EXPECT_EQ(dispatches->Get(0)->grid()->columns(), 1u);
-  EXPECT_EQ(dispatches->Get(0)->grid()->column_elements(), 0u);
-  EXPECT_EQ(dispatches->Get(1)->grid()->columns(), 3u);
-  EXPECT_EQ(dispatches->Get(1)->grid()->column_elements(), 16u);
+  EXPECT_EQ(dispatches->Get(0)->grid()->columns()->Get(0)->count(), 1u);
+  EXPECT_EQ(dispatches->Get(0)->grid()->columns()->Get(0)->elements(), 0u);
+  EXPECT_EQ(dispatches->Get(1)->grid()->columns()->Get(0)->count(), 3u);
+  EXPECT_EQ(dispatches->Get(1)->grid()->columns()->Get(0)->elements(), 16u);
   EXPECT_EQ(dispatches->Get(1)->grid()->row_tile(), 8u);
   const manifest::Dispatch *contract = dispatches->Get(2);
   EXPECT_EQ(contract->grid()->rows(), manifest::Symbol::Tokens);
   EXPECT_EQ(contract->grid()->row_tile(), 8u);
-  EXPECT_EQ(contract->grid()->columns(), 3u);
-  EXPECT_EQ(contract->grid()->column_elements(), 48u);
+  EXPECT_EQ(contract->grid()->columns()->Get(0)->count(), 3u);
+  EXPECT_EQ(contract->grid()->columns()->Get(0)->elements(), 48u);
   EXPECT_EQ(contract->grid()->group_elements(), 100u);
   EXPECT_EQ(contract->finish_kernel(), int32_t(contract->kernel()) + 1);
   EXPECT_EQ(contract->name()->str(), "layer.0.output");
@@ -249,6 +248,47 @@ TEST_F(ManifestTest, CountsProducts) {
   EXPECT_EQ(dispatches->Get(2)->flops_per_token(), 9600u);
 }
 
+// Targets that store a matrix in different ways: each has its parameter and its columns of work.
+TEST_F(ManifestTest, NamesWhatEachTargetReads) {
+  std::string text = program.str();
+  const std::string packed = "transformer.parameter @w.packed : tensor<3x48x48xf32> = pack(@w, 48)";
+  const size_t at = text.find(packed);
+  ASSERT_NE(at, std::string::npos);
+  text.insert(at, "transformer.parameter @w.narrow : tensor<7x48x16xf32> = pack(@w, 16)\n");
+  const std::string read = "@w as @w.packed";
+  text.replace(text.find(read), read.size(), "@w as [@w.narrow, @w.packed]");
+  ManifestInputs inputs = someInputs();
+  inputs.targets = {{"x86-64-v3", 16}, {"x86-64-v4", 48}};
+  inputs.parameters["w.narrow"] = {39616, 21504, 4};
+  inputs.weightsSize = 61120;
+  const manifest::Manifest *written = build(text, inputs);
+  ASSERT_NE(written, nullptr) << error;
+  // What the first target reads comes first, then what the other one reads instead.
+  std::vector<std::string> names;
+  for (const manifest::Parameter *parameter : *written->parameters()) {
+    names.push_back(parameter->name()->str());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"table", "w.narrow", "norm", "w.packed"}));
+  const manifest::Entry *entry = written->entries()->Get(0);
+  const manifest::Dispatch *contract = entry->dispatches()->Get(2);
+  const manifest::Buffer *weights = entry->buffers()->Get(contract->operands()->Get(2)->buffer());
+  ASSERT_EQ(weights->parameters()->size(), 2u);
+  EXPECT_EQ(weights->parameters()->Get(0), 1u);
+  EXPECT_EQ(weights->parameters()->Get(1), 3u);
+  const auto *columns = contract->grid()->columns();
+  EXPECT_EQ(columns->Get(0)->count(), 7u);
+  EXPECT_EQ(columns->Get(0)->elements(), 16u);
+  EXPECT_EQ(columns->Get(1)->count(), 3u);
+  EXPECT_EQ(columns->Get(1)->elements(), 48u);
+  EXPECT_EQ(columns->Get(1)->weight_bytes() - columns->Get(0)->weight_bytes(), 27648u - 21504u);
+  EXPECT_EQ(contract->grid()->group_elements(), 100u);
+}
+
+TEST_F(ManifestTest, RefusesEncodingsOfOtherTargets) {
+  EXPECT_EQ(errorOf("@w as @w.packed", "@w as [@w.packed, @w.packed, @w.packed]"),
+            "'dataflow.parameter' op has 3 encodings, expected one for each of 2 targets");
+}
+
 // The contraction above in two groups: 50 columns of each fill two panels.
 TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
   std::string text = program.str();
@@ -267,8 +307,8 @@ TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
   const manifest::Manifest *written = build(text, inputs);
   ASSERT_NE(written, nullptr) << error;
   const manifest::Dispatch *contract = written->entries()->Get(0)->dispatches()->Get(2);
-  EXPECT_EQ(contract->grid()->columns(), 4u);
-  EXPECT_EQ(contract->grid()->column_elements(), 48u);
+  EXPECT_EQ(contract->grid()->columns()->Get(0)->count(), 4u);
+  EXPECT_EQ(contract->grid()->columns()->Get(0)->elements(), 48u);
   EXPECT_EQ(contract->grid()->group_elements(), 50u);
   EXPECT_EQ(contract->flops_per_token(), 4800u);
 }
@@ -394,7 +434,7 @@ TEST_F(ManifestTest, UnusedParametersHaveNoBuffer) {
   std::vector<uint32_t> parameters;
   for (const manifest::Buffer *buffer : *written->entries()->Get(0)->buffers()) {
     if (buffer->location() == manifest::Location::Parameter) {
-      parameters.push_back(buffer->index());
+      parameters.push_back(buffer->parameters()->Get(0));
     }
   }
   EXPECT_EQ(parameters, (std::vector<uint32_t>{0, 1, 2}));

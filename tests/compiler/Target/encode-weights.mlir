@@ -7,7 +7,7 @@
 // What products read is stored in panels, once for each number of groups; everything else stays.
 
 // UNKNOWN: unknown target 'sparc', expected one of x86-64-v3, x86-64-v4
-// NONE: no target to encode weights for, expected one of x86-64-v3, x86-64-v4
+// NONE: no target, expected one of x86-64-v3, x86-64-v4
 
 !x = !dataflow.buffer<[tokens, 40], f32>
 !y = !dataflow.buffer<[tokens, 80], f32>
@@ -15,8 +15,8 @@
 !half = !dataflow.buffer<[tokens, 20], f32>
 
 // CHECK: transformer.parameter @w : tensor<80x40xf32>
-// CHECK-DAG: transformer.parameter @w.packed : tensor<2x40x48xf32> = pack(@w, 48)
-// CHECK-DAG: transformer.parameter @w.packed_{{[0-9]+}} : tensor<2x40x48xf32> = pack(@w, 48, 2)
+// CHECK-DAG: transformer.parameter @w.packed48 : tensor<2x40x48xf32> = pack(@w, 48)
+// CHECK-DAG: transformer.parameter @w.packed48x2 : tensor<2x40x48xf32> = pack(@w, 48, 2)
 // CHECK-NOT: pack(
 transformer.parameter @w : tensor<80x40xf32> from "w"
 
@@ -34,8 +34,8 @@ dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !w) -> !x computes #
 }
 
 // CHECK-LABEL: dataflow.graph @both
-// CHECK-DAG: %[[PACKED:.*]] = dataflow.parameter @w as @w.packed : !dataflow.buffer<[80, 40], f32>
-// CHECK-DAG: %[[GROUPS:.*]] = dataflow.parameter @w as @w.packed_{{[0-9]+}} : !dataflow.buffer<[80, 40], f32>
+// CHECK-DAG: %[[PACKED:.*]] = dataflow.parameter @w as @w.packed48 : !dataflow.buffer<[80, 40], f32>
+// CHECK-DAG: %[[GROUPS:.*]] = dataflow.parameter @w as @w.packed48x2 : !dataflow.buffer<[80, 40], f32>
 // CHECK-DAG: %[[TABLE:.*]] = dataflow.parameter @w : !dataflow.buffer<[80, 40], f32>
 // CHECK: dataflow.dispatch @gather(%{{.*}}, %[[TABLE]])
 // CHECK: dataflow.dispatch @contract(%{{.*}}, %[[PACKED]])
@@ -50,7 +50,7 @@ dataflow.graph @both(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids
 
 // Where nothing else reads the matrix, only the encoding is left.
 // CHECK-LABEL: dataflow.graph @one
-// CHECK-NEXT: dataflow.parameter @w as @w.packed :
+// CHECK-NEXT: dataflow.parameter @w as @w.packed48 :
 // CHECK-NEXT: dataflow.dispatch
 dataflow.graph @one(%x: !x {dataflow.name = "x"}) -> (!y {dataflow.name = "y"}) {
   %w = dataflow.parameter @w : !w

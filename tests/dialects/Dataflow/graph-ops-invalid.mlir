@@ -102,7 +102,7 @@ dataflow.graph @parameter_c1() {
 // -----
 
 dataflow.graph @unknown_parameter() {
-  // expected-error@+1 {{'dataflow.parameter' op expects '@w' to be a 'transformer.parameter', got no such symbol}}
+  // expected-error@+1 {{'dataflow.parameter' op expects symbol '@w' to be a parameter, got no such symbol}}
   %0 = dataflow.parameter @w : !dataflow.buffer<[384, 380], f32>
   dataflow.output
 }
@@ -159,8 +159,40 @@ dataflow.graph @dispatch_c1(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.n
 
 transformer.parameter @w : tensor<40x40xf32> from "w"
 dataflow.graph @parameter_c2() {
-  // expected-error@+1 {{'dataflow.parameter' op expects '@w.packed' to be a 'transformer.parameter', got no such symbol}}
+  // expected-error@+1 {{'dataflow.parameter' op expects encoding '@w.packed' to be a parameter, got no such symbol}}
   %0 = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
+  dataflow.output
+}
+
+// -----
+
+// Every encoding of a list is checked, wherever it is declared.
+transformer.parameter @w : tensor<40x40xf32> from "w"
+transformer.parameter @w.packed : tensor<1x40x48xf32> = pack(@w, 48)
+dataflow.graph @encodings_by_target() {
+  // expected-error@+1 {{'dataflow.parameter' op expects '@w' to be 'pack' of '@w', got another parameter}}
+  %0 = dataflow.parameter @w as [@w.packed, @w] : !dataflow.buffer<[40, 40], f32>
+  dataflow.output
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x40xf32> from "w"
+dataflow.graph @no_encoding() {
+  // expected-error@+1 {{expected attribute value}}
+  %0 = dataflow.parameter @w as [] : !dataflow.buffer<[40, 40], f32>
+  dataflow.output
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x40xf32> from "w"
+transformer.parameter @w.packed : tensor<1x40x48xf32> = pack(@w, 48)
+dataflow.graph @encoding_seen_as_rows() {
+  // expected-error@+1 {{'dataflow.parameter' op expects only dispatches to read an encoded parameter, got 'dataflow.columns'}}
+  %w = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
+  // expected-note@+1 {{the user is here}}
+  %0 = dataflow.columns %w from 0 : !dataflow.buffer<[40, 40], f32> -> !dataflow.buffer<[40, 20] in 40, f32>
   dataflow.output
 }
 
@@ -184,10 +216,9 @@ dataflow.kernel @contract : (!x, !dataflow.buffer<[40, 40], f32>) -> !x computes
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
-dataflow.graph @groups_of_an_encoding(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
-  // expected-error@+1 {{'dataflow.parameter' op expects '@w.packed' of 1 groups, got 2}}
+dataflow.graph @dispatch_c11(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
   %w = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
-  // expected-note@+1 {{the user is here}}
+  // expected-error@+1 {{'dataflow.dispatch' op expects '@w.packed' of 1 groups, got 2}}
   %0 = dataflow.dispatch @contract(%x, %w) : (!x, !dataflow.buffer<[40, 40], f32>) -> !x
   dataflow.output %0 : !x
 }
@@ -201,9 +232,8 @@ dataflow.kernel @table : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40,
   dataflow.yield %x
 }
 dataflow.graph @encoded_table(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids", dataflow.limit = 40 : i64}) -> (!dataflow.buffer<[tokens, 40], f32> {dataflow.name = "y"}) {
-  // expected-error@+1 {{'dataflow.parameter' op expects only matrices of products to read an encoded parameter, got 'dataflow.dispatch'}}
   %w = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
-  // expected-note@+1 {{the user is here}}
+  // expected-error@+1 {{'dataflow.dispatch' op expects an encoded parameter as the matrix of a product, got it as operand #1}}
   %0 = dataflow.dispatch @table(%ids, %w) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40, 40], f32>) -> !dataflow.buffer<[tokens, 40], f32>
   dataflow.output %0 : !dataflow.buffer<[tokens, 40], f32>
 }

@@ -6,7 +6,10 @@
 transformer.parameter @word.weight : tensor<30522x384xf32> from "word"
 transformer.parameter @query.weight : tensor<384x384xf32> from "query.weight"
 transformer.parameter @query.bias : tensor<384xf32> from "query.bias"
-transformer.parameter @query.packed : tensor<8x384x48xf32> = pack(@query.weight, 48)
+transformer.parameter @query.packed48 : tensor<8x384x48xf32> = pack(@query.weight, 48)
+transformer.parameter @key.weight : tensor<384x384xf32> from "key.weight"
+transformer.parameter @key.packed16 : tensor<24x384x16xf32> = pack(@key.weight, 16)
+transformer.parameter @key.packed48 : tensor<8x384x48xf32> = pack(@key.weight, 48)
 
 dataflow.kernel @embed_norm : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30522, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
     computes #dataflow.gather<width = 384, lookups = 1> {
@@ -41,7 +44,11 @@ dataflow.graph @planned(%h: !dataflow.buffer<[tokens, 384], f32> {dataflow.name 
                         %ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "token_type_ids", dataflow.limit = 2 : i64, dataflow.optional})
     attributes {arena = #dataflow.size<tokens = 4608, sequences = 1536, tokensLongest = 48>, max_length = 512 : i64} {
   %b = dataflow.parameter @query.bias : !dataflow.buffer<[384], f32>
-  %w = dataflow.parameter @query.weight as @query.packed : !dataflow.buffer<[384, 384], f32>
+  %w = dataflow.parameter @query.weight as @query.packed48 : !dataflow.buffer<[384, 384], f32>
+  // CHECK: dataflow.parameter @query.weight as @query.packed48 : !dataflow.buffer<[384, 384], f32>
+  %q = dataflow.parameter @query.weight as @query.packed48 : !dataflow.buffer<[384, 384], f32>
+  // CHECK: dataflow.parameter @key.weight as [@key.packed16, @key.packed48] : !dataflow.buffer<[384, 384], f32>
+  %k = dataflow.parameter @key.weight as [@key.packed16, @key.packed48] : !dataflow.buffer<[384, 384], f32>
   // CHECK: dataflow.dispatch @contract_384x384(%{{.*}}, %{{.*}}, %{{.*}}) at <tokens = 1536> : (
   %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
   // CHECK: dataflow.dispatch @contract_384x384(%{{.*}}, %{{.*}}, %{{.*}}) at <> : (

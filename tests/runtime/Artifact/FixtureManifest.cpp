@@ -28,41 +28,49 @@ static std::vector<Offset<manifest::Port>> ports(FlatBufferBuilder &builder,
   return result;
 }
 
-static std::vector<Offset<manifest::Buffer>> buffers(FlatBufferBuilder &builder,
-                                                     const std::vector<BufferSpec> &list) {
+static std::vector<Offset<manifest::Buffer>>
+buffers(FlatBufferBuilder &builder, const std::vector<BufferSpec> &list, size_t targets) {
   std::vector<Offset<manifest::Buffer>> result;
   for (const BufferSpec &buffer : list) {
     const auto shape = builder.CreateVectorOfStructs(buffer.shape);
+    const bool isParameter = buffer.location == manifest::Location::Parameter;
+    const std::vector<uint32_t> all(targets, buffer.index);
+    const auto stored = isParameter
+                            ? builder.CreateVector(buffer.stored.empty() ? all : buffer.stored)
+                            : Offset<flatbuffers::Vector<uint32_t>>();
     result.push_back(manifest::CreateBuffer(builder, buffer.location, codeOf(buffer.element), shape,
                                             buffer.offset ? &*buffer.offset : nullptr,
-                                            buffer.index));
+                                            isParameter ? 0 : buffer.index, stored));
   }
   return result;
 }
 
-static std::vector<Offset<manifest::Dispatch>> dispatches(FlatBufferBuilder &builder,
-                                                          const std::vector<DispatchSpec> &list) {
+static std::vector<Offset<manifest::Dispatch>>
+dispatches(FlatBufferBuilder &builder, const std::vector<DispatchSpec> &list, size_t targets) {
   std::vector<Offset<manifest::Dispatch>> result;
   for (const DispatchSpec &dispatch : list) {
-    const auto grid =
-        manifest::CreateGrid(builder, dispatch.rows, dispatch.rowTile, dispatch.columns,
-                             dispatch.columnElements, dispatch.groupElements);
+    const std::vector<manifest::TargetColumns> all(
+        targets, {dispatch.columns, dispatch.columnElements, dispatch.weightBytes});
+    const auto columns = builder.CreateVectorOfStructs(
+        dispatch.targetColumns.empty() ? all : dispatch.targetColumns);
+    const auto grid = manifest::CreateGrid(builder, dispatch.rows, dispatch.rowTile, columns,
+                                           dispatch.groupElements);
     const auto operands = builder.CreateVectorOfStructs(dispatch.operands);
     const auto name = builder.CreateString(dispatch.name);
     result.push_back(manifest::CreateDispatch(builder, dispatch.kernel, dispatch.finish, operands,
                                               grid, name, dispatch.flops, dispatch.flopsPerKey,
-                                              dispatch.weightBytes, dispatch.weightBytesPerToken,
-                                              dispatch.written));
+                                              dispatch.weightBytesPerToken, dispatch.written));
   }
   return result;
 }
 
-static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec &spec) {
+static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec &spec,
+                                     size_t targets) {
   const auto name = builder.CreateString(spec.name);
   const auto inputs = builder.CreateVector(ports(builder, spec.inputs));
   const auto outputs = builder.CreateVector(ports(builder, spec.outputs));
-  const auto bufferList = builder.CreateVector(buffers(builder, spec.buffers));
-  const auto dispatchList = builder.CreateVector(dispatches(builder, spec.dispatches));
+  const auto bufferList = builder.CreateVector(buffers(builder, spec.buffers, targets));
+  const auto dispatchList = builder.CreateVector(dispatches(builder, spec.dispatches, targets));
   std::vector<Offset<manifest::CachePort>> caches;
   for (const CacheSpec &cache : spec.caches) {
     caches.push_back(manifest::CreateCachePortDirect(builder, cache.name.c_str(), cache.width,
@@ -141,7 +149,7 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
   FlatBufferBuilder builder;
   std::vector<Offset<manifest::Entry>> entries;
   for (const EntrySpec &each : spec.entries) {
-    entries.push_back(entry(builder, each));
+    entries.push_back(entry(builder, each, spec.targets.size()));
   }
   std::vector<Offset<manifest::Kernel>> kernels;
   for (const KernelSpec &each : spec.kernels) {

@@ -42,7 +42,9 @@ struct BufferSpec {
   ElementType element;
   Shape shape;
   std::optional<manifest::SizeExpression> offset;
+  /// A parameter: what every target reads, unless `stored` says it for each.
   uint32_t index;
+  std::vector<uint32_t> stored = {};
 };
 
 struct CacheSpec {
@@ -77,6 +79,8 @@ struct DispatchSpec {
   uint64_t columnElements = 0;
   uint64_t groupElements = 0;
   uint32_t written = 1;
+  /// Instead of the same columns for every target.
+  std::vector<manifest::TargetColumns> targetColumns = {};
 };
 
 struct EntrySpec {

@@ -4,7 +4,7 @@
 
 // Kernels read panels whatever the text says: weights that do not lie so are refused.
 
-// CHECK: 'dataflow.dispatch' op reads weights that are not stored as target 'x86-64-v4' reads them, expected panels of 48 columns, as the pass dataflow-encode-weights stores them
+// CHECK: 'dataflow.dispatch' op reads weights that are not stored as target 'x86-64-v4' reads them, expected panels of 48 columns, as the pass dataflow-encode-weights stores them for the same targets
 // ENCODED: func.func @"contract.x86-64-v4"
 
 !x = !dataflow.buffer<[tokens, 40], f32>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Parameters that passes derive from others: one symbol for one expression, placed after the
-/// parameters that the module has, so that a module reads parameters first.
-#ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_DERIVEDPARAMETERS_H
-#define HEDDLE_COMPILER_MODEL_PARAMETERS_DERIVEDPARAMETERS_H
+/// Parameters that passes of every level derive from others: one symbol for one expression, placed
+/// after the parameters that the module has, so that a module reads parameters first; and graphs
+/// that read a derived parameter instead of another.
+#ifndef HEDDLE_COMPILER_PARAMETERS_DERIVEDPARAMETERS_H
+#define HEDDLE_COMPILER_PARAMETERS_DERIVEDPARAMETERS_H
 
+#include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -35,9 +37,14 @@ public:
   /// The parameter of a symbol; the verifier has shown that there is one.
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol) const;
 
-  /// The parameter `kind(operands)` of this shape: one that exists already, else a new one called
-  /// `name` (with a number after it if the name is taken). Reshapes of reshapes are folded.
-  /// `factor` is the constant of `scale`, `numbers` are those of kinds that have them.
+  /// The parameter of this expression and type: one that exists already, else a new one called
+  /// `name` (with a number after it if the name is taken).
+  mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
+                                 transformer::ParameterExpressionAttr expression,
+                                 mlir::RankedTensorType type);
+
+  /// The same for `kind(operands)` of f32. Reshapes of reshapes are folded. `factor` is the constant
+  /// of `scale`, `numbers` are those of kinds that have them.
   mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
                                  transformer::ExpressionKind kind,
                                  llvm::ArrayRef<mlir::FlatSymbolRefAttr> operands,
@@ -52,6 +59,23 @@ private:
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, transformer::ParameterOp> byExpression;
 };
 
+/// What graphs read instead of a parameter: one operation for each graph and what it reads.
+class GraphParameters {
+public:
+  /// `symbol`, stored as `encodings` if there are any, where `old` was read; the new operation
+  /// stands beside the first `old`.
+  mlir::Value replace(dataflow::ParameterOp old, dataflow::BufferType type,
+                      mlir::FlatSymbolRefAttr symbol, mlir::ArrayAttr encodings = {});
+
+private:
+  llvm::DenseMap<std::tuple<mlir::Operation *, mlir::Attribute, mlir::Attribute>,
+                 dataflow::ParameterOp>
+      known;
+};
+
+/// Erases the parameters of graphs that nothing reads any more.
+void eraseUnreadParameters(mlir::ModuleOp module);
+
 } // namespace heddle
 
-#endif // HEDDLE_COMPILER_MODEL_PARAMETERS_DERIVEDPARAMETERS_H
+#endif // HEDDLE_COMPILER_PARAMETERS_DERIVEDPARAMETERS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looks up the parameters of a module by symbol and by expression.
-#include "compiler/Model/Parameters/DerivedParameters.h"
+/// Looks up the parameters of a module by symbol and by expression, and what graphs read of them.
+#include "compiler/Parameters/DerivedParameters.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -131,10 +131,17 @@ FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef n
     }
     operands = base;
   }
-  auto expression =
-      ParameterExpressionAttr::get(builder.getContext(), kind, operands, numbers, factor);
+  return derive(
+      location, name,
+      ParameterExpressionAttr::get(builder.getContext(), kind, operands, numbers, factor), type);
+}
+
+FlatSymbolRefAttr DerivedParameters::derive(Location location, StringRef name,
+                                            ParameterExpressionAttr expression,
+                                            RankedTensorType type) {
   ParameterOp &known = byExpression[{expression, type}];
   if (!known) {
+    OpBuilder builder(module.getContext());
     known = ParameterOp::create(builder, location, builder.getStringAttr(name), TypeAttr::get(type),
                                 StringAttr(), expression);
     Block *body = module.getBody();
@@ -142,6 +149,28 @@ FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef n
     last = known;
   }
   return FlatSymbolRefAttr::get(known.getSymNameAttr());
+}
+
+Value GraphParameters::replace(dataflow::ParameterOp old, dataflow::BufferType type,
+                               FlatSymbolRefAttr symbol, ArrayAttr encodings) {
+  dataflow::ParameterOp &found =
+      known[{old->getParentOp(), Attribute(symbol), Attribute(encodings)}];
+  if (!found) {
+    OpBuilder builder(old);
+    found = dataflow::ParameterOp::create(builder, old.getLoc(), type, symbol, encodings);
+  }
+  return found.getResult();
+}
+
+void eraseUnreadParameters(ModuleOp module) {
+  for (auto graph : module.getOps<dataflow::GraphOp>()) {
+    for (auto parameter :
+         llvm::make_early_inc_range(graph.getBody().getOps<dataflow::ParameterOp>())) {
+      if (parameter->use_empty()) {
+        parameter.erase();
+      }
+    }
+  }
 }
 
 } // namespace heddle

@@ -2,8 +2,8 @@
 ///
 /// How a pass reads the content of parameters. Values never enter the program: the caller, who has
 /// the checkpoint, passes functions that read them, or read and hash them.
-#ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERHASH_H
-#define HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERHASH_H
+#ifndef HEDDLE_COMPILER_PARAMETERS_PARAMETERHASH_H
+#define HEDDLE_COMPILER_PARAMETERS_PARAMETERHASH_H
 
 #include <cstdint>
 #include <functional>
@@ -37,4 +37,4 @@ using ParameterReader =
 
 } // namespace heddle
 
-#endif // HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERHASH_H
+#endif // HEDDLE_COMPILER_PARAMETERS_PARAMETERHASH_H
