@@ -177,6 +177,12 @@ Result<bool> Config::booleanOr(std::string_view key, bool absent) const {
 
 Result<std::string> Config::oneOf(std::string_view key,
                                   std::initializer_list<std::string_view> choices) const {
+  const std::vector<std::string> list(choices.begin(), choices.end());
+  return oneOf(key, list);
+}
+
+Result<std::string> Config::oneOf(std::string_view key,
+                                  std::span<const std::string> choices) const {
   const nlohmann::json *const value = find(key);
   if (value == nullptr || !value->is_string() ||
       std::find(choices.begin(), choices.end(), value->get_ref<const std::string &>()) ==

@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ public:
   Result<bool> booleanOr(std::string_view key, bool absent) const;
 
   /// A string that is one of `choices`; the message lists them.
+  Result<std::string> oneOf(std::string_view key, std::span<const std::string> choices) const;
   Result<std::string> oneOf(std::string_view key,
                             std::initializer_list<std::string_view> choices) const;
   Result<std::string> oneOfOr(std::string_view key, std::initializer_list<std::string_view> choices,

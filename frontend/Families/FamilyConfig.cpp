@@ -13,29 +13,37 @@ namespace heddle {
 
 using transformer::Activation;
 
+/// Names of Hugging Face Transformers that are not the dialect's.
+static constexpr std::pair<std::string_view, Activation> otherNames[] = {
+    {"gelu_pytorch_tanh", Activation::GeluNew}, {"swish", Activation::Silu}};
+
+std::vector<std::string> activationNames() {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i <= transformer::getMaxEnumValForActivation(); ++i) {
+    names.push_back(transformer::stringifyActivation(Activation(i)).str());
+  }
+  for (const auto &[name, activation] : otherNames) {
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+std::optional<Activation> parseActivation(std::string_view name) {
+  for (const auto &[other, activation] : otherNames) {
+    if (name == other) {
+      return activation;
+    }
+  }
+  return transformer::symbolizeActivation(name);
+}
+
 Result<Activation> readActivation(const Config &config, std::string_view key,
                                   std::string_view absent) {
-  HEDDLE_ASSIGN(const std::string name,
-                config.oneOfOr(key,
-                               {"gelu", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "relu",
-                                "sigmoid", "silu", "swish", "tanh"},
-                               absent));
-  if (name == "gelu") {
-    return Activation::Gelu;
+  if (!config.has(key)) {
+    return *parseActivation(absent);
   }
-  if (name == "silu" || name == "swish") {
-    return Activation::Silu;
-  }
-  if (name == "relu") {
-    return Activation::Relu;
-  }
-  if (name == "tanh") {
-    return Activation::Tanh;
-  }
-  if (name == "quick_gelu") {
-    return Activation::QuickGelu;
-  }
-  return name == "sigmoid" ? Activation::Sigmoid : Activation::GeluNew;
+  HEDDLE_ASSIGN(const std::string name, config.oneOf(key, activationNames()));
+  return *parseActivation(name);
 }
 
 Status checkHeads(const Config &config, std::string_view headsKey, int64_t heads,

@@ -7,7 +7,10 @@
 #include "heddle/Status.h"
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace heddle {
 
@@ -23,7 +26,12 @@ inline constexpr int64_t widthLimit = 1 << 16;
 inline constexpr int64_t layerLimit = 1 << 10;
 inline constexpr int64_t tableLimit = 1 << 24;
 
-/// The activation with this name in Hugging Face Transformers.
+/// The activations that configurations may name, by the dialect's names and by others that Hugging
+/// Face Transformers has for them; and the one of such a name.
+std::vector<std::string> activationNames();
+std::optional<transformer::Activation> parseActivation(std::string_view name);
+
+/// The activation that a key names; `absent`, which is such a name, without the key.
 Result<transformer::Activation> readActivation(const Config &config, std::string_view key,
                                                std::string_view absent);
 

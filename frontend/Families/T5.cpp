@@ -170,18 +170,19 @@ void T5::decode(const Scope &model, Entry entry) const {
 
 /// "gated-gelu" means a gate with the activation of version 1.1, which is GELU by tanh.
 static Status readFeedForward(T5 &model, const Config &config) {
-  HEDDLE_ASSIGN(const std::string name, config.oneOfOr("feed_forward_proj",
-                                                       {"relu", "gelu", "gelu_new", "silu",
-                                                        "gated-relu", "gated-gelu", "gated-silu"},
-                                                       "relu"));
-  model.gated = name.starts_with("gated-");
-  if (name.ends_with("relu")) {
-    model.activation = Activation::Relu;
-  } else if (name.ends_with("silu")) {
-    model.activation = Activation::Silu;
-  } else {
-    model.activation = name == "gelu" ? Activation::Gelu : Activation::GeluNew;
+  static constexpr std::string_view key = "feed_forward_proj", gate = "gated-";
+  if (!config.has(key)) {
+    return {};
   }
+  std::vector<std::string> choices = activationNames();
+  for (const std::string &name : activationNames()) {
+    choices.push_back(std::string(gate) + name);
+  }
+  HEDDLE_ASSIGN(const std::string name, config.oneOf(key, choices));
+  model.gated = name.starts_with(gate);
+  model.activation = name == "gated-gelu"
+                         ? Activation::GeluNew
+                         : *parseActivation(name.substr(model.gated ? gate.size() : 0));
   return {};
 }
 

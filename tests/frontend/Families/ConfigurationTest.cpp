@@ -125,9 +125,12 @@ static const ConfigurationCase refused[] = {
      "config.json: \"relative_attention_num_buckets\" is 9, expected an even number"},
     {"DistanceInsideOfTheBuckets", "t5-tiny", R"({"relative_attention_max_distance": 4})",
      "config.json: \"relative_attention_max_distance\" is 4, expected an integer from 5 to 65536"},
-    {"FeedForward", "t5-tiny", R"({"feed_forward_proj": "gated-swish"})",
-     "config.json: \"feed_forward_proj\" is \"gated-swish\", expected one of relu, gelu, gelu_new, "
-     "silu, gated-relu, gated-gelu, gated-silu"},
+    {"FeedForward", "t5-tiny", R"({"feed_forward_proj": "gated-selu"})",
+     "config.json: \"feed_forward_proj\" is \"gated-selu\", expected one of gelu, gelu_new, relu, "
+     "tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, gelu_pytorch_tanh, swish, "
+     "gated-gelu, "
+     "gated-gelu_new, gated-relu, gated-tanh, gated-silu, gated-sigmoid, gated-quick_gelu, "
+     "gated-softplus, gated-abs, gated-sin, gated-cos, gated-gelu_pytorch_tanh, gated-swish"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
      "config.json: \"model_type\" is \"llama\", expected one of "
      "bart, bert, distilbert, marian, mbart, roberta, t5, transformer"},
@@ -207,12 +210,19 @@ TEST(AcceptedValues, ReachTheProgram) {
        "@encoder.block.0.layer.1.DenseReluDense.wi.weight"},
       {"", "t5-tiny", R"({"feed_forward_proj": "gated-silu"})", "transformer.activate silu"},
       {"", "t5-tiny", R"({"feed_forward_proj": "gelu"})", "transformer.activate gelu %"},
+      {"", "t5-tiny", R"({"feed_forward_proj": "gated-gelu"})", "transformer.activate gelu_new %"},
+      {"", "t5-tiny", R"({"feed_forward_proj": "gated-softplus"})",
+       "transformer.activate softplus"},
       {"", "t5-tiny", R"({"tie_word_embeddings": false, "scale_decoder_outputs": false})",
        "@lm_head.weight : tensor<?x40xf32> -> tensor<?x101xf32>"},
       {"", "bert-tiny", R"({"hidden_act": "gelu_new"})", "transformer.activate gelu_new"},
       {"", "bert-tiny", R"({"hidden_act": "gelu_pytorch_tanh"})", "transformer.activate gelu_new"},
       {"", "bert-tiny", R"({"hidden_act": "quick_gelu"})", "transformer.activate quick_gelu"},
       {"", "bert-tiny", R"({"hidden_act": "relu"})", "transformer.activate relu"},
+      {"", "bert-tiny", R"({"hidden_act": "softplus"})", "transformer.activate softplus"},
+      {"", "bert-tiny", R"({"hidden_act": "abs"})", "transformer.activate abs"},
+      {"", "bart-tiny", R"({"activation_function": "sin"})", "transformer.activate sin"},
+      {"", "transformer-post", R"({"activation": "cos"})", "transformer.activate cos"},
       {"", "bert-tiny", R"({"layer_norm_eps": 0.5})", "epsilon = 5.000000e-01"},
       {"", "bert-tiny", R"({"position_embedding_type": "absolute"})", "transformer.positions"},
       {"", "bert-tiny", R"({"num_attention_heads": 36})", "tensor<?x36x2xf32>"},
