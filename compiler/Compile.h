@@ -8,9 +8,14 @@
 ///     request.output = "minilm.so";
 ///     const CompileResult result = compile(request);
 ///
-/// compile() prints nothing, never exits and shares nothing between calls: several threads may
-/// compile at the same time. Installed as heddle/Compile.h, for programs that link
-/// heddle::compiler; needs no header of LLVM or MLIR.
+/// compile() prints nothing and shares nothing between calls: several threads may compile at the
+/// same time. Every mistake in a request or a model is in the result. What LLVM calls a fatal
+/// error, and running out of memory, ends the process instead: LLVM's code is not able to go on,
+/// and a library may not install a handler for the whole process. A program that has to outlive
+/// that compiles in a process of its own, as heddlec does, or installs a handler to say more before
+/// it ends (LLVMInstallFatalErrorHandler). The output file is complete or not there in either case.
+/// Installed as heddle/Compile.h, for programs that link heddle::compiler; needs no header of LLVM
+/// or MLIR.
 #ifndef HEDDLE_COMPILER_COMPILE_H
 #define HEDDLE_COMPILER_COMPILE_H
 
