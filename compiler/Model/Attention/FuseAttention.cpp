@@ -29,13 +29,13 @@
 #include "compiler/Model/Attention/AttentionMasks.h"
 #include "compiler/Model/Attention/AttentionProducts.h"
 #include "compiler/Model/Attention/AttentionRange.h"
+#include "compiler/Model/Attention/CacheReads.h"
 #include "compiler/Model/Attention/HeadLayout.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -109,13 +109,9 @@ class CacheRoles {
 public:
   explicit CacheRoles(ModuleOp module) {
     module.walk([&](Operation *op) {
-      llvm::TypeSwitch<Operation *>(op)
-          .Case([&](AttentionOp attention) {
-            note(attention.getKey(), true);
-            note(attention.getValue(), false);
-          })
-          .Case([&](AttentionWeightsOp weights) { note(weights.getKey(), true); })
-          .Case([&](AttendOp attend) { note(attend.getValue(), false); });
+      for (const CacheRead &read : cacheReads(op)) {
+        note(read.rows, read.isKeys);
+      }
     });
   }
 

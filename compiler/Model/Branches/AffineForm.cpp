@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <variant>
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -71,21 +73,30 @@ private:
 
 } // namespace
 
-bool isAffine(Operation *operation) {
+/// The affine operations. Who asks about one visits this, and has to answer for all of them.
+using AffineOperation = std::variant<LinearOp, ScaleOp, AddOp, MultiplyOp>;
+
+static std::optional<AffineOperation> asAffine(Operation *operation) {
+  using Found = std::optional<AffineOperation>;
   if (!operation || operation->getNumResults() != 1 || !isRows(operation->getResult(0).getType())) {
-    return false;
+    return std::nullopt;
   }
-  return llvm::TypeSwitch<Operation *, bool>(operation)
-      .Case<LinearOp, ScaleOp>([](Operation *) { return true; })
+  return llvm::TypeSwitch<Operation *, Found>(operation)
+      .Case<LinearOp, ScaleOp>([](auto op) { return Found(op); })
       .Case([](AddOp add) {
-        return add.getLhs().getType() == add.getRhs().getType() || addedVector(add);
+        bool isOfRows = add.getLhs().getType() == add.getRhs().getType() || addedVector(add);
+        return isOfRows ? Found(add) : Found();
       })
       .Case([](MultiplyOp multiply) {
-        return multiply.hasScalarRhs() &&
-               (isRows(multiply.getRhs().getType()) || multiply.getRhs().getDefiningOp<WeightOp>());
+        bool isByNumbers = multiply.hasScalarRhs() && (isRows(multiply.getRhs().getType()) ||
+                                                       multiply.getRhs().getDefiningOp<WeightOp>());
+        return isByNumbers ? Found(multiply) : Found();
       })
-      .Default([](Operation *) { return false; });
+      // Anything else is an atom, whose rows are what they are.
+      .Default([](Operation *) { return Found(); });
 }
+
+bool isAffine(Operation *operation) { return asAffine(operation).has_value(); }
 
 bool isWithinForm(Operation *operation) {
   Value result = operation->getResult(0);
@@ -98,12 +109,16 @@ bool isWithinForm(Operation *operation) {
 
 /// The operands of an affine operation in which it is affine.
 SmallVector<Value, 2> affineOperands(Operation *operation) {
-  return llvm::TypeSwitch<Operation *, SmallVector<Value, 2>>(operation)
-      .Case([](AddOp add) {
-        return addedVector(add) ? SmallVector<Value, 2>{add.getLhs()}
-                                : SmallVector<Value, 2>{add.getLhs(), add.getRhs()};
-      })
-      .Default([](Operation *other) { return SmallVector<Value, 2>{other->getOperand(0)}; });
+  using Values = SmallVector<Value, 2>;
+  return std::visit(llvm::makeVisitor([](LinearOp linear) { return Values{linear.getInput()}; },
+                                      [](ScaleOp scale) { return Values{scale.getInput()}; },
+                                      [](MultiplyOp multiply) { return Values{multiply.getLhs()}; },
+                                      [](AddOp add) {
+                                        return addedVector(add)
+                                                   ? Values{add.getLhs()}
+                                                   : Values{add.getLhs(), add.getRhs()};
+                                      }),
+                    *asAffine(operation));
 }
 
 FormSize formSize(Operation *operation, llvm::function_ref<FormSize(Value)> sizeOf) {
@@ -146,32 +161,34 @@ void Flattening::open(Operation *operation, const Factor &outer) {
     steps.push_back({.kind = Step::Kind::Flatten, .value = value, .factor = factor});
   };
   steps.push_back({.kind = Step::Kind::Record, .operation = operation});
-  llvm::TypeSwitch<Operation *>(operation)
-      .Case([&](LinearOp linear) { openMap(linear, outer); })
-      .Case([&](AddOp add) {
-        if (WeightOp vector = addedVector(add)) {
-          steps.push_back({.kind = Step::Kind::AddConstant,
-                           .operation = operation,
-                           .symbol = vector.getParameterAttr(),
-                           .factor = outer});
-        } else {
-          flattenLater(add.getRhs(), outer);
-        }
-        flattenLater(add.getLhs(), outer);
-      })
-      .Case([&](ScaleOp scale) {
-        flattenLater(scale.getInput(), outer * Factor::of(scale.getFactor().convertToDouble()));
-      })
-      .Case([&](MultiplyOp multiply) {
-        Factor factor;
-        if (auto weight = multiply.getRhs().getDefiningOp<WeightOp>()) {
-          factor.weights.push_back(weight.getParameterAttr());
-        } else {
-          factor.rows.push_back(multiply.getRhs());
-          form.movesRows |= !chain.empty();
-        }
-        flattenLater(multiply.getLhs(), outer * factor);
-      });
+  std::visit(llvm::makeVisitor([&](LinearOp linear) { openMap(linear, outer); },
+                               [&](AddOp add) {
+                                 if (WeightOp vector = addedVector(add)) {
+                                   steps.push_back({.kind = Step::Kind::AddConstant,
+                                                    .operation = operation,
+                                                    .symbol = vector.getParameterAttr(),
+                                                    .factor = outer});
+                                 } else {
+                                   flattenLater(add.getRhs(), outer);
+                                 }
+                                 flattenLater(add.getLhs(), outer);
+                               },
+                               [&](ScaleOp scale) {
+                                 flattenLater(scale.getInput(),
+                                              outer *
+                                                  Factor::of(scale.getFactor().convertToDouble()));
+                               },
+                               [&](MultiplyOp multiply) {
+                                 Factor factor;
+                                 if (auto weight = multiply.getRhs().getDefiningOp<WeightOp>()) {
+                                   factor.weights.push_back(weight.getParameterAttr());
+                                 } else {
+                                   factor.rows.push_back(multiply.getRhs());
+                                   form.movesRows |= !chain.empty();
+                                 }
+                                 flattenLater(multiply.getLhs(), outer * factor);
+                               }),
+             *asAffine(operation));
 }
 
 void Flattening::flattenValue(const Step &step) {

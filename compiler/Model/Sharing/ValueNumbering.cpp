@@ -4,6 +4,8 @@
 /// all entries splits none.
 #include "compiler/Model/Sharing/ValueNumbering.h"
 
+#include "compiler/Model/Attention/CacheReads.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -71,24 +73,17 @@ void ValueNumbering::findArguments(func::FuncOp entry) {
 }
 
 void ValueNumbering::noteUse(Operation *op) {
-  auto note = [&](Value rows, bool Cache::*role) {
-    CachedOp cached = cachedSource(rows);
+  for (const CacheRead &read : cacheReads(op)) {
+    CachedOp cached = cachedSource(read.rows);
     if (Cache *cache = cached ? cacheOf(cached.getCache()) : nullptr) {
-      cache->*role = true;
+      (read.isKeys ? cache->isKeys : cache->isValues) = true;
     }
-  };
+  }
   if (auto append = dyn_cast<AppendOp>(op)) {
     if (Cache *cache = cacheOf(append.getCache())) {
       auto entry = dyn_cast<func::FuncOp>(op->getParentOp());
       cache->isAlone |= !entry || !cache->appends.insert({entry, append}).second;
     }
-  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-    note(attention.getKey(), &Cache::isKeys);
-    note(attention.getValue(), &Cache::isValues);
-  } else if (auto weights = dyn_cast<AttentionWeightsOp>(op)) {
-    note(weights.getKey(), &Cache::isKeys);
-  } else if (auto attend = dyn_cast<AttendOp>(op)) {
-    note(attend.getValue(), &Cache::isValues);
   }
 }
 
@@ -245,6 +240,7 @@ void ValueNumbering::numberOperation(Operation *op) {
                                 attend.getQueries(), attend.getKeys(), attend.getVisibilityAttr(),
                                 attend.getType());
           })
+          // Right for all that computes the same from the same operands and attributes.
           .Default([&](Operation *other) { return numberOther(other); });
   numbers[op->getResult(0)] = number;
 }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Asks something about every operation of the dialect, so that nobody forgets one: an operation
+/// that the question has no answer for does not compile.
+#ifndef HEDDLE_DIALECTS_TRANSFORMER_VISITOPERATION_H
+#define HEDDLE_DIALECTS_TRANSFORMER_VISITOPERATION_H
+
+#include "dialects/Transformer/Transformer.h"
+
+namespace heddle::transformer {
+
+namespace detail {
+
+template <typename... Operations> struct OperationList {};
+using Operations = OperationList<
+#define GET_OP_LIST
+#include "dialects/Transformer/Ops.cpp.inc"
+    >;
+
+template <typename Visitor, typename Op>
+bool visitIf(mlir::Operation *operation, Visitor &visitor) {
+  auto found = llvm::dyn_cast<Op>(operation);
+  if (found) {
+    visitor(found);
+  }
+  return bool(found);
+}
+
+template <typename Visitor, typename... Operations>
+bool visitAny(mlir::Operation *operation, Visitor &visitor, OperationList<Operations...>) {
+  return (visitIf<Visitor, Operations>(operation, visitor) || ...);
+}
+
+} // namespace detail
+
+/// Calls `visitor` with an operation as the class it is; false, without a call, for one of another
+/// dialect. The visitor must take every operation of the dialect.
+template <typename Visitor> bool visitOperation(mlir::Operation *operation, Visitor visitor) {
+  return detail::visitAny(operation, visitor, detail::Operations());
+}
+
+} // namespace heddle::transformer
+
+#endif // HEDDLE_DIALECTS_TRANSFORMER_VISITOPERATION_H
