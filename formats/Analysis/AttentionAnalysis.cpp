@@ -100,7 +100,7 @@ static const Json &fieldOf(const Json &object, const char *name) {
 static Result<int64_t> readCount(const Json &object, const char *name, const std::string &where) {
   const Json &value = fieldOf(object, name);
   if (!value.is_number_integer() || value.get<int64_t>() < 0) {
-    return wrong(fmt::format("{}\"{}\"", where, name), shown(value), "a whole number, at least 0");
+    return wrong(fmt::format("{}\"{}\"", where, name), shown(value), "an integer of at least 0");
   }
   return value.get<int64_t>();
 }
@@ -135,7 +135,7 @@ static Result<std::optional<std::vector<int64_t>>> readPolicy(const Json &value,
     return std::optional<std::vector<int64_t>>();
   }
   const std::string expected =
-      fmt::format("null, or sizes of blocks, at least 1 each, that add up to {}", layers);
+      fmt::format("null, or block sizes of at least 1 that add up to {}", layers);
   std::vector<int64_t> sizes;
   int64_t left = static_cast<int64_t>(layers);
   for (size_t i = 0; value.is_array() && i < value.size(); ++i) {
@@ -167,7 +167,7 @@ static Result<KindAnalysis> readKind(const Json &value, const std::string &where
   if (!layers.is_array() || layers.empty() || layers.size() > mostLayers ||
       !std::all_of(layers.begin(), layers.end(), isText)) {
     return wrong(where + "\"layers\"", shown(layers),
-                 fmt::format("1 to {} names of layers", mostLayers));
+                 fmt::format("1 to {} layer names", mostLayers));
   }
   kind.layers = layers.get<std::vector<std::string>>();
   if (value.contains("positions")) {
@@ -183,7 +183,8 @@ static Result<KindAnalysis> readKind(const Json &value, const std::string &where
 Result<AttentionAnalysis> readAnalysis(std::string_view text) {
   const Json file = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!file.is_object()) {
-    return HEDDLE_ERROR(InvalidArgument, "no JSON object, expected one as heddle analyze writes");
+    return HEDDLE_ERROR(InvalidArgument,
+                        "not a JSON object, expected what 'heddle analyze' writes");
   }
   AttentionAnalysis analysis;
   const Json &model = fieldOf(file, "model");

@@ -86,7 +86,7 @@ static std::string titleOf(const KindAnalysis &kind) {
 }
 
 static std::string subtitleOf(const KindAnalysis &kind) {
-  std::string text = "divergence of layers in bits";
+  std::string text = "divergence between layers in bits";
   if (kind.positions > 0) {
     text += fmt::format(", {} positions", kind.positions);
   }

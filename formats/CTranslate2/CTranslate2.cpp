@@ -50,15 +50,15 @@ struct StackOptions {
 static Status checkSpecification(const CTranslate2File &file) {
   constexpr std::string_view known[] = {"TransformerSpec", "TransformerBase", "TransformerBig"};
   if (std::find(std::begin(known), std::end(known), file.specification()) == std::end(known)) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: the specification is {}, supported are {}", file.path(),
-                                    quote(file.specification()), fmt::join(known, ", ")));
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("{}: the specification {} is not supported, expected {}",
+                                 file.path(), quote(file.specification()), fmt::join(known, ", ")));
   }
   if (file.revision() < ctranslate2FirstRevision || file.revision() > ctranslate2LastRevision) {
     return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: revision {} of {}, supported are {} to {}", file.path(),
-                                    file.revision(), file.specification(), ctranslate2FirstRevision,
-                                    ctranslate2LastRevision));
+                        fmt::format("{}: revision {} of {} is not supported, expected {} to {}",
+                                    file.path(), file.revision(), file.specification(),
+                                    ctranslate2FirstRevision, ctranslate2LastRevision));
   }
   return {};
 }
@@ -150,10 +150,9 @@ static Result<StackOptions> readStack(CTranslate2Variables &variables, const std
 static Status checkSame(const CTranslate2Variables &variables, std::string_view option,
                         int64_t encoder, int64_t decoder) {
   if (encoder != decoder) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: the option \"{}\" is {} in the encoder and {} in the "
-                                    "decoder, expected the same",
-                                    variables.path(), option, encoder, decoder));
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: the option \"{}\" is {} in the encoder and "
+                                                 "{} in the decoder, expected the same value",
+                                                 variables.path(), option, encoder, decoder));
   }
   return {};
 }
@@ -174,10 +173,11 @@ static Result<StackOptions> readStacks(CTranslate2Variables &variables,
                                     variables.path(), encoder.heads, sizes.width));
   }
   if (sizes.positions == 0 && (sizes.width < 4 || sizes.width % 2 != 0)) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: the width is {}, expected an even number from 4 on for "
-                                    "computed positions",
-                                    variables.path(), sizes.width));
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format(
+            "{}: the width is {}, expected an even number of at least 4 for sinusoidal positions",
+            variables.path(), sizes.width));
   }
   return encoder;
 }
@@ -186,12 +186,12 @@ static Status checkVocabulary(const CTranslate2Variables &variables,
                               const CTranslate2Vocabulary &vocabulary, int64_t rows,
                               const std::string &stack) {
   if (static_cast<int64_t>(vocabulary.tokens.size()) != rows) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: {} tokens, but variable {} of {} has {} rows, expected "
-                                    "one for each token",
-                                    vocabulary.path, vocabulary.tokens.size(),
-                                    quote(ctranslate2Embeddings(variables, stack)),
-                                    variables.path(), rows));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format(
+            "{}: {} tokens, but variable {} of {} has {} rows, expected a row for each token",
+            vocabulary.path, vocabulary.tokens.size(),
+            quote(ctranslate2Embeddings(variables, stack)), variables.path(), rows));
   }
   return {};
 }
@@ -214,13 +214,12 @@ static Status writeTokens(nlohmann::json &values, const SpecialTokens &tokens,
   const CTranslate2Vocabulary &target = model.vocabularies.target;
   const std::optional<int64_t> end = target.find(tokens.end);
   if (!end) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: no token {}, expected the one that ends a sentence",
-                                    target.path, quote(tokens.end)));
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: no token {}, which has to end a sentence",
+                                                     target.path, quote(tokens.end)));
   }
   if (!tokens.start) {
-    model.notes.push_back("\"decoder_start_token\" is null: targets need a prefix that starts with "
-                          "the right token");
+    model.notes.push_back("\"decoder_start_token\" is null: every target needs a prefix, which "
+                          "begins with the start token");
   }
   values["eos_token_id"] = *end;
   values["bos_token_id"] = idOf(target, tokens, {tokens.start.value_or(tokens.begin)});
@@ -342,7 +341,7 @@ Result<CTranslate2Model> readCTranslate2Model(const std::string &folder,
   }
   const std::string map = (fs::path(folder) / "vmap.txt").string();
   if (fs::exists(map, ignored)) {
-    model.notes.push_back("vmap.txt is not read: translations may use every token");
+    model.notes.push_back("vmap.txt is ignored: translations may use any token");
   }
   return model;
 }

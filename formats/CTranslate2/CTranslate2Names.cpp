@@ -43,9 +43,10 @@ static Result<bool> inBoth(const CTranslate2Variables &variables, const std::str
   if (inEncoder != inDecoder) {
     const std::string present = (inEncoder ? "encoder/" : "decoder/") + name;
     const std::string absent = (inEncoder ? "decoder/" : "encoder/") + name;
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: variable {} is there, but not {}, expected both or none",
-                                    variables.path(), quote(present), quote(absent)));
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format("{}: variable {} is present, {} is missing, expected both or neither",
+                    variables.path(), quote(present), quote(absent)));
   }
   return inEncoder;
 }

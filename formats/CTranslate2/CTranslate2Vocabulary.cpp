@@ -30,8 +30,9 @@ static Result<std::vector<std::string>> readJsonTokens(const std::string &path) 
   std::vector<std::string> tokens;
   for (const nlohmann::json &token : list) {
     if (!token.is_string()) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: token {} is {}, expected a string",
-                                                       path, tokens.size(), describeJson(token)));
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: token {} is {}, expected a string", path,
+                                      tokens.size() + 1, describeJson(token)));
     }
     tokens.push_back(token.get<std::string>());
   }
@@ -91,7 +92,7 @@ Result<CTranslate2Vocabularies> readCTranslate2Vocabularies(const std::string &f
   HEDDLE_ASSIGN(std::optional<CTranslate2Vocabulary> target,
                 readOne(folder, "target_vocabulary", unknownToken));
   if (!target) {
-    return HEDDLE_ERROR(NotFound, fmt::format("{}: holds neither shared_vocabulary nor "
+    return HEDDLE_ERROR(NotFound, fmt::format("{}: has neither shared_vocabulary nor "
                                               "target_vocabulary, expected one as .json or .txt",
                                               folder));
   }
@@ -103,14 +104,13 @@ Result<CTranslate2Vocabularies> readCTranslate2Vocabularies(const std::string &f
   HEDDLE_ASSIGN(const std::optional<CTranslate2Vocabulary> first,
                 readOne(folder, "source_1_vocabulary", unknownToken));
   if (first) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: a source of several features is not supported, expected "
-                                    "one source_vocabulary",
-                                    first->path));
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format("{}: source features are not supported, expected a single source_vocabulary",
+                    first->path));
   }
   return HEDDLE_ERROR(
-      NotFound,
-      fmt::format("{}: holds no source_vocabulary, expected it as .json or .txt", folder));
+      NotFound, fmt::format("{}: has no source_vocabulary, expected it as .json or .txt", folder));
 }
 
 } // namespace heddle

@@ -25,7 +25,7 @@ const StoredTensor *CTranslate2File::find(std::string_view name) const {
 Result<const StoredTensor *> CTranslate2File::variable(std::string_view name) const {
   const StoredTensor *const found = find(name);
   if (found == nullptr) {
-    return HEDDLE_ERROR(NotFound, fmt::format("{}: no variable {} among its {}", path(),
+    return HEDDLE_ERROR(NotFound, fmt::format("{}: has no variable {} among its {}", path(),
                                               quote(name), contents.variables.size()));
   }
   return found;

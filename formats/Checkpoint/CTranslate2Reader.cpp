@@ -44,9 +44,10 @@ private:
 
 Result<std::span<const std::byte>> Cursor::take(uint64_t count, const std::string &what) {
   if (count > rest()) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("{}: {}: the file ends at byte {}, expected {} more "
-                                              "from byte {} on",
-                                              where, what, bytes.size(), count, position));
+    return HEDDLE_ERROR(
+        DataLoss,
+        fmt::format("{}: {}: the file ends at byte {}, expected {} more bytes from byte {} on",
+                    where, what, bytes.size(), count, position));
   }
   const std::span<const std::byte> taken = bytes.subspan(position, count);
   position += count;
@@ -63,8 +64,8 @@ Result<std::string> Cursor::string(const std::string &what) {
   HEDDLE_ASSIGN(const std::span<const std::byte> source, take(length, what));
   const std::string text(reinterpret_cast<const char *>(source.data()), length);
   if (text.find('\0') != length - 1U) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("{}: {}: is {}, expected one NUL, at the end", where,
-                                              what, quote(text)));
+    return HEDDLE_ERROR(DataLoss, fmt::format("{}: {}: is {}, expected a single NUL, at the end",
+                                              where, what, quote(text)));
   }
   if (validUtf8Prefix(text) != text.size()) {
     return HEDDLE_ERROR(DataLoss,
@@ -107,7 +108,7 @@ static Result<ElementType> typeOfNumber(uint8_t number, std::string_view where) 
 static Result<StoredTensor> readVariable(Cursor &cursor, uint32_t version, uint32_t number,
                                          std::string_view file) {
   StoredTensor variable;
-  HEDDLE_ASSIGN(variable.name, cursor.string(fmt::format("name of variable {}", number)));
+  HEDDLE_ASSIGN(variable.name, cursor.string(fmt::format("name of variable {}", number + 1)));
   const std::string inside = fmt::format("variable {}", quote(variable.name));
   const std::string where = fmt::format("{}: {}", file, inside);
   HEDDLE_ASSIGN(const uint8_t rank, cursor.number<uint8_t>(inside));
@@ -141,8 +142,8 @@ static Result<StoredTensor> readVariable(Cursor &cursor, uint32_t version, uint3
 static Status addVariable(CTranslate2Contents &contents, StoredTensor variable,
                           std::string_view where) {
   if (!contents.places.try_emplace(variable.name, contents.variables.size()).second) {
-    return HEDDLE_ERROR(
-        DataLoss, fmt::format("{}: the variable {} is given twice", where, quote(variable.name)));
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{}: variable {} appears twice", where, quote(variable.name)));
   }
   contents.variables.push_back(std::move(variable));
   return {};
@@ -178,7 +179,7 @@ static Status attachScales(CTranslate2Contents &contents, StoredTensor &weight,
     std::memcpy(&value, scale.bytes.data() + i, sizeof(value));
     if (!std::isfinite(value) || value <= 0) {
       return HEDDLE_ERROR(DataLoss, fmt::format("{}: scale {} is {}, expected a number above 0",
-                                                where, i / sizeof(float), value));
+                                                where, i / sizeof(float) + 1, value));
     }
   }
   weight.scales = scale.bytes;
@@ -188,12 +189,13 @@ static Status attachScales(CTranslate2Contents &contents, StoredTensor &weight,
 static Status readAliases(Cursor &cursor, CTranslate2Contents &contents, std::string_view where) {
   HEDDLE_ASSIGN(const uint32_t count, cursor.number<uint32_t>("number of aliases"));
   for (uint32_t i = 0; i < count; ++i) {
-    HEDDLE_ASSIGN(std::string alias, cursor.string(fmt::format("name of alias {}", i)));
+    HEDDLE_ASSIGN(std::string alias, cursor.string(fmt::format("name of alias {}", i + 1)));
     HEDDLE_ASSIGN(const std::string name, cursor.string(fmt::format("alias {}", quote(alias))));
     const auto found = contents.places.find(name);
     if (found == contents.places.end()) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("{}: alias {}: stands for {}, which is no variable",
-                                                where, quote(alias), quote(name)));
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("{}: alias {}: stands for {}, which is not a variable", where,
+                                      quote(alias), quote(name)));
     }
     StoredTensor variable = contents.variables[found->second];
     variable.name = std::move(alias);

@@ -35,9 +35,10 @@ static Result<nlohmann::ordered_json> readWeightMap(const std::string &path) {
   }
   for (const auto &[name, shard] : map->items()) {
     if (!shard.is_string() || !isPlainFileName(shard.get_ref<const std::string &>())) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("{}: tensor {}: its file is {}, expected the plain "
-                                                "name of a file beside the index",
-                                                path, quote(name), describeJson(shard)));
+      return HEDDLE_ERROR(
+          DataLoss,
+          fmt::format("{}: tensor {}: its file is {}, expected the name of a file beside the index",
+                      path, quote(name), describeJson(shard)));
     }
   }
   return std::move(*map);
@@ -65,8 +66,9 @@ Result<Checkpoint> Checkpoint::openIndex(const std::string &folder, const std::s
     const std::vector<SafetensorsTensor> &tensors = checkpoint.shards[number].tensors();
     const auto found = contents[number].find(name);
     if (found == contents[number].end()) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("{}: tensor {}: not in its file {}", indexPath,
-                                                quote(name), quote(shard)));
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("{}: tensor {}: is not in {}, the file that the index names",
+                                      indexPath, quote(name), quote(shard)));
     }
     checkpoint.add({tensors[found->second], {}}, number);
   }
@@ -110,9 +112,9 @@ Result<Checkpoint> Checkpoint::open(const std::string &path) {
   if (fs::exists(binary, ignored)) {
     return openCTranslate2(path, binary);
   }
-  return HEDDLE_ERROR(NotFound, fmt::format("{}: holds neither model.safetensors nor "
-                                            "model.safetensors.index.json",
-                                            path));
+  return HEDDLE_ERROR(
+      NotFound,
+      fmt::format("{}: has neither model.safetensors nor model.safetensors.index.json", path));
 }
 
 Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tensors,
@@ -122,7 +124,7 @@ Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tens
     const std::optional<uint64_t> expected = byteSize(tensor.dtype, tensor.shape);
     if (expected != tensor.bytes.size()) {
       return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{}: tensor {}: {} bytes, expected those of {} items of {}",
+                          fmt::format("{}: tensor {}: {} bytes, expected {} items of {}",
                                       checkpoint.place, quote(tensor.name), tensor.bytes.size(),
                                       formatShape(tensor.shape), infoOf(tensor.dtype).name));
     }
@@ -181,7 +183,7 @@ Result<Checkpoint> Checkpoint::withViews(std::span<const TensorView> views) && {
   for (const TensorView &one : views) {
     HEDDLE_ASSIGN(StoredTensor tensor, view(one));
     if (!result.add(std::move(tensor), entries[places.find(one.source)->second].file)) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: two tensors are to be called {}", place,
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: two tensors would be called {}", place,
                                                        quote(one.name)));
     }
   }
@@ -210,8 +212,8 @@ const StoredTensor *Checkpoint::find(std::string_view name) const {
 Result<const Checkpoint::Entry *> Checkpoint::locate(std::string_view name) const {
   const auto found = places.find(name);
   if (found == places.end()) {
-    return HEDDLE_ERROR(
-        NotFound, fmt::format("{}: no tensor {} among its {}", place, quote(name), order.size()));
+    return HEDDLE_ERROR(NotFound, fmt::format("{}: has no tensor {} among its {}", place,
+                                              quote(name), order.size()));
   }
   return &entries[found->second];
 }

@@ -117,9 +117,10 @@ Status convertToI32(ElementType dtype, std::span<const std::byte> source,
       const auto value = load<int64_t>(from, i);
       destination[i] = static_cast<int32_t>(value);
       if (destination[i] != value) {
-        return HEDDLE_ERROR(OutOfRange, fmt::format("value {} is {}, expected one from {} to {}", i,
-                                                    value, std::numeric_limits<int32_t>::min(),
-                                                    std::numeric_limits<int32_t>::max()));
+        return HEDDLE_ERROR(OutOfRange,
+                            fmt::format("value {} is {}, expected one from {} to {}", i + 1, value,
+                                        std::numeric_limits<int32_t>::min(),
+                                        std::numeric_limits<int32_t>::max()));
       }
     }
     return {};

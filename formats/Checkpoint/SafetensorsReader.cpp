@@ -23,18 +23,16 @@ static Result<std::string_view> headerText(std::span<const std::byte> bytes,
                                            std::string_view where) {
   uint64_t length = 0;
   if (bytes.size() < sizeof(length)) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{}: {} bytes long, expected at least 8 with the header's "
-                                    "length: not a safetensors file",
-                                    where, bytes.size()));
+    return HEDDLE_ERROR(DataLoss, fmt::format("{}: {} bytes long, expected at least 8 for the "
+                                              "length of the header: not a safetensors file",
+                                              where, bytes.size()));
   }
   std::memcpy(&length, bytes.data(), sizeof(length));
   const uint64_t rest = bytes.size() - sizeof(length);
   if (length > safetensorsHeaderLimit) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{}: {} bytes long, whose first 8 give {} as the length of a "
-                                    "header, expected at most {}: not a safetensors file",
-                                    where, bytes.size(), length, safetensorsHeaderLimit));
+    return HEDDLE_ERROR(DataLoss, fmt::format("{}: {} bytes long, the first 8 say that the header "
+                                              "has {}, expected at most {}: not a safetensors file",
+                                              where, bytes.size(), length, safetensorsHeaderLimit));
   }
   if (length > rest) {
     return HEDDLE_ERROR(DataLoss,
@@ -60,7 +58,7 @@ static Result<SafetensorsMetadata> readMetadata(const ordered_json &value, std::
   for (const auto &[key, text] : value.items()) {
     if (!text.is_string()) {
       return HEDDLE_ERROR(DataLoss,
-                          fmt::format("{}: \"__metadata__\" gives {} as {}, expected a string",
+                          fmt::format("{}: \"__metadata__\" has {} for {}, expected a string",
                                       where, quote(key), describeJson(text)));
     }
     metadata.emplace(key, text.get<std::string>());
@@ -121,7 +119,7 @@ static Result<std::vector<int64_t>> readSizes(const ordered_json &entry, const c
       return HEDDLE_ERROR(DataLoss,
                           fmt::format("{}: item {} of \"{}\" is {}, expected an integer from 0 to "
                                       "{}",
-                                      where, sizes.size(), key, describeJson(item), most));
+                                      where, sizes.size() + 1, key, describeJson(item), most));
     }
     sizes.push_back(item.get<int64_t>());
   }
@@ -148,9 +146,9 @@ static Result<SafetensorsTensor> readTensor(const std::string &name, const order
   const auto begin = static_cast<uint64_t>(offsets[0]);
   const auto end = static_cast<uint64_t>(offsets[1]);
   if (begin > end) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("{}: \"data_offsets\" is [{}, {}], expected the end "
-                                              "not before the beginning",
-                                              where, begin, end));
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{}: \"data_offsets\" is [{}, {}], which ends before it begins",
+                                    where, begin, end));
   }
   if (end > data.size()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: \"data_offsets\" is [{}, {}], but the file has "

@@ -28,9 +28,10 @@ static Status checkText(const std::string &path, const char *what, const std::st
 static Status checkTensor(const std::string &path, const SafetensorsTensor &tensor) {
   HEDDLE_TRY(checkText(path, "tensor name", tensor.name));
   if (tensor.name == "__metadata__") {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: a tensor is named \"__metadata__\", "
-                                                     "which the format keeps for itself",
-                                                     path));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: a tensor is named \"__metadata__\", a name that the format reserves",
+                    path));
   }
   if (infoOf(tensor.dtype).safetensors.empty()) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -64,7 +65,7 @@ static Status checkNamesDiffer(const std::string &path,
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: the tensor {} is given twice", path, quote(*twice)));
+                        fmt::format("{}: tensor {} appears twice", path, quote(*twice)));
   }
   return {};
 }

@@ -208,7 +208,7 @@ Result<std::vector<std::string>> Config::strings(std::string_view key) const {
     if (!item.is_string()) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{}: item {} of {} is {}, expected a string", place,
-                                      result.size(), quote(key), describeJson(item)));
+                                      result.size() + 1, quote(key), describeJson(item)));
     }
     result.push_back(item.get<std::string>());
   }

@@ -82,10 +82,9 @@ static Status readEarlyStopping(const Config &file, Generation &result) {
   result.earlyStopping = value.ok() && *value;
   result.neverStopEarly = word.ok() && *word == "never";
   if (!value.ok() && !result.neverStopEarly) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: \"early_stopping\" is neither true nor false nor "
-                                    "\"never\", expected one of them",
-                                    file.where()));
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("{}: \"early_stopping\" is neither true nor false nor \"never\"",
+                                 file.where()));
   }
   return {};
 }
@@ -173,25 +172,25 @@ std::vector<std::string> generationNotes(const Config &config,
   const Settings settings(config, generation, 0);
   std::vector<std::string> notes;
   const auto note = [&](std::string_view key, std::string_view value) {
-    notes.push_back(fmt::format("{}: \"{}\" is {}, which is not taken over",
-                                settings.of(key).where(), key, value));
+    notes.push_back(
+        fmt::format("{}: \"{}\" is {}, which is ignored", settings.of(key).where(), key, value));
   };
   for (const std::string_view key : ignoredSwitches) {
     const Result<bool> value = settings.of(key).booleanOr(key, false);
     if (!value.ok() || *value) {
-      note(key, value.ok() ? "true" : "not false");
+      note(key, value.ok() ? "true" : "neither true nor false");
     }
   }
   constexpr double any = std::numeric_limits<double>::max();
   for (const auto &[key, usual] : ignoredNumbers) {
     const Result<double> value = settings.of(key).numberOr(key, -any, any, usual);
     if (!value.ok() || *value != usual) {
-      note(key, value.ok() ? fmt::format("{}", *value) : "no number");
+      note(key, value.ok() ? fmt::format("{}", *value) : "not a number");
     }
   }
   for (const std::string_view key : ignoredLists) {
     if (settings.of(key).has(key)) {
-      note(key, "there");
+      note(key, "set");
     }
   }
   return notes;

@@ -49,8 +49,8 @@ private:
   }
   bool checkOrderedKeys();
   bool rejectDuplicate(std::string_view name) {
-    failure = HEDDLE_ERROR(InvalidArgument,
-                           fmt::format("{}: the key {} is given twice", where, quote(name)));
+    failure =
+        HEDDLE_ERROR(InvalidArgument, fmt::format("{}: key {} appears twice", where, quote(name)));
     return false;
   }
 

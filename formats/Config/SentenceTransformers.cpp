@@ -59,8 +59,9 @@ static Result<Module> readModule(const Config &entry, const std::string &folder,
   if (entry.has("idx")) {
     HEDDLE_ASSIGN(const int64_t index, entry.integer("idx", 0, 1000));
     if (index != static_cast<int64_t>(position)) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: \"idx\" is {}, expected {}, its place",
-                                                       entry.where(), index, position));
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: \"idx\" is {}, expected {}, its position in the list",
+                                      entry.where(), index, position));
     }
   }
   HEDDLE_ASSIGN(const std::string type, entry.string("type"));
@@ -92,7 +93,7 @@ static Result<std::vector<Module>> readModules(const std::string &folder, const 
   std::vector<Module> modules;
   std::vector<std::string> types;
   for (const nlohmann::json &item : list) {
-    const std::string where = fmt::format("{}: module {}", path, modules.size());
+    const std::string where = fmt::format("{}: module {}", path, modules.size() + 1);
     HEDDLE_ASSIGN(const Config entry, Config::fromJson(item, where));
     HEDDLE_ASSIGN(Module module, readModule(entry, folder, modules.size()));
     types.push_back(module.type);
@@ -103,8 +104,9 @@ static Result<std::vector<Module>> readModules(const std::string &folder, const 
   if (!inOrder) {
     return HEDDLE_ERROR(
         Unsupported,
-        fmt::format("{}: the modules are [{}], expected Transformer, Pooling and perhaps Normalize",
-                    path, fmt::join(types, ", ")));
+        fmt::format(
+            "{}: the modules are [{}], expected Transformer, Pooling and optionally Normalize",
+            path, fmt::join(types, ", ")));
   }
   return modules;
 }
@@ -122,7 +124,7 @@ static Result<Pooling> readPooling(const Config &config) {
   }
   if (active.size() != 1) {
     return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: the pooling modes that are true are [{}], expected one",
+                        fmt::format("{}: the enabled pooling modes are [{}], expected a single one",
                                     config.where(), fmt::join(active, ", ")));
   }
   for (const auto &mode : poolingModes) {
@@ -131,7 +133,7 @@ static Result<Pooling> readPooling(const Config &config) {
     }
   }
   return HEDDLE_ERROR(Unsupported,
-                      fmt::format("{}: {} is true, supported are {}, {} and {}", config.where(),
+                      fmt::format("{}: {} is not supported, expected {}, {} or {}", config.where(),
                                   quote(active.front()), poolingModes[0].key, poolingModes[1].key,
                                   poolingModes[2].key));
 }

@@ -39,8 +39,8 @@ static Status checkAgainstVocabulary(const ImportedToken &token, const Vocabular
   const std::optional<std::string_view> other = vocabulary.tokenOf(token.id);
   if (!known && other) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: {} has id {}, which is that of {} in the vocabulary",
-                                    where, quote(token.content), token.id, quote(*other)));
+                        fmt::format("{}: {} has id {}, which the vocabulary gives to {}", where,
+                                    quote(token.content), token.id, quote(*other)));
   }
   return {};
 }
@@ -61,7 +61,7 @@ Result<std::vector<ImportedToken>> readAddedTokens(const nlohmann::json &tokeniz
   std::map<uint32_t, std::string> ids;
   std::set<std::string> contents;
   for (size_t i = 0; i < list->size(); ++i) {
-    const std::string place = fmt::format("{}: item {} of \"added_tokens\"", where, i);
+    const std::string place = fmt::format("{}: item {} of \"added_tokens\"", where, i + 1);
     HEDDLE_ASSIGN(const Config item, Config::fromJson((*list)[i], place));
     HEDDLE_ASSIGN(ImportedToken token, readToken(item));
     // The reference library ignores these too.
@@ -71,7 +71,7 @@ Result<std::vector<ImportedToken>> readAddedTokens(const nlohmann::json &tokeniz
     HEDDLE_TRY(checkAgainstVocabulary(token, vocabulary, place));
     if (!contents.insert(token.content).second) {
       return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{}: {} is given twice", place, quote(token.content)));
+                          fmt::format("{}: {} appears twice", place, quote(token.content)));
     }
     if (const auto [other, isNew] = ids.emplace(token.id, token.content); !isNew) {
       return HEDDLE_ERROR(InvalidArgument,

@@ -75,7 +75,8 @@ splitMerge(const nlohmann::json &item) {
 static Result<ImportedMerge> readMerge(const nlohmann::json &item, size_t index,
                                        const ImportedModelPart &model, std::string_view prefix) {
   const auto pair = splitMerge(item);
-  const std::string place = fmt::format("{}: item {} of \"merges\"", model.settings.where(), index);
+  const std::string place =
+      fmt::format("{}: item {} of \"merges\"", model.settings.where(), index + 1);
   if (!pair) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} is {}, expected two tokens", place, describeJson(item)));

@@ -19,10 +19,10 @@ template <typename Table> static Member<Kind> member(Kind kind, flatbuffers::Off
 static Result<Member<Kind>> packReplace(FlatBufferBuilder &builder, const Config &part) {
   HEDDLE_ASSIGN(const Pattern pattern, readPattern(part));
   if (pattern.least > 0) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: \"pattern\" finds runs, expected plain characters in a "
-                                    "decoder",
-                                    part.where()));
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format("{}: \"pattern\" matches runs, expected plain characters in a decoder",
+                    part.where()));
   }
   HEDDLE_ASSIGN(const std::string content, part.string("content"));
   const auto packedText = builder.CreateString(pattern.text);

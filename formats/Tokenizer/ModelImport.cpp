@@ -104,7 +104,7 @@ Result<VocabularyTable> readUnigramTokens(const nlohmann::json &model, std::stri
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{}: item {} of \"vocab\" is {}, expected a token and its "
                                       "score",
-                                      where, tokens.size(), describeJson(item)));
+                                      where, tokens.size() + 1, describeJson(item)));
     }
     tokens.push_back(item[0].get_ref<const std::string &>());
   }

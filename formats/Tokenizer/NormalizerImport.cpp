@@ -31,10 +31,10 @@ static Result<Member<Kind>> packCharsMap(FlatBufferBuilder &builder, const Confi
   HEDDLE_ASSIGN(const std::string text, part.string("precompiled_charsmap"));
   const std::optional<std::string> bytes = decodeBase64(text);
   if (!bytes) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"precompiled_charsmap\" is a text of {} that is not "
-                                    "base64",
-                                    part.where(), text.size()));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: \"precompiled_charsmap\" is text of {}, which is not base64", part.where(),
+                    text.size()));
   }
   HEDDLE_TRY_WITH(CharsMap::load(*bytes).status(), part.where());
   const auto packed =

@@ -29,8 +29,9 @@ static Status flatten(const nlohmann::json &part, const char *list, std::string 
   constexpr size_t partLimit = 64;
   if (!part.is_object() || part.value("type", nlohmann::json()) != "Sequence") {
     if (parts.size() == partLimit) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{}: more than {} parts, expected fewer", where, partLimit));
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("{}: has more than {} parts, which is the limit", where, partLimit));
     }
     parts.push_back({&part, std::move(where)});
     return {};
@@ -42,8 +43,8 @@ static Status flatten(const nlohmann::json &part, const char *list, std::string 
                                     items == part.end() ? "missing" : describeJson(*items)));
   }
   for (size_t i = 0; i < items->size(); ++i) {
-    HEDDLE_TRY(
-        flatten((*items)[i], list, fmt::format("{}: item {} of \"{}\"", where, i, list), parts));
+    HEDDLE_TRY(flatten((*items)[i], list, fmt::format("{}: item {} of \"{}\"", where, i + 1, list),
+                       parts));
   }
   return {};
 }
@@ -105,7 +106,7 @@ Result<Pattern> readPattern(const Config &part) {
     }
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{}: the regular expression {} is not supported, expected "
-                                    "plain characters, or one of them and + or {{n,}}",
+                                    "plain characters, or a single one followed by + or {{n,}}",
                                     pattern.where(), quote(regex)));
   }
   HEDDLE_ASSIGN(std::string text, nonEmptyString(pattern, "String"));

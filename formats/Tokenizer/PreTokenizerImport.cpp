@@ -56,10 +56,11 @@ static Status refuseSplit(const Config &part) {
     HEDDLE_ASSIGN(const std::string text, value.stringOr("String", ""));
     pattern = quote(regex.empty() ? text : regex);
   }
-  return HEDDLE_ERROR(Unsupported,
-                      fmt::format("{}: splitting by the pattern {} is not supported, expected the "
-                                  "words of ByteLevel or Metaspace",
-                                  part.where(), pattern));
+  return HEDDLE_ERROR(
+      Unsupported,
+      fmt::format(
+          "{}: splitting at the pattern {} is not supported, expected ByteLevel or Metaspace",
+          part.where(), pattern));
 }
 
 static Result<Member<Kind>> packStep(FlatBufferBuilder &builder, const PartOfSequence &given) {

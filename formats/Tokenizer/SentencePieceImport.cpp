@@ -47,8 +47,8 @@ packSentencePiece(FlatBufferBuilder &builder, std::string_view model,
   const std::optional<uint32_t> unknown = vocabulary.idOf(settings.unknown);
   if (settings.vocabulary && !unknown) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: the vocabulary beside it lacks {}, expected it for "
-                                    "pieces that it lacks",
+                        fmt::format("{}: the vocabulary beside it has no {}, which stands for the "
+                                    "pieces that are not in it",
                                     where, quote(settings.unknown)));
   }
   TokenizerParts parts;

@@ -48,8 +48,9 @@ Result<uint32_t> TemplateReader::knownId(const nlohmann::json &id, std::string_v
   const bool added = std::any_of(addedTokens.begin(), addedTokens.end(),
                                  [value](const ImportedToken &token) { return token.id == value; });
   if (!fits || (!added && !vocabulary.tokenOf(value))) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: the id of {} is {}, expected a token's",
-                                                     where, what, describeJson(id)));
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: the id of {} is {}, expected the id of a token", where,
+                                    what, describeJson(id)));
   }
   return value;
 }
@@ -80,7 +81,7 @@ Status TemplateReader::addSpecial(const Config &piece, const nlohmann::json &spe
 
 Status TemplateReader::addPiece(const nlohmann::json &piece, const nlohmann::json &specials,
                                 size_t index) {
-  const std::string place = fmt::format("{}: item {} of \"single\"", where, index);
+  const std::string place = fmt::format("{}: item {} of \"single\"", where, index + 1);
   const bool known = piece.is_object() && piece.size() == 1 &&
                      (piece.contains("SpecialToken") || piece.contains("Sequence"));
   if (!known) {
@@ -125,7 +126,7 @@ Result<std::vector<TemplatePiece>> TemplateReader::readPieces(const nlohmann::js
   if (texts != 1) {
     return HEDDLE_ERROR(
         InvalidArgument,
-        fmt::format("{}: the template has the text {} times, expected once", where, texts));
+        fmt::format("{}: the template contains the text {} times, expected once", where, texts));
   }
   return std::move(pieces);
 }

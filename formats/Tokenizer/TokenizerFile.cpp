@@ -235,9 +235,8 @@ Result<nlohmann::json> WordPieces::addSpecial(const Config &config, std::string_
                                               std::string_view usual, const std::string &path) {
   HEDDLE_ASSIGN(const std::string text, readTokenText(config, key, usual));
   if (!ids.contains(text)) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: holds no piece {}, expected {} among them", path,
-                                    quote(text), quote(key)));
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: has no piece {}, which is its {}", path,
+                                                     quote(text), quote(key)));
   }
   added.push_back({{"id", ids[text]},
                    {"content", text},

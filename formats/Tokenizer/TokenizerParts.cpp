@@ -24,10 +24,11 @@ Result<uint32_t> chooseLength(const Truncation &truncation, const LengthLimits &
   }
   const auto least = static_cast<int64_t>(std::max<size_t>(own, 1));
   if (length && (*length < least || *length > largestTokenId)) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: the most ids of a text is {}, expected {} to {} with the "
-                                    "{} of the template",
-                                    where, *length, least, largestTokenId, own));
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format(
+            "{}: the longest text has {} ids, expected {} to {}, the {} of the template included",
+            where, *length, least, largestTokenId, own));
   }
   return static_cast<uint32_t>(length.value_or(0));
 }
@@ -45,10 +46,10 @@ Result<std::vector<manifest::TemplatePiece>> packTemplate(const std::vector<std:
     for (const std::string &token : *side) {
       const std::optional<uint32_t> id = vocabulary.idOf(token);
       if (!id) {
-        return HEDDLE_ERROR(InvalidArgument,
-                            fmt::format("{}: {} goes around every text and is not a token of the "
-                                        "vocabulary",
-                                        where, quote(token)));
+        return HEDDLE_ERROR(
+            InvalidArgument,
+            fmt::format("{}: {} is put around every text, but is not a token of the vocabulary",
+                        where, quote(token)));
       }
       pieces.emplace_back(Kind::Token, *id, 0);
     }

@@ -84,12 +84,14 @@ Result<VocabularyTable> VocabularyTable::fromTokens(std::vector<std::string> tok
   for (const std::string &token : *result.owned) {
     const auto id = static_cast<uint32_t>(result.tokens.size());
     if (validUtf8Prefix(token) != token.size()) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: token {} is {}, which is not UTF-8",
-                                                       where, id, quote(token)));
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: the token with id {} is {}, which is not UTF-8", where,
+                                      id, quote(token)));
     }
     if (const auto [first, isNew] = result.byText.emplace(token, id); !isNew && unique) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: tokens {} and {} are both {}", where,
-                                                       first->second, id, quote(token)));
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: the tokens with ids {} and {} are both {}", where,
+                                      first->second, id, quote(token)));
     }
     result.tokens.push_back({id, token});
   }

@@ -112,7 +112,7 @@ Status Tokenizer::loadTemplate(const manifest::Tokenizer &table) {
     (texts == 0 ? before : after).push_back({id, typeId});
   }
   if (texts != 1) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the template has the text {} times, "
+    return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the template contains the text {} times, "
                                               "expected once",
                                               texts));
   }

@@ -58,7 +58,7 @@ static Status checkText(std::string_view text, const flatbuffers::Vector<uint32_
     if (begins[i] < text.size() && continuesCharacter(text[begins[i]])) {
       return HEDDLE_ERROR(DataLoss, fmt::format("vocabulary: token {} begins inside a character, "
                                                 "at offset {}",
-                                                i, begins[i]));
+                                                i + 1, begins[i]));
     }
   }
   if (const size_t valid = validUtf8Prefix(text); valid != text.size()) {

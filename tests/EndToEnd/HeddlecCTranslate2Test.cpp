@@ -61,10 +61,11 @@ const std::string words = "shared_vocabulary.txt";
 const std::vector<CTranslate2Case> cases = {
     // model.bin itself
     {"Empty", "{}/model.bin: the file is empty", nothing, truncate(0)},
-    {"ThreeBytes", "{}/model.bin: version: the file ends at byte 3, expected 4 more from byte 0 on",
+    {"ThreeBytes",
+     "{}/model.bin: version: the file ends at byte 3, expected 4 more bytes from byte 0 on",
      nothing, truncate(3)},
     {"EndsInTheHeader",
-     "{}/model.bin: specification: the file ends at byte 10, expected 16 more from byte 6 on",
+     "{}/model.bin: specification: the file ends at byte 10, expected 16 more bytes from byte 6 on",
      nothing, truncate(10)},
     {"OfAnotherProgram",
      "{}/model.bin: version 67324752, expected a CTranslate2 model of version 2 to 6", nothing,
@@ -73,14 +74,15 @@ const std::vector<CTranslate2Case> cases = {
      nothing,
      [](SmallTransformer &small) { std::ofstream(small.path(), std::ios::app) << "more"; }},
     {"AnotherSpecification",
-     "{}/model.bin: the specification is \"WhisperSpec\", supported are TransformerSpec, "
+     "{}/model.bin: the specification \"WhisperSpec\" is not supported, expected TransformerSpec, "
      "TransformerBase, TransformerBig",
      [](SmallTransformer &small) { small.file.specification = "WhisperSpec"; }, nothing},
-    {"ALaterRevision", "{}/model.bin: revision 8 of TransformerSpec, supported are 2 to 7",
+    {"ALaterRevision",
+     "{}/model.bin: revision 8 of TransformerSpec is not supported, expected 2 to 7",
      [](SmallTransformer &small) { small.file.revision = 8; }, nothing},
-    {"VariableTwice", "{}/model.bin: the variable \"decoder/projection/bias\" is given twice",
+    {"VariableTwice", "{}/model.bin: variable \"decoder/projection/bias\" appears twice",
      [](SmallTransformer &small) { small.table("decoder/projection/bias", 5); }, nothing},
-    {"AliasOfNothing", "{}/model.bin: alias \"a\": stands for \"gone\", which is no variable",
+    {"AliasOfNothing", "{}/model.bin: alias \"a\": stands for \"gone\", which is not a variable",
      [](SmallTransformer &small) { small.file.aliases = {{"a", "gone"}}; }, nothing},
     {"QuantizedWithoutScale",
      "{}/model.bin: variable \"encoder/layer_0/ffn/linear_0/weight\": is I8, but there is no "
@@ -124,13 +126,13 @@ const std::vector<CTranslate2Case> cases = {
      option("with_relative_position", 1), nothing},
     {"RotaryPositions",
      "{}/model.bin: variable \"decoder/layer_0/rotary_dim\": the option \"rotary_dim\" (rotary "
-     "positions) is not supported",
+     "embeddings) is not supported",
      option("decoder/layer_0/rotary_dim", 1), nothing},
     // Vocabularies
     {"NoVocabulary",
-     "{}: holds neither shared_vocabulary nor target_vocabulary, expected one as .json or .txt",
+     "{}: has neither shared_vocabulary nor target_vocabulary, expected one as .json or .txt",
      nothing, remove(words)},
-    {"NoSourceVocabulary", "{}: holds no source_vocabulary, expected it as .json or .txt", nothing,
+    {"NoSourceVocabulary", "{}: has no source_vocabulary, expected it as .json or .txt", nothing,
      [](SmallTransformer &small) {
        remove(words)(small);
        write("target_vocabulary.txt", "a\n")(small);
@@ -138,14 +140,14 @@ const std::vector<CTranslate2Case> cases = {
     {"EmptyVocabulary", "{}/shared_vocabulary.txt: the file is empty", nothing, write(words, "")},
     {"SmallerVocabulary",
      "{}/shared_vocabulary.txt: 4 tokens, but variable \"encoder/embeddings_0/weight\" of "
-     "{}/model.bin has 5 rows, expected one for each token",
+     "{}/model.bin has 5 rows, expected a row for each token",
      nothing, write(words, "<s>\n</s>\n<unk>\na\n")},
     {"LargerVocabulary",
      "{}/shared_vocabulary.txt: 6 tokens, but variable \"encoder/embeddings_0/weight\" of "
-     "{}/model.bin has 5 rows, expected one for each token",
+     "{}/model.bin has 5 rows, expected a row for each token",
      nothing, write(words, "<s>\n</s>\n<unk>\na\nb\nc\n")},
     {"VocabularyWithoutAnEnd",
-     "{}/shared_vocabulary.txt: no token \"</s>\", expected the one that ends a sentence", nothing,
+     "{}/shared_vocabulary.txt: no token \"</s>\", which has to end a sentence", nothing,
      write(words, "<blank>\n<s>\na\nb\n")},
     {"VocabularyNotUtf8", "{}/shared_vocabulary.txt: line 2, byte 1 is 0xff, expected UTF-8",
      nothing, write(words, "<s>\n\xff\n</s>\na\n")},
@@ -154,13 +156,13 @@ const std::vector<CTranslate2Case> cases = {
     {"VocabularyIsAnObject",
      "{}/shared_vocabulary.json: is an object of 1, expected a list of tokens", nothing,
      write("shared_vocabulary.json", "{\"a\": 0}")},
-    {"TokenIsANumber", "{}/shared_vocabulary.json: token 1 is 7, expected a string", nothing,
+    {"TokenIsANumber", "{}/shared_vocabulary.json: token 2 is 7, expected a string", nothing,
      write("shared_vocabulary.json", "[\"a\", 7]")},
     // config.json
     {"ConfigIsAList", "{}/config.json: is a list of 0, expected an object", nothing,
      write("config.json", "[]")},
     {"ConfigOfAnotherEnd",
-     "{}/shared_vocabulary.txt: no token \"<end>\", expected the one that ends a sentence", nothing,
+     "{}/shared_vocabulary.txt: no token \"<end>\", which has to end a sentence", nothing,
      write("config.json", "{\"eos_token\": \"<end>\"}")},
     {"ConfigHasAnotherOption",
      "{}/config.json: the option \"multi_query_attention\" is not supported", nothing,

@@ -114,7 +114,7 @@ const std::vector<FolderCase> folderCases = {
      write("config.json", std::string(5000, '['))},
     {"ConfigIsAList", "{}/config.json: is a list of 1, expected an object",
      write("config.json", "[1]")},
-    {"ConfigHasAKeyTwice", "{}/config.json: the key \"hidden_size\" is given twice",
+    {"ConfigHasAKeyTwice", "{}/config.json: key \"hidden_size\" appears twice",
      config("\"model_type\"", "\"hidden_size\"")},
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt2\", expected one of bart, bert, distilbert, "
@@ -128,7 +128,7 @@ const std::vector<FolderCase> folderCases = {
      config("\"is_decoder\": false", "\"is_decoder\": true")},
     {"UnknownActivation",
      "{}/config.json: \"hidden_act\" is \"mish\", expected one of gelu, gelu_new, "
-     "gelu_pytorch_tanh, quick_gelu, relu, sigmoid, silu, swish, tanh",
+     "relu, tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, gelu_pytorch_tanh, swish",
      config("\"gelu\"", "\"mish\"")},
     {"NoHeads", "{}/config.json: \"num_attention_heads\" is 0, expected an integer from 1 to 65536",
      config("\"num_attention_heads\": 3", "\"num_attention_heads\": 0")},
@@ -168,11 +168,11 @@ const std::vector<FolderCase> folderCases = {
      "{}/model.safetensors: tensor \"pooler.dense.weight\" has type F64, expected F32, F16 or BF16",
      withTensor("pooler.dense.weight", ElementType::F64, {72, 72})},
     // model.safetensors itself
-    {"NoWeights", "{}: holds neither model.safetensors nor model.safetensors.index.json",
+    {"NoWeights", "{}: has neither model.safetensors nor model.safetensors.index.json",
      remove("model.safetensors")},
     {"EmptyWeights", "{}/model.safetensors: the file is empty", truncate("model.safetensors", 0)},
     {"TinyWeights",
-     "{}/model.safetensors: 6 bytes long, expected at least 8 with the header's length: not a "
+     "{}/model.safetensors: 6 bytes long, expected at least 8 for the length of the header: not a "
      "safetensors file",
      truncate("model.safetensors", 6)},
     {"TruncatedHeader",
@@ -188,9 +188,8 @@ const std::vector<FolderCase> folderCases = {
        std::ofstream(folder / "model.safetensors", std::ios::app) << "more";
      }},
     {"HugeHeader",
-     "{}/model.safetensors: 10 bytes long, whose first 8 give 9223372036854775808 as the length of "
-     "a "
-     "header, expected at most 100000000: not a safetensors file",
+     "{}/model.safetensors: 10 bytes long, the first 8 say that the header has "
+     "9223372036854775808, expected at most 100000000: not a safetensors file",
      weights("{}", 0, uint64_t(1) << 63)},
     {"HeaderNotJson", "{}/model.safetensors: header: not JSON at byte 7, near \"{\\\"a\\\": \"",
      weights("{\"a\": ", 0)},
@@ -209,19 +208,18 @@ const std::vector<FolderCase> folderCases = {
      "F8_E4M3, F8_E5M2, I64, I16, I8, U64, U32, U16, U8, BOOL",
      weights(weightsOf + R"({"dtype": "F31", "shape": [2], "data_offsets": [8, 16]}})", 16)},
     {"NegativeOffset",
-     "{}/model.safetensors: tensor \"b\": item 0 of \"data_offsets\" is -8, expected an integer "
+     "{}/model.safetensors: tensor \"b\": item 1 of \"data_offsets\" is -8, expected an integer "
      "from 0 to 9223372036854775807",
      weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}})", 16)},
     {"OffsetsBackwards",
-     "{}/model.safetensors: tensor \"b\": \"data_offsets\" is [16, 8], expected the end not before "
-     "the beginning",
+     "{}/model.safetensors: tensor \"b\": \"data_offsets\" is [16, 8], which ends before it begins",
      weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [16, 8]}})", 16)},
     {"OffsetsOutside",
      "{}/model.safetensors: tensor \"b\": \"data_offsets\" is [8, 16], but the file has 15 bytes "
      "of data",
      weights(weightsOf + R"({"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}})", 15)},
     {"HugeOffset",
-     "{}/model.safetensors: tensor \"b\": item 1 of \"data_offsets\" is 18446744073709551615, "
+     "{}/model.safetensors: tensor \"b\": item 2 of \"data_offsets\" is 18446744073709551615, "
      "expected an integer from 0 to 9223372036854775807",
      weights(weightsOf +
                  R"({"dtype": "F32", "shape": [2], "data_offsets": [8, 18446744073709551615]}})",
@@ -243,7 +241,7 @@ const std::vector<FolderCase> folderCases = {
      "{}/model.safetensors: tensor \"b\": \"data_offsets\" is [8, 16], 8 bytes, expected 12 for "
      "F32 [3]",
      weights(weightsOf + R"({"dtype": "F32", "shape": [3], "data_offsets": [8, 16]}})", 16)},
-    {"TensorTwice", "{}/model.safetensors: header: the key \"a\" is given twice",
+    {"TensorTwice", "{}/model.safetensors: header: key \"a\" appears twice",
      weights(R"({"a": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}, "a": 1})", 0)},
     {"IndexWithoutItsFile",
      "{}/model.safetensors.index.json: {}/part-1.safetensors: cannot open: No such file or "
@@ -255,7 +253,7 @@ const std::vector<FolderCase> folderCases = {
      }},
     {"IndexLeavesTheFolder",
      "{}/model.safetensors.index.json: tensor \"a\": its file is \"../part.safetensors\", expected "
-     "the plain name of a file beside the index",
+     "the name of a file beside the index",
      [](ModelFolder &folder) {
        remove("model.safetensors")(folder);
        write("model.safetensors.index.json",
@@ -290,17 +288,17 @@ const std::vector<FolderCase> folderCases = {
      tokenizer("BertPreTokenizer", "Digits")},
     // modules.json and what it names
     {"UnknownModule",
-     "{}/modules.json: module 2: \"type\" is \"sentence_transformers.models.Dense\", expected one "
+     "{}/modules.json: module 3: \"type\" is \"sentence_transformers.models.Dense\", expected one "
      "of "
      "Transformer, Pooling, Normalize",
      modules(pooling +
              R"(, {"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})")},
     {"NoPooling",
-     "{}/modules.json: the modules are [Transformer], expected Transformer, Pooling and perhaps "
+     "{}/modules.json: the modules are [Transformer], expected Transformer, Pooling and optionally "
      "Normalize",
      modules("")},
     {"ModuleOutside",
-     "{}/modules.json: module 1: \"path\" is \"../1_Pooling\", expected a path inside the model's "
+     "{}/modules.json: module 2: \"path\" is \"../1_Pooling\", expected a path inside the model's "
      "folder",
      modules(
          R"(, {"idx": 1, "path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"})")},
@@ -312,12 +310,12 @@ const std::vector<FolderCase> folderCases = {
        remove("1_Pooling/config.json")(folder);
      }},
     {"UnknownPooling",
-     "{}/1_Pooling/config.json: \"pooling_mode_weightedmean_tokens\" is true, supported are "
-     "pooling_mode_cls_token, pooling_mode_mean_tokens and pooling_mode_max_tokens",
+     "{}/1_Pooling/config.json: \"pooling_mode_weightedmean_tokens\" is not supported, expected "
+     "pooling_mode_cls_token, pooling_mode_mean_tokens or pooling_mode_max_tokens",
      modules(pooling, R"({"pooling_mode_weightedmean_tokens": true})")},
     {"TwoPoolings",
-     "{}/1_Pooling/config.json: the pooling modes that are true are [pooling_mode_cls_token, "
-     "pooling_mode_mean_tokens], expected one",
+     "{}/1_Pooling/config.json: the enabled pooling modes are [pooling_mode_cls_token, "
+     "pooling_mode_mean_tokens], expected a single one",
      modules(pooling, R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})")},
     {"PoolingOfAnotherWidth",
      "{}/config.json: the hidden size is 72, but the pooling's \"word_embedding_dimension\" is 71, "

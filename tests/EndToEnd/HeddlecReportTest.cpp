@@ -252,10 +252,10 @@ TEST_F(HeddlecReport, AnalysisNeedsAPage) {
 TEST_F(HeddlecReport, FilesThatAreNoAnalyses) {
   const std::string absent = work / "absent.json";
   expectError(arguments(absent), absent + ": cannot open: No such file or directory");
-  refusesText("[]", "no JSON object, expected one as heddle analyze writes");
+  refusesText("[]", "not a JSON object, expected what 'heddle analyze' writes");
   refuses("/theta", "x", R"("theta" is "x", expected a number or null)");
   const std::string deep = work.write("analysis.json", std::string(1'000'000, '['));
-  expectError(arguments(deep), deep + ": no JSON object, expected one as heddle analyze writes");
+  expectError(arguments(deep), deep + ": not a JSON object, expected what 'heddle analyze' writes");
 }
 
 TEST_F(HeddlecReport, AnalysesOfOtherModels) {

@@ -225,8 +225,7 @@ TEST_F(CompileTest, WrongTensors) {
   wrong.tensors.back().shape = {12, 2};
   expectError(wrong, "program: tensor \"layer.outer.bias\" has shape [12, 2], expected [24]");
   wrong.tensors.back().shape = {25};
-  expectError(wrong, "program: tensor \"layer.outer.bias\": 96 bytes, expected those of [25] items "
-                     "of f32");
+  expectError(wrong, "program: tensor \"layer.outer.bias\": 96 bytes, expected [25] items of f32");
   wrong = request;
   wrong.tensors[1].type = ElementType::I32;
   expectError(wrong, "program: tensor \"layer.inner.weight\" has type I32, expected F32, F16 or "

@@ -558,7 +558,7 @@ TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
     EXPECT_EQ(grid->rows(), manifest::Symbol::Sequences);
     EXPECT_EQ(grid->row_tile(), 1u);
     // Two panels of 48 columns, and one of 4.
-    EXPECT_EQ(grid->columns(), 3u);
+    EXPECT_EQ(grid->columns()->Get(0)->count(), 3u);
   }
   // The state is there once, as what is written.
   const auto *operands = entry->dispatches()->Get(2)->operands();

@@ -75,8 +75,9 @@ TEST(CTranslate2OptionsTest, PositionTables) {
             "positions=learned positions_offset=none max_positions=8");
   small.erase("decoder/position_encodings/encodings");
   EXPECT_EQ(small.message(),
-            small.path() + ": variable \"encoder/position_encodings/encodings\" is there, but not "
-                           "\"decoder/position_encodings/encodings\", expected both or none");
+            small.path() +
+                ": variable \"encoder/position_encodings/encodings\" is present, "
+                "\"decoder/position_encodings/encodings\" is missing, expected both or neither");
   small.table("decoder/position_encodings/encodings", 8, 3);
   EXPECT_EQ(small.message(), small.path() + ": variable \"decoder/position_encodings/encodings\" "
                                             "has shape [8, 3], expected [any, 4]");
@@ -102,10 +103,10 @@ TEST(CTranslate2OptionsTest, Configuration) {
   EXPECT_EQ(show(small.read()->config, {"bos_token_id"}), "bos_token_id=4");
   EXPECT_EQ(message(R"({"decoder_start_token": null})"), "");
   EXPECT_EQ(small.read()->notes,
-            (std::vector<std::string>{"\"decoder_start_token\" is null: targets need a prefix that "
-                                      "starts with the right token"}));
+            (std::vector<std::string>{"\"decoder_start_token\" is null: every target needs a "
+                                      "prefix, which begins with the start token"}));
   small.folder.write("vmap.txt", "x");
-  EXPECT_EQ(small.read()->notes.back(), "vmap.txt is not read: translations may use every token");
+  EXPECT_EQ(small.read()->notes.back(), "vmap.txt is ignored: translations may use any token");
   EXPECT_EQ(message("[]"), path + ": is a list of 0, expected an object");
   EXPECT_EQ(message(R"({"unk_token": 3})"), path + ": \"unk_token\" is 3, expected a string");
   EXPECT_EQ(message(R"({"add_source_eos": 1})"),
@@ -117,8 +118,8 @@ TEST(CTranslate2OptionsTest, Configuration) {
   EXPECT_EQ(message(R"({"quantization_type": 1})"),
             path + ": the option \"quantization_type\" is not supported");
   EXPECT_EQ(message(R"({"eos_token": "<end>"})"),
-            small.folder / "shared_vocabulary.txt: no token \"<end>\", expected the one that ends "
-                           "a sentence");
+            small.folder /
+                "shared_vocabulary.txt: no token \"<end>\", which has to end a sentence");
 }
 
 TEST(CTranslate2OptionsTest, Vocabulary) {
@@ -126,14 +127,14 @@ TEST(CTranslate2OptionsTest, Vocabulary) {
   small.folder.write("shared_vocabulary.txt", "<s>\n</s>\n<unk>\na\n");
   EXPECT_EQ(small.message(), small.folder / "shared_vocabulary.txt: 4 tokens, but variable "
                                             "\"encoder/embeddings_0/weight\" of " +
-                                 small.path() + " has 5 rows, expected one for each token");
+                                 small.path() + " has 5 rows, expected a row for each token");
   SmallTransformer two;
   two.folder.write("target_vocabulary.txt", "</s>\n");
   std::filesystem::remove(two.folder / "shared_vocabulary.txt");
   two.folder.write("source_vocabulary.txt", "a\nb\nc\nd\n");
   EXPECT_EQ(two.message(), two.folder / "target_vocabulary.txt: 2 tokens, but variable "
                                         "\"decoder/embeddings_0/weight\" of " +
-                               two.path() + " has 5 rows, expected one for each token");
+                               two.path() + " has 5 rows, expected a row for each token");
 }
 
 TEST(CTranslate2RefusalTest, Specifications) {
@@ -141,8 +142,8 @@ TEST(CTranslate2RefusalTest, Specifications) {
     SmallTransformer small;
     small.file.specification = name;
     EXPECT_EQ(small.message(),
-              fmt::format("{}: the specification is \"{}\", supported are TransformerSpec, "
-                          "TransformerBase, TransformerBig",
+              fmt::format("{}: the specification \"{}\" is not supported, expected "
+                          "TransformerSpec, TransformerBase, TransformerBig",
                           small.path(), name));
     EXPECT_EQ(small.read().status().code(), StatusCode::Unsupported);
   }
@@ -150,42 +151,42 @@ TEST(CTranslate2RefusalTest, Specifications) {
     SmallTransformer small;
     small.file.revision = revision;
     EXPECT_EQ(small.message(),
-              fmt::format("{}: revision {} of TransformerSpec, supported are 2 to 7", small.path(),
-                          revision));
+              fmt::format("{}: revision {} of TransformerSpec is not supported, expected 2 to 7",
+                          small.path(), revision));
   }
 }
 
 TEST(CTranslate2RefusalTest, Options) {
   const std::pair<const char *, const char *> options[] = {
-      {"embeddings_1", "a source of several features"},
-      {"external_post_encoder_attention_layer_norm", "norms outside of attention"},
-      {"external_pre_encoder_attention_layer_norm", "norms outside of attention"},
-      {"final_logit_softcapping", "soft limits of logits"},
-      {"head_dim", "heads of another size"},
+      {"embeddings_1", "source features"},
+      {"external_post_encoder_attention_layer_norm", "norms outside attention"},
+      {"external_pre_encoder_attention_layer_norm", "norms outside attention"},
+      {"final_logit_softcapping", "logit soft-capping"},
+      {"head_dim", "a head size of its own"},
       {"input_layer_norm", "parallel residuals"},
-      {"k_norm", "norms of keys"},
+      {"k_norm", "key norms"},
       {"layer_norm_use_residual", "RMS norms"},
-      {"layer_scalar", "a factor for each layer"},
+      {"layer_scalar", "layer scaling"},
       {"linear_0_noact", "gated feed-forward layers"},
       {"memory_kv", "merged attention"},
       {"merged_encoder_attention", "merged attention"},
-      {"num_heads_kv", "keys and values shared by heads"},
-      {"post_attention_layer_norm", "norms after sub-layers"},
-      {"post_feedforward_layer_norm", "norms after sub-layers"},
-      {"pre_feedforward_layer_norm", "norms after sub-layers"},
-      {"project_in", "embeddings of another width"},
-      {"project_out", "embeddings of another width"},
-      {"q_norm", "norms of queries"},
-      {"queries_scale", "a factor for queries"},
+      {"num_heads_kv", "grouped or multi-query attention"},
+      {"post_attention_layer_norm", "norms around sub-layers"},
+      {"post_feedforward_layer_norm", "norms around sub-layers"},
+      {"pre_feedforward_layer_norm", "norms around sub-layers"},
+      {"project_in", "embedding projections"},
+      {"project_out", "embedding projections"},
+      {"q_norm", "query norms"},
+      {"queries_scale", "query scaling"},
       {"relative_asymmetric_position_keys", "relative positions"},
       {"relative_attention_bias", "relative position bias"},
       {"relative_position_keys", "relative positions"},
       {"relative_position_values", "relative positions"},
-      {"rotary_dim", "rotary positions"},
-      {"scale_outputs", "a factor for logits"},
+      {"rotary_dim", "rotary embeddings"},
+      {"scale_outputs", "logit scaling"},
       {"shared_layer_norm", "parallel residuals"},
-      {"sliding_window", "attention to a window"},
-      {"v_norm", "norms of values"},
+      {"sliding_window", "sliding-window attention"},
+      {"v_norm", "value norms"},
       {"weight_zero", "AWQ quantization"}};
   for (const auto &[name, meaning] : options) {
     SmallTransformer small;
@@ -200,8 +201,8 @@ TEST(CTranslate2RefusalTest, Options) {
 
 TEST(CTranslate2RefusalTest, Flags) {
   const std::pair<const char *, const char *> options[] = {
-      {"decoder/alibi", "attention with linear biases"},
-      {"encoder/multi_query_attention", "keys and values shared by heads"},
+      {"decoder/alibi", "ALiBi"},
+      {"encoder/multi_query_attention", "grouped or multi-query attention"},
       {"with_relative_position", "relative positions"}};
   for (const auto &[name, meaning] : options) {
     SmallTransformer small;
@@ -242,17 +243,19 @@ TEST(CTranslate2RefusalTest, OptionValues) {
   };
   EXPECT_EQ(option("encoder/num_heads", 0),
             "variable \"encoder/num_heads\" is 0, expected an integer from 1 to 4");
-  EXPECT_EQ(option("encoder/num_heads", 1),
-            "the option \"num_heads\" is 1 in the encoder and 2 in the decoder, expected the same");
-  EXPECT_EQ(option("encoder/pre_norm", 0),
-            "the option \"pre_norm\" is 0 in the encoder and 1 in the decoder, expected the same");
+  EXPECT_EQ(
+      option("encoder/num_heads", 1),
+      "the option \"num_heads\" is 1 in the encoder and 2 in the decoder, expected the same value");
+  EXPECT_EQ(
+      option("encoder/pre_norm", 0),
+      "the option \"pre_norm\" is 0 in the encoder and 1 in the decoder, expected the same value");
   EXPECT_EQ(option("decoder/activation", 1), "the option \"activation\" is 0 in the encoder and 1 "
-                                             "in the decoder, expected the same");
+                                             "in the decoder, expected the same value");
   EXPECT_EQ(option("decoder/activation", 7),
             "variable \"decoder/activation\" is 7, expected an integer from 0 to 6");
-  EXPECT_EQ(option("decoder/scale_embeddings", 0), "the option \"scale_embeddings\" is 1 in the "
-                                                   "encoder and 0 in the decoder, expected the "
-                                                   "same");
+  EXPECT_EQ(option("decoder/scale_embeddings", 0),
+            "the option \"scale_embeddings\" is 1 in the encoder and 0 in the decoder, expected "
+            "the same value");
   EXPECT_EQ(option("decoder/pre_norm", 2),
             "variable \"decoder/pre_norm\" is 2, expected an integer from 0 to 1");
   EXPECT_EQ(option("decoder/alignment_layer", 1),
@@ -291,8 +294,8 @@ TEST(CTranslate2RefusalTest, Tensors) {
             "variable \"encoder/layer_0/ffn/linear_0/weight\" is missing, expected at least one "
             "layer");
   EXPECT_EQ(without("decoder/layer_norm/gamma"),
-            "variable \"encoder/layer_norm/gamma\" is there, but not \"decoder/layer_norm/gamma\", "
-            "expected both or none");
+            "variable \"encoder/layer_norm/gamma\" is present, \"decoder/layer_norm/gamma\" is "
+            "missing, expected both or neither");
   const auto reshaped = [&](const std::string &name, uint32_t rows, uint32_t columns) {
     return message([&](SmallTransformer &small) {
       small.erase(name);
@@ -335,8 +338,9 @@ TEST(CTranslate2RefusalTest, OddWidth) {
     }
     variable.bytes.resize(count);
   }
-  EXPECT_EQ(small.message(), small.path() + ": the width is 2, expected an even number from 4 on "
-                                            "for computed positions");
+  EXPECT_EQ(small.message(),
+            small.path() +
+                ": the width is 2, expected an even number of at least 4 for sinusoidal positions");
 }
 
 } // namespace

@@ -47,14 +47,16 @@ TEST(CTranslate2VocabularyTest, Text) {
 
 TEST(CTranslate2VocabularyTest, WhichFiles) {
   const TemporaryFolder folder;
-  EXPECT_EQ(messageOf(folder), folder.path() + ": holds neither shared_vocabulary nor "
-                                               "target_vocabulary, expected one as .json or .txt");
+  EXPECT_EQ(
+      messageOf(folder),
+      folder.path() +
+          ": has neither shared_vocabulary nor target_vocabulary, expected one as .json or .txt");
   folder.write("target_vocabulary.txt", "t\n");
   EXPECT_EQ(messageOf(folder),
-            folder.path() + ": holds no source_vocabulary, expected it as .json or .txt");
+            folder.path() + ": has no source_vocabulary, expected it as .json or .txt");
   folder.write("source_1_vocabulary.json", "[\"s\"]");
-  EXPECT_EQ(messageOf(folder), folder / "source_1_vocabulary.json: a source of several features is "
-                                        "not supported, expected one source_vocabulary");
+  EXPECT_EQ(messageOf(folder), folder / "source_1_vocabulary.json: source features are not "
+                                        "supported, expected a single source_vocabulary");
   folder.write("source_vocabulary.txt", "s\n");
   auto read = readCTranslate2Vocabularies(folder.path(), "<unk>");
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -78,7 +80,7 @@ TEST(CTranslate2VocabularyTest, Bad) {
   };
   EXPECT_EQ(message(""), json + ": the file is empty");
   EXPECT_EQ(message("{}"), json + ": is an object of 0, expected a list of tokens");
-  EXPECT_EQ(message(R"(["a", 3])"), json + ": token 1 is 3, expected a string");
+  EXPECT_EQ(message(R"(["a", 3])"), json + ": token 2 is 3, expected a string");
   EXPECT_EQ(message("[\"a\""), json + ": not JSON at byte 5, near \"[\\\"a\\\"\"");
   const TemporaryFolder other;
   const std::string text = other.write("target_vocabulary.txt", "a\n\xff\n");

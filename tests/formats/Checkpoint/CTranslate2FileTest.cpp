@@ -97,8 +97,8 @@ INSTANTIATE_TEST_SUITE_P(All, VersionTest, testing::Range(2u, 7u),
                          [](const auto &info) { return fmt::format("V{}", info.param); });
 
 TEST(CTranslate2FileTest, Header) {
-  EXPECT_EQ(messageOf(""), "m.bin: version: the file ends at byte 0, expected 4 more from byte 0 "
-                           "on");
+  EXPECT_EQ(messageOf(""),
+            "m.bin: version: the file ends at byte 0, expected 4 more bytes from byte 0 on");
   EXPECT_EQ(messageOf("PK\x03\x04 anything"), "m.bin: version 67324752, expected a CTranslate2 "
                                               "model of version 2 to 6");
   for (const uint32_t version : {0u, 1u, 7u}) {
@@ -108,13 +108,13 @@ TEST(CTranslate2FileTest, Header) {
   }
   const std::string two = rawBytes(2u);
   EXPECT_EQ(messageOf(two + rawString("S")),
-            "m.bin: revision: the file ends at byte 8, expected 4 more from byte 8 on");
+            "m.bin: revision: the file ends at byte 8, expected 4 more bytes from byte 8 on");
   EXPECT_EQ(messageOf(two + rawString("S") + rawBytes(1u)),
-            "m.bin: number of variables: the file ends at byte 12, expected 4 more from byte 12 "
-            "on");
-  EXPECT_EQ(messageOf(two + rawString("S") + rawBytes(1u) + rawBytes(0xFFFFFFFFu)),
-            "m.bin: name of variable 0: the file ends at byte 16, expected 2 more from byte 16 "
-            "on");
+            "m.bin: number of variables: the file ends at byte 12, expected 4 more bytes from byte "
+            "12 on");
+  EXPECT_EQ(
+      messageOf(two + rawString("S") + rawBytes(1u) + rawBytes(0xFFFFFFFFu)),
+      "m.bin: name of variable 1: the file ends at byte 16, expected 2 more bytes from byte 16 on");
 }
 
 TEST(CTranslate2FileTest, Strings) {
@@ -126,12 +126,13 @@ TEST(CTranslate2FileTest, Strings) {
                                   "closing NUL");
   EXPECT_EQ(specification(65535, std::string(70000, 'x')),
             "m.bin: specification: 65535 bytes long, expected 1 to 1024 with the closing NUL");
-  EXPECT_EQ(specification(1024, "short"),
-            "m.bin: specification: the file ends at byte 11, expected 1024 more from byte 6 on");
+  EXPECT_EQ(
+      specification(1024, "short"),
+      "m.bin: specification: the file ends at byte 11, expected 1024 more bytes from byte 6 on");
   EXPECT_EQ(specification(3, "abc"),
-            "m.bin: specification: is \"abc\", expected one NUL, at the end");
+            "m.bin: specification: is \"abc\", expected a single NUL, at the end");
   EXPECT_EQ(specification(4, std::string("a\0b\0", 4)),
-            "m.bin: specification: is \"a\\x00b\\x00\", expected one NUL, at the end");
+            "m.bin: specification: is \"a\\x00b\\x00\", expected a single NUL, at the end");
   EXPECT_EQ(specification(3, std::string("\xc3(\0", 3)),
             "m.bin: specification: is \"\\xc3(\\x00\", which is not UTF-8");
 }
@@ -172,17 +173,17 @@ TEST(CTranslate2FileTest, Variables) {
 TEST(CTranslate2FileTest, NamesAndAliases) {
   ModelBin model;
   model.addF32("a", {1}, {1}).addF32("a", {1}, {2});
-  EXPECT_EQ(messageOf(model.file()), "m.bin: the variable \"a\" is given twice");
+  EXPECT_EQ(messageOf(model.file()), "m.bin: variable \"a\" appears twice");
   model.variables.pop_back();
   model.aliases = {{"b", "a"}, {"c", "b"}};
   EXPECT_EQ(messageOf(model.file()), "");
   model.aliases = {{"a", "a"}};
-  EXPECT_EQ(messageOf(model.file()), "m.bin: the variable \"a\" is given twice");
+  EXPECT_EQ(messageOf(model.file()), "m.bin: variable \"a\" appears twice");
   model.aliases = {{"b", "a"}, {"b", "a"}};
-  EXPECT_EQ(messageOf(model.file()), "m.bin: the variable \"b\" is given twice");
+  EXPECT_EQ(messageOf(model.file()), "m.bin: variable \"b\" appears twice");
   model.aliases = {{"b", "\x1b[31m"}};
   EXPECT_EQ(messageOf(model.file()),
-            "m.bin: alias \"b\": stands for \"\\x1b[31m\", which is no variable");
+            "m.bin: alias \"b\": stands for \"\\x1b[31m\", which is not a variable");
 }
 
 TEST(CTranslate2FileTest, Scales) {
@@ -200,12 +201,12 @@ TEST(CTranslate2FileTest, Scales) {
   EXPECT_EQ(message({3}, {3, 4, 5}), where + "its scale is F32 [3]" + shape);
   EXPECT_EQ(message({2, 3}, {1, 2, 3, 4, 5, 6}), where + "its scale is F32 [2, 3]" + shape);
   EXPECT_EQ(message({0}, {}), where + "its scale is F32 [0]" + shape);
-  EXPECT_EQ(message({2}, {3, 0}), where + "scale 1 is 0, expected a number above 0");
-  EXPECT_EQ(message({}, {-1}), where + "scale 0 is -1, expected a number above 0");
+  EXPECT_EQ(message({2}, {3, 0}), where + "scale 2 is 0, expected a number above 0");
+  EXPECT_EQ(message({}, {-1}), where + "scale 1 is -1, expected a number above 0");
   EXPECT_EQ(message({}, {std::numeric_limits<float>::quiet_NaN()}),
-            where + "scale 0 is nan, expected a number above 0");
+            where + "scale 1 is nan, expected a number above 0");
   EXPECT_EQ(message({}, {std::numeric_limits<float>::infinity()}),
-            where + "scale 0 is inf, expected a number above 0");
+            where + "scale 1 is inf, expected a number above 0");
   ModelBin model;
   model.add<int8_t>("a/weight", {2}, ElementType::I8, {1, 2});
   EXPECT_EQ(messageOf(model.file()), where + "is I8, but there is no variable \"a/weight_scale\"");
@@ -239,12 +240,12 @@ TEST(CTranslate2FileTest, Options) {
   file.releasePages(*file.find("half"));
   EXPECT_EQ(*file.number("half"), 0.5);
   EXPECT_EQ(file.number("nothing").status().message(),
-            path + ": no variable \"nothing\" among its 12");
+            path + ": has no variable \"nothing\" among its 12");
   EXPECT_EQ(file.number("nothing").status().code(), StatusCode::NotFound);
   EXPECT_EQ(file.number("token").status().message(),
             path + ": variable \"token\" has shape [3], expected a single value");
   EXPECT_EQ(file.text("nothing").status().message(),
-            path + ": no variable \"nothing\" among its 12");
+            path + ": has no variable \"nothing\" among its 12");
   EXPECT_EQ(file.text("half").status().message(),
             path + ": variable \"half\" is F32 [], expected text: a list of I8");
   EXPECT_EQ(file.text("option").status().message(),

@@ -43,7 +43,7 @@ TEST(CheckpointTest, TensorsInMemory) {
   EXPECT_EQ(read, values);
   model->releasePages("all");
   EXPECT_EQ(model->readF32("pair", read).message().substr(0, 22), "memory: tensor \"pair\":");
-  EXPECT_EQ(model->readF32("none", read).message(), "memory: no tensor \"none\" among its 2");
+  EXPECT_EQ(model->readF32("none", read).message(), "memory: has no tensor \"none\" among its 2");
 }
 
 TEST(CheckpointTest, ReadsTheTypeThatIsThere) {
@@ -70,10 +70,10 @@ TEST(CheckpointTest, WrongTensorsInMemory) {
   const auto bytes = std::as_bytes(std::span(values));
   const std::vector<SafetensorsTensor> large = {{"x", ElementType::F32, {3}, bytes}};
   EXPECT_EQ(Checkpoint::ofTensors(large, "memory").status().message(),
-            "memory: tensor \"x\": 8 bytes, expected those of [3] items of f32");
+            "memory: tensor \"x\": 8 bytes, expected [3] items of f32");
   const std::vector<SafetensorsTensor> negative = {{"x", ElementType::F32, {-1, -2}, bytes}};
   EXPECT_EQ(Checkpoint::ofTensors(negative, "memory").status().message(),
-            "memory: tensor \"x\": 8 bytes, expected those of [-1, -2] items of f32");
+            "memory: tensor \"x\": 8 bytes, expected [-1, -2] items of f32");
   const std::vector<SafetensorsTensor> twice = {{"x", ElementType::F32, {2}, bytes},
                                                 {"x", ElementType::F32, {2}, bytes}};
   EXPECT_EQ(Checkpoint::ofTensors(twice, "memory").status().message(),
@@ -139,7 +139,7 @@ TEST(CheckpointTest, NothingThere) {
   const TemporaryFolder folder;
   const Result<Checkpoint> model = Checkpoint::open(folder.path());
   EXPECT_EQ(model.status().message(),
-            folder.path() + ": holds neither model.safetensors nor model.safetensors.index.json");
+            folder.path() + ": has neither model.safetensors nor model.safetensors.index.json");
   EXPECT_EQ(model.status().code(), StatusCode::NotFound);
   EXPECT_EQ(messageOf(folder / "gone"), folder / "gone: cannot open: No such file or directory");
 }
@@ -172,9 +172,9 @@ TEST(CheckpointTest, BadIndex) {
   EXPECT_EQ(message(R"({"weight_map":{"b":"one.safetensors\u0000"}})"),
             badFile(R"("one.safetensors\x00")"));
   EXPECT_EQ(message(R"({"weight_map":{"b":"one.safetensors","b":"one.safetensors"}})"),
-            index + ": the key \"b\" is given twice");
+            index + ": key \"b\" appears twice");
   EXPECT_EQ(message(R"({"weight_map":{"x":"one.safetensors"}})"),
-            index + ": tensor \"x\": not in its file \"one.safetensors\"");
+            index + ": tensor \"x\": is not in \"one.safetensors\", the file that the index names");
   EXPECT_EQ(message(R"({"weight_map":{"b":"two.safetensors"}})"),
             index + ": " + (folder / "two.safetensors: cannot open: No such file or directory"));
 }
@@ -187,7 +187,7 @@ TEST(CheckpointTest, BadReads) {
   ASSERT_TRUE(model.ok());
   std::vector<float> three(3);
   std::vector<int32_t> two(2);
-  const std::string missing = path + ": no tensor \"b\" among its 1";
+  const std::string missing = path + ": has no tensor \"b\" among its 1";
   EXPECT_EQ(model->readF32("b", three).message(), missing);
   EXPECT_EQ(model->readI32("b", two).message(), missing);
   EXPECT_EQ(model->fileOf("b").status().message(), missing);
@@ -245,8 +245,9 @@ TEST(CheckpointTest, CTranslate2) {
             path + ": tensor \"option\": has type I8, expected F32, F16 or BF16");
   // The file by its own name.
   EXPECT_EQ(messageOf(path), "");
-  EXPECT_EQ(messageOf(folder.write("short.bin", "x")),
-            folder / "short.bin: version: the file ends at byte 1, expected 4 more from byte 0 on");
+  EXPECT_EQ(
+      messageOf(folder.write("short.bin", "x")),
+      folder / "short.bin: version: the file ends at byte 1, expected 4 more bytes from byte 0 on");
   // Safetensors first.
   writeShard(folder / "model.safetensors", {"a"}, 1);
   EXPECT_EQ(Checkpoint::open(folder.path())->ctranslate2(), nullptr);
@@ -298,9 +299,9 @@ TEST(CheckpointTest, BadViews) {
     return std::string((*std::move(model)).withViews(views).status().message());
   };
   const std::string where = folder.path() + ": ";
-  EXPECT_EQ(message({{"a", "gone"}}), where + "no tensor \"gone\" among its 6");
+  EXPECT_EQ(message({{"a", "gone"}}), where + "has no tensor \"gone\" among its 6");
   EXPECT_EQ(message({{"a", "option"}, {"a", "half/bias"}}),
-            where + "two tensors are to be called \"a\"");
+            where + "two tensors would be called \"a\"");
   const std::string shape = " of \"rows/weight\", which has shape [3, 2]";
   EXPECT_EQ(message({{"a", "rows/weight", 0, 4}}),
             where + "tensor \"a\": is 4 rows from row 0" + shape);

@@ -136,7 +136,7 @@ TEST(ConvertTest, BadInput) {
   EXPECT_EQ(convertToF32(ElementType::F32, bytes, floats).message(),
             "holds 4 values, the destination 2");
   const Status large = convertToI32(ElementType::I64, bytes, integers);
-  EXPECT_EQ(large.message(), "value 1 is 2147483648, expected one from -2147483648 to 2147483647");
+  EXPECT_EQ(large.message(), "value 2 is 2147483648, expected one from -2147483648 to 2147483647");
   EXPECT_EQ(large.code(), StatusCode::OutOfRange);
 }
 

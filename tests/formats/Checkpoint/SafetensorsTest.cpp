@@ -75,13 +75,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadHeader{"Deep", R"({"a":)" + std::string(100000, '['), 0,
                   "header: lists and objects nest deeper than 64 levels"},
         BadHeader{"SameName", R"({"a":{},"b":{},"a":{}})", 0,
-                  R"(header: the key "a" is given twice)"},
+                  R"(header: key "a" appears twice)"},
         BadHeader{"SameKey", R"({"a":{"dtype":"U8","dtype":"F32"}})", 0,
-                  R"(header: the key "dtype" is given twice)"},
+                  R"(header: key "dtype" appears twice)"},
         BadHeader{"MetadataList", R"({"__metadata__":[]})", 0,
                   R"("__metadata__" is a list of 0, expected an object)"},
         BadHeader{"MetadataNumber", R"({"__metadata__":{"format":3}})", 0,
-                  R"("__metadata__" gives "format" as 3, expected a string)"},
+                  R"("__metadata__" has "format" for 3, expected a string)"},
         BadHeader{"EntryNumber", R"({"a":3})", 0, R"(tensor "a": is 3, expected an object)"},
         BadHeader{"EntryControl", "{\"\\u001b[31m\":null}", 0,
                   R"(tensor "\x1b[31m": is null, expected an object)"}),
@@ -102,13 +102,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadHeader{"ShapeNumber", entry(R"("F32")", "1", "[0,4]"), 4,
                   R"(tensor "a": "shape" is 1, expected a list of integers)"},
         BadHeader{"ShapeNegative", entry(R"("F32")", "[2,-1]", "[0,4]"), 4,
-                  R"(tensor "a": item 1 of "shape" is -1, expected an integer from 0 to )"
+                  R"(tensor "a": item 2 of "shape" is -1, expected an integer from 0 to )"
                   "9223372036854775807"},
         BadHeader{"ShapeFraction", entry(R"("F32")", "[1.5]", "[0,4]"), 4,
-                  R"(tensor "a": item 0 of "shape" is 1.5, expected an integer from 0 to )"
+                  R"(tensor "a": item 1 of "shape" is 1.5, expected an integer from 0 to )"
                   "9223372036854775807"},
         BadHeader{"ShapeBeyondSigned", entry(R"("F32")", "[9223372036854775808]", "[0,4]"), 4,
-                  R"(tensor "a": item 0 of "shape" is 9223372036854775808, expected an integer )"
+                  R"(tensor "a": item 1 of "shape" is 9223372036854775808, expected an integer )"
                   "from 0 to 9223372036854775807"},
         BadHeader{"ShapeOverflow", entry(R"("F32")", "[4294967296,4294967296]", "[0,0]"), 4,
                   R"(tensor "a": F32 [4294967296, 4294967296] takes 2^63 bytes or more)"},
@@ -123,13 +123,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadHeader{"OffsetsText", entry(R"("F32")", "[1]", R"("0,4")"), 4,
                   R"(tensor "a": "data_offsets" is "0,4", expected a list of integers)"},
         BadHeader{"OffsetsNegative", entry(R"("F32")", "[1]", "[-4,0]"), 4,
-                  R"(tensor "a": item 0 of "data_offsets" is -4, expected an integer from 0 to )"
+                  R"(tensor "a": item 1 of "data_offsets" is -4, expected an integer from 0 to )"
                   "9223372036854775807"},
         BadHeader{"OffsetsThree", entry(R"("F32")", "[1]", "[0,4,8]"), 4,
                   R"(tensor "a": "data_offsets" has 3 items, expected 2)"},
         BadHeader{"OffsetsReversed", entry(R"("F32")", "[1]", "[4,0]"), 4,
-                  R"(tensor "a": "data_offsets" is [4, 0], expected the end not before the )"
-                  "beginning"},
+                  R"(tensor "a": "data_offsets" is [4, 0], which ends before it begins)"},
         BadHeader{"OffsetsBeyond", entry(R"("F32")", "[2]", "[0,8]"), 4,
                   R"(tensor "a": "data_offsets" is [0, 8], but the file has 4 bytes of data)"},
         BadHeader{"OffsetsSize", entry(R"("F32")", "[2,3]", "[0,20]"), 20,
@@ -151,9 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &info) { return info.param.name; });
 
 TEST(SafetensorsTest, FileShorterThanItsLength) {
-  EXPECT_EQ(messageOf("seven b"),
-            "m.safetensors: 7 bytes long, expected at least 8 with the header's length: not a "
-            "safetensors file");
+  EXPECT_EQ(messageOf("seven b"), "m.safetensors: 7 bytes long, expected at least 8 for the length "
+                                  "of the header: not a safetensors file");
 }
 
 TEST(SafetensorsTest, HeaderPastTheEnd) {
@@ -165,11 +163,11 @@ TEST(SafetensorsTest, HeaderPastTheEnd) {
 TEST(SafetensorsTest, HeaderOverLong) {
   // A file of another format: eight letters read as a number.
   EXPECT_EQ(messageOf("PK\x03\x04XXXXand more"),
-            "m.safetensors: 16 bytes long, whose first 8 give 6365935208335887184 as the length of "
-            "a header, expected at most 100000000: not a safetensors file");
+            "m.safetensors: 16 bytes long, the first 8 say that the header has "
+            "6365935208335887184, expected at most 100000000: not a safetensors file");
   EXPECT_EQ(messageOf(std::string(8, '\xff')),
-            "m.safetensors: 8 bytes long, whose first 8 give 18446744073709551615 as the length of "
-            "a header, expected at most 100000000: not a safetensors file");
+            "m.safetensors: 8 bytes long, the first 8 say that the header has "
+            "18446744073709551615, expected at most 100000000: not a safetensors file");
 }
 
 TEST(SafetensorsTest, EveryTruncationFails) {
@@ -285,7 +283,7 @@ TEST(SafetensorsWriterTest, BadTensors) {
   EXPECT_EQ(message("a", {-2}),
             R"(tensor "a": F32 [-2] has a negative size or takes 2^63 bytes or more)");
   EXPECT_EQ(message("__metadata__", {2}),
-            R"(a tensor is named "__metadata__", which the format keeps for itself)");
+            R"(a tensor is named "__metadata__", a name that the format reserves)");
   EXPECT_EQ(message("a\xff", {2}), R"(the tensor name "a\xff" is not UTF-8)");
   const SafetensorsTensor packed = makeTensor("a", ElementType::I4, {16}, values);
   EXPECT_EQ(writerMessage(std::span(&packed, 1)),
@@ -293,7 +291,7 @@ TEST(SafetensorsWriterTest, BadTensors) {
   const SafetensorsTensor twice[] = {makeTensor("a", ElementType::F32, {2}, values),
                                      makeTensor("b", ElementType::F32, {2}, values),
                                      makeTensor("a", ElementType::F32, {2}, values)};
-  EXPECT_EQ(writerMessage(twice), R"(the tensor "a" is given twice)");
+  EXPECT_EQ(writerMessage(twice), R"(tensor "a" appears twice)");
   EXPECT_EQ(writerMessage({}, {{"k\xff", "v"}}), R"(the metadata key "k\xff" is not UTF-8)");
   EXPECT_EQ(writerMessage({}, {{"k", "v\xff"}}), R"(the metadata text "v\xff" is not UTF-8)");
 }

@@ -96,7 +96,7 @@ TEST(ConfigTest, WrongValues) {
   EXPECT_EQ(messageOf(config.strings("act")),
             R"(config.json: "act" is "gelu", expected a list of strings)");
   EXPECT_EQ(messageOf(config.strings("mixed")),
-            R"(config.json: item 1 of "mixed" is 1, expected a string)");
+            R"(config.json: item 2 of "mixed" is 1, expected a string)");
   EXPECT_EQ(messageOf(config.object("names")),
             R"(config.json: "names" is a list of 2, expected an object)");
 }

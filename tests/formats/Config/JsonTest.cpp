@@ -75,8 +75,8 @@ TEST(JsonTest, Depth) {
 }
 
 TEST(JsonTest, DuplicateKeys) {
-  EXPECT_EQ(messageOf(R"({"a":1,"b":2,"a":3})"), "x.json: the key \"a\" is given twice");
-  EXPECT_EQ(messageOf(R"([{"a":1},{"a":1,"\u0061":2}])"), "x.json: the key \"a\" is given twice");
+  EXPECT_EQ(messageOf(R"({"a":1,"b":2,"a":3})"), "x.json: key \"a\" appears twice");
+  EXPECT_EQ(messageOf(R"([{"a":1},{"a":1,"\u0061":2}])"), "x.json: key \"a\" appears twice");
 }
 
 TEST(JsonTest, Files) {

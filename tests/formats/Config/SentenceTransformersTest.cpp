@@ -88,17 +88,17 @@ TEST(SentenceTransformersTest, BadModules) {
   };
   EXPECT_EQ(message(""), path + ": the file is empty");
   EXPECT_EQ(message("{}"), path + ": is an object of 0, expected a list of modules");
-  EXPECT_EQ(message("[1]"), path + ": module 0: is 1, expected an object");
+  EXPECT_EQ(message("[1]"), path + ": module 1: is 1, expected an object");
   EXPECT_EQ(message(R"([{"path":""}])"),
-            path + R"(: module 0: "type" is missing, expected a string)");
+            path + R"(: module 1: "type" is missing, expected a string)");
   EXPECT_EQ(message(R"([{"type":"Transformer"}])"),
-            path + R"(: module 0: "path" is missing, expected a string)");
+            path + R"(: module 1: "path" is missing, expected a string)");
   EXPECT_EQ(message(R"([{"idx":1,"type":"Transformer","path":""}])"),
-            path + R"(: module 0: "idx" is 1, expected 0, its place)");
+            path + R"(: module 1: "idx" is 1, expected 0, its position in the list)");
   EXPECT_EQ(message(R"([{"idx":"0","type":"Transformer","path":""}])"),
-            path + R"(: module 0: "idx" is "0", expected an integer from 0 to 1000)");
+            path + R"(: module 1: "idx" is "0", expected an integer from 0 to 1000)");
   EXPECT_EQ(message(moduleList({{"sentence_transformers.models.Dense", "2_Dense"}})),
-            path + R"(: module 0: "type" is "sentence_transformers.models.Dense", expected one of )"
+            path + R"(: module 1: "type" is "sentence_transformers.models.Dense", expected one of )"
                    "Transformer, Pooling, Normalize");
   for (const char *outside : {"../x", "/etc", "a/../../b", "..", "a\\\\b", "a\\u0000"}) {
     EXPECT_NE(message(moduleList({{"Transformer", outside}}))
@@ -107,8 +107,8 @@ TEST(SentenceTransformersTest, BadModules) {
         << outside;
   }
   EXPECT_EQ(message(moduleList({{"Transformer", "../x"}})),
-            path + R"(: module 0: "path" is "../x", expected a path inside the model's folder)");
-  const std::string expected = "], expected Transformer, Pooling and perhaps Normalize";
+            path + R"(: module 1: "path" is "../x", expected a path inside the model's folder)");
+  const std::string expected = "], expected Transformer, Pooling and optionally Normalize";
   EXPECT_EQ(message("[]"), path + ": the modules are [" + expected);
   EXPECT_EQ(message(moduleList({{"Transformer", ""}})),
             path + ": the modules are [Transformer" + expected);
@@ -127,15 +127,15 @@ TEST(SentenceTransformersTest, BadPooling) {
     folder.write("1_Pooling/config.json", text);
     return messageOf(folder);
   };
-  EXPECT_EQ(message("{}"), path + ": the pooling modes that are true are [], expected one");
+  EXPECT_EQ(message("{}"), path + ": the enabled pooling modes are [], expected a single one");
   EXPECT_EQ(message(R"({"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":true})"),
-            path + ": the pooling modes that are true are [pooling_mode_cls_token, "
-                   "pooling_mode_mean_tokens], expected one");
+            path + ": the enabled pooling modes are [pooling_mode_cls_token, "
+                   "pooling_mode_mean_tokens], expected a single one");
   for (const char *mode : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens",
                            "pooling_mode_lasttoken"}) {
     EXPECT_EQ(message(fmt::format(R"({{"{}":true}})", mode)),
-              fmt::format("{}: \"{}\" is true, supported are pooling_mode_cls_token, "
-                          "pooling_mode_mean_tokens and pooling_mode_max_tokens",
+              fmt::format("{}: \"{}\" is not supported, expected pooling_mode_cls_token, "
+                          "pooling_mode_mean_tokens or pooling_mode_max_tokens",
                           path, mode));
   }
   EXPECT_EQ(message(R"({"pooling_mode_mean_tokens":1})"),

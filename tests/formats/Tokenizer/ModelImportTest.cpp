@@ -51,15 +51,15 @@ TEST(BpeImportTest, BadMerges) {
   };
   EXPECT_EQ(message("7"), "tokenizer.json: \"model\": \"merges\" is 7, expected a list of at most "
                           "4194304");
-  EXPECT_EQ(message(R"(["a b", "ab"])"), "tokenizer.json: \"model\": item 1 of \"merges\" is "
+  EXPECT_EQ(message(R"(["a b", "ab"])"), "tokenizer.json: \"model\": item 2 of \"merges\" is "
                                          "\"ab\", expected two tokens");
-  EXPECT_EQ(message(R"(["a b c"])"), "tokenizer.json: \"model\": item 0 of \"merges\" is "
+  EXPECT_EQ(message(R"(["a b c"])"), "tokenizer.json: \"model\": item 1 of \"merges\" is "
                                      "\"a b c\", expected two tokens");
-  EXPECT_EQ(message(R"([["a"]])"), "tokenizer.json: \"model\": item 0 of \"merges\" is a list of "
+  EXPECT_EQ(message(R"([["a"]])"), "tokenizer.json: \"model\": item 1 of \"merges\" is a list of "
                                    "1, expected two tokens");
-  EXPECT_EQ(message(R"(["a x"])"), "tokenizer.json: \"model\": item 0 of \"merges\" needs \"x\", "
+  EXPECT_EQ(message(R"(["a x"])"), "tokenizer.json: \"model\": item 1 of \"merges\" needs \"x\", "
                                    "which is not a token of the vocabulary");
-  EXPECT_EQ(message(R"(["c a"])"), "tokenizer.json: \"model\": item 0 of \"merges\" needs \"ca\", "
+  EXPECT_EQ(message(R"(["c a"])"), "tokenizer.json: \"model\": item 1 of \"merges\" needs \"ca\", "
                                    "which is not a token of the vocabulary");
 }
 
@@ -135,10 +135,10 @@ TEST(UnigramImportTest, BadModels) {
   EXPECT_EQ(message("/model/vocab", "[]"), "tokenizer.json: \"model\": the vocabulary has 0 "
                                            "tokens, expected 1 to 1048576");
   EXPECT_EQ(message("/model/vocab/1", R"(["a"])"),
-            "tokenizer.json: \"model\": item 1 of \"vocab\" "
+            "tokenizer.json: \"model\": item 2 of \"vocab\" "
             "is a list of 1, expected a token and its score");
   EXPECT_EQ(message("/model/vocab/1", R"(["b", 0])"),
-            "tokenizer.json: \"model\": tokens 1 and 2 are both \"b\"");
+            "tokenizer.json: \"model\": the tokens with ids 1 and 2 are both \"b\"");
   EXPECT_EQ(message("/model/unk_id", "6"),
             "tokenizer.json: \"model\": \"unk_id\" is 6, expected an integer from 0 to 5");
   EXPECT_EQ(message("/model/unk_id", "null"),
@@ -162,7 +162,7 @@ TEST(UnigramImportTest, TokensThatAreNotUtf8) {
   json["model"]["vocab"][1][0] = "\xFF";
   ImportedTokenizer imported;
   EXPECT_EQ(imported.import(json).message(),
-            "tokenizer.json: \"model\": token 1 is \"\\xff\", which is not UTF-8");
+            "tokenizer.json: \"model\": the token with id 1 is \"\\xff\", which is not UTF-8");
 }
 
 /// The value of a key, if it is one.

@@ -83,8 +83,8 @@ TEST(PartImportTest, Replacements) {
                              R"({"Regex": ")" + regex + "\"}}";
     return badNormalizer(part.c_str(), StatusCode::Unsupported);
   };
-  const std::string expected = " is not supported, expected plain characters, or one of them and + "
-                               "or {n,}";
+  const std::string expected =
+      " is not supported, expected plain characters, or a single one followed by + or {n,}";
   const std::string begin = "tokenizer.json: \"normalizer\": \"pattern\": the regular expression ";
   EXPECT_EQ(message("a|b"), begin + "\"a|b\"" + expected);
   EXPECT_EQ(message("ab+"), begin + "\"ab+\"" + expected);
@@ -103,10 +103,10 @@ TEST(PartImportTest, BadNormalizers) {
   EXPECT_EQ(badNormalizer(R"({"type": "Sequence"})"),
             "tokenizer.json: \"normalizer\": \"normalizers\" is missing, expected a list");
   EXPECT_EQ(badNormalizer(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, 7]})"),
-            "tokenizer.json: \"normalizer\": item 1 of \"normalizers\": is 7, expected an object");
-  EXPECT_EQ(badNormalizer(R"({"type": "Precompiled", "precompiled_charsmap": "a"})"),
-            "tokenizer.json: \"normalizer\": \"precompiled_charsmap\" is a text of 1 that is not "
-            "base64");
+            "tokenizer.json: \"normalizer\": item 2 of \"normalizers\": is 7, expected an object");
+  EXPECT_EQ(
+      badNormalizer(R"({"type": "Precompiled", "precompiled_charsmap": "a"})"),
+      "tokenizer.json: \"normalizer\": \"precompiled_charsmap\" is text of 1, which is not base64");
   EXPECT_EQ(badNormalizer(R"({"type": "Precompiled", "precompiled_charsmap": "AAAAAAA="})"),
             "tokenizer.json: \"normalizer\": charsmap: a trie of 0 bytes, with 1 bytes after its "
             "size, expected a multiple of 4 and text after it");
@@ -115,8 +115,8 @@ TEST(PartImportTest, BadNormalizers) {
     many["normalizers"].push_back({{"type", "NFC"}});
   }
   EXPECT_EQ(badNormalizer(many.dump().c_str()),
-            "tokenizer.json: \"normalizer\": item 64 of \"normalizers\": more than 64 parts, "
-            "expected fewer");
+            "tokenizer.json: \"normalizer\": item 65 of \"normalizers\": has more than 64 parts, "
+            "which is the limit");
 }
 
 TEST(PartImportTest, SequencesInsideSequences) {
@@ -150,11 +150,11 @@ TEST(PartImportTest, BadPreTokenizers) {
   };
   EXPECT_EQ(message(R"({"type": "Split", "pattern": {"Regex": "\\p{L}+"}, "behavior": "Isolated"})",
                     StatusCode::Unsupported),
-            "tokenizer.json: \"pre_tokenizer\": splitting by the pattern \"\\\\p{L}+\" is not "
-            "supported, expected the words of ByteLevel or Metaspace");
+            "tokenizer.json: \"pre_tokenizer\": splitting at the pattern \"\\\\p{L}+\" is not "
+            "supported, expected ByteLevel or Metaspace");
   EXPECT_EQ(message(R"({"type": "Split"})", StatusCode::Unsupported),
-            "tokenizer.json: \"pre_tokenizer\": splitting by the pattern none is not supported, "
-            "expected the words of ByteLevel or Metaspace");
+            "tokenizer.json: \"pre_tokenizer\": splitting at the pattern none is not supported, "
+            "expected ByteLevel or Metaspace");
   EXPECT_EQ(message(R"({"type": "Metaspace", "replacement": "ab"})"),
             "tokenizer.json: \"pre_tokenizer\": \"replacement\" is \"ab\", expected one character");
   EXPECT_EQ(message(R"({"type": "Metaspace", "replacement": "▁", "add_prefix_space": false,
@@ -198,7 +198,7 @@ TEST(PartImportTest, BadDecoders) {
   EXPECT_EQ(refusalOf("decoder",
                       R"({"type": "Replace", "pattern": {"Regex": "a+"}, "content": " "})",
                       StatusCode::Unsupported),
-            "tokenizer.json: \"decoder\": \"pattern\" finds runs, expected plain characters in a "
+            "tokenizer.json: \"decoder\": \"pattern\" matches runs, expected plain characters in a "
             "decoder");
   EXPECT_EQ(
       refusalOf("decoder", R"({"type": "BPEDecoder", "suffix": ""})", StatusCode::InvalidArgument),

@@ -173,11 +173,11 @@ TEST_F(TokenizerFileTest, BadMarian) {
   EXPECT_EQ(refusal(), vocabulary + ": the vocabulary is a list of 0, expected an object of ids by "
                                     "token");
   write("vocab.json", R"({"</s>": 0})");
-  EXPECT_EQ(refusal(), model + ": the vocabulary beside it lacks \"<unk>\", expected it for pieces "
-                               "that it lacks");
+  EXPECT_EQ(refusal(), model + ": the vocabulary beside it has no \"<unk>\", which stands for the "
+                               "pieces that are not in it");
   write("vocab.json", R"({"<unk>": 0})");
   EXPECT_EQ(refusal(),
-            model + ": \"</s>\" goes around every text and is not a token of the vocabulary");
+            model + ": \"</s>\" is put around every text, but is not a token of the vocabulary");
   write("vocab.json", R"({"</s>": 0, "<unk>": 0})");
   EXPECT_EQ(refusal(), vocabulary + ": \"</s>\" and \"<unk>\" have the same id 0");
   write("vocab.json", R"({"</s>": 0, "<unk>": 1})");
@@ -283,7 +283,7 @@ TEST_F(TokenizerFileTest, BadWordPieces) {
   const std::string pieces = (folder / "vocab.txt").string();
   const std::string config = (folder / "tokenizer_config.json").string();
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[MASK]\n");
-  EXPECT_EQ(refusal(), pieces + ": holds no piece \"[SEP]\", expected \"sep_token\" among them");
+  EXPECT_EQ(refusal(), pieces + ": has no piece \"[SEP]\", which is its \"sep_token\"");
   write("vocab.txt", "[PAD]\n\xff\n");
   EXPECT_EQ(refusal(), pieces + ": line 2, byte 1 is 0xff, expected UTF-8");
   // Neither padding nor a mask.
@@ -334,10 +334,10 @@ TEST_F(TokenizerFileTest, WordsInMemory) {
   EXPECT_EQ(*tokenizer->decode(Ids{0, 3, 4, 1}), "a ?");
   EXPECT_EQ(
       TokenizerFile::fromWords({"a"}, {.before = {"<s>"}}, "list").packAlone().status().message(),
-      "list: \"<s>\" goes around every text and is not a token of the vocabulary");
-  EXPECT_EQ(file.packAlone({.maxLength = 1}).status().message(),
-            "list: the most ids of a text is 1, expected 2 to 2147483647 with the 2 of the "
-            "template");
+      "list: \"<s>\" is put around every text, but is not a token of the vocabulary");
+  EXPECT_EQ(
+      file.packAlone({.maxLength = 1}).status().message(),
+      "list: the longest text has 1 ids, expected 2 to 2147483647, the 2 of the template included");
 }
 
 TEST_F(TokenizerFileTest, SameInputSameBytes) {

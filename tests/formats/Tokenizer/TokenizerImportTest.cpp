@@ -96,29 +96,28 @@ const Change modelChanges[] = {
 
 const Change addedTokenChanges[] = {
     {"/added_tokens", "7", ": \"added_tokens\" is 7, expected a list of at most 1048576"},
-    {"/added_tokens/0", "7", ": item 0 of \"added_tokens\": is 7, expected an object"},
+    {"/added_tokens/0", "7", ": item 1 of \"added_tokens\": is 7, expected an object"},
     {"/added_tokens/0/content", "remove",
-     ": item 0 of \"added_tokens\": \"content\" is missing, expected a string"},
+     ": item 1 of \"added_tokens\": \"content\" is missing, expected a string"},
     {"/added_tokens/0/id", "-1",
-     ": item 0 of \"added_tokens\": \"id\" is -1, expected an integer from 0 to 2147483647"},
+     ": item 1 of \"added_tokens\": \"id\" is -1, expected an integer from 0 to 2147483647"},
     {"/added_tokens/0/id", "99999999999",
-     ": item 0 of \"added_tokens\": \"id\" is 99999999999, expected an integer from 0 to "
+     ": item 1 of \"added_tokens\": \"id\" is 99999999999, expected an integer from 0 to "
      "2147483647"},
     {"/added_tokens/0/special", "1",
-     ": item 0 of \"added_tokens\": \"special\" is 1, expected true or false"},
+     ": item 1 of \"added_tokens\": \"special\" is 1, expected true or false"},
     {"/added_tokens/0/id", "8",
-     ": item 0 of \"added_tokens\": \"[CLS]\" has id 8, expected 1 as in the vocabulary"},
+     ": item 1 of \"added_tokens\": \"[CLS]\" has id 8, expected 1 as in the vocabulary"},
     {"/added_tokens/1/id", "3",
-     ": item 1 of \"added_tokens\": \"<new>\" has id 3, which is that of \"cat\" in the "
-     "vocabulary"},
+     ": item 2 of \"added_tokens\": \"<new>\" has id 3, which the vocabulary gives to \"cat\""},
     {"/added_tokens/0",
      R"({"id": 9, "content": "<old>", "single_word": false, "lstrip": false, "rstrip": false,
          "normalized": true, "special": false})",
-     ": item 1 of \"added_tokens\": \"<old>\" and \"<new>\" have the same id 9"},
+     ": item 2 of \"added_tokens\": \"<old>\" and \"<new>\" have the same id 9"},
     {"/added_tokens/0",
      R"({"id": 8, "content": "<new>", "single_word": false, "lstrip": false, "rstrip": false,
          "normalized": true, "special": false})",
-     ": item 1 of \"added_tokens\": \"<new>\" is given twice"},
+     ": item 2 of \"added_tokens\": \"<new>\" appears twice"},
 };
 
 const Change partChanges[] = {
@@ -141,7 +140,7 @@ const Change partChanges[] = {
     {"/truncation", R"({"max_length": 9, "direction": "Up"})",
      ": \"truncation\": \"direction\" is \"Up\", expected one of Left, Right"},
     {"/truncation", R"({"max_length": 1})",
-     ": the most ids of a text is 1, expected 2 to 2147483647 with the 2 of the template"},
+     ": the longest text has 1 ids, expected 2 to 2147483647, the 2 of the template included"},
     {"/post_processor/type", "\"Other\"",
      ": \"post_processor\": \"type\" is \"Other\", expected one of BertProcessing, "
      "RobertaProcessing, TemplateProcessing, ByteLevel, Sequence"},
@@ -160,22 +159,22 @@ const Change templateChanges[] = {
     {"/post_processor/special_tokens", "remove",
      ": \"special_tokens\" is missing, expected an object"},
     {"/post_processor/single/0", "\"[CLS]\"",
-     ": item 0 of \"single\" is \"[CLS]\", expected a SpecialToken or a Sequence"},
+     ": item 1 of \"single\" is \"[CLS]\", expected a SpecialToken or a Sequence"},
     {"/post_processor/single/0", R"({"Other": {}})",
-     ": item 0 of \"single\" is an object of 1, expected a SpecialToken or a Sequence"},
+     ": item 1 of \"single\" is an object of 1, expected a SpecialToken or a Sequence"},
     {"/post_processor/single/0", R"({"SpecialToken": 7})",
-     ": item 0 of \"single\": \"SpecialToken\" is 7, expected an object"},
+     ": item 1 of \"single\": \"SpecialToken\" is 7, expected an object"},
     {"/post_processor/single/0/SpecialToken/id", "7",
-     ": item 0 of \"single\": \"SpecialToken\": \"id\" is 7, expected a string"},
+     ": item 1 of \"single\": \"SpecialToken\": \"id\" is 7, expected a string"},
     {"/post_processor/single/0/SpecialToken/type_id", "-1",
-     ": item 0 of \"single\": \"SpecialToken\": \"type_id\" is -1, expected an integer from 0 to "
+     ": item 1 of \"single\": \"SpecialToken\": \"type_id\" is -1, expected an integer from 0 to "
      "2147483647"},
     {"/post_processor/single/1/Sequence/id", "\"B\"",
-     ": item 1 of \"single\": \"Sequence\": \"id\" is \"B\", expected one of A"},
+     ": item 2 of \"single\": \"Sequence\": \"id\" is \"B\", expected one of A"},
     {"/post_processor/single/1", R"({"SpecialToken": {"id": "[CLS]", "type_id": 0}})",
-     ": the template has the text 0 times, expected once"},
+     ": the template contains the text 0 times, expected once"},
     {"/post_processor/single/0", R"({"Sequence": {"id": "A", "type_id": 0}})",
-     ": the template has the text 2 times, expected once"},
+     ": the template contains the text 2 times, expected once"},
     {"/post_processor/single/0/SpecialToken/id", "\"<s>\"",
      ": the template names \"<s>\", which is not in \"special_tokens\""},
     {"/post_processor/special_tokens/[CLS]", "7",
@@ -184,17 +183,17 @@ const Change templateChanges[] = {
      ": \"[CLS]\" in \"special_tokens\" is an object of 3, expected an object with a list "
      "\"ids\""},
     {"/post_processor/special_tokens/[CLS]/ids/0", "77",
-     ": the id of \"[CLS]\" is 77, expected a token's"},
+     ": the id of \"[CLS]\" is 77, expected the id of a token"},
     {"/post_processor/special_tokens/[CLS]/ids/0", "-1",
-     ": the id of \"[CLS]\" is -1, expected a token's"},
+     ": the id of \"[CLS]\" is -1, expected the id of a token"},
     {"/post_processor/special_tokens/[CLS]/ids/0", "18446744073709551615",
-     ": the id of \"[CLS]\" is 18446744073709551615, expected a token's"},
+     ": the id of \"[CLS]\" is 18446744073709551615, expected the id of a token"},
     {"/post_processor", R"({"type": "BertProcessing", "sep": ["[SEP]", 2]})",
      ": \"cls\" is missing, expected a list of a token and its id"},
     {"/post_processor", R"({"type": "BertProcessing", "cls": ["[CLS]"], "sep": ["[SEP]", 2]})",
      ": \"cls\" is a list of 1, expected a list of a token and its id"},
     {"/post_processor", R"({"type": "BertProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", "2"]})",
-     ": the id of \"sep\" is \"2\", expected a token's"},
+     ": the id of \"sep\" is \"2\", expected the id of a token"},
 };
 
 TEST(TokenizerImportTest, BadModels) {
@@ -335,8 +334,8 @@ TEST(TokenizerImportTest, MaxLength) {
   EXPECT_EQ(*imported.tokenizer->encode("cats"), (Ids{1, 4, 2}));
   for (const int64_t bad : {int64_t(-1), int64_t(1), int64_t(1) << 40}) {
     EXPECT_EQ(imported.import(json, bad).message(),
-              "tokenizer.json: the most ids of a text is " + std::to_string(bad) +
-                  ", expected 2 to 2147483647 with the 2 of the template");
+              "tokenizer.json: the longest text has " + std::to_string(bad) +
+                  " ids, expected 2 to 2147483647, the 2 of the template included");
   }
 }
 

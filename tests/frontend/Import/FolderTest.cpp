@@ -326,7 +326,7 @@ static const FolderCase folderCases[] = {
     {"Heads",
      "{}/config.json: \"num_attention_heads\" is 7, expected a divisor of \"hidden_size\", 72",
      config("\"num_attention_heads\": 3", "\"num_attention_heads\": 7")},
-    {"NoWeights", "{0}: holds neither model.safetensors nor model.safetensors.index.json",
+    {"NoWeights", "{0}: has neither model.safetensors nor model.safetensors.index.json",
      [](ModelFolder &folder) { std::filesystem::remove(folder / "model.safetensors"); }},
 };
 INSTANTIATE_TEST_SUITE_P(All, SpoiledFolder, testing::ValuesIn(folderCases),

@@ -59,7 +59,7 @@ const Damage damages[] = {
        t.tokenText = "é";
        t.offsets = {0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
      },
-     "vocabulary: token 1 begins inside a character, at offset 1"},
+     "vocabulary: token 2 begins inside a character, at offset 1"},
     {"NotUtf8", StatusCode::DataLoss,
      [](T &t) {
        t.tokenText = "a\xff";
@@ -107,10 +107,10 @@ const Damage damages[] = {
      "tokenizer: the template has id 77, which no token has"},
     {"TemplateWithoutText", StatusCode::DataLoss,
      [](T &t) { t.pieces.pop_back(), t.pieces.pop_back(); },
-     "tokenizer: the template has the text 0 times, expected once"},
+     "tokenizer: the template contains the text 0 times, expected once"},
     {"TemplateWithTextTwice", StatusCode::DataLoss,
      [](T &t) { t.pieces.push_back({T::text, 0, 0}); },
-     "tokenizer: the template has the text 2 times, expected once"},
+     "tokenizer: the template contains the text 2 times, expected once"},
     {"NoRoom", StatusCode::DataLoss, [](T &t) { t.maxLength = 1; },
      "tokenizer: at most 1 ids for a text, expected at least the 2 of the template"},
 };

@@ -374,8 +374,8 @@ TEST_F(BadInputTest, Tensors) {
   run(folder / "absent.safetensors",
       "heddle: absent.safetensors: cannot open: No such file or directory\n");
   run(folder.write("text.safetensors", "no tensors at all"),
-      "heddle: text.safetensors: 17 bytes long, whose first 8 give 8030883942550761326 as the "
-      "length of a header, expected at most 100000000: not a safetensors file\n");
+      "heddle: text.safetensors: 17 bytes long, the first 8 say that the header has "
+      "8030883942550761326, expected at most 100000000: not a safetensors file\n");
   const std::string whole = folder.read("ids.safetensors");
   run(folder.write("cut.safetensors", whole.substr(0, whole.size() - 1)),
       "heddle: cut.safetensors: ");

@@ -239,7 +239,7 @@ TEST(RunTensors, Values) {
   EXPECT_EQ(Tensors().addFloats("input_ids", {1}, {5}).message(),
             "in.safetensors: tensor \"input_ids\": has type F32, expected I32 or I64");
   EXPECT_EQ(Tensors().add("input_ids", {1}, {int64_t(1) << 40}).message(),
-            "in.safetensors: tensor \"input_ids\": value 0 is 1099511627776, expected one from "
+            "in.safetensors: tensor \"input_ids\": value 1 is 1099511627776, expected one from "
             "-2147483648 to 2147483647");
 }
 
