@@ -355,9 +355,10 @@ static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> in
       auto encoding = dyn_cast_or_null<transformer::ParameterOp>(
           symbolTable.lookupNearestSymbolFrom(dispatch, symbol));
       transformer::ParameterExpressionAttr pack =
-          encoding ? packOf(parameter, encoding) : transformer::ParameterExpressionAttr();
+          encoding ? encoding.getExpressionAttr() : transformer::ParameterExpressionAttr();
       // What is no encoding is said of the parameter.
-      if (pack && pack.getGroups() != inputs[index].groups) {
+      bool isPack = pack && pack.getKind() == transformer::ExpressionKind::Pack;
+      if (isPack && pack.getGroups() != inputs[index].groups) {
         return dispatch.emitOpError("expects '")
                << symbol << "' of " << inputs[index].groups << " groups, got " << pack.getGroups();
       }
