@@ -131,9 +131,9 @@ FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef n
     }
     operands = base;
   }
-  return derive(
-      location, name,
-      ParameterExpressionAttr::get(builder.getContext(), kind, operands, numbers, factor), type);
+  return derive(location, name,
+                ParameterExpressionAttr::get(builder.getContext(), kind, operands, numbers, factor),
+                type);
 }
 
 FlatSymbolRefAttr DerivedParameters::derive(Location location, StringRef name,

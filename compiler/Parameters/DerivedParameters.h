@@ -43,8 +43,8 @@ public:
                                  transformer::ParameterExpressionAttr expression,
                                  mlir::RankedTensorType type);
 
-  /// The same for `kind(operands)` of f32. Reshapes of reshapes are folded. `factor` is the constant
-  /// of `scale`, `numbers` are those of kinds that have them.
+  /// The same for `kind(operands)` of f32. Reshapes of reshapes are folded. `factor` is the
+  /// constant of `scale`, `numbers` are those of kinds that have them.
   mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
                                  transformer::ExpressionKind kind,
                                  llvm::ArrayRef<mlir::FlatSymbolRefAttr> operands,

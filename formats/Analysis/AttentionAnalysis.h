@@ -11,9 +11,9 @@
 #ifndef HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 #define HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 
-#include "formats/Analysis/SimilarLayers.h"
 #include "heddle/Status.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +21,26 @@
 #include <vector>
 
 namespace heddle {
+
+/// The divergence of each layer from each other one, in bits: symmetric, its diagonal zero.
+using DivergenceMatrix = std::vector<std::vector<double>>;
+
+/// How a block grows.
+enum class BlockRule : uint8_t {
+  /// Up to the last layer at which the whole block is similar enough, even if a shorter one is not.
+  /// The paper calls this "largest".
+  Largest,
+  /// As long as every added layer leaves the block similar enough.
+  Extend,
+};
+
+/// The mean of 1 - divergence over all pairs of `count` layers from `first` on; 1 for one layer.
+double similarity(const DivergenceMatrix &divergence, size_t first, size_t count);
+
+/// The sizes of the blocks, starting at the first layer. Each is the largest that `rule` allows
+/// with a similarity above `theta`, or a single layer.
+std::vector<int64_t> sharingPolicy(const DivergenceMatrix &divergence, double theta,
+                                   BlockRule rule = BlockRule::Largest);
 
 /// The attentions of one kind, in the order of the layers.
 struct KindAnalysis {

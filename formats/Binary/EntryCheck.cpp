@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Checks one entry: its buffers, dispatches, caches and ports, in that order.
-#include "formats/Binary/EntryCheck.h"
+#include "formats/Binary/GenerationCheck.h"
 
 #include "base/Utf8.h"
 #include "formats/Binary/SymbolicSize.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The parts of checkManifest() that concern several entries: shared caches and the settings of
-/// generation. The compiler checks its own output with the same code.
+/// The parts of checkManifest(), each in a source file of its own, and what follows from them: how
+/// a model generates.
 #ifndef HEDDLE_FORMATS_BINARY_GENERATIONCHECK_H
 #define HEDDLE_FORMATS_BINARY_GENERATIONCHECK_H
 
@@ -11,6 +11,9 @@
 #include <string_view>
 
 namespace heddle {
+
+/// `model` must have passed the checks of its parameters and kernels.
+Status checkEntry(const manifest::Entry &entry, const manifest::Manifest &model);
 
 /// Names of the entries and ports of a generating model.
 inline constexpr std::string_view encodeEntry = "encode";

@@ -4,7 +4,6 @@
 #include "formats/Binary/ManifestCheck.h"
 
 #include "base/Utf8.h"
-#include "formats/Binary/EntryCheck.h"
 #include "formats/Binary/GenerationCheck.h"
 #include "formats/Binary/Manifest_generated.h"
 #include "formats/Binary/SymbolicSize.h"

@@ -16,19 +16,36 @@
 #define HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H
 
 #include "base/MappedFile.h"
-#include "formats/Checkpoint/StoredTensor.h"
+#include "formats/Checkpoint/Convert.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Status.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace heddle {
+
+/// A tensor as in safetensors files, with the scales that CTranslate2 stores beside quantized
+/// weights.
+struct StoredTensor : SafetensorsTensor {
+  /// Unaligned f32, one scale for all items or one for each row (index of the first dimension). A
+  /// value is its item divided by its scale. If there are no scales, the items are the values.
+  std::span<const std::byte> scales;
+
+  /// Whether Checkpoint::readF32() can read the values.
+  bool isReal() const {
+    return !scales.empty() ||
+           std::find(std::begin(realTypes), std::end(realTypes), dtype) != std::end(realTypes);
+  }
+};
 
 /// The supported versions of the format. Version 1 has no specification and uses the names of
 /// another program.

@@ -8,7 +8,6 @@
 
 #include "formats/Checkpoint/CTranslate2File.h"
 #include "formats/Checkpoint/Safetensors.h"
-#include "formats/Checkpoint/StoredTensor.h"
 #include "heddle/Status.h"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 /// Reads added tokens. Each names a token of the vocabulary or has an id of its own. The reference
 /// library renumbers other tokens; here they are refused, because the model's rows follow the ids
 /// in the file.
-#include "formats/Tokenizer/AddedTokenImport.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
 #include "formats/Config/Config.h"

@@ -2,7 +2,7 @@
 ///
 /// Packs a BPE model. Merges become a hash table by pair. A token that its own characters merge to
 /// is marked, since most words of a text are such tokens.
-#include "formats/Tokenizer/ModelImport.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Packs "decoder" of a tokenizer.json. Each part becomes one step; several become a sequence.
-#include "formats/Tokenizer/PartImport.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 
 #include "formats/Tokenizer/VocabularyTable.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Reads the model of a tokenizer.json: what all kinds have in common, WordPiece and Unigram.
-#include "formats/Tokenizer/ModelImport.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"

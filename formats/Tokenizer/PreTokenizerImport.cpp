@@ -2,7 +2,7 @@
 ///
 /// Packs "pre_tokenizer" of a tokenizer.json. Each part becomes one step; several become a
 /// sequence.
-#include "formats/Tokenizer/PartImport.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
 

@@ -2,7 +2,7 @@
 ///
 /// Reads "post_processor" of a tokenizer.json. Every kind becomes one list: fixed tokens, with the
 /// text among them.
-#include "formats/Tokenizer/PartImport.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
 #include "formats/Config/Config.h"

@@ -6,8 +6,7 @@
 #define HEDDLE_FORMATS_TOKENIZER_TOKENIZERPARTS_H
 
 #include "formats/Binary/Tokenizer_generated.h"
-#include "formats/Tokenizer/AddedTokenImport.h"
-#include "formats/Tokenizer/ModelImport.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 #include "heddle/Status.h"
 
 #include <cstdint>

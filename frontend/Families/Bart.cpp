@@ -11,8 +11,6 @@
 #include "formats/Config/Generation.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "frontend/Families/DotProductAttention.h"
-#include "frontend/Families/FamilyConfig.h"
-#include "frontend/Families/SubLayer.h"
 
 #include <cmath>
 #include <fmt/format.h>

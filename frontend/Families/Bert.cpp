@@ -11,7 +11,6 @@
 #include "formats/Config/Config.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "frontend/Families/DotProductAttention.h"
-#include "frontend/Families/FamilyConfig.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Dot-product attention, shared by the families: Vaswani et al., "Attention is all you need",
-/// section 3.2.
+/// Parts that families share: dot-product attention, and sub-layers with a residual connection and
+/// a layer norm. Vaswani et al., "Attention is all you need", sections 3.2 and 3.1; for norms
+/// before sub-layers, Xiong et al., "On layer normalization in the Transformer architecture".
 #ifndef HEDDLE_FRONTEND_FAMILIES_DOTPRODUCTATTENTION_H
 #define HEDDLE_FRONTEND_FAMILIES_DOTPRODUCTATTENTION_H
 
@@ -9,6 +10,7 @@
 #include "frontend/Builder/ModelBuilder.h"
 
 #include <cstdint>
+#include <string_view>
 
 namespace heddle {
 
@@ -47,6 +49,23 @@ Attended attend(const Scope &scope, const Tensor &query, const Segments &rows, c
 /// The sum of values with given weights, heads side by side.
 Tensor mixValues(const Scope &scope, const Tensor &probabilities, const Segments &rows,
                  const Tensor &value, const Segments &keys, int64_t heads);
+
+/// The layer norm of a sub-layer: the name of its tensors, whether it comes before the sub-layer or
+/// after the residual connection, and its epsilon.
+struct SubLayerNorm {
+  std::string_view name;
+  bool before = false;
+  double epsilon = 0;
+};
+
+/// norm(f(x) + x), or f(norm(x)) + x: [rows, width] to the same, as `f` must be.
+template <typename Function>
+Tensor residualSubLayer(const Scope &layer, const SubLayerNorm &norm, const Tensor &x, Function f) {
+  if (norm.before) {
+    return f(layer.layerNorm(norm.name, x, norm.epsilon)) + x;
+  }
+  return layer.layerNorm(norm.name, f(x) + x, norm.epsilon);
+}
 
 } // namespace heddle
 

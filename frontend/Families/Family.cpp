@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looks up families in the table of Families.def.
+/// Looks up families in the table of Families.def; reads activations by name and checks sizes that
+/// must fit together.
 #include "frontend/Families/Family.h"
 
 #include "base/Utf8.h"
+#include "dialects/Transformer/Transformer.h"
 #include "formats/Config/Config.h"
 
 #include <fmt/format.h>
@@ -44,6 +46,62 @@ Status checkFamily(const Config &config) { return findFamily(config).status(); }
 Result<FamilyModel> buildFamily(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(const BuildFunction build, findFamily(source.config));
   return build(context, source);
+}
+
+// --- settings that several families share
+// ----------------------------------------------------------
+
+using transformer::Activation;
+
+/// Names of Hugging Face Transformers that are not the dialect's.
+static constexpr std::pair<std::string_view, Activation> otherNames[] = {
+    {"gelu_pytorch_tanh", Activation::GeluNew}, {"swish", Activation::Silu}};
+
+std::vector<std::string> activationNames() {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i <= transformer::getMaxEnumValForActivation(); ++i) {
+    names.push_back(transformer::stringifyActivation(Activation(i)).str());
+  }
+  for (const auto &[name, activation] : otherNames) {
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+std::optional<Activation> parseActivation(std::string_view name) {
+  for (const auto &[other, activation] : otherNames) {
+    if (name == other) {
+      return activation;
+    }
+  }
+  return transformer::symbolizeActivation(name);
+}
+
+Result<Activation> readActivation(const Config &config, std::string_view key,
+                                  std::string_view absent) {
+  if (!config.has(key)) {
+    return *parseActivation(absent);
+  }
+  HEDDLE_ASSIGN(const std::string name, config.oneOf(key, activationNames()));
+  return *parseActivation(name);
+}
+
+Status checkHeads(const Config &config, std::string_view headsKey, int64_t heads,
+                  std::string_view widthKey, int64_t width) {
+  if (width % heads != 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"{}\" is {}, expected a divisor of \"{}\", {}",
+                                    config.where(), headsKey, heads, widthKey, width));
+  }
+  return {};
+}
+
+Status refuseOption(const Config &config, std::string_view key) {
+  if (config.has(key)) {
+    return HEDDLE_ERROR(Unsupported, fmt::format("{}: {} is set, expected a model without",
+                                                 config.where(), quote(key)));
+  }
+  return {};
 }
 
 } // namespace heddle

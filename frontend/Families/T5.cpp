@@ -11,7 +11,6 @@
 #include "formats/Config/Generation.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "frontend/Families/DotProductAttention.h"
-#include "frontend/Families/FamilyConfig.h"
 
 #include <cmath>
 #include <fmt/format.h>

@@ -10,7 +10,7 @@
 #include "frontend/Families/Transformer.h"
 
 #include "dialects/Transformer/Transformer.h"
-#include "frontend/Families/SubLayer.h"
+#include "frontend/Families/DotProductAttention.h"
 
 #include <cmath>
 

@@ -6,7 +6,6 @@
 #include "dialects/Transformer/Transformer.h"
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
-#include "frontend/Families/FamilyConfig.h"
 #include "frontend/Families/Transformer.h"
 
 #include <fmt/format.h>

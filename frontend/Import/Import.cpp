@@ -12,12 +12,10 @@
 #include "formats/Config/Json.h"
 #include "frontend/Builder/DiagnosticText.h"
 #include "frontend/Families/Family.h"
-#include "frontend/Families/FamilyConfig.h"
 #include "frontend/Import/ForeignFormat.h"
 #include "frontend/Import/ModelFiles.h"
 #include "frontend/Import/ProgramCheck.h"
 #include "frontend/Import/SharedFunctions.h"
-#include "frontend/Import/TensorCheck.h"
 #include "frontend/Import/TextCheck.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

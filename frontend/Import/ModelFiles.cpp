@@ -5,7 +5,7 @@
 
 #include "base/MappedFile.h"
 #include "formats/Config/SentenceTransformers.h"
-#include "frontend/Families/FamilyConfig.h"
+#include "frontend/Families/Family.h"
 #include "frontend/Import/ForeignFormat.h"
 
 #include <algorithm>

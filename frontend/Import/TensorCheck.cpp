@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Compares names, shapes and types of tensors with those of parameters.
-#include "frontend/Import/TensorCheck.h"
+#include "frontend/Import/ProgramCheck.h"
 
 #include "base/Utf8.h"
 #include "dialects/Transformer/Transformer.h"

@@ -6,7 +6,11 @@
 #ifndef HEDDLE_RUNTIME_KERNELS_JENSENSHANNON_H
 #define HEDDLE_RUNTIME_KERNELS_JENSENSHANNON_H
 
+#include "formats/Analysis/AttentionAnalysis.h"
+
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace heddle {
 
@@ -14,6 +18,28 @@ namespace heddle {
 /// 1. The result lies from 0 to 1, within 5e-7 of exact arithmetic, and is exactly 0 for equal
 /// values. NaN gives NaN.
 double jensenShannon(const float *p, const float *q, int64_t count);
+
+/// The mean divergence between the attention of `layers` layers, over heads, positions and
+/// sentences, all with equal weight, without storing the distributions. Head h of a layer is
+/// compared with head h of the others. A position that sees a single key counts as full agreement.
+class DivergenceSum {
+public:
+  explicit DivergenceSum(size_t layers) : layers(layers), sums(layers * layers, 0.0) {}
+
+  /// Adds the distributions over `keys` keys of one head at one position, one for each layer.
+  void add(std::span<const float *const> distributions, int64_t keys);
+
+  /// The number of distributions added for each layer.
+  int64_t count() const { return added; }
+  /// The mean of everything added; zeros if nothing was.
+  DivergenceMatrix mean() const;
+
+private:
+  size_t layers;
+  // [layers][layers]; only elements right of the diagonal are used.
+  std::vector<double> sums;
+  int64_t added = 0;
+};
 
 } // namespace heddle
 

@@ -15,7 +15,6 @@
 #include "runtime/Tokenizer/SentencePieceText.h"
 #include "runtime/Tokenizer/TokenDecoder.h"
 #include "runtime/Tokenizer/Unigram.h"
-#include "runtime/Tokenizer/WordList.h"
 #include "runtime/Tokenizer/WordPiece.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The WordPiece algorithm over a vocabulary.
+/// Models that look words up in a vocabulary: lists of words, and WordPiece.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_WORDPIECE_H
 #define HEDDLE_RUNTIME_TOKENIZER_WORDPIECE_H
 
@@ -13,6 +13,22 @@
 #include <vector>
 
 namespace heddle {
+
+/// Immutable; may be used by several threads.
+class WordList {
+public:
+  /// Checks the table; the table must outlive the object.
+  static Result<WordList> load(const manifest::WordList &table);
+
+  /// Appends the ids of a text's words and stops at `limit`. Words are separated by ASCII spaces,
+  /// tabs and line ends; other spaces may be part of tokens.
+  void appendText(std::string_view text, size_t limit, std::vector<int32_t> &ids) const;
+  const Vocabulary &vocabulary() const { return tokens; }
+
+private:
+  Vocabulary tokens;
+  int32_t unknownId = 0;
+};
 
 /// The greedy longest match of WordPiece. Immutable; may be used by several threads.
 class WordPiece {

@@ -4,7 +4,6 @@
 /// input was at fault and 2 when the command line was. A signal ends it like any program, after a
 /// whole line of output. A reader that closes the pipe ends it as well, which is no error.
 #include "base/Signals.h"
-#include "runtime/Tools/Lines/Interruption.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 #include "runtime/Tools/Options/CommandLine.h"

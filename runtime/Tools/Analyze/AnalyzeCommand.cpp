@@ -2,13 +2,12 @@
 ///
 /// Reads lines in blocks, searches for the best text of each, then runs source and text through the
 /// model once more and looks at the attention.
-#include "runtime/Tools/Analyze/AnalyzeCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "base/Utf8.h"
 #include "formats/Analysis/HeatMap.h"
 #include "runtime/Generate/Settings.h"
 #include "runtime/Tools/Analyze/AttentionObserver.h"
-#include "runtime/Tools/Lines/LineErrors.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Lines/Progress.h"

@@ -6,7 +6,7 @@
 #define HEDDLE_RUNTIME_TOOLS_ANALYZE_ATTENTIONOBSERVER_H
 
 #include "formats/Analysis/AttentionAnalysis.h"
-#include "runtime/Kernels/DivergenceSum.h"
+#include "runtime/Kernels/JensenShannon.h"
 #include "runtime/Tools/Models/TeacherForcing.h"
 
 #include <optional>

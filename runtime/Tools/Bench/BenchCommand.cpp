@@ -3,12 +3,12 @@
 /// Times an entry from token ids to an output, and generation from source ids to target ids.
 /// Targets have exactly the length asked for, so that every engine Heddle is compared with does the
 /// same work.
-#include "runtime/Tools/Bench/BenchCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "runtime/Device/Device.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
-#include "runtime/Tools/Measure/Timing.h"
+#include "runtime/Tools/Measure/Workload.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>

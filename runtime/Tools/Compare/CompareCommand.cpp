@@ -2,7 +2,7 @@
 ///
 /// Both models translate the same sources, then both are given the first one's texts, then both are
 /// timed in turn. The result is one record, which people get as a table.
-#include "runtime/Tools/Compare/CompareCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "base/Utf8.h"
 #include "runtime/Tools/Compare/CompareWork.h"
@@ -10,7 +10,7 @@
 #include "runtime/Tools/Compare/TextScores.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
-#include "runtime/Tools/Measure/Timing.h"
+#include "runtime/Tools/Measure/Workload.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>

@@ -7,9 +7,9 @@
 
 #include "heddle/Generation.h"
 #include "heddle/Session.h"
-#include "runtime/Tools/Compare/CompareCommand.h"
-#include "runtime/Tools/Lines/LineErrors.h"
+#include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Measure/MachineRoof.h"
 #include "runtime/Tools/Models/TeacherForcing.h"
 

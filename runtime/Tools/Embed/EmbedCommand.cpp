@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Runs texts in blocks through the tokenizer and the entry "embed".
-#include "runtime/Tools/Embed/EmbedCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "heddle/ElementType.h"
-#include "runtime/Tools/Lines/Interruption.h"
-#include "runtime/Tools/Lines/LineErrors.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"

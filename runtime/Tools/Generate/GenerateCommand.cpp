@@ -2,10 +2,8 @@
 ///
 /// Lines join the batch as they arrive, the longest first, and are answered in their order. Never
 /// waits for input while there is work to do.
-#include "runtime/Tools/Generate/GenerateCommand.h"
+#include "runtime/Tools/Commands.h"
 
-#include "runtime/Tools/Lines/Interruption.h"
-#include "runtime/Tools/Lines/LineErrors.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"

@@ -2,7 +2,7 @@
 ///
 /// The options of `heddle generate`, and which of them cannot be combined.
 #include "heddle/Limits.h"
-#include "runtime/Tools/Generate/GenerateCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include <fmt/format.h>
 #include <limits>

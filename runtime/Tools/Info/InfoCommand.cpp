@@ -2,12 +2,11 @@
 ///
 /// Describes a compiled model as JSON, and prints that description for people. Does not run any
 /// code of the model, so this machine need not be able to.
-#include "runtime/Tools/Info/InfoCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "formats/Binary/Manifest_generated.h"
 #include "heddle/Session.h"
 #include "runtime/Artifact/Artifact.h"
-#include "runtime/Tools/Info/CacheSummary.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 
@@ -19,6 +18,98 @@
 namespace heddle::tools {
 
 using Json = nlohmann::ordered_json;
+
+// --- caches
+// -----------------------------------------------------------------------------------------
+
+/// Bytes of one position of a cache, or of a state, which has no positions.
+static uint64_t cacheBytes(const CacheInfo &cache) {
+  return static_cast<uint64_t>(cache.width) * infoOf(cache.element).bytes();
+}
+
+/// "state", "keys" (transposed in their blocks) or "rows".
+static std::string_view cacheLayout(const CacheInfo &cache) {
+  return cache.state ? "state" : cache.transposed ? "keys" : "rows";
+}
+
+/// Whether an entry reads what only others append.
+static bool isMemory(const std::vector<EntryInfo> &entries, const std::string &name) {
+  return std::any_of(entries.begin(), entries.end(), [&](const EntryInfo &entry) {
+    return std::any_of(entry.caches.begin(), entry.caches.end(), [&](const CacheInfo &cache) {
+      return cache.name == name && !cache.written;
+    });
+  });
+}
+
+/// {"list": [{"name", "of": "history", "memory" or "sequence", "layout", "bytes_per_token" or
+/// "bytes_per_sequence"}], "history", "memory", "bytes_per_token", "state_bytes_per_sequence"}: a
+/// history grows with the rows of an entry that reads it, a memory is what another entry has left,
+/// the state of a sequence does not grow. Entries that name the same cache share it, and it counts
+/// once. Null without any.
+static Json summariseCaches(const std::vector<EntryInfo> &entries) {
+  Json list = Json::array();
+  uint64_t history = 0;
+  uint64_t memory = 0;
+  uint64_t states = 0;
+  for (const EntryInfo &entry : entries) {
+    for (const CacheInfo &cache : entry.caches) {
+      const bool isKnown = std::any_of(
+          list.begin(), list.end(), [&](const Json &known) { return known["name"] == cache.name; });
+      if (isKnown) {
+        continue;
+      }
+      const uint64_t bytes = cacheBytes(cache);
+      if (cache.state) {
+        states += bytes;
+        list.push_back({{"name", cache.name},
+                        {"of", "sequence"},
+                        {"layout", cacheLayout(cache)},
+                        {"bytes_per_sequence", bytes}});
+        continue;
+      }
+      const bool ofMemory = isMemory(entries, cache.name);
+      (ofMemory ? memory : history) += bytes;
+      list.push_back({{"name", cache.name},
+                      {"of", ofMemory ? "memory" : "history"},
+                      {"layout", cacheLayout(cache)},
+                      {"bytes_per_token", bytes}});
+    }
+  }
+  if (list.empty()) {
+    return {};
+  }
+  return {{"list", std::move(list)},
+          {"history", history},
+          {"memory", memory},
+          {"bytes_per_token", history + memory},
+          {"state_bytes_per_sequence", states}};
+}
+
+/// The same in lines, for people; of a summary that is not null.
+static std::string cachesText(const Json &caches) {
+  std::string text = fmt::format("caches      {}, {} bytes a token: {} of the history, {} of the "
+                                 "memory\n",
+                                 caches["list"].size(), caches["bytes_per_token"].dump(),
+                                 caches["history"].dump(), caches["memory"].dump());
+  if (caches["state_bytes_per_sequence"] != 0) {
+    text += fmt::format("states      {} bytes a sequence, however long\n",
+                        caches["state_bytes_per_sequence"].dump());
+  }
+  for (const Json &cache : caches["list"]) {
+    if (cache["layout"] == "state") {
+      text += fmt::format("  state  {}: {} bytes a sequence\n", cache["name"].get<std::string>(),
+                          cache["bytes_per_sequence"].dump());
+      continue;
+    }
+    text += fmt::format("  {}  {}: {} bytes a token, as {}\n", cache["of"].get<std::string>(),
+                        cache["name"].get<std::string>(), cache["bytes_per_token"].dump(),
+                        cache["layout"].get<std::string>());
+  }
+  return text;
+}
+
+// --- ports and entries
+// ------------------------------------------------------------------------------
 
 static Json dimensionOf(int64_t dimension) {
   switch (dimension) {

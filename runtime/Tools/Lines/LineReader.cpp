@@ -5,7 +5,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"
-#include "runtime/Tools/Lines/Interruption.h"
+#include "runtime/Tools/Lines/OutputStream.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The destination of a command's results: standard output, or a file that appears only once it is
-/// complete.
+/// The destination of a command's results, standard output or a file that appears only once it is
+/// complete; and what may end a command early: signals, and a reader that has left.
 #ifndef HEDDLE_RUNTIME_TOOLS_LINES_OUTPUTSTREAM_H
 #define HEDDLE_RUNTIME_TOOLS_LINES_OUTPUTSTREAM_H
 
@@ -12,6 +12,23 @@
 #include <string_view>
 
 namespace heddle::tools {
+
+/// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU is only noted; a second one ends the
+/// process.
+void noteInterruptions();
+
+/// The signal that was noted, or 0.
+int interruption();
+/// Whether there was one.
+inline bool interrupted() { return interruption() != 0; }
+/// Its name, for example "SIGINT".
+std::string interruptionName();
+
+/// Notes that nobody reads standard output any more. Other pipes do not count: an error that comes
+/// after a lost message is still one.
+void noteReaderLeft();
+/// Whether that was noted.
+bool readerHasLeft();
 
 /// Unbuffered: write large pieces.
 class OutputStream {

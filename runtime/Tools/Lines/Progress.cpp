@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Formats the progress line and decides when to show it.
+/// Formats the progress line and decides when to show it; counts failed lines.
 #include "runtime/Tools/Lines/Progress.h"
+
+#include "runtime/Tools/Lines/OutputStream.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -85,6 +87,50 @@ void Progress::update(int64_t done, std::optional<int64_t> total, int64_t tokens
     line += fmt::format(", {}:{:02} left", left / 60, left % 60);
   }
   show(line);
+}
+
+bool LineErrors::goOn(const Status &failure) {
+  if (policy == OnError::Stop) {
+    stop = failure;
+    return false;
+  }
+  ++failed;
+  sayAboveProgress(fmt::format("heddle: {}\n", failure.message()));
+  return true;
+}
+
+Status LineErrors::finish(int64_t lines) const {
+  if (failed == 0) {
+    return {};
+  }
+  return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {} of {} {} could not be used", input,
+                                                   failed, lines, lines == 1 ? "line" : "lines"));
+}
+
+Status LineErrors::finish(OutputStream &output, int64_t lines, const Status &failure, bool keeps) {
+  const Status first = stopped() ? stop : failure;
+  if (first.ok() && !interrupted()) {
+    HEDDLE_TRY(output.finish());
+    return finish(lines);
+  }
+  const bool wasFile = output.isFile();
+  std::string kept;
+  if (keeps) {
+    const Result<std::optional<std::string>> place = output.keep();
+    if (!place.ok()) {
+      kept = fmt::format("; {}", place.status().message());
+    } else if (*place) {
+      kept = fmt::format("; answers so far are in {}", **place);
+    }
+  }
+  if (!first.ok()) {
+    return Status(first.code(), std::string(first.message()) + kept);
+  }
+  // Whoever reads along has seen what there is.
+  return !wasFile ? Status()
+                  : HEDDLE_ERROR(InvalidArgument,
+                                 fmt::format("{}: ended by {}{}", input, interruptionName(),
+                                             kept.empty() ? "; nothing was written" : kept));
 }
 
 } // namespace heddle::tools

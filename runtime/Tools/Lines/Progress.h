@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A progress line on standard error: only on a terminal, only after the first second, and erased
+/// What a command that reads lines says on standard error: a progress line, and lines that could
+/// not be used. The progress line is only shown on a terminal, after the first second, and erased
 /// when the work is done.
 #ifndef HEDDLE_RUNTIME_TOOLS_LINES_PROGRESS_H
 #define HEDDLE_RUNTIME_TOOLS_LINES_PROGRESS_H
+
+#include "heddle/Status.h"
+#include "runtime/Tools/Lines/OutputStream.h"
 
 #include <chrono>
 #include <cstdint>
@@ -48,6 +52,36 @@ private:
   Clock::time_point start;
   Clock::time_point nextLine;
   bool shown = false;
+};
+
+/// --on-error.
+enum class OnError { Continue, Stop };
+
+/// Counts the lines of one run that failed.
+class LineErrors {
+public:
+  /// `input` is what messages call the lines.
+  LineErrors(OnError policy, std::string input) : policy(policy), input(std::move(input)) {}
+
+  /// A line failed: says so on standard error, or keeps it as what ends the run. Answers whether
+  /// the line is to be answered with its error and the run goes on.
+  bool goOn(const Status &failure);
+
+  /// Whether a line has ended the run.
+  bool stopped() const { return !stop.ok(); }
+
+  /// Ends a run of so many lines, `failure` being what else went wrong. Without any, the output is
+  /// finished; else, or after a signal, what is written of it is kept where `keeps`, and the
+  /// message says where. The answer is a failure if there was one, and if lines failed.
+  Status finish(OutputStream &output, int64_t lines, const Status &failure = {}, bool keeps = true);
+  /// The same for a run without an output of its own.
+  Status finish(int64_t lines) const;
+
+private:
+  OnError policy;
+  std::string input;
+  int64_t failed = 0;
+  Status stop;
 };
 
 } // namespace heddle::tools

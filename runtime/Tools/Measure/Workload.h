@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The work that `heddle bench` and `heddle profile` measure: batches of one entry and cases of
-/// generation, with made-up tokens that are the same on every machine.
+/// What `heddle bench` and `heddle profile` run, and how it is timed: three runs to warm up, then
+/// at least five runs and two seconds, and their median. The engines that Heddle is compared with
+/// are measured by the same rule.
 #ifndef HEDDLE_RUNTIME_TOOLS_MEASURE_WORKLOAD_H
 #define HEDDLE_RUNTIME_TOOLS_MEASURE_WORKLOAD_H
 
 #include "heddle/Generation.h"
 #include "heddle/Session.h"
+#include "heddle/Status.h"
 #include "runtime/Tools/Options/SharedOptions.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,6 +88,24 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
 /// error. Only tokens of the shortlist may come, if there are any.
 Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,
                        const GenerationOptions &options, std::span<const int32_t> shortlist = {});
+
+inline constexpr int warmUpRuns = 3;
+inline constexpr size_t fewestRuns = 5;
+inline constexpr double shortestTime = 2.0;
+
+/// The median of at least one value; of two in the middle, the upper one.
+double median(std::vector<double> values);
+
+/// The median seconds of `work`, or its first failure. `seconds` is a clock. With `runs`, exactly
+/// so many are timed, after one to warm up: for work that takes turns with other work.
+Result<double> timeWork(const std::function<Status()> &work, const std::function<double()> &seconds,
+                        int64_t runs = 0);
+
+/// The same with the machine's steady clock.
+Result<double> timeWork(const std::function<Status()> &work, int64_t runs = 0);
+
+/// Keeps this process, and the threads it starts from now on, on its first `threads` processors.
+Status pinToFirstProcessors(int threads);
 
 } // namespace heddle::tools
 

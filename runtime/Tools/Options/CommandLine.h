@@ -6,17 +6,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_COMMANDLINE_H
 #define HEDDLE_RUNTIME_TOOLS_OPTIONS_COMMANDLINE_H
 
-#include "runtime/Tools/Analyze/AnalyzeCommand.h"
-#include "runtime/Tools/Bench/BenchCommand.h"
-#include "runtime/Tools/Compare/CompareCommand.h"
-#include "runtime/Tools/Embed/EmbedCommand.h"
-#include "runtime/Tools/Generate/GenerateCommand.h"
-#include "runtime/Tools/Info/InfoCommand.h"
-#include "runtime/Tools/Profile/ProfileCommand.h"
-#include "runtime/Tools/Run/RunCommand.h"
-#include "runtime/Tools/Score/ScoreCommand.h"
-#include "runtime/Tools/Tokenize/TokenizeCommand.h"
-#include "runtime/Tools/Verify/VerifyCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include <functional>
 #include <memory>

@@ -5,7 +5,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_SHAREDOPTIONS_H
 #define HEDDLE_RUNTIME_TOOLS_OPTIONS_SHAREDOPTIONS_H
 
-#include "runtime/Tools/Lines/LineErrors.h"
+#include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Options/OptionList.h"
 
 #include <optional>

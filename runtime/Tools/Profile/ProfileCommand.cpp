@@ -2,13 +2,13 @@
 ///
 /// Runs work with a clock on every dispatch, and shows where the time went: as a table, as JSON and
 /// as a trace.
-#include "runtime/Tools/Profile/ProfileCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "heddle/Limits.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
-#include "runtime/Tools/Measure/Timing.h"
+#include "runtime/Tools/Measure/Workload.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 #include "runtime/Tools/Profile/ProfileRows.h"
 #include "runtime/Tools/Profile/ProfileWork.h"

@@ -6,8 +6,8 @@
 #define HEDDLE_RUNTIME_TOOLS_PROFILE_PROFILEROWS_H
 
 #include "heddle/Session.h"
+#include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Measure/MachineRoof.h"
-#include "runtime/Tools/Profile/ProfileCommand.h"
 
 #include <cstdint>
 #include <span>

@@ -7,7 +7,7 @@
 
 #include "heddle/Generation.h"
 #include "heddle/Session.h"
-#include "runtime/Tools/Profile/ProfileCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include <memory>
 #include <string>

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Reads pairs of lines in blocks, and scores each block in one pass of the model.
-#include "runtime/Tools/Score/ScoreCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "heddle/Generation.h"
-#include "runtime/Tools/Lines/Interruption.h"
-#include "runtime/Tools/Lines/LineErrors.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"

@@ -2,12 +2,10 @@
 ///
 /// Turns texts into ids without running a model. The tokenizer is that of a compiled model, or a
 /// file that a model may be compiled with.
-#include "runtime/Tools/Tokenize/TokenizeCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "formats/Tokenizer/TokenizerFile.h"
 #include "runtime/Tokenizer/Tokenizer.h"
-#include "runtime/Tools/Lines/Interruption.h"
-#include "runtime/Tools/Lines/LineErrors.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Checks the structure and every checksum of a compiled model. Does not run any code of it.
-#include "runtime/Tools/Verify/VerifyCommand.h"
+#include "runtime/Tools/Commands.h"
 
 #include "heddle/Session.h"
 #include "runtime/Tools/Lines/LineFormats.h"

@@ -3,7 +3,7 @@
 /// Sums of divergences, and the file of an analysis: every written file can be read, and every
 /// error has its message.
 #include "formats/Analysis/AttentionAnalysis.h"
-#include "runtime/Kernels/DivergenceSum.h"
+#include "runtime/Kernels/JensenShannon.h"
 
 #include <gtest/gtest.h>
 

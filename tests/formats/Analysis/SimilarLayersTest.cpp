@@ -3,7 +3,7 @@
 /// Policies for published divergences (the decoder of Xiao et al., "Sharing attention weights for
 /// fast Transformer", arXiv 1906.11024, as printed in Zhu and Xiao's "Machine Translation"), and
 /// corner cases.
-#include "formats/Analysis/SimilarLayers.h"
+#include "formats/Analysis/AttentionAnalysis.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 /// Compares the divergence of distributions with its naive twin: odd sizes, zeros, certainties,
 /// every target of this machine.
 #include "runtime/Kernels/JensenShannon.h"
-#include "runtime/Kernels/Reference/JensenShannon.h"
+#include "runtime/Kernels/Reference.h"
 #include "tests/runtime/Kernels/AllTargets.h"
 
 #include <cmath>

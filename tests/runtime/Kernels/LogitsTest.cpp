@@ -3,8 +3,7 @@
 /// Compares the kernels over logits with their naive twins: odd sizes, special values, every target
 /// of this machine.
 #include "runtime/Kernels/LogSumExp.h"
-#include "runtime/Kernels/Reference/LogSumExp.h"
-#include "runtime/Kernels/Reference/TopK.h"
+#include "runtime/Kernels/Reference.h"
 #include "runtime/Kernels/TopK.h"
 #include "tests/runtime/Kernels/AllTargets.h"
 

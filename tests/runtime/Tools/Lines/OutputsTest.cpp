@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// What commands write: records, matrices, files that are complete or absent, and progress.
-#include "runtime/Tools/Embed/EmbedCommand.h"
+#include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Lines/Progress.h"

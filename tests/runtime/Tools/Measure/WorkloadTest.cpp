@@ -2,7 +2,6 @@
 ///
 /// Parts of `heddle bench`: lengths from a file, medians, and pinning.
 #include "runtime/Tools/Measure/Workload.h"
-#include "runtime/Tools/Measure/Timing.h"
 #include "tests/base/TemporaryFolder.h"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 ///
 /// Normalizers, pre-tokenizers and decoders of a tokenizer.json: those that are refused, each with
 /// its message, and what the others do.
-#include "formats/Tokenizer/PartImport.h"
 #include "formats/Config/Json.h"
+#include "formats/Tokenizer/TokenizerImport.h"
 #include "tests/formats/Tokenizer/ImportedTokenizer.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Padding is taken away and put back; tensors are matched with the ports of an entry.
-#include "runtime/Tools/Run/PaddedBatch.h"
-
 #include "runtime/Tools/Run/RunTensors.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The commands of the program `heddle`: the options of each, and the functions that declare and
+/// run it. Every command is a folder beside this file.
+#ifndef HEDDLE_RUNTIME_TOOLS_COMMANDS_H
+#define HEDDLE_RUNTIME_TOOLS_COMMANDS_H
+
+#include "formats/Analysis/AttentionAnalysis.h"
+#include "heddle/Generation.h"
+#include "heddle/Status.h"
+#include "runtime/Tools/Measure/Workload.h"
+#include "runtime/Tools/Options/SharedOptions.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace heddle::tools {
+
+struct AnalyzeOptions : SubcommandOptions, CorpusOptions {
+  /// The analysis as .json: a file, or "-" for standard output.
+  std::string output = "-";
+  /// A picture; empty: none.
+  std::string svg;
+  /// The similarity above which layers share; unset: no policy.
+  std::optional<double> theta;
+  BlockRule blocks = BlockRule::Largest;
+};
+void declare(OptionList &list, AnalyzeOptions &options);
+Status execute(const AnalyzeOptions &options);
+
+struct BenchOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
+  /// A file with one sentence length a line; empty: none.
+  std::string lengths;
+  /// Also the time of every kernel, and the bandwidth of the memory.
+  bool roofline = false;
+  /// Also the time of every dispatch.
+  bool profile = false;
+  /// The number of tokens that may come in `cases`, those with the lowest ids; 0: all.
+  int32_t shortlist = 0;
+  /// Runs to time; 0: as many as a stable median takes.
+  int64_t runs = 0;
+};
+void declare(OptionList &list, BenchOptions &options);
+Status execute(const BenchOptions &options);
+
+struct CompareOptions : SubcommandOptions, CorpusOptions {
+  /// The binary that `model` is compared with.
+  std::string other;
+};
+void declare(OptionList &list, CompareOptions &options);
+Status execute(const CompareOptions &options);
+
+struct EmbedOptions : SubcommandOptions, ExecutionOptions {
+  /// .txt, .jsonl or "-" for standard input.
+  std::string input;
+  /// .jsonl, .npy or "-" for standard output.
+  std::string output = "-";
+  OnError onError = OnError::Continue;
+};
+void declare(OptionList &list, EmbedOptions &options);
+Status execute(const EmbedOptions &options);
+
+/// The header of a float32 matrix in NumPy's .npy format, version 1.0. The values follow, little
+/// endian and row major, at a multiple of 64 bytes.
+std::string npyHeader(int64_t rows, int64_t columns);
+
+struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, ExecutionOptions {
+  /// One source a line, or "-" for standard input; what the text of each source begins with, and
+  /// the tokens that may come in it. Empty: none.
+  std::string input;
+  std::string prefix;
+  std::string shortlist;
+  GenerationOptions generation;
+  /// Memory for keys and values, in MiB.
+  int64_t cacheMegabytes = 1024;
+  /// Scores before the texts.
+  bool scores = false;
+};
+void declare(OptionList &list, GenerateOptions &options);
+Status execute(const GenerateOptions &options);
+
+struct InfoOptions : SubcommandOptions {};
+void declare(OptionList &list, InfoOptions &options);
+Status execute(const InfoOptions &options);
+
+/// Which dispatches a row of the profile adds up.
+enum class ProfileBy {
+  /// Those whose names differ only in the number of the layer.
+  Name,
+  /// None: every dispatch has a row.
+  Dispatch,
+  /// Those in one layer.
+  Layer,
+  /// Those computed by the same kind of kernel.
+  Kind,
+};
+
+struct ProfileOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
+  /// Texts, or lines of ids; empty: none.
+  std::string input;
+  bool tokens = false;
+  /// Hypotheses for each text of `input`; unset: as the model says.
+  std::optional<int32_t> beam;
+  ProfileBy by = ProfileBy::Name;
+  int64_t runs = 5;
+  /// Files; empty: none.
+  std::string trace;
+  std::string output;
+};
+void declare(OptionList &list, ProfileOptions &options);
+Status execute(const ProfileOptions &options);
+
+struct RunOptions : SubcommandOptions, ExecutionOptions {
+  /// Empty: the first entry of the model.
+  std::string entry;
+  std::string inputs;
+  std::string outputs;
+};
+void declare(OptionList &list, RunOptions &options);
+Status execute(const RunOptions &options);
+
+struct ScoreOptions : SubcommandOptions, AnswerOptions, SourceOptions, ExecutionOptions {
+  /// One a line; the files have the same number of lines.
+  std::string source;
+  std::string target;
+};
+void declare(OptionList &list, ScoreOptions &options);
+Status execute(const ScoreOptions &options);
+
+struct TokenizeOptions : SubcommandOptions {
+  /// .txt, .jsonl or "-" for standard input.
+  std::string input;
+  OnError onError = OnError::Continue;
+};
+void declare(OptionList &list, TokenizeOptions &options);
+Status execute(const TokenizeOptions &options);
+
+struct VerifyOptions : SubcommandOptions {};
+void declare(OptionList &list, VerifyOptions &options);
+Status execute(const VerifyOptions &options);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_COMMANDS_H
