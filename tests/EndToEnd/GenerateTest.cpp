@@ -4,10 +4,10 @@
 /// scores that other programs computed, the same bits in any batch, and what is refused.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "heddle/Generation.h"
-#include "heddle/heddle.h"
 #include "runtime/Generate/BatchSearch.h"
 #include "runtime/Session/PagedDecoder.h"
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/GeneratedTokens.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
@@ -26,8 +26,6 @@
 namespace heddle {
 namespace {
 
-using Json = nlohmann::json;
-using Tokens = std::vector<int32_t>;
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 
 /// A tensor of integers or floats by rows.
@@ -71,29 +69,6 @@ Tokens unpadded(Tokens tokens, int32_t pad) {
 }
 
 std::string lineOf(const Tokens &tokens) { return fmt::format("{}\n", fmt::join(tokens, " ")); }
-
-/// The hypotheses of every line that `heddle generate --tokens` reads.
-std::vector<Json> generateTokens(const std::string &binary, const std::string &lines,
-                                 std::vector<std::string> options) {
-  options.insert(options.begin(),
-                 {"generate", binary, "--input", "-", "--tokens", "--format", "jsonl"});
-  const tools::Outcome outcome = tools::runHeddle(options, {.input = lines});
-  EXPECT_EQ(outcome.code, 0) << outcome.error;
-  std::vector<Json> list;
-  std::istringstream stream(outcome.output);
-  for (std::string line; std::getline(stream, line);) {
-    list.push_back(Json::parse(line, nullptr, false)["hypotheses"]);
-  }
-  return list;
-}
-
-/// Compares one hypothesis with what is expected.
-void expectHypothesis(const Json &list, size_t index, const Tokens &tokens, double score,
-                      double bound) {
-  ASSERT_LT(index, list.size());
-  EXPECT_EQ(list[index]["tokens"].get<Tokens>(), tokens);
-  EXPECT_NEAR(list[index]["score"].get<double>(), score, bound);
-}
 
 /// The seed models: each sentence has a maximum of its own.
 void expectPaper(const std::string &name) {
@@ -511,86 +486,6 @@ TEST(Generate, RefusesWhatMakesNoSense) {
                        text),
             1);
   EXPECT_NE(text.find("the model has no tokenizer, expected one or --tokens"), std::string::npos);
-}
-
-TEST(Generate, WorksFromC) {
-  const std::string binary = compileModel(oracles + "transformer-post");
-  heddle_model *model = nullptr;
-  heddle_generator *generator = nullptr;
-  ASSERT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);
-  ASSERT_EQ(heddle_generator_create(model, nullptr, &generator), nullptr);
-  heddle_model_free(model);
-  heddle_generation_options options = HEDDLE_GENERATION_OPTIONS_INIT;
-  options.beam = 3;
-  options.nbest = 2;
-  const Tokens source = {5, 6, 7};
-  int64_t first = -1;
-  int64_t second = -1;
-  ASSERT_EQ(heddle_generator_add(generator, source.data(), 3, nullptr, 0, &options, &first),
-            nullptr);
-  ASSERT_EQ(heddle_generator_add(generator, source.data(), 2, source.data(), 1, nullptr, &second),
-            nullptr);
-  ASSERT_EQ(heddle_generator_remove(generator, second), nullptr);
-  EXPECT_EQ(heddle_generator_take(generator), nullptr);
-  while (heddle_generator_idle(generator) == 0) {
-    ASSERT_EQ(heddle_generator_step(generator), nullptr);
-  }
-  heddle_generation *generation = heddle_generator_take(generator);
-  ASSERT_NE(generation, nullptr);
-  EXPECT_EQ(heddle_generation_id(generation), first);
-  EXPECT_EQ(heddle_generation_error(generation), nullptr);
-  EXPECT_EQ(heddle_generation_count(generation), 2);
-  const auto found = generateTokens(binary, "5 6 7\n", {"--beam", "3", "--nbest", "2"});
-  for (size_t i = 0; i < 2; ++i) {
-    int64_t count = 0;
-    double score = 0;
-    const int32_t *tokens =
-        heddle_generation_tokens(generation, static_cast<int64_t>(i), &count, &score);
-    ASSERT_NE(tokens, nullptr);
-    expectHypothesis(found[0], i, Tokens(tokens, tokens + count), score, 1e-6);
-  }
-  EXPECT_EQ(heddle_generation_tokens(generation, 2, nullptr, nullptr), nullptr);
-  heddle_generation_free(generation);
-  heddle_generator_free(generator);
-}
-
-/// The message of an error, which is freed.
-static std::string messageOf(heddle_error *error) {
-  const std::string message = heddle_error_message(error);
-  heddle_error_free(error);
-  return message;
-}
-
-TEST(Generate, RefusesFromC) {
-  const std::string binary = compileModel(oracles + "transformer-post");
-  heddle_model *model = nullptr;
-  heddle_generator *generator = nullptr;
-  ASSERT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);
-  EXPECT_EQ(messageOf(heddle_generator_create(nullptr, nullptr, &generator)), "model is NULL");
-  heddle_generator_options bad = HEDDLE_GENERATOR_OPTIONS_INIT;
-  bad.batch_tokens = 0;
-  EXPECT_EQ(messageOf(heddle_generator_create(model, &bad, &generator)),
-            "batches of 0 tokens, expected at least 1");
-  ASSERT_EQ(heddle_generator_create(model, nullptr, &generator), nullptr);
-  heddle_model_free(model);
-  heddle_generation_options options = HEDDLE_GENERATION_OPTIONS_INIT;
-  options.rules = "fairseq";
-  const int32_t token = 5;
-  int64_t id = 0;
-  EXPECT_EQ(messageOf(heddle_generator_add(generator, &token, 1, nullptr, 0, &options, &id)),
-            "rules are \"fairseq\", expected paper, transformers or ctranslate2");
-  EXPECT_EQ(messageOf(heddle_generator_add(generator, nullptr, 1, nullptr, 0, nullptr, &id)),
-            "source is NULL");
-  EXPECT_EQ(messageOf(heddle_generator_add(generator, &token, 0, nullptr, 0, nullptr, &id)),
-            "source has no tokens, expected at least one");
-  EXPECT_EQ(messageOf(heddle_generator_remove(generator, 7)),
-            "request 7 is unknown, expected one that waits or runs");
-  EXPECT_EQ(messageOf(heddle_generator_step(nullptr)), "generator is NULL");
-  EXPECT_EQ(messageOf(heddle_generation_error(nullptr)), "generation is NULL");
-  size_t length = 0;
-  EXPECT_EQ(messageOf(heddle_generator_decode(generator, &token, 1, nullptr, 0, &length)),
-            "the model has no tokenizer, expected one for text: token ids work without");
-  heddle_generator_free(generator);
 }
 
 TEST(Generate, RefusesAModelThatDoesNotGenerate) {

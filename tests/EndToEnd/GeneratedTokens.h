@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What `heddle generate` answers to lines of tokens, and how an answer is compared with another
+/// program's or interface's.
+#ifndef HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
+#define HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
+
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+using Json = nlohmann::json;
+using Tokens = std::vector<int32_t>;
+
+/// The hypotheses of every line that `heddle generate --tokens` reads.
+inline std::vector<Json> generateTokens(const std::string &binary, const std::string &lines,
+                                        std::vector<std::string> options) {
+  options.insert(options.begin(),
+                 {"generate", binary, "--input", "-", "--tokens", "--format", "jsonl"});
+  const tools::Outcome outcome = tools::runHeddle(options, {.input = lines});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  std::vector<Json> list;
+  std::istringstream stream(outcome.output);
+  for (std::string line; std::getline(stream, line);) {
+    list.push_back(Json::parse(line, nullptr, false)["hypotheses"]);
+  }
+  return list;
+}
+
+/// Compares one hypothesis with what is expected.
+inline void expectHypothesis(const Json &list, size_t index, const Tokens &tokens, double score,
+                             double bound) {
+  ASSERT_LT(index, list.size());
+  EXPECT_EQ(list[index]["tokens"].get<Tokens>(), tokens);
+  EXPECT_NEAR(list[index]["score"].get<double>(), score, bound);
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
