@@ -18,10 +18,11 @@ using Reads = SmallVector<CacheRead, 2>;
 template <typename Op>
 concept ReadsRows =
     llvm::is_one_of<Op, AccumulateOp, ActivateOp, AddOp, AppendOp, CachedOp, ColumnsOp, ContractOp,
-                    EmbedOp, GatherOp, GroupedLinearOp, HistoryOp, LayerNormOp, LinearOp,
-                    MaskBiasOp, MaskOp, MergeHeadsOp, MultiplyOp, NormalizeOp, ParameterOp, PoolOp,
-                    PositionsOp, PrefixMeanOp, RelativeBiasOp, RepeatHeadsOp, RmsNormOp, ScaleOp,
-                    SelectOp, SoftmaxOp, SplitHeadsOp, TransposeOp, WeightOp>::value;
+                    ConvolveOp, EmbedOp, GatherOp, GroupedLinearOp, HistoryOp, LayerNormOp,
+                    LinearOp, MaskBiasOp, MaskOp, MergeHeadsOp, MultiplyOp, NormalizeOp,
+                    ParameterOp, PoolOp, PositionsOp, PrefixMeanOp, RelativeBiasOp, RepeatHeadsOp,
+                    RmsNormOp, ScaleOp, SelectOp, SoftmaxOp, SplitHeadsOp, TransposeOp,
+                    WeightOp>::value;
 
 template <ReadsRows Op> Reads readsOf(Op) { return {}; }
 Reads readsOf(AttentionOp attention) {
