@@ -552,9 +552,13 @@ Status EntryChecker::run() {
                         fmt::format("{} inputs and {} outputs, expected at most {}",
                                     entry.inputs()->size(), entry.outputs()->size(), mostPorts));
   }
-  if (cacheCount() > mostPorts || stateCount() > mostPorts) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("{} caches and {} states, expected at most {}",
-                                              cacheCount(), stateCount(), mostPorts));
+  if (cacheCount() > mostPorts) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} caches, expected at most {}", cacheCount(), mostPorts));
+  }
+  if (stateCount() > mostPorts) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} states, expected at most {}", stateCount(), mostPorts));
   }
   HEDDLE_TRY(checkAligned(arena, "arena"));
   for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {

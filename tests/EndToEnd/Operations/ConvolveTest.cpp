@@ -98,8 +98,7 @@ TEST_P(Convolve, IsThatOfAPlainLoopInAnyBatch) {
   const Weights weights(c);
   ModelBuilder model("test");
   Entry entry = model.entry("encode");
-  const Tensor x =
-      model.scope().gather("table", entry.input("input_ids"), vocabulary, c.width);
+  const Tensor x = model.scope().gather("table", entry.input("input_ids"), vocabulary, c.width);
   entry.output("y", model.scope().convolve("left", x, c.kernel, entry.segments(), c.options));
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
@@ -115,7 +114,8 @@ TEST_P(Convolve, IsThatOfAPlainLoopInAnyBatch) {
     size_t first = 0;
     for (const int32_t length : batch.lengths) {
       const auto ids = std::span(batch.ids).subspan(first, size_t(length));
-      const auto part = std::span(all).subspan(first * size_t(c.width), ids.size() * size_t(c.width));
+      const auto part =
+          std::span(all).subspan(first * size_t(c.width), ids.size() * size_t(c.width));
       expectNear(part, convolve(c, weights, ids), c);
       Ragged alone;
       alone.append(ids);
@@ -139,8 +139,8 @@ TEST_P(Convolve, ReadsTheRowsBeforeARunFromACache) {
   const Tensor x = lookUp(decode, "target");
   const Segments rows = decode.segments(), seen = rows.history();
   const Cache kept = decode.cache("kept", c.width).append(x, rows);
-  decode.output("logits", model.scope().convolve("left", kept.rows(seen), c.kernel, rows, seen,
-                                                 c.options));
+  decode.output("logits",
+                model.scope().convolve("left", kept.rows(seen), c.kernel, rows, seen, c.options));
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
   compileTo(path, model, c, weights);

@@ -244,15 +244,15 @@ TEST_F(DecoderManifestTest, RefusesCachesThatTheRuntimeRefuses) {
         dataflow.output
       })mlir",
        "entry \"read\": cache \"key\": width 1048577, layout 1 and element type 0, expected 1 to "
-       "1048576, at most 2 and at most 15"},
+       "1048576, at most 1 and at most 15"},
       {R"mlir(dataflow.graph @read(%key: !dataflow.cache<[8], f32, rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       }
       dataflow.graph @again(%key: !dataflow.cache<[9], f32, rows> {dataflow.name = "key"}) -> () attributes {arena = #dataflow.size<>} {
         dataflow.output
       })mlir",
-       "cache \"key\" has 9 elements of f32 and layout 1 in entry \"again\", and 8 of f32 and 1 "
-       "before it"},
+       "cache \"key\" has 9 elements of f32 and layout 1 in entry \"again\", and 8 elements of f32 "
+       "and layout 1 before it"},
   };
   for (const auto &item : cases) {
     EXPECT_EQ(build(item.graph, someInputs()), nullptr);

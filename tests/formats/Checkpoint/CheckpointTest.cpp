@@ -155,7 +155,7 @@ TEST(CheckpointTest, BadIndex) {
   };
   const auto badFile = [&](const std::string &seen) {
     return index + ": tensor \"b\": its file is " + seen +
-           ", expected the plain name of a file beside the index";
+           ", expected the name of a file beside the index";
   };
   EXPECT_EQ(message(""), index + ": the file is empty");
   EXPECT_EQ(message("[]"), index + ": is a list of 0, expected an object");

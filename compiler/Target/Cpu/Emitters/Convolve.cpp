@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Depthwise convolutions over rows. Channels lie along vectors; the elements of the kernel are
-/// written out. Several rows go together: each vector of weights is loaded once for all of them,
-/// and each vector of the input once for all sums that it is part of.
+/// Depthwise convolutions over rows, channels along vectors. Several rows go together where all of
+/// their neighbours are in the sequence: the elements of the kernel are written out, each vector of
+/// weights is loaded once for all rows, each vector of the input once for all sums it is part of.
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include <map>
@@ -38,9 +38,6 @@ struct Convolution {
     Value block = cache->blockAt(code, blocks, number);
     return cacheElement(code, body.kernel.getOperandCache(0), block, number, code.integer(0));
   }
-  Value weight(int64_t j, Value column, int64_t valid) {
-    return code.loadVector(code.at(code.at(weights, j * computes.getWidth()), column), valid);
-  }
 };
 } // namespace
 
@@ -63,37 +60,58 @@ static void enterRow(Convolution &c, Value row) {
   c.blocks = c.cache->blocksOf(code, segment);
 }
 
-/// Stores the sums of a vector of columns of rows side by side, from the row on.
-static void storeSums(Convolution &c, ArrayRef<Value> sums, Value column, int64_t valid) {
+/// Stores the sum of a vector of columns of a row.
+static void storeSum(Convolution &c, Value sum, Value row, Value column, int64_t valid) {
+  Value value = c.epilogue.apply(c.code, sum, row, column, valid);
+  c.code.storeVector(value, c.result.at(c.code, row, column), valid);
+}
+
+/// Vectors of columns of one row, side by side, with the elements of the kernel from `first` on.
+static void emitColumns(Convolution &c, Value first, Value end, Value column,
+                        ArrayRef<int64_t> valid) {
+  VectorCode &code = c.code;
+  SmallVector<Value> sums(valid.size(), code.splat(0));
+  sums = code.loop(first, end, 1, sums, [&](Value j, ValueRange carried) {
+    Value distance = code.multiply(code.subtract(j, code.integer(c.computes.getCenter())),
+                                   c.computes.getDilation());
+    Value x = code.at(c.rowAt(code.add(c.own, distance)), column);
+    Value weights = code.at(code.at(c.weights, code.multiply(j, c.computes.getWidth())), column);
+    SmallVector<Value> next;
+    for (auto [i, sum] : llvm::enumerate(carried)) {
+      int64_t offset = static_cast<int64_t>(i) * code.lanes;
+      next.push_back(code.fma(code.loadVector(code.at(weights, offset), valid[i]),
+                              code.loadVector(code.at(x, offset), valid[i]), sum));
+    }
+    return next;
+  });
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    Value row = c.code.add(c.row, static_cast<int64_t>(i));
-    Value value = c.epilogue.apply(c.code, sum, row, column, valid);
-    c.code.storeVector(value, c.result.at(c.code, row, column), valid);
+    storeSum(c, sum, c.row, code.add(column, static_cast<int64_t>(i) * code.lanes), valid[i]);
   }
 }
 
-/// One row, some of whose neighbours may be outside the sequence. The order of additions is that of
-/// rows that go together.
+/// One row, some of whose neighbours may be outside the sequence: they are left out. Its sums are
+/// those of rows that go together, term by term.
 static void emitRow(Convolution &c) {
   VectorCode &code = c.code;
-  int64_t kernel = c.computes.getKernel();
-  SmallVector<Value> starts, inside;
-  for (int64_t j = 0; j < kernel; ++j) {
-    Value number = code.add(c.own, c.distanceOf(j));
-    Value isInside = code.both(code.less(code.integer(-1), number), code.less(number, c.count));
-    inside.push_back(isInside);
-    starts.push_back(c.rowAt(code.select(isInside, number, c.own)));
-  }
-  code.overRow(c.computes.getWidth(), 1, [&](Value column, int64_t valid) {
-    Value sum;
-    for (int64_t j = 0; j < kernel; ++j) {
-      Value x = code.loadVector(code.at(starts[j], column), valid);
-      x = code.select(inside[j], x, code.splat(0));
-      Value weight = c.weight(j, column, valid);
-      sum = sum ? code.fma(weight, x, sum) : code.multiplyFloat(weight, x);
-    }
-    storeSums(c, sum, column, valid);
+  int64_t center = c.computes.getCenter(), dilation = c.computes.getDilation();
+  int64_t width = c.computes.getWidth(), lanes = code.lanes;
+  Value before = code.divide(c.own, dilation);
+  Value after = code.divide(code.subtract(code.add(c.count, -1), c.own), dilation);
+  Value first = code.larger(code.subtract(code.integer(center), before), code.integer(0));
+  Value end = code.smaller(code.add(after, center + 1), code.integer(c.computes.getKernel()));
+  // So many vectors that their additions overlap.
+  constexpr int64_t unroll = 4;
+  int64_t group = unroll * lanes, whole = width / group * group;
+  code.loop(code.integer(0), code.integer(whole), group, [&](Value column) {
+    emitColumns(c, first, end, column, SmallVector<int64_t>(unroll, lanes));
   });
+  SmallVector<int64_t> rest;
+  for (int64_t column = whole; column < width; column += lanes) {
+    rest.push_back(std::min(lanes, width - column));
+  }
+  if (!rest.empty()) {
+    emitColumns(c, first, end, code.integer(whole), rest);
+  }
 }
 
 /// `rows` rows side by side, all of whose neighbours are in the sequence.
@@ -113,18 +131,21 @@ static void emitRows(Convolution &c, int64_t rows) {
     }
   }
   code.overRow(c.computes.getWidth(), 1, [&](Value column, int64_t valid) {
-    SmallVector<Value> sums(rows);
+    SmallVector<Value> sums(rows, code.splat(0));
     std::map<int64_t, Value> loaded;
     for (int64_t j = 0; j < kernel; ++j) {
-      Value weight = c.weight(j, column, valid);
+      Value weight =
+          code.loadVector(code.at(code.at(c.weights, j * c.computes.getWidth()), column), valid);
       for (int64_t r = 0; r < rows; ++r) {
         int64_t distance = c.distanceOf(j) + r;
         Value &x = loaded[distance];
         x = x ? x : code.loadVector(code.at(starts.at(distance), column), valid);
-        sums[r] = sums[r] ? code.fma(weight, x, sums[r]) : code.multiplyFloat(weight, x);
+        sums[r] = code.fma(weight, x, sums[r]);
       }
     }
-    storeSums(c, sums, column, valid);
+    for (int64_t r = 0; r < rows; ++r) {
+      storeSum(c, sums[r], code.add(c.row, r), column, valid);
+    }
   });
 }
 
