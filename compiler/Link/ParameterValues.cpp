@@ -166,6 +166,12 @@ template <typename T> static uint16_t bf16Bits(T value) {
         static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
     return (upper & 0x7F) == 0 ? upper | 0x40 : upper;
   }
+  if constexpr (std::is_same_v<T, float>) {
+    // Half of the last bit that stays is added, or a little less: a tie goes to the even number.
+    // The exponent follows, to infinity too.
+    const auto bits = std::bit_cast<uint32_t>(value);
+    return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+  }
   auto rounded = static_cast<float>(roundTo(value, /*digits=*/8, -126, 127));
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(rounded) >> 16);
 }
