@@ -158,6 +158,37 @@ TEST_F(AttentionRange, AConstantOfSmallValues) {
       "their sum, expected at most ");
 }
 
+/// Two tables of biases by distance, of which the kernel has the sum.
+class TwoTables : public AttentionRange {
+protected:
+  void writeTables(float size) {
+    parameters[0] = filled("queries", vocabulary, width, 1e19f);
+    parameters[1] = filled("keys", vocabulary, width, -size / 8e19f);
+    parameters.push_back(filled("near", 1, 3, size));
+    parameters.push_back(filled("far", 1, 5, size));
+    lookUp();
+    contract();
+    for (const std::string bias : {"near", "far"}) {
+      write("%" + bias + " = transformer.relative_bias @" + bias + " in(%rows, %rows) : " + scores);
+    }
+    write("%n = transformer.add %s, %near : " + scores + ", " + scores);
+    write("%f = transformer.add %n, %far : " + scores + ", " + scores);
+    finish("f");
+  }
+};
+
+// Scores of -2e38 and the first table are about nothing, and the second is still a number.
+TEST_F(TwoTables, WithoutAFiniteSum) {
+  writeTables(2e38f);
+  expectDeclined("not fused: the table of biases by distance would have 4e+38 for head 0 in column "
+                 "0, expected a number that is finite in f32");
+}
+
+TEST_F(TwoTables, OfOrdinarySize) {
+  writeTables(1);
+  expectTaken();
+}
+
 /// (P x) W, where the kernel sums x W. One row of x is large, and no row attends to it.
 class MapOfASum : public AttentionRange {
 protected:

@@ -24,6 +24,7 @@ public:
 
   std::string obstacleOf(const ScoreProduct &product);
   std::string obstacleOf(const WeightedSum &sum);
+  std::string obstacleOf(ArrayRef<DistanceBias> biases);
 
 private:
   std::optional<std::vector<float>> read(FlatSymbolRefAttr symbol) {
@@ -31,6 +32,7 @@ private:
   }
   std::string judgeSize(StringRef what, double size);
   std::optional<double> sizeOfRows(Value rows);
+  std::optional<std::vector<double>> scaledTable(const DistanceBias &bias);
   double sizeOfMap(const WeightedSum &sum, ArrayRef<float> values);
 
   const DerivedParameters &parameters;
@@ -137,6 +139,61 @@ std::string AttentionRange::obstacleOf(const WeightedSum &sum) {
                 : std::string();
 }
 
+/// A table times its factors; nothing where a value is not known.
+std::optional<std::vector<double>> AttentionRange::scaledTable(const DistanceBias &bias) {
+  double factor = bias.factor.constant;
+  for (Value number : bias.factor.numbers) {
+    std::optional<std::vector<float>> value =
+        read(number.getDefiningOp<WeightOp>().getParameterAttr());
+    if (!value) {
+      return std::nullopt;
+    }
+    factor *= value->front();
+  }
+  std::optional<std::vector<float>> values = read(bias.table);
+  if (!values) {
+    return std::nullopt;
+  }
+  std::vector<double> table(values->begin(), values->end());
+  llvm::for_each(table, [&](double &value) { value *= factor; });
+  return table;
+}
+
+/// What the program adds to scores one after another is one number of the kernel's table. A number
+/// of the program that is not finite may stay what it is.
+std::string AttentionRange::obstacleOf(ArrayRef<DistanceBias> biases) {
+  auto columnsOf = [&](const DistanceBias &bias) {
+    return parameters.lookUp(bias.table).getTensorType().getDimSize(1);
+  };
+  int64_t columns = 0;
+  for (const DistanceBias &bias : biases) {
+    columns = std::max(columns, columnsOf(bias));
+  }
+  std::vector<double> sums;
+  for (const DistanceBias &bias : biases) {
+    std::optional<std::vector<double>> table = scaledTable(bias);
+    if (!table) {
+      return {};
+    }
+    // The ends stand for distances beyond them, as in deriveBias().
+    int64_t width = columnsOf(bias);
+    auto heads = static_cast<int64_t>(table->size()) / width;
+    sums.resize(heads * columns);
+    for (int64_t at = 0; at < heads * columns; ++at) {
+      int64_t column = std::clamp(at % columns - (columns - width) / 2, int64_t(0), width - 1);
+      sums[at] += (*table)[at / columns * width + column];
+    }
+  }
+  for (auto [at, sum] : llvm::enumerate(sums)) {
+    if (std::isfinite(sum) && !std::isfinite(static_cast<float>(sum))) {
+      return "the table of biases by distance would have " + printNumber(sum) + " for head " +
+             std::to_string(at / columns) + " in column " + std::to_string(at % columns) +
+             ", expected a number that is finite in f32";
+    }
+  }
+  return {};
+}
+
 std::string rangeObstacle(const AttentionMatch &match, const DerivedParameters &parameters,
                           const ParameterReader &reader) {
   AttentionRange range(parameters, reader);
@@ -147,7 +204,7 @@ std::string rangeObstacle(const AttentionMatch &match, const DerivedParameters &
   for (const WeightedSum &sum : match.sums) {
     obstacle = obstacle.empty() ? range.obstacleOf(sum) : obstacle;
   }
-  return obstacle;
+  return obstacle.empty() ? range.obstacleOf(match.biases) : obstacle;
 }
 
 } // namespace heddle

@@ -2,8 +2,9 @@
 ///
 /// Whether attention keeps the range of f32 where the program does. The kernel multiplies some
 /// numbers in another place than the program: those of queries, keys and values after the products,
-/// learned ones of the scores before them, and it sums values that are mapped already. By the rules
-/// that fuse-branches has for the same moves (docs/decisions/0009-affine-forms.md).
+/// learned ones of the scores before them, it sums values that are mapped already, and it adds one
+/// table where the program adds several. By the rules that fuse-branches has for the same moves
+/// (docs/decisions/0009-affine-forms.md).
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONRANGE_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONRANGE_H
 
