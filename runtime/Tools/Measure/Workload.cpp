@@ -65,8 +65,15 @@ static Result<Shape> parseShape(std::string_view text) {
 
 Result<std::vector<Shape>> parseShapes(std::string_view list) {
   std::vector<Shape> shapes;
+  int64_t tokens = 0;
   HEDDLE_TRY(forEachPart(list, [&](std::string_view part) -> Status {
     HEDDLE_ASSIGN(Shape shape, parseShape(part));
+    tokens += shape.tokens();
+    if (tokens > shapeTokenLimit) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("shapes have {} tokens up to {}, expected at most {} in all",
+                                      tokens, quote(part), shapeTokenLimit));
+    }
     shapes.push_back(std::move(shape));
     return {};
   }));

@@ -203,6 +203,9 @@ TEST(Arguments, BadShapes) {
   EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", "65536x65536"}),
             "bench: --shapes: shape \"65536x65536\" has 4294967296 tokens, expected at most "
             "67108864");
+  EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", "1x67108864,2x3"}),
+            "bench: --shapes: shapes have 67108870 tokens up to \"2x3\", expected at most 67108864 "
+            "in all");
 }
 
 } // namespace heddle::tools
