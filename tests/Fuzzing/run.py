@@ -38,7 +38,7 @@ def run(build, name, command, inputs, seconds):
     begin = time.monotonic()
     with open(log, "wb") as output:
         code = subprocess.run(command, stdout=output, stderr=output, check=False, env=environment,
-                              preexec_fn=lambda: os.nice(10)).returncode
+                              preexec_fn=lambda: os.nice(5)).returncode
     took = time.monotonic() - begin
     text = log.read_text(errors="replace")
     counts = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text)
