@@ -4,6 +4,7 @@
 /// cannot.
 #include "compiler/Pipeline.h"
 
+#include "compiler/Compile.h"
 #include "compiler/Passes.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"

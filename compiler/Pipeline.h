@@ -26,10 +26,7 @@ struct PipelineOptions : CompileOptions {
   ParameterReader reader;
 };
 
-/// The passes that may be left out, in pipeline order, by the names in CompileOptions.
-std::vector<std::string> optionalPasses();
-
-/// The phase of one of them.
+/// The phase of one of optionalPasses().
 Phase phaseOfPass(std::string_view optionalPass);
 
 /// Adds the passes that lead from the phase before `phase` to it. Phases after `llvm` are written

@@ -3,7 +3,7 @@
 /// The one file of these tests that sees headers of the compiler.
 #include "tests/EndToEnd/OptionalPasses.h"
 
-#include "compiler/Pipeline.h"
+#include "compiler/Compile.h"
 
 namespace heddle {
 

@@ -3,6 +3,7 @@
 /// Phases, kernels and linking.
 #include "tests/EndToEnd/RandomPrograms/ProgramCompiler.h"
 
+#include "compiler/Compile.h"
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Link/Linker.h"
 #include "compiler/Pipeline.h"

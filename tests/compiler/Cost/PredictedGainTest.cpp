@@ -2,6 +2,7 @@
 ///
 /// The two limits of a gain, from costs written here and from those of a program.
 #include "compiler/Cost/PredictedGain.h"
+#include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Remarks/Report.h"
 
