@@ -24,8 +24,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <iterator>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>

@@ -605,8 +605,8 @@ module {
   EXPECT_TRUE(entry->states()->Get(0)->written());
   EXPECT_EQ(bufferOf(2)->offset()->tokens(), 0u);
   // A panel of 48 columns of the means and of the state is a column of work.
-  EXPECT_EQ(both->grid()->columns(), 3u);
-  EXPECT_EQ(both->grid()->column_elements(), 48u);
+  EXPECT_EQ(both->grid()->columns()->Get(0)->count(), 3u);
+  EXPECT_EQ(both->grid()->columns()->Get(0)->elements(), 48u);
 }
 
 } // namespace
