@@ -34,7 +34,7 @@ transformer.parameter @left.weight : tensor<384x3xf32> from "left.weight"
 transformer.parameter @left.bias : tensor<384xf32> from "left.bias"
 
 // Rows of a decoder are those of a cache.
-// CHECK: dataflow.kernel @[[CACHED:convolve.*]] : (!dataflow.cache<[384], rows>, !dataflow.buffer<[3, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
+// CHECK: dataflow.kernel @[[CACHED:convolve.*]] : (!dataflow.cache<[384], f32, rows>, !dataflow.buffer<[3, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
 // CHECK: dataflow.graph @decode
 // CHECK: %[[CACHE:.*]] = dataflow.dispatch @append
 // CHECK: dataflow.dispatch @[[CACHED]](%[[CACHE]], %{{.*}})
