@@ -175,8 +175,8 @@ dataflow.kernel @not_transposed : (!rows, !dataflow.buffer<[40, 3], f32>) -> !ro
 // -----
 
 !rows = !dataflow.buffer<[tokens, 40], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a cache only as input of a causal convolution, got '!dataflow.cache<[40], rows>'}}
-dataflow.kernel @centred_cache : (!dataflow.cache<[40], rows>, !dataflow.buffer<[3, 40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = false> {
+// expected-error@+1 {{'dataflow.kernel' op expects a cache only as input of a causal convolution, got '!dataflow.cache<[40], f32, rows>'}}
+dataflow.kernel @centred_cache : (!dataflow.cache<[40], f32, rows>, !dataflow.buffer<[3, 40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = false> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -184,8 +184,8 @@ dataflow.kernel @centred_cache : (!dataflow.cache<[40], rows>, !dataflow.buffer<
 // -----
 
 !rows = !dataflow.buffer<[tokens, 40], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #0 to be a cache of 40 elements and layout 'rows', got '!dataflow.cache<[40], keys>'}}
-dataflow.kernel @keys : (!dataflow.cache<[40], keys>, !dataflow.buffer<[3, 40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = true> {
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 to be a cache of 40 elements and layout 'rows', got '!dataflow.cache<[40], f32, keys>'}}
+dataflow.kernel @keys : (!dataflow.cache<[40], f32, keys>, !dataflow.buffer<[3, 40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = true> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
