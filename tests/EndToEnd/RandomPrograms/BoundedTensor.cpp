@@ -69,7 +69,9 @@ void ProductSum::add(const Bounded &a, const Bounded &b) {
   value += a.value * b.value;
   errors += std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
   magnitude += a.magnitude * b.magnitude;
-  ++terms;
+  // Nothing is rounded where a zero is added, such as a bias of zeros that a pass has made.
+  const bool isZero = (a.magnitude == 0 && a.error == 0) || (b.magnitude == 0 && b.error == 0);
+  terms += isZero ? 0 : 1;
 }
 
 Bounded ProductSum::finish() const {
