@@ -17,10 +17,10 @@
 namespace heddle {
 
 /// Half the distance from 1 to the next f32.
-inline constexpr double unitRoundoff = 0x1p-24;
+inline double unitRoundoff = 0x1p-24;
 /// What a result below the normal numbers of f32 may lose: half the least of them is enough for one
 /// operation; a kernel may take several where the program has one.
-inline constexpr double underflow = 0x1p-147;
+inline double underflow = 0x1p-147;
 /// Sums of magnitudes above this may overflow in some order of evaluation: a kernel may add terms
 /// before it scales them, or exponentials of many keys before it divides.
 inline constexpr double overflow = 0x1p122;
@@ -51,6 +51,24 @@ struct Bounded {
   double most() const { return std::abs(value) + error; }
   /// Whether a result of compiled code may stand here.
   bool allows(float result) const;
+};
+
+/// Bounds of arithmetic that rounds as if it had fewer digits, while it lives.
+class CoarserRounding {
+public:
+  explicit CoarserRounding(double times) : times(times) {
+    unitRoundoff *= times;
+    underflow *= times;
+  }
+  ~CoarserRounding() {
+    unitRoundoff /= times;
+    underflow /= times;
+  }
+  CoarserRounding(const CoarserRounding &) = delete;
+  CoarserRounding &operator=(const CoarserRounding &) = delete;
+
+private:
+  double times;
 };
 
 /// A result of a linear operation of `terms` terms: errors of its operands, and roundings of the
