@@ -81,3 +81,10 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   %r4 = transformer.activate relu %l4 : tensor<?x24xf32>
   return %r4 : tensor<?x24xf32>
 }
+
+// A mean of the rows so far, and the sum that it leaves, of the same rows.
+func.func @average(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments, %s0: !transformer.state<24> {transformer.name = "sum"}) -> (tensor<?x24xf32> {transformer.name = "mean"}, !transformer.state<24> {transformer.name = "sum"}) {
+  %g = transformer.prefix_mean %x, %s0 in(%rows) : !transformer.state<24>
+  %s1 = transformer.accumulate %s0, %x in(%rows) : !transformer.state<24>
+  return %g, %s1 : tensor<?x24xf32>, !transformer.state<24>
+}

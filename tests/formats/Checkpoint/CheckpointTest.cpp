@@ -62,7 +62,7 @@ TEST(CheckpointTest, ReadsTheTypeThatIsThere) {
       model->read("half", ElementType::BF16, std::as_writable_bytes(std::span(bits))).message(),
       "memory: tensor \"half\" has 6 bytes of type f16, expected 6 of bf16");
   EXPECT_EQ(model->read("none", ElementType::F16, {}).message(),
-            "memory: no tensor \"none\" among its 1");
+            "memory: has no tensor \"none\" among its 1");
 }
 
 TEST(CheckpointTest, WrongTensorsInMemory) {
