@@ -9,11 +9,17 @@ using namespace heddle::dataflow;
 namespace heddle {
 
 Flops kernelFlops(KernelOp kernel) {
-  BufferType result = kernel.getResultBuffer();
-  if (!result || result.hasSymbol(BufferType::kSequences)) {
+  if (!kernel.getResultBuffer() || kernel.getRows() == RowSpace::sequences()) {
     return {};
   }
-  return kernel.getComputes().getFlops(kernel.getKernelType());
+  FunctionType type = kernel.getKernelType();
+  Flops flops = kernel.getComputes().getFlops(type);
+  // Of rows that are no tokens, as many as there are for each token; and keys likewise.
+  SmallVector<RowSpace> spaces = namedSpaces(type);
+  RowSpace rows = kernel.getRows();
+  auto other = llvm::find_if(spaces, [&](RowSpace space) { return space != rows; });
+  RowSpace keys = other == spaces.end() ? rows : *other;
+  return {rows.perToken(flops.perRow), keys.perToken(rows.perToken(flops.perRowAndKey))};
 }
 
 uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, SymbolTable &symbols) {
@@ -22,12 +28,13 @@ uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, Symbol
   return *byteSize(elementTypeOf(type.getElementType()), type.getShape());
 }
 
-/// Counts for a table a row for each token.
-static void describeRead(WeightRead &read, const KernelInput &input, BufferType type) {
+/// Counts for a table a row for each row of the result.
+static void describeRead(WeightRead &read, const KernelInput &input, BufferType type,
+                         RowSpace rows) {
   read.isPerToken =
       input.role == KernelInput::Role::Table || input.role == KernelInput::Role::Positions;
   if (read.isPerToken) {
-    read.bytes = read.neededBytes = type.getWidth() * type.getElementBytes();
+    read.bytes = read.neededBytes = rows.perToken(type.getWidth() * type.getElementBytes());
   }
   if (input.role == KernelInput::Role::Matrix) {
     read.neededBytes = type.getConstantElements() * type.getElementBytes();
@@ -46,7 +53,7 @@ SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel, unsign
     WeightRead read{parameter, parameterBytes(parameter, target, symbols)};
     read.neededBytes = read.bytes;
     if (index < inputs.size()) {
-      describeRead(read, inputs[index], cast<BufferType>(input.getType()));
+      describeRead(read, inputs[index], cast<BufferType>(input.getType()), kernel.getRows());
     }
     reads.push_back(read);
   }

@@ -11,7 +11,8 @@
 
 namespace heddle {
 
-/// Floating-point operations of the products of one kernel. Rows of sequences count nothing.
+/// Floating-point operations of the products of one kernel for each token, and for each token and
+/// key: those of rows of another space are spread over tokens, and count nothing for sequences.
 dataflow::Flops kernelFlops(dataflow::KernelOp kernel);
 
 /// Bytes of a parameter as the binary stores it for a target, the padding of its encoding included.

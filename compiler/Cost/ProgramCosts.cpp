@@ -26,27 +26,25 @@ std::string typeText(BufferType type) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << type.getElementType() << " [";
-  llvm::interleaveComma(type.getShape(), stream, [&](int64_t size) {
-    if (size > 0) {
-      stream << size;
-    } else {
-      stream << (size == BufferType::kTokens      ? "tokens"
-                 : size == BufferType::kSequences ? "sequences"
-                                                  : "longest");
-    }
-  });
+  llvm::interleaveComma(type.getShape(), stream,
+                        [&](int64_t size) { stream << dimensionText(size); });
   stream << "]";
   return text;
 }
 
-/// The bytes of one row, for a buffer with a row for each token; 0 for any other value, and for
+/// The bytes of the rows of a buffer for each token; 0 for other values, for sequences, and for
 /// scores, whose rows are as long as the longest sequence.
 uint64_t rowBytes(Value value) {
   auto type = dyn_cast<BufferType>(value.getType());
-  if (!type || !type.hasSymbol(BufferType::kTokens) || type.hasSymbol(BufferType::kLongest)) {
+  if (!type || !type.hasRows() || type.hasLongest()) {
     return 0;
   }
-  return type.getConstantElements() * type.getElementBytes();
+  uint64_t bytes = type.getConstantElements() * type.getElementBytes();
+  for (int64_t size : type.getShape()) {
+    std::optional<RowSpace> rows = rowSpaceOf(size);
+    bytes = rows ? rows->perToken(bytes) : bytes;
+  }
+  return bytes;
 }
 
 class CostCounter {
@@ -58,9 +56,7 @@ public:
     entry.name = graph.getSymName();
     entry.maxLength = graph.getMaxLength();
     if (SizeAttr arena = graph.getArenaAttr()) {
-      entry.arenaPerToken = arena.getTokens();
-      entry.arenaPerSequence = arena.getSequences();
-      entry.arenaPerTokenAndLongest = arena.getTokensLongest();
+      addArena(arena, entry);
     }
     addPorts(graph, entry);
     readInEntry.clear();
@@ -84,6 +80,19 @@ public:
   }
 
 private:
+  /// The arena, at most, in tokens, sequences and pairs of a token and a key.
+  static void addArena(SizeAttr arena, EntryCosts &entry) {
+    for (const SizeTerm &term : arena.getTerms()) {
+      RowSpace rows = *rowSpaceOf(term.rows);
+      std::optional<RowSpace> keys = spaceOfDimension(term.longest);
+      uint64_t ofTokens = rows.perToken(term.bytes);
+      uint64_t ofSequences = rows.perSequence(term.bytes);
+      entry.arenaPerToken += keys ? keys->perSequence(ofTokens) : ofTokens;
+      entry.arenaPerSequence += keys ? 0 : ofSequences;
+      entry.arenaPerTokenAndLongest += keys ? keys->perToken(ofTokens) + ofSequences : 0;
+    }
+  }
+
   /// What a run executes that asks for no probabilities; all that is needed, if there is nothing
   /// else to ask for.
   static llvm::DenseSet<Operation *> usualWork(GraphOp graph) {
@@ -92,8 +101,7 @@ private:
     };
     auto isUsual = [&](unsigned result) {
       auto buffer = dyn_cast<BufferType>(graph.getResultTypes()[result]);
-      return !graph.getResultAttr(result, "dataflow.observed") &&
-             !(buffer && buffer.hasSymbol(BufferType::kLongest));
+      return !graph.getResultAttr(result, "dataflow.observed") && !(buffer && buffer.hasLongest());
     };
     const bool hasUsual =
         llvm::any_of(llvm::seq<unsigned>(0, graph.getResultTypes().size()),

@@ -184,9 +184,9 @@ DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
 void reportFold(Stage &user, Candidate &candidate) {
   BufferType rows = user.kernel.getResultBuffer();
   Savings savings;
-  if (rows.getShape().front() == BufferType::kTokens) {
+  if (std::optional<RowSpace> space = rows.getRowSpace()) {
     // One write and one read of the rows between the two kernels.
-    savings.activationBytesPerToken = 2 * sizeof(float) * rows.getWidth();
+    savings.activationBytesPerToken = space->perToken(2 * sizeof(float) * rows.getWidth());
   }
   StringRef what = user.kernel.getNorm() ? "norm" : "element-wise maths";
   reportTaken(user.dispatch.getLoc(), passNames::foldEpilogues,

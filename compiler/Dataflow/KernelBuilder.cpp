@@ -10,9 +10,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 
 bool isRows(BufferType type) {
-  return type.getElementType().isF32() && type.getShape().size() == 2 &&
-         (type.getShape()[0] == BufferType::kTokens ||
-          type.getShape()[0] == BufferType::kSequences) &&
+  return type.getElementType().isF32() && type.getShape().size() == 2 && type.getRowSpace() &&
          type.getShape()[1] > 0;
 }
 
@@ -68,7 +66,7 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
     parts.computes = RowsAttr::get(builder.getContext(), type.getWidth());
   } else {
     std::string axes = axesOf(type);
-    Value keys = type.hasSymbol(BufferType::kLongest) ? keysOf(source) : Value();
+    Value keys = type.hasLongest() ? keysOf(source) : Value();
     parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes + "->" + axes),
                                    ReductionKind::None, FloatAttr(), /*relative=*/false,
                                    /*keysFrom=*/static_cast<bool>(keys));
@@ -95,10 +93,8 @@ std::string axesOf(BufferType type) {
   std::string axes;
   size_t used = 0;
   for (int64_t dimension : type.getShape()) {
-    if (dimension == BufferType::kTokens || dimension == BufferType::kSequences) {
-      axes += 't';
-    } else if (dimension == BufferType::kLongest) {
-      axes += 'k';
+    if (std::optional<RowDimension> rows = RowDimension::of(dimension)) {
+      axes += rows->isLongest ? 'k' : 't';
     } else {
       axes += constants[used++ % constants.size()];
     }

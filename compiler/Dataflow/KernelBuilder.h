@@ -30,7 +30,7 @@ struct KernelParts {
   llvm::SmallVector<mlir::Type> results;
 };
 
-/// Whether a buffer is rows of f32, [tokens or sequences, width]: what every fast kernel writes.
+/// Whether a buffer is rows of f32, [rows, width]: what every fast kernel writes.
 bool isRows(dataflow::BufferType type);
 
 /// Inserts a kernel before the graph that `builder` is in, and its dispatch at the builder. Without

@@ -4,9 +4,9 @@
 /// plan serves every batch. Results share memory when their lives do not overlap; a result never
 /// overlaps what its own dispatch reads.
 ///
-/// The arena is three stretches, each of buffers proportional to one size: first `tokens`, then
-/// `sequences`, then `tokens * longest`. Within a stretch the largest buffers are placed first,
-/// each at the lowest offset free during its whole life.
+/// The arena has a stretch for each size that buffers are proportional to: `tokens`, `sequences`,
+/// other row spaces, then products such as `tokens * longest`. Within a stretch the largest buffers
+/// are placed first, each at the lowest offset free during its whole life.
 ///
 /// ```mlir
 /// dataflow.graph @encode(...) {
@@ -28,9 +28,9 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 using namespace mlir;
@@ -43,11 +43,19 @@ namespace heddle {
 
 namespace {
 
-/// The run-time sizes that buffers are proportional to.
-enum Stretch : size_t { Tokens, Sequences, TokensLongest, StretchCount };
+/// The run-time size that a buffer is proportional to, a SizeTerm without its bytes: rows of a
+/// space, and the most keys of a row or 0.
+using Stretch = std::pair<int64_t, int64_t>;
+
+/// Stretches in the order in which they lie in the arena.
+struct InOrder {
+  bool operator()(const Stretch &left, const Stretch &right) const {
+    return SizeTerm{left.first, left.second, 0} < SizeTerm{right.first, right.second, 0};
+  }
+};
 
 /// One number for each stretch.
-using Sizes = std::array<uint64_t, StretchCount>;
+using Sizes = std::map<Stretch, uint64_t, InOrder>;
 
 /// A result that needs a place: its size, its life in positions of the graph, and the place.
 struct Interval {
@@ -60,20 +68,39 @@ struct Interval {
 };
 
 SizeAttr toAttribute(MLIRContext *context, const Sizes &sizes) {
-  return SizeAttr::get(context, sizes[Tokens], sizes[Sequences], sizes[TokensLongest]);
+  SmallVector<SizeTerm> terms;
+  for (const auto &[stretch, bytes] : sizes) {
+    if (bytes != 0) {
+      terms.push_back({stretch.first, stretch.second, bytes});
+    }
+  }
+  return SizeAttr::get(context, terms);
 }
 
 /// The stretch that a buffer of this type lies in; none if its size is no multiple of the sizes
 /// that the plan knows.
 std::optional<Stretch> stretchOf(BufferType type) {
-  auto count = [&](int64_t symbol) { return llvm::count(type.getShape(), symbol); };
-  int64_t tokens = count(BufferType::kTokens);
-  int64_t sequences = count(BufferType::kSequences);
-  int64_t longest = count(BufferType::kLongest);
-  if (tokens == 1 && sequences == 0 && longest <= 1) {
-    return longest == 1 ? TokensLongest : Tokens;
+  Stretch stretch = {0, 0};
+  for (int64_t size : type.getShape()) {
+    if (size > 0) {
+      continue;
+    }
+    int64_t &place = isLongest(size) ? stretch.second : stretch.first;
+    if (place != 0) {
+      return std::nullopt;
+    }
+    place = size;
   }
-  return tokens == 0 && sequences == 1 && longest == 0 ? std::optional(Sequences) : std::nullopt;
+  return stretch.first != 0 ? std::optional(stretch) : std::nullopt;
+}
+
+/// What a size that rows of all spaces add up to is for each token, at most.
+uint64_t bytesPerToken(const Sizes &sizes) {
+  uint64_t bytes = 0;
+  for (const auto &[stretch, size] : sizes) {
+    bytes += stretch.second == 0 ? rowSpaceOf(stretch.first)->perToken(size) : 0;
+  }
+  return bytes;
 }
 
 /// Makes every output of the graph the result of a dispatch of its own, which can lie in the
@@ -125,7 +152,9 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
       std::optional<Stretch> stretch = stretchOf(type);
       if (!stretch) {
         return dispatch.emitOpError("has a result ")
-               << type << " whose size is no multiple of tokens, sequences or tokens * longest";
+               << type
+               << " whose size is no multiple of the rows of a space, or of those times the "
+                  "most keys of a row";
       }
       uint64_t size =
           llvm::alignTo(type.getConstantElements() * type.getElementBytes(), HEDDLE_ALIGNMENT);
@@ -225,7 +254,7 @@ Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
     });
   }
   Sizes sizes = {};
-  std::array<Shelves, StretchCount> placed;
+  std::map<Stretch, Shelves, InOrder> placed;
   for (Interval *interval : order) {
     uint64_t &size = sizes[interval->stretch];
     interval->offset = reuse ? placed[interval->stretch].lowestFree(*interval) : size;
@@ -239,8 +268,7 @@ Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
 
 /// Where an interval begins: after the stretches before its own.
 Sizes startOf(const Interval &interval, const Sizes &sizes) {
-  Sizes start = {};
-  std::copy_n(sizes.begin(), interval.stretch, start.begin());
+  Sizes start(sizes.begin(), sizes.find(interval.stretch));
   start[interval.stretch] = interval.offset;
   return start;
 }
@@ -286,11 +314,13 @@ struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
     }
     graph.setArenaAttr(toAttribute(&getContext(), sizes));
     Savings savings;
-    savings.activationBytesPerToken = apart[Tokens] - sizes[Tokens];
+    uint64_t perToken = bytesPerToken(sizes);
+    uint64_t perTokenApart = bytesPerToken(apart);
+    savings.activationBytesPerToken = perTokenApart - perToken;
     Location location = NameLoc::get(graph.getSymNameAttr(), graph.getLoc());
     reportTaken(location, passNames::planMemory,
-                llvm::Twine("arena of ") + llvm::Twine(sizes[Tokens]) + " bytes per token, " +
-                    llvm::Twine(apart[Tokens]) + " without reuse",
+                llvm::Twine("arena of ") + llvm::Twine(perToken) + " bytes per token, " +
+                    llvm::Twine(perTokenApart) + " without reuse",
                 savings);
     return success();
   }

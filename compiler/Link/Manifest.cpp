@@ -12,6 +12,7 @@
 #include "compiler/Link/GenerationTable.h"
 #include "compiler/Remarks/Report.h"
 #include "formats/Binary/ManifestCheck.h"
+#include "formats/Binary/SymbolicSize.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -36,17 +37,73 @@ Offset<flatbuffers::String> text(FlatBufferBuilder &builder, StringRef string) {
   return builder.CreateString(string.data(), string.size());
 }
 
+/// The row spaces of an entry, numbered as they are met after tokens and sequences.
+class SpaceTable {
+public:
+  /// The number of a space; fails, without a message, if there are too many.
+  FailureOr<uint8_t> numberOf(RowSpace space) {
+    auto found = llvm::find(spaces, space);
+    if (found == spaces.end() && spaces.size() == mostSpaces) {
+      return failure();
+    }
+    auto number = static_cast<uint8_t>(found - spaces.begin());
+    if (found == spaces.end()) {
+      spaces.push_back(space);
+    }
+    return number;
+  }
+
+  /// Adds the spaces of all types that the graph has; reports if there are too many.
+  LogicalResult addAll(GraphOp graph) {
+    WalkResult walked = graph.walk([&](Operation *op) {
+      for (Type type : op->getResultTypes()) {
+        auto buffer = dyn_cast<BufferType>(type);
+        for (int64_t dimension : buffer ? buffer.getShape() : ArrayRef<int64_t>()) {
+          std::optional<RowSpace> space = spaceOfDimension(dimension);
+          if (space && failed(numberOf(*space))) {
+            return WalkResult::interrupt();
+          }
+        }
+      }
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted()) {
+      return graph.emitError("graph '")
+             << graph.getSymName() << "' has more than " << mostSpaces << " row spaces";
+    }
+    return success();
+  }
+
+  /// The number of a space that the graph has.
+  uint8_t operator[](RowSpace space) const {
+    return static_cast<uint8_t>(llvm::find(spaces, space) - spaces.begin());
+  }
+
+  std::vector<manifest::RowSpace> write() const {
+    std::vector<manifest::RowSpace> table;
+    for (RowSpace space : spaces) {
+      table.emplace_back(space.size(), static_cast<uint8_t>(space.kind()), tokensSpace);
+    }
+    return table;
+  }
+
+private:
+  SmallVector<RowSpace> spaces = {RowSpace::tokens(), RowSpace::sequences()};
+};
+
 /// The dimensions of a buffer, of a position of a cache or of a state.
-std::vector<manifest::Dimension> shapeOf(Type type) {
+std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
   ArrayRef<int64_t> dimensions =
       llvm::TypeSwitch<Type, ArrayRef<int64_t>>(type).Case<BufferType, CacheType, StateType>(
           [](auto memory) { return memory.getShape(); });
   std::vector<manifest::Dimension> shape;
   for (int64_t dimension : dimensions) {
-    manifest::Symbol symbol = dimension == BufferType::kSequences ? manifest::Symbol::Sequences
-                              : dimension == BufferType::kLongest ? manifest::Symbol::Longest
-                                                                  : manifest::Symbol::Tokens;
-    shape.emplace_back(dimension > 0 ? dimension : 0, symbol);
+    std::optional<RowDimension> rows = RowDimension::of(dimension);
+    if (rows) {
+      shape.emplace_back(0, spaces[rows->space], rows->isLongest);
+    } else {
+      shape.emplace_back(dimension, 0, false);
+    }
   }
   return shape;
 }
@@ -78,8 +135,14 @@ manifest::CacheLayout layoutOf(CacheType type) {
   llvm_unreachable("every layout is handled");
 }
 
-manifest::SizeExpression toSize(SizeAttr size) {
-  return {size.getTokens(), size.getSequences(), size.getTokensLongest()};
+std::vector<manifest::SizeTerm> toSize(SizeAttr size, const SpaceTable &spaces) {
+  std::vector<manifest::SizeTerm> terms;
+  for (const SizeTerm &term : size.getTerms()) {
+    std::optional<RowSpace> keys = spaceOfDimension(term.longest);
+    terms.emplace_back(term.bytes, spaces[*rowSpaceOf(term.rows)],
+                       keys ? static_cast<uint8_t>(spaces[*keys] + 1) : 0);
+  }
+  return terms;
 }
 
 /// Columns of work: heads, or panels of each group of elements.
@@ -175,8 +238,8 @@ private:
   /// Writes the buffer of a parameter or a result and gives it a number.
   LogicalResult writeResult(DispatchOp dispatch, OpResult result);
   LogicalResult writeParameter(ParameterOp parameter);
-  void addBuffer(Value value, manifest::Location location, uint32_t index,
-                 const manifest::SizeExpression *offset, ArrayRef<uint32_t> stored = {});
+  void addBuffer(Value value, manifest::Location location, uint32_t index, SizeAttr offset = {},
+                 ArrayRef<uint32_t> stored = {});
   FailureOr<manifest::Operand> operandOf(Value value, DispatchOp user);
 
   GraphOp graph;
@@ -186,6 +249,7 @@ private:
   const llvm::StringMap<uint32_t> &parameters;
   ArrayRef<ManifestTarget> targets;
   OutputOp output;
+  SpaceTable spaces;
   llvm::DenseMap<Value, uint32_t> numbers;
   Table<manifest::Buffer> buffers;
   Table<manifest::Dispatch> dispatches;
@@ -196,13 +260,17 @@ private:
 };
 
 void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t index,
-                            const manifest::SizeExpression *offset, ArrayRef<uint32_t> stored) {
+                            SizeAttr offset, ArrayRef<uint32_t> stored) {
   numbers[value] = buffers.size();
-  auto shape = builder.CreateVectorOfStructs(shapeOf(value.getType()));
+  auto shape = builder.CreateVectorOfStructs(shapeOf(value.getType(), spaces));
+  Offset<flatbuffers::Vector<const manifest::SizeTerm *>> terms;
+  if (offset) {
+    terms = builder.CreateVectorOfStructs(toSize(offset, spaces));
+  }
   auto indices = stored.empty() ? Offset<flatbuffers::Vector<uint32_t>>()
                                 : builder.CreateVector(stored.data(), stored.size());
   buffers.push_back(manifest::CreateBuffer(builder, location, elementOf(value.getType()), shape,
-                                           offset, index, indices));
+                                           terms, index, indices));
 }
 
 LogicalResult EntryWriter::writeInputs() {
@@ -225,13 +293,13 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
   auto type = cast<BufferType>(argument.getType());
   bool areIds = type.getElement() == ElementType::I32 && type.getShape().size() == 1 && limit;
   bool areRows = type.getElement() == ElementType::F32 && type.getShape().size() == 2;
-  if (type.getShape().front() != BufferType::kTokens || (!areIds && !areRows)) {
+  if (type.getShape().front() != tokensDimension || (!areIds && !areRows)) {
     return graph.emitError("input '")
            << name.getValue() << "' of entry '" << graph.getSymName() << "' is " << type
            << ", expected i32 ids of tokens with a limit, or f32 rows of tokens";
   }
-  addBuffer(argument, manifest::Location::Input, inputs.size(), nullptr);
-  auto shape = builder.CreateVectorOfStructs(shapeOf(type));
+  addBuffer(argument, manifest::Location::Input, inputs.size());
+  auto shape = builder.CreateVectorOfStructs(shapeOf(type, spaces));
   inputs.push_back(manifest::CreatePort(
       builder, text(builder, name.getValue()), elementOf(type), shape, areIds ? limit.getInt() : 0,
       graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument)));
@@ -249,7 +317,7 @@ bool EntryWriter::isChanged(BlockArgument argument) {
 void EntryWriter::writeCache(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
   auto type = cast<CacheType>(argument.getType());
-  addBuffer(argument, manifest::Location::Cache, caches.size(), nullptr);
+  addBuffer(argument, manifest::Location::Cache, caches.size());
   caches.push_back(manifest::CreateCachePort(builder, text(builder, name.getValue()),
                                              type.getWidth(), elementOf(type), layoutOf(type),
                                              isChanged(argument), numbers.lookup(argument)));
@@ -258,7 +326,7 @@ void EntryWriter::writeCache(BlockArgument argument) {
 void EntryWriter::writeState(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
   auto type = cast<StateType>(argument.getType());
-  addBuffer(argument, manifest::Location::State, states.size(), nullptr);
+  addBuffer(argument, manifest::Location::State, states.size());
   states.push_back(manifest::CreateStatePort(builder, text(builder, name.getValue()),
                                              type.getWidth(), elementOf(type), isChanged(argument),
                                              numbers.lookup(argument)));
@@ -275,14 +343,13 @@ LogicalResult EntryWriter::writeOutputs() {
     // In entries without caches only observed outputs can be weights: sessions know how to return
     // those.
     bool isWeights = (!caches.empty() || !states.empty() || observed) &&
-                     type.getShape().size() == 3 &&
-                     type.getShape().front() == BufferType::kTokens &&
-                     type.getShape().back() == BufferType::kLongest;
-    if (type.hasSymbol(BufferType::kLongest) && !isWeights) {
+                     type.getShape().size() == 3 && type.getShape().front() == tokensDimension &&
+                     type.getShape().back() == longestDimension;
+    if (type.hasLongest() && !isWeights) {
       return graph.emitError("output '") << name.getValue() << "' of entry '" << graph.getSymName()
                                          << "' is " << type << ", expected rows of constant width";
     }
-    auto shape = builder.CreateVectorOfStructs(shapeOf(type));
+    auto shape = builder.CreateVectorOfStructs(shapeOf(type, spaces));
     outputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()), elementOf(type),
                                            shape, 0, false, numbers.lookup(value),
                                            observedKind(observed)));
@@ -307,7 +374,7 @@ LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
     }
     stored.push_back(number->second);
   }
-  addBuffer(parameter.getResult(), manifest::Location::Parameter, 0, nullptr, stored);
+  addBuffer(parameter.getResult(), manifest::Location::Parameter, 0, {}, stored);
   return success();
 }
 
@@ -329,16 +396,14 @@ LogicalResult EntryWriter::writeResult(DispatchOp dispatch, OpResult result) {
       output->getOperands(), [](Value value) { return isa<BufferType>(value.getType()); });
   auto place = llvm::find(outputBuffers, Value(result));
   if (place != outputBuffers.end()) {
-    addBuffer(result, manifest::Location::Output, std::distance(outputBuffers.begin(), place),
-              nullptr);
+    addBuffer(result, manifest::Location::Output, std::distance(outputBuffers.begin(), place));
     return success();
   }
   SizeAttr at = dispatch.getPlace(result.getResultNumber());
   if (!at) {
     return dispatch.emitOpError("has no place in the arena: its memory is not planned");
   }
-  manifest::SizeExpression offset = toSize(at);
-  addBuffer(result, manifest::Location::Arena, 0, &offset);
+  addBuffer(result, manifest::Location::Arena, 0, at);
   return success();
 }
 
@@ -366,9 +431,9 @@ FailureOr<manifest::Operand> EntryWriter::operandOf(Value value, DispatchOp user
 FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, KernelOp kernel) {
   Division division = kernel.getComputes().getDivision(kernel.getKernelType());
   // What runs along a sequence has its rows in order: a sequence is the least that divides.
-  BufferType result = kernel.getResultBuffer();
-  bool overSequences = division.rows == Division::Rows::AlongSequences ||
-                       (result && result.hasSymbol(BufferType::kSequences));
+  RowSpace rows =
+      division.rows == Division::Rows::AlongSequences ? RowSpace::sequences() : kernel.getRows();
+  const bool hasResult = static_cast<bool>(kernel.getResultBuffer());
   std::vector<manifest::TargetColumns> columns;
   uint64_t group = 0;
   for (auto [number, target] : llvm::enumerate(targets)) {
@@ -378,14 +443,13 @@ FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, Ke
              << count << " columns, expected at most " << largestGrid;
     }
     uint64_t elements = 0;
-    if (result) {
+    if (hasResult) {
       std::tie(elements, group) = columnElements(division, target.panelColumns);
     }
     columns.emplace_back(count, elements, weightTraffic(dispatch, kernel, number, symbols).perRun);
   }
-  return manifest::CreateGrid(
-      builder, overSequences ? manifest::Symbol::Sequences : manifest::Symbol::Tokens,
-      division.rowsShareWork ? rowTile : 1, builder.CreateVectorOfStructs(columns), group);
+  return manifest::CreateGrid(builder, spaces[rows], division.rowsShareWork ? rowTile : 1,
+                              builder.CreateVectorOfStructs(columns), group);
 }
 
 LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
@@ -421,9 +485,13 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   if (failed(grid)) {
     return failure();
   }
+  std::vector<uint8_t> named;
+  for (RowSpace space : namedSpaces(kernel.getKernelType())) {
+    named.push_back(spaces[space]);
+  }
   dispatches.push_back(manifest::CreateDispatch(
       builder, number, kernel.hasFinish() ? number + 1 : -1,
-      builder.CreateVectorOfStructs(operands), *grid,
+      builder.CreateVectorOfStructs(operands), *grid, builder.CreateVector(named),
       text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perRow,
       flops.perRowAndKey, perToken, dispatch->getNumResults()));
   return success();
@@ -434,7 +502,7 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
     return graph.emitError("graph '") << graph.getSymName() << "' has no arena: its memory is not "
                                       << "planned";
   }
-  if (failed(writeInputs())) {
+  if (failed(spaces.addAll(graph)) || failed(writeInputs())) {
     return failure();
   }
   for (Operation &op : graph.getBody().front()) {
@@ -460,12 +528,12 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
   if (failed(writeOutputs())) {
     return failure();
   }
-  manifest::SizeExpression arena = toSize(graph.getArenaAttr());
-  return manifest::CreateEntry(builder, text(builder, graph.getSymName()),
-                               builder.CreateVector(inputs), builder.CreateVector(outputs),
-                               builder.CreateVector(buffers), builder.CreateVector(dispatches),
-                               &arena, graph.getMaxLength(), builder.CreateVector(caches),
-                               builder.CreateVector(states));
+  auto arena = builder.CreateVectorOfStructs(toSize(graph.getArenaAttr(), spaces));
+  return manifest::CreateEntry(
+      builder, text(builder, graph.getSymName()), builder.CreateVector(inputs),
+      builder.CreateVector(outputs), builder.CreateVector(buffers),
+      builder.CreateVector(dispatches), arena, graph.getMaxLength(), builder.CreateVector(caches),
+      builder.CreateVector(states), builder.CreateVectorOfStructs(spaces.write()));
 }
 
 FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,

@@ -5,8 +5,6 @@
 
 #include "mlir/IR/DialectImplementation.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace mlir;
 
 namespace heddle::dataflow {
@@ -26,7 +24,7 @@ static std::optional<int64_t> multiplyConstants(ArrayRef<int64_t> shape) {
   return product;
 }
 
-/// A positive number or the name of a run-time size.
+/// A positive number or a run-time size.
 static ParseResult parseDimension(AsmParser &parser, SmallVectorImpl<int64_t> &shape) {
   llvm::SMLoc location = parser.getCurrentLocation();
   int64_t size = 0;
@@ -38,20 +36,11 @@ static ParseResult parseDimension(AsmParser &parser, SmallVectorImpl<int64_t> &s
       return parser.emitError(location, "expects a dimension above 0, got ") << size;
     }
   } else {
-    StringRef name;
-    if (parser.parseKeyword(&name)) {
+    FailureOr<RowDimension> dimension = parseRowDimension(parser);
+    if (failed(dimension)) {
       return failure();
     }
-    size = llvm::StringSwitch<int64_t>(name)
-               .Case("tokens", BufferType::kTokens)
-               .Case("sequences", BufferType::kSequences)
-               .Case("longest", BufferType::kLongest)
-               .Default(0);
-    if (size == 0) {
-      return parser.emitError(location,
-                              "expects a number, 'tokens', 'sequences' or 'longest', got '")
-             << name << "'";
-    }
+    size = dimension->number();
   }
   shape.push_back(size);
   return success();
@@ -88,21 +77,8 @@ Type BufferType::parse(AsmParser &parser) {
 
 void BufferType::print(AsmPrinter &printer) const {
   printer << "<[";
-  llvm::interleaveComma(getShape(), printer.getStream(), [&](int64_t size) {
-    switch (size) {
-    case kTokens:
-      printer << "tokens";
-      break;
-    case kSequences:
-      printer << "sequences";
-      break;
-    case kLongest:
-      printer << "longest";
-      break;
-    default:
-      printer << size;
-    }
-  });
+  llvm::interleaveComma(getShape(), printer.getStream(),
+                        [&](int64_t size) { printer << dimensionText(size); });
   printer << ']';
   if (getRowStride() != 0) {
     printer << " in " << getRowStride();
@@ -117,7 +93,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects a buffer of rank 1 to 4, got " << shape.size();
   }
   for (int64_t size : shape) {
-    if (size < kLongest || size == 0) {
+    if (size <= 0 && !RowDimension::of(size)) {
       return emitError() << "expects a dimension above 0 or a run-time size, got " << size;
     }
   }

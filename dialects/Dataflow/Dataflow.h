@@ -6,6 +6,7 @@
 #ifndef HEDDLE_DIALECTS_DATAFLOW_DATAFLOW_H
 #define HEDDLE_DIALECTS_DATAFLOW_DATAFLOW_H
 
+#include "dialects/Dataflow/Sizes.h"
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

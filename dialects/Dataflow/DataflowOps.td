@@ -74,6 +74,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     ::llvm::SmallVector<int64_t> getChanges();
     /// The number of an operand in a call of the kernel: results come first, then what is only read.
     unsigned getCallOperand(unsigned operand);
+    /// The space of what is computed: the rows of the first result that is a buffer or, without one,
+    /// of the first input that has some.
+    ::heddle::RowSpace getRows();
     BufferType getOperandBuffer(unsigned i) {
       return ::llvm::cast<BufferType>(getKernelType().getInput(i));
     }
@@ -114,8 +117,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     `dataflow.observed`, which says what its keys are; nobody gets it unasked.
 
     Constraints:
-    - C1: arguments and results are caches, states, or dense buffers whose first dimension is tokens
-      or sequences.
+    - C1: arguments and results are caches, states, or dense buffers whose first dimension counts
+      the rows of a row space, such as tokens.
     - C2: the operands of `dataflow.output` have the result types.
     - C3: every argument and result has a `dataflow.name`; those of the arguments are distinct, and
       so are those of the results.
@@ -224,7 +227,7 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
     - C1: the result has the source's first dimension, element type and row stride; or both are
       caches of one element type and layout.
     - C2: a row of the result has as many elements as a row of the source: constant dimensions, and
-      after them `longest` if both have it.
+      after them the most keys of a row, such as `longest`, if both have it.
 
     ```mlir
     %h = dataflow.reshape %q : !dataflow.buffer<[tokens, 384], f32> -> !dataflow.buffer<[tokens, 12, 32], f32>
@@ -255,8 +258,8 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     - C2: operands and results have the types of the kernel, and it changes what the kernel changes.
     - C3: ids that a gather looks up are an argument of the graph whose `dataflow.limit` is at most
       the rows of the table.
-    - C4: where a gather looks up positions, the graph's `max_length` is above 0, and `max_length`
-      plus the offset is at most the rows of the table.
+    - C4: where a gather looks up positions, the graph's `max_length` is above 0, and the rows of a
+      sequence of that length plus the offset are at most the rows of the table.
     - C5: what is changed is an argument of the graph, and nothing after the dispatch uses it as it
       was: its memory holds something else by then. Nests may run over the keys of a cache, which
       are as many.

@@ -174,6 +174,10 @@ static LogicalResult verifyIds(DispatchOp dispatch, GraphOp graph, unsigned inde
 static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t offset,
                                      BufferType table) {
   int64_t length = graph.getMaxLengthAttr().getInt();
+  // As many positions as the longest sequence has rows in the space of the result.
+  auto result = dyn_cast<BufferType>(dispatch->getResult(0).getType());
+  std::optional<RowSpace> space = result ? result.getRowSpace() : std::nullopt;
+  length = length > 0 && space ? space->rowsOf(length) : length;
   int64_t rows = table.getShape().front();
   if (length == 0) {
     return dispatch.emitOpError(

@@ -50,18 +50,16 @@ void GraphOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
 
-/// C1: a cache, a state, or dense rows of tokens or sequences.
+/// C1: a cache, a state, or dense rows of a space.
 static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned index, Type type) {
   if (isa<CacheType, StateType>(type)) {
     return success();
   }
   auto buffer = dyn_cast<BufferType>(type);
-  if (!buffer || buffer.getRowStride() != 0 ||
-      (buffer.getShape().front() != BufferType::kTokens &&
-       buffer.getShape().front() != BufferType::kSequences)) {
+  if (!buffer || buffer.getRowStride() != 0 || !buffer.getRowSpace()) {
     return graph.emitOpError("expects ")
            << kind << " #" << index
-           << " to be a cache, a state or a dense buffer of tokens or sequences, got " << type;
+           << " to be a cache, a state or a dense buffer of rows, such as tokens, got " << type;
   }
   return success();
 }
@@ -141,8 +139,8 @@ static LogicalResult verifyObserved(GraphOp graph) {
              << attentionKindChoices() << " of result #" << index << ", got " << observed;
     }
     if (!buffer || !buffer.getElementType().isF32() || buffer.getShape().size() != 3 ||
-        buffer.getShape().front() != BufferType::kTokens || buffer.getShape()[1] <= 0 ||
-        buffer.getShape().back() != BufferType::kLongest) {
+        buffer.getShape().front() != tokensDimension || buffer.getShape()[1] <= 0 ||
+        buffer.getShape().back() != longestDimension) {
       return graph.emitOpError("expects observed result #")
              << index << " to be [tokens, heads, longest] of f32, got " << type;
     }

@@ -56,6 +56,19 @@ unsigned KernelOp::getCallOperand(unsigned operand) {
   return results.size() + operand - before;
 }
 
+RowSpace KernelOp::getRows() {
+  FunctionType type = getKernelType();
+  for (Type each : llvm::concat<const Type>(type.getResults(), type.getInputs())) {
+    auto buffer = dyn_cast<BufferType>(each);
+    for (int64_t dimension : buffer ? buffer.getShape() : ArrayRef<int64_t>()) {
+      if (std::optional<RowSpace> space = rowSpaceOf(dimension)) {
+        return *space;
+      }
+    }
+  }
+  llvm_unreachable("every kernel has rows");
+}
+
 bool KernelOp::hasFinish() {
   return getNorm() && getComputes().getDivision(getKernelType()).columns != Division::Columns::None;
 }
@@ -228,22 +241,7 @@ static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType 
   }
   InFlightDiagnostic error = kernel.emitOpError("expects ") << name << " of shape [";
   llvm::interleaveComma(expected, error, [&](int64_t size) {
-    switch (size) {
-    case anySize:
-      error << "any";
-      break;
-    case BufferType::kTokens:
-      error << "tokens";
-      break;
-    case BufferType::kSequences:
-      error << "sequences";
-      break;
-    case BufferType::kLongest:
-      error << "longest";
-      break;
-    default:
-      error << size;
-    }
+    error << (size == anySize ? "any" : dimensionText(size));
   });
   return error << "] and element type " << elementType << ", got " << buffer;
 }
@@ -373,9 +371,8 @@ static LogicalResult verifyRows(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
   for (auto [index, result] : llvm::enumerate(kernel.getComputes().getResults(type))) {
     auto buffer = dyn_cast<BufferType>(type.getResult(index));
-    int64_t rows = buffer && result.shape ? buffer.getShape().front() : BufferType::kTokens;
-    if (rows != BufferType::kTokens && rows != BufferType::kSequences) {
-      return kernel.emitOpError("expects a result of tokens or sequences, got ") << buffer;
+    if (buffer && result.shape && !buffer.getRowSpace()) {
+      return kernel.emitOpError("expects a result of rows, such as tokens, got ") << buffer;
     }
   }
   return success();

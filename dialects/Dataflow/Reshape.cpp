@@ -40,8 +40,8 @@ LogicalResult ReshapeOp::verify() {
   // C2
   ArrayRef<int64_t> sourceRow = source.getShape().drop_front();
   ArrayRef<int64_t> resultRow = result.getShape().drop_front();
-  if (!sourceRow.empty() && !resultRow.empty() && sourceRow.back() == BufferType::kLongest &&
-      resultRow.back() == BufferType::kLongest) {
+  if (!sourceRow.empty() && !resultRow.empty() && isLongest(sourceRow.back()) &&
+      sourceRow.back() == resultRow.back()) {
     sourceRow = sourceRow.drop_back();
     resultRow = resultRow.drop_back();
   }

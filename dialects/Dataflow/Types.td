@@ -9,8 +9,10 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "a row-major tensor in memory; a dimension is a number or a run-time symbol";
   let description = [{
-    `!dataflow.buffer<[tokens, 384], f32>`. A dimension is positive, or one of the symbols below as a
-    negative number in C++. `in 1152` after the shape says that rows are 1152 elements apart: the
+    `!dataflow.buffer<[tokens, 384], f32>`. A dimension is positive, or depends on the batch: it is
+    the rows of a row space, `tokens`, `sequences` or `blocks(tokens, 2)`, or the most rows that a
+    sequence has in one, `longest` or `longest(blocks(tokens, 2))`. In C++ it is then the negative
+    number of a `RowDimension` (runtime/include/heddle/RowSpace.h). `in 1152` after the shape says that rows are 1152 elements apart: the
     buffer is columns of a wider one.
 
     Constraints:
@@ -24,8 +26,6 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The symbolic dimensions.
-    static constexpr int64_t kTokens = -1, kSequences = -2, kLongest = -3;
     /// Product of the constant dimensions.
     int64_t getConstantElements() const;
     /// Elements between rows: the stride if given, else the product of the constant dimensions
@@ -39,7 +39,20 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
     /// Whether element-wise maths over `rows`, [symbol, width], can read this buffer: it has their
     /// shape, or is a vector or a number for each row or for all, which is repeated.
     bool broadcastsTo(BufferType rows) const;
-    bool hasSymbol(int64_t symbol) const { return ::llvm::is_contained(getShape(), symbol); }
+    /// The row space that the first dimension counts; none if it is another dimension.
+    std::optional<::heddle::RowSpace> getRowSpace() const {
+      return ::heddle::rowSpaceOf(getShape().front());
+    }
+    /// Whether any dimension counts the rows of a space.
+    bool hasRows() const {
+      return ::llvm::any_of(getShape(), [](int64_t size) {
+        return ::heddle::rowSpaceOf(size).has_value();
+      });
+    }
+    /// Whether any dimension is the most rows of a sequence.
+    bool hasLongest() const {
+      return ::llvm::any_of(getShape(), [](int64_t size) { return ::heddle::isLongest(size); });
+    }
   }];
 }
 
@@ -121,11 +134,13 @@ def Dataflow_NormAttr : Dataflow_Attr<"Norm", "norm"> {
 }
 
 def Dataflow_SizeAttr : Dataflow_Attr<"Size", "size"> {
-  let summary = "bytes: tokens * t + sequences * s + tokens * longest * l";
-  let parameters = (ins DefaultValuedParameter<"uint64_t", "0">:$tokens,
-                        DefaultValuedParameter<"uint64_t", "0">:$sequences,
-                        DefaultValuedParameter<"uint64_t", "0">:$tokensLongest);
-  let assemblyFormat = "`<` struct(params) `>`";
+  let summary = "bytes, a sum of numbers times run-time sizes";
+  let description = [{
+    `#dataflow.size<tokens = 1536, blocks(tokens, 2) = 64, tokens * longest = 48>`: for each row of a
+    space, or for each row of one and each of the most rows that a sequence has in one.
+  }];
+  let parameters = (ins ArrayRefParameter<"::heddle::dataflow::SizeTerm">:$terms);
+  let assemblyFormat = "`<` custom<SizeTerms>($terms) `>`";
 }
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -34,7 +36,34 @@ CachedOp heddle::transformer::cachedSource(Value value) {
   return value.getDefiningOp<CachedOp>();
 }
 
-heddle::AttentionKind heddle::transformer::attentionKind(Value keys) {
+/// The segments of the queries of scores: the first that the mathematics before them names.
+static Value queriesOf(Value scores) {
+  SmallVector<Value> values = {scores};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!values.empty()) {
+    Operation *op = values.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second) {
+      continue;
+    }
+    for (Value operand : op->getOperands()) {
+      if (isa<SegmentsType>(operand.getType())) {
+        return operand;
+      }
+      auto tensor = dyn_cast<RankedTensorType>(operand.getType());
+      if (tensor && tensor.getNumDynamicDims() > 1) {
+        values.push_back(operand);
+      }
+    }
+  }
+  return {};
+}
+
+heddle::AttentionKind heddle::transformer::attentionKind(SoftmaxOp softmax) {
+  Value keys = softmax.getKeys();
+  Value queries = queriesOf(softmax.getInput());
+  if (queries && queries.getDefiningOp<BlocksOp>()) {
+    return AttentionKind::No;
+  }
   if (keys.getDefiningOp<HistoryOp>()) {
     return AttentionKind::Decoder;
   }

@@ -3,6 +3,8 @@
 /// Verifies primitive mathematics on rows.
 #include "dialects/Transformer/ParameterChecks.h"
 
+#include "heddle/RowSpace.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -26,6 +28,52 @@ LogicalResult PositionsOp::verify() {
     return emitOpError("expects an offset of 0 or more, got ") << offset;
   }
   return success();
+}
+
+LogicalResult BlocksOp::verify() {
+  // C1. Only the product of all sizes can be too large where each is not.
+  int64_t size = getSizeAttr().getInt();
+  bool fits = size >= heddle::RowSpace::leastSize && size <= heddle::RowSpace::largestSize;
+  for (auto inner = getRows().getDefiningOp<BlocksOp>(); fits && inner;
+       inner = inner.getRows().getDefiningOp<BlocksOp>()) {
+    // What is invalid itself is reported there.
+    int64_t its = inner.getSizeAttr().getInt();
+    if (its < heddle::RowSpace::leastSize || its > heddle::RowSpace::largestSize) {
+      return success();
+    }
+    size *= its;
+    fits = size <= heddle::RowSpace::largestSize;
+  }
+  if (!fits) {
+    return emitOpError("expects blocks of ")
+           << heddle::RowSpace::leastSize << " to " << heddle::RowSpace::largestSize
+           << " rows, got " << size;
+  }
+  return success();
+}
+
+BlockedRows heddle::transformer::blockedRows(Value segments) {
+  BlockedRows blocked{segments, 1};
+  while (auto blocks = blocked.rows.getDefiningOp<BlocksOp>()) {
+    blocked = {blocks.getRows(), blocked.size * static_cast<int64_t>(blocks.getSize())};
+  }
+  return blocked;
+}
+
+LogicalResult PoolOp::verify() {
+  // C1. Blocks of blocks are at least twice as large.
+  constexpr int mostSteps = 20;
+  Value rows = getBlocks();
+  for (int step = 0; rows && step < mostSteps; ++step) {
+    auto blocks = rows.getDefiningOp<BlocksOp>();
+    rows = blocks ? blocks.getRows() : Value();
+    if (rows == getRows()) {
+      return success();
+    }
+  }
+  return getBlocks() ? emitOpError("expects segments in 'to' that are blocks of those in 'in', got "
+                                   "others")
+                     : success();
 }
 
 LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {

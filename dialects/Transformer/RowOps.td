@@ -240,20 +240,53 @@ def Transformer_RmsNormOp : Transformer_Op<"rms_norm",
   let hasVerifier = 1;
 }
 
+def Transformer_BlocksOp : Transformer_Op<"blocks", [Pure]> {
+  let summary = "blocks of `size` rows of each sequence, as rows of their own";
+  let description = [{
+    Row j of a sequence stands for its rows j * size to (j + 1) * size - 1, of which the last block
+    may lack some: n rows have ceil(n / size) blocks. `pool` makes rows of blocks; every second row
+    is `pool cls` to blocks of 2.
+
+    Source: the compressed keys and values of Liu et al., "Generating Wikipedia by summarizing long
+    sequences", section 4.2.3.
+
+    Constraints:
+    - C1: a block has 2 to 2^20 rows. Where `rows` are blocks themselves, that counts the rows of
+      these.
+
+    ```mlir
+    %pairs = transformer.blocks %rows, 2
+    ```
+  }];
+  let arguments = (ins Transformer_SegmentsType:$rows, I64Attr:$size);
+  let results = (outs Transformer_SegmentsType:$result);
+  let assemblyFormat = "$rows `,` $size attr-dict";
+  let hasVerifier = 1;
+}
+
 def Transformer_PoolOp : Transformer_Op<"pool", [Pure,
     TypesMatchWith<"the result has the type of the input", "input", "result", "$_self">]> {
-  let summary = "one row for each sequence: its mean, its first row, or its maximum";
+  let summary = "one row for each sequence, or for each of its blocks: a mean, first row or maximum";
   let description = [{
-    The input's rows are those of `in`; the result's rows are sequences.
+    The input's rows are those of `in`; the result's rows are sequences or, with `to`, blocks of the
+    input's rows.
+
+    Constraints:
+    - C1: the segments of `to` are `blocks` of those of `in`, or blocks of such blocks.
 
     ```mlir
     %e = transformer.pool mean %h in(%rows) : tensor<?x384xf32>
+    %c = transformer.pool max %h in(%rows) to(%pairs) : tensor<?x384xf32>
     ```
   }];
   let arguments = (ins Transformer_PoolingAttr:$method, Transformer_Rows:$input,
-                       Transformer_SegmentsType:$rows);
+                       Transformer_SegmentsType:$rows,
+                       Optional<Transformer_SegmentsType>:$blocks);
   let results = (outs Transformer_Rows:$result);
-  let assemblyFormat = "`` $method $input `in` `(` $rows `)` attr-dict `:` type($input)";
+  let assemblyFormat = [{
+    `` $method $input `in` `(` $rows `)` (`to` `(` $blocks^ `)`)? attr-dict `:` type($input)
+  }];
+  let hasVerifier = 1;
 }
 
 def Transformer_NormalizeOp : Transformer_Op<"normalize", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {

@@ -62,8 +62,16 @@ mlir::StringAttr cacheName(mlir::Value cache);
 /// heads; null if it does not come from a cache.
 CachedOp cachedSource(mlir::Value value);
 
-/// What an attention is whose keys have these segments; `No` where nothing says it.
-AttentionKind attentionKind(mlir::Value keys);
+/// Segments as blocks of `size` rows of others, which are no blocks; of one row if they are these.
+struct BlockedRows {
+  mlir::Value rows;
+  int64_t size;
+};
+BlockedRows blockedRows(mlir::Value segments);
+
+/// What the attention of these probabilities is; `No` where nothing says it, as where its queries
+/// or keys are blocks.
+AttentionKind attentionKind(SoftmaxOp softmax);
 
 } // namespace heddle::transformer
 

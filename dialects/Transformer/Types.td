@@ -8,6 +8,10 @@ include "dialects/Transformer/Dialect.td"
 def Transformer_SegmentsType : TypeDef<Transformer_Dialect, "Segments"> {
   let mnemonic = "segments";
   let summary = "which rows of a batch form one sequence, and the position of each row in it";
+  let description = [{
+    Segments name a row space: the rows of an entry, the positions of a cache, or blocks of rows,
+    which `transformer.blocks` derives.
+  }];
 }
 
 def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {

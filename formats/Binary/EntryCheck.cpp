@@ -8,6 +8,7 @@
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
@@ -16,7 +17,6 @@
 namespace heddle {
 using manifest::CacheLayout;
 using manifest::Location;
-using manifest::Symbol;
 
 /// More dimensions than any tensor of a Transformer has.
 static constexpr size_t largestRank = 8;
@@ -25,14 +25,20 @@ static constexpr size_t largestRank = 8;
 class EntryChecker {
 public:
   EntryChecker(const manifest::Entry &entry, const manifest::Manifest &model)
-      : entry(entry), model(model), arena(SymbolicSize::of(entry.arena() ? *entry.arena() : none)),
-        written(entry.buffers()->size(), false) {}
+      : entry(entry), model(model), written(entry.buffers()->size(), false) {}
 
   Status run();
 
 private:
   using Ports = flatbuffers::Vector<flatbuffers::Offset<manifest::Port>>;
 
+  Status checkSpaces() const;
+  Status checkDerived() const;
+  Status checkTerms(const flatbuffers::Vector<const manifest::SizeTerm *> *terms,
+                    std::string_view what) const;
+  Status checkAligned(const SymbolicSize &size, std::string_view what) const;
+  std::string show(const SymbolicSize &size) const;
+  std::string showSpace(uint8_t space) const;
   Status checkShape(const flatbuffers::Vector<const manifest::Dimension *> *shape) const;
   Status checkBuffer(const manifest::Buffer &buffer) const;
   Status checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const;
@@ -56,10 +62,10 @@ private:
   Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
   Status checkOperand(const manifest::Operand &operand, bool isWritten) const;
 
-  static inline const manifest::SizeExpression none{0, 0, 0};
   const manifest::Entry &entry;
   const manifest::Manifest &model;
-  const SymbolicSize arena;
+  /// From when its terms were checked.
+  SymbolicSize arena;
   size_t cacheCount() const { return entry.caches() == nullptr ? 0 : entry.caches()->size(); }
   size_t stateCount() const { return entry.states() == nullptr ? 0 : entry.states()->size(); }
   bool isWritable(const manifest::Buffer &buffer) const;
@@ -73,18 +79,101 @@ template <typename Table> static std::string_view nameOf(const Table &table) {
   return infoOf(elementOf(table)).name;
 }
 
-static std::string show(const SymbolicSize &size) {
-  return fmt::format("{} * tokens + {} * sequences + {} * tokens * longest", size.tokens,
-                     size.sequences, size.tokensLongest);
+/// Whether a dimension is the rows of this space, or the most rows that a sequence has in it.
+static bool isOf(const manifest::Dimension &dimension, uint8_t space, bool longest = false) {
+  return dimension.constant() == 0 && dimension.space() == space && dimension.longest() == longest;
 }
 
-static Status checkAligned(const SymbolicSize &size, std::string_view what) {
+std::string EntryChecker::showSpace(uint8_t space) const { return spacesOf(entry)[space].text(); }
+
+/// "64 * tokens + 128 * tokens * longest"
+std::string EntryChecker::show(const SymbolicSize &size) const {
+  std::string text;
+  for (const SymbolicSize::Term &term : size.terms()) {
+    text += (text.empty() ? "" : " + ") + std::to_string(term.bytes) + " * " + showSpace(term.rows);
+    if (term.keys != 0) {
+      text += " * " + RowDimension{spacesOf(entry)[term.keys - 1U], true}.text();
+    }
+  }
+  return text.empty() ? "0" : text;
+}
+
+/// The table begins with tokens and sequences, and every other space derives from one before it.
+Status EntryChecker::checkSpaces() const {
+  const auto &spaces = *entry.spaces();
+  if (!isAligned(&spaces) || spaces.size() < 2 || spaces.size() > mostSpaces) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} row spaces, expected 2 to {}", spaces.size(), mostSpaces));
+  }
+  std::vector<RowSpace> table;
+  for (uint32_t i = 0; i < spaces.size(); ++i) {
+    const manifest::RowSpace &space = *spaces.Get(i);
+    const std::optional<RowSpace> found = spaceOf(space, table);
+    const bool isInPlace = i == tokensSpace      ? found == RowSpace::tokens()
+                           : i == sequencesSpace ? found == RowSpace::sequences()
+                                                 : found && found->isDerived();
+    if (!isInPlace) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("row space {} of kind {}, size {} and of space {}, expected "
+                                      "tokens, sequences, then what derives from those before",
+                                      i, space.kind(), space.size(), space.of()));
+    }
+    table.push_back(*found);
+  }
+  return {};
+}
+
+/// A run may begin in the middle of a sequence where it reads what earlier ones left, and only
+/// where nothing derives from its rows.
+Status EntryChecker::checkDerived() const {
+  const auto isKept = [&](const manifest::Operand *operand, bool isWritten) {
+    const Location location = entry.buffers()->Get(operand->buffer())->location();
+    return location == Location::State || (location == Location::Cache && !isWritten);
+  };
+  for (uint32_t i = 0; entry.spaces()->size() > 2 && i < entry.dispatches()->size(); ++i) {
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
+      if (isKept(dispatch.operands()->Get(each), each < dispatch.written())) {
+        return HEDDLE_ERROR(DataLoss,
+                            fmt::format("dispatch {} reads a cache or state beside {} derived row "
+                                        "spaces, expected none",
+                                        i, entry.spaces()->size() - 2));
+      }
+    }
+  }
+  return {};
+}
+
+Status EntryChecker::checkTerms(const flatbuffers::Vector<const manifest::SizeTerm *> *terms,
+                                std::string_view what) const {
+  const size_t spaces = entry.spaces()->size();
+  if (!isAligned(terms)) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} that is not aligned", what));
+  }
+  for (uint32_t i = 0; terms != nullptr && i < terms->size(); ++i) {
+    const manifest::SizeTerm &term = *terms->Get(i);
+    if (term.rows() >= spaces || term.keys() > spaces) {
+      return HEDDLE_ERROR(
+          DataLoss, fmt::format("{} of row space {} and keys {}, expected less than {} and at "
+                                "most {}",
+                                what, term.rows(), term.keys(), spaces, spaces));
+    }
+    for (uint32_t j = 0; j < i; ++j) {
+      if (terms->Get(j)->rows() == term.rows() && terms->Get(j)->keys() == term.keys()) {
+        return HEDDLE_ERROR(DataLoss, fmt::format("{} with two terms of row space {} and keys {}",
+                                                  what, term.rows(), term.keys()));
+      }
+    }
+  }
+  return {};
+}
+
+Status EntryChecker::checkAligned(const SymbolicSize &size, std::string_view what) const {
   if (!size.withinLimit()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{} {}, expected coefficients of at most {}", what,
                                               show(size), SymbolicSize::limit));
   }
-  if (size.tokens % HEDDLE_ALIGNMENT != 0 || size.sequences % HEDDLE_ALIGNMENT != 0 ||
-      size.tokensLongest % HEDDLE_ALIGNMENT != 0) {
+  if (!size.isAligned(HEDDLE_ALIGNMENT)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{} {}, expected multiples of {}", what, show(size),
                                               HEDDLE_ALIGNMENT));
   }
@@ -101,10 +190,9 @@ EntryChecker::checkShape(const flatbuffers::Vector<const manifest::Dimension *> 
     return HEDDLE_ERROR(DataLoss, "a shape that is not aligned");
   }
   for (const manifest::Dimension *const dimension : *shape) {
-    if (dimension->constant() == 0 && dimension->symbol() > Symbol::MAX) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("a dimension of symbol {}, expected at most {}",
-                                      unsigned(dimension->symbol()), unsigned(Symbol::MAX)));
+    if (dimension->constant() == 0 && dimension->space() >= entry.spaces()->size()) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("a dimension of row space {}, there are {}",
+                                                dimension->space(), entry.spaces()->size()));
     }
   }
   return {};
@@ -114,7 +202,8 @@ Status EntryChecker::checkArena(const manifest::Buffer &buffer, const SymbolicSi
   if (buffer.offset() == nullptr) {
     return HEDDLE_ERROR(DataLoss, "in the arena without an offset");
   }
-  const SymbolicSize offset = SymbolicSize::of(*buffer.offset());
+  HEDDLE_TRY(checkTerms(buffer.offset(), "offset"));
+  const SymbolicSize offset = SymbolicSize::of(buffer.offset());
   HEDDLE_TRY(checkAligned(offset, "offset"));
   if (!(offset + size).fitsIn(arena)) {
     return HEDDLE_ERROR(
@@ -213,8 +302,8 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
   if (!size || (size->constant != 0) != ofConstants) {
     return HEDDLE_ERROR(DataLoss,
                         "a shape that is too large or of the wrong kind: expected "
-                        "constants for a parameter, cache or state; else one dimension of tokens "
-                        "or sequences, or one of tokens and one of longest");
+                        "constants for a parameter, cache or state; else one dimension of rows, or "
+                        "one of rows and one of the most keys of a row");
   }
   switch (buffer.location()) {
   case Location::Arena:
@@ -234,24 +323,22 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
 
 Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   const manifest::Dimension &rows = *port.shape()->Get(0);
-  const bool ofTokens = rows.constant() == 0 && rows.symbol() == Symbol::Tokens;
-  const bool ofSequences = rows.constant() == 0 && rows.symbol() == Symbol::Sequences;
+  const bool ofRows = rows.constant() == 0 && !rows.longest();
   const uint32_t rank = port.shape()->size();
   const manifest::Dimension &last = *port.shape()->Get(rank - 1);
   // Attention weights, [tokens, heads, longest]: allowed if only a decoder runs the entry, or if
   // they are observed.
   const bool isObserved = port.observed() != manifest::Observed::No;
-  const bool ofKeys = (cacheCount() != 0 || stateCount() != 0 || isObserved) && ofTokens &&
-                      rank == 3 && last.constant() == 0 && last.symbol() == Symbol::Longest;
+  const bool ofKeys = (cacheCount() != 0 || stateCount() != 0 || isObserved) &&
+                      isOf(rows, tokensSpace) && rank == 3 &&
+                      isOf(last, tokensSpace, /*longest=*/true);
   const bool constantRows = rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
   if (isObserved && (elementOf(port) != ElementType::F32 || !ofKeys)) {
     return HEDDLE_ERROR(DataLoss,
                         "expected an observed output of floats, [tokens, heads, longest]");
   }
-  if (elementOf(port) != ElementType::F32 || (!ofTokens && !ofSequences) ||
-      (!constantRows && !ofKeys)) {
-    return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width, one "
-                                  "for each token or sequence");
+  if (elementOf(port) != ElementType::F32 || !ofRows || (!constantRows && !ofKeys)) {
+    return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width");
   }
   return {};
 }
@@ -260,11 +347,10 @@ Status EntryChecker::checkInputType(const manifest::Port &port) const {
   constexpr uint64_t largestLimit = uint64_t(std::numeric_limits<int32_t>::max()) + 1;
   const manifest::Dimension &rows = *port.shape()->Get(0);
   const uint32_t rank = port.shape()->size();
-  const bool ofTokens = rows.constant() == 0 && rows.symbol() == Symbol::Tokens;
   const bool areIds = elementOf(port) == ElementType::I32 && rank == 1;
   const bool areRows = elementOf(port) == ElementType::F32 && rank == 2 &&
                        rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
-  if (!ofTokens || (!areIds && !areRows)) {
+  if (!isOf(rows, tokensSpace) || (!areIds && !areRows)) {
     return HEDDLE_ERROR(DataLoss,
                         "expected an input of integers, one for each token, or of floats, "
                         "a row of constant width for each token");
@@ -296,7 +382,7 @@ Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
     const manifest::Dimension &mine = *port.shape()->Get(i);
     const manifest::Dimension &its = *buffer.shape()->Get(i);
     same = mine.constant() == its.constant() &&
-           (mine.constant() != 0 || mine.symbol() == its.symbol());
+           (mine.constant() != 0 || isOf(mine, its.space(), its.longest()));
   }
   if (!same) {
     return HEDDLE_ERROR(DataLoss,
@@ -340,10 +426,9 @@ Status EntryChecker::checkPorts(const Ports &ports, Location location) const {
 }
 
 Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
-  if (grid.rows() != Symbol::Tokens && grid.rows() != Symbol::Sequences) {
-    return HEDDLE_ERROR(
-        DataLoss,
-        fmt::format("grid rows of symbol {}, expected tokens or sequences", unsigned(grid.rows())));
+  if (grid.rows() >= entry.spaces()->size()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("grid rows of row space {}, there are {}",
+                                              grid.rows(), entry.spaces()->size()));
   }
   if (grid.columns()->size() != model.targets()->size()) {
     return HEDDLE_ERROR(DataLoss,
@@ -467,6 +552,12 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
     HEDDLE_TRY_WITH(checkOperand(*dispatch.operands()->Get(i), false),
                     fmt::format("operand {}", i));
   }
+  for (uint32_t i = 0; dispatch.spaces() != nullptr && i < dispatch.spaces()->size(); ++i) {
+    if (dispatch.spaces()->Get(i) >= entry.spaces()->size()) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("names row space {}, there are {}",
+                                                dispatch.spaces()->Get(i), entry.spaces()->size()));
+    }
+  }
   for (uint32_t i = 0; i < dispatch.written(); ++i) {
     const manifest::Operand &operand = *dispatch.operands()->Get(i);
     HEDDLE_TRY_WITH(checkOperand(operand, true), fmt::format("operand {}", i));
@@ -560,6 +651,9 @@ Status EntryChecker::run() {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("{} states, expected at most {}", stateCount(), mostPorts));
   }
+  HEDDLE_TRY(checkSpaces());
+  HEDDLE_TRY(checkTerms(entry.arena(), "arena"));
+  arena = SymbolicSize::of(entry.arena());
   HEDDLE_TRY(checkAligned(arena, "arena"));
   for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {
     HEDDLE_TRY_WITH(checkBuffer(*entry.buffers()->Get(i)), fmt::format("buffer {}", i));
@@ -569,6 +663,7 @@ Status EntryChecker::run() {
     HEDDLE_TRY_WITH(checkDispatch(dispatch),
                     fmt::format("dispatch {} ({})", i, quote(dispatch.name()->string_view())));
   }
+  HEDDLE_TRY(checkDerived());
   HEDDLE_TRY(checkKept(entry.caches(), "cache",
                        [&](const auto &cache, uint32_t i) { return checkCache(cache, i); }));
   HEDDLE_TRY(checkKept(entry.states(), "state",

@@ -1,57 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sizes that depend on the batch: the schema's SizeExpression with checked arithmetic.
+/// Sizes that depend on the batch: the row spaces of an entry, how many rows a batch has in each,
+/// and the schema's sums of such sizes with checked arithmetic.
 #ifndef HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
 #define HEDDLE_FORMATS_BINARY_SYMBOLICSIZE_H
 
 #include "formats/Binary/Manifest_generated.h"
 #include "heddle/ElementType.h"
 #include "heddle/Limits.h"
+#include "heddle/RowSpace.h"
 #include "heddle/Status.h"
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace heddle {
 
-/// The sizes of a batch.
-struct WorkSize {
-  int64_t tokens = 0;
-  int64_t sequences = 0;
+/// Every entry's table of spaces begins with these.
+inline constexpr uint8_t tokensSpace = 0;
+inline constexpr uint8_t sequencesSpace = 1;
+
+/// The table of a checked entry.
+std::vector<RowSpace> spacesOf(const manifest::Entry &entry);
+/// One line of the table; nothing if it is no space.
+std::optional<RowSpace> spaceOf(const manifest::RowSpace &space, std::span<const RowSpace> before);
+
+/// The sizes of a batch in one row space.
+struct RowCount {
+  int64_t rows = 0;
+  /// The most rows of a sequence.
   int64_t longest = 0;
 };
 
-/// tokens * t + sequences * s + tokens * longest * l.
-struct SymbolicSize {
-  uint64_t tokens = 0;
-  uint64_t sequences = 0;
-  uint64_t tokensLongest = 0;
+/// The sizes of a batch, by the number of the space.
+struct WorkSize {
+  std::vector<RowCount> spaces;
+
+  /// Counts the rows of sequences of so many tokens. `longest` is at least the most tokens of one.
+  void count(std::span<const RowSpace> table, std::span<const int32_t> lengths, int64_t longest);
+};
+
+/// A sum of products: bytes * rows of a space, or bytes * those * longest of a space.
+class SymbolicSize {
+public:
+  struct Term {
+    uint8_t rows = 0;
+    /// 1 + the space; 0: none.
+    uint8_t keys = 0;
+    uint64_t bytes = 0;
+  };
+
+  SymbolicSize() = default;
+  explicit SymbolicSize(Term term) : list{term} {}
+  static SymbolicSize of(const flatbuffers::Vector<const manifest::SizeTerm *> *terms);
 
   /// Larger coefficients are refused in manifests, so that sums of two never overflow.
   static constexpr uint64_t limit = largestCoefficient;
 
-  static SymbolicSize of(const manifest::SizeExpression &size) {
-    return {size.tokens(), size.sequences(), size.tokens_longest()};
-  }
-  SymbolicSize operator+(const SymbolicSize &other) const {
-    return {tokens + other.tokens, sequences + other.sequences,
-            tokensLongest + other.tokensLongest};
-  }
+  /// Ordered by space; no two are alike.
+  std::span<const Term> terms() const { return list; }
+  SymbolicSize operator+(const SymbolicSize &other) const;
+  /// Coefficient by coefficient, the larger.
+  SymbolicSize larger(const SymbolicSize &other) const;
   /// Whether this is at most `other` for every batch, coefficient by coefficient.
-  bool fitsIn(const SymbolicSize &other) const {
-    return tokens <= other.tokens && sequences <= other.sequences &&
-           tokensLongest <= other.tokensLongest;
-  }
-  bool withinLimit() const {
-    return tokens <= limit && sequences <= limit && tokensLongest <= limit;
-  }
+  bool fitsIn(const SymbolicSize &other) const;
+  bool withinLimit() const;
+  /// Whether all coefficients are multiples.
+  bool isAligned(uint64_t alignment) const;
   /// Rounds every coefficient up, so that whatever follows is aligned.
-  SymbolicSize alignedUp(uint64_t alignment) const {
-    auto up = [&](uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
-    return {up(tokens), up(sequences), up(tokensLongest)};
-  }
+  SymbolicSize alignedUp(uint64_t alignment) const;
   /// The bytes for a batch; nothing if they exceed 2^62.
   std::optional<uint64_t> evaluate(const WorkSize &work) const;
+
+private:
+  std::vector<Term> list;
 };
 
 /// The element type of a buffer, port, cache or parameter that has been checked.
@@ -62,9 +86,9 @@ template <typename Table> ElementType elementOf(const Table &table) {
 /// The bytes of so many elements side by side; nothing if they are more than SymbolicSize::limit.
 std::optional<uint64_t> bytesOf(ElementType element, uint64_t count);
 
-/// The bytes of a buffer whose shape has one symbolic row dimension and whose element type is one
-/// of the table; nothing if the shape is of another kind or too large. `constant` is the size of a
-/// shape of constants only, else 0.
+/// The bytes of a buffer whose shape has one dimension of rows and whose element type is one of the
+/// table; nothing if the shape is of another kind or too large. `constant` is the size of a shape
+/// of constants only, else 0.
 struct BufferSize {
   SymbolicSize symbolic;
   uint64_t constant = 0;
@@ -86,15 +110,12 @@ std::optional<uint64_t> rowElements(const manifest::Buffer &buffer);
 /// The elements of one row of a checked buffer, for a batch.
 struct RowElements {
   uint64_t constant = 1;
-  bool timesTokens = false;
-  bool timesSequences = false;
-  bool timesLongest = false;
+  /// The space of a dimension of rows, and of one of the most rows of a sequence.
+  std::optional<uint8_t> rows = std::nullopt;
+  std::optional<uint8_t> keys = std::nullopt;
 
   static RowElements of(const manifest::Buffer &buffer);
-  int64_t evaluate(const WorkSize &work) const {
-    return static_cast<int64_t>(constant) * (timesTokens ? work.tokens : 1) *
-           (timesSequences ? work.sequences : 1) * (timesLongest ? work.longest : 1);
-  }
+  int64_t evaluate(const WorkSize &work) const;
 };
 
 } // namespace heddle

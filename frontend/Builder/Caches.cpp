@@ -161,4 +161,13 @@ Segments Segments::history() const {
   return site.make<Segments, transformer::HistoryOp>(value().getType(), value());
 }
 
+Segments Segments::blocks(int64_t size) const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Segments, transformer::BlocksOp>(value().getType(), value(),
+                                                    static_cast<uint64_t>(size));
+}
+
 } // namespace heddle

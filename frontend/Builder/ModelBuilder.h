@@ -74,6 +74,10 @@ public:
 
   /// All positions of each sequence so far: those of earlier runs of the entry, then these rows.
   Segments history() const;
+  /// Blocks of `size` (2 to 2^20) rows of each sequence, as rows of their own; the last of a
+  /// sequence may be shorter. Tensor::pool() gives values to them, and whatever takes rows takes
+  /// these: attention may have queries of rows and keys of blocks.
+  Segments blocks(int64_t size) const;
 };
 
 /// The rows of one tensor (keys or values) at all positions so far of every sequence. A cache
@@ -151,6 +155,8 @@ public:
   Tensor columns(int64_t first, int64_t count) const;
   /// [t, w] to [s, w], one row for each of the s sequences.
   Tensor pool(transformer::Pooling method, const Segments &rows) const;
+  /// [t, w] to [b, w], one row for each of the b blocks, which are blocks of `rows`.
+  Tensor pool(transformer::Pooling method, const Segments &rows, const Segments &blocks) const;
   /// [t, w] or [s, w]: each row divided by its Euclidean length, or by epsilon if that is larger.
   Tensor normalize(double epsilon) const;
 
@@ -342,7 +348,7 @@ public:
   State state(std::string_view name, int64_t width);
   /// The value of a parameter, for operations other than linear() and gather().
   Tensor weight(const Parameter &parameter) const;
-  /// Names a result: [t, w], [s, w] if it was pooled, or [t, h, k].
+  /// Names a result: [t, w], [s, w] or [b, w] if it was pooled, or [t, h, k].
   void output(std::string_view name, const Tensor &result);
 
 private:

@@ -175,7 +175,17 @@ Tensor Tensor::pool(transformer::Pooling method, const Segments &rows) const {
   if (!expectRows(site, *this)) {
     return {};
   }
-  return site.make<Tensor, transformer::PoolOp>(method, value(), rows.value());
+  return site.make<Tensor, transformer::PoolOp>(method, value(), rows.value(),
+                                                /*blocks=*/mlir::Value());
+}
+
+Tensor Tensor::pool(transformer::Pooling method, const Segments &rows,
+                    const Segments &blocks) const {
+  OperationSite site({this, &rows, &blocks});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::PoolOp>(method, value(), rows.value(), blocks.value());
 }
 
 Tensor Tensor::normalize(double epsilon) const {

@@ -131,10 +131,15 @@ Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
                         fmt::format("output {} is given twice", quote(output.name)));
   }
   const bool isObserved = index >= entry.outputs.size();
-  const std::vector<int64_t> &shape =
-      isObserved ? entry.observed[index - entry.outputs.size()].shape : entry.outputs[index].shape;
-  const int64_t rows =
-      shape[0] == tokensDimension ? tokenCount : static_cast<int64_t>(sequenceLengths.size());
+  const PortInfo &port =
+      isObserved ? entry.observed[index - entry.outputs.size()] : entry.outputs[index];
+  const std::vector<int64_t> &shape = port.shape;
+  std::vector<int64_t> &first = firstRows[index];
+  first.assign(1, 0);
+  for (const int32_t length : sequenceLengths) {
+    first.push_back(first.back() + port.rowsOf(length));
+  }
+  const int64_t rows = first.back();
   if (shape.back() == longestDimension && !isObserved) {
     return HEDDLE_ERROR(Unsupported, fmt::format("output {} has rows as long as the longest "
                                                  "sequence, which only a decoder gives",
@@ -164,6 +169,7 @@ Status Batch::bind(const EntryInfo &entry, std::span<const int32_t> lengths,
   const size_t outputCount = entry.outputs.size() + entry.observed.size();
   outputValues.assign(outputCount, nullptr);
   outputsRequested.assign(outputCount, false);
+  firstRows.resize(std::max(firstRows.size(), outputCount));
   HEDDLE_TRY(bindLengths(entry));
   for (const Input &input : inputs) {
     HEDDLE_TRY(bindInput(entry, input));

@@ -27,6 +27,10 @@ public:
   const std::vector<const std::byte *> &inputs() const { return inputValues; }
   /// By the number of the output, those that are observed after the others; null unless requested.
   const std::vector<float *> &outputs() const { return outputValues; }
+  /// The row of a requested output with which a sequence begins.
+  int64_t firstRow(size_t output, int64_t sequence) const {
+    return firstRows[output][static_cast<size_t>(sequence)];
+  }
   /// Which outputs were asked for. (With no sequences their pointers may be null.)
   const std::vector<bool> &requested() const { return outputsRequested; }
 
@@ -44,6 +48,8 @@ private:
   std::vector<const std::byte *> inputValues;
   std::vector<bool> inputsGiven;
   std::vector<float *> outputValues;
+  /// By the number of the output: the first row of each sequence, and the number of all rows.
+  std::vector<std::vector<int64_t>> firstRows;
   std::vector<bool> outputsRequested;
 };
 

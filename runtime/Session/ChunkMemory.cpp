@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The parts of the working memory are in the order arena, outputs, inputs, offsets, sequence
-/// numbers, positions, scratch; each begins aligned, and after each there is room to read on. What
-/// the host writes of it is one piece, from the inputs to the positions.
+/// The parts of the working memory are in the order arena, outputs, inputs, the lists of each row
+/// space, scratch; each begins aligned, and after each there is room to read on. What
+/// the host writes of it is one piece, from the inputs to the lists.
 #include "runtime/Session/ChunkMemory.h"
 
 #include "formats/Binary/Layout.h"
@@ -11,12 +11,9 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
+#include <utility>
 
 namespace heddle {
-
-static WorkSize sizeOf(const Chunk &chunk) {
-  return {chunk.tokens, chunk.sequences, chunk.longest};
-}
 
 /// Aligned, with room to read on.
 static uint64_t padded(uint64_t bytes) {
@@ -27,34 +24,46 @@ uint64_t ChunkMemory::inputBytes(const PlannedInput &input, const Chunk &chunk) 
   return input.used ? padded(static_cast<uint64_t>(chunk.tokens) * input.rowBytes) : 0;
 }
 
-Result<ChunkMemory::Layout> ChunkMemory::layoutOf(const Plan &plan, const Chunk &chunk,
-                                                  int callers) {
+Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers, WorkSize &work,
+                          Layout &layout) {
+  const Plan &plan = run.plan;
+  work.count(plan.spaces, chunk.lengthsIn(run.batch.lengths()), chunk.longest);
   // With the inputs, so that no sum overflows.
-  if (!(plan.memory + plan.inputMemory).evaluate(sizeOf(chunk))) {
+  if (!plan.memoryWithInputs.evaluate(work)) {
     return HEDDLE_ERROR(ResourceExhausted,
                         fmt::format("{} tokens in {} sequences, the longest of {}, need more than "
                                     "2^62 bytes of working memory",
                                     chunk.tokens, chunk.sequences, chunk.longest));
   }
-  const auto tokens = static_cast<uint64_t>(chunk.tokens);
   const auto sequences = static_cast<uint64_t>(chunk.sequences);
-  Layout layout{};
-  layout.inputs = padded(*plan.memory.evaluate(sizeOf(chunk)));
-  layout.offsets = layout.inputs;
+  layout.inputs = padded(*plan.memory.evaluate(work));
+  uint64_t end = layout.inputs;
   for (const PlannedInput &input : plan.inputs) {
-    layout.offsets += inputBytes(input, chunk);
+    end += inputBytes(input, chunk);
   }
-  layout.sequenceOf = layout.offsets + padded((sequences + 1) * sizeof(int32_t));
-  layout.positions = layout.sequenceOf + padded(tokens * sizeof(int32_t));
-  layout.scratch = layout.positions + padded(tokens * sizeof(int32_t));
+  const auto take = [&](uint64_t count) {
+    return std::exchange(end, end + padded(count * sizeof(int32_t)));
+  };
+  layout.spaces.assign(plan.spaces.size(), SpaceLayout());
+  for (size_t i = 0; i < plan.spaces.size(); ++i) {
+    if (plan.spacesUsed[i]) {
+      const auto rows = static_cast<uint64_t>(work.spaces[i].rows);
+      layout.spaces[i].offsets = take(sequences + 1);
+      layout.spaces[i].sequenceOf = take(rows);
+      layout.spaces[i].positions = take(rows);
+    }
+  }
+  layout.scratch = end;
   layout.scratchStride =
       padded(plan.scratch + plan.scratchPerLongest * static_cast<uint64_t>(chunk.longest));
   layout.total = layout.scratch + layout.scratchStride * static_cast<uint64_t>(callers);
-  return layout;
+  return {};
 }
 
-Result<uint64_t> ChunkMemory::bytesFor(const Plan &plan, const Chunk &chunk, int callers) {
-  HEDDLE_ASSIGN(const Layout layout, layoutOf(plan, chunk, callers));
+Result<uint64_t> ChunkMemory::bytesFor(const Run &run, const Chunk &chunk, int callers) {
+  WorkSize work;
+  Layout layout;
+  HEDDLE_TRY(place(run, chunk, callers, work, layout));
   return layout.total;
 }
 
@@ -64,18 +73,18 @@ Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
   operands.resize(run.plan.operands.size());
   results.resize(run.plan.results.size());
   caches.resize(run.caches.size());
+  rows.resize(run.plan.spaces.size());
+  named.resize(run.plan.spacesNamed.size());
+  work.spaces.reserve(run.plan.spaces.size());
+  layout.spaces.reserve(run.plan.spaces.size());
   return memory.grow(device, bytes);
 }
 
-/// The rows of a chunk in an output.
-static Range rowsOf(const Chunk &chunk, bool overTokens) {
-  return overTokens ? Range{chunk.firstToken, chunk.firstToken + chunk.tokens}
-                    : Range{chunk.firstSequence, chunk.firstSequence + chunk.sequences};
-}
-
 /// Where a chunk's rows of an output are in the caller's memory, if they can be computed there.
-static std::byte *directAddress(const PlannedOutput &output, float *values, const Chunk &chunk,
-                                const Device &device) {
+std::byte *ChunkMemory::directAddress(const Run &run, const Chunk &chunk, uint32_t port,
+                                      const Device &device) const {
+  const PlannedOutput &output = run.plan.outputs[port];
+  float *const values = run.batch.outputs()[port];
   // A decoder leaves outputs that it reads itself without a place of their own.
   if (!output.requested || output.readBack || output.rowBytes == 0 || values == nullptr ||
       !device.sharesHostMemory()) {
@@ -83,24 +92,44 @@ static std::byte *directAddress(const PlannedOutput &output, float *values, cons
   }
   std::byte *const address =
       reinterpret_cast<std::byte *>(values) +
-      static_cast<uint64_t>(rowsOf(chunk, output.overTokens).begin) * output.rowBytes;
+      static_cast<uint64_t>(run.batch.firstRow(port, chunk.firstSequence)) * output.rowBytes;
   return reinterpret_cast<uintptr_t>(address) % HEDDLE_ALIGNMENT == 0 ? address : nullptr;
 }
 
 std::byte *ChunkMemory::outputAddress(const Run &run, const Chunk &chunk, uint32_t port,
                                       const Device &device) const {
-  const PlannedOutput &output = run.plan.outputs[port];
-  std::byte *const direct = directAddress(output, run.batch.outputs()[port], chunk, device);
-  return direct != nullptr ? direct : memory.data() + *output.offset.evaluate(sizeOf(chunk));
+  std::byte *const direct = directAddress(run, chunk, port, device);
+  return direct != nullptr ? direct : memory.data() + *run.plan.outputs[port].offset.evaluate(work);
 }
 
-HeddleKernelContext ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream,
-                                          int lane) {
-  std::byte *const sent = memory.data() + layout.inputs;
-  std::byte *const staged = stream.stage(lane, sent, layout.scratch - layout.inputs);
+/// Writes the lists of a row space, which lie from `staged` on as in the memory from the inputs on.
+void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std::byte *staged) {
   const auto at = [&](std::byte *begin, uint64_t place) {
     return reinterpret_cast<int32_t *>(begin + (place - layout.inputs));
   };
+  const SpaceLayout &places = layout.spaces[space];
+  int32_t *const offsets = at(staged, places.offsets);
+  int32_t *const sequenceOf = at(staged, places.sequenceOf);
+  int32_t *const positions = at(staged, places.positions);
+  // Only tokens may continue a sequence.
+  const bool hasStarts = space == tokensSpace && !run.starts.empty();
+  offsets[0] = 0;
+  for (int64_t i = 0; i < chunk.sequences; ++i) {
+    const auto sequence = static_cast<size_t>(chunk.firstSequence + i);
+    const int64_t count = run.plan.spaces[space].rowsOf(run.batch.lengths()[sequence]);
+    offsets[i + 1] = offsets[i] + static_cast<int32_t>(count);
+    std::fill_n(sequenceOf + offsets[i], count, static_cast<int32_t>(i));
+    std::iota(positions + offsets[i], positions + offsets[i + 1],
+              hasStarts ? run.starts[sequence] : 0);
+  }
+  std::byte *const sent = memory.data() + layout.inputs;
+  rows[space] = {work.spaces[space].rows, work.spaces[space].longest, at(sent, places.offsets),
+                 at(sent, places.sequenceOf), at(sent, places.positions)};
+}
+
+void ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {
+  std::byte *const sent = memory.data() + layout.inputs;
+  std::byte *const staged = stream.stage(lane, sent, layout.scratch - layout.inputs);
   uint64_t place = layout.inputs;
   for (size_t i = 0; i < run.plan.inputs.size(); ++i) {
     const PlannedInput &input = run.plan.inputs[i];
@@ -118,50 +147,34 @@ HeddleKernelContext ChunkMemory::sendRows(const Run &run, const Chunk &chunk, De
       std::memset(copy, 0, bytes);
     }
   }
-  int32_t *const offsets = at(staged, layout.offsets);
-  int32_t *const sequenceOf = at(staged, layout.sequenceOf);
-  int32_t *const positions = at(staged, layout.positions);
-  offsets[0] = 0;
-  for (int64_t i = 0; i < chunk.sequences; ++i) {
-    const auto sequence = static_cast<size_t>(chunk.firstSequence + i);
-    const int32_t length = run.batch.lengths()[sequence];
-    offsets[i + 1] = offsets[i] + length;
-    std::fill_n(sequenceOf + offsets[i], length, static_cast<int32_t>(i));
-    std::iota(positions + offsets[i], positions + offsets[i + 1],
-              run.starts.empty() ? 0 : run.starts[sequence]);
+  for (size_t i = 0; i < run.plan.spaces.size(); ++i) {
+    if (run.plan.spacesUsed[i]) {
+      fillRows(run, chunk, i, staged);
+    }
   }
   stream.send(lane);
-  return {nullptr,
-          at(sent, layout.offsets),
-          at(sent, layout.sequenceOf),
-          scratchOf(0),
-          chunk.tokens,
-          chunk.sequences,
-          chunk.longest,
-          at(sent, layout.positions)};
 }
 
-void ChunkMemory::bindCaches(const Run &run, const Chunk &chunk,
-                             const HeddleKernelContext &context) {
+void ChunkMemory::bindCaches(const Run &run, const Chunk &chunk) {
+  const HeddleRows &tokens = rows[tokensSpace];
   for (size_t i = 0; i < run.caches.size(); ++i) {
     const CacheOperand &cache = run.caches[i];
-    const CacheRows &rows = *cache.rows;
+    const CacheRows &seen = *cache.rows;
     HeddleCache &operand = caches[i];
     operand.memory = cache.memory;
     operand.block_stride = cache.blockStride;
-    operand.blocks_pitch = rows.blocksPitch;
-    const bool ofSequences = rows.offsets == nullptr;
+    operand.blocks_pitch = seen.blocksPitch;
+    const bool ofSequences = seen.offsets == nullptr;
     const int64_t first = ofSequences ? chunk.firstSequence : 0;
-    operand.offsets = ofSequences ? context.offsets : rows.offsets;
-    operand.segment_of = ofSequences ? context.sequence_of : rows.segmentOf;
-    operand.segments = ofSequences ? chunk.sequences : rows.segments;
-    operand.lengths = rows.lengths + first;
-    operand.blocks = rows.blocks + first * rows.blocksPitch;
+    operand.offsets = ofSequences ? tokens.offsets : seen.offsets;
+    operand.segment_of = ofSequences ? tokens.sequence_of : seen.segmentOf;
+    operand.segments = ofSequences ? chunk.sequences : seen.segments;
+    operand.lengths = seen.lengths + first;
+    operand.blocks = seen.blocks + first * seen.blocksPitch;
   }
 }
 
 void ChunkMemory::bindBuffers(const Run &run, const Chunk &chunk, const Device &device) {
-  const WorkSize work = sizeOf(chunk);
   for (size_t i = 0; i < run.plan.buffers.size(); ++i) {
     const BufferPlace &place = run.plan.buffers[i];
     switch (place.kind) {
@@ -188,7 +201,7 @@ void ChunkMemory::bindBuffers(const Run &run, const Chunk &chunk, const Device &
   }
 }
 
-void ChunkMemory::bindOperands(const Plan &plan, const WorkSize &work) {
+void ChunkMemory::bindOperands(const Plan &plan) {
   for (size_t i = 0; i < plan.operands.size(); ++i) {
     const PlannedOperand &operand = plan.operands[i];
     void *const base = bases[operand.buffer];
@@ -200,17 +213,20 @@ void ChunkMemory::bindOperands(const Plan &plan, const WorkSize &work) {
     results[i] = {operand, 0, 0, result.rowElements.evaluate(work)};
     operand = &results[i];
   }
+  for (size_t i = 0; i < plan.spacesNamed.size(); ++i) {
+    named[i] = &rows[plan.spacesNamed[i]];
+  }
 }
 
 HeddleKernelContext ChunkMemory::bind(const Run &run, const Chunk &chunk, int callers,
                                       const Device &device, DeviceStream &stream, int lane) {
   // It had a layout when its bytes were counted.
-  layout = *layoutOf(run.plan, chunk, callers);
-  const HeddleKernelContext context = sendRows(run, chunk, stream, lane);
-  bindCaches(run, chunk, context);
+  [[maybe_unused]] const Status placed = place(run, chunk, callers, work, layout);
+  sendRows(run, chunk, stream, lane);
+  bindCaches(run, chunk);
   bindBuffers(run, chunk, device);
-  bindOperands(run.plan, sizeOf(chunk));
-  return context;
+  bindOperands(run.plan);
+  return {nullptr, nullptr, scratchOf(0)};
 }
 
 /// Copies rows of [tokens, heads, longest of the chunk] to rows of [tokens, heads, longest of all]:
@@ -236,14 +252,13 @@ void ChunkMemory::copyOutputs(const Run &run, const Chunk &chunk, const Device &
     const PlannedOutput &output = run.plan.outputs[port];
     float *const values = run.batch.outputs()[port];
     if (!output.requested || values == nullptr ||
-        directAddress(output, values, chunk, device) != nullptr) {
+        directAddress(run, chunk, port, device) != nullptr) {
       continue;
     }
-    const Range rows = rowsOf(chunk, output.overTokens);
     const uint64_t rowBytes =
         output.rowBytes != 0 ? output.rowBytes
                              : output.heads * static_cast<uint64_t>(chunk.longest) * sizeof(float);
-    const uint64_t bytes = static_cast<uint64_t>(rows.end - rows.begin) * rowBytes;
+    const uint64_t bytes = static_cast<uint64_t>(work.spaces[output.rows].rows) * rowBytes;
     const std::byte *const from =
         stream.fetch(lane, outputAddress(run, chunk, port, device), bytes);
     if (from == nullptr) {
@@ -252,9 +267,8 @@ void ChunkMemory::copyOutputs(const Run &run, const Chunk &chunk, const Device &
     if (output.rowBytes == 0) {
       copyKeys(run, chunk, output, reinterpret_cast<const float *>(from), values);
     } else {
-      std::memcpy(reinterpret_cast<std::byte *>(values) +
-                      static_cast<uint64_t>(rows.begin) * rowBytes,
-                  from, bytes);
+      const auto first = static_cast<uint64_t>(run.batch.firstRow(port, chunk.firstSequence));
+      std::memcpy(reinterpret_cast<std::byte *>(values) + first * rowBytes, from, bytes);
     }
   }
 }

@@ -18,13 +18,14 @@ namespace heddle {
 class ChunkMemory {
 public:
   /// Bytes of working memory for a chunk, with scratch memory for so many callers of kernels.
-  static Result<uint64_t> bytesFor(const Plan &plan, const Chunk &chunk, int callers);
+  static Result<uint64_t> bytesFor(const Run &run, const Chunk &chunk, int callers);
 
   /// After this bind() cannot fail for chunks of the run that need no more bytes.
   Status reserve(const Run &run, Device &device, uint64_t bytes);
 
   /// Decides every place and sends what kernels read beside the weights. Answers what all of the
-  /// chunk's launches have in common: the operands are of none, the scratch memory is the first.
+  /// chunk's launches have in common: the operands and spaces are of none, the scratch memory is
+  /// the first.
   HeddleKernelContext bind(const Run &run, const Chunk &chunk, int callers, const Device &device,
                            DeviceStream &stream, int lane);
 
@@ -33,6 +34,11 @@ public:
   void *const *operandsOf(const PlannedDispatch &dispatch) const {
     return operands.data() + dispatch.firstOperand;
   }
+  const HeddleRows *const *spacesOf(const PlannedDispatch &dispatch) const {
+    return named.data() + dispatch.firstSpace;
+  }
+  /// The rows that a dispatch divides.
+  int64_t rowsOf(const PlannedDispatch &dispatch) const { return work.spaces[dispatch.rows].rows; }
   std::byte *scratchOf(int caller) const {
     return memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(caller);
   }
@@ -43,31 +49,44 @@ public:
                    int lane) const;
 
 private:
-  /// Where the parts of the working memory begin.
-  struct Layout {
-    uint64_t inputs;
+  /// Where the lists of a row space begin.
+  struct SpaceLayout {
     uint64_t offsets;
     uint64_t sequenceOf;
     uint64_t positions;
-    uint64_t scratch;
-    uint64_t scratchStride;
-    uint64_t total;
+  };
+  /// Where the parts of the working memory begin.
+  struct Layout {
+    uint64_t inputs = 0;
+    /// Those that are used.
+    std::vector<SpaceLayout> spaces = {};
+    uint64_t scratch = 0;
+    uint64_t scratchStride = 0;
+    uint64_t total = 0;
   };
 
   /// Bytes for the rows of an input, with room to read on.
   static uint64_t inputBytes(const PlannedInput &input, const Chunk &chunk);
-  static Result<Layout> layoutOf(const Plan &plan, const Chunk &chunk, int callers);
-  HeddleKernelContext sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
-  void bindCaches(const Run &run, const Chunk &chunk, const HeddleKernelContext &context);
+  static Status place(const Run &run, const Chunk &chunk, int callers, WorkSize &work,
+                      Layout &layout);
+  void sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
+  void fillRows(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
+  void bindCaches(const Run &run, const Chunk &chunk);
   void bindBuffers(const Run &run, const Chunk &chunk, const Device &device);
-  void bindOperands(const Plan &plan, const WorkSize &work);
+  void bindOperands(const Plan &plan);
+  std::byte *directAddress(const Run &run, const Chunk &chunk, uint32_t port,
+                           const Device &device) const;
   std::byte *outputAddress(const Run &run, const Chunk &chunk, uint32_t port,
                            const Device &device) const;
 
   DeviceMemory memory;
-  Layout layout{};
+  Layout layout;
   /// Where each input begins in the working memory.
   std::vector<uint64_t> inputPlaces;
+  WorkSize work;
+  /// By the number of the space, and as the dispatches name them.
+  std::vector<HeddleRows> rows;
+  std::vector<const HeddleRows *> named;
   std::vector<void *> bases;
   std::vector<void *> operands;
   std::vector<HeddleCache> caches;

@@ -118,18 +118,20 @@ void Executor::countLaunches(Worker &worker) {
   worker.launches.clear();
 }
 
-static Launch launchOf(const PlannedDispatch &dispatch, const HeddleKernelContext &context) {
-  const int64_t rows = dispatch.overTokens ? context.tokens : context.sequences;
-  return {dispatch.kernel, dispatch.finish,       &context,
-          {0, rows},       {0, dispatch.columns}, dispatch.rowTile};
+/// The launch of a dispatch over all of a chunk; makes `context` its own.
+static Launch launchOf(const PlannedDispatch &dispatch, const ChunkMemory &memory,
+                       HeddleKernelContext &context) {
+  context.operands = memory.operandsOf(dispatch);
+  context.spaces = memory.spacesOf(dispatch);
+  return {dispatch.kernel,       dispatch.finish, &context, {0, memory.rowsOf(dispatch)},
+          {0, dispatch.columns}, dispatch.rowTile};
 }
 
 void Executor::runChunk(const Run &run, const Chunk &chunk, int lane) {
   ChunkMemory &memory = workers[static_cast<size_t>(lane)].memory;
   HeddleKernelContext context = memory.bind(run, chunk, 1, *shared, *stream, lane);
   for (const PlannedDispatch &dispatch : run.plan.dispatches) {
-    context.operands = memory.operandsOf(dispatch);
-    stream->launch(lane, launchOf(dispatch, context),
+    stream->launch(lane, launchOf(dispatch, memory, context),
                    timeOf(run, dispatch, chunk, memory, lane, true));
   }
   memory.copyOutputs(run, chunk, *shared, *stream, lane);
@@ -143,6 +145,7 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
   const ChunkMemory &memory = workers[0].memory;
   const std::optional<PlannedDispatch> &deferred = run.plan.deferred;
   context.operands = deferred ? memory.operandsOf(*deferred) : nullptr;
+  context.spaces = deferred ? memory.spacesOf(*deferred) : nullptr;
   LaunchTime *const time =
       deferred ? timeOf(run, *deferred, chunk, memory, lane, lane == 0) : nullptr;
   const double begin = time == nullptr ? 0 : stream->now();
@@ -155,7 +158,7 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
 Status Executor::runChunked(const Run &run) {
   uint64_t largest = 0;
   for (const Chunk &chunk : scheduler.chunks()) {
-    HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run.plan, chunk, 1));
+    HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run, chunk, 1));
     largest = std::max(largest, bytes);
   }
   const size_t used = std::min(workers.size(), scheduler.chunks().size());
@@ -178,7 +181,7 @@ Status Executor::runChunked(const Run &run) {
 /// All of a run on one lane, or shared by all.
 Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
   ChunkMemory &memory = workers[0].memory;
-  HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run.plan, chunk, stream->lanes()));
+  HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run, chunk, stream->lanes()));
   HEDDLE_TRY(memory.reserve(run, *shared, bytes));
   expectLaunches(run, 1, lanes);
   const HeddleKernelContext common =
@@ -187,8 +190,7 @@ Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
     HeddleKernelContext context = common;
     context.scratch = memory.scratchOf(lane);
     for (const PlannedDispatch &dispatch : run.plan.dispatches) {
-      context.operands = memory.operandsOf(dispatch);
-      const Launch launch = launchOf(dispatch, context);
+      const Launch launch = launchOf(dispatch, memory, context);
       LaunchTime *const time = timeOf(run, dispatch, chunk, memory, lane, lane == 0);
       if (lanes == 1) {
         stream->launch(lane, launch, time);
@@ -220,8 +222,7 @@ Chunk Executor::wholeOf(const Run &run) {
 }
 
 Status Executor::reserve(const Run &run) {
-  HEDDLE_ASSIGN(const uint64_t bytes,
-                ChunkMemory::bytesFor(run.plan, wholeOf(run), stream->lanes()));
+  HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run, wholeOf(run), stream->lanes()));
   expectLaunches(run, 1, stream->lanes());
   return workers[0].memory.reserve(run, *shared, bytes);
 }

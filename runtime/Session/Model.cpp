@@ -14,30 +14,22 @@
 
 namespace heddle {
 
-static int64_t dimensionOf(const manifest::Dimension &dimension) {
-  if (dimension.constant() != 0) {
-    return static_cast<int64_t>(dimension.constant());
-  }
-  switch (dimension.symbol()) {
-  case manifest::Symbol::Tokens:
-    return tokensDimension;
-  case manifest::Symbol::Sequences:
-    return sequencesDimension;
-  case manifest::Symbol::Longest:
-    return longestDimension;
-  }
-  return 0;
+static int64_t dimensionOf(const manifest::Dimension &dimension, std::span<const RowSpace> spaces) {
+  return dimension.constant() != 0
+             ? static_cast<int64_t>(dimension.constant())
+             : RowDimension{spaces[dimension.space()], dimension.longest()}.number();
 }
 
 static std::vector<PortInfo>
-describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &ports, bool inputs) {
+describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &ports,
+              std::span<const RowSpace> spaces, bool inputs) {
   std::vector<PortInfo> list;
   for (const manifest::Port *const port : ports) {
     PortInfo info;
     info.name = port->name()->str();
     info.element = elementOf(*port);
     for (const manifest::Dimension *const dimension : *port->shape()) {
-      info.shape.push_back(dimensionOf(*dimension));
+      info.shape.push_back(dimensionOf(*dimension, spaces));
     }
     info.limit = inputs ? static_cast<int64_t>(port->limit()) : 0;
     info.optional = inputs && port->optional();
@@ -76,11 +68,31 @@ static std::vector<bool> unobserved(const manifest::Entry &entry, size_t outputs
   return others;
 }
 
+/// A bound in tokens, sequences and pairs of a token and a key.
+static void describeArena(const SymbolicSize &arena, std::span<const RowSpace> spaces,
+                          EntryInfo &info) {
+  for (const SymbolicSize::Term &term : arena.terms()) {
+    const RowSpace rows = spaces[term.rows];
+    const uint64_t ofTokens = rows.perToken(term.bytes);
+    const uint64_t ofSequences = rows.perSequence(term.bytes);
+    if (term.keys == 0) {
+      info.arenaBytesPerToken += ofTokens;
+      info.arenaBytesPerSequence += ofSequences;
+      continue;
+    }
+    // A sequence has at most `longest` tokens, and keys in any space.
+    const RowSpace keys = spaces[term.keys - 1U];
+    info.arenaBytesPerTokenAndLongest += keys.perToken(ofTokens) + ofSequences;
+    info.arenaBytesPerToken += keys.perSequence(ofTokens);
+  }
+}
+
 static EntryInfo describeEntry(const manifest::Entry &entry) {
   EntryInfo info;
   info.name = entry.name()->str();
-  info.inputs = describePorts(*entry.inputs(), true);
-  info.outputs = describePorts(*entry.outputs(), false);
+  const std::vector<RowSpace> spaces = spacesOf(entry);
+  info.inputs = describePorts(*entry.inputs(), spaces, true);
+  info.outputs = describePorts(*entry.outputs(), spaces, false);
   const auto observed =
       std::find_if(info.outputs.begin(), info.outputs.end(),
                    [](const PortInfo &port) { return port.observed != Observed::No; });
@@ -90,10 +102,7 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
   info.caches = describeCaches(entry);
   info.maxLength = static_cast<int64_t>(entry.max_length());
   const std::vector<bool> counted = unobserved(entry, info.outputs.size());
-  const SymbolicSize arena = arenaOf(entry, counted);
-  info.arenaBytesPerToken = arena.tokens;
-  info.arenaBytesPerSequence = arena.sequences;
-  info.arenaBytesPerTokenAndLongest = arena.tokensLongest;
+  describeArena(arenaOf(entry, counted), spaces, info);
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
     if (!counted[i]) {
       ++info.observedDispatches;

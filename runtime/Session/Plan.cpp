@@ -52,7 +52,7 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   planned.kernel = &program.kernel(dispatch.kernel());
   const int32_t finish = dispatch.finish_kernel();
   planned.finish = finish < 0 ? nullptr : &program.kernel(static_cast<uint32_t>(finish));
-  planned.overTokens = dispatch.grid()->rows() == manifest::Symbol::Tokens;
+  planned.rows = dispatch.grid()->rows();
   planned.rowTile = dispatch.grid()->row_tile();
   const manifest::TargetColumns &columns = *dispatch.grid()->columns()->Get(artifact.isaNumber());
   planned.columns = static_cast<int64_t>(columns.count());
@@ -60,6 +60,11 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   planned.groupElements = static_cast<int64_t>(dispatch.grid()->group_elements());
   planned.firstOperand = static_cast<uint32_t>(plan.operands.size());
   planned.operandCount = dispatch.operands()->size();
+  planned.firstSpace = static_cast<uint32_t>(plan.spacesNamed.size());
+  for (uint32_t i = 0; dispatch.spaces() != nullptr && i < dispatch.spaces()->size(); ++i) {
+    plan.spacesNamed.push_back(dispatch.spaces()->Get(i));
+    plan.spacesUsed[dispatch.spaces()->Get(i)] = true;
+  }
   planned.written = dispatch.written();
   for (uint32_t i = 0; i < dispatch.written(); ++i) {
     const manifest::Buffer &result = *entry.buffers()->Get(dispatch.operands()->Get(i)->buffer());
@@ -101,7 +106,7 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry
     break;
   case Location::Arena:
     place.kind = BufferPlace::Kind::Memory;
-    place.offset = SymbolicSize::of(*buffer.offset());
+    place.offset = SymbolicSize::of(buffer.offset());
     break;
   case Location::Parameter:
     place.kind = BufferPlace::Kind::Weights;
@@ -136,7 +141,7 @@ static void placeOutputs(Plan &plan, const manifest::Entry &entry, const PlanReq
     output.buffer = index;
     output.readBack = read[index];
     output.live = plan.buffers[index].kind != BufferPlace::Kind::Unused;
-    output.overTokens = buffer.shape()->Get(0)->symbol() == manifest::Symbol::Tokens;
+    output.rows = buffer.shape()->Get(0)->space();
     output.rowBytes = rowBytes(buffer).value_or(0);
     if (output.rowBytes == 0) {
       output.heads = buffer.shape()->Get(1)->constant();
@@ -162,7 +167,7 @@ static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanReques
                        [&](const PlannedOperand &operand) { return operand.buffer == buffer; });
   };
   if (!writes(last) || last.written != 1 || plan.operands[last.firstOperand].byteOffset != 0 ||
-      read[buffer] || last.finish != nullptr || !last.overTokens ||
+      read[buffer] || last.finish != nullptr || last.rows != tokensSpace ||
       std::count_if(plan.dispatches.begin(), plan.dispatches.end(), writes) != 1) {
     return;
   }
@@ -207,10 +212,7 @@ SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live
         continue;
       }
       // The manifest was checked: the sum is within the entry's arena.
-      const SymbolicSize end = SymbolicSize::of(*buffer.offset()) + bufferSize(buffer)->symbolic;
-      used.tokens = std::max(used.tokens, end.tokens);
-      used.sequences = std::max(used.sequences, end.sequences);
-      used.tokensLongest = std::max(used.tokensLongest, end.tokensLongest);
+      used = used.larger(SymbolicSize::of(buffer.offset()) + bufferSize(buffer)->symbolic);
     }
   }
   return used;
@@ -223,6 +225,10 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
   std::vector<bool> read(entry.buffers()->size(), false);
   plan.buffers.resize(entry.buffers()->size());
   plan.inputs.resize(entry.inputs()->size());
+  plan.spaces = spacesOf(entry);
+  plan.spacesUsed.resize(plan.spaces.size(), false);
+  // Caches tell rows of tokens apart.
+  plan.spacesUsed[tokensSpace] = true;
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
     if (!live[i]) {
       continue;
@@ -240,13 +246,15 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
                         plan.buffers[index].kind == BufferPlace::Kind::State;
     }
   }
-  for (const PlannedInput &input : plan.inputs) {
-    plan.inputMemory.tokens += input.rowBytes;
-  }
   // Results that nobody asked for may be what most of the arena is for.
   plan.memory = arenaOf(entry, live);
   deferLast(plan, entry, request, read);
   placeOutputs(plan, entry, request, read);
+  plan.memoryWithInputs = plan.memory;
+  for (const PlannedInput &input : plan.inputs) {
+    const SymbolicSize rows({tokensSpace, 0, input.rowBytes});
+    plan.memoryWithInputs = plan.memoryWithInputs + rows;
+  }
   return plan;
 }
 

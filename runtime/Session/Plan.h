@@ -23,8 +23,8 @@ struct PlannedDispatch {
   const DeviceKernel *kernel;
   /// Null: none.
   const DeviceKernel *finish;
-  /// Whether rows are tokens, else sequences.
-  bool overTokens;
+  /// The space of the rows that are divided.
+  uint8_t rows;
   int64_t rowTile;
   int64_t columns;
   /// As the manifest has them for the target.
@@ -35,6 +35,8 @@ struct PlannedDispatch {
   uint32_t operandCount;
   /// The first of them are written.
   uint32_t written;
+  /// The spaces that its kernel names, in Plan::spacesNamed.
+  uint32_t firstSpace;
   double flopsPerToken;
   double flopsPerTokenKey;
   /// Bytes of weights read by a call, and for each token.
@@ -87,7 +89,8 @@ struct PlannedOutput {
   bool readBack = false;
   /// A dispatch of the plan writes it.
   bool live = false;
-  bool overTokens = false;
+  /// The space of its rows.
+  uint8_t rows = 0;
   uint32_t buffer = 0;
   /// 0 when rows are as long as the longest sequence: then they have `heads` pieces of that length.
   uint64_t rowBytes = 0;
@@ -135,6 +138,11 @@ struct Plan {
   /// it has no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
   std::vector<PlannedOperand> operands;
+  /// The entry's row spaces, and whether what runs must know more of one than the number of rows.
+  std::vector<RowSpace> spaces;
+  std::vector<bool> spacesUsed;
+  /// What the kernels of all dispatches name, one after the other.
+  std::vector<uint8_t> spacesNamed;
   std::vector<PlannedResult> results;
   std::vector<BufferPlace> buffers;
   std::vector<PlannedOutput> outputs;
@@ -144,8 +152,8 @@ struct Plan {
   bool usesCaches = false;
   /// The arena, and the outputs that are kept beside it.
   SymbolicSize memory;
-  /// The rows of the inputs that are read.
-  SymbolicSize inputMemory;
+  /// The same and the rows of the inputs that are read.
+  SymbolicSize memoryWithInputs;
   uint64_t scratch = 0;
   uint64_t scratchPerLongest = 0;
   /// The cost of a sequence, for sharing out the work.

@@ -23,6 +23,11 @@ struct Chunk {
   /// Sums over its sequences: the squares of their lengths, and the operations.
   double pairs = 0;
   double cost = 0;
+
+  /// Its own lengths among those of all sequences.
+  std::span<const int32_t> lengthsIn(std::span<const int32_t> all) const {
+    return all.subspan(static_cast<size_t>(firstSequence), static_cast<size_t>(sequences));
+  }
 };
 
 /// What a sequence costs: perToken * length + perPair * length^2.

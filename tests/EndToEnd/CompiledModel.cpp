@@ -93,7 +93,7 @@ std::map<std::string, std::vector<float>> runModel(Session &session, const std::
   std::map<std::string, std::vector<float>> values;
   std::vector<Output> outputs;
   for (const PortInfo &port : info->outputs) {
-    size_t rows = port.shape[0] == tokensDimension ? batch.ids.size() : batch.lengths.size();
+    auto rows = static_cast<size_t>(port.rowsOf(batch.lengths));
     std::vector<float> &place = values[port.name];
     place.assign(rows * port.shape[1], std::numeric_limits<float>::quiet_NaN());
     outputs.push_back({port.name, place});

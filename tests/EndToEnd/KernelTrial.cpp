@@ -125,31 +125,39 @@ void KernelTrial::drawRows() {
       most = std::min(most, kernel.getOperandBuffer(i).getShape().front() - input.offset);
     }
   }
-  offsets = {0};
+  spaces.emplace_back(RowSpace::tokens(), RunRows());
+  for (RowSpace space : namedSpaces(type)) {
+    if (space != RowSpace::tokens()) {
+      spaces.emplace_back(space, RunRows());
+    }
+  }
   for (int64_t length : {1, 17, 4, 2}) {
     length = std::min(length, most);
     auto past = hasPast ? static_cast<int64_t>(random() % 40) * (random() % 3 == 0 ? 0 : 1) : 0;
     past = std::min(past, most - length);
-    for (int64_t row = 0; row < length; ++row) {
-      sequenceOf.push_back(static_cast<int32_t>(sequences()));
-      positions.push_back(static_cast<int32_t>(past + row));
+    for (auto &[space, rows] : spaces) {
+      const int64_t first = space == RowSpace::tokens() ? past : 0;
+      const int64_t count = space.rowsOf(length);
+      for (int64_t row = 0; row < count; ++row) {
+        rows.sequenceOf.push_back(static_cast<int32_t>(rows.sequences()));
+        rows.positions.push_back(static_cast<int32_t>(first + row));
+      }
+      rows.offsets.push_back(static_cast<int32_t>(rows.count()));
+      rows.longest = std::max(rows.longest, first + count);
     }
-    offsets.push_back(static_cast<int32_t>(sequenceOf.size()));
-    longest = std::max(longest, hasPast ? past + length : length);
+  }
+  for (const auto &[space, rows] : spaces) {
+    views.push_back({rows.count(), rows.longest, rows.offsets.data(), rows.sequenceOf.data(),
+                     rows.positions.data()});
   }
 }
 
 int64_t KernelTrial::extent(int64_t dimension) const {
-  switch (dimension) {
-  case BufferType::kTokens:
-    return tokens();
-  case BufferType::kSequences:
-    return sequences();
-  case BufferType::kLongest:
-    return longest;
-  default:
+  std::optional<RowDimension> rows = RowDimension::of(dimension);
+  if (!rows) {
     return dimension;
   }
+  return rows->isLongest ? rowsOf(rows->space).longest : rowsOf(rows->space).count();
 }
 
 int64_t KernelTrial::rowElements(BufferType type) const {
@@ -225,21 +233,28 @@ void KernelTrial::drawCache(unsigned index) {
   Operand &operand = operands[index];
   const bool isState = isa<StateType>(operand.type);
   const int64_t stride = widthOf(operand.type) * (isState ? 1 : HEDDLE_BLOCK) + 32;
-  const int64_t pitch = isState ? 1 : (longest + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
-  for (int64_t sequence = 0; sequence < sequences(); ++sequence) {
-    operand.lengths.push_back(positions[offsets[sequence + 1] - 1] + 1);
+  const int64_t pitch = isState ? 1 : (tokens().longest + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
+  const int64_t sequences = tokens().sequences();
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    operand.lengths.push_back(tokens().positions[tokens().offsets[sequence + 1] - 1] + 1);
   }
-  for (int64_t i = 0; i < sequences() * pitch; ++i) {
+  for (int64_t i = 0; i < sequences * pitch; ++i) {
     operand.blocks.push_back(static_cast<int32_t>(i));
   }
   std::shuffle(operand.blocks.begin(), operand.blocks.end(), random);
-  operand.values.resize(stride * sequences() * pitch);
+  operand.values.resize(stride * sequences * pitch);
   draw(operand.values, 1);
   operand.memory.assign(operand.values.begin(), operand.values.end());
   operand.memory.resize(operand.memory.size() + slack);
   const auto strideBytes = static_cast<int64_t>(stride * sizeof(float));
-  operand.view = {operand.memory.data(),  strideBytes,           offsets.data(), sequenceOf.data(),
-                  operand.lengths.data(), operand.blocks.data(), pitch,          sequences()};
+  operand.view = {operand.memory.data(),
+                  strideBytes,
+                  tokens().offsets.data(),
+                  tokens().sequenceOf.data(),
+                  operand.lengths.data(),
+                  operand.blocks.data(),
+                  pitch,
+                  sequences};
 }
 
 void KernelTrial::perturb() {
@@ -261,7 +276,7 @@ double KernelTrial::at(unsigned input, int64_t row, int64_t column) const {
 }
 
 int64_t KernelTrial::cachedPositions(unsigned input, int64_t row) const {
-  return operands[input].lengths[sequenceOf[row]];
+  return operands[input].lengths[tokens().sequenceOf[row]];
 }
 
 int64_t KernelTrial::placeInCache(const Operand &operand, int64_t sequence, int64_t position,
@@ -279,7 +294,7 @@ int64_t KernelTrial::placeInCache(const Operand &operand, int64_t sequence, int6
 double KernelTrial::atPosition(unsigned input, int64_t row, int64_t position,
                                int64_t column) const {
   const Operand &operand = operands[input];
-  return operand.values.at(placeInCache(operand, sequenceOf[row], position, column));
+  return operand.values.at(placeInCache(operand, tokens().sequenceOf[row], position, column));
 }
 
 // --- running ---------------------------------------------------------------------------------
@@ -300,17 +315,23 @@ void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dis
   }
   const manifest::Kernel &code = *artifact.manifest().kernels()->Get(dispatch.kernel());
   std::vector<float> scratch(
-      (code.scratch() + code.scratch_per_longest() * longest) / sizeof(float) + slack);
-  const HeddleKernelContext context{pointers.data(), offsets.data(),  sequenceOf.data(),
-                                    scratch.data(),  tokens(),        sequences(),
-                                    longest,         positions.data()};
+      (code.scratch() + code.scratch_per_longest() * tokens().longest) / sizeof(float) + slack);
+  std::vector<const HeddleRows *> named;
+  for (RowSpace space : namedSpaces(type)) {
+    const auto *found =
+        llvm::find_if(spaces, [&](const auto &each) { return each.first == space; });
+    named.push_back(&views[static_cast<size_t>(found - spaces.begin())]);
+  }
+  const HeddleKernelContext context{pointers.data(), named.data(), scratch.data()};
   const DeviceProgram &program = *artifact.program();
   const DeviceKernel *finish =
       dispatch.finish_kernel() < 0
           ? nullptr
           : &program.kernel(static_cast<uint32_t>(dispatch.finish_kernel()));
   const manifest::Grid &grid = *dispatch.grid();
-  const int64_t rows = grid.rows() == manifest::Symbol::Tokens ? tokens() : sequences();
+  const bool alongSequences =
+      kernel.getComputes().getDivision(type).rows == Division::Rows::AlongSequences;
+  const int64_t rows = alongSequences ? tokens().sequences() : rowsOf(kernel.getRows()).count();
   const auto columns = static_cast<int64_t>(grid.columns()->Get(artifact.isaNumber())->count());
   const int64_t tile = grid.row_tile();
   const int64_t cut = rows / tile / 2 * tile;
@@ -486,10 +507,11 @@ std::string KernelTrial::compareBuffer(unsigned number, const std::vector<float>
 std::string KernelTrial::compareKept(unsigned number, unsigned changed, std::vector<float> before) {
   const Operand &operand = operands[changed];
   const bool isState = isa<StateType>(operand.type);
-  for (int64_t row = 0; row < (isState ? sequences() : tokens()); ++row) {
+  for (int64_t row = 0; row < (isState ? tokens().sequences() : tokens().count()); ++row) {
     auto place = [&](int64_t column) {
-      return isState ? placeInCache(operand, row, 0, column)
-                     : placeInCache(operand, sequenceOf[row], positions[row], column);
+      return isState
+                 ? placeInCache(operand, row, 0, column)
+                 : placeInCache(operand, tokens().sequenceOf[row], tokens().positions[row], column);
     };
     std::string difference =
         compareRow(number, row, [&](int64_t column) { return operand.memory[place(column)]; });

@@ -89,10 +89,14 @@ private:
   std::string compareRow(unsigned number, int64_t row,
                          llvm::function_ref<float(int64_t column)> result);
 
+  const dataflow::RunRows &tokens() const { return rowsOf(RowSpace::tokens()); }
+
   mutable dataflow::KernelOp kernel; // a handle, its accessors are not const
   RegionMaths region;
   std::mt19937_64 random;
   std::vector<Operand> operands;
+  /// KernelRun::spaces as kernels read them.
+  std::vector<HeddleRows> views;
   /// Rows of the results as they must be, once they have been asked for.
   std::map<std::pair<unsigned, int64_t>, std::vector<std::optional<double>>> twins;
 };

@@ -28,7 +28,7 @@ struct ByHand {
     return *entry.buffers()->Get(operand.buffer());
   }
   int64_t rowsOf(const manifest::Dispatch &dispatch) const {
-    return dispatch.grid()->rows() == manifest::Symbol::Tokens ? work.tokens : work.sequences;
+    return work.spaces[dispatch.grid()->rows()].rows;
   }
   /// Runs a dispatch for a range of its work, writing to `result`.
   void run(const manifest::Dispatch &dispatch, HeddleResult result, Range rows, Range columns);
@@ -37,7 +37,12 @@ struct ByHand {
   const manifest::Entry &entry;
   WorkSize work;
   std::unique_ptr<DeviceStream> stream = *openDevice()->createStream(1);
-  std::vector<int32_t> offsets = {0}, sequenceOf, positions;
+  /// The rows of each space.
+  struct Lists {
+    std::vector<int32_t> offsets = {0}, sequenceOf, positions;
+    HeddleRows rows;
+  };
+  std::vector<Lists> lists;
   // Room to read on past the end.
   std::vector<std::vector<float>> buffers;
   std::vector<float> scratch;
@@ -45,15 +50,23 @@ struct ByHand {
 
 ByHand::ByHand(const Artifact &artifact, const Ragged &batch)
     : artifact(artifact), entry(*artifact.manifest().entries()->Get(0)) {
-  for (int32_t length : batch.lengths) {
-    sequenceOf.insert(sequenceOf.end(), length, static_cast<int32_t>(work.sequences++));
-    offsets.push_back(offsets.back() + length);
-    for (int32_t i = 0; i < length; ++i) {
-      positions.push_back(i);
+  const std::vector<RowSpace> table = spacesOf(entry);
+  const int64_t longest = *std::max_element(batch.lengths.begin(), batch.lengths.end());
+  work.count(table, batch.lengths, longest);
+  lists.resize(table.size());
+  for (size_t space = 0; space < table.size(); ++space) {
+    Lists &list = lists[space];
+    for (size_t i = 0; i < batch.lengths.size(); ++i) {
+      const int64_t count = table[space].rowsOf(batch.lengths[i]);
+      list.sequenceOf.insert(list.sequenceOf.end(), count, static_cast<int32_t>(i));
+      list.offsets.push_back(list.offsets.back() + static_cast<int32_t>(count));
+      for (int32_t position = 0; position < count; ++position) {
+        list.positions.push_back(position);
+      }
     }
-    work.longest = std::max<int64_t>(work.longest, length);
+    list.rows = {work.spaces[space].rows, work.spaces[space].longest, list.offsets.data(),
+                 list.sequenceOf.data(), list.positions.data()};
   }
-  work.tokens = offsets.back();
   buffers.resize(entry.buffers()->size());
   for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {
     const manifest::Buffer &buffer = *entry.buffers()->Get(i);
@@ -66,7 +79,7 @@ ByHand::ByHand(const Artifact &artifact, const Ragged &batch)
   }
   uint64_t most = 0;
   for (const manifest::Kernel *kernel : *artifact.manifest().kernels()) {
-    most = std::max(most, kernel->scratch() + kernel->scratch_per_longest() * work.longest);
+    most = std::max(most, kernel->scratch() + kernel->scratch_per_longest() * longest);
   }
   scratch.resize(most / sizeof(float) + 64);
 }
@@ -87,9 +100,11 @@ void ByHand::run(const manifest::Dispatch &dispatch, HeddleResult result, Range 
     }
     operands.push_back(base + operand.byte_offset());
   }
-  const HeddleKernelContext context{operands.data(), offsets.data(),  sequenceOf.data(),
-                                    scratch.data(),  work.tokens,     work.sequences,
-                                    work.longest,    positions.data()};
+  std::vector<const HeddleRows *> spaces;
+  for (uint8_t space : *dispatch.spaces()) {
+    spaces.push_back(&lists[space].rows);
+  }
+  const HeddleKernelContext context{operands.data(), spaces.data(), scratch.data()};
   const DeviceProgram &program = *artifact.program();
   const DeviceKernel *finish =
       dispatch.finish_kernel() < 0
@@ -145,7 +160,7 @@ void expectParts(ByHand &model, const manifest::Dispatch &dispatch) {
   }
   model.run(dispatch, {whole.data(), 0, 0, stride}, {0, rows}, {0, columns});
   const manifest::Dimension &first = *buffer.shape()->Get(0);
-  if (first.constant() != 0 || first.symbol() != grid.rows()) {
+  if (first.constant() != 0 || first.longest() || first.space() != grid.rows()) {
     // Its rows are not those of the grid.
     const auto height = static_cast<int64_t>(*bufferSize(buffer)->symbolic.evaluate(model.work) /
                                              sizeof(float) / stride);

@@ -86,8 +86,7 @@ LogicalResult EntryContext::dispatch(Operation *op, const KernelParts &parts,
 }
 
 LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueBuilder term) {
-  if (!nest.result.hasSymbol(BufferType::kTokens) &&
-      !nest.result.hasSymbol(BufferType::kSequences)) {
+  if (!nest.result.hasRows()) {
     if (llvm::any_of(nest.inputs, hasRows)) {
       return op->emitOpError("has a result without rows: no kernel sums over the rows of a batch");
     }
@@ -122,14 +121,53 @@ Value EntryContext::copy(Location location, Value source) {
 // --- Keys and bounds -------------------------------------------------------------------------
 
 LogicalResult EntryContext::checkVisibility(Operation *op, transformer::Visibility visibility,
-                                            Value segments) const {
+                                            Value queries, Value keySegments) const {
+  if (visibility != transformer::Visibility::Causal) {
+    return success();
+  }
   // Segments that no operation gives are the rows or a memory.
-  if (visibility == transformer::Visibility::Causal && segments != rows &&
-      !segments.getDefiningOp()) {
+  if (keySegments != rows && !keySegments.getDefiningOp()) {
     return op->emitOpError("is causal over a memory, expected keys of the entry's rows or of their "
                            "history");
   }
+  RowSpace querySpace = spaceOf(queries).value_or(RowSpace::tokens());
+  RowSpace keySpace = spaceOf(keySegments).value_or(RowSpace::tokens());
+  if (querySpace != keySpace) {
+    return op->emitOpError("is causal over keys of '")
+           << keySpace.text() << "' for rows of '" << querySpace.text()
+           << "', expected one row space: only there a key is before a row or after it";
+  }
   return success();
+}
+
+LogicalResult EntryContext::checkDistances(Operation *op, Value queries, Value keySegments) const {
+  RowSpace querySpace = spaceOf(queries).value_or(RowSpace::tokens());
+  RowSpace keySpace = spaceOf(keySegments).value_or(RowSpace::tokens());
+  return querySpace == keySpace ? success()
+                                : op->emitOpError("has a bias by distance from rows of '")
+                                      << querySpace.text() << "' to keys of '" << keySpace.text()
+                                      << "', expected one row space";
+}
+
+// --- Row spaces ------------------------------------------------------------------------------
+
+std::optional<RowSpace> EntryContext::spaceOf(Value segments) const {
+  transformer::BlockedRows blocked = transformer::blockedRows(segments);
+  if (blocked.rows != rows) {
+    return std::nullopt;
+  }
+  return blocked.size == 1 ? RowSpace::tokens() : RowSpace::tokens().blocks(blocked.size);
+}
+
+LogicalResult EntryContext::checkRows(Operation *op, StringRef verb, Value buffer,
+                                      Value segments) const {
+  std::optional<RowSpace> expected = spaceOf(segments);
+  auto type = dyn_cast<BufferType>(buffer.getType());
+  if (!expected || !type || type.getRowSpace() == expected) {
+    return success();
+  }
+  return op->emitOpError() << verb << " rows of " << dimensionText(type.getShape().front())
+                           << ", expected rows of " << expected->text();
 }
 
 LogicalResult EntryContext::limitIds(Operation *op, Value ids, FlatSymbolRefAttr table) {
@@ -143,13 +181,16 @@ LogicalResult EntryContext::limitIds(Operation *op, Value ids, FlatSymbolRefAttr
   return success();
 }
 
-LogicalResult EntryContext::limitPositions(Operation *op, FlatSymbolRefAttr table, int64_t offset) {
+LogicalResult EntryContext::limitPositions(Operation *op, Value segments, FlatSymbolRefAttr table,
+                                           int64_t offset) {
   int64_t tableRows = parameterOp(table).getTensorType().getDimSize(0);
   if (offset >= tableRows) {
     return op->emitOpError("looks up positions from ")
            << offset << " in '" << table.getValue() << "', which has " << tableRows << " rows";
   }
-  int64_t most = tableRows - offset;
+  // In tokens: a row of blocks takes several.
+  RowSpace space = spaceOf(segments).value_or(RowSpace::tokens());
+  int64_t most = (tableRows - offset) * static_cast<int64_t>(space.unit());
   maxLength = maxLength == 0 ? most : std::min(maxLength, most);
   return success();
 }

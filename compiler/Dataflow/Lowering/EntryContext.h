@@ -89,16 +89,37 @@ public:
   /// The cache whose positions the keys of `op` are; null where they are rows of the entry. Fails
   /// if no cache has them.
   mlir::FailureOr<mlir::Value> keysOf(mlir::Operation *op) const { return keys.of(op); }
-  /// Fails if the operation hides later keys from rows that are none of the keys' positions.
+  /// Fails if the operation hides later keys from queries that are none of the keys' positions.
   mlir::LogicalResult checkVisibility(mlir::Operation *op, transformer::Visibility visibility,
-                                      mlir::Value segments) const;
+                                      mlir::Value queries, mlir::Value keys) const;
+
+  /// Fails if the operation measures distances between queries and keys that have no positions in
+  /// common.
+  mlir::LogicalResult checkDistances(mlir::Operation *op, mlir::Value queries,
+                                     mlir::Value keys) const;
+
+  // --- Row spaces
+  /// The row space of segments: that of the entry's rows, or of blocks of them. None for others.
+  std::optional<RowSpace> spaceOf(mlir::Value segments) const;
+  /// The dimension of a buffer that counts the rows of segments, of which spaceOf() knows the
+  /// space.
+  int64_t rowsIn(mlir::Value segments) const { return RowDimension{*spaceOf(segments)}.number(); }
+  /// The dimension that says how many keys a row has at most, of segments that are rows of the
+  /// entry or positions of a cache.
+  int64_t longestIn(mlir::Value keys) const {
+    return RowDimension{spaceOf(keys).value_or(RowSpace::tokens()), true}.number();
+  }
+  /// Fails unless the first dimension of a buffer counts the rows of segments. `verb` says what
+  /// `op` does with them: "pools".
+  mlir::LogicalResult checkRows(mlir::Operation *op, llvm::StringRef verb, mlir::Value buffer,
+                                mlir::Value segments) const;
 
   // --- Bounds
   /// Notes that `ids` look up a table: ids must be less than its rows. Fails if they are no input.
   mlir::LogicalResult limitIds(mlir::Operation *op, mlir::Value ids, mlir::FlatSymbolRefAttr table);
-  /// Notes that positions from `offset` on look up a table. Fails if it has no such row.
-  mlir::LogicalResult limitPositions(mlir::Operation *op, mlir::FlatSymbolRefAttr table,
-                                     int64_t offset);
+  /// Notes that positions of rows from `offset` on look up a table. Fails if it has no such row.
+  mlir::LogicalResult limitPositions(mlir::Operation *op, mlir::Value rows,
+                                     mlir::FlatSymbolRefAttr table, int64_t offset);
   /// The exclusive upper bound of the ids in a buffer, if a table gives one.
   std::optional<int64_t> idLimit(mlir::Value buffer) const;
   /// Rows of the longest sentence; 0: any.

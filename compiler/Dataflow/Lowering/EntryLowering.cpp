@@ -18,7 +18,7 @@ constexpr llvm::StringLiteral transformerObserved = "transformer.observed";
 // An id that no table bounds may be any number that is not negative.
 constexpr int64_t anyId = int64_t{1} << 31;
 
-/// The buffer of an argument: its first dimension counts tokens. Null if it is no activation.
+/// The buffer of an argument, whose rows are tokens. Null if it is no activation.
 BufferType argumentBuffer(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() == 0 || !tensor.isDynamicDim(0) ||
@@ -30,7 +30,7 @@ BufferType argumentBuffer(Type type) {
     return {};
   }
   SmallVector<int64_t> shape(tensor.getShape());
-  shape.front() = BufferType::kTokens;
+  shape.front() = tokensDimension;
   return BufferType::get(type.getContext(), shape, element, /*rowStride=*/0);
 }
 
@@ -41,7 +41,7 @@ LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError)
     return success();
   }
   SmallVector<int64_t> shape = llvm::map_to_vector(tensor.getShape(), [](int64_t size) {
-    return ShapedType::isDynamic(size) ? BufferType::kTokens : size;
+    return ShapedType::isDynamic(size) ? tokensDimension : size;
   });
   return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
 }
@@ -220,7 +220,7 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
     return end ? lowerReturn(end) : op->emitOpError("has no kernel at the dataflow level");
   }
   Value segments = pattern->rowsOf(op);
-  if (segments && segments != context.rows) {
+  if (segments && !context.spaceOf(segments)) {
     return op->emitOpError("names other segments for its rows, expected those of the entry's rows");
   }
   if (failed(checkCacheUse(op, pattern->caches)) || failed(context.keys.note(op, *pattern))) {
@@ -281,11 +281,9 @@ Value EntryLowering::returnedRows(func::ReturnOp op, unsigned index) {
   Value operand = op.getOperand(index);
   Value buffer = context.bufferOf(operand);
   auto type = buffer ? cast<BufferType>(buffer.getType()) : BufferType();
-  if (!type || !type.getElementType().isF32() ||
-      (type.getShape().front() != BufferType::kTokens &&
-       type.getShape().front() != BufferType::kSequences)) {
+  if (!type || !type.getElementType().isF32() || !type.getRowSpace()) {
     entry.emitError("result ") << index << " of entry '" << entry.getSymName() << "' is "
-                               << operand.getType() << ", expected f32 rows of tokens or sequences";
+                               << operand.getType() << ", expected f32 rows, such as tokens";
     return {};
   }
   // A caller's buffer is dense.

@@ -8,8 +8,24 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// Several operations may give the history of the same rows; this answers with the first of them.
+/// The first operation of the block that gives blocks of as many of the same rows.
+Value canonicalBlocks(transformer::BlocksOp blocks) {
+  transformer::BlockedRows own = transformer::blockedRows(blocks);
+  for (auto other : blocks->getBlock()->getOps<transformer::BlocksOp>()) {
+    transformer::BlockedRows its = transformer::blockedRows(other);
+    if (its.rows == own.rows && its.size == own.size) {
+      return other;
+    }
+  }
+  return blocks;
+}
+
+/// Several operations may give the history of the same rows, or blocks of them; this answers with
+/// the first of them.
 Value canonicalSegments(Value segments) {
+  if (auto blocks = segments.getDefiningOp<transformer::BlocksOp>()) {
+    return canonicalBlocks(blocks);
+  }
   auto history = segments.getDefiningOp<transformer::HistoryOp>();
   if (!history) {
     return segments;
@@ -87,6 +103,10 @@ FailureOr<Value> KeySources::of(Operation *op) const {
   Value keys = ofOperation.lookup(op);
   if (!keys) {
     return keys;
+  }
+  // Blocks are rows of the entry; those of other segments were refused.
+  if (keys.getDefiningOp<transformer::BlocksOp>()) {
+    return Value();
   }
   if (isa<transformer::SegmentsType>(keys.getType())) {
     return op->emitOpError("has keys of segments that no cache gives");

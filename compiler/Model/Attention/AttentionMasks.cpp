@@ -56,10 +56,14 @@ static int64_t columnsOf(RelativeBiasOp bias) {
 }
 
 bool areSameSegments(Value left, Value right) {
+  BlockedRows leftBlocks = blockedRows(left);
+  BlockedRows rightBlocks = blockedRows(right);
+  if (leftBlocks.rows == rightBlocks.rows && leftBlocks.size == rightBlocks.size) {
+    return true;
+  }
   auto leftHistory = left.getDefiningOp<HistoryOp>();
   auto rightHistory = right.getDefiningOp<HistoryOp>();
-  return left == right ||
-         (leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows());
+  return leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows();
 }
 
 std::string printNumber(double number) {

@@ -17,12 +17,12 @@ using Reads = SmallVector<CacheRead, 2>;
 /// fused yet is among these: the cache is not laid out for it.
 template <typename Op>
 concept ReadsRows =
-    llvm::is_one_of<Op, AccumulateOp, ActivateOp, AddOp, AppendOp, CachedOp, ColumnsOp, ContractOp,
-                    ConvolveOp, EmbedOp, GatherOp, GroupedLinearOp, HistoryOp, LayerNormOp,
-                    LinearOp, MaskBiasOp, MaskOp, MergeHeadsOp, MultiplyOp, NormalizeOp,
-                    ParameterOp, PoolOp, PositionsOp, PrefixMeanOp, RelativeBiasOp, RepeatHeadsOp,
-                    RmsNormOp, ScaleOp, SelectOp, SoftmaxOp, SplitHeadsOp, TransposeOp,
-                    WeightOp>::value;
+    llvm::is_one_of<Op, AccumulateOp, ActivateOp, AddOp, AppendOp, BlocksOp, CachedOp, ColumnsOp,
+                    ContractOp, ConvolveOp, EmbedOp, GatherOp, GroupedLinearOp, HistoryOp,
+                    LayerNormOp, LinearOp, MaskBiasOp, MaskOp, MergeHeadsOp, MultiplyOp,
+                    NormalizeOp, ParameterOp, PoolOp, PositionsOp, PrefixMeanOp, RelativeBiasOp,
+                    RepeatHeadsOp, RmsNormOp, ScaleOp, SelectOp, SoftmaxOp, SplitHeadsOp,
+                    TransposeOp, WeightOp>::value;
 
 template <ReadsRows Op> Reads readsOf(Op) { return {}; }
 Reads readsOf(AttentionOp attention) {

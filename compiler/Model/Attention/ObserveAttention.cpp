@@ -59,7 +59,7 @@ public:
     if (softmax->use_empty() || isObserved(softmax)) {
       return;
     }
-    const AttentionSpelling *kind = spellingOf(attentionKind(softmax.getKeys()));
+    const AttentionSpelling *kind = spellingOf(attentionKind(softmax));
     if (!kind) {
       return reportDeclined(softmax.getLoc(), passNames::observeAttention,
                             "not observed: nothing says whose rows its keys are");

@@ -205,8 +205,7 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
     for (auto entry : getOperation().getOps<func::FuncOp>()) {
       SmallVector<SoftmaxOp> softmaxes;
       entry.walk([&](SoftmaxOp softmax) {
-        if (attentionKind(softmax.getKeys()) == kind.kind &&
-            softmax->getBlock() == &entry.front()) {
+        if (attentionKind(softmax) == kind.kind && softmax->getBlock() == &entry.front()) {
           softmaxes.push_back(softmax);
         }
       });

@@ -47,8 +47,9 @@ static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, 
   auto type = builder.getFunctionType({pointer, i64, i64, i64, i64}, {});
   auto function = func::FuncOp::create(builder, kernel.getLoc(), name, type);
   Block *entry = function.addEntryBlock();
-  KernelArguments arguments{entry->getArgument(0), entry->getArgument(1), entry->getArgument(2),
-                            entry->getArgument(3), entry->getArgument(4)};
+  KernelArguments arguments{entry->getArgument(0), entry->getArgument(1),
+                            entry->getArgument(2), entry->getArgument(3),
+                            entry->getArgument(4), dataflow::namedSpaces(kernel.getKernelType())};
   return {kernel, function, arguments};
 }
 

@@ -12,17 +12,36 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// Rows of `width` elements of the same sequences, or a cache of them.
-static KernelInput keysOf(int64_t width, CacheLayout layout) {
+/// Rows of `width` elements of the same sequences, in a space of their own, or a cache of them.
+static KernelInput keysOf(FunctionType type, unsigned input, int64_t width, CacheLayout layout) {
   return {.role = KernelInput::Role::Sequence,
-          .shape = SmallVector<int64_t>{BufferType::kTokens, width},
+          .shape = SmallVector<int64_t>{RowDimension{spaceOfInput(type, input)}.number(), width},
           .layout = layout,
           .cacheWidth = width};
 }
 
-/// Scores or probabilities, [tokens, heads, longest].
-static SmallVector<int64_t> weightsShape(int64_t heads) {
-  return {BufferType::kTokens, heads, BufferType::kLongest};
+/// Scores or probabilities of the keys that are an input, [rows, heads, longest].
+static SmallVector<int64_t> weightsShape(FunctionType type, int64_t heads, unsigned keys) {
+  return {rowsOf(type), heads, RowDimension{spaceOfInput(type, keys), true}.number()};
+}
+
+/// Where rows and keys must have positions in common, the keys are rows of the same space.
+static LogicalResult verifySpaces(EmitError emitError, FunctionType type, unsigned keys,
+                                  bool comparesPositions) {
+  int64_t rows = rowsOf(type);
+  if (isa<CacheType>(type.getInput(keys))) {
+    return rows == tokensDimension
+               ? success()
+               : emitError() << "expects rows of tokens with keys of a cache, got rows of "
+                             << dimensionText(rows);
+  }
+  int64_t keyRows = RowDimension{spaceOfInput(type, keys)}.number();
+  if (comparesPositions && keyRows != rows) {
+    return emitError() << "expects keys of the same space as the rows where a mask or a bias "
+                          "compares their positions, got "
+                       << dimensionText(keyRows) << " for " << dimensionText(rows);
+  }
+  return success();
 }
 
 /// Appends the table of biases by distance, if there is one.
@@ -162,19 +181,20 @@ LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
 
 int64_t AttentionAttr::getNumInputs() const { return getBiasDistance() > 0 ? 4 : 3; }
 
-SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType) const {
+SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
   KernelInput queries;
-  queries.shape = {BufferType::kTokens, multiplySizes(getHeads(), getKeySize())};
+  queries.shape = {rowsOf(type), multiplySizes(getHeads(), getKeySize())};
   SmallVector<KernelInput> inputs = {
-      queries, keysOf(multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys),
-      keysOf(multiplySizes(getHeads() / getValueShare(), getValueSize()), CacheLayout::Rows)};
+      queries,
+      keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys),
+      keysOf(type, 2, multiplySizes(getHeads() / getValueShare(), getValueSize()),
+             CacheLayout::Rows)};
   addBias(inputs, getHeads(), getBiasDistance());
   return inputs;
 }
 
-SmallVector<KernelResult> AttentionAttr::getResults(FunctionType) const {
-  return {{.shape = SmallVector<int64_t>{BufferType::kTokens,
-                                         multiplySizes(getHeads(), getValueSize())}}};
+SmallVector<KernelResult> AttentionAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getHeads(), getValueSize())}}};
 }
 
 LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType type) const {
@@ -182,7 +202,11 @@ LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType ty
     return emitError() << "expects keys and values that are both buffers or both caches, got "
                        << type.getInput(1) << " and " << type.getInput(2);
   }
-  return success();
+  if (spaceOfInput(type, 1) != spaceOfInput(type, 2)) {
+    return emitError() << "expects keys and values of one row space, got " << type.getInput(1)
+                       << " and " << type.getInput(2);
+  }
+  return verifySpaces(emitError, type, 1, getCausal() || getBiasDistance() > 0);
 }
 
 Division AttentionAttr::getDivision(FunctionType) const {
@@ -231,21 +255,22 @@ LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
 
 int64_t AttentionWeightsAttr::getNumInputs() const { return getBiasDistance() > 0 ? 3 : 2; }
 
-SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType) const {
+SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) const {
   KernelInput queries;
-  queries.shape = {BufferType::kTokens, multiplySizes(getHeads(), getKeySize())};
+  queries.shape = {rowsOf(type), multiplySizes(getHeads(), getKeySize())};
   SmallVector<KernelInput> inputs = {
-      queries, keysOf(multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys)};
+      queries,
+      keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys)};
   addBias(inputs, getHeads(), getBiasDistance());
   return inputs;
 }
 
-SmallVector<KernelResult> AttentionWeightsAttr::getResults(FunctionType) const {
-  return {{.shape = weightsShape(getHeads())}};
+SmallVector<KernelResult> AttentionWeightsAttr::getResults(FunctionType type) const {
+  return {{.shape = weightsShape(type, getHeads(), 1)}};
 }
 
-LogicalResult AttentionWeightsAttr::verifyOperands(EmitError, FunctionType) const {
-  return success();
+LogicalResult AttentionWeightsAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  return verifySpaces(emitError, type, 1, getCausal() || getBiasDistance() > 0);
 }
 
 Division AttentionWeightsAttr::getDivision(FunctionType) const { return byHeads(getHeads(), 0); }
@@ -262,8 +287,9 @@ bool AttentionWeightsAttr::hidesLaterKeys() const { return getCausal(); }
 
 std::optional<double> AttentionWeightsAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                      int64_t column) const {
-  SmallVector<double> weights = weightsOf(*this, run, row, column / run.longest);
-  auto key = static_cast<size_t>(column % run.longest);
+  int64_t longest = run.rowsOf(spaceOfInput(run.type, 1)).longest;
+  SmallVector<double> weights = weightsOf(*this, run, row, column / longest);
+  auto key = static_cast<size_t>(column % longest);
   return key < weights.size() ? std::optional(weights[key]) : std::nullopt;
 }
 
@@ -285,20 +311,21 @@ LogicalResult AttendAttr::verifyNumbers(EmitError emitError) const {
 
 int64_t AttendAttr::getNumInputs() const { return 2; }
 
-SmallVector<KernelInput> AttendAttr::getInputs(FunctionType) const {
+SmallVector<KernelInput> AttendAttr::getInputs(FunctionType type) const {
   KernelInput weights;
-  weights.shape = weightsShape(getHeads());
+  weights.shape = weightsShape(type, getHeads(), 1);
   weights.isDense = true;
-  return {weights,
-          keysOf(multiplySizes(getHeads() / getValueShare(), getValueSize()), CacheLayout::Rows)};
+  return {weights, keysOf(type, 1, multiplySizes(getHeads() / getValueShare(), getValueSize()),
+                          CacheLayout::Rows)};
 }
 
-SmallVector<KernelResult> AttendAttr::getResults(FunctionType) const {
-  return {{.shape = SmallVector<int64_t>{BufferType::kTokens,
-                                         multiplySizes(getHeads(), getValueSize())}}};
+SmallVector<KernelResult> AttendAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getHeads(), getValueSize())}}};
 }
 
-LogicalResult AttendAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+LogicalResult AttendAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  return verifySpaces(emitError, type, 1, getCausal());
+}
 
 Division AttendAttr::getDivision(FunctionType) const { return byHeads(getHeads(), getValueSize()); }
 
@@ -316,10 +343,11 @@ std::optional<double> AttendAttr::evaluate(const KernelRun &run, unsigned, int64
                                            int64_t column) const {
   int64_t head = column / getValueSize(), d = column % getValueSize();
   VisibleKeys values(run, 1, row);
+  int64_t longest = run.rowsOf(spaceOfInput(run.type, 1)).longest;
   int64_t end = getCausal() ? values.own + 1 : values.count;
   double sum = 0;
   for (int64_t key = 0; key < end; ++key) {
-    sum += run.at(0, row, head * run.longest + key) *
+    sum += run.at(0, row, head * longest + key) *
            values.at(key, head / getValueShare() * getValueSize() + d);
   }
   return sum;

@@ -7,7 +7,7 @@ include "dialects/Dataflow/Types.td"
 include "dialects/Dataflow/Families/KernelFamily.td"
 
 def Dataflow_AttendAttr : Dataflow_Family<"Attend", "attend"> {
-  let summary = "P V for every head, of weights P [tokens, heads, longest] and values V";
+  let summary = "P V for every head, of weights P [rows, heads, longest] and values V";
   let description = [{
     The sum over the keys that a row sees of weights times values. Values are rows of the same
     sequences as the weights, or a cache of layout `rows`. Weights of keys that the row does not see
@@ -23,7 +23,9 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
   let summary = "softmax(scale * Q K^T + bias) V of inputs Q, K, V, over the keys of the row";
   let description = [{
     Keys and values are rows of the same sequences as the queries, or both caches: K of layout
-    `keys`, V of layout `rows`. A causal query sees the positions up to its own.
+    `keys`, V of layout `rows`. A causal query sees the positions up to its own. Keys that are rows
+    may be of another row space than the queries, such as blocks of them, where no mask and no bias
+    compares their positions.
 
     With a `biasDistance` D above 0, inputs[3] is a table [heads, 2 D + 1], and the score of key k
     for row t has bias[h, min(max(position(k) - position(t), -D), D) + D] added after scaling.
@@ -43,7 +45,7 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
 }
 
 def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attention_weights"> {
-  let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [tokens, heads, longest]";
+  let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [rows, heads, longest]";
   let description = [{
     Keys, their share, visibility, bias and `hidden` are as for `attention`; the table of biases is
     inputs[2]. Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not

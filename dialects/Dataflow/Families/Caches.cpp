@@ -26,7 +26,7 @@ static Division alongSequences(int64_t width) {
 
 /// Rows of the same sequences, [tokens, width].
 static KernelInput rowsOfWidth(KernelInput::Role role, int64_t width) {
-  return {.role = role, .shape = SmallVector<int64_t>{BufferType::kTokens, width}};
+  return {.role = role, .shape = SmallVector<int64_t>{tokensDimension, width}};
 }
 
 // --- append ----------------------------------------------------------------------------------
@@ -69,8 +69,9 @@ std::optional<double> AppendAttr::evaluate(const KernelRun &run, unsigned, int64
 /// A state plus the rows of its sequence, up to and with `last`.
 static double sumOfRows(const KernelRun &run, unsigned rows, unsigned state, int64_t last,
                         int64_t column) {
-  int64_t first = run.firstRowOf(last);
-  double sum = run.positions[first] == 0 ? 0 : run.atPosition(state, first, 0, column);
+  const RunRows &tokens = run.rowsOf(RowSpace::tokens());
+  int64_t first = tokens.firstRowOf(last);
+  double sum = tokens.positions[first] == 0 ? 0 : run.atPosition(state, first, 0, column);
   for (int64_t row = first; row <= last; ++row) {
     sum += run.at(rows, row, column);
   }
@@ -114,7 +115,8 @@ bool AccumulateAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> AccumulateAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                int64_t column) const {
-  return sumOfRows(run, /*rows=*/1, /*state=*/0, run.offsets[row + 1] - 1, column);
+  return sumOfRows(run, /*rows=*/1, /*state=*/0,
+                   run.rowsOf(RowSpace::tokens()).offsets[row + 1] - 1, column);
 }
 
 // --- prefix_mean -----------------------------------------------------------------------------
@@ -135,7 +137,7 @@ SmallVector<KernelInput> PrefixMeanAttr::getInputs(FunctionType type) const {
 }
 
 SmallVector<KernelResult> PrefixMeanAttr::getResults(FunctionType type) const {
-  return {{.shape = SmallVector<int64_t>{BufferType::kTokens, widthOf(type, 1)}}};
+  return {{.shape = SmallVector<int64_t>{tokensDimension, widthOf(type, 1)}}};
 }
 
 LogicalResult PrefixMeanAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
@@ -154,7 +156,8 @@ bool PrefixMeanAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> PrefixMeanAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                int64_t column) const {
-  return sumOfRows(run, /*rows=*/0, /*state=*/1, row, column) / (run.positions[row] + 1);
+  return sumOfRows(run, /*rows=*/0, /*state=*/1, row, column) /
+         (run.resultRows().positions[row] + 1);
 }
 
 // --- running_mean ----------------------------------------------------------------------------
@@ -175,7 +178,7 @@ SmallVector<KernelInput> RunningMeanAttr::getInputs(FunctionType type) const {
 }
 
 SmallVector<KernelResult> RunningMeanAttr::getResults(FunctionType type) const {
-  return {{.shape = SmallVector<int64_t>{BufferType::kTokens, widthOf(type, 1)}}, {.changes = 1}};
+  return {{.shape = SmallVector<int64_t>{tokensDimension, widthOf(type, 1)}}, {.changes = 1}};
 }
 
 LogicalResult RunningMeanAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
@@ -194,10 +197,11 @@ bool RunningMeanAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> RunningMeanAttr::evaluate(const KernelRun &run, unsigned result, int64_t row,
                                                 int64_t column) const {
+  const RunRows &tokens = run.rowsOf(RowSpace::tokens());
   bool isState = result == 1;
   double sum =
-      sumOfRows(run, /*rows=*/0, /*state=*/1, isState ? run.offsets[row + 1] - 1 : row, column);
-  return isState ? sum : sum / (run.positions[row] + 1);
+      sumOfRows(run, /*rows=*/0, /*state=*/1, isState ? tokens.offsets[row + 1] - 1 : row, column);
+  return isState ? sum : sum / (tokens.positions[row] + 1);
 }
 
 } // namespace heddle::dataflow

@@ -11,7 +11,7 @@ namespace heddle::dataflow {
 
 int64_t multiplySizes(int64_t count, int64_t size) {
   // Neither a number nor a run-time size.
-  constexpr int64_t noSize = BufferType::kLongest - 1;
+  constexpr int64_t noSize = 0;
   int64_t product = 0;
   return count > 0 && size > 0 && !llvm::MulOverflow(count, size, product) ? product : noSize;
 }
@@ -22,16 +22,33 @@ int64_t rowsOf(FunctionType type) {
   return buffer ? buffer.getShape().front() : anySize;
 }
 
+RowSpace spaceOfInput(FunctionType type, unsigned input) {
+  auto buffer = dyn_cast<BufferType>(type.getInput(input));
+  return buffer ? buffer.getRowSpace().value_or(RowSpace::tokens()) : RowSpace::tokens();
+}
+
+const RunRows &KernelRun::rowsOf(RowSpace space) const {
+  const auto *found = llvm::find_if(spaces, [&](const auto &each) { return each.first == space; });
+  assert(found != spaces.end() && "a twin asks for spaces that the kernel's type names");
+  return found->second;
+}
+
+const RunRows &KernelRun::resultRows() const {
+  return rowsOf(rowSpaceOf(heddle::dataflow::rowsOf(type)).value_or(RowSpace::tokens()));
+}
+
 VisibleKeys::VisibleKeys(const KernelRun &run, unsigned input, int64_t row)
     : run(run), input(input), row(row), isCache(isa<CacheType>(run.type.getInput(input))) {
-  int64_t first = run.firstRowOf(row);
-  count = isCache ? run.cachedPositions(input, row) : run.offsets[run.sequenceOf[row] + 1] - first;
-  own = isCache ? run.positions[row] : row - first;
+  const RunRows &rows = run.resultRows();
+  const RunRows &keys = run.rowsOf(spaceOfInput(run.type, input));
+  int32_t sequence = rows.sequenceOf[row];
+  first = keys.offsets[sequence];
+  count = isCache ? run.cachedPositions(input, row) : keys.offsets[sequence + 1] - first;
+  own = isCache ? rows.positions[row] : row - rows.offsets[sequence];
 }
 
 double VisibleKeys::at(int64_t key, int64_t column) const {
-  return isCache ? run.atPosition(input, row, key, column)
-                 : run.at(input, run.firstRowOf(row) + key, column);
+  return isCache ? run.atPosition(input, row, key, column) : run.at(input, first + key, column);
 }
 
 LogicalResult verifyPositive(KernelFamily family, EmitError emitError, ArrayRef<int64_t> sizes) {

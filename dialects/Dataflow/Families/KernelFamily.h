@@ -4,6 +4,8 @@
 #ifndef HEDDLE_DIALECTS_DATAFLOW_FAMILIES_KERNELFAMILY_H
 #define HEDDLE_DIALECTS_DATAFLOW_FAMILIES_KERNELFAMILY_H
 
+#include "heddle/RowSpace.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OpImplementation.h"
@@ -88,7 +90,7 @@ struct KernelResult {
 /// How work is divided: into rows, and into independent columns of each row.
 struct Division {
   enum class Rows : uint8_t {
-    /// The first dimension of the first result: tokens or sequences.
+    /// The rows of the first result that is a buffer or, without one, of what is added to a cache.
     OfResult,
     /// Sequences: the rows of one are computed in order.
     AlongSequences,
@@ -125,6 +127,17 @@ enum class EpilogueSupport : uint8_t {
   MathsAndNorm,
 };
 
+/// The rows of one space in a run, as HeddleRows has them (runtime/include/heddle/Abi.h).
+struct RunRows {
+  int64_t count() const { return static_cast<int64_t>(sequenceOf.size()); }
+  int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  /// The first row of the sequence of a row.
+  int64_t firstRowOf(int64_t row) const { return offsets[sequenceOf[row]]; }
+
+  llvm::SmallVector<int32_t> offsets = {0}, sequenceOf, positions;
+  int64_t longest = 0;
+};
+
 /// A run of a kernel as its naive twin sees it: the rows, and the elements of the inputs as
 /// doubles. `column` counts the elements of a row, or of a position of a cache, over all its
 /// dimensions.
@@ -142,16 +155,14 @@ public:
   /// The region of a family that computes what its region says.
   virtual double applyRegion(llvm::ArrayRef<double> arguments) const = 0;
 
-  int64_t tokens() const { return static_cast<int64_t>(sequenceOf.size()); }
-  int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
-  /// The first row of the sequence of a row.
-  int64_t firstRowOf(int64_t row) const { return offsets[sequenceOf[row]]; }
+  /// The rows of a space that the kernel's type names, or of tokens.
+  const RunRows &rowsOf(RowSpace space) const;
+  /// Those of the result; tokens, if it is a cache.
+  const RunRows &resultRows() const;
 
   /// The kernel's.
   mlir::FunctionType type;
-  /// As in HeddleKernelContext (runtime/include/heddle/Abi.h).
-  llvm::SmallVector<int32_t> offsets, sequenceOf, positions;
-  int64_t longest = 0;
+  llvm::SmallVector<std::pair<RowSpace, RunRows>> spaces;
 };
 
 /// What a row of the work sees of an input: the rows of its sequence, or the positions of a cache.
@@ -165,6 +176,8 @@ private:
   unsigned input;
   int64_t row;
   bool isCache;
+  /// The first of the sequence, where they are rows.
+  int64_t first;
 
 public:
   int64_t count;
@@ -201,6 +214,9 @@ llvm::LogicalResult verifyPositive(KernelFamily family, EmitError emitError,
 
 /// The first dimension of the first result of a kernel: of a buffer, else no size.
 int64_t rowsOf(mlir::FunctionType type);
+/// The row space of an input whose rows need not be those of the result; tokens, if it is a cache
+/// or has no rows, which the verifier refuses.
+RowSpace spaceOfInput(mlir::FunctionType type, unsigned input);
 
 } // namespace heddle::dataflow
 

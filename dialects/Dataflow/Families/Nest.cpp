@@ -33,6 +33,8 @@ struct AxisCheck {
   function_ref<InFlightDiagnostic()> emitError;
   /// The size of each axis; negative for t and k.
   llvm::SmallDenseMap<char, int64_t> sizes = llvm::SmallDenseMap<char, int64_t>();
+  /// The row space that t, or k, runs over.
+  llvm::SmallDenseMap<char, RowSpace> spaces = llvm::SmallDenseMap<char, RowSpace>();
   /// Whether k runs over the positions of a cache, and whether it counts rows of the batch.
   bool hasCachedKeys = false;
   bool hasKeyRows = false;
@@ -72,7 +74,16 @@ LogicalResult AxisCheck::verifySize(char axis, int64_t size, Type type) {
     return emitError() << "expects axis '" << axis << "' to have one size, got " << known << " and "
                        << size;
   }
-  hasKeyRows |= axis == 'k' && size != BufferType::kLongest && isa<BufferType>(type);
+  hasKeyRows |= axis == 'k' && !isLongest(size) && isa<BufferType>(type);
+  if (!isRow) {
+    return success();
+  }
+  RowSpace space = *spaceOfDimension(size);
+  RowSpace first = spaces.try_emplace(axis, space).first->second;
+  if (first != space) {
+    return emitError() << "expects axis '" << axis << "' to run over one row space, got "
+                       << first.text() << " and " << space.text();
+  }
   return success();
 }
 
@@ -84,7 +95,7 @@ LogicalResult AxisCheck::verify(const Twine &name, StringRef axes, Type type) {
       return emitError() << "expects axes that begin with 'k' for " << name << ", a cache, got '"
                          << axes << "'";
     }
-    shape.push_back(BufferType::kLongest);
+    shape.push_back(longestDimension);
     llvm::append_range(shape, cache.getShape());
     hasCachedKeys = true;
   } else {
@@ -127,6 +138,27 @@ static LogicalResult verifyOptions(NestAttr nest, AxisCheck &check, ArrayRef<Typ
   return success();
 }
 
+/// What the rows t and the keys k of a nest may be.
+static LogicalResult verifySpaces(NestAttr nest, const AxisCheck &check, StringRef axes) {
+  if (!check.spaces.contains('t') || !check.spaces.contains('k')) {
+    return success();
+  }
+  RowSpace rows = check.spaces.at('t');
+  RowSpace keys = check.spaces.at('k');
+  // A row that is a sequence has no keys.
+  if (rows == RowSpace::sequences() || keys == RowSpace::sequences()) {
+    return check.emitError() << "expects sequences as the only run-time size, of one axis, got '"
+                             << axes << "' over " << rows.text() << " and " << keys.text();
+  }
+  bool comparesPositions = nest.getHidden() || nest.getRelative() || check.hasCachedKeys;
+  if (comparesPositions && rows != keys) {
+    return check.emitError() << "expects rows and keys of one space where their positions are "
+                                "compared or a cache has the keys, got "
+                             << rows.text() << " and " << keys.text();
+  }
+  return success();
+}
+
 LogicalResult NestAttr::verifyOperands(EmitError emitError, FunctionType type) const {
   ArrayRef<Type> inputs = type.getInputs().take_front(getNumInputs());
   auto result = cast<BufferType>(type.getResult(0));
@@ -148,23 +180,13 @@ LogicalResult NestAttr::verifyOperands(EmitError emitError, FunctionType type) c
   auto &sizes = check.sizes;
   char rowAxis = sizes.contains('t') ? 't' : 'k';
   size_t row = getResultAxes().find(rowAxis);
-  if (row == StringRef::npos || result.getShape()[row] == BufferType::kLongest) {
+  if (row == StringRef::npos || isLongest(result.getShape()[row])) {
     return emitError() << "expects the row axis '" << rowAxis
-                       << "' in the result, of tokens or sequences, got '" << axes << "' and "
+                       << "' in the result, as rows such as tokens, got '" << axes << "' and "
                        << result;
   }
-  // Tokens and keys of sequences mean nothing to a row that is a sequence.
-  auto uses = [&](int64_t symbol) {
-    auto has = [symbol](Type type) {
-      auto buffer = dyn_cast<BufferType>(type);
-      return buffer && buffer.hasSymbol(symbol);
-    };
-    return has(result) || llvm::any_of(inputs, has);
-  };
-  if (uses(BufferType::kSequences) && (uses(BufferType::kTokens) || uses(BufferType::kLongest) ||
-                                       (sizes.contains('t') && sizes.contains('k')))) {
-    return emitError() << "expects sequences as the only run-time size, of one axis, got '" << axes
-                       << "' and " << result;
+  if (failed(verifySpaces(*this, check, axes))) {
+    return failure();
   }
   if (getReduction() == ReductionKind::Softmax &&
       (getResultAxes().size() < 2 || getResultAxes().back() == rowAxis)) {
@@ -235,7 +257,7 @@ Flops NestAttr::getFlops(FunctionType type) const {
   auto visit = [&](StringRef axes, Type operand) {
     SmallVector<int64_t> shape;
     if (auto cache = dyn_cast<CacheType>(operand)) {
-      shape.push_back(BufferType::kLongest);
+      shape.push_back(longestDimension);
       llvm::append_range(shape, cache.getShape());
     } else {
       llvm::append_range(shape, cast<BufferType>(operand).getShape());
@@ -278,6 +300,8 @@ private:
   ArrayRef<int64_t> resultShape() const {
     return cast<BufferType>(run.type.getResult(0)).getShape();
   }
+  /// What t or k counts rows of.
+  RowSpace spaceOfAxis(char axis) const;
   int64_t extent(int64_t dimension) const;
   void enterRow(int64_t number);
   int64_t indexIn(char axis, int64_t dimension) const;
@@ -290,7 +314,7 @@ private:
   char rowAxis;
   /// The last input that is a cache.
   std::optional<unsigned> cache;
-  int64_t row = 0, firstRow = 0, keyCount = 0, position = 0;
+  int64_t row = 0, firstRow = 0, firstKey = 0, keyCount = 0, position = 0;
   /// The value of each axis but the row's, `k` from the first key on; and the size of constant
   /// ones.
   llvm::SmallDenseMap<char, int64_t> axes, sizes;
@@ -326,28 +350,30 @@ NestTwin::NestTwin(NestAttr nest, const KernelRun &run)
   }
 }
 
+RowSpace NestTwin::spaceOfAxis(char axis) const {
+  auto found = sizes.find(axis);
+  std::optional<RowSpace> space =
+      found == sizes.end() ? std::nullopt : spaceOfDimension(found->second);
+  return space.value_or(RowSpace::tokens());
+}
+
 int64_t NestTwin::extent(int64_t dimension) const {
-  switch (dimension) {
-  case BufferType::kTokens:
-    return run.tokens();
-  case BufferType::kSequences:
-    return run.sequences();
-  case BufferType::kLongest:
-    return run.longest;
-  default:
+  std::optional<RowDimension> rows = RowDimension::of(dimension);
+  if (!rows) {
     return dimension;
   }
+  return rows->isLongest ? run.rowsOf(rows->space).longest : run.rowsOf(rows->space).count();
 }
 
 void NestTwin::enterRow(int64_t number) {
   row = number;
-  if (cast<BufferType>(run.type.getResult(0)).hasSymbol(BufferType::kSequences)) {
-    return;
-  }
-  firstRow = run.firstRowOf(row);
-  keyCount =
-      cache ? run.cachedPositions(*cache, row) : run.offsets[run.sequenceOf[row] + 1] - firstRow;
-  position = cache ? run.positions[row] : row - firstRow;
+  const RunRows &rows = run.rowsOf(spaceOfAxis(rowAxis));
+  const RunRows &keys = run.rowsOf(spaceOfAxis('k'));
+  int32_t sequence = rows.sequenceOf[row];
+  firstRow = rows.offsets[sequence];
+  firstKey = keys.offsets[sequence];
+  keyCount = cache ? run.cachedPositions(*cache, row) : keys.offsets[sequence + 1] - firstKey;
+  position = cache ? rows.positions[row] : row - firstRow;
 }
 
 bool NestTwin::enter(int64_t first, int64_t column) {
@@ -360,7 +386,8 @@ bool NestTwin::enter(int64_t first, int64_t column) {
   enterRow(indices[nest.getResultAxes().find(rowAxis)]);
   for (auto [axis, dimension, index] :
        llvm::zip_equal(nest.getResultAxes(), resultShape(), indices)) {
-    axes[axis] = dimension == BufferType::kTokens ? index - firstRow : index;
+    int64_t first = axis == rowAxis ? firstRow : firstKey;
+    axes[axis] = rowSpaceOf(dimension) ? index - first : index;
   }
   bool hasKey = rowAxis == 't' && nest.getResultAxes().contains('k');
   return !hasKey || (axes['k'] >= 0 && axes['k'] < keyCount);
@@ -368,10 +395,9 @@ bool NestTwin::enter(int64_t first, int64_t column) {
 
 int64_t NestTwin::indexIn(char axis, int64_t dimension) const {
   if (axis == rowAxis) {
-    return dimension == BufferType::kLongest ? row - firstRow : row;
+    return isLongest(dimension) ? row - firstRow : row;
   }
-  bool isRow = dimension == BufferType::kTokens || dimension == BufferType::kSequences;
-  return axes.lookup(axis) + (isRow ? firstRow : 0);
+  return axes.lookup(axis) + (rowSpaceOf(dimension) ? firstKey : 0);
 }
 
 double NestTwin::elementOf(unsigned input) const {

@@ -19,8 +19,9 @@ def Dataflow_NestAttr : Dataflow_Family<"Nest", "nest"> {
     the inputs' elements to the term, one argument for each input; it has no element-wise operands.
     `softmax` is over the last axis of the result.
     `t` is the row whose result is computed, `k` a row of the same sequence. Where such an axis meets
-    a dimension `tokens` or `sequences` it counts rows of the batch, where it meets `longest` it
-    counts from the first row of the sequence. Entries beyond the row's own sequence are not written.
+    a dimension of rows, such as `tokens`, it counts rows of the batch, where it meets `longest` it
+    counts from the first row of the sequence. Rows and keys may be of two row spaces where nothing
+    compares their positions. Entries beyond the row's own sequence are not written.
     With `hidden`, the term is that number wherever row k comes after row t: a causal mask.
     With `relative`, the axis `r` of an input, of size 2 D + 1, is no loop: it is the distance
     min(max(position(k) - position(t), -D), D) + D.
@@ -29,9 +30,9 @@ def Dataflow_NestAttr : Dataflow_Family<"Nest", "nest"> {
     positions that row t sees in it. With `keys_from`, a cache that none of the axes names is the
     last input: k runs over its positions.
 
-    Axes t and k are run-time sizes; every other axis has one constant size. The result has axis t
-    if any operand has it, and else axis k: of tokens, or of sequences, which is then the only
-    run-time size. The last axis of a softmax is another than that.
+    Axes t and k are run-time sizes, each of one row space; every other axis has one constant size.
+    The result has axis t if any operand has it, and else axis k, as rows. Where they are sequences,
+    that is the only run-time size. The last axis of a softmax is another than that.
 
     The unfused twin of every fast kernel: slow, and obviously right.
   }];

@@ -75,9 +75,9 @@ LogicalResult ConvolveAttr::verifyNumbers(EmitError emitError) const {
 
 int64_t ConvolveAttr::getNumInputs() const { return 2; }
 
-SmallVector<KernelInput> ConvolveAttr::getInputs(FunctionType) const {
+SmallVector<KernelInput> ConvolveAttr::getInputs(FunctionType type) const {
   return {{.role = KernelInput::Role::Sequence,
-           .shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()},
+           .shape = SmallVector<int64_t>{rowsOf(type), getWidth()},
            .layout = CacheLayout::Rows,
            .cacheWidth = getWidth()},
           {.role = KernelInput::Role::Weights,
@@ -85,14 +85,18 @@ SmallVector<KernelInput> ConvolveAttr::getInputs(FunctionType) const {
            .isDense = true}};
 }
 
-SmallVector<KernelResult> ConvolveAttr::getResults(FunctionType) const {
-  return {{.shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()}}};
+SmallVector<KernelResult> ConvolveAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
 }
 
 LogicalResult ConvolveAttr::verifyOperands(EmitError emitError, FunctionType type) const {
   if (isa<CacheType>(type.getInput(0)) && !getCausal()) {
     return emitError() << "expects a cache only as input of a causal convolution, got "
                        << type.getInput(0);
+  }
+  if (isa<CacheType>(type.getInput(0)) && rowsOf(type) != tokensDimension) {
+    return emitError() << "expects rows of tokens of a convolution of a cache, got rows of "
+                       << dimensionText(rowsOf(type));
   }
   return success();
 }
@@ -199,7 +203,7 @@ std::optional<double> GatherAttr::evaluate(const KernelRun &run, unsigned, int64
     sum += getScale(lookup) * run.at(input + 1, id, column);
   }
   for (int64_t offset : getPositionOffsets()) {
-    sum += run.at(input++, run.positions[row] + offset, column);
+    sum += run.at(input++, run.resultRows().positions[row] + offset, column);
   }
   return sum;
 }
@@ -236,8 +240,18 @@ void printGatherOptions(AsmPrinter &printer, ArrayRef<int64_t> positionOffsets,
 
 StringRef PoolAttr::getNoun() const { return "a pooling"; }
 
-std::string PoolAttr::getSizes(FunctionType) const {
-  return llvm::formatv("{0}_{1}", stringifyPoolKind(getKind()), getWidth()).str();
+/// How many rows of the input become one of the result; 0: all of a sequence. Nothing if the
+/// result's are not made of several.
+static std::optional<int64_t> pooledRows(FunctionType type) {
+  std::optional<RowSpace> result = rowSpaceOf(rowsOf(type));
+  std::optional<int64_t> rows = result ? result->rowsFrom(spaceOfInput(type, 0)) : std::nullopt;
+  return rows == 1 ? std::nullopt : rows;
+}
+
+std::string PoolAttr::getSizes(FunctionType type) const {
+  int64_t rows = pooledRows(type).value_or(0);
+  std::string name = llvm::formatv("{0}_{1}", stringifyPoolKind(getKind()), getWidth()).str();
+  return rows == 0 ? name : name + "_blocks" + std::to_string(rows);
 }
 
 LogicalResult PoolAttr::verifyNumbers(EmitError emitError) const {
@@ -246,16 +260,22 @@ LogicalResult PoolAttr::verifyNumbers(EmitError emitError) const {
 
 int64_t PoolAttr::getNumInputs() const { return 1; }
 
-SmallVector<KernelInput> PoolAttr::getInputs(FunctionType) const {
-  return {{.role = KernelInput::Role::Sequence,
-           .shape = SmallVector<int64_t>{BufferType::kTokens, getWidth()}}};
+SmallVector<KernelInput> PoolAttr::getInputs(FunctionType type) const {
+  int64_t rows = RowDimension{spaceOfInput(type, 0)}.number();
+  return {{.role = KernelInput::Role::Sequence, .shape = SmallVector<int64_t>{rows, getWidth()}}};
 }
 
-SmallVector<KernelResult> PoolAttr::getResults(FunctionType) const {
-  return {{.shape = SmallVector<int64_t>{BufferType::kSequences, getWidth()}}};
+SmallVector<KernelResult> PoolAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
 }
 
-LogicalResult PoolAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+LogicalResult PoolAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  if (!pooledRows(type)) {
+    return emitError() << "expects rows that are made of several rows of the input, got "
+                       << dimensionText(rowsOf(type)) << " from " << spaceOfInput(type, 0).text();
+  }
+  return success();
+}
 
 Division PoolAttr::getDivision(FunctionType) const { return {}; }
 
@@ -269,7 +289,15 @@ bool PoolAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> PoolAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                          int64_t column) const {
-  int64_t first = run.offsets[row], end = run.offsets[row + 1];
+  const RunRows &rows = run.resultRows();
+  const RunRows &finer = run.rowsOf(spaceOfInput(run.type, 0));
+  int64_t count = *pooledRows(run.type);
+  int64_t first = finer.offsets[rows.sequenceOf[row]];
+  int64_t end = finer.offsets[rows.sequenceOf[row] + 1];
+  if (count > 0) {
+    first += rows.positions[row] * count;
+    end = std::min(end, first + count);
+  }
   double sum = 0, most = run.at(0, first, column);
   for (int64_t pooled = first; pooled < end; ++pooled) {
     double value = run.at(0, pooled, column);

@@ -6,7 +6,7 @@
 include "dialects/Dataflow/Types.td"
 include "dialects/Dataflow/Families/KernelFamily.td"
 
-def Dataflow_PoolKind : Dataflow_Enum<"PoolKind", "how the rows of a sequence become one", [
+def Dataflow_PoolKind : Dataflow_Enum<"PoolKind", "how several rows become one", [
   I32EnumAttrCase<"Mean", 0, "mean">,
   I32EnumAttrCase<"Cls", 1, "cls">,
   I32EnumAttrCase<"Max", 2, "max">]>;
@@ -22,8 +22,8 @@ def Dataflow_ConvolveAttr : Dataflow_Family<"Convolve", "convolve"> {
   let description = [{
     Column c of a row is the sum over j of inputs[1][j, c] times column c of the row
     (j - center) * dilation after it; rows outside the sequence are zero. The center is
-    (kernel - 1) / 2 rounded down, with `causal` it is kernel - 1. The rows of inputs[0] are
-    [tokens, width] or, of a causal one, positions of a cache of layout `rows`.
+    (kernel - 1) / 2 rounded down, with `causal` it is kernel - 1. The rows of inputs[0] are those of
+    any space or, where causal rows are tokens, positions of a cache of layout `rows`.
   }];
   let parameters = (ins "int64_t":$width, "int64_t":$kernel, "int64_t":$dilation, "bool":$causal);
   let assemblyFormat = "`<` struct(params) `>`";
@@ -54,7 +54,11 @@ def Dataflow_GatherAttr : Dataflow_Family<"Gather", "gather"> {
 }
 
 def Dataflow_PoolAttr : Dataflow_Family<"Pool", "pool"> {
-  let summary = "inputs[0] [tokens, width] to one row a sequence";
+  let summary = "inputs[0] [rows, width] to one row for each sequence, or for each of its blocks";
+  let description = [{
+    The result has the rows of another space, each made of whole rows of the input: `sequences`, or
+    `blocks(tokens, 6)` of `tokens` or of `blocks(tokens, 2)`.
+  }];
   let parameters = (ins EnumParameter<Dataflow_PoolKind>:$kind, "int64_t":$width);
   let assemblyFormat = "`<` $kind `,` `width` `=` $width `>`";
 }

@@ -54,9 +54,8 @@ struct Cost {
 
 static Work makeWork(const Bench &bench, const Shape &shape) {
   Work work{shape, randomIds(shape, bench.input), {}};
-  const bool perToken = bench.output.shape.front() == tokensDimension;
-  const size_t rows = perToken ? work.ids.size() : shape.lengths.size();
-  work.result.resize(rows * static_cast<size_t>(rowWidth(bench.output)));
+  const int64_t rows = bench.output.rowsOf(shape.lengths);
+  work.result.resize(static_cast<size_t>(rows * rowWidth(bench.output)));
   return work;
 }
 

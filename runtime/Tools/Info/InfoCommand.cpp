@@ -112,16 +112,7 @@ static std::string cachesText(const Json &caches) {
 // ------------------------------------------------------------------------------
 
 static Json dimensionOf(int64_t dimension) {
-  switch (dimension) {
-  case tokensDimension:
-    return "tokens";
-  case sequencesDimension:
-    return "sequences";
-  case longestDimension:
-    return "longest";
-  default:
-    return dimension;
-  }
+  return dimension < 0 ? Json(dimensionText(dimension)) : Json(dimension);
 }
 
 static Json describePort(const PortInfo &port, bool input) {

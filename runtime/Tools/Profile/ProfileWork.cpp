@@ -25,8 +25,7 @@ public:
         output(timedOutput(entry)) {}
 
   void add(std::vector<int32_t> lengths, std::vector<int32_t> ids) {
-    const bool perToken = output.shape.front() == tokensDimension;
-    const size_t rows = perToken ? ids.size() : lengths.size();
+    const auto rows = static_cast<size_t>(output.rowsOf(lengths));
     result.resize(std::max(result.size(), rows * static_cast<size_t>(rowWidth(output))));
     batches.push_back({std::move(lengths), std::move(ids), rows});
   }

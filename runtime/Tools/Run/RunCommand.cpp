@@ -34,7 +34,9 @@ void declare(OptionList &list, RunOptions &options) {
             "floats have their width as one dimension more")
       .required()
       .hinted();
-  list.file("--outputs", options.outputs, "safetensors with all outputs of the entry, by name")
+  list.file("--outputs", options.outputs,
+            "safetensors with all outputs of the entry, by name; NAME.lengths says how many "
+            "rows each sequence has where they are neither its tokens nor one")
       .required()
       .hinted();
   declareExecution(list, options);
@@ -45,6 +47,8 @@ struct RunOutput {
   std::string name;
   std::vector<int64_t> shape;
   std::vector<float> values;
+  /// As derivedLengths() has them: a tensor beside it.
+  std::vector<int32_t> lengths = {};
 };
 
 /// All outputs of a run, and the names of the tensors that no entry takes.
@@ -87,10 +91,10 @@ static std::vector<std::span<const int32_t>> sequencesOf(const RunInputs &inputs
 static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const RunInputs &sources,
                             std::vector<SourceId> &ids, std::vector<RunOutput> &outputs) {
   for (const PortInfo &port : entry.outputs) {
-    const bool perToken = port.shape.front() == tokensDimension;
-    const int64_t rows = perToken ? sources.batch.tokens() : sources.batch.sequences();
+    const int64_t rows = port.rowsOf(sources.batch.lengths);
     outputs.push_back({port.name, outputShape(port, sources.batch),
-                       std::vector<float>(static_cast<size_t>(rows * rowWidth(port)))});
+                       std::vector<float>(static_cast<size_t>(rows * rowWidth(port))),
+                       derivedLengths(port, sources.batch)});
   }
   std::vector<Output> wanted;
   for (RunOutput &output : outputs) {
@@ -99,10 +103,7 @@ static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const
   ids.resize(sources.batch.lengths.size());
   HEDDLE_TRY(decoder.encode(sequencesOf(sources), ids, wanted));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const PortInfo &port = entry.outputs[i];
-    if (port.shape.front() == tokensDimension && sources.batch.rectangular) {
-      outputs[i].values = sources.batch.scatter(outputs[i].values, rowWidth(port));
-    }
+    outputs[i].values = spreadRows(entry.outputs[i], sources.batch, std::move(outputs[i].values));
   }
   return {};
 }
@@ -119,7 +120,7 @@ static Result<RunOutput> decodeTargets(PagedDecoder &decoder, const EntryInfo &e
   HEDDLE_TRY(decoder.decode(extensions, logits));
   const auto port = std::find_if(entry.outputs.begin(), entry.outputs.end(),
                                  [](const PortInfo &each) { return each.name == logitsOutput; });
-  return RunOutput{port->name, outputShape(*port, targets.batch), logits.take()};
+  return RunOutput{port->name, outputShape(*port, targets.batch), logits.take(), {}};
 }
 
 /// The names that neither entry has a use for.
@@ -187,9 +188,8 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
   }
   std::vector<std::vector<float>> values;
   for (const PortInfo &output : entry.outputs) {
-    const bool perToken = output.shape.front() == tokensDimension;
-    const int64_t rows = perToken ? inputs.batch.tokens() : inputs.batch.sequences();
-    values.emplace_back(static_cast<size_t>(rows * rowWidth(output)));
+    values.emplace_back(
+        static_cast<size_t>(output.rowsOf(inputs.batch.lengths) * rowWidth(output)));
   }
   std::vector<Output> wanted;
   for (size_t output = 0; output < values.size(); ++output) {
@@ -197,10 +197,7 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
   }
   HEDDLE_TRY_WITH(session.run(entry.name, inputs.batch.lengths, given, wanted), where);
   for (size_t output = 0; output < values.size(); ++output) {
-    const PortInfo &port = entry.outputs[output];
-    if (port.shape.front() == tokensDimension && inputs.batch.rectangular) {
-      values[output] = inputs.batch.scatter(values[output], rowWidth(port));
-    }
+    values[output] = spreadRows(entry.outputs[output], inputs.batch, std::move(values[output]));
   }
   return values;
 }
@@ -226,8 +223,8 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
   result.ignored = inputs.ignored;
   for (size_t output = 0; output < values.size(); ++output) {
     const PortInfo &port = entry->outputs[output];
-    result.outputs.push_back(
-        {port.name, outputShape(port, inputs.batch), std::move(values[output])});
+    result.outputs.push_back({port.name, outputShape(port, inputs.batch), std::move(values[output]),
+                              derivedLengths(port, inputs.batch)});
   }
   return result;
 }
@@ -252,6 +249,12 @@ Status execute(const RunOptions &options) {
   for (const RunOutput &output : result.outputs) {
     tensors.push_back(
         {output.name, ElementType::F32, output.shape, std::as_bytes(std::span(output.values))});
+    if (!output.lengths.empty()) {
+      tensors.push_back({output.name + ".lengths",
+                         ElementType::I32,
+                         {static_cast<int64_t>(output.lengths.size())},
+                         std::as_bytes(std::span(output.lengths))});
+    }
   }
   return writeSafetensors(options.outputs, tensors);
 }

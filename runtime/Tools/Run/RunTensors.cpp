@@ -6,6 +6,7 @@
 #include "base/Utf8.h"
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Checkpoint/Safetensors.h"
+#include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -342,18 +343,53 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
   return inputs;
 }
 
+/// The space of an output's rows, if it derives from tokens.
+static std::optional<RowSpace> derivedSpace(const PortInfo &output) {
+  const std::optional<RowSpace> space = rowSpaceOf(output.shape.front());
+  return space && space->isDerived() ? space : std::nullopt;
+}
+
 std::vector<int64_t> outputShape(const PortInfo &output, const PaddedBatch &batch) {
-  std::vector<int64_t> shape;
-  for (const int64_t dimension : output.shape) {
-    if (dimension == tokensDimension) {
-      shape.insert(shape.end(), batch.shape.begin(), batch.shape.end());
-    } else if (dimension == sequencesDimension) {
-      shape.push_back(batch.sequences());
-    } else {
-      shape.push_back(dimension);
-    }
+  std::vector<int64_t> shape = output.shape;
+  const std::optional<RowSpace> derived = derivedSpace(output);
+  if (batch.rectangular && (derived || shape.front() == tokensDimension)) {
+    shape.front() = output.rowsOf(batch.shape.back());
+    shape.insert(shape.begin(), batch.shape.front());
+  } else {
+    shape.front() = output.rowsOf(batch.lengths);
   }
   return shape;
+}
+
+std::vector<float> spreadRows(const PortInfo &output, const PaddedBatch &batch,
+                              std::vector<float> rows) {
+  if (!batch.rectangular) {
+    return rows;
+  }
+  const int64_t width = rowWidth(output);
+  if (output.shape.front() == tokensDimension) {
+    return batch.scatter(rows, width);
+  }
+  if (!derivedSpace(output)) {
+    return rows;
+  }
+  const int64_t line = output.rowsOf(batch.shape.back()) * width;
+  std::vector<float> spread(static_cast<size_t>(batch.sequences() * line));
+  auto from = rows.begin();
+  for (int64_t i = 0; i < batch.sequences(); ++i) {
+    const int64_t count = output.rowsOf(batch.lengths[static_cast<size_t>(i)]) * width;
+    std::copy_n(from, count, spread.begin() + i * line);
+    from += count;
+  }
+  return spread;
+}
+
+std::vector<int32_t> derivedLengths(const PortInfo &output, const PaddedBatch &batch) {
+  std::vector<int32_t> lengths;
+  for (const int32_t length : derivedSpace(output) ? batch.lengths : std::vector<int32_t>()) {
+    lengths.push_back(static_cast<int32_t>(output.rowsOf(int64_t{length})));
+  }
+  return lengths;
 }
 
 } // namespace heddle::tools

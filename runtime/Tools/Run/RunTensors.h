@@ -86,8 +86,17 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where,
                                 int32_t pad = -1);
 
-/// The shape of an output in the file: [B,S,width] or [tokens,width], and [sequences,width].
+/// The shape of an output in the file: [B,S,width] or [tokens,width], and [sequences,width]. Where
+/// rows derive from tokens it is [B,R,width], R being the rows of S tokens, or [rows,width].
 std::vector<int64_t> outputShape(const PortInfo &output, const PaddedBatch &batch);
+
+/// The rows of an output as the file has them: in a rectangle those of a sequence that has fewer
+/// than its line are at their tokens' places or, where they derive from tokens, at its beginning.
+std::vector<float> spreadRows(const PortInfo &output, const PaddedBatch &batch,
+                              std::vector<float> rows);
+
+/// The rows of each sequence, where they derive from its tokens: what the lengths do not say.
+std::vector<int32_t> derivedLengths(const PortInfo &output, const PaddedBatch &batch);
 
 } // namespace heddle::tools
 

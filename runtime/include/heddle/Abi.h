@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 5
+#define HEDDLE_ABI 6
 
 /* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
@@ -54,19 +54,26 @@ typedef struct HeddleResult {
   int64_t row_stride; /* elements from a row to the next */
 } HeddleResult;
 
-/* What every kernel call of one run shares. Field order is the layout compiled code reads: eight
- * bytes each. */
-typedef struct HeddleKernelContext {
-  void *const *operands;      /* of the dispatch: first its results, a HeddleResult each, or the
-                                 HeddleCache of what is changed in place; then what is only read:
-                                 elements, or a HeddleCache */
+/* The rows of one row space (heddle/RowSpaces.def) in a run. Field order is the layout compiled
+ * code reads: eight bytes each. */
+typedef struct HeddleRows {
+  int64_t count;
+  int64_t longest; /* the most rows of a sequence; of tokens: or its positions in a cache if those
+                      are more */
   const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s */
-  const int32_t *sequence_of; /* [tokens]: the sequence of a row */
-  void *scratch;              /* of the calling thread alone */
-  int64_t tokens;
-  int64_t sequences;
-  int64_t longest; /* rows of the longest sequence, or its positions in a cache if those are more */
-  const int32_t *positions; /* [tokens]: the position of a row in its sequence */
+  const int32_t *sequence_of; /* [count]: the sequence of a row */
+  const int32_t *positions;   /* [count]: the position of a row in its sequence */
+} HeddleRows;
+
+/* What every kernel call of one dispatch shares. Field order is the layout compiled code reads:
+ * eight bytes each. */
+typedef struct HeddleKernelContext {
+  void *const *operands;           /* of the dispatch: first its results, a HeddleResult each, or
+                                      the HeddleCache of what is changed in place; then what is
+                                      only read: elements, or a HeddleCache */
+  const HeddleRows *const *spaces; /* the row spaces that the dispatch names, in the order in which
+                                      its results and then its inputs name them */
+  void *scratch;                   /* of the calling thread alone */
 } HeddleKernelContext;
 
 /* Computes rows [row_begin, row_end) and columns [column_begin, column_end) of a dispatch; any

@@ -12,6 +12,8 @@ namespace heddle {
 
 /// The most inputs, outputs or caches of an entry.
 inline constexpr size_t mostPorts = 1024;
+/// The most row spaces of an entry.
+inline constexpr size_t mostSpaces = 64;
 /// The most elements of one position of a cache.
 inline constexpr uint64_t widestCache = uint64_t(1) << 20;
 /// The most columns of a grid.

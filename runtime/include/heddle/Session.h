@@ -8,7 +8,8 @@
 ///
 /// Shapes. A batch is ragged: the rows of its sequences lie end to end, without padding. `tokens`
 /// is the number of rows of the whole batch, `sequences` the number of its sentences, `longest` the
-/// rows of its longest sentence. All tensors are dense and row major.
+/// rows of its longest sentence. Rows may also derive from tokens, such as blocks of two of a
+/// sentence (heddle/RowSpace.h). All tensors are dense and row major.
 ///
 /// Threads. A Model is immutable and may be used by any number of threads at once. A Session
 /// belongs to one thread at a time; it may itself work with several threads (SessionOptions).
@@ -27,22 +28,19 @@
 #include "heddle/AttentionKind.h"
 #include "heddle/ElementType.h"
 #include "heddle/Export.h"
+#include "heddle/RowSpace.h"
 #include "heddle/Status.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace heddle {
-
-/// Dimensions of PortInfo::shape that depend on the batch.
-inline constexpr int64_t tokensDimension = -1;
-inline constexpr int64_t sequencesDimension = -2;
-inline constexpr int64_t longestDimension = -3;
 
 /// What an output observes: nothing (an ordinary output), or the probabilities of an attention of
 /// this kind.
@@ -52,7 +50,8 @@ using Observed = AttentionKind;
 struct PortInfo {
   std::string name;
   ElementType element = ElementType::F32;
-  /// Constants, or one of the three dimensions above.
+  /// Constants, or dimensions that depend on the batch: tokensDimension, sequencesDimension,
+  /// longestDimension or others of heddle/RowSpace.h. The first counts rows.
   std::vector<int64_t> shape;
   /// Inputs of ids, i32 [tokens]: they lie in [0, limit). Inputs of floats, f32 [tokens, width],
   /// and outputs: 0.
@@ -60,6 +59,21 @@ struct PortInfo {
   /// Inputs: may be left out, which means all zeros.
   bool optional = false;
   Observed observed = Observed::No;
+
+  /// The rows that a sequence of so many tokens has here: as many, one, or for example half as many
+  /// where rows are blocks of two tokens.
+  int64_t rowsOf(int64_t tokens) const {
+    const std::optional<RowSpace> space = rowSpaceOf(shape.front());
+    return space ? space->rowsOf(tokens) : 0;
+  }
+  /// The rows of a batch, which lie in the order of its sequences.
+  int64_t rowsOf(std::span<const int32_t> lengths) const {
+    int64_t rows = 0;
+    for (const int32_t length : lengths) {
+      rows += rowsOf(int64_t{length});
+    }
+    return rows;
+  }
 };
 
 /// A cache or a state that an entry reads. A cache holds values computed for earlier positions by
@@ -93,8 +107,8 @@ struct EntryInfo {
   std::vector<CacheInfo> caches;
   /// The longest sequence, in tokens; 0: any.
   int64_t maxLength = 0;
-  /// Bytes of working memory for a batch: perToken * tokens + perSequence * sequences +
-  /// perTokenAndLongest * tokens * longest.
+  /// Bytes of working memory for a batch: at most perToken * tokens + perSequence * sequences +
+  /// perTokenAndLongest * tokens * longest, and as much unless rows are derived from tokens.
   uint64_t arenaBytesPerToken = 0;
   uint64_t arenaBytesPerSequence = 0;
   uint64_t arenaBytesPerTokenAndLongest = 0;
@@ -231,8 +245,8 @@ struct Input {
   std::span<const std::byte> bytes;
 };
 
-/// The memory for one output, [rows, width] according to PortInfo::shape. longestDimension means
-/// the longest sequence of the run.
+/// The memory for one output, [rows, width] according to PortInfo::shape and rowsOf().
+/// longestDimension means the longest sequence of the run.
 struct Output {
   std::string_view name;
   std::span<float> values;

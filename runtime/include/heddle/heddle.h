@@ -87,8 +87,14 @@ enum heddle_element_type {
 #include "heddle/ElementTypes.def"
 };
 enum heddle_port_direction { HEDDLE_INPUT = 0, HEDDLE_OUTPUT = 1 };
-/* Dimensions of a shape that depend on the batch. */
+/* Dimensions of a shape that depend on the batch. There are others, for rows that derive from
+ * tokens: heddle_dimension_rows says how many rows a sequence has in any of them. */
 enum heddle_dimension { HEDDLE_TOKENS = -1, HEDDLE_SEQUENCES = -2, HEDDLE_LONGEST = -3 };
+
+/* The rows that a sequence of `tokens` > 0 tokens has in the first dimension of a shape: as many,
+ * one, or for example half as many where rows are blocks of two tokens. 0 for a dimension that does
+ * not count rows. */
+HEDDLE_API int64_t heddle_dimension_rows(int64_t dimension, int64_t tokens);
 
 /* One input or output of an entry; the pointers belong to the model. */
 typedef struct heddle_port {
@@ -97,7 +103,8 @@ typedef struct heddle_port {
   int32_t element;
   /* Inputs: not 0 if it may be left out, which means all zeros. */
   int32_t optional;
-  /* [rank]: constants, or one of heddle_dimension. */
+  /* [rank]: constants, or dimensions that depend on the batch, such as those of heddle_dimension.
+   */
   const int64_t *shape;
   int64_t rank;
   /* Inputs of ids: they lie in [0, limit). Inputs of floats and outputs: 0. */

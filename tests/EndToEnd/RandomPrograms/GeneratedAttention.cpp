@@ -18,7 +18,7 @@ Written ProgramGenerator::split(const Written &x, int64_t heads) {
 
 Written ProgramGenerator::merge(const Written &x) {
   const int64_t columns = x.heads * x.width;
-  return define(Kind::Rows, rowsType(columns), 0, columns, x.exponent,
+  return define(rowKind, rowsType(columns), 0, columns, x.exponent,
                 fmt::format("merge_heads {} : {} -> {}", x.name, x.type, rowsType(columns)));
 }
 
@@ -82,7 +82,7 @@ Written ProgramGenerator::kept(const Written &x) {
 
 Written ProgramGenerator::remembered(int64_t number) {
   const int64_t columns = memoryWidths[static_cast<size_t>(number)];
-  Written read{Kind::Rows, fmt::format("%{}", nextValue++), rowsType(columns), 0, columns};
+  Written read{rowKind, fmt::format("%{}", nextValue++), rowsType(columns), 0, columns};
   body += fmt::format("  {} = transformer.cached %memory{} in(%memory) : !transformer.cache<{}> -> "
                       "{}\n",
                       read.name, number, columns, read.type);
@@ -101,7 +101,7 @@ Written ProgramGenerator::average(const Written &x) {
     accumulate();
   }
   const Written mean =
-      define(Kind::Rows, x.type, 0, x.width, x.exponent,
+      define(rowKind, x.type, 0, x.width, x.exponent,
              fmt::format("prefix_mean {}, %{} in(%rows) : {}", x.name, name, type));
   if (!isFirst) {
     accumulate();
@@ -149,10 +149,10 @@ Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
     std::swap(leftAxes, rightAxes);
   }
   const std::string type = fmt::format("tensor<?x{}x?xf32>", queries.heads);
-  Written s =
-      define(Kind::Scores, type, queries.heads, 0, queries.exponent + keys.exponent,
-             fmt::format("contract \"{},{}->thk\" {}, {} in(%rows, {}) : {}, {} -> {}", leftAxes,
-                         rightAxes, left, right, keySegments, leftType, rightType, type));
+  Written s = define(Kind::Scores, type, queries.heads, 0, queries.exponent + keys.exponent,
+                     fmt::format("contract \"{},{}->thk\" {}, {} in({}, {}) : {}, {} -> {}",
+                                 leftAxes, rightAxes, left, right, rowSegments, keySegments,
+                                 leftType, rightType, type));
   s.keys = defined.back().keys = keySegments;
   return s;
 }
@@ -161,13 +161,13 @@ Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
 /// be cut.
 Written ProgramGenerator::hide(const Written &s) {
   const std::string kind = inDecoder && s.keys == "%seen" ? "causal"
-                           : s.keys == "%memory"          ? "all"
+                           : s.keys != rowSegments        ? "all"
                                                           : dice.of({"causal", "causal", "all"});
   const std::string hidden = inDecoder || extreme
                                  ? dice.of({"0xFF800000", "-3.40282347e38"})
                                  : dice.of({"0xFF800000", "-3.40282347e38", "-1.0e9", "-1.0e4"});
   const std::string mask = fmt::format("%m{}", nextValue);
-  body += fmt::format("  {} = transformer.mask {} in(%rows, {})\n", mask, kind, s.keys);
+  body += fmt::format("  {} = transformer.mask {} in({}, {})\n", mask, kind, rowSegments, s.keys);
   Written result;
   if (dice.once(2)) {
     result = define(
@@ -192,9 +192,15 @@ Written ProgramGenerator::scoreStep(const Written &s) {
     break;
   case 1:
   case 2: {
-    const Written bias = define(Kind::Scores, s.type, s.heads, 0, s.exponent,
-                                fmt::format("relative_bias @{} in(%rows, {}) : {}",
-                                            distanceTable(s.heads, s.exponent), s.keys, s.type));
+    if (s.keys.starts_with("%b") && s.keys != rowSegments) {
+      // There is no distance from a row to a block.
+      result = scale(s);
+      break;
+    }
+    const Written bias =
+        define(Kind::Scores, s.type, s.heads, 0, s.exponent,
+               fmt::format("relative_bias @{} in({}, {}) : {}", distanceTable(s.heads, s.exponent),
+                           rowSegments, s.keys, s.type));
     result = dice.once(2) ? add(s, bias) : add(bias, s);
     break;
   }
@@ -233,15 +239,15 @@ Written ProgramGenerator::sumValues(const Written &p, const Written &values) {
                             int64_t heads) {
     const std::string both =
         dice.once(4)
-            ? fmt::format("contract \"{},thk->{}\" {}, {} in(%rows, {}) : {}, {} -> {}", axes,
-                          result, values.name, p.name, p.keys, values.type, p.type, type)
-            : fmt::format("contract \"thk,{}->{}\" {}, {} in(%rows, {}) : {}, {} -> {}", axes,
-                          result, p.name, values.name, p.keys, p.type, values.type, type);
+            ? fmt::format("contract \"{},thk->{}\" {}, {} in({}, {}) : {}, {} -> {}", axes, result,
+                          values.name, p.name, rowSegments, p.keys, values.type, p.type, type)
+            : fmt::format("contract \"thk,{}->{}\" {}, {} in({}, {}) : {}, {} -> {}", axes, result,
+                          p.name, values.name, rowSegments, p.keys, p.type, values.type, type);
     return define(kind, type, heads, values.width, values.exponent, both);
   };
   if (dice.once(12)) {
     // Over heads too.
-    return contract("td", rowsType(values.width), Kind::Rows, 0);
+    return contract("td", rowsType(values.width), rowKind, 0);
   }
   if (dice.once(5)) {
     const std::string turned = fmt::format("tensor<{}x?x{}xf32>", p.heads, values.width);
@@ -258,8 +264,8 @@ Written ProgramGenerator::keysFromQueries(const Written &p, const Written &x) {
   const Written h = split(linear(x, p.heads * dice.between(1, 5)), p.heads);
   return merge(
       define(Kind::Heads, h.type, h.heads, h.width, h.exponent,
-             fmt::format("contract \"thk,thd->khd\" {}, {} in(%rows, %rows) : {}, {} -> {}", p.name,
-                         h.name, p.type, h.type, h.type)));
+             fmt::format("contract \"thk,thd->khd\" {}, {} in({}, {}) : {}, {} -> {}", p.name,
+                         h.name, rowSegments, rowSegments, p.type, h.type, h.type)));
 }
 
 Written ProgramGenerator::attention(const Written &x) {
@@ -267,12 +273,15 @@ Written ProgramGenerator::attention(const Written &x) {
   int64_t heads = headCount();
   int64_t size = dice.of<int64_t>({1, 4, 6, 17});
   int64_t valueSize = dice.once(4) ? dice.of<int64_t>({1, 6}) : size;
-  const Written source = dice.once(4) ? pickRows() : x;
+  const bool isCompressed = !inDecoder && rowKind != Kind::Blocks && !blockSegments.empty();
+  const bool seesBlocks = isCompressed && dice.once(2);
+  const Written source = seesBlocks ? pick(Kind::Blocks) : dice.once(4) ? pickRows() : x;
   Written keys, values;
   // Heads of keys and values: as many as queries have, or fewer that they share.
   int64_t groups = dice.once(6) ? dice.of<int64_t>({1, heads % 2 == 0 ? 2 : 1}) : heads;
   const std::string before = keySegments;
   bool sharesKeys = dice.once(8), sharesValues = dice.once(10);
+  keySegments = seesBlocks ? blockSegments : keySegments;
   if (isCross) {
     keySegments = "%memory";
     const auto first = static_cast<int64_t>(nextMemory);
@@ -318,7 +327,7 @@ Written ProgramGenerator::attention(const Written &x) {
     if (dice.once(10)) {
       sumValues(p, values);
     }
-    if (!inDecoder && dice.once(12)) {
+    if (!inDecoder && !seesBlocks && dice.once(12)) {
       keysFromQueries(p, x);
     }
   }

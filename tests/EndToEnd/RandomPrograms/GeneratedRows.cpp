@@ -24,17 +24,15 @@ template <> Written ProgramGenerator::write<transformer::ConvolveOp>(const Writt
     operation += fmt::format(", @{}", parameter({x.width}, wanted));
   }
   return rows(x.width, wanted,
-              fmt::format("{} in(%rows, {}) {{dilation = {} : i64{}}}", operation,
-                          inDecoder ? "%seen" : "%rows", dice.of<int64_t>({1, 1, 2, 3}),
-                          isCausal ? ", causal" : ""));
+              fmt::format("{} in({}, {}) {{dilation = {} : i64{}}}", operation, rowSegments,
+                          inDecoder ? "%seen" : keySegments, dice.of<int64_t>({1, 1, 2, 3}),
+                          isCausal ? ", causal" : ""),
+              rowKind);
 }
 
 void ProgramGenerator::step() {
   const Written x = pickRows();
-  switch (dice.below(17)) {
-  case 16:
-    write<transformer::ConvolveOp>(x);
-    break;
+  switch (dice.below(18)) {
   case 0:
     linear(x, width());
     break;
@@ -77,6 +75,12 @@ void ProgramGenerator::step() {
   case 13:
     inDecoder &&dice.once(2) ? average(x) : lookUp();
     break;
+  case 14:
+    onBlocks(x);
+    break;
+  case 15:
+    write<transformer::ConvolveOp>(x);
+    break;
   default:
     attention(x);
     break;
@@ -87,13 +91,50 @@ void ProgramGenerator::step() {
 Written ProgramGenerator::lookUp() {
   const double exponent = target();
   const int64_t columns = dice.once(2) ? mainWidth : width();
-  if (hasIds && !dice.once(4)) {
+  if (hasIds && rowKind != Kind::Blocks && !dice.once(4)) {
     return rows(columns, exponent,
                 fmt::format("gather @{}[%ids]", parameter({vocabulary, columns}, exponent)));
   }
   const std::string positions = fmt::format("%p{}", nextValue);
-  body += fmt::format("  {} = transformer.positions %rows\n", positions);
-  return rows(columns, 0, fmt::format("gather @{}[{}]", positionTable(columns, 0), positions));
+  body += fmt::format("  {} = transformer.positions {}\n", positions, rowSegments);
+  return rows(columns, 0, fmt::format("gather @{}[{}]", positionTable(columns, 0), positions),
+              rowKind);
+}
+
+/// Rows of blocks, and mathematics on them. An entry has blocks of one size; those of two steps are
+/// blocks of blocks.
+void ProgramGenerator::onBlocks(const Written &x) {
+  if (inDecoder || rowKind == Kind::Blocks) {
+    norm(x);
+    return;
+  }
+  const std::string method = dice.of({"mean", "cls", "max"});
+  std::string outer = "%rows", rowsName = x.name;
+  if (blockSegments.empty()) {
+    innerSegments = dice.once(3) ? fmt::format("%b{}.inner", nextValue) : "";
+    blockSegments = fmt::format("%b{}", nextValue);
+    if (!innerSegments.empty()) {
+      body += fmt::format("  {} = transformer.blocks %rows, 2\n", innerSegments);
+    }
+    body += fmt::format("  {} = transformer.blocks {}, {}\n", blockSegments,
+                        innerSegments.empty() ? "%rows" : innerSegments, dice.between(2, 5));
+  }
+  if (!innerSegments.empty() && dice.once(2)) {
+    // In two steps. What is between is of no kind that anything else takes.
+    const Written inner = define(
+        Kind::Weight, x.type, 0, x.width, x.exponent,
+        fmt::format("pool {} {} in(%rows) to({}) : {}", method, x.name, innerSegments, x.type));
+    outer = innerSegments;
+    rowsName = inner.name;
+  }
+  define(
+      Kind::Blocks, x.type, 0, x.width, x.exponent,
+      fmt::format("pool {} {} in({}) to({}) : {}", method, rowsName, outer, blockSegments, x.type));
+  rowKind = Kind::Blocks;
+  rowSegments = keySegments = blockSegments;
+  steps(dice.between(0, 2));
+  rowKind = Kind::Rows;
+  rowSegments = keySegments = "%rows";
 }
 
 Written ProgramGenerator::linear(const Written &x, int64_t width) {
@@ -245,7 +286,7 @@ Written ProgramGenerator::contractWeights(const Written &x) {
     const int64_t heads = x.width % 3 == 0 ? 3 : x.width % 2 == 0 ? 2 : 1;
     const Written xh = split(x, heads);
     if (dice.once(2)) {
-      return contract("thd,hdm->tm", xh, weight({heads, xh.width, wide}, size), Kind::Rows,
+      return contract("thd,hdm->tm", xh, weight({heads, xh.width, wide}, size), rowKind,
                       rowsType(wide), 0, wide);
     }
     const int64_t each = dice.between(1, 9);
@@ -261,7 +302,7 @@ Written ProgramGenerator::contractRows(const Written &x) {
   if (dice.once(2)) {
     const Written a = split(x, heads);
     const Written b = dice.once(2) ? a : split(linear(x, x.width), heads);
-    return define(Kind::Rows, rowsType(heads), 0, heads, a.exponent + b.exponent,
+    return define(rowKind, rowsType(heads), 0, heads, a.exponent + b.exponent,
                   fmt::format("contract \"thd,thd->th\" {}, {} : {}, {} -> {}", a.name, b.name,
                               a.type, b.type, rowsType(heads)));
   }

@@ -329,25 +329,47 @@ template <> void Interpreter::evaluate(NormalizeOp op) {
   define(op, std::move(result));
 }
 
-template <> void Interpreter::evaluate(PoolOp op) {
-  const BoundedTensor &input = of(op.getInput());
-  BoundedTensor result({1, input.width()});
+template <> void Interpreter::evaluate(BlocksOp op) {
+  const auto size = static_cast<int64_t>(op.getSize());
+  segments[op] = (segments.at(op.getRows()) + size - 1) / size;
+}
+
+/// One row from the rows [first, end) of another.
+static void poolInto(BoundedTensor &result, int64_t row, Pooling method, const BoundedTensor &input,
+                     int64_t first, int64_t end) {
   for (int64_t column = 0; column < input.width(); ++column) {
-    Bounded &pooled = result.at(0, column);
-    pooled = input.at(0, column);
-    if (op.getMethod() == Pooling::Mean) {
+    Bounded &pooled = result.at(row, column);
+    pooled = input.at(first, column);
+    if (method == Pooling::Mean) {
       ProductSum total;
-      for (int64_t row = 0; row < input.rows(); ++row) {
-        total.add(input.at(row, column), Bounded::exact(1));
+      for (int64_t each = first; each < end; ++each) {
+        total.add(input.at(each, column), Bounded::exact(1));
       }
-      pooled = product(total.finish(), Bounded::exact(1 / static_cast<double>(input.rows())));
+      pooled = product(total.finish(), Bounded::exact(1 / static_cast<double>(end - first)));
     }
-    for (int64_t row = 0; op.getMethod() == Pooling::Max && row < input.rows(); ++row) {
-      const Bounded &x = input.at(row, column);
+    for (int64_t each = first; method == Pooling::Max && each < end; ++each) {
+      const Bounded &x = input.at(each, column);
       pooled.value = std::max(pooled.value, x.value);
       pooled.error = std::max(pooled.error, x.error);
       pooled.magnitude = std::max(pooled.magnitude, x.magnitude);
     }
+  }
+}
+
+template <> void Interpreter::evaluate(PoolOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  // How many rows become one: blocks, of blocks, of the rows.
+  int64_t count = op.getBlocks() ? 1 : input.rows();
+  for (Value blocks = op.getBlocks(); blocks && blocks != op.getRows();) {
+    auto each = blocks.getDefiningOp<BlocksOp>();
+    count *= static_cast<int64_t>(each.getSize());
+    blocks = each.getRows();
+  }
+  const int64_t rows = op.getBlocks() ? segments.at(op.getBlocks()) : 1;
+  BoundedTensor result({rows, input.width()});
+  for (int64_t row = 0; row < rows; ++row) {
+    poolInto(result, row, op.getMethod(), input, row * count,
+             std::min((row + 1) * count, input.rows()));
   }
   define(op, std::move(result));
 }

@@ -96,6 +96,8 @@ void ProgramGenerator::writeInputs(bool withTypes) {
   body.clear();
   defined.clear();
   keptHere.clear();
+  blockSegments.clear();
+  innerSegments.clear();
   const auto table = [&](int64_t rows) { return parameter({rows, mainWidth}, target()); };
   Written x = writeGiven();
   if (dice.once(3)) {
@@ -146,10 +148,12 @@ void ProgramGenerator::finishEntry(const std::string &head, const std::vector<Wr
 }
 
 void ProgramGenerator::poolRows() {
-  const Written x = pickRows();
-  Written pooled = rows(
-      x.width, x.exponent,
-      fmt::format("pool {} {} in(%rows)", dice.of({"mean", "cls", "max"}), x.name), Kind::Pooled);
+  const bool ofBlocks = !blockSegments.empty() && dice.once(3);
+  const Written x = ofBlocks ? pick(Kind::Blocks) : pickRows();
+  Written pooled = rows(x.width, x.exponent,
+                        fmt::format("pool {} {} in({})", dice.of({"mean", "cls", "max"}), x.name,
+                                    ofBlocks ? blockSegments : "%rows"),
+                        Kind::Pooled);
   while (!dice.once(3)) {
     switch (dice.below(4)) {
     case 0:
@@ -179,8 +183,10 @@ void ProgramGenerator::writeEncoder(const std::string &name, bool isPlain) {
       pick(defined.back().kind == Kind::Pooled ? Kind::Pooled : Kind::Rows)};
   std::vector<Written> observed;
   for (const Written &value : defined) {
-    const bool isRows = value.kind == Kind::Rows || value.kind == Kind::Pooled;
-    if ((isRows || value.isSoftmax) && dice.once(10)) {
+    const bool isRows =
+        value.kind == Kind::Rows || value.kind == Kind::Blocks || value.kind == Kind::Pooled;
+    const bool isObserved = value.isSoftmax && value.keys == "%rows";
+    if ((isRows || isObserved) && dice.once(value.kind == Kind::Blocks ? 3 : 10)) {
       (value.isSoftmax ? observed : outputs).push_back(value);
     }
   }

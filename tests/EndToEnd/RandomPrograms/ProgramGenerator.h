@@ -52,6 +52,7 @@ struct Written {
     Heads,  // [t, heads, width]
     Scores, // [t, heads, k]
     Pairs,  // [t, k]
+    Blocks, // [blocks, width]
     Pooled, // [sequences, width]
     Weight, // of its own shape
   };
@@ -121,6 +122,7 @@ private:
   /// A step that writes an operation of one type, for those that need no more than that.
   template <typename Op> Written write(const Written &x);
   Written lookUp();
+  void onBlocks(const Written &x);
   Written linear(const Written &x, int64_t width);
   Written columns(const Written &x);
   Written add(const Written &a, const Written &b);
@@ -166,7 +168,7 @@ private:
   Written weight(const std::vector<int64_t> &shape, double exponent);
   /// A value of a kind of which there is one, the latest ones more often.
   Written pick(Kind kind);
-  Written pickRows() { return pick(Kind::Rows); }
+  Written pickRows() { return pick(rowKind); }
   int64_t width();
   int64_t headCount();
   /// The exponent a result is to have: 0 but for programs of extreme magnitudes.
@@ -195,8 +197,15 @@ private:
   /// The widths of rows of floats that an entry takes; 0: none. The second are optional.
   int64_t featureWidth = 0;
   int64_t optionalWidth = 0;
+  /// What mathematics is on: rows of the entry, or blocks of them; and their segments.
+  Kind rowKind = Kind::Rows;
+  std::string rowSegments = "%rows";
   /// Segments whose keys attention sees.
   std::string keySegments = "%rows";
+  /// Those of the entry's blocks, and of what these are blocks of beside rows; empty if there are
+  /// none.
+  std::string blockSegments;
+  std::string innerSegments;
   /// Caches and states of the entry: arguments, and what it returns of them.
   struct Kept {
     std::string name;

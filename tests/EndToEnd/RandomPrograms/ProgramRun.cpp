@@ -38,13 +38,15 @@ public:
       ports.insert(ports.end(), entry.observed.begin(), entry.observed.end());
     }
     for (const Sequence &sequence : batch) {
-      tokens += sequence.ids.size();
       longest = std::max(longest, sequence.ids.size());
     }
     for (const PortInfo &port : ports) {
       std::vector<float> &values = buffers.emplace_back();
-      values.assign((isOfTokens(port) ? tokens : batch.size()) * rowSize(port, longest),
-                    std::numeric_limits<float>::quiet_NaN());
+      size_t rows = 0;
+      for (const Sequence &sequence : batch) {
+        rows += rowsOf(port, sequence);
+      }
+      values.assign(rows * rowSize(port, longest), std::numeric_limits<float>::quiet_NaN());
     }
     for (size_t i = 0; i < buffers.size(); ++i) {
       outputs.push_back({ports[i].name, buffers[i]});
@@ -59,7 +61,7 @@ public:
       const size_t width = rowSize(info, longest);
       const float *from = buffers[port].data();
       for (size_t i = 0; i < batch.size(); ++i) {
-        const size_t rows = isOfTokens(info) ? batch[i].ids.size() : 1;
+        const size_t rows = rowsOf(info, batch[i]);
         std::vector<float> &values = results[i][entry.name + "." + info.name];
         const size_t columns = info.shape.back() == longestDimension ? longest : width;
         const size_t kept = info.shape.back() == longestDimension ? batch[i].ids.size() : width;
@@ -72,7 +74,9 @@ public:
   }
 
 private:
-  static bool isOfTokens(const PortInfo &port) { return port.shape[0] == tokensDimension; }
+  static size_t rowsOf(const PortInfo &port, const Sequence &sequence) {
+    return static_cast<size_t>(port.rowsOf(static_cast<int64_t>(sequence.ids.size())));
+  }
   static size_t rowSize(const PortInfo &port, size_t longest) {
     size_t size = 1;
     for (size_t axis = 1; axis < port.shape.size(); ++axis) {
@@ -85,7 +89,6 @@ private:
   const EntryInfo &entry;
   const std::vector<Sequence> &batch;
   std::vector<PortInfo> ports;
-  size_t tokens = 0;
   size_t longest = 0;
   std::vector<std::vector<float>> buffers;
   std::vector<Output> outputs;

@@ -13,7 +13,7 @@ dataflow.kernel @square : (!dataflow.buffer<[tokens, 4], f32>) -> !dataflow.buff
   dataflow.yield %x
 }
 dataflow.graph @squares(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "y"}) {
-  // expected-error@+1 {{'dataflow.dispatch' op has a result '!dataflow.buffer<[tokens, tokens], f32>' whose size is no multiple of tokens, sequences or tokens * longest}}
+  // expected-error@+1 {{'dataflow.dispatch' op has a result '!dataflow.buffer<[tokens, tokens], f32>' whose size is no multiple of the rows of a space, or of those times the most keys of a row}}
   %0 = dataflow.dispatch @square(%x) : (!dataflow.buffer<[tokens, 4], f32>) -> !dataflow.buffer<[tokens, tokens], f32>
   dataflow.output %x : !dataflow.buffer<[tokens, 4], f32>
 }

@@ -94,7 +94,7 @@ dataflow.graph @stretches(%x: !x {dataflow.name = "x"}) -> (!pooled {dataflow.na
 }
 
 // CHECK-LABEL: dataflow.graph @stretches(
-// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256, sequences = 128, tokensLongest = 64>}
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256, sequences = 128, tokens * longest = 64>}
 // CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<> :
 // CHECK:      dataflow.dispatch @scores(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 256, sequences = 128> :
 // CHECK:      dataflow.dispatch @context(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128> :
@@ -123,3 +123,33 @@ dataflow.graph @outputs(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "a
 // CHECK:      %[[C:.*]] = dataflow.dispatch @copy{{.*}}(%[[X]])
 // CHECK:      %[[D:.*]] = dataflow.dispatch @copy{{.*}}(%[[V]])
 // CHECK:      dataflow.output %[[A]], %[[B]], %[[C]], %[[D]], %[[E]]
+
+// Blocks have a stretch of their own, and so have scores of keys that are blocks.
+!blocks = !dataflow.buffer<[blocks(tokens, 2), 20], f32>
+!narrow = !dataflow.buffer<[tokens, longest(blocks(tokens, 2))], f32>
+dataflow.kernel @to_blocks : (!x) -> !blocks computes #dataflow.pool<mean, width = 20> {
+^bb0(%v: f32):
+  dataflow.yield %v
+}
+dataflow.kernel @narrow : (!x, !blocks) -> !narrow computes #dataflow.nest<"td,kd->tk", sum> {
+^bb0(%a: f32, %b: f32):
+  dataflow.yield %a
+}
+dataflow.kernel @mixed : (!narrow, !blocks) -> !x computes #dataflow.nest<"tk,kd->td", sum> {
+^bb0(%a: f32, %b: f32):
+  dataflow.yield %a
+}
+dataflow.graph @blocks(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.dispatch @to_blocks(%0) : (!x) -> !blocks
+  %2 = dataflow.dispatch @narrow(%0, %1) : (!x, !blocks) -> !narrow
+  %3 = dataflow.dispatch @mixed(%2, %1) : (!narrow, !blocks) -> !x
+  dataflow.output %3 : !x
+}
+
+// CHECK-LABEL: dataflow.graph @blocks(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 128, blocks(tokens, 2) = 128, tokens * longest(blocks(tokens, 2)) = 64>}
+// CHECK:      dataflow.dispatch @rows(%{{.*}}) at {{(#dataflow.size)?}}<> :
+// CHECK:      dataflow.dispatch @to_blocks(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128> :
+// CHECK:      dataflow.dispatch @narrow(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128, blocks(tokens, 2) = 128> :
+// CHECK:      dataflow.dispatch @mixed(%{{.*}}) :

@@ -4,6 +4,7 @@
 #include "compiler/Link/Manifest.h"
 #include "compiler/Cost/KernelCost.h"
 
+#include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -178,14 +179,17 @@ TEST_F(ManifestTest, DescribesPorts) {
   const manifest::Entry *entry = written->entries()->Get(0);
   EXPECT_EQ(entry->name()->str(), "encode");
   EXPECT_EQ(entry->max_length(), 512u);
-  EXPECT_EQ(entry->arena()->tokens(), 576u);
+  ASSERT_EQ(entry->arena()->size(), 1u);
+  EXPECT_EQ(entry->arena()->Get(0)->bytes(), 576u);
+  EXPECT_EQ(entry->arena()->Get(0)->rows(), tokensSpace);
+  EXPECT_EQ(entry->arena()->Get(0)->keys(), 0);
   const manifest::Port *ids = entry->inputs()->Get(0);
   EXPECT_EQ(ids->name()->str(), "input_ids");
   EXPECT_EQ(ids->element(), uint8_t(ElementType::I32));
   EXPECT_EQ(ids->limit(), 30u);
   EXPECT_TRUE(ids->optional());
   const manifest::Port *pooled = entry->outputs()->Get(0);
-  EXPECT_EQ(pooled->shape()->Get(0)->symbol(), manifest::Symbol::Sequences);
+  EXPECT_EQ(pooled->shape()->Get(0)->space(), sequencesSpace);
   EXPECT_EQ(pooled->shape()->Get(1)->constant(), 100u);
   const manifest::Buffer *buffer = entry->buffers()->Get(pooled->buffer());
   EXPECT_EQ(buffer->location(), manifest::Location::Output);
@@ -200,7 +204,7 @@ TEST_F(ManifestTest, ReadsViewsInPlace) {
   const manifest::Dispatch *attention = entry->dispatches()->Get(1);
   ASSERT_EQ(attention->operands()->size(), 4u);
   const manifest::Operand *query = attention->operands()->Get(1);
-  EXPECT_EQ(entry->buffers()->Get(query->buffer())->offset()->tokens(), 192u);
+  EXPECT_EQ(entry->buffers()->Get(query->buffer())->offset()->Get(0)->bytes(), 192u);
   EXPECT_EQ(query->byte_offset(), 0u);
   EXPECT_EQ(attention->operands()->Get(2)->buffer(), query->buffer());
   EXPECT_EQ(attention->operands()->Get(2)->byte_offset(), 192u);
@@ -218,14 +222,14 @@ TEST_F(ManifestTest, DividesTheWork) {
   EXPECT_EQ(dispatches->Get(1)->grid()->columns()->Get(0)->elements(), 16u);
   EXPECT_EQ(dispatches->Get(1)->grid()->row_tile(), 8u);
   const manifest::Dispatch *contract = dispatches->Get(2);
-  EXPECT_EQ(contract->grid()->rows(), manifest::Symbol::Tokens);
+  EXPECT_EQ(contract->grid()->rows(), tokensSpace);
   EXPECT_EQ(contract->grid()->row_tile(), 8u);
   EXPECT_EQ(contract->grid()->columns()->Get(0)->count(), 3u);
   EXPECT_EQ(contract->grid()->columns()->Get(0)->elements(), 48u);
   EXPECT_EQ(contract->grid()->group_elements(), 100u);
   EXPECT_EQ(contract->finish_kernel(), int32_t(contract->kernel()) + 1);
   EXPECT_EQ(contract->name()->str(), "layer.0.output");
-  EXPECT_EQ(dispatches->Get(3)->grid()->rows(), manifest::Symbol::Sequences);
+  EXPECT_EQ(dispatches->Get(3)->grid()->rows(), sequencesSpace);
   EXPECT_EQ(dispatches->Get(3)->finish_kernel(), -1);
 }
 
@@ -470,14 +474,11 @@ TEST_F(ManifestTest, RefusesWhatTheRuntimeRefuses) {
       {"max_length = 512", "max_length = 4294967296",
        "entry \"encode\": longest sequence 4294967296, expected at most 2147483647"},
       {"tokens = 576", "tokens = 577",
-       "entry \"encode\": arena 577 * tokens + 0 * sequences + 0 * tokens * longest, expected "
-       "multiples of 64"},
+       "entry \"encode\": arena 577 * tokens, expected multiples of 64"},
       {"tokens = 576", "tokens = 512",
-       "entry \"encode\": buffer 2: ends at 576 * tokens + 0 * sequences + 0 * tokens * longest, "
-       "the arena has 512 * tokens + 0 * sequences + 0 * tokens * longest"},
+       "entry \"encode\": buffer 2: ends at 576 * tokens, the arena has 512 * tokens"},
       {"at <tokens = 192>", "at <tokens = 16>",
-       "entry \"encode\": buffer 2: offset 16 * tokens + 0 * sequences + 0 * tokens * longest, "
-       "expected multiples of 64"},
+       "entry \"encode\": buffer 2: offset 16 * tokens, expected multiples of 64"},
   };
   for (const auto &item : cases) {
     error.clear();
@@ -555,7 +556,7 @@ TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
   ASSERT_EQ(entry->dispatches()->size(), 3u);
   for (uint32_t i = 1; i < 3; ++i) {
     const manifest::Grid *grid = entry->dispatches()->Get(i)->grid();
-    EXPECT_EQ(grid->rows(), manifest::Symbol::Sequences);
+    EXPECT_EQ(grid->rows(), sequencesSpace);
     EXPECT_EQ(grid->row_tile(), 1u);
     // Two panels of 48 columns, and one of 4.
     EXPECT_EQ(grid->columns()->Get(0)->count(), 3u);

@@ -11,7 +11,7 @@ func.func private @negative(!dataflow.buffer<[-1, 4], f32>)
 
 // -----
 
-// expected-error@+1 {{expects a number, 'tokens', 'sequences' or 'longest', got 'rows'}}
+// expected-error@+1 {{expects a number, 'tokens', 'sequences', 'blocks(tokens, size)' or 'longest', got 'rows'}}
 func.func private @unknown(!dataflow.buffer<[rows, 4], f32>)
 
 // -----
@@ -41,14 +41,14 @@ func.func private @backwards(!dataflow.buffer<[tokens, 4] in -8, f32>)
 
 // -----
 
-// expected-error@+1 {{'dataflow.graph' op expects argument #0 to be a cache, a state or a dense buffer of tokens or sequences, got '!dataflow.buffer<[4, 384], f32>'}}
+// expected-error@+1 {{'dataflow.graph' op expects argument #0 to be a cache, a state or a dense buffer of rows, such as tokens, got '!dataflow.buffer<[4, 384], f32>'}}
 dataflow.graph @graph_c1(%x: !dataflow.buffer<[4, 384], f32> {dataflow.name = "x"}) {
   dataflow.output
 }
 
 // -----
 
-// expected-error@+1 {{'dataflow.graph' op expects argument #0 to be a cache, a state or a dense buffer of tokens or sequences, got '!dataflow.buffer<[tokens, 384] in 1152, f32>'}}
+// expected-error@+1 {{'dataflow.graph' op expects argument #0 to be a cache, a state or a dense buffer of rows, such as tokens, got '!dataflow.buffer<[tokens, 384] in 1152, f32>'}}
 dataflow.graph @strided(%x: !dataflow.buffer<[tokens, 384] in 1152, f32> {dataflow.name = "x"}) {
   dataflow.output
 }

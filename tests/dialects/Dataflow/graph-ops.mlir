@@ -39,10 +39,10 @@ dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "in
 
 // CHECK-LABEL: dataflow.graph @planned(
 // CHECK-SAME: {dataflow.limit = 2 : i64, dataflow.name = "token_type_ids", dataflow.optional}
-// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 4608, sequences = 1536, tokensLongest = 48>, max_length = 512 : i64} {
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 4608, sequences = 1536, tokens * longest = 48>, max_length = 512 : i64} {
 dataflow.graph @planned(%h: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "h"},
                         %ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "token_type_ids", dataflow.limit = 2 : i64, dataflow.optional})
-    attributes {arena = #dataflow.size<tokens = 4608, sequences = 1536, tokensLongest = 48>, max_length = 512 : i64} {
+    attributes {arena = #dataflow.size<tokens = 4608, sequences = 1536, tokens * longest = 48>, max_length = 512 : i64} {
   %b = dataflow.parameter @query.bias : !dataflow.buffer<[384], f32>
   %w = dataflow.parameter @query.weight as @query.packed48 : !dataflow.buffer<[384, 384], f32>
   // CHECK: dataflow.parameter @query.weight as @query.packed48 : !dataflow.buffer<[384, 384], f32>

@@ -131,7 +131,7 @@ dataflow.kernel @kernel_c5 : (!rows, !dataflow.buffer<[384, 380], f32>) -> !rows
 // -----
 
 !rows = !dataflow.buffer<[4, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a result of tokens or sequences, got '!dataflow.buffer<[4, 384], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects a result of rows, such as tokens, got '!dataflow.buffer<[4, 384], f32>'}}
 dataflow.kernel @constant_rows : (!rows) -> !rows computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -170,7 +170,7 @@ dataflow.kernel @gather_table : (!dataflow.buffer<[tokens], i32>, !rows) -> !row
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects result #0 of shape [sequences, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects rows that are made of several rows of the input, got tokens from tokens}}
 dataflow.kernel @pool_rows : (!rows) -> !rows computes #dataflow.pool<mean, width = 384> {
 ^bb0(%x: f32):
   dataflow.yield %x

@@ -66,7 +66,7 @@ dataflow.kernel @sizes : (!dataflow.buffer<[tokens, 12, 32], f32>, !dataflow.buf
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects the row axis 't' in the result, of tokens or sequences, got 'td->d' and '!dataflow.buffer<[32], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects the row axis 't' in the result, as rows such as tokens, got 'td->d' and '!dataflow.buffer<[32], f32>'}}
 dataflow.kernel @no_row : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[32], f32>
     computes #dataflow.nest<"td->d", sum> {
 ^bb0(%x0: f32):
@@ -93,7 +93,7 @@ dataflow.kernel @hidden : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buf
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects the row axis 't' in the result, of tokens or sequences, got 'td->td' and '!dataflow.buffer<[longest, 32], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects the row axis 't' in the result, as rows such as tokens, got 'td->td' and '!dataflow.buffer<[longest, 32], f32>'}}
 dataflow.kernel @longest_rows : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[longest, 32], f32>
     computes #dataflow.nest<"td->td", none> {
 ^bb0(%x0: f32):
@@ -102,9 +102,18 @@ dataflow.kernel @longest_rows : (!dataflow.buffer<[tokens, 32], f32>) -> !datafl
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects sequences as the only run-time size, of one axis, got 'td->td' and '!dataflow.buffer<[sequences, 32], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects axis 't' to run over one row space, got tokens and sequences}}
 dataflow.kernel @two_sizes : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[sequences, 32], f32>
     computes #dataflow.nest<"td->td", none> {
 ^bb0(%x0: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects sequences as the only run-time size, of one axis, got 'td,kd->tk' over sequences and tokens}}
+dataflow.kernel @keys_of_sequences : (!dataflow.buffer<[sequences, 32], f32>, !dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[sequences, longest], f32>
+    computes #dataflow.nest<"td,kd->tk", sum> {
+^bb0(%x0: f32, %x1: f32):
   dataflow.yield %x0
 }

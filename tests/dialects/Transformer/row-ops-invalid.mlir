@@ -161,3 +161,37 @@ func.func @rms_norm_c2(%x: tensor<?x384xf32>) -> tensor<?x384xf32> {
   %0 = transformer.rms_norm %x, @w {epsilon = -1.0 : f32} : tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+func.func @blocks_c1(%rows: !transformer.segments) {
+  // expected-error@+1 {{'transformer.blocks' op expects blocks of 2 to 1048576 rows, got 1}}
+  %0 = transformer.blocks %rows, 1
+  return
+}
+
+// -----
+
+func.func @blocks_c1_of_blocks(%rows: !transformer.segments) {
+  %0 = transformer.blocks %rows, 1024
+  // expected-error@+1 {{'transformer.blocks' op expects blocks of 2 to 1048576 rows, got 1049600}}
+  %1 = transformer.blocks %0, 1025
+  return
+}
+
+// -----
+
+func.func @pool_c1(%x: tensor<?x384xf32>, %rows: !transformer.segments, %others: !transformer.segments) {
+  %0 = transformer.blocks %others, 2
+  // expected-error@+1 {{'transformer.pool' op expects segments in 'to' that are blocks of those in 'in', got others}}
+  %1 = transformer.pool mean %x in(%rows) to(%0) : tensor<?x384xf32>
+  return
+}
+
+// -----
+
+func.func @pool_c1_same(%x: tensor<?x384xf32>, %rows: !transformer.segments) {
+  // expected-error@+1 {{'transformer.pool' op expects segments in 'to' that are blocks of those in 'in', got others}}
+  %1 = transformer.pool mean %x in(%rows) to(%rows) : tensor<?x384xf32>
+  return
+}

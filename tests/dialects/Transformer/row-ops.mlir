@@ -115,3 +115,24 @@ func.func @norms(%r: tensor<?x384xf32>, %h: tensor<?x384xf32>, %rows: !transform
   %u = transformer.normalize %e {epsilon = 9.99999996E-13 : f32} : tensor<?x384xf32>
   return %n, %u : tensor<?x384xf32>, tensor<?x384xf32>
 }
+
+// CHECK-LABEL: func.func @blocks
+func.func @blocks(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> (tensor<?x384xf32>, tensor<?x384xf32>) {
+  // CHECK: %[[PAIRS:.*]] = transformer.blocks %[[ROWS:.*]], 2
+  %pairs = transformer.blocks %rows, 2
+  // CHECK: %[[SIXES:.*]] = transformer.blocks %[[PAIRS]], 3
+  %sixes = transformer.blocks %pairs, 3
+  // CHECK: transformer.pool max %{{.*}} in(%[[ROWS]]) to(%[[SIXES]]) : tensor<?x384xf32>
+  %a = transformer.pool max %x in(%rows) to(%sixes) : tensor<?x384xf32>
+  // CHECK: transformer.pool mean %{{.*}} in(%[[SIXES]]) : tensor<?x384xf32>
+  %b = transformer.pool mean %a in(%sixes) : tensor<?x384xf32>
+  return %a, %b : tensor<?x384xf32>, tensor<?x384xf32>
+}
+
+// CHECK-LABEL: func.func @pool_to_blocks
+func.func @pool_to_blocks(%h: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  %pairs = transformer.blocks %rows, 2
+  // CHECK: transformer.pool max %{{.*}} in(%{{.*}}) to(%{{.*}}) : tensor<?x384xf32>
+  %c = transformer.pool max %h in(%rows) to(%pairs) : tensor<?x384xf32>
+  return %c : tensor<?x384xf32>
+}

@@ -170,6 +170,34 @@ TEST_F(BuilderTest, EntriesShareParametersAndKeepTheirOrder) {
   EXPECT_LT(result.find("@encode"), result.find("@embed"));
 }
 
+TEST_F(BuilderTest, BlocksAreRows) {
+  Entry entry = model.entry("encode");
+  const Scope scope = model.scope();
+  const Segments rows = entry.segments();
+  const Segments pairs = rows.blocks(2);
+  const Tensor x = scope.gather("words", entry.input("ids"), 50, 24);
+  const Tensor keys = x.pool(transformer::Pooling::Mean, rows, pairs);
+  const Tensor heads = keys.splitHeads(2);
+  const Tensor scores =
+      scope.contract("thd,khd->thk", x.splitHeads(2), heads, rows, pairs).softmax(pairs);
+  entry.output("y", scope.contract("thk,khd->thd", scores, heads, rows, pairs).mergeHeads());
+  entry.output("pooled", keys.pool(transformer::Pooling::Cls, pairs, pairs.blocks(3)));
+  const std::string result = text(model);
+  EXPECT_TRUE(contains(result, "%0 = transformer.blocks %arg1, 2")) << result;
+  EXPECT_TRUE(contains(result, "transformer.pool mean %1 in(%arg1) to(%0)")) << result;
+  EXPECT_TRUE(contains(result, "in(%arg1, %0)")) << result;
+  EXPECT_TRUE(contains(result, "transformer.blocks %0, 3")) << result;
+}
+
+TEST_F(BuilderTest, BlocksOfOtherRowsAreAnError) {
+  Entry entry = model.entry("encode");
+  const Tensor x = model.scope().gather("words", entry.input("ids"), 50, 24);
+  entry.output("y", x.pool(transformer::Pooling::Mean, entry.segments(), entry.segments()));
+  EXPECT_TRUE(contains(model.text().status().message(),
+                       "expects segments in 'to' that are blocks of those in 'in'"))
+      << model.text().status().message();
+}
+
 TEST_F(BuilderTest, ShapesCanBeAsked) {
   Entry entry = model.entry("encode");
   const Tensor x = model.scope().gather("words", entry.input("ids"), 50, 24);

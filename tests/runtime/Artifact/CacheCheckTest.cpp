@@ -14,8 +14,6 @@ using manifest::CacheLayout;
 using manifest::Dimension;
 using manifest::Location;
 using manifest::Operand;
-using manifest::SizeExpression;
-using manifest::Symbol;
 
 namespace {
 /// A change, and part of the message that refuses it.
@@ -62,7 +60,7 @@ static const Case cacheCases[] = {
     {"widthHuge",
      [](auto &m) {
        decode(m).caches[0].width = 1 << 21;
-       decode(m).buffers[3].shape[0] = Dimension(1 << 21, Symbol::Tokens);
+       decode(m).buffers[3].shape[0] = Dimension(1 << 21, tokensSpace, false);
      },
      "cache \"self.key\": width 2097152, layout 0 and element type 0, expected 1 to 1048576, at "
      "most "
@@ -73,7 +71,7 @@ static const Case cacheCases[] = {
      "128 bytes of i32, cache \"self.key\" has 32 elements of type 0"},
     {"elementUnknown", [](auto &m) { decode(m).caches[0].element = ElementType(16); },
      "has 32 elements of type 16"},
-    {"symbolic", [](auto &m) { decode(m).buffers[3].shape[0] = Dimension(0, Symbol::Tokens); },
+    {"symbolic", [](auto &m) { decode(m).buffers[3].shape[0] = Dimension(0, tokensSpace, false); },
      "expected constants for a parameter, cache or state"},
     {"bufferBeyond",
      [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 99}); },
@@ -101,7 +99,7 @@ static const Case cacheCases[] = {
     {"widthsDiffer",
      [](auto &m) {
        encode(m).caches[0].width = 16;
-       encode(m).buffers[3].shape[0] = Dimension(16, Symbol::Tokens);
+       encode(m).buffers[3].shape[0] = Dimension(16, tokensSpace, false);
      },
      "cache \"cross.key\" has 32 elements of f32 and layout 0 in entry \"decode\", and 16 elements "
      "of f32 and layout 0 before it"},
@@ -120,10 +118,12 @@ static const Case cacheCases[] = {
      "2 entries append to cache \"cross.key\", expected one"},
     {"attentionRows",
      [](auto &m) {
-       decode(m).outputs[0].shape.push_back(Dimension(2, Symbol::Tokens));
+       decode(m).outputs[0].shape.push_back(Dimension(2, tokensSpace, false));
        decode(m).buffers[10].shape = decode(m).outputs[0].shape;
      },
      "expected an output of floats with rows of constant width"},
+    {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(tokensSpace, 2)); },
+     "dispatch 3 reads a cache or state beside 1 derived row spaces, expected none"},
 };
 INSTANTIATE_TEST_SUITE_P(Caches, HostileCaches, testing::ValuesIn(cacheCases), nameOf);
 
@@ -163,7 +163,7 @@ static const Case stateCases[] = {
     {"widthHuge",
      [](auto &m) {
        decode(m).states[0].width = 1 << 21;
-       decode(m).buffers[12].shape[0] = Dimension(1 << 21, Symbol::Tokens);
+       decode(m).buffers[12].shape[0] = Dimension(1 << 21, tokensSpace, false);
      },
      "state \"sum\": width 2097152, expected 1 to 1048576"},
     {"nameTwice",
@@ -180,7 +180,7 @@ static const Case stateCases[] = {
        m.entries.push_back(decode(m));
        m.entries[2].name = "again";
        m.entries[2].states[0].width = 16;
-       m.entries[2].buffers[12].shape[0] = Dimension(16, Symbol::Tokens);
+       m.entries[2].buffers[12].shape[0] = Dimension(16, tokensSpace, false);
        m.entries[2].caches[0].name = "a";
        m.entries[2].caches[1].name = "b";
      },
@@ -209,6 +209,8 @@ static const Case stateCases[] = {
        decode(m).buffers[12].index = 4;
      },
      "dispatch 1 (\"mean\"): operand 2: reads buffer 12, which no dispatch before it writes"},
+    {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(tokensSpace, 2)); },
+     "dispatch 1 reads a cache or state beside 1 derived row spaces, expected none"},
 };
 INSTANTIATE_TEST_SUITE_P(States, HostileStates, testing::ValuesIn(stateCases), nameOf);
 
@@ -266,8 +268,9 @@ TEST(CacheCheck, AcceptsTheGeneratingModel) {
 
 TEST(CacheCheck, AttentionIsOnlyForEntriesWithCaches) {
   ModelSpec spec = model();
-  spec.entries[0].outputs[0].shape = {Dimension(0, Symbol::Tokens), Dimension(2, Symbol::Tokens),
-                                      Dimension(0, Symbol::Longest)};
+  spec.entries[0].outputs[0].shape = {Dimension(0, tokensSpace, false),
+                                      Dimension(2, tokensSpace, false),
+                                      Dimension(0, tokensSpace, true)};
   spec.entries[0].buffers[8].shape = spec.entries[0].outputs[0].shape;
   EXPECT_NE(check(spec).message().find("with rows of constant width"), std::string_view::npos);
 }

@@ -8,14 +8,12 @@ using manifest::CacheLayout;
 using manifest::Dimension;
 using manifest::Location;
 using manifest::Operand;
-using manifest::SizeExpression;
-using manifest::Symbol;
 
 static constexpr uint64_t rowBytes = width * sizeof(float);
-static const Dimension tokens(0, Symbol::Tokens);
-static const Dimension keys(0, Symbol::Longest);
-static const Dimension columns(width, Symbol::Tokens);
-static const Dimension pieces(vocabulary, Symbol::Tokens);
+static const Dimension tokens(0, tokensSpace, false);
+static const Dimension keys(0, tokensSpace, true);
+static const Dimension columns(width, tokensSpace, false);
+static const Dimension pieces(vocabulary, tokensSpace, false);
 
 enum KernelNumber : uint32_t {
   Embed,
@@ -33,15 +31,12 @@ enum KernelNumber : uint32_t {
 
 static DispatchSpec dispatch(const std::string &name, uint32_t kernel,
                              std::vector<Operand> operands, uint32_t gridColumns) {
-  return {name, kernel, -1, std::move(operands), Symbol::Tokens, 4, gridColumns, 2 * width, 0};
+  return {name, kernel, -1, std::move(operands), tokensSpace, 4, gridColumns, 2 * width, 0};
 }
 
 static BufferSpec arena(uint64_t place) {
-  return {Location::Arena,
-          ElementType::F32,
-          {tokens, columns},
-          SizeExpression(place * rowBytes, 0, 0),
-          0};
+  return {
+      Location::Arena, ElementType::F32, {tokens, columns}, sizeTerms(place * rowBytes, 0, 0), 0};
 }
 
 static BufferSpec buffer(Location location, Shape shape, uint32_t index) {
@@ -57,7 +52,7 @@ static EntrySpec encodeEntry() {
   entry.inputs = {{"source", ElementType::I32, {tokens}, words, false, 0}};
   entry.outputs = {{"encoder", ElementType::F32, {tokens, columns}, 0, false, 2}};
   entry.buffers = {buffer(Location::Input, {tokens}, 0),
-                   buffer(Location::Parameter, {Dimension(words, Symbol::Tokens), columns}, 0),
+                   buffer(Location::Parameter, {Dimension(words, tokensSpace, false), columns}, 0),
                    buffer(Location::Output, {tokens, columns}, 0),
                    buffer(Location::Cache, {columns}, 0), buffer(Location::Cache, {columns}, 1)};
   entry.caches = {{"cross.key", width, CacheLayout::Keys, true, 3},
@@ -76,7 +71,7 @@ static EntrySpec decodeEntry() {
   entry.inputs = {{"target", ElementType::I32, {tokens}, vocabulary, false, 0}};
   entry.outputs = {{"attention",
                     ElementType::F32,
-                    {tokens, Dimension(heads, Symbol::Tokens), keys},
+                    {tokens, Dimension(heads, tokensSpace, false), keys},
                     0,
                     false,
                     10},
@@ -93,7 +88,7 @@ static EntrySpec decodeEntry() {
                    arena(0),
                    buffer(Location::Output, entry.outputs[0].shape, 0),
                    buffer(Location::Output, {tokens, pieces}, 1)};
-  entry.arena = SizeExpression(2 * rowBytes, 0, 0);
+  entry.arena = sizeTerms(2 * rowBytes, 0, 0);
   entry.caches = {{"self.key", width, CacheLayout::Keys, true, 3},
                   {"self.value", width, CacheLayout::Rows, true, 4},
                   {"cross.value", width, CacheLayout::Rows, false, 5},
@@ -139,7 +134,7 @@ ModelSpec groupedModel() {
 /// Work of whole sequences.
 static DispatchSpec along(const std::string &name, uint32_t kernel, std::vector<Operand> operands) {
   DispatchSpec spec = dispatch(name, kernel, std::move(operands), 1);
-  spec.rows = Symbol::Sequences;
+  spec.rows = sequencesSpace;
   spec.rowTile = 1;
   return spec;
 }
@@ -153,7 +148,7 @@ ModelSpec averagingModel() {
   entry.states = {{"sum", width, true, 12}};
   entry.buffers.push_back(buffer(Location::State, {columns}, 0));
   entry.buffers.push_back(arena(2));
-  entry.arena = SizeExpression(3 * rowBytes, 0, 0);
+  entry.arena = sizeTerms(3 * rowBytes, 0, 0);
   const DispatchSpec added[] = {along("mean", PrefixMean, {{13, 0}, {7, 0}, {12, 0}}),
                                 along("sum", Accumulate, {{12, 0}, {7, 0}})};
   entry.dispatches.insert(entry.dispatches.begin() + 1, std::begin(added), std::end(added));

@@ -27,7 +27,7 @@ void TARGET(embed)(ROW_RANGE) {
   const int32_t *ids = context->operands[1];
   const float *words = context->operands[2];
   for (int64_t r = row_begin; r < row_end; ++r) {
-    const float scale = 1.0f + (float)context->positions[r] / 100.0f;
+    const float scale = 1.0f + (float)context->spaces[0]->positions[r] / 100.0f;
     for (int64_t c = 0; c < WIDTH; ++c) {
       *result_at(context, r, c) = words[ids[r] * WIDTH + c] * scale;
     }
@@ -48,7 +48,7 @@ void TARGET(append_keys)(ROW_RANGE) {
   const HeddleCache *cache = context->operands[0];
   const float *input = context->operands[1];
   for (int64_t r = row_begin; r < row_end; ++r) {
-    const int64_t p = context->positions[r];
+    const int64_t p = context->spaces[0]->positions[r];
     for (int64_t c = 0; c < WIDTH; ++c) {
       block(cache, r, p)[c * HEDDLE_BLOCK + p % HEDDLE_BLOCK] = input[r * WIDTH + c];
     }
@@ -59,7 +59,7 @@ void TARGET(append_rows)(ROW_RANGE) {
   const HeddleCache *cache = context->operands[0];
   const float *input = context->operands[1];
   for (int64_t r = row_begin; r < row_end; ++r) {
-    const int64_t p = context->positions[r];
+    const int64_t p = context->spaces[0]->positions[r];
     for (int64_t c = 0; c < WIDTH; ++c) {
       block(cache, r, p)[p % HEDDLE_BLOCK * WIDTH + c] = input[r * WIDTH + c];
     }
@@ -70,7 +70,7 @@ void TARGET(append_rows)(ROW_RANGE) {
 static float left_of(const HeddleKernelContext *context, const HeddleCache *state, int64_t s,
                      int64_t c) {
   const float *row = block_of(state, s * state->blocks_pitch);
-  return context->positions[context->offsets[s]] == 0 ? 0.0f : row[c];
+  return context->spaces[0]->positions[context->spaces[0]->offsets[s]] == 0 ? 0.0f : row[c];
 }
 
 /* output[r] = (input[0] + ... + input[r]) / (position + 1), over all rows of the sequence so far */
@@ -79,9 +79,10 @@ void TARGET(prefix_mean)(ROW_RANGE) {
   for (int64_t s = row_begin; s < row_end; ++s) {
     for (int64_t c = 0; c < WIDTH; ++c) {
       float sum = left_of(context, context->operands[2], s, c);
-      for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
+      for (int64_t r = context->spaces[0]->offsets[s]; r < context->spaces[0]->offsets[s + 1];
+           ++r) {
         sum += input[r * WIDTH + c];
-        *result_at(context, r, c) = sum / (float)(context->positions[r] + 1);
+        *result_at(context, r, c) = sum / (float)(context->spaces[0]->positions[r] + 1);
       }
     }
   }
@@ -93,7 +94,8 @@ void TARGET(accumulate)(ROW_RANGE) {
   for (int64_t s = row_begin; s < row_end; ++s) {
     for (int64_t c = 0; c < WIDTH; ++c) {
       float sum = left_of(context, state, s, c);
-      for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
+      for (int64_t r = context->spaces[0]->offsets[s]; r < context->spaces[0]->offsets[s + 1];
+           ++r) {
         sum += input[r * WIDTH + c];
       }
       block_of(state, s * state->blocks_pitch)[c] = sum;
@@ -132,7 +134,8 @@ static void attend(ROW_RANGE, int causal) {
   const HeddleCache *keys = context->operands[2];
   const HeddleCache *values = context->operands[3];
   for (int64_t r = row_begin; r < row_end; ++r) {
-    const int64_t seen = causal ? context->positions[r] + 1 : keys->lengths[keys->segment_of[r]];
+    const int64_t seen =
+        causal ? context->spaces[0]->positions[r] + 1 : keys->lengths[keys->segment_of[r]];
     for (int64_t head = column_begin; head < column_end; ++head) {
       float total = 0;
       for (int64_t p = 0; p < seen; ++p) {
@@ -165,7 +168,8 @@ void TARGET(weights)(ROW_RANGE) {
   for (int64_t r = row_begin; r < row_end; ++r) {
     for (int64_t head = column_begin; head < column_end; ++head) {
       for (int64_t p = 0; p < keys->lengths[keys->segment_of[r]]; ++p) {
-        *result_at(context, r, head * context->longest + p) = weight(query, keys, r, p, head);
+        *result_at(context, r, head * context->spaces[0]->longest + p) =
+            weight(query, keys, r, p, head);
       }
     }
   }

@@ -68,9 +68,10 @@ void TARGET(center)(ROW_RANGE) {
 void TARGET(mix)(ROW_RANGE) {
   const float *input = context->operands[1];
   float *factors = context->scratch;
+  const HeddleRows *tokens = context->spaces[0];
   for (int64_t r = row_begin; r < row_end; ++r) {
-    const int64_t begin = context->offsets[context->sequence_of[r]];
-    const int64_t length = context->offsets[context->sequence_of[r] + 1] - begin;
+    const int64_t begin = tokens->offsets[tokens->sequence_of[r]];
+    const int64_t length = tokens->offsets[tokens->sequence_of[r] + 1] - begin;
     for (int64_t k = 0; k < length; ++k) {
       const int64_t distance = k > r - begin ? k - (r - begin) : (r - begin) - k;
       factors[k] = 1.0f / (float)(1 + distance);
@@ -88,9 +89,11 @@ void TARGET(mix)(ROW_RANGE) {
 /* output[s] = mean of the rows of sequence s */
 void TARGET(mean)(ROW_RANGE) {
   const float *input = context->operands[1];
+  const HeddleRows *sequences = context->spaces[0];
+  const HeddleRows *tokens = context->spaces[1];
   for (int64_t s = row_begin; s < row_end; ++s) {
-    const int64_t begin = context->offsets[s];
-    const int64_t end = context->offsets[s + 1];
+    const int64_t begin = tokens->offsets[sequences->sequence_of[s]];
+    const int64_t end = tokens->offsets[sequences->sequence_of[s] + 1];
     for (int64_t c = column_begin * COLUMN; c < column_end * COLUMN; ++c) {
       float sum = 0;
       for (int64_t r = begin; r < end; ++r) {

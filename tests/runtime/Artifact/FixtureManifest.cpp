@@ -38,9 +38,12 @@ buffers(FlatBufferBuilder &builder, const std::vector<BufferSpec> &list, size_t 
     const auto stored = isParameter
                             ? builder.CreateVector(buffer.stored.empty() ? all : buffer.stored)
                             : Offset<flatbuffers::Vector<uint32_t>>();
+    Offset<flatbuffers::Vector<const manifest::SizeTerm *>> offset;
+    if (buffer.offset) {
+      offset = builder.CreateVectorOfStructs(*buffer.offset);
+    }
     result.push_back(manifest::CreateBuffer(builder, buffer.location, codeOf(buffer.element), shape,
-                                            buffer.offset ? &*buffer.offset : nullptr,
-                                            isParameter ? 0 : buffer.index, stored));
+                                            offset, isParameter ? 0 : buffer.index, stored));
   }
   return result;
 }
@@ -56,10 +59,11 @@ dispatches(FlatBufferBuilder &builder, const std::vector<DispatchSpec> &list, si
     const auto grid = manifest::CreateGrid(builder, dispatch.rows, dispatch.rowTile, columns,
                                            dispatch.groupElements);
     const auto operands = builder.CreateVectorOfStructs(dispatch.operands);
+    const auto spaces = builder.CreateVector(dispatch.spaces);
     const auto name = builder.CreateString(dispatch.name);
-    result.push_back(manifest::CreateDispatch(builder, dispatch.kernel, dispatch.finish, operands,
-                                              grid, name, dispatch.flops, dispatch.flopsPerKey,
-                                              dispatch.weightBytesPerToken, dispatch.written));
+    result.push_back(manifest::CreateDispatch(
+        builder, dispatch.kernel, dispatch.finish, operands, grid, spaces, name, dispatch.flops,
+        dispatch.flopsPerKey, dispatch.weightBytesPerToken, dispatch.written));
   }
   return result;
 }
@@ -85,8 +89,10 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
                                                      state.buffer));
   }
   const auto stateList = states.empty() ? 0 : builder.CreateVector(states);
-  return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList,
-                               &spec.arena, spec.maxLength, cacheList, stateList);
+  const auto arena = builder.CreateVectorOfStructs(spec.arena);
+  const auto spaces = builder.CreateVectorOfStructs(spec.spaces);
+  return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList, arena,
+                               spec.maxLength, cacheList, stateList, spaces);
 }
 
 static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,

@@ -16,13 +16,34 @@ namespace heddle::fixture {
 using manifest::Dimension;
 using manifest::Location;
 using manifest::Operand;
-using manifest::SizeExpression;
-using manifest::Symbol;
 
 static constexpr uint64_t rowBytes = width * sizeof(float);
-static const Dimension tokens(0, Symbol::Tokens);
-static const Dimension sequences(0, Symbol::Sequences);
-static const Dimension columns(width, Symbol::Tokens);
+static const Dimension tokens(0, tokensSpace, false);
+static const Dimension sequences(0, sequencesSpace, false);
+static const Dimension columns(width, tokensSpace, false);
+
+SizeTerms sizeTerms(uint64_t perToken, uint64_t perSequence, uint64_t perTokenAndLongest) {
+  SizeTerms terms;
+  const auto add = [&](uint64_t bytes, uint8_t rows, uint8_t keys) {
+    if (bytes != 0) {
+      terms.emplace_back(bytes, rows, keys);
+    }
+  };
+  add(perToken, tokensSpace, 0);
+  add(perSequence, sequencesSpace, 0);
+  add(perTokenAndLongest, tokensSpace, tokensSpace + 1);
+  return terms;
+}
+
+static constexpr auto numberOf(RowSpaceKind kind) { return static_cast<uint8_t>(kind); }
+
+std::vector<manifest::RowSpace> usualSpaces() {
+  return {{0, numberOf(RowSpaceKind::Tokens), 0}, {0, numberOf(RowSpaceKind::Sequences), 0}};
+}
+
+manifest::RowSpace blocksOf(uint8_t space, uint64_t size) {
+  return {size, numberOf(RowSpaceKind::Blocks), space};
+}
 
 /// Values that look random and are the same everywhere.
 static std::vector<float> values(size_t count, uint32_t seed) {
@@ -59,8 +80,8 @@ static EntrySpec commonEntry(const std::string &name) {
                   {"token_type_ids", ElementType::I32, {tokens}, types, true, 1}};
   entry.buffers = {{Location::Input, ElementType::I32, {tokens}, std::nullopt, 0},
                    {Location::Input, ElementType::I32, {tokens}, std::nullopt, 1}};
-  const std::vector<Shape> shapes = {{Dimension(words, Symbol::Tokens), columns},
-                                     {Dimension(types, Symbol::Tokens), columns},
+  const std::vector<Shape> shapes = {{Dimension(words, tokensSpace, false), columns},
+                                     {Dimension(types, tokensSpace, false), columns},
                                      {columns, columns},
                                      {columns}};
   for (uint32_t i = 0; i < shapes.size(); ++i) {
@@ -72,7 +93,7 @@ static EntrySpec commonEntry(const std::string &name) {
 enum KernelNumber : uint32_t { Gather, Linear, Center, Mix, Mean };
 
 static DispatchSpec dispatch(const std::string &name, uint32_t kernel,
-                             std::vector<Operand> operands, Symbol rows = Symbol::Tokens) {
+                             std::vector<Operand> operands, uint8_t rows = tokensSpace) {
   return {name, kernel, -1, std::move(operands), rows, 4, 2, 2 * width, 0};
 }
 
@@ -82,20 +103,22 @@ static EntrySpec encodeEntry() {
   entry.outputs = {{"last_hidden_state", ElementType::F32, {tokens, columns}, 0, false, 8},
                    {"pooler_output", ElementType::F32, {sequences, columns}, 0, false, 9}};
   entry.buffers.push_back(
-      {Location::Arena, ElementType::F32, {tokens, columns}, SizeExpression(0, 0, 0), 0});
+      {Location::Arena, ElementType::F32, {tokens, columns}, sizeTerms(0, 0, 0), 0});
   entry.buffers.push_back(
-      {Location::Arena, ElementType::F32, {tokens, columns}, SizeExpression(rowBytes, 0, 0), 0});
+      {Location::Arena, ElementType::F32, {tokens, columns}, sizeTerms(rowBytes, 0, 0), 0});
   entry.buffers.push_back({Location::Output, ElementType::F32, {tokens, columns}, std::nullopt, 0});
   entry.buffers.push_back(
       {Location::Output, ElementType::F32, {sequences, columns}, std::nullopt, 1});
-  entry.arena = SizeExpression(2 * rowBytes, 0, 0);
+  entry.arena = sizeTerms(2 * rowBytes, 0, 0);
   entry.dispatches = {dispatch("embeddings", Gather, {{6, 0}, {0, 0}, {1, 0}, {2, 0}, {3, 0}}),
                       dispatch("mixture", Mix, {{7, 0}, {6, 0}}),
                       dispatch("dense", Linear, {{8, 0}, {7, 0}, {4, 0}, {5, 0}}),
-                      dispatch("pooler", Mean, {{9, 0}, {8, 0}}, Symbol::Sequences)};
+                      dispatch("pooler", Mean, {{9, 0}, {8, 0}}, sequencesSpace)};
   entry.dispatches[1].flopsPerKey = 2 * width;
   entry.dispatches[2].finish = Center;
   entry.dispatches[3].rowTile = 1;
+  // As its result names it, then its input.
+  entry.dispatches[3].spaces = {sequencesSpace, tokensSpace};
   return entry;
 }
 
@@ -105,8 +128,7 @@ static EntrySpec embedEntry() {
   EntrySpec entry = encodeEntry();
   entry.name = "embed";
   entry.outputs = {{"embedding", ElementType::F32, {sequences, columns}, 0, false, 9}};
-  entry.buffers[8] = {
-      Location::Arena, ElementType::F32, {tokens, columns}, SizeExpression(0, 0, 0), 0};
+  entry.buffers[8] = {Location::Arena, ElementType::F32, {tokens, columns}, sizeTerms(0, 0, 0), 0};
   entry.buffers[9].index = 0;
   return entry;
 }

@@ -8,6 +8,7 @@
 #define HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H
 
 #include "formats/Binary/Manifest_generated.h"
+#include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
 #include "heddle/ElementType.h"
 #include "heddle/Status.h"
@@ -26,6 +27,15 @@ inline constexpr int types = 2;
 inline constexpr int longest = 300;
 
 using Shape = std::vector<manifest::Dimension>;
+using SizeTerms = std::vector<manifest::SizeTerm>;
+
+/// A size in tokens, sequences and tokens * longest; what is zero is left out.
+SizeTerms sizeTerms(uint64_t perToken, uint64_t perSequence, uint64_t perTokenAndLongest);
+
+/// Tokens and sequences.
+std::vector<manifest::RowSpace> usualSpaces();
+/// Blocks of rows of another space.
+manifest::RowSpace blocksOf(uint8_t space, uint64_t size);
 
 struct PortSpec {
   std::string name;
@@ -41,7 +51,7 @@ struct BufferSpec {
   manifest::Location location;
   ElementType element;
   Shape shape;
-  std::optional<manifest::SizeExpression> offset;
+  std::optional<SizeTerms> offset;
   /// A parameter: what every target reads, unless `stored` says it for each.
   uint32_t index;
   std::vector<uint32_t> stored = {};
@@ -69,7 +79,7 @@ struct DispatchSpec {
   uint32_t kernel;
   int32_t finish;
   std::vector<manifest::Operand> operands;
-  manifest::Symbol rows;
+  uint8_t rows;
   uint32_t rowTile;
   uint32_t columns;
   uint64_t flops;
@@ -81,6 +91,7 @@ struct DispatchSpec {
   uint32_t written = 1;
   /// Instead of the same columns for every target.
   std::vector<manifest::TargetColumns> targetColumns = {};
+  std::vector<uint8_t> spaces = {tokensSpace};
 };
 
 struct EntrySpec {
@@ -89,10 +100,11 @@ struct EntrySpec {
   std::vector<PortSpec> outputs;
   std::vector<BufferSpec> buffers;
   std::vector<DispatchSpec> dispatches;
-  manifest::SizeExpression arena;
+  SizeTerms arena;
   uint64_t maxLength;
   std::vector<CacheSpec> caches = {};
   std::vector<StateSpec> states = {};
+  std::vector<manifest::RowSpace> spaces = usualSpaces();
 };
 
 struct GenerationSpec {

@@ -15,8 +15,6 @@ using namespace heddle;
 using namespace heddle::fixture;
 using manifest::Dimension;
 using manifest::Location;
-using manifest::SizeExpression;
-using manifest::Symbol;
 
 /// A copy of exactly the bytes, aligned, so that address sanitizer sees every byte read beyond.
 static Status checkCopy(const std::string &bytes, uint64_t weightsSize) {
@@ -87,12 +85,60 @@ static const Case tableCases[] = {
     {"entryTwice", [](auto &m) { m.entries[1].name = "encode"; }, "entry \"encode\" appears twice"},
     {"maxLength", [](auto &m) { encode(m).maxLength = 1ull << 33; },
      "longest sequence 8589934592, expected at most"},
-    {"arenaAlignment", [](auto &m) { encode(m).arena = SizeExpression(260, 0, 0); },
-     "arena 260 * tokens + 0 * sequences + 0 * tokens * longest, expected multiples of 64"},
-    {"arenaHuge", [](auto &m) { encode(m).arena = SizeExpression(0, 1ull << 50, 0); },
+    {"arenaAlignment", [](auto &m) { encode(m).arena = sizeTerms(260, 0, 0); },
+     "arena 260 * tokens, expected multiples of 64"},
+    {"arenaHuge", [](auto &m) { encode(m).arena = sizeTerms(0, 1ull << 50, 0); },
      "expected coefficients of at most"},
 };
 INSTANTIATE_TEST_SUITE_P(Tables, HostileManifest, testing::ValuesIn(tableCases), nameOf);
+
+/// An entry whose rows may be blocks of two tokens, and blocks of two of these.
+static std::vector<manifest::RowSpace> blockSpaces() {
+  std::vector<manifest::RowSpace> spaces = fixture::usualSpaces();
+  spaces.push_back(fixture::blocksOf(tokensSpace, 2));
+  spaces.push_back(fixture::blocksOf(2, 2));
+  return spaces;
+}
+
+static const Case spaceCases[] = {
+    {"none", [](auto &m) { encode(m).spaces.clear(); }, "0 row spaces, expected 2 to 64"},
+    {"tooMany", [](auto &m) { encode(m).spaces.resize(65, fixture::blocksOf(tokensSpace, 2)); },
+     "65 row spaces, expected 2 to 64"},
+    {"swapped", [](auto &m) { std::swap(encode(m).spaces[0], encode(m).spaces[1]); },
+     "row space 0 of kind 1, size 0 and of space 0, expected tokens, sequences, then"},
+    {"kind", [](auto &m) { encode(m).spaces.push_back({2, 200, 0}); }, "row space 2 of kind 200"},
+    {"tokensAgain", [](auto &m) { encode(m).spaces.push_back({0, 0, 0}); },
+     "row space 2 of kind 0, size 0"},
+    {"blocksOfOne", [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(0, 1)); },
+     "row space 2 of kind 2, size 1"},
+    {"blocksOfSequences",
+     [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(sequencesSpace, 2)); },
+     "row space 2 of kind 2, size 2 and of space 1"},
+    {"blocksOfLater", [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(2, 2)); },
+     "row space 2 of kind 2, size 2 and of space 2"},
+    {"blocksTooLarge",
+     [](auto &m) {
+       encode(m).spaces = blockSpaces();
+       encode(m).spaces[3] = fixture::blocksOf(2, 1 << 20);
+     },
+     "row space 3 of kind 2, size 1048576 and of space 2"},
+    {"sizeTerm", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 2, 0)}; },
+     "arena of row space 2 and keys 0, expected less than 2 and at most 2"},
+    {"sizeTermKeys", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 0, 3)}; },
+     "arena of row space 0 and keys 3"},
+    {"sizeTermTwice",
+     [](auto &m) {
+       encode(m).buffers[6].offset = {manifest::SizeTerm(64, 0, 0), manifest::SizeTerm(64, 0, 0)};
+     },
+     "offset with two terms of row space 0 and keys 0"},
+    {"arenaOfBlocks",
+     [](auto &m) {
+       encode(m).spaces = blockSpaces();
+       encode(m).buffers[6].shape[0] = Dimension(0, 3, false);
+     },
+     "ends at 128 * blocks(tokens, 4), the arena has 256 * tokens"},
+};
+INSTANTIATE_TEST_SUITE_P(Spaces, HostileManifest, testing::ValuesIn(spaceCases), nameOf);
 
 static const Case bufferCases[] = {
     {"location", [](auto &m) { encode(m).buffers[6].location = Location(6); },
@@ -102,35 +148,39 @@ static const Case bufferCases[] = {
     {"pairs", [](auto &m) { encode(m).buffers[6].element = ElementType::I4; },
      "elements of i4 at location 2, expected them only of parameters"},
     {"elementTooWide", [](auto &m) { encode(m).buffers[7].element = ElementType::F64; },
-     "buffer 7: ends at 384 * tokens + 0 * sequences + 0 * tokens * longest, the arena has 256"},
+     "buffer 7: ends at 384 * tokens, the arena has 256"},
     {"noShape", [](auto &m) { encode(m).buffers[6].shape.clear(); },
      "0 dimensions, expected 1 to 8"},
-    {"rank", [](auto &m) { encode(m).buffers[6].shape.assign(9, Dimension(2, Symbol::Tokens)); },
+    {"rank",
+     [](auto &m) { encode(m).buffers[6].shape.assign(9, Dimension(2, tokensSpace, false)); },
      "9 dimensions, expected 1 to 8"},
-    {"symbol", [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, Symbol(3)); },
-     "a dimension of symbol 3, expected at most 2"},
-    {"constantInArena", [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(4, Symbol(0)); },
+    {"dimensionSpace", [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, 3, false); },
+     "a dimension of row space 3, there are 2"},
+    {"constantInArena",
+     [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(4, tokensSpace, false); },
      "of the wrong kind"},
-    {"tokensTwice", [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(0, Symbol::Tokens); },
+    {"tokensTwice",
+     [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(0, tokensSpace, false); },
      "of the wrong kind"},
-    {"longestAlone", [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, Symbol::Longest); },
+    {"longestAlone",
+     [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, tokensSpace, true); },
      "of the wrong kind"},
     {"shapeOverflow",
-     [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(UINT64_MAX, Symbol::Tokens); },
+     [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(UINT64_MAX, tokensSpace, false); },
      "too large or of the wrong kind"},
     {"noOffset", [](auto &m) { encode(m).buffers[6].offset.reset(); },
      "in the arena without an offset"},
-    {"offsetAlignment", [](auto &m) { encode(m).buffers[6].offset = SizeExpression(4, 0, 0); },
+    {"offsetAlignment", [](auto &m) { encode(m).buffers[6].offset = sizeTerms(4, 0, 0); },
      "offset 4 * tokens"},
-    {"offsetHuge", [](auto &m) { encode(m).buffers[6].offset = SizeExpression(~63ull, 0, 0); },
+    {"offsetHuge", [](auto &m) { encode(m).buffers[6].offset = sizeTerms(~63ull, 0, 0); },
      "expected coefficients of at most"},
-    {"beyondArena", [](auto &m) { encode(m).buffers[7].offset = SizeExpression(192, 0, 0); },
-     "ends at 320 * tokens + 0 * sequences + 0 * tokens * longest, the arena has 256 * tokens"},
+    {"beyondArena", [](auto &m) { encode(m).buffers[7].offset = sizeTerms(192, 0, 0); },
+     "ends at 320 * tokens, the arena has 256 * tokens"},
     {"beyondArenaSequences",
-     [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, Symbol::Sequences); },
-     "ends at 0 * tokens + 128 * sequences"},
+     [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, sequencesSpace, false); },
+     "ends at 128 * sequences, the arena has 256 * tokens"},
     {"beyondArenaSquare",
-     [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(0, Symbol::Longest); },
+     [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(0, tokensSpace, true); },
      "4 * tokens * longest, the arena has"},
     {"parameterIndex", [](auto &m) { encode(m).buffers[2].index = 4; }, "parameter 4, there are 4"},
     {"parameterOfOneTarget", [](auto &m) { encode(m).buffers[2].stored = {0}; },
@@ -138,12 +188,12 @@ static const Case bufferCases[] = {
     {"parameterOfTheOtherTarget", [](auto &m) { encode(m).buffers[2].stored = {0, 9}; },
      "parameter 9, there are 4"},
     {"parameterTooSmall",
-     [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(51, Symbol::Tokens); },
+     [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(51, tokensSpace, false); },
      "6528 bytes of f32, parameter \"words\" has 6400 of f32"},
     {"parameterType", [](auto &m) { encode(m).buffers[2].element = ElementType::I32; },
      "6400 bytes of i32, parameter \"words\" has 6400 of f32"},
     {"parameterSymbolic",
-     [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(0, Symbol::Tokens); },
+     [](auto &m) { encode(m).buffers[2].shape[0] = Dimension(0, tokensSpace, false); },
      "expected constants for a parameter, cache or state"},
     {"inputIndex", [](auto &m) { encode(m).buffers[1].index = 2; }, "port 2, there are 2"},
     {"outputIndex", [](auto &m) { encode(m).buffers[9].index = 1u << 31; },
@@ -155,8 +205,8 @@ INSTANTIATE_TEST_SUITE_P(Buffers, HostileManifest, testing::ValuesIn(bufferCases
 /// Adds an output that shows some attention.
 static void observe(ModelSpec &spec) {
   const auto buffer = static_cast<uint32_t>(encode(spec).buffers.size());
-  const Shape shape = {Dimension(0, Symbol::Tokens), Dimension(2, Symbol::Tokens),
-                       Dimension(0, Symbol::Longest)};
+  const Shape shape = {Dimension(0, tokensSpace, false), Dimension(2, tokensSpace, false),
+                       Dimension(0, tokensSpace, true)};
   encode(spec).outputs.push_back(
       {"self", ElementType::F32, shape, 0, false, buffer, manifest::Observed::Encoder});
   encode(spec).buffers.push_back({Location::Output, ElementType::F32, shape, std::nullopt, 2});
@@ -166,7 +216,7 @@ static void observe(ModelSpec &spec) {
 
 /// Makes the second input one of rows of floats.
 static void takeFloats(ModelSpec &spec) {
-  const Shape shape = {Dimension(0, Symbol::Tokens), Dimension(width, Symbol::Tokens)};
+  const Shape shape = {Dimension(0, tokensSpace, false), Dimension(width, tokensSpace, false)};
   encode(spec).inputs[1] = {"token_type_ids", ElementType::F32, shape, 0, true, 1};
   encode(spec).buffers[1] = {Location::Input, ElementType::F32, shape, std::nullopt, 1};
 }
@@ -185,7 +235,8 @@ static const Case portCases[] = {
      "input \"input_ids\" appears twice"},
     {"noShape", [](auto &m) { encode(m).inputs[1].shape.clear(); },
      "input \"token_type_ids\": 0 dimensions"},
-    {"shapeDiffers", [](auto &m) { encode(m).outputs[0].shape[1] = Dimension(64, Symbol::Tokens); },
+    {"shapeDiffers",
+     [](auto &m) { encode(m).outputs[0].shape[1] = Dimension(64, tokensSpace, false); },
      "output \"last_hidden_state\": its type differs from that of its buffer 8"},
     {"inputType",
      [](auto &m) {
@@ -198,8 +249,8 @@ static const Case portCases[] = {
     {"inputOfSequences",
      [](auto &m) {
        takeFloats(m);
-       encode(m).inputs[1].shape[0] = Dimension(0, Symbol::Sequences);
-       encode(m).buffers[1].shape[0] = Dimension(0, Symbol::Sequences);
+       encode(m).inputs[1].shape[0] = Dimension(0, sequencesSpace, false);
+       encode(m).buffers[1].shape[0] = Dimension(0, sequencesSpace, false);
      },
      "expected an input of integers, one for each token"},
     {"inputOfHalves",
@@ -211,8 +262,8 @@ static const Case portCases[] = {
     {"inputOfScores",
      [](auto &m) {
        takeFloats(m);
-       encode(m).inputs[1].shape[1] = Dimension(0, Symbol::Longest);
-       encode(m).buffers[1].shape[1] = Dimension(0, Symbol::Longest);
+       encode(m).inputs[1].shape[1] = Dimension(0, tokensSpace, true);
+       encode(m).buffers[1].shape[1] = Dimension(0, tokensSpace, true);
      },
      "expected an input of integers, one for each token"},
     {"limitOfFloats", [](auto &m) { takeFloats(m), encode(m).inputs[1].limit = 2; },
@@ -229,8 +280,8 @@ static const Case portCases[] = {
      "expected an output of floats"},
     {"outputWide",
      [](auto &m) {
-       encode(m).outputs[0].shape[1] = Dimension(0, Symbol::Longest);
-       encode(m).buffers[8].shape[1] = Dimension(0, Symbol::Longest);
+       encode(m).outputs[0].shape[1] = Dimension(0, tokensSpace, true);
+       encode(m).buffers[8].shape[1] = Dimension(0, tokensSpace, true);
      },
      "expected an output of floats with rows of constant width"},
     {"observedUnknown", [](auto &m) { encode(m).inputs[0].observed = manifest::Observed(7); },
@@ -264,10 +315,12 @@ static const Case dispatchCases[] = {
      "dispatch 0 (\"embeddings\"): kernels 5 and -1, there are 5"},
     {"finish", [](auto &m) { encode(m).dispatches[0].finish = 5; }, "kernels 0 and 5, there are 5"},
     {"finishNegative", [](auto &m) { encode(m).dispatches[0].finish = -2; }, "kernels 0 and -2"},
-    {"rows", [](auto &m) { encode(m).dispatches[0].rows = Symbol::Longest; },
-     "grid rows of symbol 2, expected tokens or sequences"},
-    {"rowsUnknown", [](auto &m) { encode(m).dispatches[0].rows = Symbol(200); },
-     "grid rows of symbol 200"},
+    {"rows", [](auto &m) { encode(m).dispatches[0].rows = 2; },
+     "grid rows of row space 2, there are 2"},
+    {"rowsUnknown", [](auto &m) { encode(m).dispatches[0].rows = 200; },
+     "grid rows of row space 200"},
+    {"spaces", [](auto &m) { encode(m).dispatches[3].spaces[1] = 2; },
+     "names row space 2, there are 2"},
     {"tileZero", [](auto &m) { encode(m).dispatches[0].rowTile = 0; }, "grid of row tile 0"},
     {"tileHuge", [](auto &m) { encode(m).dispatches[0].rowTile = UINT32_MAX; }, "expected 1 to"},
     {"columnsOfOneTarget", [](auto &m) { encode(m).dispatches[0].targetColumns = {{2, 0, 0}}; },

@@ -67,6 +67,16 @@ TEST(CInterface, Describes) {
   EXPECT_EQ(answer.message, "output 2 of entry 0, there are 2");
 }
 
+TEST(CInterface, SaysHowManyRowsASequenceHas) {
+  EXPECT_EQ(heddle_dimension_rows(HEDDLE_TOKENS, 7), 7);
+  EXPECT_EQ(heddle_dimension_rows(HEDDLE_SEQUENCES, 7), 1);
+  const int64_t pairs = heddle::RowDimension{*heddle::RowSpace::tokens().blocks(2)}.number();
+  EXPECT_EQ(heddle_dimension_rows(pairs, 7), 4);
+  EXPECT_EQ(heddle_dimension_rows(HEDDLE_LONGEST, 7), 0);
+  EXPECT_EQ(heddle_dimension_rows(384, 7), 0);
+  EXPECT_EQ(heddle_dimension_rows(HEDDLE_TOKENS, 0), 0);
+}
+
 TEST(CInterface, Runs) {
   ModelPointer model = load();
   const SessionPointer session = start(model.get());

@@ -120,7 +120,7 @@ TEST(DecoderLimits, RefusesInputsItCannotFill) {
             std::string::npos);
   encode.inputs[0].optional = true;
   encode.inputs[1].element = encode.buffers.back().element = ElementType::F32;
-  encode.inputs[1].shape.emplace_back(3, manifest::Symbol::Tokens);
+  encode.inputs[1].shape.emplace_back(3, tokensSpace, false);
   encode.buffers.back().shape = encode.inputs[1].shape;
   encode.inputs[1].limit = 0;
   const Model rows = loadModel(spec, "rows.so");

@@ -15,7 +15,8 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
-foreach(header heddle.h ElementType.h ElementTypes.def Session.h Status.h Status.def Abi.h Export.h)
+foreach(header heddle.h ElementType.h ElementTypes.def RowSpace.h
+        RowSpaces.def Session.h Status.h Status.def Abi.h Export.h)
   if(NOT EXISTS ${work}/prefix/include/heddle/${header})
     message(FATAL_ERROR "the header ${header} is not installed")
   endif()

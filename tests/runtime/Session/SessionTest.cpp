@@ -415,10 +415,10 @@ TEST(Session, AnswersWantOfMemory) {
   const Output output{"pooler_output", pooled};
   Session session = makeChanged("large.so", [](auto &spec) {
     // What no dispatch uses is not reserved: a result of one lies at the far end.
-    spec.entries[0].arena = manifest::SizeExpression(uint64_t(1) << 40, 0, uint64_t(1) << 40);
+    spec.entries[0].arena = fixture::sizeTerms(uint64_t(1) << 40, 0, uint64_t(1) << 40);
     for (fixture::BufferSpec &buffer : spec.entries[0].buffers) {
       if (buffer.location == manifest::Location::Arena) {
-        buffer.offset = manifest::SizeExpression(uint64_t(1) << 39, 0, uint64_t(1) << 40);
+        buffer.offset = fixture::sizeTerms(uint64_t(1) << 39, 0, uint64_t(1) << 40);
         break;
       }
     }

@@ -9,13 +9,14 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Makes queries, keys or values an input. Queries come first.
-LogicalResult addAttended(OpOperand &rows, EntryContext &entry, KernelParts &parts) {
+/// Makes queries, keys or values, rows of `segments`, an input. Queries come first.
+LogicalResult addAttended(OpOperand &rows, Value segments, EntryContext &entry,
+                          KernelParts &parts) {
   Operation *op = rows.getOwner();
   Value input = entry.bufferOf(rows.get());
   auto type = dyn_cast<BufferType>(input.getType());
-  if (type && type.getShape().front() != BufferType::kTokens) {
-    return op->emitOpError("attends to rows of sequences, expected rows of tokens");
+  if (failed(entry.checkRows(op, "attends to", input, segments))) {
+    return failure();
   }
   FailureOr<Value> keys = entry.keysOf(op);
   if (failed(keys)) {
@@ -29,8 +30,12 @@ LogicalResult addAttended(OpOperand &rows, EntryContext &entry, KernelParts &par
 }
 
 /// Fails where leaving out a bias of one column would change something.
-LogicalResult checkBias(Operation *op, EntryContext &entry, FlatSymbolRefAttr bias,
-                        transformer::HiddenAttr hidden) {
+template <typename Attention> LogicalResult checkBias(Attention op, EntryContext &entry) {
+  FlatSymbolRefAttr bias = op.getBiasAttr();
+  transformer::HiddenAttr hidden = op.getHiddenAttr();
+  if (bias && failed(entry.checkDistances(op, op.getQueries(), op.getKeys()))) {
+    return failure();
+  }
   // The scores of hidden keys lack the number that all others have.
   if (bias && hidden && hidden.getKind() == transformer::HiddenKind::Score &&
       entry.parameterOp(bias).getTensorType().getDimSize(1) == 1) {
@@ -56,11 +61,11 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
   int64_t width = op.getType().getDimSize(1);
   KernelParts parts;
   parts.stem = "attention";
-  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getKeys())) ||
-      failed(addAttended(op.getQueryMutable(), entry, parts)) ||
-      failed(addAttended(op.getKeyMutable(), entry, parts)) ||
-      failed(addAttended(op.getValueMutable(), entry, parts)) ||
-      failed(checkBias(op, entry, op.getBiasAttr(), op.getHiddenAttr()))) {
+  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys())) ||
+      failed(addAttended(op.getQueryMutable(), op.getQueries(), entry, parts)) ||
+      failed(addAttended(op.getKeyMutable(), op.getKeys(), entry, parts)) ||
+      failed(addAttended(op.getValueMutable(), op.getKeys(), entry, parts)) ||
+      failed(checkBias(op, entry))) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
@@ -68,7 +73,7 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
       AttentionAttr::get(op.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
                          op.getVisibility() == transformer::Visibility::Causal, distance,
                          op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
-  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
+  parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
   return entry.dispatch(op, parts);
 }
 
@@ -77,17 +82,18 @@ LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryCon
   int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
   KernelParts parts;
   parts.stem = "attention_weights";
-  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getKeys())) ||
-      failed(addAttended(op.getQueryMutable(), entry, parts)) ||
-      failed(addAttended(op.getKeyMutable(), entry, parts)) ||
-      failed(checkBias(op, entry, op.getBiasAttr(), op.getHiddenAttr()))) {
+  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys())) ||
+      failed(addAttended(op.getQueryMutable(), op.getQueries(), entry, parts)) ||
+      failed(addAttended(op.getKeyMutable(), op.getKeys(), entry, parts)) ||
+      failed(checkBias(op, entry))) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
   parts.computes = AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
                                              op.getVisibility() == transformer::Visibility::Causal,
                                              distance, op.getHiddenAttr(), op.getKeyShare());
-  parts.results = {entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest})};
+  parts.results = {
+      entry.denseBuffer({entry.rowsIn(op.getQueries()), heads, entry.longestIn(op.getKeys())})};
   return entry.dispatch(op, parts);
 }
 
@@ -95,20 +101,22 @@ LogicalResult lowerAttend(transformer::AttendOp op, EntryContext &entry) {
   int64_t heads = op.getWeights().getType().getDimSize(1);
   int64_t width = op.getType().getDimSize(1);
   BufferType weights = entry.typeOf(op.getWeights());
-  if (weights != entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest})) {
-    return op.emitOpError("has weights ") << weights << ", expected [tokens, heads, longest]";
+  BufferType expected =
+      entry.denseBuffer({entry.rowsIn(op.getQueries()), heads, entry.longestIn(op.getKeys())});
+  if (weights != expected) {
+    return op.emitOpError("has weights ") << weights << ", expected " << expected;
   }
   KernelParts parts;
   parts.stem = "attend";
   parts.inputs = {entry.bufferOf(op.getWeights())};
-  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getKeys())) ||
-      failed(addAttended(op.getValueMutable(), entry, parts))) {
+  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys())) ||
+      failed(addAttended(op.getValueMutable(), op.getKeys(), entry, parts))) {
     return failure();
   }
   parts.computes =
       AttendAttr::get(op.getContext(), heads, width / heads,
                       op.getVisibility() == transformer::Visibility::Causal, op.getValueShare());
-  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
+  parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
   return entry.dispatch(op, parts);
 }
 

@@ -10,13 +10,25 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
+/// Fails unless what an operation adds to a cache or a state are rows of tokens.
+template <typename Op> LogicalResult checkTokens(Op op, EntryContext &entry, StringRef verb) {
+  int64_t rows = entry.typeOf(op.getInput()).getShape().front();
+  if (rows == tokensDimension && op.getRows() == entry.rows) {
+    return success();
+  }
+  return op.emitOpError() << verb << " rows of "
+                          << (rows == tokensDimension ? entry.spaceOf(op.getRows())->text()
+                                                      : dimensionText(rows))
+                          << ", expected rows of tokens";
+}
+
 LogicalResult lowerAppend(transformer::AppendOp op, EntryContext &entry) {
   KernelParts parts;
   parts.stem = "append";
   parts.computes = AppendAttr::get(op.getContext());
   parts.inputs = {entry.bufferOf(op.getCache()), entry.bufferOf(op.getInput())};
-  if (entry.typeOf(op.getInput()).getShape().front() != BufferType::kTokens) {
-    return op.emitOpError("appends rows of sequences, expected rows of tokens");
+  if (failed(checkTokens(op, entry, "appends"))) {
+    return failure();
   }
   parts.results = {parts.inputs.front().getType()};
   return entry.dispatch(op, parts);
@@ -24,19 +36,22 @@ LogicalResult lowerAppend(transformer::AppendOp op, EntryContext &entry) {
 
 LogicalResult lowerCached(transformer::CachedOp op, EntryContext &entry) {
   bool isAppended = static_cast<bool>(op.getCache().getDefiningOp());
-  bool isHistory = static_cast<bool>(op.getRows().getDefiningOp());
+  bool isHistory = static_cast<bool>(op.getRows().getDefiningOp<transformer::HistoryOp>());
   if (isAppended && !isHistory) {
     return op.emitOpError("reads a cache that the entry appends to in segments given to the entry, "
                           "expected the history of the entry's rows");
   }
-  if (!isAppended && (isHistory || op.getRows() == entry.rows)) {
+  if (!isAppended && (isHistory || entry.spaceOf(op.getRows()))) {
     return op.emitOpError("reads a cache that the entry does not append to in segments of the "
                           "entry's rows, expected those of a memory");
   }
   return entry.define(op, entry.bufferOf(op.getCache()));
 }
 
-LogicalResult lowerHistory(transformer::HistoryOp, EntryContext &) {
+LogicalResult lowerHistory(transformer::HistoryOp op, EntryContext &entry) {
+  if (op.getRows() != entry.rows) {
+    return op.emitOpError("names other segments for its rows, expected those of the entry's rows");
+  }
   return success(); // segments are read where they are used
 }
 
@@ -45,8 +60,8 @@ LogicalResult lowerAccumulate(transformer::AccumulateOp op, EntryContext &entry)
   parts.stem = "accumulate";
   parts.computes = AccumulateAttr::get(op.getContext());
   parts.inputs = {entry.bufferOf(op.getState()), entry.bufferOf(op.getInput())};
-  if (entry.typeOf(op.getInput()).getShape().front() != BufferType::kTokens) {
-    return op.emitOpError("accumulates rows of sequences, expected rows of tokens");
+  if (failed(checkTokens(op, entry, "accumulates"))) {
+    return failure();
   }
   parts.results = {parts.inputs.front().getType()};
   return entry.dispatch(op, parts);
@@ -57,10 +72,10 @@ LogicalResult lowerPrefixMean(transformer::PrefixMeanOp op, EntryContext &entry)
   parts.stem = "prefix_mean";
   parts.computes = PrefixMeanAttr::get(op.getContext());
   parts.inputs = {entry.bufferOf(op.getInput()), entry.bufferOf(op.getState())};
-  if (entry.typeOf(op.getInput()).getShape().front() != BufferType::kTokens) {
-    return op.emitOpError("averages rows of sequences, expected rows of tokens");
+  if (failed(checkTokens(op, entry, "averages"))) {
+    return failure();
   }
-  parts.results = {entry.denseBuffer({BufferType::kTokens, op.getState().getType().getWidth()})};
+  parts.results = {entry.denseBuffer({tokensDimension, op.getState().getType().getWidth()})};
   return entry.dispatch(op, parts);
 }
 

@@ -38,23 +38,20 @@ SmallVector<int64_t> shapeOf(Value buffer) {
   if (!cache) {
     return SmallVector<int64_t>(cast<BufferType>(buffer.getType()).getShape());
   }
-  SmallVector<int64_t> shape = {BufferType::kLongest};
+  SmallVector<int64_t> shape = {longestDimension};
   llvm::append_range(shape, cache.getShape());
   return shape;
 }
 
 /// The run-time dimension of an axis of a contraction's result, from the operand that has it.
 int64_t resultDimension(char axis, const ContractAxes &axes, ArrayRef<Value> operands) {
-  if (axis == 'k' && StringRef(axes.result).contains('t')) {
-    return BufferType::kLongest;
-  }
+  bool isLongest = axis == 'k' && StringRef(axes.result).contains('t');
   for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
     size_t position = letters.find(axis);
     if (position == std::string::npos) {
       continue;
     }
-    int64_t dimension = shapeOf(operand)[position];
-    return dimension == BufferType::kLongest ? BufferType::kTokens : dimension;
+    return RowDimension{*spaceOfDimension(shapeOf(operand)[position]), isLongest}.number();
   }
   llvm_unreachable("an axis of the result is one of an operand");
 }
@@ -133,6 +130,32 @@ LogicalResult splitSharedHeads(transformer::ContractOp op, EntryContext &entry, 
   return success();
 }
 
+/// Fails if an operand's rows or keys are not those of the segments, or of each other.
+LogicalResult checkSpaces(transformer::ContractOp op, EntryContext &entry) {
+  llvm::SmallDenseMap<char, RowSpace> spaces;
+  for (auto [axis, segments] : llvm::zip(StringRef("tk"), op.getSegments())) {
+    if (std::optional<RowSpace> space = entry.spaceOf(segments)) {
+      spaces.try_emplace(axis, *space);
+    }
+  }
+  StringRef letters[] = {op.getLhsAxes(), op.getRhsAxes()};
+  for (auto [axes, value] : llvm::zip_equal(letters, op.getOperands().take_front(2))) {
+    auto type = dyn_cast<BufferType>(entry.bufferOf(value).getType());
+    for (auto [axis, size] : llvm::zip(axes, type ? type.getShape() : ArrayRef<int64_t>())) {
+      std::optional<RowSpace> space = spaceOfDimension(size);
+      if (!space) {
+        continue;
+      }
+      RowSpace expected = spaces.try_emplace(axis, *space).first->second;
+      if (expected != *space) {
+        return op.emitOpError("has an axis '") << axis << "' over rows of " << space->text()
+                                               << ", expected rows of " << expected.text();
+      }
+    }
+  }
+  return success();
+}
+
 /// Fails if the operands are not keys where a cache has them.
 LogicalResult checkContracted(transformer::ContractOp op, EntryContext &entry,
                               const ContractAxes &axes, ArrayRef<Value> operands) {
@@ -148,9 +171,12 @@ LogicalResult checkContracted(transformer::ContractOp op, EntryContext &entry,
              << op.getAxes() << "', expected its rows to be keys 'k' of rows 't'";
     }
   }
+  if (failed(checkSpaces(op, entry))) {
+    return failure();
+  }
   for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
     size_t key = letters.find('k');
-    if (*keys && key != std::string::npos && shapeOf(operand)[key] != BufferType::kLongest) {
+    if (*keys && key != std::string::npos && !isLongest(shapeOf(operand)[key])) {
       return op.emitOpError("has keys that are rows, expected those of a cache");
     }
   }

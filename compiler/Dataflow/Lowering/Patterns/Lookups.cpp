@@ -14,13 +14,14 @@ LogicalResult lowerGather(transformer::GatherOp op, EntryContext &entry) {
   int64_t width = op.getType().getDimSize(1);
   KernelParts parts;
   parts.stem = "gather";
-  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
+  parts.results = {entry.denseBuffer({tokensDimension, width})};
   if (auto positions = op.getIds().getDefiningOp<transformer::PositionsOp>()) {
     int64_t offset = positions.getOffset();
-    if (failed(entry.limitPositions(op, op.getTableAttr(), offset))) {
+    if (failed(entry.limitPositions(op, positions.getRows(), op.getTableAttr(), offset))) {
       return failure();
     }
     parts.computes = GatherAttr::get(op.getContext(), width, 0, {offset}, {});
+    parts.results = {entry.denseBuffer({entry.rowsIn(positions.getRows()), width})};
   } else {
     if (failed(entry.limitIds(op, op.getIds(), op.getTableAttr()))) {
       return failure();
@@ -39,14 +40,16 @@ LogicalResult lowerEmbed(transformer::EmbedOp op, EntryContext &entry) {
   parts.stem = "gather";
   auto table = tables.begin();
   for (Value ids : op.getIds()) {
-    if (failed(entry.limitIds(op, ids, *table))) {
+    if (failed(entry.limitIds(op, ids, *table)) ||
+        (op.getRows() &&
+         failed(entry.checkRows(op, "looks up", entry.bufferOf(ids), op.getRows())))) {
       return failure();
     }
     parts.inputs.push_back(entry.bufferOf(ids));
     parts.inputs.push_back(entry.parameter(*table++));
   }
   for (int64_t offset : op.getPositionOffsets()) {
-    if (failed(entry.limitPositions(op, *table, offset))) {
+    if (failed(entry.limitPositions(op, op.getRows(), *table, offset))) {
       return failure();
     }
     parts.inputs.push_back(entry.parameter(*table++));
@@ -61,7 +64,8 @@ LogicalResult lowerEmbed(transformer::EmbedOp op, EntryContext &entry) {
     parts.normOperands = {entry.parameter(op.getNormWeightAttr()),
                           entry.parameter(op.getNormBiasAttr())};
   }
-  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
+  parts.results = {
+      entry.denseBuffer({op.getRows() ? entry.rowsIn(op.getRows()) : tokensDimension, width})};
   return entry.dispatch(op, parts);
 }
 

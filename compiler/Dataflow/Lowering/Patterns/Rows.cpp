@@ -52,14 +52,15 @@ LogicalResult lowerConvolve(transformer::ConvolveOp op, EntryContext &entry) {
   if (failed(keys) ||
       failed(entry.checkVisibility(
           op, op.getCausal() ? transformer::Visibility::Causal : transformer::Visibility::All,
-          op.getKeys()))) {
+          op.getRows(), op.getKeys()))) {
     return failure();
   }
-  auto type = dyn_cast<BufferType>(input.getType());
-  if (type && (*keys || type.getShape().front() != BufferType::kTokens)) {
-    return op.emitOpError("convolves ")
-           << (*keys ? "rows with other keys, expected those of a cache"
-                     : "rows of sequences, expected rows of tokens");
+  // A cache has rows of tokens, which the history of the entry's rows sees to.
+  if (isa<BufferType>(input.getType()) && *keys) {
+    return op.emitOpError("convolves rows with other keys, expected those of a cache");
+  }
+  if (failed(entry.checkRows(op, "convolves", input, op.getRows()))) {
+    return failure();
   }
   int64_t width = op.getType().getDimSize(1);
   int64_t kernel = entry.parameterOp(op.getWeightAttr()).getTensorType().getDimSize(1);
@@ -68,7 +69,7 @@ LogicalResult lowerConvolve(transformer::ConvolveOp op, EntryContext &entry) {
   parts.computes = ConvolveAttr::get(op.getContext(), width, kernel,
                                      static_cast<int64_t>(op.getDilation()), op.getCausal());
   parts.inputs = {input, entry.transposedParameter(op.getWeightAttr())};
-  parts.results = {entry.denseBuffer({BufferType::kTokens, width})};
+  parts.results = {entry.denseBuffer({entry.rowsIn(op.getRows()), width})};
   return dispatchWithBias(op, entry, parts, op.getBiasAttr());
 }
 
@@ -126,20 +127,38 @@ PoolKind toPoolKind(transformer::Pooling method) {
   llvm_unreachable("every pooling has its kernel");
 }
 
+/// Segments say where blocks are; what reads rows of them asks the entry for their space.
+LogicalResult lowerBlocks(transformer::BlocksOp op, EntryContext &) {
+  auto isRead = [](Operation &each) {
+    return isa<transformer::CachedOp, transformer::PrefixMeanOp, transformer::AccumulateOp>(each);
+  };
+  if (llvm::any_of(*op->getBlock(), isRead)) {
+    return op.emitOpError("divides the rows of an entry that reads a cache or a state, whose runs "
+                          "may begin in the middle of a block; expected an entry that reads none");
+  }
+  return success();
+}
+
 LogicalResult lowerPool(transformer::PoolOp op, EntryContext &entry) {
   BufferType input = entry.typeOf(op.getInput());
-  if (input.getShape().front() != BufferType::kTokens) {
-    return op.emitOpError("pools rows of sequences, expected rows of tokens");
+  if (failed(entry.checkRows(op, "pools", entry.bufferOf(op.getInput()), op.getRows()))) {
+    return failure();
   }
+  int64_t rows = op.getBlocks() ? entry.rowsIn(op.getBlocks()) : sequencesDimension;
   KernelParts parts;
   parts.stem = "pool";
   parts.computes = PoolAttr::get(op.getContext(), toPoolKind(op.getMethod()), input.getWidth());
   parts.inputs = {entry.bufferOf(op.getInput())};
-  parts.results = {entry.denseBuffer({BufferType::kSequences, input.getWidth()})};
+  parts.results = {entry.denseBuffer({rows, input.getWidth()})};
   return entry.dispatch(op, parts);
 }
 
 } // namespace
+
+template <> Pattern patternOf<transformer::BlocksOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::BlocksOp, lowerBlocks>};
+}
 
 template <> Pattern patternOf<transformer::ColumnsOp>() {
   return rowPattern<transformer::ColumnsOp, lowerColumns>();

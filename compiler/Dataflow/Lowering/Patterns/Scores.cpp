@@ -22,7 +22,7 @@ transformer::MaskOp maskOf(Operation *user, Value value) {
 
 LogicalResult lowerMask(transformer::MaskOp op, EntryContext &entry) {
   // What it says is read where it is used.
-  return entry.checkVisibility(op, op.getVisibility(), op.getKeys());
+  return entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys());
 }
 
 LogicalResult lowerMaskBias(transformer::MaskBiasOp op, EntryContext &entry) {
@@ -30,11 +30,12 @@ LogicalResult lowerMaskBias(transformer::MaskBiasOp op, EntryContext &entry) {
   if (!mask) {
     return failure();
   }
-  NestParts nest{"mask_bias",
-                 "->tk",
-                 ReductionKind::None,
-                 {},
-                 entry.denseBuffer({BufferType::kTokens, BufferType::kLongest})};
+  NestParts nest{
+      "mask_bias",
+      "->tk",
+      ReductionKind::None,
+      {},
+      entry.denseBuffer({entry.rowsIn(mask.getQueries()), entry.longestIn(mask.getKeys())})};
   if (mask.getVisibility() == transformer::Visibility::Causal) {
     nest.hidden = op.getHiddenAttr();
   }
@@ -46,11 +47,15 @@ LogicalResult lowerMaskBias(transformer::MaskBiasOp op, EntryContext &entry) {
 LogicalResult lowerRelativeBias(transformer::RelativeBiasOp op, EntryContext &entry) {
   Value table = entry.parameter(op.getTableAttr());
   int64_t heads = cast<BufferType>(table.getType()).getShape().front();
-  NestParts nest{"relative_bias",
-                 "hr->thk",
-                 ReductionKind::None,
-                 {table},
-                 entry.denseBuffer({BufferType::kTokens, heads, BufferType::kLongest})};
+  if (failed(entry.checkDistances(op, op.getQueries(), op.getKeys()))) {
+    return failure();
+  }
+  NestParts nest{
+      "relative_bias",
+      "hr->thk",
+      ReductionKind::None,
+      {table},
+      entry.denseBuffer({entry.rowsIn(op.getQueries()), heads, entry.longestIn(op.getKeys())})};
   nest.relative = true;
   return entry.nest(op, nest);
 }
@@ -61,6 +66,9 @@ LogicalResult lowerSelect(transformer::SelectOp op, EntryContext &entry) {
     return failure();
   }
   Value scores = entry.bufferOf(op.getScores());
+  if (failed(entry.checkRows(op, "hides keys from", scores, mask.getQueries()))) {
+    return failure();
+  }
   if (mask.getVisibility() == transformer::Visibility::All) {
     return entry.define(op, scores);
   }
@@ -73,9 +81,8 @@ LogicalResult lowerSelect(transformer::SelectOp op, EntryContext &entry) {
 
 LogicalResult lowerSoftmax(transformer::SoftmaxOp op, EntryContext &entry) {
   BufferType type = entry.typeOf(op.getInput());
-  if (type.getShape().front() != BufferType::kTokens ||
-      type.getShape().back() != BufferType::kLongest) {
-    return op.emitOpError("has scores ") << type << ", expected [tokens, heads, longest]";
+  if (!type.getRowSpace() || !isLongest(type.getShape().back())) {
+    return op.emitOpError("has scores ") << type << ", expected [rows, heads, longest]";
   }
   std::string axes = axesOf(type);
   NestParts nest{

@@ -66,7 +66,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Append
   const KernelArguments &arguments = body.arguments;
   dataflow::CacheType type = body.kernel.getOperandCache(0);
   CacheFields cache = CacheFields::load(code, body.operand(code, 0));
-  Value rows = body.operand(code, 1), positions = arguments.positions(code);
+  Value rows = body.operand(code, 1), positions = body.rows(code).positions(code);
   int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
   auto place = [&](Value row, Value position) {
     Value blocks = cache.blocksOf(code, code.loadIndex(cache.segmentOf, row));

@@ -42,8 +42,9 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Attend
   a.isCausal = computes.getCausal();
   a.valueShare = a.headsTogether = computes.getValueShare();
   a.result = KernelResult::load(code, body.arguments);
+  loadRowSpaces(a, body, 1);
   loadValues(a, body, 1);
-  Value weights = body.operand(code, 0), longest = body.arguments.longest(code);
+  Value weights = body.operand(code, 0), longest = a.keyRows.longest(code);
   overTiles(a, body.arguments, [&](Value query, Value last) {
     emitTile(a, weights, longest, computes.getHeads(), query, last);
   });

@@ -163,6 +163,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.result = KernelResult::load(code, body.arguments);
   a.query = body.operand(code, 0);
+  loadRowSpaces(a, body, 1);
   loadKeys(a, body, 1);
   loadValues(a, body, 2);
   loadBias(a, body, 3, computes.getBiasDistance());

@@ -38,11 +38,11 @@ void transposeKeys(AttentionTile &a) {
   VectorCode &code = a.code;
   int64_t size = a.keySize;
   Value keys = code.at(a.key, code.multiply(a.keyHead(), size));
-  Value lastRow = code.add(a.firstRow, code.subtract(a.keyCount, code.integer(1)));
+  Value lastRow = code.add(a.firstKey, code.subtract(a.keyCount, code.integer(1)));
   code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
     SmallVector<Value> rows;
     for (int64_t lane = 0; lane < code.lanes; ++lane) {
-      Value row = code.smaller(code.add(code.add(a.firstRow, j), lane), lastRow);
+      Value row = code.smaller(code.add(code.add(a.firstKey, j), lane), lastRow);
       rows.push_back(code.at(keys, code.multiply(row, a.keyStride)));
     }
     for (int64_t d = 0; d < size; d += code.lanes) {

@@ -18,7 +18,7 @@ static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &bo
   Value address = body.operand(a.code, number);
   if (dataflow::CacheType type = body.kernel.getOperandCache(number)) {
     a.isCached = true;
-    a.positions = body.arguments.positions(a.code);
+    a.positions = a.queryRows.positions(a.code);
     cache = CacheFields::load(a.code, address);
     return {Value(), type.getWidth()};
   }
@@ -28,6 +28,12 @@ static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &bo
 void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden) {
   a.isCausal = causal && !hidden;
   a.hidden = hidden;
+}
+
+void loadRowSpaces(AttentionTile &a, const KernelBody &body, int64_t number) {
+  a.queryRows = body.rows(a.code);
+  mlir::FunctionType type = body.kernel.getKernelType();
+  a.keyRows = body.arguments.rows(a.code, dataflow::spaceOfInput(type, number));
 }
 
 void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number) {
@@ -65,16 +71,19 @@ static CachedSequence cachedSequence(AttentionTile &a, Value sequence) {
 }
 
 // Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
-static Value enterSequence(AttentionTile &a, const KernelArguments &arguments, Value row) {
+static Value enterSequence(AttentionTile &a, Value row) {
   VectorCode &code = a.code;
   const CacheFields &cache = cacheOf(a);
-  Value offsets = a.isCached ? cache.offsets : arguments.offsets(code);
-  Value sequenceOf = a.isCached ? cache.segmentOf : arguments.sequenceOf(code);
+  Value offsets = a.isCached ? cache.offsets : a.queryRows.offsets(code);
+  Value sequenceOf = a.isCached ? cache.segmentOf : a.queryRows.sequenceOf(code);
   Value sequence = code.loadIndex(sequenceOf, row);
   a.firstRow = code.loadIndex(offsets, sequence);
   Value end = code.loadIndex(offsets, code.add(sequence, 1));
   if (!a.isCached) {
-    a.keyCount = code.subtract(end, a.firstRow);
+    Value keyOffsets = a.keyRows.offsets(code);
+    a.firstKey = code.loadIndex(keyOffsets, sequence);
+    Value endKey = code.loadIndex(keyOffsets, code.add(sequence, 1));
+    a.keyCount = code.subtract(endKey, a.firstKey);
     a.pitch = a.roundUp(a.keyCount);
     return end;
   }
@@ -188,7 +197,7 @@ void overTiles(AttentionTile &a, const KernelArguments &arguments,
   Value lastHead = arguments.columnEnd;
   // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
-    Value last = code.smaller(enterSequence(a, arguments, row), arguments.rowEnd);
+    Value last = code.smaller(enterSequence(a, row), arguments.rowEnd);
     auto tilesOf = [&](Value head, Value nextHead) {
       a.head = head;
       if (a.isCached) {

@@ -49,14 +49,17 @@ struct AttentionTile {
   int64_t keyShare = 1, valueShare = 1;
   /// Neighbouring heads that have both in common: a tile has queries of these.
   int64_t headsTogether = 1;
-  mlir::Value positions = {};      // [tokens], of a cache
+  RowFields queryRows = {};        // the rows of the queries
+  RowFields keyRows = {};          // of the keys, where those are no cache
+  mlir::Value positions = {};      // of the queries, with a cache
   mlir::Value bias = {};           // [heads][2 * biasDistance + 1], null: none
   int64_t biasDistance = 0;        // columns of `bias` on each side
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
   mlir::Value keysTransposed = {}; // [keySize][pitch]
   // The current sequence and head, or the heads computed together:
-  mlir::Value firstRow = {}; // of the sequence
+  mlir::Value firstRow = {}; // of the sequence, among the queries
+  mlir::Value firstKey = {}; // the same among the keys, where those are no cache
   mlir::Value keyCount = {};
   mlir::Value pitch = {};       // elements from one line of transposed keys to the next
   mlir::Value keyBlocks = {};   // of a cache: the list of its blocks
@@ -102,6 +105,8 @@ struct TileRows {
 
 /// Takes up which keys a row sees.
 void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden);
+/// Takes up the rows of queries and of keys, of which input `number` has some.
+void loadRowSpaces(AttentionTile &a, const KernelBody &body, int64_t number);
 /// Takes up the keys, which are input `number` of the kernel.
 void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number);
 /// The same for the values.
@@ -137,7 +142,7 @@ mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Valu
 
 // --- Keys
 
-/// keysTransposed[d][j] = K[firstRow + j][keyHead * keySize + d]. Rows past the last repeat it:
+/// keysTransposed[d][j] = K[firstKey + j][keyHead * keySize + d]. Rows past the last repeat it:
 /// their scores are masked.
 void transposeKeys(AttentionTile &a);
 

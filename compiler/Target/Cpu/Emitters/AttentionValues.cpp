@@ -20,7 +20,7 @@ overValues(AttentionTile &a, Value firstKey, Value from, Value to, SmallVector<V
   Value column = code.multiply(a.valueHead(), a.valueSize);
   if (!a.isCached) {
     Value values = code.at(code.at(a.value, column),
-                           code.multiply(code.add(a.firstRow, firstKey), a.valueStride));
+                           code.multiply(code.add(a.firstKey, firstKey), a.valueStride));
     auto lineOf = [&](Value j) { return code.at(values, code.multiply(j, a.valueStride)); };
     Value pairs = code.multiply(code.divide(code.subtract(to, from), 2), 2);
     Value end = code.add(from, pairs);

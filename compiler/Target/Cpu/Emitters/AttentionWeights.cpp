@@ -77,8 +77,9 @@ template <> KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
 template <>
 void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAttr computes) {
   AttentionWeights a{{code, code.target.tileRows, computes.getKeySize()},
-                     computes.getScale().getValue().convertToFloat(),
-                     body.arguments.longest(code)};
+                     computes.getScale().getValue().convertToFloat()};
+  loadRowSpaces(a, body, 1);
+  a.longest = a.keyRows.longest(code);
   setVisibility(a, computes.getCausal(), computes.getHidden());
   a.keyShare = a.headsTogether = computes.getKeyShare();
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();

@@ -43,9 +43,9 @@ struct Convolution {
 
 static void enterRow(Convolution &c, Value row) {
   VectorCode &code = c.code;
-  const KernelArguments &arguments = c.body.arguments;
-  Value offsets = arguments.offsets(code);
-  Value sequence = code.loadIndex(arguments.sequenceOf(code), row);
+  RowFields rows = c.body.rows(code);
+  Value offsets = rows.offsets(code);
+  Value sequence = code.loadIndex(rows.sequenceOf(code), row);
   c.row = row;
   c.firstRow = code.loadIndex(offsets, sequence);
   c.endRow = code.loadIndex(offsets, code.add(sequence, 1));
@@ -55,7 +55,7 @@ static void enterRow(Convolution &c, Value row) {
     return;
   }
   Value segment = code.loadIndex(c.cache->segmentOf, row);
-  c.own = code.loadIndex(arguments.positions(code), row);
+  c.own = code.loadIndex(rows.positions(code), row);
   c.count = code.loadIndex(c.cache->lengths, segment);
   c.blocks = c.cache->blocksOf(code, segment);
 }

@@ -21,6 +21,8 @@ struct KernelBody {
   mlir::Value operand(VectorCode &code, unsigned index) const {
     return arguments.operand(code, kernel.getCallOperand(index));
   }
+  /// The rows that it computes.
+  RowFields rows(VectorCode &code) const { return arguments.rows(code, kernel.getRows()); }
 };
 
 /// The element-wise operands of a kernel and its region of scalar maths, applied to vectors.

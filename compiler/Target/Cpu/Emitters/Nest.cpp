@@ -24,12 +24,14 @@ struct Nest {
   const KernelBody &body;
   dataflow::NestAttr computes;
   char rowAxis; // the axis that the grid divides: `t`, or `k` where there is no `t`
-  Value tokens, sequences, longest;
   KernelResult result;
+  // The sizes of dimensions that depend on the batch.
+  std::map<int64_t, Value> extents = {};
   // By operand, those that are caches; `keys` is one whose positions axis k runs over.
   std::map<unsigned, CacheFields> caches = {};
   std::optional<unsigned> keys = {};
-  Value row = {}, firstRow = {}, keyCount = {};
+  Value row = {}, firstRow = {};
+  Value firstKey = {}, keyCount = {};    // where keys are rows
   Value position = {};                   // of the row among the keys
   std::map<unsigned, Value> blocks = {}; // of the row's segment, by operand
   std::map<char, Value> axes = {};       // `k` beside `t` counts from the sequence's first row
@@ -52,34 +54,23 @@ static CacheType cacheOf(const Nest &nest, unsigned operand) {
 // The size of an axis of an operand.
 static int64_t dimension(const Nest &nest, unsigned operand, size_t axis) {
   if (CacheType cache = cacheOf(nest, operand)) {
-    return axis == 0 ? int64_t{BufferType::kLongest} : cache.getShape()[axis - 1];
+    return axis == 0 ? longestDimension : cache.getShape()[axis - 1];
   }
   return bufferOf(nest, operand).getShape()[axis];
 }
 
 static Value extent(Nest &nest, int64_t dimension) {
-  switch (dimension) {
-  case BufferType::kTokens:
-    return nest.tokens;
-  case BufferType::kSequences:
-    return nest.sequences;
-  case BufferType::kLongest:
-    return nest.longest;
-  default:
-    return nest.code.integer(dimension);
-  }
+  return dimension > 0 ? nest.code.integer(dimension) : nest.extents.at(dimension);
 }
 
-// The index an axis has in a dimension: of the batch in tokens, of the sequence in longest.
+// The index an axis has in a dimension: of the batch in rows, of the sequence in the longest.
 static Value indexIn(Nest &nest, char axis, int64_t dimension) {
   VectorCode &code = nest.code;
-  bool ofSequence = dimension == BufferType::kLongest;
   if (axis == nest.rowAxis) {
-    return ofSequence ? code.subtract(nest.row, nest.firstRow) : nest.row;
+    return isLongest(dimension) ? code.subtract(nest.row, nest.firstRow) : nest.row;
   }
   Value index = nest.axes.at(axis);
-  bool rows = dimension == BufferType::kTokens || dimension == BufferType::kSequences;
-  return rows ? code.add(nest.firstRow, index) : index;
+  return rowSpaceOf(dimension) ? code.add(nest.firstKey, index) : index;
 }
 
 // Position k of a cache: its element in a block [width][HEDDLE_BLOCK] or [HEDDLE_BLOCK][width].
@@ -247,6 +238,16 @@ static void emitElements(Nest &nest) {
   });
 }
 
+// Loads the sizes of the spaces that the kernel names.
+static void loadExtents(Nest &nest) {
+  VectorCode &code = nest.code;
+  for (RowSpace space : nest.body.arguments.spaces) {
+    RowFields fields = nest.body.arguments.rows(code, space);
+    nest.extents[RowDimension{space}.number()] = fields.count(code);
+    nest.extents[RowDimension{space, true}.number()] = fields.longest(code);
+  }
+}
+
 // Loads the fields of the operands that are caches.
 static void loadCaches(Nest &nest) {
   for (unsigned i = 1; i <= nest.body.kernel.getNumInputs(); ++i) {
@@ -257,14 +258,34 @@ static void loadCaches(Nest &nest) {
   }
 }
 
+// The space that k runs over, if any operand has that axis as rows.
+static RowSpace keySpace(const Nest &nest) {
+  for (unsigned i = 0; i <= nest.computes.getNumNamed(); ++i) {
+    size_t at = axesOf(nest, i).find('k');
+    if (at != StringRef::npos) {
+      return *spaceOfDimension(dimension(nest, i, at));
+    }
+  }
+  return nest.body.kernel.getRows();
+}
+
+namespace {
+/// The lists of the rows, and of the keys where those are rows.
+struct RowLists {
+  Value sequenceOf, offsets, positions, keyOffsets;
+};
+} // namespace
+
 // Where the row stands: among the keys of a cache, or among the rows of its sequence.
-static void enterRow(Nest &nest, Value row, Value sequenceOf, Value offsets) {
+static void enterRow(Nest &nest, Value row, const RowLists &lists) {
   VectorCode &code = nest.code;
-  Value sequence = code.loadIndex(sequenceOf, row);
+  Value sequence = code.loadIndex(lists.sequenceOf, row);
   nest.row = row;
-  nest.firstRow = code.loadIndex(offsets, sequence);
+  nest.firstRow = code.loadIndex(lists.offsets, sequence);
   if (!nest.keys) {
-    nest.keyCount = code.subtract(code.loadIndex(offsets, code.add(sequence, 1)), nest.firstRow);
+    Value keyOffsets = lists.keyOffsets;
+    nest.firstKey = code.loadIndex(keyOffsets, sequence);
+    nest.keyCount = code.subtract(code.loadIndex(keyOffsets, code.add(sequence, 1)), nest.firstKey);
     nest.position = code.subtract(row, nest.firstRow);
     return;
   }
@@ -273,7 +294,7 @@ static void enterRow(Nest &nest, Value row, Value sequenceOf, Value offsets) {
   }
   const CacheFields &keys = nest.caches.at(*nest.keys);
   nest.keyCount = code.loadIndex(keys.lengths, code.loadIndex(keys.segmentOf, row));
-  nest.position = code.loadIndex(nest.body.arguments.positions(code), row);
+  nest.position = code.loadIndex(lists.positions, row);
 }
 
 template <> KernelScratch scratchOf(dataflow::NestAttr) { return {}; }
@@ -281,18 +302,14 @@ template <> KernelScratch scratchOf(dataflow::NestAttr) { return {}; }
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::NestAttr computes) {
   const KernelArguments &arguments = body.arguments;
   bool hasQueries = computes.getAxes().getValue().contains('t');
-  Nest nest{code,
-            body,
-            computes,
-            hasQueries ? 't' : 'k',
-            arguments.tokens(code),
-            arguments.sequences(code),
-            arguments.longest(code),
-            KernelResult::load(code, arguments)};
+  Nest nest{code, body, computes, hasQueries ? 't' : 'k', KernelResult::load(code, arguments)};
+  loadExtents(nest);
   loadCaches(nest);
-  Value offsets = arguments.offsets(code), sequenceOf = arguments.sequenceOf(code);
+  RowFields rows = body.rows(code);
+  RowLists lists{rows.sequenceOf(code), rows.offsets(code), rows.positions(code),
+                 arguments.rows(code, keySpace(nest)).offsets(code)};
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
-    enterRow(nest, row, sequenceOf, offsets);
+    enterRow(nest, row, lists);
     emitElements(nest);
   });
 }

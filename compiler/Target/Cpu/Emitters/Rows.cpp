@@ -51,9 +51,8 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAt
 template <> KernelScratch scratchOf(dataflow::GatherAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
-  const KernelArguments &arguments = body.arguments;
   int64_t lookups = computes.getLookups(), width = computes.getWidth();
-  Value positions = arguments.positions(code);
+  Value positions = body.rows(code).positions(code);
   SmallVector<Value> ids, tables;
   SmallVector<Type> elements;
   for (int64_t i = 0; i < lookups; ++i) {
@@ -112,16 +111,43 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
   return code.divideFloat(pooled, code.broadcast(count));
 }
 
+namespace {
+/// Which rows of the input become a row.
+struct PooledRows {
+  Value sequenceOf, positions; // of the result's rows
+  Value offsets;               // of the input's
+  int64_t count;               // how many; 0: all of the sequence
+
+  static PooledRows load(VectorCode &code, const KernelBody &body) {
+    RowSpace finer = *body.kernel.getOperandBuffer(0).getRowSpace();
+    RowFields rows = body.rows(code);
+    return {rows.sequenceOf(code), rows.positions(code),
+            body.arguments.rows(code, finer).offsets(code), *body.kernel.getRows().rowsFrom(finer)};
+  }
+
+  /// The first and past the last; the last block of a sequence may have fewer than others.
+  std::pair<Value, Value> of(VectorCode &code, Value row) const {
+    Value sequence = code.loadIndex(sequenceOf, row);
+    Value first = code.loadIndex(offsets, sequence);
+    Value end = code.loadIndex(offsets, code.add(sequence, 1));
+    if (count == 0) {
+      return {first, end};
+    }
+    first = code.add(first, code.multiply(code.loadIndex(positions, row), count));
+    return {first, code.smaller(code.add(first, count), end)};
+  }
+};
+} // namespace
+
 template <> KernelScratch scratchOf(dataflow::PoolAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
-  const KernelArguments &arguments = body.arguments;
-  Value input = body.operand(code, 0), offsets = arguments.offsets(code);
+  Value input = body.operand(code, 0);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
-  emitRowLoop(code, body, computes.getWidth(), [&](Value sequence) {
-    Value first = code.loadIndex(offsets, sequence);
-    Value end = code.loadIndex(offsets, code.add(sequence, 1));
-    return [&code, computes, input, stride, first, end](Value column, int64_t valid) {
+  PooledRows pooled = PooledRows::load(code, body);
+  emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
+    auto [first, end] = pooled.of(code, row);
+    return [&code, computes, input, stride, first = first, end = end](Value column, int64_t valid) {
       return poolColumn(code, computes.getKind(), input, stride, first, end, column, valid);
     };
   });

@@ -60,7 +60,8 @@ static void overPanels(VectorCode &code, const KernelBody &body, Value state, in
                        llvm::function_ref<void(const Panel &)> emit) {
   const KernelArguments &arguments = body.arguments;
   CacheFields cache = CacheFields::load(code, state);
-  Value offsets = arguments.offsets(code), positions = arguments.positions(code);
+  RowFields rows = body.rows(code);
+  Value offsets = rows.offsets(code), positions = rows.positions(code);
   int64_t whole = width / code.target.panelColumns * code.target.panelColumns;
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value sequence) {
     Value first = code.loadIndex(offsets, sequence);
@@ -138,7 +139,7 @@ template <> KernelScratch scratchOf(dataflow::PrefixMeanAttr) { return {}; }
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PrefixMeanAttr) {
   KernelResult result = KernelResult::load(code, body.arguments);
   StateOperands operands(code, body, /*rows=*/0, /*state=*/1);
-  Value positions = body.arguments.positions(code);
+  Value positions = body.rows(code).positions(code);
   overPanels(code, body, operands.state, operands.width,
              [&](const Panel &panel) { emitMeans(code, panel, operands, result, positions); });
 }
@@ -148,7 +149,7 @@ template <> KernelScratch scratchOf(dataflow::RunningMeanAttr) { return {}; }
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RunningMeanAttr) {
   KernelResult means = KernelResult::load(code, body.arguments);
   StateOperands operands(code, body, /*rows=*/0, /*state=*/1);
-  Value positions = body.arguments.positions(code);
+  Value positions = body.rows(code).positions(code);
   // A panel is read before any row and stored after all: no call sees the sums of another.
   overPanels(code, body, operands.state, operands.width, [&](const Panel &panel) {
     storeSums(code, panel, emitMeans(code, panel, operands, means, positions));

@@ -306,27 +306,33 @@ Value KernelArguments::operand(VectorCode &code, int64_t index) const {
   Value operands = code.loadPointer(field(code, context, offsetof(HeddleKernelContext, operands)));
   return code.loadPointer(code.bytesAt(operands, code.integer(index * sizeof(void *))));
 }
-Value KernelArguments::offsets(VectorCode &code) const {
-  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, offsets)));
-}
-Value KernelArguments::sequenceOf(VectorCode &code) const {
-  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, sequence_of)));
+RowFields KernelArguments::rows(VectorCode &code, RowSpace space) const {
+  const auto *found = llvm::find(spaces, space);
+  assert(found != spaces.end() && "a kernel asks for spaces that its type names");
+  Value list = code.loadPointer(field(code, context, offsetof(HeddleKernelContext, spaces)));
+  auto number = static_cast<int64_t>(found - spaces.begin());
+  return {code.loadPointer(code.bytesAt(list, code.integer(number * sizeof(void *))))};
 }
 Value KernelArguments::scratch(VectorCode &code) const {
   return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, scratch)));
 }
-Value KernelArguments::tokens(VectorCode &code) const {
-  return code.loadInteger(field(code, context, offsetof(HeddleKernelContext, tokens)));
-}
-Value KernelArguments::sequences(VectorCode &code) const {
-  return code.loadInteger(field(code, context, offsetof(HeddleKernelContext, sequences)));
-}
-Value KernelArguments::longest(VectorCode &code) const {
-  return code.loadInteger(field(code, context, offsetof(HeddleKernelContext, longest)));
-}
 
-Value KernelArguments::positions(VectorCode &code) const {
-  return code.loadPointer(field(code, context, offsetof(HeddleKernelContext, positions)));
+// --- rows ------------------------------------------------------------------------------------
+
+Value RowFields::count(VectorCode &code) const {
+  return code.loadInteger(field(code, rows, offsetof(HeddleRows, count)));
+}
+Value RowFields::longest(VectorCode &code) const {
+  return code.loadInteger(field(code, rows, offsetof(HeddleRows, longest)));
+}
+Value RowFields::offsets(VectorCode &code) const {
+  return code.loadPointer(field(code, rows, offsetof(HeddleRows, offsets)));
+}
+Value RowFields::sequenceOf(VectorCode &code) const {
+  return code.loadPointer(field(code, rows, offsetof(HeddleRows, sequence_of)));
+}
+Value RowFields::positions(VectorCode &code) const {
+  return code.loadPointer(field(code, rows, offsetof(HeddleRows, positions)));
 }
 
 // --- results ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #define HEDDLE_COMPILER_TARGET_CPU_EMITTERS_VECTORCODE_H
 
 #include "compiler/Target/Target.h"
+#include "heddle/RowSpace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -123,20 +124,29 @@ public:
                llvm::function_ref<void(mlir::Value column, int64_t valid)> body);
 };
 
+/// The rows of one row space (HeddleRows), loaded as they are asked for.
+struct RowFields {
+  mlir::Value rows;
+
+  mlir::Value count(VectorCode &code) const;
+  mlir::Value longest(VectorCode &code) const;
+  mlir::Value offsets(VectorCode &code) const;
+  mlir::Value sequenceOf(VectorCode &code) const;
+  mlir::Value positions(VectorCode &code) const;
+};
+
 /// The arguments of a kernel function (runtime/include/heddle/Abi.h), loaded as they are asked for.
 struct KernelArguments {
   mlir::Value context, rowBegin, rowEnd, columnBegin, columnEnd;
+  /// What the kernel names, in the order of the dispatch.
+  llvm::SmallVector<RowSpace> spaces;
 
   /// One of a call: first the results, a HeddleResult or a HeddleCache each, then what is only
   /// read.
   mlir::Value operand(VectorCode &code, int64_t index) const;
-  mlir::Value offsets(VectorCode &code) const;
-  mlir::Value sequenceOf(VectorCode &code) const;
+  /// The rows of a space that the kernel names.
+  RowFields rows(VectorCode &code, RowSpace space) const;
   mlir::Value scratch(VectorCode &code) const;
-  mlir::Value tokens(VectorCode &code) const;
-  mlir::Value sequences(VectorCode &code) const;
-  mlir::Value longest(VectorCode &code) const;
-  mlir::Value positions(VectorCode &code) const;
 };
 
 /// The buffer that a kernel writes, or the part of it that is in memory (HeddleResult).

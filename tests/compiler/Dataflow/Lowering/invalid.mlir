@@ -34,7 +34,7 @@ func.func @nameless(%x: tensor<?x4xf32> {transformer.name = "x"}) -> tensor<?x4x
 
 // -----
 
-// expected-error@+1 {{result 0 of entry 'ids' is 'tensor<?xi32>', expected f32 rows of tokens or sequences}}
+// expected-error@+1 {{result 0 of entry 'ids' is 'tensor<?xi32>', expected f32 rows, such as tokens}}
 func.func @ids(%x: tensor<?xi32> {transformer.name = "x"}) -> (tensor<?xi32> {transformer.name = "y"}) {
   return %x : tensor<?xi32>
 }
@@ -116,7 +116,7 @@ func.func @embed(%rows: !transformer.segments) -> (tensor<?x4xf32> {transformer.
 
 func.func @mask(%x: tensor<?x4x2xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x4x2xf32> {transformer.name = "y"}) {
   %s = transformer.contract "khd,thd->kht" %x, %x in(%rows, %rows) : tensor<?x4x2xf32>, tensor<?x4x2xf32> -> tensor<?x4x?xf32>
-  // expected-error@+1 {{'transformer.softmax' op has scores '!dataflow.buffer<[longest, 4, tokens], f32>', expected [tokens, heads, longest]}}
+  // expected-error@+1 {{'transformer.softmax' op has scores '!dataflow.buffer<[longest, 4, tokens], f32>', expected [rows, heads, longest]}}
   %p = transformer.softmax %s in(%rows) : tensor<?x4x?xf32>
   return %x : tensor<?x4x2xf32>
 }

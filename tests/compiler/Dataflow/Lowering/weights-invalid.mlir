@@ -4,7 +4,7 @@
 func.func @transposed(%x: tensor<?x4xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x4xf32> {transformer.name = "y"}) {
   %p = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 2 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x2x?xf32>
   %t = transformer.transpose %p [2, 1, 0] : tensor<?x2x?xf32> -> tensor<?x2x?xf32>
-  // expected-error@+1 {{'transformer.attend' op has weights '!dataflow.buffer<[longest, 2, tokens], f32>', expected [tokens, heads, longest]}}
+  // expected-error@+1 {{'transformer.attend' op has weights '!dataflow.buffer<[longest, 2, tokens], f32>', expected '!dataflow.buffer<[tokens, 2, longest], f32>'}}
   %y = transformer.attend %t, %x in(%rows, %rows) {visibility = #transformer.visibility<all>} : tensor<?x2x?xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   return %y : tensor<?x4xf32>
 }

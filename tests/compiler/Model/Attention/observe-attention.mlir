@@ -68,3 +68,20 @@ func.func @unused(%x: tensor<?x24xf32>, %a: tensor<?x3x8xf32>, %rows: !transform
   %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
   return %x : tensor<?x24xf32>
 }
+
+// Neither queries nor keys that are blocks of rows have places among the rows of the entry.
+// CHECK-LABEL: func.func @blocks(
+// CHECK-SAME: -> (tensor<?x24xf32> {transformer.name = "x"}, tensor<?x24xf32> {transformer.name = "y"}) {
+func.func @blocks(%a: tensor<?x3x8xf32>, %b: tensor<?x3x8xf32>, %rows: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "x"}, tensor<?x24xf32> {transformer.name = "y"}) {
+  %pairs = transformer.blocks %rows, 2
+  %s0 = transformer.contract "thd,khd->thk" %a, %b in(%rows, %pairs) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %p0 = transformer.softmax %s0 in(%pairs) : tensor<?x3x?xf32>
+  %c0 = transformer.contract "thk,khd->thd" %p0, %b in(%rows, %pairs) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %x = transformer.merge_heads %c0 : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  %s1 = transformer.contract "thd,khd->thk" %b, %a in(%pairs, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z1 = transformer.scale %s1, 0.5 : tensor<?x3x?xf32>
+  %p1 = transformer.softmax %z1 in(%rows) : tensor<?x3x?xf32>
+  %c1 = transformer.contract "thk,khd->thd" %p1, %a in(%pairs, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %y = transformer.merge_heads %c1 : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %x, %y : tensor<?x24xf32>, tensor<?x24xf32>
+}

@@ -180,6 +180,36 @@ TEST(RunTensors, RaggedForm) {
   EXPECT_EQ(one->batch.lengths, (Integers{2}));
 }
 
+/// Two floats a row, for blocks of two tokens.
+static PortInfo blocksPort() {
+  const int64_t rows = RowDimension{*RowSpace::tokens().blocks(2)}.number();
+  return {"b", ElementType::F32, {rows, 2}, 0, false};
+}
+
+TEST(RunTensors, RowsOfBlocksBeginTheLineOfTheirSequence) {
+  const Result<RunInputs> inputs = Tensors()
+                                       .add("input_ids", {2, 3}, {-1, 5, 6, 7, 8, 9})
+                                       .add32("attention_mask", {2, 3}, {0, 1, 1, 1, 1, 1})
+                                       .read();
+  ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
+  EXPECT_EQ(outputShape(blocksPort(), inputs->batch), (Sizes{2, 2, 2}));
+  EXPECT_EQ(derivedLengths(blocksPort(), inputs->batch), (Integers{1, 2}));
+  EXPECT_EQ(spreadRows(blocksPort(), inputs->batch, {1, 2, 3, 4, 5, 6}),
+            (std::vector<float>{1, 2, 0, 0, 3, 4, 5, 6}));
+}
+
+TEST(RunTensors, RowsOfBlocksOfRaggedSequencesFollowEachOther) {
+  const Result<RunInputs> inputs =
+      Tensors().add("input_ids", {4}, {5, 6, 7, 8}).add32("lengths", {2}, {1, 3}).read();
+  ASSERT_TRUE(inputs.ok()) << messageOf(inputs);
+  EXPECT_EQ(outputShape(blocksPort(), inputs->batch), (Sizes{3, 2}));
+  EXPECT_EQ(derivedLengths(blocksPort(), inputs->batch), (Integers{1, 2}));
+  EXPECT_EQ(spreadRows(blocksPort(), inputs->batch, {1, 2, 3, 4, 5, 6}),
+            (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  const PortInfo states{"h", ElementType::F32, {tokensDimension, 2}, 0, false};
+  EXPECT_TRUE(derivedLengths(states, inputs->batch).empty());
+}
+
 TEST(RunTensors, OtherTensorsAreIgnored) {
   const Result<RunInputs> inputs = Tensors()
                                        .addFloats("last_hidden_state", {1, 2, 2}, {1, 2, 3, 4})

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The text of sizes that depend on the batch, and the spaces that a kernel names.
+#include "dialects/Dataflow/Dataflow.h"
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+/// "'tokens', 'sequences', 'blocks(tokens, size)'": what a row space may be written as.
+static std::string spaceChoices() {
+  std::string choices;
+  for (const RowSpaceInfo &info : rowSpaceTable) {
+    choices += (choices.empty() ? "'" : ", '") + std::string(info.name);
+    choices += info.origin == RowSpaceOrigin::Derived ? "(tokens, size)'" : "'";
+  }
+  return choices;
+}
+
+static const RowSpaceInfo *findSpace(StringRef name) {
+  const auto *found = llvm::find_if(
+      rowSpaceTable, [&](const RowSpaceInfo &info) { return name == StringRef(info.name); });
+  return found == std::end(rowSpaceTable) ? nullptr : found;
+}
+
+/// `(tokens, 2)` of the derived space `kind`.
+static FailureOr<RowSpace> parseDerived(AsmParser &parser, RowSpaceKind kind) {
+  StringRef tokens = rowSpaceTable[static_cast<size_t>(RowSpaceKind::Tokens)].name;
+  llvm::SMLoc location;
+  int64_t size = 0;
+  if (parser.parseLParen() || parser.parseKeyword(tokens) || parser.parseComma() ||
+      parser.getCurrentLocation(&location) || parser.parseInteger(size) || parser.parseRParen()) {
+    return failure();
+  }
+  std::optional<RowSpace> space = RowSpace::of(kind, size);
+  if (!space) {
+    return parser.emitError(location, "expects a size of ")
+           << RowSpace::leastSize << " to " << RowSpace::largestSize << ", got " << size;
+  }
+  return *space;
+}
+
+/// The space of a name that has been read; `choices` is what a message offers instead of another.
+static FailureOr<RowSpace> parseSpace(AsmParser &parser, llvm::SMLoc location, StringRef name,
+                                      const Twine &choices) {
+  const RowSpaceInfo *info = findSpace(name);
+  if (!info) {
+    return parser.emitError(location, "expects ") << choices << ", got '" << name << "'";
+  }
+  auto kind = static_cast<RowSpaceKind>(info - rowSpaceTable);
+  return info->origin == RowSpaceOrigin::Derived ? parseDerived(parser, kind)
+                                                 : FailureOr(*RowSpace::of(kind, 0));
+}
+
+/// The dimension of which a name has been read.
+static FailureOr<RowDimension> parseNamed(AsmParser &parser, llvm::SMLoc location, StringRef name) {
+  if (name != "longest") {
+    FailureOr<RowSpace> space =
+        parseSpace(parser, location, name, "a number, " + spaceChoices() + " or 'longest'");
+    return failed(space) ? FailureOr<RowDimension>(failure()) : RowDimension{*space, false};
+  }
+  if (failed(parser.parseOptionalLParen())) {
+    return RowDimension{RowSpace::tokens(), true};
+  }
+  location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name)) {
+    return failure();
+  }
+  FailureOr<RowSpace> space = parseSpace(parser, location, name, spaceChoices());
+  if (failed(space) || parser.parseRParen()) {
+    return failure();
+  }
+  RowDimension dimension{*space, true};
+  if (!RowDimension::of(dimension.number())) {
+    return parser.emitError(location, "expects a space with several rows a sequence, got '")
+           << space->text() << "'";
+  }
+  return dimension;
+}
+
+FailureOr<RowDimension> parseRowDimension(AsmParser &parser) {
+  llvm::SMLoc location = parser.getCurrentLocation();
+  StringRef name;
+  return parser.parseKeyword(&name) ? FailureOr<RowDimension>(failure())
+                                    : parseNamed(parser, location, name);
+}
+
+/// `tokens * longest = 48`, the factor `longest` or none, then the bytes. The first name has been
+/// read.
+static ParseResult parseSizeTerm(AsmParser &parser, llvm::SMLoc location, StringRef name,
+                                 SmallVector<SizeTerm> &terms) {
+  FailureOr<RowDimension> rows = parseNamed(parser, location, name);
+  if (failed(rows)) {
+    return failure();
+  }
+  SizeTerm term{rows->number(), 0, 0};
+  bool fits = !rows->isLongest;
+  if (succeeded(parser.parseOptionalStar())) {
+    FailureOr<RowDimension> longest = parseRowDimension(parser);
+    if (failed(longest)) {
+      return failure();
+    }
+    fits &= longest->isLongest;
+    term.longest = longest->number();
+  }
+  if (!fits) {
+    return parser.emitError(location, "expects the rows of a space, or those times the longest of "
+                                      "one, got '")
+           << rows->text() << "'";
+  }
+  if (parser.parseEqual() || parser.parseInteger(term.bytes)) {
+    return failure();
+  }
+  if (!terms.empty() && !(terms.back() < term)) {
+    return parser.emitError(location, "expects each size once, tokens first and products last, got "
+                                      "'")
+           << rows->text() << "' after '" << dimensionText(terms.back().rows) << "'";
+  }
+  terms.push_back(term);
+  return success();
+}
+
+ParseResult parseSizeTerms(AsmParser &parser, SmallVector<SizeTerm> &terms) {
+  llvm::SMLoc location = parser.getCurrentLocation();
+  StringRef name;
+  if (failed(parser.parseOptionalKeyword(&name))) {
+    return success();
+  }
+  if (parseSizeTerm(parser, location, name, terms)) {
+    return failure();
+  }
+  while (succeeded(parser.parseOptionalComma())) {
+    location = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name) || parseSizeTerm(parser, location, name, terms)) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+void printSizeTerms(AsmPrinter &printer, ArrayRef<SizeTerm> terms) {
+  llvm::interleaveComma(terms, printer.getStream(), [&](const SizeTerm &term) {
+    printer << dimensionText(term.rows);
+    if (term.longest != 0) {
+      printer << " * " << dimensionText(term.longest);
+    }
+    printer << " = " << term.bytes;
+  });
+}
+
+SmallVector<RowSpace> namedSpaces(FunctionType type) {
+  SmallVector<RowSpace> spaces;
+  auto visit = [&](Type each) {
+    auto buffer = dyn_cast<BufferType>(each);
+    for (int64_t dimension : buffer ? buffer.getShape() : ArrayRef<int64_t>()) {
+      std::optional<RowSpace> space = spaceOfDimension(dimension);
+      if (space && !llvm::is_contained(spaces, *space)) {
+        spaces.push_back(*space);
+      }
+    }
+  };
+  llvm::for_each(type.getResults(), visit);
+  llvm::for_each(type.getInputs(), visit);
+  return spaces;
+}
+
+} // namespace heddle::dataflow

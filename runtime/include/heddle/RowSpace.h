@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Row spaces: what the rows of an activation are, how many of them each sequence has, and how
+/// dimensions of shapes name them. Compiler and runtime both use this one definition, which reads
+/// the table heddle/RowSpaces.def.
+#ifndef HEDDLE_ROWSPACE_H
+#define HEDDLE_ROWSPACE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heddle {
+
+enum class RowSpaceKind : uint8_t {
+#define HEDDLE_ROW_SPACE(Name, name, Origin, rows, unit, perToken, perSequence) Name,
+#include "heddle/RowSpaces.def"
+};
+
+/// Where the number of rows comes from.
+enum class RowSpaceOrigin : uint8_t { Given, Derived };
+
+/// One line of the table.
+struct RowSpaceInfo {
+  std::string_view name;
+  RowSpaceOrigin origin;
+  uint64_t (*rows)(uint64_t n, uint64_t size);
+  uint64_t (*unit)(uint64_t size);
+  uint64_t (*perToken)(uint64_t bytes, uint64_t size);
+  uint64_t (*perSequence)(uint64_t bytes, uint64_t size);
+};
+
+/// The table, in the order of the enumerators.
+inline constexpr RowSpaceInfo rowSpaceTable[] = {
+#define HEDDLE_ROW_SPACE(Name, name, Origin, rows, unit, perToken, perSequence)                    \
+  {name,                                                                                           \
+   RowSpaceOrigin::Origin,                                                                         \
+   []([[maybe_unused]] uint64_t n, [[maybe_unused]] uint64_t size) -> uint64_t { return rows; },   \
+   []([[maybe_unused]] uint64_t size) -> uint64_t { return unit; },                                \
+   []([[maybe_unused]] uint64_t bytes, [[maybe_unused]] uint64_t size) -> uint64_t {               \
+     return perToken;                                                                              \
+   },                                                                                              \
+   []([[maybe_unused]] uint64_t bytes, [[maybe_unused]] uint64_t size) -> uint64_t {               \
+     return perSequence;                                                                           \
+   }},
+#include "heddle/RowSpaces.def"
+};
+
+inline constexpr size_t rowSpaceKinds = sizeof(rowSpaceTable) / sizeof(rowSpaceTable[0]);
+
+/// One row space. Derived spaces derive from tokens: blocks of blocks are larger blocks of tokens.
+class RowSpace {
+public:
+  /// The least and the largest size of a derived space.
+  static constexpr int64_t leastSize = 2;
+  static constexpr int64_t largestSize = int64_t{1} << 20;
+
+  static constexpr RowSpace tokens() { return {RowSpaceKind::Tokens, 0}; }
+  static constexpr RowSpace sequences() { return {RowSpaceKind::Sequences, 0}; }
+  /// Nothing if there is no such space: only derived spaces have a size, which is within limits.
+  static constexpr std::optional<RowSpace> of(RowSpaceKind kind, int64_t size) {
+    if (static_cast<size_t>(kind) >= rowSpaceKinds) {
+      return std::nullopt;
+    }
+    const bool isDerived =
+        rowSpaceTable[static_cast<size_t>(kind)].origin == RowSpaceOrigin::Derived;
+    const bool fits = isDerived ? size >= leastSize && size <= largestSize : size == 0;
+    return fits ? std::optional(RowSpace(kind, size)) : std::nullopt;
+  }
+  /// The space that derives from the rows of this one; nothing if these are whole sequences or the
+  /// size, in tokens, would be too large.
+  constexpr std::optional<RowSpace> derive(RowSpaceKind kind, int64_t size) const {
+    const auto own = static_cast<int64_t>(unit());
+    if (own == 0 || size < leastSize || size > largestSize) {
+      return std::nullopt;
+    }
+    return of(kind, own * size);
+  }
+  constexpr std::optional<RowSpace> blocks(int64_t size) const {
+    return derive(RowSpaceKind::Blocks, size);
+  }
+
+  constexpr RowSpaceKind kind() const { return itsKind; }
+  /// The size of a derived space; else 0.
+  constexpr int64_t size() const { return itsSize; }
+  constexpr bool isDerived() const { return info().origin == RowSpaceOrigin::Derived; }
+  constexpr bool operator==(const RowSpace &) const = default;
+
+  /// The rows of a sequence of so many tokens, which are above 0.
+  constexpr int64_t rowsOf(int64_t tokens) const {
+    return static_cast<int64_t>(info().rows(static_cast<uint64_t>(tokens), argument()));
+  }
+  /// How many tokens become one row; 0: all of a sequence.
+  constexpr uint64_t unit() const { return info().unit(argument()); }
+  /// How many rows of `finer` become one row of this space, 0 for all of a sequence; nothing if
+  /// these rows are not made of whole rows of that space.
+  constexpr std::optional<int64_t> rowsFrom(RowSpace finer) const {
+    if (unit() == 0 || finer.unit() == 0) {
+      return unit() == 0 && finer.unit() != 0 ? std::optional<int64_t>(0) : std::nullopt;
+    }
+    return unit() % finer.unit() == 0 ? std::optional(static_cast<int64_t>(unit() / finer.unit()))
+                                      : std::nullopt;
+  }
+  /// A bound: something of so many bytes for each row is in all at most this for each token ...
+  constexpr uint64_t perToken(uint64_t bytes) const { return info().perToken(bytes, argument()); }
+  /// ... and this for each sequence.
+  constexpr uint64_t perSequence(uint64_t bytes) const {
+    return info().perSequence(bytes, argument());
+  }
+  /// "tokens", "blocks(tokens, 2)"
+  std::string text() const {
+    std::string text(info().name);
+    return isDerived() ? text + "(" + std::string(tokens().info().name) + ", " +
+                             std::to_string(itsSize) + ")"
+                       : text;
+  }
+
+private:
+  constexpr RowSpace(RowSpaceKind kind, int64_t size) : itsKind(kind), itsSize(size) {}
+  constexpr const RowSpaceInfo &info() const { return rowSpaceTable[static_cast<size_t>(itsKind)]; }
+  constexpr uint64_t argument() const { return static_cast<uint64_t>(itsSize); }
+
+  RowSpaceKind itsKind;
+  int64_t itsSize;
+};
+
+/// A dimension of a shape that depends on the batch: the rows of a space, or the most rows that one
+/// sequence has in it, which is how far apart lie the lists of its keys that rows have. In shapes
+/// it is a negative number.
+struct RowDimension {
+  RowSpace space;
+  bool isLongest = false;
+
+  constexpr bool operator==(const RowDimension &) const = default;
+
+  /// The number. The kind's lowest bit, isLongest, the kind's other bits, the size.
+  constexpr int64_t number() const {
+    const auto kind = static_cast<int64_t>(space.kind());
+    return -1 - ((kind & 1) | (isLongest ? 2 : 0) | (kind >> 1) << 2 | space.size() << 8);
+  }
+  /// Nothing for constants, and for numbers that stand for no dimension.
+  static constexpr std::optional<RowDimension> of(int64_t number) {
+    if (number >= 0) {
+      return std::nullopt;
+    }
+    const int64_t bits = -1 - number;
+    const int64_t kind = (bits & 1) | (bits >> 2 & 0x3f) << 1;
+    const std::optional<RowSpace> space = RowSpace::of(static_cast<RowSpaceKind>(kind), bits >> 8);
+    const bool isLongest = (bits & 2) != 0;
+    // One row for each sequence: there is no list of them.
+    if (!space || (isLongest && space->unit() == 0)) {
+      return std::nullopt;
+    }
+    return RowDimension{*space, isLongest};
+  }
+  /// "tokens", "longest" (of tokens), "longest(blocks(tokens, 2))"
+  std::string text() const {
+    if (!isLongest) {
+      return space.text();
+    }
+    return space == RowSpace::tokens() ? "longest" : "longest(" + space.text() + ")";
+  }
+};
+
+/// The space whose rows a dimension counts; nothing for other dimensions.
+constexpr std::optional<RowSpace> rowSpaceOf(int64_t dimension) {
+  const std::optional<RowDimension> found = RowDimension::of(dimension);
+  return found && !found->isLongest ? std::optional(found->space) : std::nullopt;
+}
+
+/// Whether a dimension is the most rows that a sequence has in a space.
+constexpr bool isLongest(int64_t dimension) {
+  const std::optional<RowDimension> found = RowDimension::of(dimension);
+  return found && found->isLongest;
+}
+
+/// A dimension of a shape as its text: "384", "tokens", "blocks(tokens, 2)".
+inline std::string dimensionText(int64_t dimension) {
+  const std::optional<RowDimension> rows = RowDimension::of(dimension);
+  return rows ? rows->text() : std::to_string(dimension);
+}
+
+/// The space that a dimension is about; nothing for constants.
+constexpr std::optional<RowSpace> spaceOfDimension(int64_t dimension) {
+  const std::optional<RowDimension> found = RowDimension::of(dimension);
+  return found ? std::optional(found->space) : std::nullopt;
+}
+
+/// Dimensions that the caller's lengths say.
+inline constexpr int64_t tokensDimension = RowDimension{RowSpace::tokens(), false}.number();
+inline constexpr int64_t sequencesDimension = RowDimension{RowSpace::sequences(), false}.number();
+inline constexpr int64_t longestDimension = RowDimension{RowSpace::tokens(), true}.number();
+
+} // namespace heddle
+
+#endif // HEDDLE_ROWSPACE_H
