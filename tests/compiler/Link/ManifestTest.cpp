@@ -601,10 +601,10 @@ module {
     return entry->buffers()->Get(both->operands()->Get(operand)->buffer());
   };
   EXPECT_EQ(bufferOf(0)->location(), manifest::Location::Arena);
-  EXPECT_EQ(bufferOf(0)->offset()->tokens(), 448u);
+  EXPECT_EQ(bufferOf(0)->offset()->Get(0)->bytes(), 448u);
   EXPECT_EQ(both->operands()->Get(1)->buffer(), entry->states()->Get(0)->buffer());
   EXPECT_TRUE(entry->states()->Get(0)->written());
-  EXPECT_EQ(bufferOf(2)->offset()->tokens(), 0u);
+  EXPECT_EQ(bufferOf(2)->offset()->size(), 0u);
   // A panel of 48 columns of the means and of the state is a column of work.
   EXPECT_EQ(both->grid()->columns()->Get(0)->count(), 3u);
   EXPECT_EQ(both->grid()->columns()->Get(0)->elements(), 48u);

@@ -114,7 +114,9 @@ dataflow.kernel @kernel_c5_convolve_rows : (!dataflow.buffer<[tokens, 8], f32>, 
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects}}
+// expected-error@+1 {{'dataflow.kernel' op expects result #0 of shape [tokens, 8] and element type 'f32', got '!dataflow.buffer<[blocks(tokens, 2), 8], f32>'}}
 dataflow.kernel @kernel_c5_running_mean : (!dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.state<[8], f32>) -> (!dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.state<[8], f32>)
     computes #dataflow.running_mean {
+^bb0(%x: f32):
+  dataflow.yield %x
 }

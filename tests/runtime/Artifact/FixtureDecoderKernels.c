@@ -110,9 +110,10 @@ void TARGET(running_mean)(ROW_RANGE) {
   for (int64_t s = row_begin; s < row_end; ++s) {
     for (int64_t c = 0; c < WIDTH; ++c) {
       float sum = left_of(context, state, s, c);
-      for (int64_t r = context->offsets[s]; r < context->offsets[s + 1]; ++r) {
+      for (int64_t r = context->spaces[0]->offsets[s]; r < context->spaces[0]->offsets[s + 1];
+           ++r) {
         sum += input[r * WIDTH + c];
-        *result_at(context, r, c) = sum / (float)(context->positions[r] + 1);
+        *result_at(context, r, c) = sum / (float)(context->spaces[0]->positions[r] + 1);
       }
       block_of(state, s * state->blocks_pitch)[c] = sum;
     }
