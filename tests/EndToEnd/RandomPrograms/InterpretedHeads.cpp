@@ -171,6 +171,21 @@ template <> void Interpreter::evaluate(SelectOp op) {
   define(op, std::move(result));
 }
 
+/// For each number the sum of the others. Each is summed by itself: what is left of the sum of all
+/// after one of them is subtracted has lost the digits of those that are smaller.
+static std::vector<double> sumsOfOthers(const std::vector<double> &numbers) {
+  std::vector<double> sums(numbers.size(), 0);
+  double before = 0, after = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const size_t fromEnd = numbers.size() - 1 - i;
+    sums[i] += before;
+    sums[fromEnd] += after;
+    before += numbers[i];
+    after += numbers[fromEnd];
+  }
+  return sums;
+}
+
 /// One row of scores. Every score may be off by its error and by roundings of its magnitude; a
 /// probability is largest when its own score is high and all others are low.
 void softmaxRow(Bounded *scores, size_t count) {
@@ -198,7 +213,7 @@ void softmaxRow(Bounded *scores, size_t count) {
     return;
   }
   std::vector<double> exact(count, 0), low(count, 0), high(count, 0);
-  double exactSum = 0, lowSum = 0, highSum = 0;
+  double exactSum = 0;
   for (size_t i = 0; i < count; ++i) {
     if (scores[i].hidden) {
       continue;
@@ -208,14 +223,13 @@ void softmaxRow(Bounded *scores, size_t count) {
     low[i] = std::exp(std::min(scores[i].value - error - largest, 600.0));
     high[i] = std::exp(std::min(scores[i].value + error - largest, 600.0));
     exactSum += exact[i];
-    lowSum += low[i];
-    highSum += high[i];
   }
+  const std::vector<double> othersLow = sumsOfOthers(low), othersHigh = sumsOfOthers(high);
   const double rounding = (4 * static_cast<double>(count) + 32) * unitRoundoff;
   for (size_t i = 0; i < count; ++i) {
     const double p = exact[i] / exactSum;
-    const double least = low[i] > 0 ? low[i] / (low[i] + highSum - high[i]) : 0;
-    const double most = high[i] > 0 ? high[i] / (high[i] + lowSum - low[i]) : 0;
+    const double least = low[i] > 0 ? low[i] / (low[i] + othersHigh[i]) : 0;
+    const double most = high[i] > 0 ? high[i] / (high[i] + othersLow[i]) : 0;
     scores[i] = scores[i].hidden
                     ? Bounded::exact(0)
                     : roundResult(p, std::max(most - p, p - least) + rounding * most + 1e-40);

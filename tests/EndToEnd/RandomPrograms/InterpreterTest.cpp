@@ -3,6 +3,7 @@
 /// The interpreter on programs that can be computed by hand, and its bounds on numbers for which
 /// f32 loses much.
 #include "tests/EndToEnd/ActivationTwins.h"
+#include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 
 #include <gtest/gtest.h>
@@ -52,6 +53,19 @@ TEST(Interpreter, LinearMapsAreSumsOfProducts) {
   EXPECT_FALSE(out.at(0, 0).allows(134.001F));
   EXPECT_FALSE(out.at(0, 0).allows(NAN));
   EXPECT_FALSE(out.at(0, 0).allows(INFINITY));
+}
+
+/// Errors of large scores make the sums of their powers far larger than the least of these, which
+/// says nothing about a probability that no other comes near.
+TEST(Interpreter, AScoreFarAboveAllOthersHasAllOfTheProbability) {
+  for (const double error : {0.0, 1.0, 12.0, 200.0}) {
+    std::vector<Bounded> scores = {{-3e6, error, 3e6, false}, {6e6, error, 6e6, false}};
+    softmaxRow(scores.data(), scores.size());
+    EXPECT_EQ(scores[0].value, 0);
+    EXPECT_LT(scores[0].error, 1e-30) << error;
+    EXPECT_EQ(scores[1].value, 1);
+    EXPECT_LT(scores[1].error, 1e-5) << error;
+  }
 }
 
 /// In f32 the first factor of each pair would leave nothing of the weight.
