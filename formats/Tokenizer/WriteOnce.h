@@ -18,6 +18,10 @@ namespace heddle {
 /// right alignment are an equal vector, whatever they were written as.
 inline flatbuffers::uoffset_t findVector(const flatbuffers::FlatBufferBuilder &builder,
                                          std::string_view elements, uint32_t count) {
+  // Before its first byte a builder has no memory to point to.
+  if (builder.GetSize() == 0) {
+    return 0;
+  }
   std::string wanted(reinterpret_cast<const char *>(&count), sizeof count);
   wanted += elements;
   const std::string_view written(reinterpret_cast<const char *>(builder.GetCurrentBufferPointer()),
