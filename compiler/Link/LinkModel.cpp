@@ -66,7 +66,8 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   ManifestInputs inputs;
   HEDDLE_ASSIGN(const TargetModules modules, targetModules(module));
   for (const auto &[nested, target] : modules) {
-    inputs.targets.push_back({target.name.str(), target.panelColumns});
+    inputs.targets.push_back(
+        {target.name.str(), target.panelColumns, static_cast<uint32_t>(target.tileRows)});
   }
   inputs.functionName = kernelFunctionName;
   inputs.finishName = finishKernelName;

@@ -28,9 +28,6 @@ using flatbuffers::Offset;
 namespace heddle {
 namespace {
 
-// Rows that one call of these kernels computes together.
-constexpr uint32_t rowTile = 8;
-
 template <typename T> using Table = std::vector<Offset<T>>;
 
 Offset<flatbuffers::String> text(FlatBufferBuilder &builder, StringRef string) {
@@ -53,19 +50,30 @@ public:
     return number;
   }
 
-  /// Adds the spaces of all types that the graph has; reports if there are too many.
+  /// Adds the spaces of all types and sizes that the graph has; reports if there are too many.
   LogicalResult addAll(GraphOp graph) {
+    auto addDimension = [&](int64_t dimension) {
+      std::optional<RowSpace> space = spaceOfDimension(dimension);
+      return success(!space || succeeded(numberOf(*space)));
+    };
+    AttrTypeWalker walker;
+    walker.addWalk([&](BufferType type) {
+      bool added = llvm::all_of(
+          type.getShape(), [&](int64_t dimension) { return succeeded(addDimension(dimension)); });
+      return added ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    walker.addWalk([&](SizeAttr size) {
+      bool added = llvm::all_of(size.getTerms(), [&](const SizeTerm &term) {
+        return succeeded(addDimension(term.rows)) && succeeded(addDimension(term.longest));
+      });
+      return added ? WalkResult::advance() : WalkResult::interrupt();
+    });
     WalkResult walked = graph.walk([&](Operation *op) {
-      for (Type type : op->getResultTypes()) {
-        auto buffer = dyn_cast<BufferType>(type);
-        for (int64_t dimension : buffer ? buffer.getShape() : ArrayRef<int64_t>()) {
-          std::optional<RowSpace> space = spaceOfDimension(dimension);
-          if (space && failed(numberOf(*space))) {
-            return WalkResult::interrupt();
-          }
-        }
-      }
-      return WalkResult::advance();
+      bool interrupted = walker.walk(op->getAttrDictionary()).wasInterrupted() ||
+                         llvm::any_of(op->getResultTypes(), [&](Type type) {
+                           return walker.walk(type).wasInterrupted();
+                         });
+      return interrupted ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (walked.wasInterrupted()) {
       return graph.emitError("graph '")
@@ -76,13 +84,15 @@ public:
 
   /// The number of a space that the graph has.
   uint8_t operator[](RowSpace space) const {
-    return static_cast<uint8_t>(llvm::find(spaces, space) - spaces.begin());
+    auto found = llvm::find(spaces, space);
+    assert(found != spaces.end() && "addAll() has seen every space of the graph");
+    return static_cast<uint8_t>(found - spaces.begin());
   }
 
   std::vector<manifest::RowSpace> write() const {
     std::vector<manifest::RowSpace> table;
     for (RowSpace space : spaces) {
-      table.emplace_back(space.size(), static_cast<uint8_t>(space.kind()), tokensSpace);
+      table.emplace_back(space.size(), static_cast<uint8_t>(space.kind()));
     }
     return table;
   }
@@ -446,10 +456,10 @@ FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, Ke
     if (hasResult) {
       std::tie(elements, group) = columnElements(division, target.panelColumns);
     }
-    columns.emplace_back(count, elements, weightTraffic(dispatch, kernel, number, symbols).perRun);
+    columns.emplace_back(count, elements, weightTraffic(dispatch, kernel, number, symbols).perRun,
+                         division.rowsShareWork ? target.tileRows : 1);
   }
-  return manifest::CreateGrid(builder, spaces[rows], division.rowsShareWork ? rowTile : 1,
-                              builder.CreateVectorOfStructs(columns), group);
+  return manifest::CreateGrid(builder, spaces[rows], builder.CreateVectorOfStructs(columns), group);
 }
 
 LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {

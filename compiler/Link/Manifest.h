@@ -42,7 +42,9 @@ using TokenizerWriter =
 struct ManifestTarget {
   std::string name;
   /// Columns of the result that one column of work is, where the target cuts elements.
-  int64_t panelColumns = 1;
+  int64_t panelColumns;
+  /// Rows that one call of kernels whose rows share work computes together.
+  uint32_t tileRows;
 };
 
 /// What the graph does not know.

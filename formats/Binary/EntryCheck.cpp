@@ -98,25 +98,31 @@ std::string EntryChecker::show(const SymbolicSize &size) const {
   return text.empty() ? "0" : text;
 }
 
-/// The table begins with tokens and sequences, and every other space derives from one before it.
+/// The table begins with tokens and sequences; what derives from tokens follows, each space once.
 Status EntryChecker::checkSpaces() const {
   const auto &spaces = *entry.spaces();
-  if (!isAligned(&spaces) || spaces.size() < 2 || spaces.size() > mostSpaces) {
+  if (!isAligned(&spaces)) {
+    return HEDDLE_ERROR(DataLoss, "row spaces that are not aligned");
+  }
+  if (spaces.size() < 2 || spaces.size() > mostSpaces) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("{} row spaces, expected 2 to {}", spaces.size(), mostSpaces));
   }
   std::vector<RowSpace> table;
   for (uint32_t i = 0; i < spaces.size(); ++i) {
-    const manifest::RowSpace &space = *spaces.Get(i);
-    const std::optional<RowSpace> found = spaceOf(space, table);
+    const std::optional<RowSpace> found = spaceOf(*spaces.Get(i));
     const bool isInPlace = i == tokensSpace      ? found == RowSpace::tokens()
                            : i == sequencesSpace ? found == RowSpace::sequences()
                                                  : found && found->isDerived();
     if (!isInPlace) {
       return HEDDLE_ERROR(DataLoss,
-                          fmt::format("row space {} of kind {}, size {} and of space {}, expected "
-                                      "tokens, sequences, then what derives from those before",
-                                      i, space.kind(), space.size(), space.of()));
+                          fmt::format("row space {} of kind {} and size {}, expected tokens, "
+                                      "sequences, then what derives from tokens",
+                                      i, spaces.Get(i)->kind(), spaces.Get(i)->size()));
+    }
+    if (std::find(table.begin(), table.end(), *found) != table.end()) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("row space {} is {}, which is there already", i,
+                                                quote(found->text())));
     }
     table.push_back(*found);
   }
@@ -152,6 +158,9 @@ Status EntryChecker::checkTerms(const flatbuffers::Vector<const manifest::SizeTe
   }
   for (uint32_t i = 0; terms != nullptr && i < terms->size(); ++i) {
     const manifest::SizeTerm &term = *terms->Get(i);
+    if (term.keys() == sequencesSpace + 1) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("{} of the most sequences of a sequence", what));
+    }
     if (term.rows() >= spaces || term.keys() > spaces) {
       return HEDDLE_ERROR(
           DataLoss, fmt::format("{} of row space {} and keys {}, expected less than {} and at "
@@ -193,6 +202,10 @@ EntryChecker::checkShape(const flatbuffers::Vector<const manifest::Dimension *> 
     if (dimension->constant() == 0 && dimension->space() >= entry.spaces()->size()) {
       return HEDDLE_ERROR(DataLoss, fmt::format("a dimension of row space {}, there are {}",
                                                 dimension->space(), entry.spaces()->size()));
+    }
+    if (dimension->constant() == 0 && dimension->longest() &&
+        dimension->space() == sequencesSpace) {
+      return HEDDLE_ERROR(DataLoss, "a dimension of the most sequences of a sequence");
     }
   }
   return {};
@@ -439,11 +452,11 @@ Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
     return HEDDLE_ERROR(DataLoss, "columns of a grid that are not aligned");
   }
   for (const manifest::TargetColumns *const columns : *grid.columns()) {
-    if (grid.row_tile() == 0 || grid.row_tile() > largestGrid || columns->count() == 0 ||
+    if (columns->row_tile() == 0 || columns->row_tile() > largestGrid || columns->count() == 0 ||
         columns->count() > largestGrid) {
       return HEDDLE_ERROR(DataLoss,
                           fmt::format("grid of row tile {} and {} columns, expected 1 to {}",
-                                      grid.row_tile(), columns->count(), largestGrid));
+                                      columns->row_tile(), columns->count(), largestGrid));
     }
   }
   return {};

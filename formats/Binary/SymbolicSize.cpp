@@ -10,19 +10,14 @@ namespace heddle {
 
 // --- row spaces ------------------------------------------------------------------------------
 
-std::optional<RowSpace> spaceOf(const manifest::RowSpace &space, std::span<const RowSpace> before) {
-  const auto size = static_cast<int64_t>(space.size());
-  const auto found = RowSpace::of(static_cast<RowSpaceKind>(space.kind()), size);
-  if (!found || !found->isDerived()) {
-    return space.of() == 0 ? found : std::nullopt;
-  }
-  return space.of() < before.size() ? before[space.of()].derive(found->kind(), size) : std::nullopt;
+std::optional<RowSpace> spaceOf(const manifest::RowSpace &space) {
+  return RowSpace::of(static_cast<RowSpaceKind>(space.kind()), static_cast<int64_t>(space.size()));
 }
 
 std::vector<RowSpace> spacesOf(const manifest::Entry &entry) {
   std::vector<RowSpace> table;
   for (const manifest::RowSpace *const space : *entry.spaces()) {
-    table.push_back(*spaceOf(*space, table));
+    table.push_back(*spaceOf(*space));
   }
   return table;
 }
@@ -119,7 +114,8 @@ std::optional<uint64_t> SymbolicSize::evaluate(const WorkSize &work) const {
   constexpr Wide most = Wide(1) << 62;
   Wide bytes = 0;
   for (const Term &term : list) {
-    // Coefficients are below 2^42 and sizes below 2^31: no term reaches 2^105.
+    // A coefficient is a sum of at most 2^12 that are at most 2^40 each, and sizes are below 2^31:
+    // no term reaches 2^115.
     const auto rows = static_cast<uint64_t>(work.spaces[term.rows].rows);
     const uint64_t keys =
         term.keys == 0 ? 1 : static_cast<uint64_t>(work.spaces[term.keys - 1U].longest);

@@ -25,7 +25,7 @@ inline constexpr uint8_t sequencesSpace = 1;
 /// The table of a checked entry.
 std::vector<RowSpace> spacesOf(const manifest::Entry &entry);
 /// One line of the table; nothing if it is no space.
-std::optional<RowSpace> spaceOf(const manifest::RowSpace &space, std::span<const RowSpace> before);
+std::optional<RowSpace> spaceOf(const manifest::RowSpace &space);
 
 /// The sizes of a batch in one row space.
 struct RowCount {

@@ -53,8 +53,8 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   const int32_t finish = dispatch.finish_kernel();
   planned.finish = finish < 0 ? nullptr : &program.kernel(static_cast<uint32_t>(finish));
   planned.rows = dispatch.grid()->rows();
-  planned.rowTile = dispatch.grid()->row_tile();
   const manifest::TargetColumns &columns = *dispatch.grid()->columns()->Get(artifact.isaNumber());
+  planned.rowTile = columns.row_tile();
   planned.columns = static_cast<int64_t>(columns.count());
   planned.columnElements = static_cast<int64_t>(columns.elements());
   planned.groupElements = static_cast<int64_t>(dispatch.grid()->group_elements());

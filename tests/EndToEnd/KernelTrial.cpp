@@ -332,8 +332,9 @@ void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dis
   const bool alongSequences =
       kernel.getComputes().getDivision(type).rows == Division::Rows::AlongSequences;
   const int64_t rows = alongSequences ? tokens().sequences() : rowsOf(kernel.getRows()).count();
-  const auto columns = static_cast<int64_t>(grid.columns()->Get(artifact.isaNumber())->count());
-  const int64_t tile = grid.row_tile();
+  const manifest::TargetColumns &work = *grid.columns()->Get(artifact.isaNumber());
+  const auto columns = static_cast<int64_t>(work.count());
+  const int64_t tile = work.row_tile();
   const int64_t cut = rows / tile / 2 * tile;
   auto stream = *openDevice()->createStream(1);
   for (Range part : {Range{0, cut}, Range{cut, rows}}) {

@@ -60,7 +60,7 @@ module attributes {transformer.model_type = "bert"} {
 
 ManifestInputs someInputs() {
   ManifestInputs inputs;
-  inputs.targets = {{"x86-64-v3", 48}, {"x86-64-v4", 48}};
+  inputs.targets = {{"x86-64-v3", 48, 6}, {"x86-64-v4", 48, 8}};
   inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
     return (kernel + "." + target).str();
   };
@@ -220,10 +220,11 @@ TEST_F(ManifestTest, DividesTheWork) {
   EXPECT_EQ(dispatches->Get(0)->grid()->columns()->Get(0)->elements(), 0u);
   EXPECT_EQ(dispatches->Get(1)->grid()->columns()->Get(0)->count(), 3u);
   EXPECT_EQ(dispatches->Get(1)->grid()->columns()->Get(0)->elements(), 16u);
-  EXPECT_EQ(dispatches->Get(1)->grid()->row_tile(), 8u);
+  EXPECT_EQ(dispatches->Get(1)->grid()->columns()->Get(0)->row_tile(), 6u);
   const manifest::Dispatch *contract = dispatches->Get(2);
   EXPECT_EQ(contract->grid()->rows(), tokensSpace);
-  EXPECT_EQ(contract->grid()->row_tile(), 8u);
+  EXPECT_EQ(contract->grid()->columns()->Get(0)->row_tile(), 6u);
+  EXPECT_EQ(contract->grid()->columns()->Get(1)->row_tile(), 8u);
   EXPECT_EQ(contract->grid()->columns()->Get(0)->count(), 3u);
   EXPECT_EQ(contract->grid()->columns()->Get(0)->elements(), 48u);
   EXPECT_EQ(contract->grid()->group_elements(), 100u);
@@ -262,7 +263,7 @@ TEST_F(ManifestTest, NamesWhatEachTargetReads) {
   const std::string read = "@w as @w.packed";
   text.replace(text.find(read), read.size(), "@w as [@w.narrow, @w.packed]");
   ManifestInputs inputs = someInputs();
-  inputs.targets = {{"x86-64-v3", 16}, {"x86-64-v4", 48}};
+  inputs.targets = {{"x86-64-v3", 16, 6}, {"x86-64-v4", 48, 8}};
   inputs.parameters["w.narrow"] = {39616, 21504, 4};
   inputs.weightsSize = 61120;
   const manifest::Manifest *written = build(text, inputs);
@@ -377,6 +378,29 @@ TEST_F(ManifestTest, IsTheSameForTheSameProgram) {
 TEST_F(ManifestTest, RefusesAnArenaThatIsNotPlanned) {
   EXPECT_EQ(errorOf("arena = #dataflow.size<tokens = 576>, ", ""),
             "graph 'encode' has no arena: its memory is not planned");
+}
+
+/// Of spaces that no buffer has, as a text may say them.
+TEST_F(ManifestTest, WritesTheSpacesOfSizes) {
+  std::string text = program.str();
+  const std::string arena = "arena = #dataflow.size<tokens = 576>";
+  text.replace(text.find(arena), arena.size(),
+               "arena = #dataflow.size<tokens = 576, blocks(tokens, 2) = 64>");
+  const manifest::Manifest *written = build(text, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const auto *spaces = written->entries()->Get(0)->spaces();
+  ASSERT_EQ(spaces->size(), 3u);
+  EXPECT_EQ(spaceOf(*spaces->Get(2)), RowSpace::tokens().blocks(2));
+}
+
+TEST_F(ManifestTest, RefusesMoreSpacesThanTheRuntimeTakes) {
+  std::string sizes;
+  for (int size = 2; size < 65; ++size) {
+    sizes += ", blocks(tokens, " + std::to_string(size) + ") = 64";
+  }
+  EXPECT_EQ(errorOf("arena = #dataflow.size<tokens = 576>",
+                    "arena = #dataflow.size<tokens = 576" + sizes + ">"),
+            "graph 'encode' has more than 64 row spaces");
 }
 
 TEST_F(ManifestTest, RefusesAResultWithoutPlace) {
@@ -557,7 +581,7 @@ TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
   for (uint32_t i = 1; i < 3; ++i) {
     const manifest::Grid *grid = entry->dispatches()->Get(i)->grid();
     EXPECT_EQ(grid->rows(), sequencesSpace);
-    EXPECT_EQ(grid->row_tile(), 1u);
+    EXPECT_EQ(grid->columns()->Get(0)->row_tile(), 1u);
     // Two panels of 48 columns, and one of 4.
     EXPECT_EQ(grid->columns()->Get(0)->count(), 3u);
   }

@@ -122,7 +122,7 @@ static const Case cacheCases[] = {
        decode(m).buffers[10].shape = decode(m).outputs[0].shape;
      },
      "expected an output of floats with rows of constant width"},
-    {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(tokensSpace, 2)); },
+    {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(2)); },
      "dispatch 3 reads a cache or state beside 1 derived row spaces, expected none"},
 };
 INSTANTIATE_TEST_SUITE_P(Caches, HostileCaches, testing::ValuesIn(cacheCases), nameOf);
@@ -209,7 +209,7 @@ static const Case stateCases[] = {
        decode(m).buffers[12].index = 4;
      },
      "dispatch 1 (\"mean\"): operand 2: reads buffer 12, which no dispatch before it writes"},
-    {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(tokensSpace, 2)); },
+    {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(2)); },
      "dispatch 1 reads a cache or state beside 1 derived row spaces, expected none"},
 };
 INSTANTIATE_TEST_SUITE_P(States, HostileStates, testing::ValuesIn(stateCases), nameOf);

@@ -53,11 +53,11 @@ dispatches(FlatBufferBuilder &builder, const std::vector<DispatchSpec> &list, si
   std::vector<Offset<manifest::Dispatch>> result;
   for (const DispatchSpec &dispatch : list) {
     const std::vector<manifest::TargetColumns> all(
-        targets, {dispatch.columns, dispatch.columnElements, dispatch.weightBytes});
+        targets,
+        {dispatch.columns, dispatch.columnElements, dispatch.weightBytes, dispatch.rowTile});
     const auto columns = builder.CreateVectorOfStructs(
         dispatch.targetColumns.empty() ? all : dispatch.targetColumns);
-    const auto grid = manifest::CreateGrid(builder, dispatch.rows, dispatch.rowTile, columns,
-                                           dispatch.groupElements);
+    const auto grid = manifest::CreateGrid(builder, dispatch.rows, columns, dispatch.groupElements);
     const auto operands = builder.CreateVectorOfStructs(dispatch.operands);
     const auto spaces = builder.CreateVector(dispatch.spaces);
     const auto name = builder.CreateString(dispatch.name);

@@ -38,12 +38,10 @@ SizeTerms sizeTerms(uint64_t perToken, uint64_t perSequence, uint64_t perTokenAn
 static constexpr auto numberOf(RowSpaceKind kind) { return static_cast<uint8_t>(kind); }
 
 std::vector<manifest::RowSpace> usualSpaces() {
-  return {{0, numberOf(RowSpaceKind::Tokens), 0}, {0, numberOf(RowSpaceKind::Sequences), 0}};
+  return {{0, numberOf(RowSpaceKind::Tokens)}, {0, numberOf(RowSpaceKind::Sequences)}};
 }
 
-manifest::RowSpace blocksOf(uint8_t space, uint64_t size) {
-  return {size, numberOf(RowSpaceKind::Blocks), space};
-}
+manifest::RowSpace blocksOf(uint64_t size) { return {size, numberOf(RowSpaceKind::Blocks)}; }
 
 /// Values that look random and are the same everywhere.
 static std::vector<float> values(size_t count, uint32_t seed) {

@@ -34,8 +34,8 @@ SizeTerms sizeTerms(uint64_t perToken, uint64_t perSequence, uint64_t perTokenAn
 
 /// Tokens and sequences.
 std::vector<manifest::RowSpace> usualSpaces();
-/// Blocks of rows of another space.
-manifest::RowSpace blocksOf(uint8_t space, uint64_t size);
+/// Blocks of so many tokens.
+manifest::RowSpace blocksOf(uint64_t size);
 
 struct PortSpec {
   std::string name;

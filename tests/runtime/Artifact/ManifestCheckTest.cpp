@@ -92,36 +92,41 @@ static const Case tableCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Tables, HostileManifest, testing::ValuesIn(tableCases), nameOf);
 
-/// An entry whose rows may be blocks of two tokens, and blocks of two of these.
+/// An entry whose rows may be blocks of two tokens, and of four.
 static std::vector<manifest::RowSpace> blockSpaces() {
   std::vector<manifest::RowSpace> spaces = fixture::usualSpaces();
-  spaces.push_back(fixture::blocksOf(tokensSpace, 2));
-  spaces.push_back(fixture::blocksOf(2, 2));
+  spaces.push_back(fixture::blocksOf(2));
+  spaces.push_back(fixture::blocksOf(4));
   return spaces;
 }
 
 static const Case spaceCases[] = {
     {"none", [](auto &m) { encode(m).spaces.clear(); }, "0 row spaces, expected 2 to 64"},
-    {"tooMany", [](auto &m) { encode(m).spaces.resize(65, fixture::blocksOf(tokensSpace, 2)); },
+    {"tooMany", [](auto &m) { encode(m).spaces.resize(65, fixture::blocksOf(2)); },
      "65 row spaces, expected 2 to 64"},
     {"swapped", [](auto &m) { std::swap(encode(m).spaces[0], encode(m).spaces[1]); },
-     "row space 0 of kind 1, size 0 and of space 0, expected tokens, sequences, then"},
-    {"kind", [](auto &m) { encode(m).spaces.push_back({2, 200, 0}); }, "row space 2 of kind 200"},
-    {"tokensAgain", [](auto &m) { encode(m).spaces.push_back({0, 0, 0}); },
-     "row space 2 of kind 0, size 0"},
-    {"blocksOfOne", [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(0, 1)); },
-     "row space 2 of kind 2, size 1"},
-    {"blocksOfSequences",
-     [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(sequencesSpace, 2)); },
-     "row space 2 of kind 2, size 2 and of space 1"},
-    {"blocksOfLater", [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(2, 2)); },
-     "row space 2 of kind 2, size 2 and of space 2"},
+     "row space 0 of kind 1 and size 0, expected tokens, sequences, then what derives"},
+    {"kind", [](auto &m) { encode(m).spaces.push_back({2, 200}); }, "row space 2 of kind 200"},
+    {"tokensAgain", [](auto &m) { encode(m).spaces.push_back({0, 0}); },
+     "row space 2 of kind 0 and size 0"},
+    {"tokensOfSize", [](auto &m) { encode(m).spaces[0] = {2, 0}; },
+     "row space 0 of kind 0 and size 2"},
+    {"blocksOfOne", [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(1)); },
+     "row space 2 of kind 2 and size 1"},
     {"blocksTooLarge",
+     [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf((1 << 20) + 1)); },
+     "row space 2 of kind 2 and size 1048577"},
+    {"blocksTwice",
      [](auto &m) {
        encode(m).spaces = blockSpaces();
-       encode(m).spaces[3] = fixture::blocksOf(2, 1 << 20);
+       encode(m).spaces[3] = fixture::blocksOf(2);
      },
-     "row space 3 of kind 2, size 1048576 and of space 2"},
+     "row space 3 is \"blocks(tokens, 2)\", which is there already"},
+    {"longestSequences",
+     [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, sequencesSpace, true); },
+     "a dimension of the most sequences of a sequence"},
+    {"sizeTermOfSequences", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 0, 2)}; },
+     "arena of the most sequences of a sequence"},
     {"sizeTerm", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 2, 0)}; },
      "arena of row space 2 and keys 0, expected less than 2 and at most 2"},
     {"sizeTermKeys", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 0, 3)}; },
@@ -323,10 +328,10 @@ static const Case dispatchCases[] = {
      "names row space 2, there are 2"},
     {"tileZero", [](auto &m) { encode(m).dispatches[0].rowTile = 0; }, "grid of row tile 0"},
     {"tileHuge", [](auto &m) { encode(m).dispatches[0].rowTile = UINT32_MAX; }, "expected 1 to"},
-    {"columnsOfOneTarget", [](auto &m) { encode(m).dispatches[0].targetColumns = {{2, 0, 0}}; },
+    {"columnsOfOneTarget", [](auto &m) { encode(m).dispatches[0].targetColumns = {{2, 0, 0, 8}}; },
      "a grid with the columns of 1 targets, expected those of 2"},
     {"columnsOfTheOtherTarget",
-     [](auto &m) { encode(m).dispatches[0].targetColumns = {{2, 0, 0}, {0, 0, 0}}; },
+     [](auto &m) { encode(m).dispatches[0].targetColumns = {{2, 0, 0, 8}, {0, 0, 0, 8}}; },
      "and 0 columns"},
     {"columnsZero", [](auto &m) { encode(m).dispatches[0].columns = 0; }, "and 0 columns"},
     {"columnElements", [](auto &m) { divide(m, 8, 32); },
