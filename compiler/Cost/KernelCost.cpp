@@ -14,7 +14,7 @@ Flops kernelFlops(KernelOp kernel) {
   }
   FunctionType type = kernel.getKernelType();
   Flops flops = kernel.getComputes().getFlops(type);
-  // Of rows that are no tokens, as many as there are for each token; and keys likewise.
+  // Scaled to tokens: a block of b tokens is one row, and one key.
   SmallVector<RowSpace> spaces = namedSpaces(type);
   RowSpace rows = kernel.getRows();
   auto other = llvm::find_if(spaces, [&](RowSpace space) { return space != rows; });

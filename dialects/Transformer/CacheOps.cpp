@@ -61,7 +61,7 @@ static Value queriesOf(Value scores) {
 heddle::AttentionKind heddle::transformer::attentionKind(SoftmaxOp softmax) {
   Value keys = softmax.getKeys();
   Value queries = queriesOf(softmax.getInput());
-  if (queries && queries.getDefiningOp<BlocksOp>()) {
+  if (queries && queries.getDefiningOp<DerivedRowsInterface>()) {
     return AttentionKind::No;
   }
   if (keys.getDefiningOp<HistoryOp>()) {

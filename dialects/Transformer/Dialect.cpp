@@ -15,7 +15,7 @@ using namespace heddle::transformer;
 #include "dialects/Transformer/Dialect.cpp.inc"
 #include "dialects/Transformer/Enums.cpp.inc"
 
-#include "dialects/Transformer/Cost.cpp.inc"
+#include "dialects/Transformer/Interfaces.cpp.inc"
 
 /// Parameters, then numbers.
 static ParseResult parseOperandOrNumber(AsmParser &parser, SmallVector<FlatSymbolRefAttr> &operands,

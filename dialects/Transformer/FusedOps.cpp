@@ -194,6 +194,12 @@ LogicalResult EmbedOp::verify() {
       return emitOpError("expects position offsets of 0 or more, got ") << offset;
     }
   }
+  // C8
+  for (auto [number, ids] : llvm::enumerate(getIds())) {
+    if (ids.getDefiningOp<PositionsOp>()) {
+      return emitOpError("expects positions as 'positions', got them as ids #") << number;
+    }
+  }
   return success();
 }
 

@@ -143,6 +143,7 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
     - C5: segments are given exactly when there are position offsets.
     - C6: there are either no scales or one for each of the ids, finite and not zero.
     - C7: the position offsets are not negative.
+    - C8: ids are no `positions`: those are look-ups by position.
 
     ```mlir
     %x = transformer.embed [@word.weight, @position.weight] ids(%ids) positions(%rows) {norm_weight = @norm.weight, norm_bias = @norm.bias, epsilon = 9.99999996E-13 : f32, position_offsets = array<i64: 0>} : tensor<?x384xf32>

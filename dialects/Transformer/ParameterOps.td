@@ -4,7 +4,7 @@
 #define HEDDLE_TRANSFORMER_PARAMETER_OPS
 
 include "dialects/Transformer/Attrs.td"
-include "dialects/Transformer/Cost.td"
+include "dialects/Transformer/Interfaces.td"
 include "dialects/Transformer/Types.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"

@@ -33,47 +33,70 @@ LogicalResult PositionsOp::verify() {
 LogicalResult BlocksOp::verify() {
   // C1. Only the product of all sizes can be too large where each is not.
   int64_t size = getSizeAttr().getInt();
-  bool fits = size >= heddle::RowSpace::leastSize && size <= heddle::RowSpace::largestSize;
-  for (auto inner = getRows().getDefiningOp<BlocksOp>(); fits && inner;
-       inner = inner.getRows().getDefiningOp<BlocksOp>()) {
+  std::optional<heddle::RowSpace> rows = rowsOfSegments(getRows()).space;
+  if (!rows || rows->blocks(size)) {
     // What is invalid itself is reported there.
-    int64_t its = inner.getSizeAttr().getInt();
-    if (its < heddle::RowSpace::leastSize || its > heddle::RowSpace::largestSize) {
-      return success();
-    }
-    size *= its;
-    fits = size <= heddle::RowSpace::largestSize;
+    return success();
   }
-  if (!fits) {
-    return emitOpError("expects blocks of ")
-           << heddle::RowSpace::leastSize << " to " << heddle::RowSpace::largestSize
-           << " rows, got " << size;
-  }
-  return success();
+  bool isBlockOfBlocks =
+      size >= heddle::RowSpace::leastSize && size <= heddle::RowSpace::largestSize;
+  return emitOpError("expects blocks of ")
+         << heddle::RowSpace::leastSize << " to " << heddle::RowSpace::largestSize << " rows, got "
+         << (isBlockOfBlocks ? size * static_cast<int64_t>(rows->unit()) : size);
 }
 
-BlockedRows heddle::transformer::blockedRows(Value segments) {
-  BlockedRows blocked{segments, 1};
-  while (auto blocks = blocked.rows.getDefiningOp<BlocksOp>()) {
-    blocked = {blocks.getRows(), blocked.size * static_cast<int64_t>(blocks.getSize())};
+std::optional<heddle::RowSpace> BlocksOp::deriveSpace(heddle::RowSpace space) {
+  return space.blocks(getSizeAttr().getInt());
+}
+
+SegmentRows heddle::transformer::rowsOfSegments(Value segments) {
+  // More than any space has, should operations that were not verified yet derive from each other.
+  constexpr size_t mostSteps = 64;
+  SmallVector<DerivedRowsInterface> steps;
+  while (auto derived = segments.getDefiningOp<DerivedRowsInterface>()) {
+    if (steps.size() == mostSteps) {
+      return {segments, std::nullopt};
+    }
+    steps.push_back(derived);
+    segments = derived.getRows();
   }
-  return blocked;
+  std::optional<heddle::RowSpace> space = heddle::RowSpace::tokens();
+  for (DerivedRowsInterface step : llvm::reverse(steps)) {
+    space = space ? step.deriveSpace(*space) : space;
+  }
+  return {segments, space};
+}
+
+bool heddle::transformer::areSameSegments(Value left, Value right) {
+  SegmentRows leftRows = rowsOfSegments(left);
+  SegmentRows rightRows = rowsOfSegments(right);
+  if (leftRows.rows == rightRows.rows && leftRows.space == rightRows.space) {
+    return true;
+  }
+  auto leftHistory = left.getDefiningOp<HistoryOp>();
+  auto rightHistory = right.getDefiningOp<HistoryOp>();
+  return leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows();
 }
 
 LogicalResult PoolOp::verify() {
-  // C1. Blocks of blocks are at least twice as large.
-  constexpr int mostSteps = 20;
-  Value rows = getBlocks();
-  for (int step = 0; rows && step < mostSteps; ++step) {
-    auto blocks = rows.getDefiningOp<BlocksOp>();
-    rows = blocks ? blocks.getRows() : Value();
-    if (rows == getRows()) {
-      return success();
-    }
+  if (!getBlocks()) {
+    return success();
   }
-  return getBlocks() ? emitOpError("expects segments in 'to' that are blocks of those in 'in', got "
-                                   "others")
-                     : success();
+  // C1
+  SegmentRows from = rowsOfSegments(getRows());
+  SegmentRows to = rowsOfSegments(getBlocks());
+  if (!from.space || !to.space) {
+    // Reported where they are derived.
+    return success();
+  }
+  bool isGrouped = from.rows == to.rows && to.space->rowsFrom(*from.space).value_or(0) > 1;
+  if (isGrouped) {
+    return success();
+  }
+  InFlightDiagnostic error =
+      emitOpError("expects segments in 'to' whose rows are groups of those in 'in', got ");
+  return from.rows == to.rows ? error << to.space->text() << " of " << from.space->text()
+                              : error << "rows of other segments";
 }
 
 LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {

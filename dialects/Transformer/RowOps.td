@@ -240,7 +240,7 @@ def Transformer_RmsNormOp : Transformer_Op<"rms_norm",
   let hasVerifier = 1;
 }
 
-def Transformer_BlocksOp : Transformer_Op<"blocks", [Pure]> {
+def Transformer_BlocksOp : Transformer_Op<"blocks", [Pure, DeclareOpInterfaceMethods<Transformer_DerivedRowsInterface, ["deriveSpace"]>]> {
   let summary = "blocks of `size` rows of each sequence, as rows of their own";
   let description = [{
     Row j of a sequence stands for its rows j * size to (j + 1) * size - 1, of which the last block
@@ -272,7 +272,8 @@ def Transformer_PoolOp : Transformer_Op<"pool", [Pure,
     input's rows.
 
     Constraints:
-    - C1: the segments of `to` are `blocks` of those of `in`, or blocks of such blocks.
+    - C1: the rows of `to` are groups of neighbouring rows of `in`: `blocks` of them, or larger
+      blocks of what those are blocks of.
 
     ```mlir
     %e = transformer.pool mean %h in(%rows) : tensor<?x384xf32>

@@ -8,6 +8,7 @@
 
 #include "dialects/Transformer/ElementTypes.h"
 #include "heddle/AttentionKind.h"
+#include "heddle/RowSpace.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -41,7 +42,7 @@ struct OperationFlops {
 
 } // namespace heddle::transformer
 
-#include "dialects/Transformer/Cost.h.inc"
+#include "dialects/Transformer/Interfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/Transformer/Ops.h.inc"
@@ -62,12 +63,18 @@ mlir::StringAttr cacheName(mlir::Value cache);
 /// heads; null if it does not come from a cache.
 CachedOp cachedSource(mlir::Value value);
 
-/// Segments as blocks of `size` rows of others, which are no blocks; of one row if they are these.
-struct BlockedRows {
+/// What the rows of segments are: the space that derives from the rows of `rows`, which derive from
+/// no others; these rows themselves are tokens.
+struct SegmentRows {
   mlir::Value rows;
-  int64_t size;
+  /// Nothing if operations derive what is no space; the verifier refuses those.
+  std::optional<RowSpace> space;
 };
-BlockedRows blockedRows(mlir::Value segments);
+SegmentRows rowsOfSegments(mlir::Value segments);
+
+/// Whether segments are of the same rows: one value, or as many blocks or histories of the same
+/// rows, of which a program may have several.
+bool areSameSegments(mlir::Value left, mlir::Value right);
 
 /// What the attention of these probabilities is; `No` where nothing says it, as where its queries
 /// or keys are blocks.

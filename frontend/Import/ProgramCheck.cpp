@@ -366,22 +366,24 @@ static std::optional<int64_t> rowsOf(SymbolTable &symbols, llvm::StringRef table
 std::optional<int64_t> countPositions(ModuleOp module) {
   SymbolTable symbols(module);
   std::optional<int64_t> least;
-  const auto include = [&](llvm::StringRef table, int64_t offset) {
-    if (const std::optional<int64_t> rows = rowsOf(symbols, table)) {
-      const int64_t left = std::max<int64_t>(*rows - offset, 0);
-      least = std::min(least.value_or(left), left);
+  const auto include = [&](llvm::StringRef table, int64_t offset, mlir::Value segments) {
+    const std::optional<int64_t> rows = rowsOf(symbols, table);
+    const std::optional<RowSpace> space = rowsOfSegments(segments).space;
+    if (rows && space) {
+      const int64_t tokens = space->tokensWithin(std::max<int64_t>(*rows - offset, 0));
+      least = std::min(least.value_or(tokens), tokens);
     }
   };
   module.walk([&](Operation *op) {
     if (auto gather = dyn_cast<GatherOp>(op)) {
       if (auto positions = gather.getIds().getDefiningOp<PositionsOp>()) {
-        include(gather.getTable(), positions.getOffset());
+        include(gather.getTable(), positions.getOffset(), positions.getRows());
       }
     } else if (auto embed = dyn_cast<EmbedOp>(op)) {
       // Tables for positions follow the tables for ids.
       for (auto [number, offset] : llvm::enumerate(embed.getPositionOffsets())) {
         auto table = cast<FlatSymbolRefAttr>(embed.getTables()[embed.getIds().size() + number]);
-        include(table.getValue(), offset);
+        include(table.getValue(), offset, embed.getRows());
       }
     } else if (auto graph = dyn_cast<dataflow::GraphOp>(op); graph && graph.getMaxLength() > 0) {
       const auto length = static_cast<int64_t>(graph.getMaxLength());

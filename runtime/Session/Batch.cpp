@@ -145,13 +145,14 @@ Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
                                                  "sequence, which only a decoder gives",
                                                  quote(output.name)));
   }
-  int64_t width = 1;
+  // Rows and lengths are below 2^31, the constants of a manifest's shape below 2^40 in all: no
+  // overflow in 128 bits.
+  using Wide = unsigned __int128;
+  Wide width = 1;
   for (size_t i = 1; i < shape.size(); ++i) {
-    width *= shape[i] == longestDimension ? longestLength : shape[i];
+    width *= static_cast<Wide>(shape[i] == longestDimension ? longestLength : shape[i]);
   }
-  // Rows and lengths are below 2^31, a manifest's heads below 2^32: no overflow in 128 bits.
-  if (static_cast<unsigned __int128>(rows) * static_cast<unsigned __int128>(width) !=
-      output.values.size()) {
+  if (static_cast<Wide>(rows) * width != output.values.size()) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("output {} has room for {} floats, expected {} rows of {}",
                                     quote(output.name), output.values.size(), rows, width));

@@ -147,6 +147,10 @@ int64_t heddle_model_port_count(const heddle_model *model, int64_t entry, int32_
   return info == nullptr ? 0 : static_cast<int64_t>(portsOf(*info, direction).size());
 }
 
+static_assert(HEDDLE_TOKENS == tokensDimension && HEDDLE_SEQUENCES == sequencesDimension &&
+                  HEDDLE_LONGEST == longestDimension,
+              "heddle_dimension has the numbers of RowDimension");
+
 int64_t heddle_dimension_rows(int64_t dimension, int64_t tokens) {
   const std::optional<RowSpace> space = rowSpaceOf(dimension);
   return space && tokens > 0 ? space->rowsOf(tokens) : 0;

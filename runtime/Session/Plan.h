@@ -138,7 +138,7 @@ struct Plan {
   /// it has no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
   std::vector<PlannedOperand> operands;
-  /// The entry's row spaces, and whether what runs must know more of one than the number of rows.
+  /// The entry's row spaces, and whether kernels read its offsets and positions.
   std::vector<RowSpace> spaces;
   std::vector<bool> spacesUsed;
   /// What the kernels of all dispatches name, one after the other.

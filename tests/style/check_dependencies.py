@@ -8,6 +8,8 @@ from tree import files, finish, read
 
 BELOW = ["runtime/include", "base", "formats"]
 COMPILER = ["dialects", *BELOW]
+# What passes and the code of targets use.
+PASSES = ["compiler/Cost", "compiler/Remarks", "compiler/Parameters", "compiler/Passes", *COMPILER]
 
 # A folder may use itself and these. The longest prefix counts.
 LAW = {
@@ -21,12 +23,11 @@ LAW = {
     "compiler/Remarks": COMPILER,
     "compiler/Parameters": COMPILER,
     "compiler/Cost": ["compiler/Remarks", "compiler/Parameters", *COMPILER],
-    "compiler/Model": ["compiler/Cost", "compiler/Remarks", "compiler/Parameters",
-                       "compiler/Passes", *COMPILER],
-    "compiler/Dataflow": ["compiler/Remarks", "compiler/Parameters", "compiler/Passes", *COMPILER],
-    "compiler/Target": ["compiler/Remarks", "compiler/Parameters", "compiler/Passes", *COMPILER],
-    "compiler/Link": ["compiler/Cost", "compiler/Parameters", "compiler/Remarks",
-                      "compiler/Target", *COMPILER],
+    "compiler/Model": PASSES,
+    "compiler/Dataflow": PASSES,
+    "compiler/Target": PASSES,
+    "compiler/Link": ["compiler/Target", "compiler/Cost", "compiler/Parameters", "compiler/Remarks",
+                      *COMPILER],
     "compiler/ReportPage": ["compiler/Cost", "compiler/Remarks", *COMPILER],
     "compiler/Driver": ["compiler", "frontend", *COMPILER],
     "compiler/Tools": ["compiler", "frontend", *COMPILER],
@@ -43,8 +44,10 @@ LAW = {
     "tests/Fuzzing": ["tests"],
     "tests/EndToEnd": ["tests", "runtime", "compiler", "frontend", *COMPILER],
 }
-# A folder that only these may use, whatever else they are: a device, by what knows which there are.
+# A folder that only these may use, whatever else they are: a device, by what knows which there are;
+# programs, by nothing below them.
 PRIVATE = {
+    "compiler/Tools": ["compiler/Tools", "tests/compiler/Tools"],
     "runtime/Device/Cpu": ["runtime/Device", "tests/runtime/Device"],
 }
 OURS = ("base", "formats", "dialects", "compiler", "frontend", "runtime", "tests")

@@ -152,11 +152,8 @@ LogicalResult EntryContext::checkDistances(Operation *op, Value queries, Value k
 // --- Row spaces ------------------------------------------------------------------------------
 
 std::optional<RowSpace> EntryContext::spaceOf(Value segments) const {
-  transformer::BlockedRows blocked = transformer::blockedRows(segments);
-  if (blocked.rows != rows) {
-    return std::nullopt;
-  }
-  return blocked.size == 1 ? RowSpace::tokens() : RowSpace::tokens().blocks(blocked.size);
+  transformer::SegmentRows its = transformer::rowsOfSegments(segments);
+  return its.rows == rows ? its.space : std::nullopt;
 }
 
 LogicalResult EntryContext::checkRows(Operation *op, StringRef verb, Value buffer,
@@ -190,7 +187,7 @@ LogicalResult EntryContext::limitPositions(Operation *op, Value segments, FlatSy
   }
   // In tokens: a row of blocks takes several.
   RowSpace space = spaceOf(segments).value_or(RowSpace::tokens());
-  int64_t most = (tableRows - offset) * static_cast<int64_t>(space.unit());
+  int64_t most = space.tokensWithin(tableRows - offset);
   maxLength = maxLength == 0 ? most : std::min(maxLength, most);
   return success();
 }

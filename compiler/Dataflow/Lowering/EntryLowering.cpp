@@ -132,6 +132,9 @@ private:
   const CacheLayouts &layouts;
   GraphOp graph;
   EntryContext context;
+  /// Whether operations read what earlier runs left: runs may then begin in the middle of a
+  /// sequence.
+  bool readsKept = false;
 };
 
 LogicalResult EntryLowering::run() {
@@ -141,6 +144,10 @@ LogicalResult EntryLowering::run() {
     }
   }
   Block &body = entry.getBody().front();
+  readsKept = llvm::any_of(body, [](Operation &op) {
+    return isa<transformer::CachedOp>(op) ||
+           llvm::any_of(op.getOperandTypes(), llvm::IsaPred<transformer::StateType>);
+  });
   context.keys.begin(context.rows, body, [&](Value value) { return context.bufferOf(value); });
   for (Operation *op : orderOperations(body)) {
     if (failed(lowerOperation(op))) {
@@ -221,7 +228,13 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
   }
   Value segments = pattern->rowsOf(op);
   if (segments && !context.spaceOf(segments)) {
-    return op->emitOpError("names other segments for its rows, expected those of the entry's rows");
+    return op->emitOpError(
+        "names other segments for its rows, expected those of the entry's rows or what derives "
+        "from them");
+  }
+  if (readsKept && isa<transformer::DerivedRowsInterface>(op)) {
+    return op->emitOpError("derives rows in an entry that reads a cache or a state, whose runs may "
+                           "begin in the middle of a sequence; expected an entry that reads none");
   }
   if (failed(checkCacheUse(op, pattern->caches)) || failed(context.keys.note(op, *pattern))) {
     return failure();

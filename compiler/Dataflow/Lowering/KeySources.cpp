@@ -8,23 +8,22 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// The first operation of the block that gives blocks of as many of the same rows.
-Value canonicalBlocks(transformer::BlocksOp blocks) {
-  transformer::BlockedRows own = transformer::blockedRows(blocks);
-  for (auto other : blocks->getBlock()->getOps<transformer::BlocksOp>()) {
-    transformer::BlockedRows its = transformer::blockedRows(other);
-    if (its.rows == own.rows && its.size == own.size) {
-      return other;
-    }
-  }
-  return blocks;
+/// A row space as a key of maps.
+int64_t numberOf(RowSpace space) { return RowDimension{space}.number(); }
+
+/// Whether a value has one element for each pair of a row and a key.
+bool hasPairs(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor && llvm::count_if(tensor.getShape(), ShapedType::isDynamic) > 1;
 }
 
-/// Several operations may give the history of the same rows, or blocks of them; this answers with
-/// the first of them.
-Value canonicalSegments(Value segments) {
-  if (auto blocks = segments.getDefiningOp<transformer::BlocksOp>()) {
-    return canonicalBlocks(blocks);
+} // namespace
+
+Value KeySources::canonicalSegments(Value segments) const {
+  if (segments.getDefiningOp<transformer::DerivedRowsInterface>()) {
+    transformer::SegmentRows its = transformer::rowsOfSegments(segments);
+    Value first = its.space ? derived.lookup({its.rows, numberOf(*its.space)}) : Value();
+    return first ? first : segments;
   }
   auto history = segments.getDefiningOp<transformer::HistoryOp>();
   if (!history) {
@@ -39,16 +38,15 @@ Value canonicalSegments(Value segments) {
   return history.getResult();
 }
 
-/// Whether a value has one element for each pair of a row and a key.
-bool hasPairs(Value value) {
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return tensor && llvm::count_if(tensor.getShape(), ShapedType::isDynamic) > 1;
-}
-
-} // namespace
-
 void KeySources::begin(Value rowSegments, Block &entry, llvm::function_ref<Value(Value)> bufferOf) {
   rows = rowSegments;
+  for (auto op : entry.getOps<transformer::DerivedRowsInterface>()) {
+    Value segments = op->getResult(0);
+    transformer::SegmentRows its = transformer::rowsOfSegments(segments);
+    if (its.space) {
+      derived.try_emplace({its.rows, numberOf(*its.space)}, segments);
+    }
+  }
   for (auto op : entry.getOps<transformer::CachedOp>()) {
     if (BlockArgument argument = transformer::cacheArgument(op.getCache())) {
       segmentCaches.try_emplace(canonicalSegments(op.getRows()), bufferOf(argument));
@@ -104,8 +102,8 @@ FailureOr<Value> KeySources::of(Operation *op) const {
   if (!keys) {
     return keys;
   }
-  // Blocks are rows of the entry; those of other segments were refused.
-  if (keys.getDefiningOp<transformer::BlocksOp>()) {
+  // What derives from the entry's rows are rows of it; what derives from others was refused.
+  if (keys.getDefiningOp<transformer::DerivedRowsInterface>()) {
     return Value();
   }
   if (isa<transformer::SegmentsType>(keys.getType())) {

@@ -30,8 +30,13 @@ public:
 
 private:
   mlir::Value sourceOf(mlir::Value segments) const;
+  /// Several operations may give the history of the same rows, or derive the same rows; this
+  /// answers with the first of them.
+  mlir::Value canonicalSegments(mlir::Value segments) const;
 
   mlir::Value rows;
+  /// The first segments of each row space that derive from the same segments.
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> derived;
   llvm::DenseMap<mlir::Value, mlir::Value> segmentCaches;
   /// Sources of values and operations; those about the entry's own rows are left out.
   llvm::DenseMap<mlir::Value, mlir::Value> ofValue;

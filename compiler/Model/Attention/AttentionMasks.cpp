@@ -55,17 +55,6 @@ static int64_t columnsOf(RelativeBiasOp bias) {
   return table.getTensorType().getDimSize(1);
 }
 
-bool areSameSegments(Value left, Value right) {
-  BlockedRows leftBlocks = blockedRows(left);
-  BlockedRows rightBlocks = blockedRows(right);
-  if (leftBlocks.rows == rightBlocks.rows && leftBlocks.size == rightBlocks.size) {
-    return true;
-  }
-  auto leftHistory = left.getDefiningOp<HistoryOp>();
-  auto rightHistory = right.getDefiningOp<HistoryOp>();
-  return leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows();
-}
-
 std::string printNumber(double number) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%g", number);

@@ -11,10 +11,6 @@
 
 namespace heddle {
 
-/// Whether segments are of the same rows: one value, or histories of the same rows, of which a
-/// program may have several.
-bool areSameSegments(mlir::Value left, mlir::Value right);
-
 /// A number as reasons print it: six digits, no trailing zeros.
 std::string printNumber(double number);
 

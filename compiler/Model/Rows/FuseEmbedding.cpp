@@ -16,10 +16,10 @@
 ///            {norm_weight = @weight, norm_bias = @bias, epsilon = ..., position_offsets = [0]}
 ///
 /// A look-up by ids may be multiplied by a number, as "Attention is all you need" does: it becomes
-/// one of `scales`. Tables are summed left to right as written, those by position last. BERT writes
-/// them so; any other order or nesting changes the rounding, by a unit in the last place for each
-/// table.
-/// Pinned by tests/compiler/Model/Rows/fuse-embedding.mlir.
+/// one of `scales`. Look-ups by position have no factors, and one operation numbers the rows of one
+/// segmentation: others stay as they are. Tables are summed left to right as written, those by
+/// position last. BERT writes them so; any other order or nesting changes the rounding, by a unit
+/// in the last place for each table. Pinned by tests/compiler/Model/Rows/fuse-embedding.mlir.
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -45,15 +45,20 @@ struct LookUp {
   float scale = 1.0F;
 };
 
+/// The positions that a look-up is by; null if it is by ids.
+PositionsOp positionsOf(GatherOp gather) { return gather.getIds().getDefiningOp<PositionsOp>(); }
+
 /// The look-up that `value` is; without a gather if it is none.
 LookUp lookUpOf(Value value) {
-  if (auto scale = value.getDefiningOp<ScaleOp>()) {
-    // Zero would be a table nobody reads: that is not for this pass to say.
-    bool isFactor = scale.getInput().hasOneUse() && scale.getFactor().isNonZero();
-    return {isFactor ? scale.getInput().getDefiningOp<GatherOp>() : GatherOp(),
-            scale.getFactor().convertToFloat()};
+  auto scale = value.getDefiningOp<ScaleOp>();
+  if (!scale) {
+    return {value.getDefiningOp<GatherOp>()};
   }
-  return {value.getDefiningOp<GatherOp>()};
+  auto gather = scale.getInput().getDefiningOp<GatherOp>();
+  // Zero would be a table nobody reads: that is not for this pass to say.
+  bool isFactor = gather && scale.getInput().hasOneUse() && scale.getFactor().isNonZero() &&
+                  (!positionsOf(gather) || scale.getFactor().isExactlyValue(1));
+  return {isFactor ? gather : GatherOp(), scale.getFactor().convertToFloat()};
 }
 
 /// The sums of nothing but look-ups of a program, found in its order: a sum may be of as many
@@ -62,23 +67,39 @@ class LookUpSums {
 public:
   explicit LookUpSums(ModuleOp module) {
     module.walk([&](AddOp add) {
-      if (contains(add.getLhs()) && contains(add.getRhs())) {
-        sums.insert(add);
+      if (contains(add.getLhs()) && contains(add.getRhs()) && !numbersDifferentRows(add)) {
+        Value left = rowsOf(add.getLhs());
+        sums[add] = left ? left : rowsOf(add.getRhs());
       }
     });
   }
 
+  bool isSum(AddOp add) const { return sums.contains(add); }
   /// Whether `value` is a look-up or a sum of nothing but look-ups, used once.
   bool contains(Value value) const {
     if (!value.hasOneUse()) {
       return false;
     }
     auto add = value.getDefiningOp<AddOp>();
-    return add ? sums.contains(add) : lookUpOf(value).gather != nullptr;
+    return add ? isSum(add) : lookUpOf(value).gather != nullptr;
+  }
+  /// Whether an addition of two that are contained has look-ups by positions of different rows.
+  bool numbersDifferentRows(AddOp add) const {
+    Value left = rowsOf(add.getLhs()), right = rowsOf(add.getRhs());
+    return left && right && !areSameSegments(left, right);
   }
 
 private:
-  llvm::DenseSet<Operation *> sums;
+  /// The segments by whose positions something contained is looked up; null if there are none.
+  Value rowsOf(Value value) const {
+    if (auto add = value.getDefiningOp<AddOp>()) {
+      return sums.lookup(add);
+    }
+    PositionsOp positions = positionsOf(lookUpOf(value).gather);
+    return positions ? positions.getRows() : Value();
+  }
+
+  llvm::DenseMap<Operation *, Value> sums;
 };
 
 /// The look-ups of a sum, left to right.
@@ -111,10 +132,7 @@ Tables arrange(ArrayRef<LookUp> lookUps) {
   Tables result;
   SmallVector<Attribute> byPosition;
   for (auto [lookUp, scale] : lookUps) {
-    auto positions = lookUp.getIds().getDefiningOp<PositionsOp>();
-    // One operation numbers the rows of one value: positions of others are ids like any, and so are
-    // those whose rows have a factor.
-    if (positions && scale == 1.0F && (!result.rows || result.rows == positions.getRows())) {
+    if (PositionsOp positions = positionsOf(lookUp)) {
       result.rows = positions.getRows();
       result.offsets.push_back(positions.getOffset());
       byPosition.push_back(lookUp.getTableAttr());
@@ -173,6 +191,11 @@ std::string describeObstacle(AddOp sum, Value summand) {
   if (!producer) {
     return "a summand is an argument of the function";
   }
+  auto scale = summand.getDefiningOp<ScaleOp>();
+  auto scaled = scale ? scale.getInput().getDefiningOp<GatherOp>() : GatherOp();
+  if (scaled && positionsOf(scaled) && !scale.getFactor().isExactlyValue(1)) {
+    return "a look-up by position has a factor (" + describe(producer) + ")";
+  }
   if (lookUpOf(summand).gather) {
     for (Operation *user : summand.getUsers()) {
       if (user != sum) {
@@ -192,7 +215,10 @@ void classify(AddOp add, const LookUpSums &sums, SmallVectorImpl<Root> &roots) {
   bool right = sums.contains(add.getRhs());
   if (left && right) {
     auto outer = add->hasOneUse() ? dyn_cast<AddOp>(*add->getUsers().begin()) : AddOp();
-    if (!outer || !sums.contains(outer.getLhs()) || !sums.contains(outer.getRhs())) {
+    if (!sums.isSum(add)) {
+      reportDeclined(add.getLoc(), passNames::fuseEmbedding,
+                     "not fused: its look-ups are by positions of different rows");
+    } else if (!outer || !sums.isSum(outer)) {
       roots.emplace_back(add, normOf(add));
     }
     return;

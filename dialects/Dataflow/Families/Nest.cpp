@@ -150,10 +150,13 @@ static LogicalResult verifySpaces(NestAttr nest, const AxisCheck &check, StringR
     return check.emitError() << "expects sequences as the only run-time size, of one axis, got '"
                              << axes << "' over " << rows.text() << " and " << keys.text();
   }
-  bool comparesPositions = nest.getHidden() || nest.getRelative() || check.hasCachedKeys;
-  if (comparesPositions && rows != keys) {
+  if (check.hasCachedKeys && (rows != RowSpace::tokens() || keys != RowSpace::tokens())) {
+    return check.emitError() << "expects tokens as rows and keys where a cache has the keys, got "
+                             << rows.text() << " and " << keys.text();
+  }
+  if ((nest.getHidden() || nest.getRelative()) && rows != keys) {
     return check.emitError() << "expects rows and keys of one space where their positions are "
-                                "compared or a cache has the keys, got "
+                                "compared, got "
                              << rows.text() << " and " << keys.text();
   }
   return success();

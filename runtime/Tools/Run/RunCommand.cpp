@@ -144,6 +144,7 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
   const EntryInfo &decode = *model.findEntry(decodeEntry);
   HEDDLE_ASSIGN(const PortInfo *const source, chooseIds(model, encode));
   HEDDLE_ASSIGN(const PortInfo *const target, chooseIds(model, decode));
+  HEDDLE_TRY_WITH(checkLengthsNames(encode.outputs), model.path());
   HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
   HEDDLE_ASSIGN(const RunInputs sources,
                 readRunInputs(encode, *source, tensors, where, decoder->pad()));
@@ -206,6 +207,7 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
 static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &options,
                                       std::span<const SafetensorsTensor> tensors) {
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
+  HEDDLE_TRY_WITH(checkLengthsNames(entry->outputs), options.model);
   HEDDLE_ASSIGN(const PortInfo *shaping, chooseInput(model, *entry));
   HEDDLE_ASSIGN(const RunInputs inputs, readRunInputs(*entry, *shaping, tensors, options.inputs));
   for (const RunInput &input : inputs.inputs) {
@@ -250,7 +252,7 @@ Status execute(const RunOptions &options) {
     tensors.push_back(
         {output.name, ElementType::F32, output.shape, std::as_bytes(std::span(output.values))});
     if (!output.lengths.empty()) {
-      tensors.push_back({output.name + ".lengths",
+      tensors.push_back({rowsTensorName(output.name),
                          ElementType::I32,
                          {static_cast<int64_t>(output.lengths.size())},
                          std::as_bytes(std::span(output.lengths))});

@@ -384,6 +384,21 @@ std::vector<float> spreadRows(const PortInfo &output, const PaddedBatch &batch,
   return spread;
 }
 
+Status checkLengthsNames(std::span<const PortInfo> outputs) {
+  for (const PortInfo &output : outputs) {
+    const auto isTaken = [&](const PortInfo &each) {
+      return each.name == rowsTensorName(output.name);
+    };
+    if (derivedSpace(output) && std::any_of(outputs.begin(), outputs.end(), isTaken)) {
+      return HEDDLE_ERROR(Unsupported,
+                          fmt::format("output {} has the name that the rows of each sequence of "
+                                      "output {} get in a file: use C or C++",
+                                      quote(rowsTensorName(output.name)), quote(output.name)));
+    }
+  }
+  return {};
+}
+
 std::vector<int32_t> derivedLengths(const PortInfo &output, const PaddedBatch &batch) {
   std::vector<int32_t> lengths;
   for (const int32_t length : derivedSpace(output) ? batch.lengths : std::vector<int32_t>()) {

@@ -95,6 +95,12 @@ std::vector<int64_t> outputShape(const PortInfo &output, const PaddedBatch &batc
 std::vector<float> spreadRows(const PortInfo &output, const PaddedBatch &batch,
                               std::vector<float> rows);
 
+/// The tensor that has the derivedLengths() of an output.
+inline std::string rowsTensorName(const std::string &output) { return output + ".lengths"; }
+
+/// Refuses outputs of which one has the name that the lengths of another would get.
+Status checkLengthsNames(std::span<const PortInfo> outputs);
+
 /// The rows of each sequence, where they derive from its tokens: what the lengths do not say.
 std::vector<int32_t> derivedLengths(const PortInfo &output, const PaddedBatch &batch);
 

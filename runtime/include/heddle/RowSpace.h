@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,6 +95,12 @@ public:
   }
   /// How many tokens become one row; 0: all of a sequence.
   constexpr uint64_t unit() const { return info().unit(argument()); }
+  /// The most tokens of a sequence that has at most `rows` rows, or the most that any may have.
+  constexpr int64_t tokensWithin(int64_t rows) const {
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    const auto tokens = static_cast<int64_t>(unit());
+    return tokens == 0 || rows > most / tokens ? most : rows * tokens;
+  }
   /// How many rows of `finer` become one row of this space, 0 for all of a sequence; nothing if
   /// these rows are not made of whole rows of that space.
   constexpr std::optional<int64_t> rowsFrom(RowSpace finer) const {
@@ -127,15 +134,16 @@ private:
 };
 
 /// A dimension of a shape that depends on the batch: the rows of a space, or the most rows that one
-/// sequence has in it, which is how far apart lie the lists of its keys that rows have. In shapes
-/// it is a negative number.
+/// sequence has in it, which is the stride between the key lists of consecutive rows. In shapes it
+/// is a negative number.
 struct RowDimension {
   RowSpace space;
   bool isLongest = false;
 
   constexpr bool operator==(const RowDimension &) const = default;
 
-  /// The number. The kind's lowest bit, isLongest, the kind's other bits, the size.
+  /// The number: the kind's lowest bit, isLongest, the kind's other bits, the size. So packed, the
+  /// dimensions that need no size are -1, -2 and -3, as the C interface names them.
   constexpr int64_t number() const {
     const auto kind = static_cast<int64_t>(space.kind());
     return -1 - ((kind & 1) | (isLongest ? 2 : 0) | (kind >> 1) << 2 | space.size() << 8);

@@ -108,7 +108,7 @@ struct EntryInfo {
   /// The longest sequence, in tokens; 0: any.
   int64_t maxLength = 0;
   /// Bytes of working memory for a batch: at most perToken * tokens + perSequence * sequences +
-  /// perTokenAndLongest * tokens * longest, and as much unless rows are derived from tokens.
+  /// perTokenAndLongest * tokens * longest, exact unless the entry has derived rows.
   uint64_t arenaBytesPerToken = 0;
   uint64_t arenaBytesPerSequence = 0;
   uint64_t arenaBytesPerTokenAndLongest = 0;

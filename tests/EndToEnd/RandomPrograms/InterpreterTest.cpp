@@ -2,8 +2,8 @@
 ///
 /// The interpreter on programs that can be computed by hand, and its bounds on numbers for which
 /// f32 loses much.
-#include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
+#include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 
 #include <gtest/gtest.h>

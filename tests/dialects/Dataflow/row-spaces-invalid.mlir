@@ -87,7 +87,7 @@ dataflow.kernel @kernel_c5_axis : (!dataflow.buffer<[tokens, 8], f32>, !dataflow
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects rows and keys of one space where their positions are compared or a cache has the keys, got tokens and blocks(tokens, 2)}}
+// expected-error@+1 {{'dataflow.kernel' op expects rows and keys of one space where their positions are compared, got tokens and blocks(tokens, 2)}}
 dataflow.kernel @kernel_c5_hidden : (!dataflow.buffer<[tokens, 2, longest(blocks(tokens, 2))], f32>) -> !dataflow.buffer<[tokens, 2, longest(blocks(tokens, 2))], f32>
     computes #dataflow.nest<"thk->thk", none, hidden = -1.000000e+09 : f32> {
 ^bb0(%x: f32):
@@ -119,4 +119,14 @@ dataflow.kernel @kernel_c5_running_mean : (!dataflow.buffer<[blocks(tokens, 2), 
     computes #dataflow.running_mean {
 ^bb0(%x: f32):
   dataflow.yield %x
+}
+
+// -----
+
+!cache = !dataflow.cache<[8], f32, keys>
+// expected-error@+1 {{'dataflow.kernel' op expects tokens as rows and keys where a cache has the keys, got blocks(tokens, 2) and blocks(tokens, 2)}}
+dataflow.kernel @kernel_c5_cached_keys : (!cache) -> !dataflow.buffer<[blocks(tokens, 2), longest(blocks(tokens, 2))], f32>
+    computes #dataflow.nest<"->tk", none, hidden = -1.0e+04 : f32, keys_from> {
+  %zero = arith.constant 0.0 : f32
+  dataflow.yield %zero
 }

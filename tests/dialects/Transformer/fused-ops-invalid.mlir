@@ -282,3 +282,13 @@ func.func @embed_c7(%rows: !transformer.segments) -> tensor<?x384xf32> {
   %x = transformer.embed [@place] positions(%rows) {position_offsets = array<i64: -1>} : tensor<?x384xf32>
   return %x : tensor<?x384xf32>
 }
+
+// -----
+
+transformer.parameter @place : tensor<100x384xf32> from "place"
+func.func @embed_c8(%rows: !transformer.segments) -> tensor<?x384xf32> {
+  %p = transformer.positions %rows {offset = 0 : i64}
+  // expected-error@+1 {{'transformer.embed' op expects positions as 'positions', got them as ids #0}}
+  %x = transformer.embed [@place] ids(%p) : tensor<?x384xf32>
+  return %x : tensor<?x384xf32>
+}

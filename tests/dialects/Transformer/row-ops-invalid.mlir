@@ -183,7 +183,7 @@ func.func @blocks_c1_of_blocks(%rows: !transformer.segments) {
 
 func.func @pool_c1(%x: tensor<?x384xf32>, %rows: !transformer.segments, %others: !transformer.segments) {
   %0 = transformer.blocks %others, 2
-  // expected-error@+1 {{'transformer.pool' op expects segments in 'to' that are blocks of those in 'in', got others}}
+  // expected-error@+1 {{'transformer.pool' op expects segments in 'to' whose rows are groups of those in 'in', got rows of other segments}}
   %1 = transformer.pool mean %x in(%rows) to(%0) : tensor<?x384xf32>
   return
 }
@@ -191,7 +191,29 @@ func.func @pool_c1(%x: tensor<?x384xf32>, %rows: !transformer.segments, %others:
 // -----
 
 func.func @pool_c1_same(%x: tensor<?x384xf32>, %rows: !transformer.segments) {
-  // expected-error@+1 {{'transformer.pool' op expects segments in 'to' that are blocks of those in 'in', got others}}
+  // expected-error@+1 {{'transformer.pool' op expects segments in 'to' whose rows are groups of those in 'in', got tokens of tokens}}
   %1 = transformer.pool mean %x in(%rows) to(%rows) : tensor<?x384xf32>
+  return
+}
+
+// -----
+
+func.func @pool_c1_cut(%x: tensor<?x384xf32>, %rows: !transformer.segments) {
+  %0 = transformer.blocks %rows, 2
+  %1 = transformer.blocks %rows, 3
+  // expected-error@+1 {{'transformer.pool' op expects segments in 'to' whose rows are groups of those in 'in', got blocks(tokens, 3) of blocks(tokens, 2)}}
+  %2 = transformer.pool mean %x in(%0) to(%1) : tensor<?x384xf32>
+  return
+}
+
+// -----
+
+// Verified before it is seen that they use each other.
+func.func @pool_c1_cycle(%x: tensor<?x384xf32>, %rows: !transformer.segments) {
+  // expected-error@+1 {{operand #2 does not dominate this use}}
+  %2 = transformer.pool mean %x in(%rows) to(%1) : tensor<?x384xf32>
+  // expected-note@+1 {{operand defined here (op in the same block)}}
+  %1 = transformer.blocks %0, 2
+  %0 = transformer.blocks %1, 2
   return
 }

@@ -81,6 +81,15 @@ TEST_F(ProgramTest, ComesWithItsWeightsAndTokenizer) {
   EXPECT_NE(model->sourceHash, again->sourceHash);
 }
 
+TEST_F(ProgramTest, PositionsOfBlocksAreThoseOfTheirTokens) {
+  edit("%1 = transformer.positions %rows", "%b = transformer.blocks %rows, 3\n"
+                                           "    %1 = transformer.positions %b");
+  mlir::MLIRContext context;
+  const Result<ImportedModel> model = importModel(context, path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->positions, 12);
+}
+
 TEST_F(ProgramTest, WhatAFamilyWroteCanBeReadAgain) {
   ModelFolder bert;
   mlir::MLIRContext context;

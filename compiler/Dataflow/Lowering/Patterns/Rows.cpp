@@ -128,16 +128,7 @@ PoolKind toPoolKind(transformer::Pooling method) {
 }
 
 /// Segments say where blocks are; what reads rows of them asks the entry for their space.
-LogicalResult lowerBlocks(transformer::BlocksOp op, EntryContext &) {
-  auto isRead = [](Operation &each) {
-    return isa<transformer::CachedOp, transformer::PrefixMeanOp, transformer::AccumulateOp>(each);
-  };
-  if (llvm::any_of(*op->getBlock(), isRead)) {
-    return op.emitOpError("divides the rows of an entry that reads a cache or a state, whose runs "
-                          "may begin in the middle of a block; expected an entry that reads none");
-  }
-  return success();
-}
+LogicalResult lowerBlocks(transformer::BlocksOp, EntryContext &) { return success(); }
 
 LogicalResult lowerPool(transformer::PoolOp op, EntryContext &entry) {
   BufferType input = entry.typeOf(op.getInput());

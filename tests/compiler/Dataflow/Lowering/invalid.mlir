@@ -104,16 +104,6 @@ func.func @positions(%rows: !transformer.segments) -> (tensor<?x4xf32> {transfor
 
 // -----
 
-transformer.parameter @position : tensor<2x4xf32> from "position"
-func.func @embed(%rows: !transformer.segments) -> (tensor<?x4xf32> {transformer.name = "y"}) {
-  %p = transformer.positions %rows {offset = 0 : i64}
-  // expected-error@+1 {{'transformer.embed' op looks up ids that are neither an input nor positions}}
-  %0 = transformer.embed [@position] ids(%p) : tensor<?x4xf32>
-  return %0 : tensor<?x4xf32>
-}
-
-// -----
-
 func.func @mask(%x: tensor<?x4x2xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x4x2xf32> {transformer.name = "y"}) {
   %s = transformer.contract "khd,thd->kht" %x, %x in(%rows, %rows) : tensor<?x4x2xf32>, tensor<?x4x2xf32> -> tensor<?x4x?xf32>
   // expected-error@+1 {{'transformer.softmax' op has scores '!dataflow.buffer<[longest, 4, tokens], f32>', expected [rows, heads, longest]}}

@@ -180,7 +180,7 @@ func.func @history(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !trans
 // -----
 
 func.func @memory(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments, %memory: !transformer.segments {transformer.name = "memory"}) {
-  // expected-error@+1 {{'transformer.blocks' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.blocks' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %0 = transformer.blocks %memory, 2
   return
 }
@@ -204,7 +204,7 @@ transformer.parameter @words : tensor<30x8xf32> from "words"
 func.func @steps(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments, %c: !transformer.cache<8> {transformer.name = "c"}, %d: !transformer.cache<8> {transformer.name = "d"})
     -> (tensor<?x8xf32> {transformer.name = "y"}, !transformer.cache<8> {transformer.name = "c"}, !transformer.cache<8> {transformer.name = "d"}) {
   %x = transformer.gather @words[%ids] : tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.blocks' op divides the rows of an entry that reads a cache or a state, whose runs may begin in the middle of a block; expected an entry that reads none}}
+  // expected-error@+1 {{'transformer.blocks' op derives rows in an entry that reads a cache or a state, whose runs may begin in the middle of a sequence; expected an entry that reads none}}
   %pairs = transformer.blocks %rows, 2
   %seen = transformer.history %rows
   %c1 = transformer.append %c, %x in(%rows) : !transformer.cache<8>

@@ -70,7 +70,7 @@ func.func @causal_mask(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !tra
 
 !cache = !transformer.cache<8>
 func.func @append(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}, %c: !cache {transformer.name = "c"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.append' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.append' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %c1 = transformer.append %c, %x in(%m) : !cache
   return %x : tensor<?x8xf32>
 }
@@ -78,7 +78,7 @@ func.func @append(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transfor
 // -----
 
 func.func @pool(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.pool' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.pool' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %y = transformer.pool mean %x in(%m) : tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
@@ -86,7 +86,7 @@ func.func @pool(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transforme
 // -----
 
 func.func @positions(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.positions' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.positions' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %0 = transformer.positions %m
   return %x : tensor<?x8xf32>
 }
@@ -95,7 +95,7 @@ func.func @positions(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !trans
 
 transformer.parameter @places : tensor<4x8xf32> from "places"
 func.func @embed(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.embed' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.embed' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %y = transformer.embed [@places] positions(%m) {position_offsets = array<i64: 0>} : tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
@@ -103,7 +103,7 @@ func.func @embed(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transform
 // -----
 
 func.func @history_of_memory(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.history' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.history' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %0 = transformer.history %m
   return %x : tensor<?x8xf32>
 }
@@ -114,7 +114,7 @@ func.func @history_of_memory(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows
 func.func @attention(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}, %c: !cache {transformer.name = "c"}, %d: !cache {transformer.name = "d"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
   %k = transformer.cached %c in(%m) : !cache -> tensor<?x8xf32>
   %v = transformer.cached %d in(%m) : !cache -> tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.attention' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.attention' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %y = transformer.attention %x, %k, %v in(%m, %m) {heads = 2 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
@@ -123,7 +123,7 @@ func.func @attention(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !trans
 
 func.func @contract(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
   %q = transformer.split_heads %x : tensor<?x8xf32> -> tensor<?x2x4xf32>
-  // expected-error@+1 {{'transformer.contract' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.contract' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %0 = transformer.contract "thd,khd->thk" %q, %q in(%m, %m) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
   return %x : tensor<?x8xf32>
 }
@@ -131,7 +131,7 @@ func.func @contract(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transf
 // -----
 
 func.func @mask(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.mask' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.mask' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %0 = transformer.mask all in(%m, %m)
   return %x : tensor<?x8xf32>
 }
@@ -140,7 +140,7 @@ func.func @mask(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transforme
 
 transformer.parameter @near : tensor<2x3xf32> from "near"
 func.func @bias(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x2x?xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.relative_bias' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.relative_bias' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %y = transformer.relative_bias @near in(%m, %m) : tensor<?x2x?xf32>
   return %y : tensor<?x2x?xf32>
 }

@@ -76,7 +76,7 @@ func.func @causal_memory(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !t
 // -----
 
 func.func @other_rows(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %m: !transformer.segments {transformer.name = "memory"}) -> (tensor<?x2x?xf32> {transformer.name = "y"}) {
-  // expected-error@+1 {{'transformer.attention_weights' op names other segments for its rows, expected those of the entry's rows}}
+  // expected-error@+1 {{'transformer.attention_weights' op names other segments for its rows, expected those of the entry's rows or what derives from them}}
   %y = transformer.attention_weights %x, %x in(%m, %m) {heads = 2 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x2x?xf32>
   return %y : tensor<?x2x?xf32>
 }

@@ -48,21 +48,6 @@ func.func @one_table(%ids: tensor<?xi32>) -> tensor<?x24xf32> {
   return %n : tensor<?x24xf32>
 }
 
-// Positions in other rows are ids like any.
-// CHECK-LABEL: func.func @two_numberings(
-// CHECK-SAME: %[[R:[a-z0-9]+]]: !transformer.segments, %[[S:[a-z0-9]+]]: !transformer.segments
-// CHECK-NEXT: %[[P:.*]] = transformer.positions %[[S]]
-// CHECK-NEXT: transformer.embed [@word, @position] ids(%[[P]]) positions(%[[R]])
-func.func @two_numberings(%rows: !transformer.segments, %others: !transformer.segments) -> tensor<?x24xf32> {
-  %i = transformer.positions %rows
-  %j = transformer.positions %others
-  // expected-remark @below {{2 tables of 24}}
-  %p = transformer.gather @position[%i] : tensor<?x24xf32>
-  %w = transformer.gather @word[%j] : tensor<?x24xf32>
-  %a = transformer.add %p, %w : tensor<?x24xf32>, tensor<?x24xf32>
-  return %a : tensor<?x24xf32>
-}
-
 // The sum is needed without its norm: both stay, the look-ups are one.
 // CHECK-LABEL: func.func @sum_used_twice(
 // CHECK: %[[E:.*]] = transformer.embed [@word, @segment] ids(%{{.*}}, %{{.*}}) : tensor<?x24xf32>
@@ -132,16 +117,61 @@ func.func @scaled_norm(%ids: tensor<?xi32>, %types: tensor<?xi32>) -> tensor<?x2
   return %n : tensor<?x24xf32>
 }
 
-// Look-ups by position have no factors: positions are then ids.
+// Look-ups by position have no factors: what is scaled is added as it is.
 // CHECK-LABEL: func.func @scaled_positions(
-// CHECK: %[[P:.*]] = transformer.positions
-// CHECK: transformer.embed [@word, @position] ids(%{{.*}}, %[[P]]) {scales = array<f32: 1.000000e+00, 2.000000e+00>}
-func.func @scaled_positions(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
+// CHECK: %[[S:.*]] = transformer.scale
+// CHECK: %[[E:.*]] = transformer.embed [@word, @segment] ids(
+// CHECK: transformer.add %[[E]], %[[S]]
+func.func @scaled_positions(%ids: tensor<?xi32>, %types: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
   // expected-remark @below {{2 tables of 24}}
+  %w = transformer.gather @word[%ids] : tensor<?x24xf32>
+  %t = transformer.gather @segment[%types] : tensor<?x24xf32>
+  %i = transformer.positions %rows
+  %p = transformer.gather @position[%i] : tensor<?x24xf32>
+  %z = transformer.scale %p, 2.0 : tensor<?x24xf32>
+  %a = transformer.add %w, %t : tensor<?x24xf32>, tensor<?x24xf32>
+  %b = transformer.add %a, %z : tensor<?x24xf32>, tensor<?x24xf32>
+  return %b : tensor<?x24xf32>
+}
+
+// CHECK-LABEL: func.func @scaled_positions_alone(
+// CHECK-NOT: transformer.embed
+// CHECK: return
+func.func @scaled_positions_alone(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x24xf32> {
   %w = transformer.gather @word[%ids] : tensor<?x24xf32>
   %i = transformer.positions %rows
   %p = transformer.gather @position[%i] : tensor<?x24xf32>
   %z = transformer.scale %p, 2.0 : tensor<?x24xf32>
+  // expected-remark @below {{not fused: a look-up by position has a factor}}
   %a = transformer.add %w, %z : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a : tensor<?x24xf32>
+}
+
+// Positions of one operation or of several that give the same rows.
+// CHECK-LABEL: func.func @positions_of_equal_blocks(
+// CHECK: transformer.embed [@position, @word] positions(
+func.func @positions_of_equal_blocks(%rows: !transformer.segments) -> tensor<?x24xf32> {
+  %b0 = transformer.blocks %rows, 2
+  %b1 = transformer.blocks %rows, 2
+  %i0 = transformer.positions %b0
+  %i1 = transformer.positions %b1
+  // expected-remark @below {{2 tables of 24}}
+  %p = transformer.gather @position[%i0] : tensor<?x24xf32>
+  %w = transformer.gather @word[%i1] : tensor<?x24xf32>
+  %a = transformer.add %p, %w : tensor<?x24xf32>, tensor<?x24xf32>
+  return %a : tensor<?x24xf32>
+}
+
+// One operation numbers the rows of one segmentation.
+// CHECK-LABEL: func.func @positions_of_other_rows(
+// CHECK-NOT: transformer.embed
+// CHECK: return
+func.func @positions_of_other_rows(%rows: !transformer.segments, %others: !transformer.segments) -> tensor<?x24xf32> {
+  %i0 = transformer.positions %rows
+  %i1 = transformer.positions %others
+  %p = transformer.gather @position[%i0] : tensor<?x24xf32>
+  %w = transformer.gather @word[%i1] : tensor<?x24xf32>
+  // expected-remark @below {{not fused: its look-ups are by positions of different rows}}
+  %a = transformer.add %p, %w : tensor<?x24xf32>, tensor<?x24xf32>
   return %a : tensor<?x24xf32>
 }

@@ -198,6 +198,16 @@ TEST(RunTensors, RowsOfBlocksBeginTheLineOfTheirSequence) {
             (std::vector<float>{1, 2, 0, 0, 3, 4, 5, 6}));
 }
 
+TEST(RunTensors, NoOutputHasTheNameOfAnothersLengths) {
+  const PortInfo lengths{"b.lengths", ElementType::F32, {tokensDimension, 2}, 0, false};
+  EXPECT_EQ(checkLengthsNames(std::vector{blocksPort(), lengths}).message(),
+            "output \"b.lengths\" has the name that the rows of each sequence of output \"b\" get "
+            "in a file: use C or C++");
+  const PortInfo tokens{"t", ElementType::F32, {tokensDimension, 2}, 0, false};
+  const PortInfo other{"t.lengths", ElementType::F32, {tokensDimension, 2}, 0, false};
+  EXPECT_TRUE(checkLengthsNames(std::vector{blocksPort(), tokens, other}).ok());
+}
+
 TEST(RunTensors, RowsOfBlocksOfRaggedSequencesFollowEachOther) {
   const Result<RunInputs> inputs =
       Tensors().add("input_ids", {4}, {5, 6, 7, 8}).add32("lengths", {2}, {1, 3}).read();

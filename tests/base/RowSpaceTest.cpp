@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What every line of the table of row spaces must hold, whatever its spaces are: a new line is
+/// tested without being named here.
+#include "heddle/RowSpace.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace heddle {
+namespace {
+
+/// Some spaces of every kind.
+std::vector<RowSpace> someSpaces() {
+  std::vector<RowSpace> spaces;
+  for (size_t kind = 0; kind < rowSpaceKinds; ++kind) {
+    for (const int64_t size :
+         {int64_t{0}, int64_t{2}, int64_t{3}, int64_t{64}, RowSpace::largestSize}) {
+      if (const auto space = RowSpace::of(static_cast<RowSpaceKind>(kind), size)) {
+        spaces.push_back(*space);
+      }
+    }
+  }
+  return spaces;
+}
+
+TEST(RowSpace, EveryKindHasSpaces) {
+  std::vector<bool> found(rowSpaceKinds);
+  for (const RowSpace space : someSpaces()) {
+    found[static_cast<size_t>(space.kind())] = true;
+  }
+  EXPECT_EQ(found, std::vector<bool>(rowSpaceKinds, true));
+}
+
+TEST(RowSpace, SizesHaveLimits) {
+  EXPECT_FALSE(RowSpace::of(static_cast<RowSpaceKind>(rowSpaceKinds), 0));
+  EXPECT_FALSE(RowSpace::of(RowSpaceKind::Tokens, 2));
+  EXPECT_FALSE(RowSpace::of(RowSpaceKind::Blocks, 0));
+  EXPECT_FALSE(RowSpace::tokens().blocks(RowSpace::leastSize - 1));
+  EXPECT_TRUE(RowSpace::tokens().blocks(RowSpace::largestSize));
+  EXPECT_FALSE(RowSpace::tokens().blocks(RowSpace::largestSize + 1));
+  EXPECT_FALSE(RowSpace::sequences().blocks(2));
+  const RowSpace pairs = *RowSpace::tokens().blocks(2);
+  EXPECT_EQ(pairs.blocks(3), RowSpace::tokens().blocks(6));
+  EXPECT_FALSE(pairs.blocks(RowSpace::largestSize));
+}
+
+TEST(RowSpace, RowsStayWithinTheBoundsForPlanning) {
+  constexpr uint64_t bytes = 12;
+  for (const RowSpace space : someSpaces()) {
+    for (const int64_t tokens : {1, 2, 3, 5, 64, 1000}) {
+      const auto most =
+          space.perToken(bytes) * static_cast<uint64_t>(tokens) + space.perSequence(bytes);
+      EXPECT_GE(space.rowsOf(tokens), 1) << space.text();
+      EXPECT_LE(static_cast<uint64_t>(space.rowsOf(tokens)) * bytes, most)
+          << space.text() << ", " << tokens << " tokens";
+      EXPECT_LE(space.rowsOf(tokens), space.rowsOf(tokens + 1)) << space.text();
+    }
+  }
+}
+
+TEST(RowSpace, TokensWithinRowsAreTheMost) {
+  constexpr int64_t longest = std::numeric_limits<int32_t>::max();
+  for (const RowSpace space : someSpaces()) {
+    for (const int64_t rows : {1, 2, 7, 4096}) {
+      const int64_t tokens = space.tokensWithin(rows);
+      EXPECT_LE(tokens, longest);
+      EXPECT_LE(space.rowsOf(tokens), rows) << space.text();
+      EXPECT_TRUE(tokens == longest || space.rowsOf(tokens + 1) > rows) << space.text();
+    }
+  }
+}
+
+TEST(RowSpace, RowsAreMadeOfWholeRowsOfFinerSpaces) {
+  for (const RowSpace space : someSpaces()) {
+    for (const RowSpace finer : someSpaces()) {
+      const std::optional<int64_t> group = space.rowsFrom(finer);
+      if (group && *group > 0) {
+        EXPECT_EQ(space.rowsOf(1000), (finer.rowsOf(1000) + *group - 1) / *group)
+            << space.text() << " from " << finer.text();
+      }
+    }
+  }
+  EXPECT_EQ(RowSpace::sequences().rowsFrom(RowSpace::tokens()), 0);
+  EXPECT_FALSE(RowSpace::tokens().rowsFrom(RowSpace::sequences()));
+  EXPECT_FALSE(RowSpace::tokens().blocks(3)->rowsFrom(*RowSpace::tokens().blocks(2)));
+}
+
+TEST(RowDimension, NumbersAreNegativeAndReadBack) {
+  for (const RowSpace space : someSpaces()) {
+    for (const bool isLongest : {false, true}) {
+      const RowDimension dimension{space, isLongest};
+      EXPECT_LT(dimension.number(), 0);
+      // A sequence has no list of sequences.
+      const bool exists = !isLongest || space.unit() != 0;
+      EXPECT_EQ(RowDimension::of(dimension.number()),
+                exists ? std::optional(dimension) : std::nullopt)
+          << dimension.text();
+    }
+  }
+  EXPECT_FALSE(RowDimension::of(0));
+  EXPECT_FALSE(RowDimension::of(384));
+  EXPECT_FALSE(RowDimension::of(std::numeric_limits<int64_t>::min()));
+}
+
+} // namespace
+} // namespace heddle
