@@ -23,16 +23,15 @@ namespace heddle {
 // Keys a tile of queries takes at once: 8 rows of scores are 8 KiB.
 static constexpr int64_t kKeyBlock = 256;
 // Vectors of numbers of the rows in scratch.
-static constexpr int64_t kNumbers = 5;
+static constexpr int64_t kNumbers = 2;
 
 namespace {
 /// A tile with an online softmax: its running state in scratch.
 struct Attention : AttentionTile {
   float scale = 1;
   Value accumulators = {}; // [rows][valueVectors * lanes]
-  // Numbers of the rows, [kMostLanes] each: the running maximum and sum, what the block at hand
-  // gives to them, and the factor that brings older products to the new maximum.
-  Value maxima = {}, sums = {}, blockMaxima = {}, blockSums = {}, corrections = {};
+  // Numbers of the rows, [kMostLanes] each: the running maximum and sum.
+  Value maxima = {}, sums = {};
 
   /// Where a vector of a row's running product lies.
   Value accumulator(int64_t row, int64_t vector) {
@@ -43,41 +42,38 @@ struct Attention : AttentionTile {
 
 // The online softmax of one block: brings running maxima and sums up to date and turns scores into
 // weights relative to the maxima. What concerns single numbers of a row is done for all rows of the
-// tile at once, a row a lane. A mask hides the keys from `shown` on from all rows, if it is given;
-// adds their weights to `hidden`.
-static void emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count, Value shown,
-                        Value &hidden) {
+// tile at once, a row a lane. Returns the factors that bring older products to the new maxima. A
+// mask hides the keys from `shown` on from all rows, if it is given; adds their weights to
+// `hidden`.
+static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count, Value shown,
+                         Value &hidden) {
   VectorCode &code = a.code;
-  for (int64_t r = 0; r < a.rows; ++r) {
-    code.storeScalar(code.maximumOfLanes(blockMaxima[r]), code.at(a.blockMaxima, r));
-  }
   Value before = code.loadVector(a.maxima);
-  Value maxima = code.maximum(code.loadVector(a.blockMaxima), before);
+  Value maxima = code.maximum(code.maximaOfLanes(blockMaxima), before);
   Value correction =
       math::Exp2Op::create(code.builder, code.location, code.subtractFloat(before, maxima));
   code.storeVector(maxima, a.maxima);
-  code.storeVector(correction, a.corrections);
+  SmallVector<Value> blockSums;
   for (int64_t first = 0; first < a.rows; first += kRowsTogether) {
     SmallVector<Value> group;
     for (int64_t r = first; r < std::min(first + kRowsTogether, a.rows); ++r) {
-      group.push_back(code.broadcast(code.loadScalar(code.at(a.maxima, r))));
+      group.push_back(code.broadcastLane(maxima, r));
     }
     Value weights;
-    SmallVector<Value> sums = shown ? exponentiateHidden(a, first, group, shown, count, weights)
-                                    : exponentiate(a, first, group, count);
-    for (auto [r, sum] : llvm::enumerate(sums)) {
-      code.storeScalar(code.sumOfLanes(sum), code.at(a.blockSums, first + static_cast<int64_t>(r)));
-    }
+    blockSums.append(shown ? exponentiateHidden(a, first, group, shown, count, weights)
+                           : exponentiate(a, first, group, count));
     if (shown) {
       hidden = hidden ? code.addFloat(hidden, weights) : weights;
     }
   }
-  Value sums = code.fma(code.loadVector(a.sums), correction, code.loadVector(a.blockSums));
+  Value sums = code.fma(code.loadVector(a.sums), correction, code.sumsOfLanes(blockSums));
   code.storeVector(sums, a.sums);
+  return correction;
 }
 
-// accumulators[r][:] = accumulators[r][:] * correction[r] + sum over j of weight[r][j] V[j][:].
-static void emitValues(Attention &a, Value firstKey, Value count, ArrayRef<Value> limits) {
+// accumulators[r][:] = accumulators[r][:] * corrections[r] + sum over j of weight[r][j] V[j][:].
+static void emitValues(Attention &a, Value corrections, Value firstKey, Value count,
+                       ArrayRef<Value> limits) {
   VectorCode &code = a.code;
   SmallVector<Value> weights;
   for (int64_t r = 0; r < a.rows; ++r) {
@@ -86,7 +82,7 @@ static void emitValues(Attention &a, Value firstKey, Value count, ArrayRef<Value
   for (ValueGroup group : valueGroups(a)) {
     SmallVector<Value> sums;
     for (int64_t r = 0; r < a.rows; ++r) {
-      Value correction = code.broadcast(code.loadScalar(code.at(a.corrections, r)));
+      Value correction = code.broadcastLane(corrections, r);
       for (int64_t v = group.first; v < group.first + group.count; ++v) {
         sums.push_back(code.multiplyFloat(code.loadVector(a.accumulator(r, v)), correction));
       }
@@ -137,14 +133,14 @@ static void emitTile(Attention &a, Value query, Value last) {
     SmallVector<Value> limits = limitsOf(a, tile, firstKey, count);
     SmallVector<Value> maxima = emitScores(a, tile, a.scale, firstKey, count, limits);
     Value shown = a.hidden ? mostVisible(a, tile, firstKey, count) : Value(), hidden;
-    emitSoftmax(a, maxima, count, shown, hidden);
+    Value corrections = emitSoftmax(a, maxima, count, shown, hidden);
     if (shown) {
       // Hidden keys whose weights are all zero need no values.
       Value isSeen = isNotZero(code, code.sumOfLanes(hidden));
       count = code.select(isSeen, count, code.smaller(shown, count));
       limits = visibleOf(a, tile, firstKey, count);
     }
-    emitValues(a, firstKey, count, limits);
+    emitValues(a, corrections, firstKey, count, limits);
   });
   storeTile(a, query, tile.count);
 }
@@ -171,7 +167,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   a.scorePitch = code.integer(kKeyBlock);
   a.accumulators = code.at(a.scores, rows * kKeyBlock);
   Value next = code.at(a.accumulators, rows * a.valueVectors() * code.lanes);
-  for (Value *numbers : {&a.maxima, &a.sums, &a.blockMaxima, &a.blockSums, &a.corrections}) {
+  for (Value *numbers : {&a.maxima, &a.sums}) {
     *numbers = next;
     next = code.at(next, kMostLanes);
   }

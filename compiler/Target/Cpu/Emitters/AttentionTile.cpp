@@ -125,35 +125,59 @@ static void emitTiles(AttentionTile &a, Value row, Value last,
       });
 }
 
-// Asks for the cached keys and values of a sequence that `head` reads. A step reads each of them
-// once, a few lines in a place: too few for the processor to see by itself which come next.
-static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value head) {
+// Elements of a cache line.
+static constexpr int64_t kLine = kLineBytes / sizeof(float);
+
+// Asks for the cached keys of a sequence that `head` reads.
+static void askForKeys(AttentionTile &a, const CachedSequence &sequence, Value head) {
   VectorCode &code = a.code;
-  constexpr int64_t line = kLineBytes / sizeof(float), linesTogether = 8;
+  int64_t size = a.keySize * HEDDLE_BLOCK;
+  int64_t linesTogether = std::min<int64_t>(8, size / kLine);
   code.loop(code.integer(0), sequence.count, HEDDLE_BLOCK, [&](Value position) {
-    if (sequence.keyBlocks) {
-      Value block = a.keyCache.blockAt(code, sequence.keyBlocks, position);
-      Value keyHead = code.divide(head, a.keyShare);
-      Value keys = code.at(block, code.multiply(keyHead, a.keySize * HEDDLE_BLOCK));
-      code.loop(code.integer(0), code.integer(a.keySize * HEDDLE_BLOCK), linesTogether * line,
-                [&](Value first) {
-                  for (int64_t i = 0; i < linesTogether; ++i) {
-                    code.prefetch(code.at(keys, code.add(first, i * line)));
-                  }
-                });
-    }
-    if (sequence.valueBlocks) {
-      Value block = a.valueCache.blockAt(code, sequence.valueBlocks, position);
-      Value valueHead = code.divide(head, a.valueShare);
-      Value values = code.at(block, code.multiply(valueHead, a.valueSize));
-      code.loop(code.integer(0), code.integer(HEDDLE_BLOCK), 1, [&](Value row) {
-        Value first = code.at(values, code.multiply(row, a.valueStride));
-        for (int64_t i = 0; i < a.valueSize; i += line) {
-          code.prefetch(code.at(first, i));
-        }
-      });
-    }
+    Value block = a.keyCache.blockAt(code, sequence.keyBlocks, position);
+    Value keys = code.at(block, code.multiply(code.divide(head, a.keyShare), size));
+    code.loop(code.integer(0), code.integer(size), linesTogether * kLine, [&](Value first) {
+      for (int64_t i = 0; i < linesTogether; ++i) {
+        code.prefetch(code.at(keys, code.add(first, i * kLine)));
+      }
+    });
   });
+}
+
+// Asks for the cached values of a sequence that `head` reads.
+static void askForValues(AttentionTile &a, const CachedSequence &sequence, Value head) {
+  VectorCode &code = a.code;
+  code.loop(code.integer(0), sequence.count, HEDDLE_BLOCK, [&](Value position) {
+    Value block = a.valueCache.blockAt(code, sequence.valueBlocks, position);
+    Value values = code.at(block, code.multiply(code.divide(head, a.valueShare), a.valueSize));
+    code.loop(code.integer(0), code.integer(HEDDLE_BLOCK), 1, [&](Value row) {
+      Value first = code.at(values, code.multiply(row, a.valueStride));
+      for (int64_t i = 0; i < a.valueSize; i += kLine) {
+        code.prefetch(code.at(first, i));
+      }
+    });
+  });
+}
+
+// Asks for the cached keys and values of a sequence that `head` reads, the first one of the
+// sequence or the one after another. A step reads each of them once, a few lines in a place: too
+// few for the processor to see by itself which come next.
+static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value head, bool isFirst) {
+  VectorCode &code = a.code;
+  if (sequence.keyBlocks) {
+    askForKeys(a, sequence, head);
+  }
+  if (!sequence.valueBlocks) {
+    return;
+  }
+  int64_t headsOfLine = kLine % a.valueSize == 0 ? kLine / a.valueSize : 1;
+  if (isFirst || headsOfLine == 1) {
+    askForValues(a, sequence, head);
+    return;
+  }
+  // The lines that small heads share came with the first of them.
+  Value place = code.remainder(code.divide(head, a.valueShare), headsOfLine);
+  code.when(code.equal(place, code.integer(0)), [&] { askForValues(a, sequence, head); });
 }
 
 // While a head is computed, the next one of the sequence comes, or the first one of the sequence
@@ -163,12 +187,12 @@ static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value
   VectorCode &code = a.code;
   code.when(
       code.less(nextHead, arguments.columnEnd),
-      [&] { askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks}, nextHead); },
+      [&] { askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks}, nextHead, /*isFirst=*/false); },
       [&] {
         code.when(code.less(nextRow, arguments.rowEnd), [&] {
           const CacheFields &cache = cacheOf(a);
           Value sequence = code.loadIndex(cache.segmentOf, nextRow);
-          askForHead(a, cachedSequence(a, sequence), arguments.columnBegin);
+          askForHead(a, cachedSequence(a, sequence), arguments.columnBegin, /*isFirst=*/true);
         });
       });
 }

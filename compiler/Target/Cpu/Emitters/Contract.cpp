@@ -231,10 +231,50 @@ static void storePanel(VectorCode &code, const Destination &to, Value sums, Valu
   }
 }
 
-// All tiles of one panel for the rows [first, last): divided evenly, so that no tile is a small
-// remainder.
+namespace {
+/// A range cut into parts of about the same size, of which the first may have one more. A step of a
+/// small model has a dozen products of one row, so divisions are done once for all parts.
+struct EvenParts {
+  Value count, size, larger;
+
+  static EvenParts of(VectorCode &code, Value total, Value count) {
+    Value size = code.divide(total, count);
+    return {count, size, code.subtract(total, code.multiply(size, count))};
+  }
+  /// Where a part begins.
+  Value begin(VectorCode &code, Value part) const {
+    return code.add(code.multiply(part, size), code.smaller(part, larger));
+  }
+};
+
+/// The tiles of a block of rows, and what of the next panel each of them asks for.
+struct Tiles {
+  Value firstRow;
+  EvenParts rows;
+  Value stride; // bytes for every step of k
+  Value share;  // bytes for a tile
+
+  static Tiles of(VectorCode &code, const KernelBody &body, Value first, Value last);
+};
+} // namespace
+
+Tiles Tiles::of(VectorCode &code, const KernelBody &body, Value first, Value last) {
+  auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
+  Type element = weightType(body);
+  Value rows = code.subtract(last, first), tiles = code.divideUp(rows, code.target.tileRows);
+  // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
+  // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
+  // linesAsked(code) lines; where fewer are new, the others are on their way or in the cache
+  // already.
+  Value everyTile = code.divideUp(code.integer(linesRead(code, element)), tiles);
+  Value lines = code.smaller(everyTile, code.integer(linesAsked(code, element)));
+  return {first, EvenParts::of(code, rows, tiles), code.multiply(lines, kLineBytes / kUnroll),
+          code.multiply(lines, computes.getK() / kUnroll * kLineBytes)};
+}
+
+// All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
 static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
-                      Value first, Value last, Value index) {
+                      const Tiles &tiles, Value index) {
   auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
   Type element = weightType(body);
   int64_t k = computes.getK(), panelBytes = k * panelRowBytes(code, element);
@@ -242,27 +282,16 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   Value rows = body.operand(code, 0);
   Panel panel = panelAt(code, body, computes, index);
   Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
-  Value count = code.subtract(last, first), tiles = code.divideUp(count, code.target.tileRows);
-  auto edge = [&](Value tile) {
-    return code.add(first, code.divide(code.multiply(count, tile), tiles));
-  };
-  // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
-  // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
-  // linesAsked(code) lines; where fewer are new, the others are on their way or in the cache
-  // already.
-  Value everyTile = code.divide(code.add(tiles, linesRead(code, element) - 1), tiles);
-  Value lines = code.smaller(everyTile, code.integer(linesAsked(code, element)));
-  Value stride = code.multiply(lines, kLineBytes / kUnroll);
-  Value share = code.multiply(lines, k / kUnroll * kLineBytes);
   // A tile alone passes over its panel at the speed of memory: it asks for what itself will read.
-  Value isAlone = code.less(tiles, code.integer(2));
-  code.loop(code.integer(0), tiles, 1, [&](Value tile) {
-    Value row = edge(tile), rowCount = code.subtract(edge(code.add(tile, 1)), row);
+  Value isAlone = code.less(tiles.rows.count, code.integer(2));
+  code.loop(code.integer(0), tiles.rows.count, 1, [&](Value tile) {
+    Value begin = tiles.rows.begin(code, tile), end = tiles.rows.begin(code, code.add(tile, 1));
+    Value row = code.add(tiles.firstRow, begin), rowCount = code.subtract(end, begin);
     // Tiles that come when all of it was asked for ask for one place again, which costs nothing.
-    Value begin = code.multiply(tile, share);
-    Value asks = code.less(begin, code.integer(panelBytes));
-    Value ahead = code.select(asks, code.bytesAt(next, begin), panel.weights);
-    Value step = code.select(asks, stride, code.integer(0));
+    Value asked = code.multiply(tile, tiles.share);
+    Value asks = code.less(asked, code.integer(panelBytes));
+    Value ahead = code.select(asks, code.bytesAt(next, asked), panel.weights);
+    Value step = code.select(asks, tiles.stride, code.integer(0));
     ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
     step = code.select(isAlone, code.integer(panelRowBytes(code, element)), step);
     Value from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
@@ -297,14 +326,15 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Contra
   int64_t most = std::max<int64_t>(code.target.cacheBytes / 2 / (computes.getK() * 4) / tile, 2);
   Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
   Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
-  auto edge = [&](Value block) {
-    Value share = code.divide(code.multiply(tiles, block), blocks);
-    return code.smaller(code.add(arguments.rowBegin, code.multiply(share, tile)), arguments.rowEnd);
-  };
   code.loop(code.integer(0), blocks, 1, [&](Value block) {
-    Value first = edge(block), last = edge(code.add(block, 1));
+    EvenParts parts = EvenParts::of(code, tiles, blocks);
+    auto edge = [&](Value number) {
+      Value rowsBefore = code.multiply(parts.begin(code, number), tile);
+      return code.smaller(code.add(arguments.rowBegin, rowsBefore), arguments.rowEnd);
+    };
+    Tiles tilesOfBlock = Tiles::of(code, body, edge(block), edge(code.add(block, 1)));
     code.loop(arguments.columnBegin, arguments.columnEnd, 1,
-              [&](Value panel) { emitPanel(code, body, to, sums, first, last, panel); });
+              [&](Value panel) { emitPanel(code, body, to, sums, tilesOfBlock, panel); });
   });
 }
 

@@ -70,16 +70,18 @@ Value VectorCode::bytesAt(Value base, Value offset) {
   return LLVM::GEPOp::create(builder, location, pointer, builder.getI8Type(), base,
                              ValueRange{offset});
 }
-Value VectorCode::loadPointer(Value address) {
-  return LLVM::LoadOp::create(builder, location, pointer, address);
+
+/// Loads what stays as it is while a kernel runs.
+static Value loadInvariant(VectorCode &code, Type type, Value address) {
+  return LLVM::LoadOp::create(code.builder, code.location, type, address, /*alignment=*/0,
+                              /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/true);
 }
-Value VectorCode::loadInteger(Value address) {
-  return LLVM::LoadOp::create(builder, location, i64, address);
-}
+Value VectorCode::loadPointer(Value address) { return loadInvariant(*this, pointer, address); }
+Value VectorCode::loadInteger(Value address) { return loadInvariant(*this, i64, address); }
 Value VectorCode::loadIndex(Value base, Value offset) {
   Value address = LLVM::GEPOp::create(builder, location, pointer, i32, base, ValueRange{offset},
                                       LLVM::GEPNoWrapFlags::inbounds);
-  Value value = LLVM::LoadOp::create(builder, location, i32, address);
+  Value value = loadInvariant(*this, i32, address);
   return arith::ExtSIOp::create(builder, location, i64, value);
 }
 Value VectorCode::loadScalar(Value address) {
@@ -196,11 +198,47 @@ static Value foldLanes(VectorCode &code, Value vector, Combine combine) {
   }
   return vector::ExtractOp::create(code.builder, code.location, vector, ArrayRef<int64_t>{0});
 }
+/// foldLanes() of several vectors, lane i for vector i. A round leaves half of the lanes of each
+/// vector, so that one has room for two. Lanes that are left over repeat others.
+template <typename Combine>
+static Value foldLanesOfEach(VectorCode &code, SmallVector<Value> vectors, Combine combine) {
+  assert(!vectors.empty() && static_cast<int64_t>(vectors.size()) <= code.lanes);
+  if (vectors.size() == 1) {
+    return code.broadcast(foldLanes(code, vectors.front(), combine));
+  }
+  for (int64_t width = code.lanes; width > 1; width /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < 2 * code.lanes; ++lane) {
+      (lane & (width / 2) ? high : low).push_back(lane);
+    }
+    SmallVector<Value> folded;
+    for (size_t i = 0; i < vectors.size(); i += 2) {
+      Value x = vectors[i], y = vectors[std::min(i + 1, vectors.size() - 1)];
+      Value a = vector::ShuffleOp::create(code.builder, code.location, x, y, low);
+      Value b = vector::ShuffleOp::create(code.builder, code.location, x, y, high);
+      folded.push_back(combine(a, b));
+    }
+    vectors = folded;
+  }
+  return vectors.front();
+}
 Value VectorCode::sumOfLanes(Value value) {
   return foldLanes(*this, value, [&](Value a, Value b) { return addFloat(a, b); });
 }
 Value VectorCode::maximumOfLanes(Value value) {
   return foldLanes(*this, value, [&](Value a, Value b) { return maximum(a, b); });
+}
+Value VectorCode::sumsOfLanes(ArrayRef<Value> vectors) {
+  return foldLanesOfEach(*this, SmallVector<Value>(vectors),
+                         [&](Value a, Value b) { return addFloat(a, b); });
+}
+Value VectorCode::maximaOfLanes(ArrayRef<Value> vectors) {
+  return foldLanesOfEach(*this, SmallVector<Value>(vectors),
+                         [&](Value a, Value b) { return maximum(a, b); });
+}
+Value VectorCode::broadcastLane(Value value, int64_t lane) {
+  return vector::ShuffleOp::create(builder, location, value, value,
+                                   SmallVector<int64_t>(lanes, lane));
 }
 SmallVector<Value> VectorCode::transposeSquare(SmallVector<Value> rows) {
   // log2(lanes) rounds; in each, pairs of vectors at distance `half` exchange blocks of lanes.

@@ -38,12 +38,14 @@ public:
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value add(mlir::Value a, int64_t b) { return b == 0 ? a : add(a, integer(b)); }
   mlir::Value subtract(mlir::Value a, mlir::Value b);
+  mlir::Value subtract(mlir::Value a, int64_t b) { return subtract(a, integer(b)); }
   mlir::Value multiply(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, int64_t b) { return b == 1 ? a : multiply(a, integer(b)); }
   /// Quotients of non-negative integers, rounded down and up.
   mlir::Value divide(mlir::Value a, mlir::Value b);
   mlir::Value divide(mlir::Value a, int64_t b) { return b == 1 ? a : divide(a, integer(b)); }
   mlir::Value divideUp(mlir::Value a, int64_t b) { return divide(add(a, b - 1), b); }
+  mlir::Value divideUp(mlir::Value a, mlir::Value b) { return divide(add(a, subtract(b, 1)), b); }
   /// What is left of a non-negative integer.
   mlir::Value remainder(mlir::Value a, int64_t b);
   mlir::Value smaller(mlir::Value a, mlir::Value b);
@@ -61,6 +63,8 @@ public:
     return offset == 0 ? base : at(base, integer(offset));
   }
   mlir::Value bytesAt(mlir::Value base, mlir::Value offset);
+  // What describes a run (heddle/Abi.h) and its i32 arrays: no kernel changes them, so that LLVM
+  // may load once what loops ask for again and again.
   mlir::Value loadPointer(mlir::Value address);
   mlir::Value loadInteger(mlir::Value address);
   /// Element `offset` of an i32 array, as i64.
@@ -100,6 +104,13 @@ public:
   /// The sum and the maximum of all lanes, in a fixed order.
   mlir::Value sumOfLanes(mlir::Value vector);
   mlir::Value maximumOfLanes(mlir::Value vector);
+  /// The same for each of at most as many vectors as lanes, bit by bit: lane i of the result is for
+  /// vector i. Numbers that were stored one by one and loaded as a vector would wait for each
+  /// other.
+  mlir::Value sumsOfLanes(llvm::ArrayRef<mlir::Value> vectors);
+  mlir::Value maximaOfLanes(llvm::ArrayRef<mlir::Value> vectors);
+  /// One lane of a vector, in all lanes.
+  mlir::Value broadcastLane(mlir::Value vector, int64_t lane);
   /// As many vectors as lanes, transposed: lane j of result i is lane i of vector j.
   llvm::SmallVector<mlir::Value> transposeSquare(llvm::SmallVector<mlir::Value> rows);
   /// Keeps the lanes whose number plus `first` is below `limit`, puts `other` in the rest.
