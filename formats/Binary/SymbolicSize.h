@@ -32,6 +32,8 @@ struct RowCount {
   int64_t rows = 0;
   /// The most rows of a sequence.
   int64_t longest = 0;
+
+  bool operator==(const RowCount &) const = default;
 };
 
 /// The sizes of a batch, by the number of the space.

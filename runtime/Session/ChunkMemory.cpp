@@ -24,10 +24,10 @@ uint64_t ChunkMemory::inputBytes(const PlannedInput &input, const Chunk &chunk) 
   return input.used ? padded(static_cast<uint64_t>(chunk.tokens) * input.rowBytes) : 0;
 }
 
-Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers, WorkSize &work,
-                          Layout &layout) {
+/// Divides the memory for the rows in `laidOut`.
+Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
   const Plan &plan = run.plan;
-  work.count(plan.spaces, chunk.lengthsIn(run.batch.lengths()), chunk.longest);
+  const WorkSize &work = laidOut.work;
   // With the inputs, so that no sum overflows.
   if (!plan.memoryWithInputs.evaluate(work)) {
     return HEDDLE_ERROR(ResourceExhausted,
@@ -57,26 +57,39 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers, WorkS
   layout.scratchStride =
       padded(plan.scratch + plan.scratchPerLongest * static_cast<uint64_t>(chunk.longest));
   layout.total = layout.scratch + layout.scratchStride * static_cast<uint64_t>(callers);
+  layout.callers = callers;
   return {};
 }
 
-Result<uint64_t> ChunkMemory::bytesFor(const Run &run, const Chunk &chunk, int callers) {
-  WorkSize work;
-  Layout layout;
-  HEDDLE_TRY(place(run, chunk, callers, work, layout));
+Result<uint64_t> ChunkMemory::layOut(const Run &run, const Chunk &chunk, int callers) {
+  counted.count(run.plan.spaces, chunk.lengthsIn(run.batch.lengths()), chunk.longest);
+  if (laidOut.plan != run.plan.number || layout.callers != callers ||
+      laidOut.work.spaces != counted.spaces) {
+    laidOut.plan = 0;
+    std::swap(laidOut.work, counted);
+    HEDDLE_TRY(place(run, chunk, callers));
+    laidOut.plan = run.plan.number;
+  }
   return layout.total;
 }
 
 Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
-  inputPlaces.resize(run.plan.inputs.size());
-  bases.resize(run.plan.buffers.size());
-  operands.resize(run.plan.operands.size());
-  results.resize(run.plan.results.size());
-  caches.resize(run.caches.size());
-  rows.resize(run.plan.spaces.size());
-  named.resize(run.plan.spacesNamed.size());
-  work.spaces.reserve(run.plan.spaces.size());
-  layout.spaces.reserve(run.plan.spaces.size());
+  if (reserved != run.plan.number) {
+    bound.plan = 0;
+    reserved = 0;
+    inputPlaces.resize(run.plan.inputs.size());
+    bases.resize(run.plan.buffers.size());
+    operands.resize(run.plan.operands.size());
+    results.resize(run.plan.results.size());
+    caches.resize(run.caches.size());
+    rows.resize(run.plan.spaces.size());
+    named.resize(run.plan.spacesNamed.size());
+    counted.spaces.reserve(run.plan.spaces.size());
+    laidOut.work.spaces.reserve(run.plan.spaces.size());
+    bound.work.spaces.reserve(run.plan.spaces.size());
+    layout.spaces.reserve(run.plan.spaces.size());
+    reserved = run.plan.number;
+  }
   return memory.grow(device, bytes);
 }
 
@@ -99,7 +112,8 @@ std::byte *ChunkMemory::directAddress(const Run &run, const Chunk &chunk, uint32
 std::byte *ChunkMemory::outputAddress(const Run &run, const Chunk &chunk, uint32_t port,
                                       const Device &device) const {
   std::byte *const direct = directAddress(run, chunk, port, device);
-  return direct != nullptr ? direct : memory.data() + *run.plan.outputs[port].offset.evaluate(work);
+  return direct != nullptr ? direct
+                           : memory.data() + *run.plan.outputs[port].offset.evaluate(laidOut.work);
 }
 
 /// Writes the lists of a row space, which lie from `staged` on as in the memory from the inputs on.
@@ -123,8 +137,9 @@ void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std
               hasStarts ? run.starts[sequence] : 0);
   }
   std::byte *const sent = memory.data() + layout.inputs;
-  rows[space] = {work.spaces[space].rows, work.spaces[space].longest, at(sent, places.offsets),
-                 at(sent, places.sequenceOf), at(sent, places.positions)};
+  const RowCount &count = laidOut.work.spaces[space];
+  rows[space] = {count.rows, count.longest, at(sent, places.offsets), at(sent, places.sequenceOf),
+                 at(sent, places.positions)};
 }
 
 void ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {
@@ -182,7 +197,7 @@ void ChunkMemory::bindBuffers(const Run &run, const Chunk &chunk, const Device &
       bases[i] = nullptr;
       break;
     case BufferPlace::Kind::Memory:
-      bases[i] = memory.data() + *place.offset.evaluate(work);
+      bases[i] = memory.data() + *place.offset.evaluate(laidOut.work);
       break;
     case BufferPlace::Kind::Weights:
       bases[i] = const_cast<std::byte *>(place.address);
@@ -210,7 +225,7 @@ void ChunkMemory::bindOperands(const Plan &plan) {
   for (size_t i = 0; i < plan.results.size(); ++i) {
     const PlannedResult &result = plan.results[i];
     void *&operand = operands[result.operand];
-    results[i] = {operand, 0, 0, result.rowElements.evaluate(work)};
+    results[i] = {operand, 0, 0, result.rowElements.evaluate(laidOut.work)};
     operand = &results[i];
   }
   for (size_t i = 0; i < plan.spacesNamed.size(); ++i) {
@@ -218,14 +233,40 @@ void ChunkMemory::bindOperands(const Plan &plan) {
   }
 }
 
+/// Whether the bases, operands and results are those of the chunk that is laid out.
+bool ChunkMemory::isBound(const Run &run, const Chunk &chunk, const Device &device) const {
+  if (bound.plan != run.plan.number || boundMemory != memory.data()) {
+    return false;
+  }
+  const auto isSame = [&](const RowCount &before, const RowCount &now) {
+    return before.rows == now.rows &&
+           (before.longest == now.longest || !run.plan.placesFollowLongest);
+  };
+  const std::vector<RowCount> &spaces = laidOut.work.spaces;
+  if (!std::equal(spaces.begin(), spaces.end(), bound.work.spaces.begin(), isSame)) {
+    return false;
+  }
+  for (uint32_t port = 0; port < run.plan.outputs.size(); ++port) {
+    const PlannedOutput &output = run.plan.outputs[port];
+    if (output.live && bases[output.buffer] != outputAddress(run, chunk, port, device)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 HeddleKernelContext ChunkMemory::bind(const Run &run, const Chunk &chunk, int callers,
                                       const Device &device, DeviceStream &stream, int lane) {
   // It had a layout when its bytes were counted.
-  [[maybe_unused]] const Status placed = place(run, chunk, callers, work, layout);
+  [[maybe_unused]] const Result<uint64_t> bytes = layOut(run, chunk, callers);
   sendRows(run, chunk, stream, lane);
   bindCaches(run, chunk);
-  bindBuffers(run, chunk, device);
-  bindOperands(run.plan);
+  if (!isBound(run, chunk, device)) {
+    bindBuffers(run, chunk, device);
+    bindOperands(run.plan);
+    bound = laidOut;
+    boundMemory = memory.data();
+  }
   return {nullptr, nullptr, scratchOf(0)};
 }
 
@@ -258,7 +299,7 @@ void ChunkMemory::copyOutputs(const Run &run, const Chunk &chunk, const Device &
     const uint64_t rowBytes =
         output.rowBytes != 0 ? output.rowBytes
                              : output.heads * static_cast<uint64_t>(chunk.longest) * sizeof(float);
-    const uint64_t bytes = static_cast<uint64_t>(work.spaces[output.rows].rows) * rowBytes;
+    const uint64_t bytes = static_cast<uint64_t>(rowsIn(output.rows)) * rowBytes;
     const std::byte *const from =
         stream.fetch(lane, outputAddress(run, chunk, port, device), bytes);
     if (from == nullptr) {

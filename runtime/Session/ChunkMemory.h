@@ -14,11 +14,13 @@
 
 namespace heddle {
 
-/// Used for one chunk after the other; keeps its memory.
+/// Used for one chunk after the other; keeps its memory. Between two steps of a decoder hardly any
+/// place changes: what the last chunk left is kept where it holds for the next.
 class ChunkMemory {
 public:
-  /// Bytes of working memory for a chunk, with scratch memory for so many callers of kernels.
-  static Result<uint64_t> bytesFor(const Run &run, const Chunk &chunk, int callers);
+  /// Decides how the working memory of a chunk is divided, with scratch memory for so many callers
+  /// of kernels, and answers its bytes.
+  Result<uint64_t> layOut(const Run &run, const Chunk &chunk, int callers);
 
   /// After this bind() cannot fail for chunks of the run that need no more bytes.
   Status reserve(const Run &run, Device &device, uint64_t bytes);
@@ -38,7 +40,7 @@ public:
     return named.data() + dispatch.firstSpace;
   }
   /// The rows that a dispatch divides.
-  int64_t rowsOf(const PlannedDispatch &dispatch) const { return work.spaces[dispatch.rows].rows; }
+  int64_t rowsOf(const PlannedDispatch &dispatch) const { return rowsIn(dispatch.rows); }
   std::byte *scratchOf(int caller) const {
     return memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(caller);
   }
@@ -55,6 +57,11 @@ private:
     uint64_t sequenceOf;
     uint64_t positions;
   };
+  /// What decides places: a plan, by its number, and the rows of a chunk.
+  struct Basis {
+    uint64_t plan = 0;
+    WorkSize work = {};
+  };
   /// Where the parts of the working memory begin.
   struct Layout {
     uint64_t inputs = 0;
@@ -63,27 +70,37 @@ private:
     uint64_t scratch = 0;
     uint64_t scratchStride = 0;
     uint64_t total = 0;
+    int callers = 0;
   };
 
+  int64_t rowsIn(uint8_t space) const { return laidOut.work.spaces[space].rows; }
   /// Bytes for the rows of an input, with room to read on.
   static uint64_t inputBytes(const PlannedInput &input, const Chunk &chunk);
-  static Status place(const Run &run, const Chunk &chunk, int callers, WorkSize &work,
-                      Layout &layout);
+  Status place(const Run &run, const Chunk &chunk, int callers);
   void sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
   void fillRows(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
   void bindCaches(const Run &run, const Chunk &chunk);
   void bindBuffers(const Run &run, const Chunk &chunk, const Device &device);
   void bindOperands(const Plan &plan);
+  bool isBound(const Run &run, const Chunk &chunk, const Device &device) const;
   std::byte *directAddress(const Run &run, const Chunk &chunk, uint32_t port,
                            const Device &device) const;
   std::byte *outputAddress(const Run &run, const Chunk &chunk, uint32_t port,
                            const Device &device) const;
 
   DeviceMemory memory;
+  /// Of the chunk at hand; its plan is 0 while there is no layout.
+  Basis laidOut;
   Layout layout;
+  /// The rows of the next chunk, until they are compared.
+  WorkSize counted;
+  /// What the lists below have room for.
+  uint64_t reserved = 0;
+  /// What the bases, operands and results are for, and the memory that they are in.
+  Basis bound;
+  const std::byte *boundMemory = nullptr;
   /// Where each input begins in the working memory.
   std::vector<uint64_t> inputPlaces;
-  WorkSize work;
   /// By the number of the space, and as the dispatches name them.
   std::vector<HeddleRows> rows;
   std::vector<const HeddleRows *> named;

@@ -89,12 +89,10 @@ void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
   }
 }
 
-/// Where the time of a launch goes; null unless somebody wants it.
-LaunchTime *Executor::timeOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
-                             const ChunkMemory &bound, int lane, bool counts) {
-  if (!options.profile) {
-    return nullptr;
-  }
+/// Where the time of a launch goes.
+LaunchTime *Executor::startTiming(const Run &run, const PlannedDispatch &dispatch,
+                                  const Chunk &chunk, const ChunkMemory &bound, int lane,
+                                  bool counts) {
   Worker &worker = workers[static_cast<size_t>(lane)];
   const bool kept = worker.spans.size() + worker.launches.size() < worker.spans.capacity();
   const DispatchWork work = counts || kept ? workOf(run, dispatch, chunk, bound) : DispatchWork();
@@ -158,7 +156,7 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
 Status Executor::runChunked(const Run &run) {
   uint64_t largest = 0;
   for (const Chunk &chunk : scheduler.chunks()) {
-    HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run, chunk, 1));
+    HEDDLE_ASSIGN(const uint64_t bytes, workers[0].memory.layOut(run, chunk, 1));
     largest = std::max(largest, bytes);
   }
   const size_t used = std::min(workers.size(), scheduler.chunks().size());
@@ -181,7 +179,7 @@ Status Executor::runChunked(const Run &run) {
 /// All of a run on one lane, or shared by all.
 Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
   ChunkMemory &memory = workers[0].memory;
-  HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run, chunk, stream->lanes()));
+  HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, chunk, stream->lanes()));
   HEDDLE_TRY(memory.reserve(run, *shared, bytes));
   expectLaunches(run, 1, lanes);
   const HeddleKernelContext common =
@@ -222,9 +220,10 @@ Chunk Executor::wholeOf(const Run &run) {
 }
 
 Status Executor::reserve(const Run &run) {
-  HEDDLE_ASSIGN(const uint64_t bytes, ChunkMemory::bytesFor(run, wholeOf(run), stream->lanes()));
+  ChunkMemory &memory = workers[0].memory;
+  HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, wholeOf(run), stream->lanes()));
   expectLaunches(run, 1, stream->lanes());
-  return workers[0].memory.reserve(run, *shared, bytes);
+  return memory.reserve(run, *shared, bytes);
 }
 
 const float *Executor::kept(const PlannedOutput &output, uint64_t count) {

@@ -74,8 +74,13 @@ private:
   DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                       const ChunkMemory &bound) const;
   void expectLaunches(const Run &run, size_t chunks, int lanes);
+  LaunchTime *startTiming(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
+                          const ChunkMemory &bound, int lane, bool counts);
+  /// The same; null unless somebody wants it.
   LaunchTime *timeOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
-                     const ChunkMemory &bound, int lane, bool counts);
+                     const ChunkMemory &bound, int lane, bool counts) {
+    return options.profile ? startTiming(run, dispatch, chunk, bound, lane, counts) : nullptr;
+  }
   void countLaunches(Worker &worker);
 
   // In this order: streams do not outlive their device, nor memory.

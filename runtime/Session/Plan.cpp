@@ -4,6 +4,7 @@
 #include "runtime/Session/Plan.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace heddle {
 using manifest::Location;
@@ -218,9 +219,28 @@ SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live
   return used;
 }
 
+static bool followsLongest(const SymbolicSize &size) {
+  return std::any_of(size.terms().begin(), size.terms().end(),
+                     [](const SymbolicSize::Term &term) { return term.keys != 0; });
+}
+
+/// Plan::placesFollowLongest.
+static bool placesFollowLongest(const Plan &plan) {
+  const auto has = [](const auto &list, const auto &follows) {
+    return std::any_of(list.begin(), list.end(), follows);
+  };
+  // What lies behind the memory begins where it ends.
+  return followsLongest(plan.memory) ||
+         has(plan.buffers, [](const BufferPlace &each) { return followsLongest(each.offset); }) ||
+         has(plan.outputs, [](const PlannedOutput &each) { return followsLongest(each.offset); }) ||
+         has(plan.results, [](const PlannedResult &each) { return !!each.rowElements.keys; });
+}
+
 Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
                 const PlanRequest &request) {
+  static std::atomic<uint64_t> plans = 0;
   Plan plan;
+  plan.number = ++plans;
   const std::vector<bool> live = dispatchesFor(entry, request);
   std::vector<bool> read(entry.buffers()->size(), false);
   plan.buffers.resize(entry.buffers()->size());
@@ -255,6 +275,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
     const SymbolicSize rows({tokensSpace, 0, input.rowBytes});
     plan.memoryWithInputs = plan.memoryWithInputs + rows;
   }
+  plan.placesFollowLongest = heddle::placesFollowLongest(plan);
   return plan;
 }
 

@@ -133,6 +133,8 @@ struct Plan {
   static Plan make(const Artifact &artifact, const manifest::Entry &entry,
                    const PlanRequest &request);
 
+  /// No other plan of this process has it, nor has any 0.
+  uint64_t number = 0;
   std::vector<PlannedDispatch> dispatches;
   /// What PlanRequest::deferred left out: it writes nothing else, nothing reads what it writes, and
   /// it has no finish. Its output has no place in the memory.
@@ -150,6 +152,9 @@ struct Plan {
   std::vector<PlannedInput> inputs;
   /// Whether any dispatch has a cache or a state.
   bool usesCaches = false;
+  /// Whether where anything is or how far apart its rows are depends on the longest sequence, which
+  /// in a decoder differs from step to step.
+  bool placesFollowLongest = false;
   /// The arena, and the outputs that are kept beside it.
   SymbolicSize memory;
   /// The same and the rows of the inputs that are read.
