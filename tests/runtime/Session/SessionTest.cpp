@@ -4,8 +4,10 @@
 /// every misuse.
 #include "heddle/Session.h"
 
+#include "heddle/Abi.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -188,6 +190,42 @@ TEST(Session, AbsentInputsAreZero) {
   const Outputs absent = encode(session, work, false);
   work.typeIds.assign(work.tokens(), 0);
   EXPECT_EQ(encode(session, work), absent);
+}
+
+/// Runs alike follow each other in which nothing but one thing differs: what one left is of no use
+/// to the next where it decides a place.
+TEST(Session, EveryRunHasItsOwnPlaces) {
+  Session session = makeSession();
+  const Work work(21, 5, 20);
+  const Outputs expected = encode(session, work);
+  const size_t count = expected.hidden.size();
+  const std::array<Input, 2> inputs{{{"input_ids", work.ids}, {"token_type_ids", work.typeIds}}};
+  // Aligned, so that rows are computed where the caller wants them, and one float off.
+  constexpr size_t alignment = HEDDLE_ALIGNMENT / sizeof(float);
+  std::vector<float> memory(4 * (count + 2 * alignment), -1.0F);
+  const size_t past = reinterpret_cast<uintptr_t>(memory.data()) / sizeof(float) % alignment;
+  const size_t pitch = (count + 2 * alignment - 1) / alignment * alignment;
+  const size_t first = alignment - past;
+  for (const size_t place : {first, first + pitch, first + 2 * pitch + 1, first}) {
+    std::fill(memory.begin(), memory.end(), -1.0F);
+    const Output output{"last_hidden_state", std::span(memory).subspan(place, count)};
+    ASSERT_EQ(session.run("encode", work.lengths, inputs, {&output, 1}).message(), "");
+    EXPECT_EQ(std::vector<float>(output.values.begin(), output.values.end()), expected.hidden);
+    // Nothing else is written: not where the run before wanted it.
+    EXPECT_EQ(static_cast<size_t>(std::count(memory.begin(), memory.end(), -1.0F)),
+              memory.size() - count);
+  }
+  // As many tokens in as many sequences, the longest of another length.
+  Work even = work;
+  const auto tokens = static_cast<int32_t>(work.tokens());
+  even.lengths.assign(5, tokens / 5);
+  even.lengths.back() += tokens % 5;
+  Session fresh = makeSession();
+  EXPECT_EQ(encode(session, even), encode(fresh, even));
+  // Fewer sequences, and the first batch again.
+  even.lengths = {tokens - 1, 1};
+  EXPECT_EQ(encode(session, even), encode(fresh, even));
+  EXPECT_EQ(encode(session, work), expected);
 }
 
 TEST(Session, ComputesOnlyWhatIsAskedFor) {
