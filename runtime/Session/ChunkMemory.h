@@ -89,7 +89,7 @@ private:
                            const Device &device) const;
 
   DeviceMemory memory;
-  /// Of the chunk at hand; its plan is 0 while there is no layout.
+  /// The chunk at hand; its plan is 0 while there is no layout.
   Basis laidOut;
   Layout layout;
   /// The rows of the next chunk, until they are compared.
