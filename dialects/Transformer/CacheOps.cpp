@@ -11,12 +11,9 @@ using namespace mlir;
 using namespace heddle::transformer;
 
 BlockArgument heddle::transformer::cacheArgument(Value cache) {
-  if (auto append = cache.getDefiningOp<AppendOp>()) {
-    cache = append.getCache();
-  } else if (auto accumulate = cache.getDefiningOp<AccumulateOp>()) {
-    cache = accumulate.getState();
-  }
-  return dyn_cast<BlockArgument>(cache);
+  Operation *change = cache.getDefiningOp();
+  return dyn_cast<BlockArgument>(change && change->hasTrait<ChangesKept>() ? change->getOperand(0)
+                                                                           : cache);
 }
 
 StringAttr heddle::transformer::cacheName(Value cache) {

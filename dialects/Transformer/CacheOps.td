@@ -5,7 +5,7 @@
 
 include "dialects/Transformer/ParameterOps.td"
 
-def Transformer_AppendOp : Transformer_Op<"append", [Pure,
+def Transformer_AppendOp : Transformer_Op<"append", [Pure, Transformer_ChangesKept,
     TypesMatchWith<"the result has the type of the cache", "cache", "result", "$_self">,
     TypesMatchWith<"the rows are as wide as the cache", "cache", "input",
       "::mlir::RankedTensorType::get({::mlir::ShapedType::kDynamic, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Shared by the verifiers of operations that name parameters: looks a symbol up and compares its
-/// shape, with the same wording for all errors. Internal to the dialect.
+/// Shared by the verifiers of operations that name parameters or states: looks a symbol up and
+/// compares its shape, with the same wording for all errors. Internal to the dialect.
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
 #define HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
 
@@ -39,6 +39,9 @@ llvm::LogicalResult verifyTable(mlir::Operation *user, mlir::FlatSymbolRefAttr s
 /// Checks that `symbol` names a parameter [heads, 2 * distance + 1].
 llvm::LogicalResult verifyDistanceTable(mlir::Operation *user, mlir::FlatSymbolRefAttr symbol,
                                         int64_t heads, mlir::SymbolTableCollection &symbolTable);
+
+/// Checks that a state is the one from before the run.
+llvm::LogicalResult verifyEarlier(mlir::Operation *user, mlir::Value state);
 
 } // namespace heddle::transformer
 

@@ -13,6 +13,11 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Transformer_Op<string mnemonic, list<Trait> traits = []>
     : Op<Transformer_Dialect, mnemonic, traits>;
 
+/// It changes its first operand in place, a cache or a state, and returns it.
+def Transformer_ChangesKept : NativeOpTrait<"ChangesKept"> {
+  let cppNamespace = "::heddle::transformer";
+}
+
 def Transformer_ParameterOp : Transformer_Op<"parameter",
     [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a weight: a symbol with a type, stored in a checkpoint or derived from others";

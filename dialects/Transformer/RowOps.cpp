@@ -112,10 +112,11 @@ LogicalResult ConvolveOp::verify() {
     return emitOpError("expects a dilation of 1 to 2^20, got ") << dilation;
   }
   // C4
-  if (!getCausal() && getRows() != getKeys()) {
-    return emitOpError("expects one and the same segments for rows and keys, as it is not causal");
+  if (getState() && !getCausal()) {
+    return emitOpError("expects no state, as it is not causal");
   }
-  return success();
+  // C5; its size is checked with the weight.
+  return getState() ? verifyEarlier(*this, getState()) : success();
 }
 
 LogicalResult ConvolveOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -134,6 +135,12 @@ LogicalResult ConvolveOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if ((kernel - 1) * static_cast<int64_t>(getDilation()) > mostDistance) {
     return emitOpError("expects a kernel that reaches at most 2^20 rows, got one of ")
            << kernel << " elements and a dilation of " << getDilation();
+  }
+  // C5
+  int64_t rows = (kernel - 1) * static_cast<int64_t>(getDilation());
+  if (getState() && getState().getType().getWidth() != rows * width) {
+    return emitOpError("expects a state of ")
+           << rows << " rows of " << width << " elements, got " << getState().getType();
   }
   // C2
   return getBiasAttr() ? verifyParameterShape(*this, "bias", getBiasAttr(), {width}, symbolTable)

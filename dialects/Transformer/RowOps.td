@@ -77,8 +77,8 @@ def Transformer_ConvolveOp : Transformer_Op<"convolve", [Pure,
     center is the middle of the kernel, (kernel - 1) / 2 rounded down; with `causal` it is the last
     element of the kernel, so that a row sees none after it.
 
-    A causal convolution may read positions of a cache: then its second segments are the history of
-    the rows, and every row is one of those positions. One run and several runs give the same bits.
+    A causal convolution may continue an earlier run: `after` is a state that has the rows before
+    this run, as `keep` left them. One run and several runs give the same bits.
 
     Source: Kaiser, Gomez and Chollet, "Depthwise separable convolutions for neural machine
     translation"; causal ones are those of van den Oord et al., "WaveNet".
@@ -87,20 +87,23 @@ def Transformer_ConvolveOp : Transformer_Op<"convolve", [Pure,
     - C1: the weight is a parameter of shape [width, kernel]; the kernel has 1 to 256 elements.
     - C2: the bias, if there is one, is a parameter of shape [width].
     - C3: the dilation is positive, and the kernel reaches at most 2^20 rows.
-    - C4: segments of rows and keys differ only if it is causal.
+    - C4: only a causal convolution continues an earlier run.
+    - C5: the state has (kernel - 1) * dilation rows, all that the kernel reaches before a row; and it
+      is not the result of a `keep`.
 
     ```mlir
-    %y = transformer.convolve %x, @depthwise.weight in(%rows, %rows) {dilation = 2 : i64} : tensor<?x384xf32>
-    %z = transformer.convolve %k, @left.weight, @left.bias in(%rows, %seen) {causal} : tensor<?x384xf32>
+    %y = transformer.convolve %x, @depthwise.weight in(%rows) {dilation = 2 : i64} : tensor<?x384xf32>
+    %z = transformer.convolve %x, @left.weight, @left.bias in(%rows) after(%s0 : !transformer.state<768>) {causal} : tensor<?x384xf32>
     ```
   }];
   let arguments = (ins Transformer_Rows:$input, Transformer_SegmentsType:$rows,
-                       Transformer_SegmentsType:$keys, FlatSymbolRefAttr:$weight,
+                       Optional<Transformer_StateType>:$state, FlatSymbolRefAttr:$weight,
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
                        DefaultValuedAttr<I64Attr, "1">:$dilation, UnitAttr:$causal);
   let results = (outs Transformer_Rows:$result);
   let assemblyFormat = [{
-    $input `,` $weight (`,` $bias^)? `in` `(` $rows `,` $keys `)` attr-dict `:` type($input)
+    $input `,` $weight (`,` $bias^)? `in` `(` $rows `)`
+    (`after` `(` $state^ `:` qualified(type($state)) `)`)? attr-dict `:` type($input)
   }];
   let hasVerifier = 1;
 }

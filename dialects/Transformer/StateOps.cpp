@@ -1,35 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies operations on states.
-#include "dialects/Transformer/Transformer.h"
+/// Verifies operations on states: they read one as it was before the run, and one of them changes
+/// it.
+#include "dialects/Transformer/ParameterChecks.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// C2 of prefix_mean and C3 of accumulate: the state is the one from before the run.
-static LogicalResult verifyEarlier(Operation *op, Value state) {
-  auto other = state.getDefiningOp<AccumulateOp>();
-  if (!other) {
+LogicalResult heddle::transformer::verifyEarlier(Operation *op, Value state) {
+  Operation *other = state.getDefiningOp();
+  if (!other || !other->hasTrait<ChangesKept>()) {
     return success();
   }
-  InFlightDiagnostic error = op->emitOpError("expects a state that nothing was accumulated into");
-  error.attachNote(other.getLoc()) << "this has accumulated into it";
+  InFlightDiagnostic error = op->emitOpError("expects a state that nothing has changed");
+  error.attachNote(other->getLoc()) << "this has changed it";
   return error;
 }
 
-// C1 is checked by traits.
-LogicalResult PrefixMeanOp::verify() { return verifyEarlier(*this, getState()); }
-
-LogicalResult AccumulateOp::verify() {
-  // C2: one error for each pair is enough, at the later operation.
-  for (Operation *user : getState().getUsers()) {
-    auto other = dyn_cast<AccumulateOp>(user);
-    if (other && other != *this && other->getBlock() == (*this)->getBlock() &&
-        other->isBeforeInBlock(*this)) {
-      InFlightDiagnostic error = emitOpError("expects a state that nothing else accumulates into");
-      error.attachNote(other.getLoc()) << "this accumulates into it";
+/// Nothing else changes the state that `op` changes. One error for each pair is enough, at the
+/// later operation.
+static LogicalResult verifyOnlyChange(Operation *op) {
+  for (Operation *other : op->getOperand(0).getUsers()) {
+    if (other->hasTrait<ChangesKept>() && other != op && other->getBlock() == op->getBlock() &&
+        other->isBeforeInBlock(op)) {
+      InFlightDiagnostic error = op->emitOpError("expects a state that nothing else changes");
+      error.attachNote(other->getLoc()) << "this changes it";
       return error;
     }
   }
-  return verifyEarlier(*this, getState());
+  return success();
+}
+
+// C1 is checked by traits.
+LogicalResult PrefixMeanOp::verify() { return verifyEarlier(*this, getState()); } // C2
+
+LogicalResult AccumulateOp::verify() {
+  if (failed(verifyOnlyChange(*this))) { // C2
+    return failure();
+  }
+  return verifyEarlier(*this, getState()); // C3
+}
+
+LogicalResult KeepOp::verify() {
+  // C1
+  int64_t width = getInput().getType().getDimSize(1), elements = getState().getType().getWidth();
+  if (width < 1 || elements % width != 0) {
+    return emitOpError("expects a state of whole rows of ")
+           << width << " elements, got " << elements << " elements";
+  }
+  if (failed(verifyOnlyChange(*this))) { // C2
+    return failure();
+  }
+  return verifyEarlier(*this, getState()); // C3
 }

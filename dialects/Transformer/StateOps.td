@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// States: one row for each sequence, accumulated over all positions so far.
+/// States: what all positions of a sequence so far left, their sum or the last of their rows.
 #ifndef HEDDLE_TRANSFORMER_STATE_OPS
 #define HEDDLE_TRANSFORMER_STATE_OPS
 
@@ -42,7 +42,7 @@ def Transformer_PrefixMeanOp : Transformer_Op<"prefix_mean", [Pure,
   let hasVerifier = 1;
 }
 
-def Transformer_AccumulateOp : Transformer_Op<"accumulate", [Pure,
+def Transformer_AccumulateOp : Transformer_Op<"accumulate", [Pure, Transformer_ChangesKept,
     TypesMatchWith<"the result has the type of the state", "state", "result", "$_self">,
     Transformer_AsWideAsState<"input", "the rows are as wide as the state">]> {
   let summary = "adds the rows of each sequence to the state, in their order";
@@ -64,6 +64,32 @@ def Transformer_AccumulateOp : Transformer_Op<"accumulate", [Pure,
   let results = (outs Transformer_StateType:$result);
   let assemblyFormat = [{
     $state `,` $input `in` `(` $rows `)` attr-dict `:` qualified(type($state))
+  }];
+  let hasVerifier = 1;
+}
+
+def Transformer_KeepOp : Transformer_Op<"keep", [Pure, Transformer_ChangesKept,
+    TypesMatchWith<"the result has the type of the state", "state", "result", "$_self">]> {
+  let summary = "keeps the last rows of each sequence in the state";
+  let description = [{
+    The state has n rows of the input's width: the row at position p of its sequence takes the place
+    of the one n positions before it, at p modulo n. What has not been written yet is anything; the
+    rows before the first position count as zero for what reads them, such as a causal `convolve`.
+
+    Constraints:
+    - C1: the state has a whole number of rows of the input, and the result is of its type.
+    - C2: no other operation changes the same state: it is changed in place.
+    - C3: the state is not the result of another `keep` or `accumulate`.
+
+    ```mlir
+    %s1 = transformer.keep %s0, %x in(%rows) : !transformer.state<768>, tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_StateType:$state, Transformer_Rows:$input,
+                       Transformer_SegmentsType:$rows);
+  let results = (outs Transformer_StateType:$result);
+  let assemblyFormat = [{
+    $state `,` $input `in` `(` $rows `)` attr-dict `:` qualified(type($state)) `,` type($input)
   }];
   let hasVerifier = 1;
 }

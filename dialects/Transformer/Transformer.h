@@ -40,6 +40,10 @@ struct OperationFlops {
   int64_t perRowAndKey = 0;
 };
 
+/// An operation that changes its first operand in place, a cache or a state: its only result is
+/// what that is from then on.
+template <typename Op> class ChangesKept : public mlir::OpTrait::TraitBase<Op, ChangesKept> {};
+
 } // namespace heddle::transformer
 
 #include "dialects/Transformer/Interfaces.h.inc"
@@ -52,8 +56,8 @@ namespace heddle::transformer {
 /// The largest distance D that a table of biases by distance, [heads, 2 D + 1], can have.
 inline constexpr int64_t mostDistance = int64_t{1} << 20;
 
-/// The entry's argument that a cache or state started from, before anything was appended or
-/// accumulated; null if there is none.
+/// The entry's argument that a cache or state started from, before it was changed; null if there is
+/// none.
 mlir::BlockArgument cacheArgument(mlir::Value cache);
 
 /// The `transformer.name` of that argument; null if there is none.

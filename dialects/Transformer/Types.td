@@ -35,10 +35,11 @@ def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {
 
 def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
   let mnemonic = "state";
-  let summary = "one row for each sequence, accumulated over all its positions so far";
+  let summary = "what all positions of a sequence so far left: their sum, or the last of their rows";
   let description = [{
-    `!transformer.state<512>`: a row of width 512 that outlives a run of an entry. Like a cache it is
-    a value: `accumulate` returns the state with more rows added, `prefix_mean` reads it.
+    `!transformer.state<512>`: 512 numbers for each sequence that outlive a run of an entry. Like a
+    cache it is a value: `accumulate` and `keep` return the state as it is after the rows of a run,
+    `prefix_mean` and `convolve` read what it was before.
 
     Constraints:
     - C1: the width is positive.

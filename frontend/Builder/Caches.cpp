@@ -136,21 +136,33 @@ Tensor State::prefixMean(const Tensor &x, const Segments &rows) const {
   return site.make<Tensor, transformer::PrefixMeanOp>(typeOf(x), x.value(), value(), rows.value());
 }
 
+/// Changes a state by rows of its sequences.
+template <typename Op>
+static State changeState(const State &before, const Tensor &x, const Segments &rows,
+                         OperationSite &site) {
+  EntryState::Cache *const newest = findUnchanged(site, before);
+  if (newest == nullptr) {
+    site.fail("the state was changed before, expected what it was");
+    return {};
+  }
+  const auto after =
+      site.make<State, Op>(before.value().getType(), before.value(), x.value(), rows.value());
+  newest->value = after.value();
+  newest->appended = true;
+  return after;
+}
+
 State State::accumulate(const Tensor &x, const Segments &rows) const {
   OperationSite site({this, &x, &rows});
   if (!site.ok() || !expectWidth(site, stateKind, *this, x)) {
     return {};
   }
-  EntryState::Cache *const newest = findUnchanged(site, *this);
-  if (newest == nullptr) {
-    site.fail("the state was accumulated into before, expected what it was");
-    return {};
-  }
-  const auto accumulated = site.make<State, transformer::AccumulateOp>(value().getType(), value(),
-                                                                       x.value(), rows.value());
-  newest->value = accumulated.value();
-  newest->appended = true;
-  return accumulated;
+  return changeState<transformer::AccumulateOp>(*this, x, rows, site);
+}
+
+State State::keep(const Tensor &x, const Segments &rows) const {
+  OperationSite site({this, &x, &rows});
+  return site.ok() ? changeState<transformer::KeepOp>(*this, x, rows, site) : State();
 }
 
 Segments Segments::history() const {

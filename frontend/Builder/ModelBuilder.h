@@ -93,8 +93,8 @@ public:
   Tensor rows(const Segments &segments) const;
 };
 
-/// One row for each sequence: the sum of its rows at all positions so far. A state outlives a run
-/// of an entry, and does not grow with the number of positions.
+/// What all positions of a sequence so far left: the sum of rows, or the last of them. A state
+/// outlives a run of an entry, and does not grow with the number of positions.
 class State : public ModelValue {
 public:
   using ModelValue::ModelValue;
@@ -105,6 +105,9 @@ public:
   /// Adds the rows of each sequence, [t, w]. The result is the state to use from then on, and a
   /// result of the entry; only prefixMean() may still use the state before.
   State accumulate(const Tensor &x, const Segments &rows) const;
+  /// Keeps the last rows of each sequence, [t, w], as many as the state has room for. The result is
+  /// what accumulate() gives; only Scope::convolve() may still use the state before.
+  State keep(const Tensor &x, const Segments &rows) const;
 };
 
 /// One integer for each row, [t].
@@ -272,12 +275,12 @@ public:
   /// [w, kernel] and, if wanted, `name`.bias [w]: [t, w] to the same.
   Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
                   const Convolution &options = {}) const {
-    return convolve(name, x, kernel, rows, rows, options);
+    return convolve(name, x, kernel, rows, State(), options);
   }
-  /// The same, causal, over rows of a cache: x = cache.rows(keys), keys = rows.history(). The
-  /// result has the rows of this run.
+  /// The same, causal, after the rows of earlier runs: those that before.keep(x, rows) leaves in a
+  /// state of (kernel - 1) * dilation rows.
   Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
-                  const Segments &keys, const Convolution &options) const;
+                  const State &before, const Convolution &options) const;
 
   /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row, with `name`.weight [w]
   /// and `name`.bias [w]: [t, w] to the same.

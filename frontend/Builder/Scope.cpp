@@ -93,9 +93,10 @@ Tensor Scope::linear(const Tensor &x, const Parameter &weight, const Parameter &
 }
 
 Tensor Scope::convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
-                       const Segments &keys, const Convolution &options) const {
+                       const State &before, const Convolution &options) const {
   const Scope inner = scope(name);
-  OperationSite site(state, inner.name(), {&x, &rows, &keys});
+  OperationSite site = before.valid() ? OperationSite(state, inner.name(), {&x, &rows, &before})
+                                      : OperationSite(state, inner.name(), {&x, &rows});
   if (!site.ok()) {
     return {};
   }
@@ -108,7 +109,7 @@ Tensor Scope::convolve(std::string_view name, const Tensor &x, int64_t kernel, c
     return {};
   }
   return site.make<Tensor, transformer::ConvolveOp>(
-      typeOf(x), x.value(), rows.value(), keys.value(),
+      typeOf(x), x.value(), rows.value(), before.valid() ? before.value() : Value(),
       FlatSymbolRefAttr::get(state->context, weight.symbol()), bias,
       Builder(state->context).getI64IntegerAttr(options.dilation),
       options.causal ? UnitAttr::get(state->context) : UnitAttr());

@@ -146,7 +146,7 @@ static bool isKept(Type type) { return isa<CacheType, StateType>(type); }
 /// How messages name such a value, and the operation that changed one that an entry returns.
 static llvm::StringRef kindOf(Type type) { return isa<StateType>(type) ? "state" : "cache"; }
 static llvm::StringRef changeOf(Type type) {
-  return isa<StateType>(type) ? "accumulated into" : "appended to";
+  return isa<StateType>(type) ? "changed" : "appended to";
 }
 
 /// Whether a program can be given values of this type: ids, or rows of floats.
@@ -206,14 +206,15 @@ static LogicalResult verifyCacheResult(func::FuncOp entry, unsigned number) {
   return success();
 }
 
-/// A cache that was appended to, or a state that was accumulated, must be a result, for later runs.
+/// A cache that was appended to, or a state that was changed, must be a result, for later runs.
 static LogicalResult verifyAppended(func::FuncOp entry) {
   const WalkResult result = entry.walk([](Operation *op) {
-    if (!isa<AccumulateOp, AppendOp>(op) ||
+    if (!op->hasTrait<ChangesKept>() ||
         llvm::any_of(op->getUsers(), llvm::IsaPred<func::ReturnOp>)) {
       return WalkResult::advance();
     }
-    op->emitOpError() << (isa<AppendOp>(op) ? "appends to a cache" : "accumulates into a state")
+    const Type type = op->getOperand(0).getType();
+    op->emitOpError() << (isa<StateType>(type) ? "changes a state" : "appends to a cache")
                       << " that its entry does not return, expected it among the results";
     return WalkResult::interrupt();
   });

@@ -282,9 +282,9 @@ Value EntryLowering::returnedCache(func::ReturnOp op, unsigned index) {
   bool isState = isa<transformer::StateType>(operand.getType());
   if (!operand.getDefiningOp() ||
       transformer::cacheName(operand) != entry.getResultAttr(index, transformerName)) {
-    op.emitOpError("returns another ") << (isState ? "state" : "cache") << " as result " << index
-                                       << ", expected the argument of its name, "
-                                       << (isState ? "accumulated into" : "appended to");
+    op.emitOpError("returns another ")
+        << (isState ? "state" : "cache") << " as result " << index
+        << ", expected the argument of its name, " << (isState ? "changed" : "appended to");
     return {};
   }
   return context.bufferOf(operand);

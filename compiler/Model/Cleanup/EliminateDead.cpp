@@ -64,7 +64,7 @@ void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, Strin
 /// end of the entry. To return what was not changed is an error, which the lowering reports.
 bool isRead(Value cache) {
   return llvm::any_of(cache.getUsers(), [&](Operation *user) {
-    if (isa<AccumulateOp, AppendOp>(user)) {
+    if (user->hasTrait<ChangesKept>()) {
       return isRead(user->getResult(0));
     }
     return isa<BlockArgument>(cache) || !user->hasTrait<OpTrait::IsTerminator>();

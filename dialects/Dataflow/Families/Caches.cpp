@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels that change caches and states, and one that reads a state.
+/// Kernels that change caches and states, and means that read a state.
 #include "dialects/Dataflow/Dataflow.h"
 
 using namespace mlir;
@@ -117,6 +117,61 @@ std::optional<double> AccumulateAttr::evaluate(const KernelRun &run, unsigned, i
                                                int64_t column) const {
   return sumOfRows(run, /*rows=*/1, /*state=*/0,
                    run.rowsOf(RowSpace::tokens()).offsets[row + 1] - 1, column);
+}
+
+// --- keep ------------------------------------------------------------------------------------
+
+/// Elements of a row that is kept.
+static int64_t keptWidth(FunctionType type) {
+  auto rows = dyn_cast<BufferType>(type.getInput(1));
+  return rows ? rows.getWidth() : anySize;
+}
+
+StringRef KeepAttr::getNoun() const { return "a state"; }
+
+std::string KeepAttr::getSizes(FunctionType type) const {
+  int64_t width = keptWidth(type);
+  return std::to_string(widthOf(type, 0) / width) + "x" + std::to_string(width);
+}
+
+LogicalResult KeepAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t KeepAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> KeepAttr::getInputs(FunctionType) const {
+  return {{.role = KernelInput::Role::Changed, .isState = true},
+          rowsOfWidth(KernelInput::Role::Sequence, anySize)};
+}
+
+SmallVector<KernelResult> KeepAttr::getResults(FunctionType) const { return {{.changes = 0}}; }
+
+LogicalResult KeepAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  if (widthOf(type, 0) % keptWidth(type) != 0) {
+    return emitError() << "expects a state of whole rows of " << keptWidth(type)
+                       << " elements, got " << type.getInput(0);
+  }
+  return success();
+}
+
+Division KeepAttr::getDivision(FunctionType type) const { return alongSequences(keptWidth(type)); }
+
+Flops KeepAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport KeepAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> KeepAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool KeepAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> KeepAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                         int64_t column) const {
+  const RunRows &tokens = run.rowsOf(RowSpace::tokens());
+  int64_t width = keptWidth(run.type), places = widthOf(run.type, 0) / width;
+  int64_t first = tokens.offsets[row], last = tokens.offsets[row + 1] - 1;
+  // The last of its rows whose position has this place; without one it is as it was.
+  int64_t back = (tokens.positions[last] - column / width) % places;
+  int64_t kept = last - (back < 0 ? back + places : back);
+  return kept >= first ? run.at(1, kept, column % width) : run.atPosition(0, first, 0, column);
 }
 
 // --- prefix_mean -----------------------------------------------------------------------------

@@ -22,6 +22,13 @@ def Dataflow_AccumulateAttr : Dataflow_Family<"Accumulate", "accumulate"> {
   }];
 }
 
+def Dataflow_KeepAttr : Dataflow_Family<"Keep", "keep"> {
+  let summary = "the last of the rows inputs[1] [tokens, width] in the state inputs[0], the result";
+  let description = [{
+    The state has n rows of the width; that of position p goes to the place p modulo n.
+  }];
+}
+
 def Dataflow_PrefixMeanAttr : Dataflow_Family<"PrefixMean", "prefix_mean"> {
   let summary = "means of the rows inputs[0] [tokens, width] of a sequence, up to and with each";
   let description = [{

@@ -52,11 +52,10 @@ std::optional<double> RowsAttr::evaluate(const KernelRun &run, unsigned, int64_t
 
 StringRef ConvolveAttr::getNoun() const { return "a convolution"; }
 
-std::string ConvolveAttr::getSizes(FunctionType type) const {
+std::string ConvolveAttr::getSizes(FunctionType) const {
   std::string dilation = getDilation() > 1 ? "_by" + std::to_string(getDilation()) : "";
   return llvm::formatv("{0}x{1}{2}{3}{4}", getWidth(), getKernel(), dilation,
-                       getCausal() ? "_causal" : "",
-                       isa<CacheType>(type.getInput(0)) ? "_cached" : "");
+                       getCausal() ? "_causal" : "", getResumes() ? "_resumed" : "");
 }
 
 LogicalResult ConvolveAttr::verifyNumbers(EmitError emitError) const {
@@ -73,16 +72,18 @@ LogicalResult ConvolveAttr::verifyNumbers(EmitError emitError) const {
   return success();
 }
 
-int64_t ConvolveAttr::getNumInputs() const { return 2; }
+int64_t ConvolveAttr::getNumInputs() const { return getResumes() ? 3 : 2; }
 
 SmallVector<KernelInput> ConvolveAttr::getInputs(FunctionType type) const {
-  return {{.role = KernelInput::Role::Sequence,
-           .shape = SmallVector<int64_t>{rowsOf(type), getWidth()},
-           .layout = CacheLayout::Rows,
-           .cacheWidth = getWidth()},
-          {.role = KernelInput::Role::Weights,
-           .shape = SmallVector<int64_t>{getKernel(), getWidth()},
-           .isDense = true}};
+  SmallVector<KernelInput> inputs = {{.role = KernelInput::Role::Sequence,
+                                      .shape = SmallVector<int64_t>{rowsOf(type), getWidth()}},
+                                     {.role = KernelInput::Role::Weights,
+                                      .shape = SmallVector<int64_t>{getKernel(), getWidth()},
+                                      .isDense = true}};
+  if (getResumes()) {
+    inputs.push_back({.role = KernelInput::Role::Sequence, .isState = true});
+  }
+  return inputs;
 }
 
 SmallVector<KernelResult> ConvolveAttr::getResults(FunctionType type) const {
@@ -90,13 +91,18 @@ SmallVector<KernelResult> ConvolveAttr::getResults(FunctionType type) const {
 }
 
 LogicalResult ConvolveAttr::verifyOperands(EmitError emitError, FunctionType type) const {
-  if (isa<CacheType>(type.getInput(0)) && !getCausal()) {
-    return emitError() << "expects a cache only as input of a causal convolution, got "
-                       << type.getInput(0);
+  if (!getResumes()) {
+    return success();
   }
-  if (isa<CacheType>(type.getInput(0)) && rowsOf(type) != tokensDimension) {
-    return emitError() << "expects rows of tokens of a convolution of a cache, got rows of "
+  if (!getCausal() || rowsOf(type) != tokensDimension) {
+    return emitError() << "expects a causal convolution of rows of tokens to resume, got "
+                       << (getCausal() ? "one" : "a centred one") << " of rows of "
                        << dimensionText(rowsOf(type));
+  }
+  auto state = cast<StateType>(type.getInput(2));
+  if (state.getWidth() != multiplySizes(getRowsBefore(), getWidth())) {
+    return emitError() << "expects a state of " << getRowsBefore() << " rows of " << getWidth()
+                       << " elements, got " << state;
   }
   return success();
 }
@@ -111,16 +117,21 @@ EpilogueSupport ConvolveAttr::getEpilogueSupport() const { return EpilogueSuppor
 
 std::optional<unsigned> ConvolveAttr::getEpilogueResult() const { return 0; }
 
-bool ConvolveAttr::hidesLaterKeys() const { return getCausal(); }
+bool ConvolveAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> ConvolveAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                              int64_t column) const {
   VisibleKeys rows(run, 0, row);
+  // Rows before this run, counted back from its first: they are at their positions in the state.
+  int64_t start = getResumes() ? run.resultRows().positions[row - rows.own] : 0;
   double sum = 0;
   for (int64_t j = 0; j < getKernel(); ++j) {
     int64_t other = rows.own + (j - getCenter()) * getDilation();
     if (other >= 0 && other < rows.count) {
       sum += run.at(1, j, column) * rows.at(other, column);
+    } else if (other < 0 && start + other >= 0) {
+      int64_t place = (start + other) % getRowsBefore();
+      sum += run.at(1, j, column) * run.atPosition(2, row, 0, place * getWidth() + column);
     }
   }
   return sum;

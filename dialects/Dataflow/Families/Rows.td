@@ -22,14 +22,20 @@ def Dataflow_ConvolveAttr : Dataflow_Family<"Convolve", "convolve"> {
   let description = [{
     Column c of a row is the sum over j of inputs[1][j, c] times column c of the row
     (j - center) * dilation after it; rows outside the sequence are zero. The center is
-    (kernel - 1) / 2 rounded down, with `causal` it is kernel - 1. The rows of inputs[0] are those of
-    any space or, where causal rows are tokens, positions of a cache of layout `rows`.
+    (kernel - 1) / 2 rounded down, with `causal` it is kernel - 1.
+
+    With `resumes`, rows are tokens, and the state inputs[2] has the (kernel - 1) * dilation rows
+    before the run, as `keep` leaves them: rows before position 0 are those outside the sequence.
   }];
-  let parameters = (ins "int64_t":$width, "int64_t":$kernel, "int64_t":$dilation, "bool":$causal);
+  let parameters = (ins "int64_t":$width, "int64_t":$kernel, "int64_t":$dilation, "bool":$causal,
+                        DefaultValuedParameter<"bool", "false">:$resumes);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     /// The element of the kernel that a row itself is multiplied with.
     int64_t getCenter() const { return getCausal() ? getKernel() - 1 : (getKernel() - 1) / 2; }
+    /// How many rows the kernel reaches before a row, and how many after it.
+    int64_t getRowsBefore() const { return getCenter() * getDilation(); }
+    int64_t getRowsAfter() const { return (getKernel() - 1 - getCenter()) * getDilation(); }
   }];
 }
 

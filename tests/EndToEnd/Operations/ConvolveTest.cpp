@@ -91,6 +91,37 @@ void expectNear(std::span<const float> found, std::span<const double> expected, 
   }
 }
 
+/// Sequences that share a prefix and go on apart, in one run each step: copies of the state, as a
+/// beam search makes them.
+void expectSideBySide(PagedDecoder &decoder, const Case &c, const Tokens &target,
+                      const std::vector<float> &whole) {
+  const SourceId source = encodeOne(decoder, {1});
+  const auto width = static_cast<size_t>(c.width);
+  const HypothesisId first = *decoder.start(source);
+  const size_t shared = 5;
+  Recorder recorder;
+  const Extension prefix{first, std::span(target).first(shared)};
+  ASSERT_EQ(decoder.decode({&prefix, 1}, recorder).message(), "");
+  Tokens other(target);
+  std::reverse(other.begin() + shared, other.end());
+  const std::vector<float> wanted = logitsOf(decoder, {1}, other, {other.size()});
+  const HypothesisId second = *decoder.fork(first);
+  for (size_t done = shared; done < target.size(); ++done) {
+    const Extension both[] = {{first, std::span(target).subspan(done, 1)},
+                              {second, std::span(other).subspan(done, 1)}};
+    ASSERT_EQ(decoder.decode(both, recorder).message(), "");
+    const auto rowOf = [&](const std::vector<float> &rows) {
+      return std::vector<float>(rows.begin() + std::ptrdiff_t(done * width),
+                                rows.begin() + std::ptrdiff_t((done + 1) * width));
+    };
+    ASSERT_EQ(recorder.rows(0, 1), rowOf(whole)) << done;
+    ASSERT_EQ(recorder.rows(1, 1), rowOf(wanted)) << done;
+  }
+  decoder.release(first);
+  decoder.release(second);
+  decoder.release(source);
+}
+
 class Convolve : public testing::TestWithParam<Case> {};
 
 TEST_P(Convolve, IsThatOfAPlainLoopInAnyBatch) {
@@ -126,9 +157,10 @@ TEST_P(Convolve, IsThatOfAPlainLoopInAnyBatch) {
   }
 }
 
-TEST_P(Convolve, ReadsTheRowsBeforeARunFromACache) {
+TEST_P(Convolve, HasTheRowsBeforeARunInAState) {
   Case c = GetParam();
   c.options.causal = true;
+  c.kernel = std::max<int64_t>(2, c.kernel);
   const Weights weights(c);
   ModelBuilder model("test");
   Entry encode = model.entry("encode"), decode = model.entry("decode");
@@ -137,10 +169,11 @@ TEST_P(Convolve, ReadsTheRowsBeforeARunFromACache) {
   };
   encode.output("encoder", lookUp(encode, "source"));
   const Tensor x = lookUp(decode, "target");
-  const Segments rows = decode.segments(), seen = rows.history();
-  const Cache kept = decode.cache("kept", c.width).append(x, rows);
-  decode.output("logits",
-                model.scope().convolve("left", kept.rows(seen), c.kernel, rows, seen, c.options));
+  const Segments rows = decode.segments();
+  const int64_t reach = (c.kernel - 1) * c.options.dilation;
+  const State before = decode.state("kept", reach * c.width);
+  decode.output("logits", model.scope().convolve("left", x, c.kernel, rows, before, c.options));
+  before.keep(x, rows);
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
   compileTo(path, model, c, weights);
@@ -152,11 +185,14 @@ TEST_P(Convolve, ReadsTheRowsBeforeARunFromACache) {
       const auto decoder =
           PagedDecoder::create(*loaded, {.threads = threads, .schedule = Schedule::Cooperative});
       ASSERT_EQ(decoder.status().message(), "");
+      // However many positions there are.
+      EXPECT_EQ((*decoder)->stateBytes(), uint64_t(reach * c.width) * sizeof(float));
       const Tokens target = randomTokens(random, 75, vocabulary);
       const std::vector<float> whole = logitsOf(**decoder, {1}, target, {target.size()});
       expectNear(whole, convolve(c, weights, target), c);
       EXPECT_EQ(logitsOf(**decoder, {1}, target, std::vector<size_t>(target.size(), 1)), whole);
       EXPECT_EQ(logitsOf(**decoder, {1}, target, {1, 16, 2, 31, 9, 16}), whole);
+      expectSideBySide(**decoder, c, target, whole);
     }
   }
 }
@@ -167,7 +203,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{16, 3, {.dilation = 2, .causal = true}}, Case{47, 2, {}},
                     Case{48, 4, {.dilation = 3, .bias = Bias::Yes}},
                     Case{49, 5, {.dilation = 4, .causal = true, .bias = Bias::Yes}},
-                    Case{100, 31, {.causal = true}}, Case{33, 256, {}}));
+                    Case{100, 31, {.causal = true}}, Case{33, 256, {}},
+                    Case{272, 5, {.dilation = 90, .causal = true}},
+                    Case{517, 7, {.bias = Bias::Yes}}, Case{1024, 15, {.causal = true}}));
 
 } // namespace
 } // namespace heddle

@@ -110,6 +110,16 @@ Written ProgramGenerator::average(const Written &x) {
   return mean;
 }
 
+Written ProgramGenerator::lastRows(const Written &x, int64_t places) {
+  Written state = x;
+  state.name = fmt::format("%kept{}", keptHere.size());
+  state.type = fmt::format("!transformer.state<{}>", places * x.width);
+  body += fmt::format("  {0}.after = transformer.keep {0}, {1} in(%rows) : {2}, {3}\n", state.name,
+                      x.name, state.type, x.type);
+  keptHere.push_back({state.name.substr(1), state.type, state.name + ".after"});
+  return state;
+}
+
 // --- Scores ----------------------------------------------------------------------------------
 
 /// Queries, keys or values in heads.

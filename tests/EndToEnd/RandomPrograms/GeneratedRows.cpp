@@ -12,22 +12,26 @@ namespace heddle {
 /// A number as MLIR reads it.
 static std::string numberText(double value) { return fmt::format("{:.9e}", value); }
 
-/// In a decoder it reads the rows before a run from a cache.
+/// In a decoder it has the rows before a run in a state.
 template <> Written ProgramGenerator::write<transformer::ConvolveOp>(const Written &x) {
   const double wanted = target();
   const int64_t kernel = dice.of<int64_t>({1, 2, 3, 3, 4, 5, 7, 15});
   const bool isCausal = inDecoder || dice.once(2);
-  const Written input = kept(x);
-  std::string operation = fmt::format("convolve {}, @{}", input.name,
-                                      parameter({x.width, kernel}, wanted - x.exponent));
+  std::string operation =
+      fmt::format("convolve {}, @{}", x.name, parameter({x.width, kernel}, wanted - x.exponent));
   if (dice.once(2)) {
     operation += fmt::format(", @{}", parameter({x.width}, wanted));
   }
-  return rows(x.width, wanted,
-              fmt::format("{} in({}, {}) {{dilation = {} : i64{}}}", operation, rowSegments,
-                          inDecoder ? "%seen" : keySegments, dice.of<int64_t>({1, 1, 2, 3}),
-                          isCausal ? ", causal" : ""),
-              rowKind);
+  const int64_t dilation = dice.of<int64_t>({1, 1, 2, 3});
+  operation += fmt::format(" in({})", rowSegments);
+  if (inDecoder && kernel > 1) {
+    const Written state = lastRows(x, (kernel - 1) * dilation);
+    operation += fmt::format(" after({} : {})", state.name, state.type);
+  }
+  return rows(
+      x.width, wanted,
+      fmt::format("{} {{dilation = {} : i64{}}}", operation, dilation, isCausal ? ", causal" : ""),
+      rowKind);
 }
 
 void ProgramGenerator::step() {

@@ -249,6 +249,20 @@ template <> void Interpreter::evaluate(AccumulateOp op) {
   define(op, std::move(result));
 }
 
+/// The last rows, each at its position modulo their number; places that no row has reached are
+/// zero.
+template <> void Interpreter::evaluate(KeepOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  const int64_t places = op.getState().getType().getWidth() / input.width();
+  BoundedTensor result({places, input.width()});
+  for (int64_t row = std::max<int64_t>(0, input.rows() - places); row < input.rows(); ++row) {
+    for (int64_t column = 0; column < input.width(); ++column) {
+      result.at(row % places, column) = input.at(row, column);
+    }
+  }
+  define(op, std::move(result));
+}
+
 // --- The run of an entry, after the rules that it finds -------------------------------------
 
 template <typename Op> void Interpreter::addRule(Rules &rules) {

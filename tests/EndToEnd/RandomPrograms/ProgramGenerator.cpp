@@ -256,7 +256,9 @@ void ProgramGenerator::writeTargetEntry() {
   writeInputs(false);
   body += "  %seen = transformer.history %rows\n";
   if (keptHere.empty()) {
-    dice.once(2) ? average(pickRows()) : attention(pickRows());
+    const Written x = pickRows();
+    const int64_t kind = dice.below(3);
+    kind == 0 ? average(x) : kind == 1 ? attention(x) : write<transformer::ConvolveOp>(x);
   }
   steps(dice.between(0, 2));
   // Something must be kept, or there is nothing to decode from.

@@ -154,6 +154,8 @@ private:
   Written kept(const Written &x);
   Written remembered(int64_t width);
   Written average(const Written &x);
+  /// A new state of the decoder, of the last `places` rows, as it was before the run.
+  Written lastRows(const Written &x, int64_t places);
 
   // --- Text
   Written define(Kind kind, std::string type, int64_t heads, int64_t width, double exponent,

@@ -96,9 +96,9 @@ dataflow.kernel @kernel_c5_hidden : (!dataflow.buffer<[tokens, 2, longest(blocks
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects rows of tokens of a convolution of a cache, got rows of blocks(tokens, 2)}}
-dataflow.kernel @kernel_c5_convolve : (!dataflow.cache<[8], f32, rows>, !dataflow.buffer<[3, 8], f32>) -> !dataflow.buffer<[blocks(tokens, 2), 8], f32>
-    computes #dataflow.convolve<width = 8, kernel = 3, dilation = 1, causal = true> {
+// expected-error@+1 {{'dataflow.kernel' op expects a causal convolution of rows of tokens to resume, got one of rows of blocks(tokens, 2)}}
+dataflow.kernel @kernel_c5_convolve : (!dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.buffer<[3, 8], f32>, !dataflow.state<[16], f32>) -> !dataflow.buffer<[blocks(tokens, 2), 8], f32>
+    computes #dataflow.convolve<width = 8, kernel = 3, dilation = 1, causal = true, resumes = true> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

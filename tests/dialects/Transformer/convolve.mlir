@@ -9,8 +9,8 @@ transformer.parameter @depthwise.bias : tensor<384xf32> from "depthwise.bias"
 
 // The weight is read transposed, once; the bias and what follows are the epilogue.
 // OP-LABEL: func.func @encode
-// OP: transformer.convolve %{{.*}}, @depthwise.weight in(%[[ROWS:.*]], %[[ROWS]]) {dilation = 2 : i64} : tensor<?x384xf32>
-// OP: transformer.convolve %{{.*}}, @depthwise.weight, @depthwise.bias in(%[[ROWS]], %[[ROWS]]) {causal} : tensor<?x384xf32>
+// OP: transformer.convolve %{{.*}}, @depthwise.weight in(%[[ROWS:.*]]) {dilation = 2 : i64} : tensor<?x384xf32>
+// OP: transformer.convolve %{{.*}}, @depthwise.weight, @depthwise.bias in(%[[ROWS]]) {causal} : tensor<?x384xf32>
 // CHECK: transformer.parameter @depthwise.weight.transposed : tensor<3x384xf32> = transpose(@depthwise.weight)
 // CHECK-NOT: = transpose(@depthwise.weight)
 // CHECK-DAG: dataflow.kernel @[[CENTRED:[a-z0-9_]*]] : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[3, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32> computes #dataflow.convolve<width = 384, kernel = 3, dilation = 2, causal = false>
@@ -22,8 +22,8 @@ transformer.parameter @depthwise.bias : tensor<384xf32> from "depthwise.bias"
 // CHECK: %[[Y:.*]] = dataflow.dispatch @[[CENTRED]](%[[X]], %[[W]])
 // CHECK: dataflow.dispatch @[[CAUSAL]](%[[Y]], %[[W]], %{{.*}})
 func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x384xf32> {transformer.name = "z"}) {
-  %y = transformer.convolve %x, @depthwise.weight in(%rows, %rows) {dilation = 2 : i64} : tensor<?x384xf32>
-  %z = transformer.convolve %y, @depthwise.weight, @depthwise.bias in(%rows, %rows) {causal} : tensor<?x384xf32>
+  %y = transformer.convolve %x, @depthwise.weight in(%rows) {dilation = 2 : i64} : tensor<?x384xf32>
+  %z = transformer.convolve %y, @depthwise.weight, @depthwise.bias in(%rows) {causal} : tensor<?x384xf32>
   %a = transformer.activate relu %z : tensor<?x384xf32>
   return %a : tensor<?x384xf32>
 }
@@ -33,19 +33,19 @@ func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transf
 transformer.parameter @left.weight : tensor<384x3xf32> from "left.weight"
 transformer.parameter @left.bias : tensor<384xf32> from "left.bias"
 
-// Rows of a decoder are those of a cache.
-// CHECK: dataflow.kernel @[[CACHED:convolve.*]] : (!dataflow.cache<[384], f32, rows>, !dataflow.buffer<[3, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
-// CHECK: dataflow.graph @decode
-// CHECK: %[[CACHE:.*]] = dataflow.dispatch @append
-// CHECK: dataflow.dispatch @[[CACHED]](%[[CACHE]], %{{.*}})
+// A decoder has the rows before a run in a state, which is changed after it was read.
+// CHECK: dataflow.kernel @[[RESUMED:convolve.*]] : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[3, 384], f32>, !dataflow.state<[768], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32> computes #dataflow.convolve<width = 384, kernel = 3, dilation = 1, causal = true, resumes = true>
+// CHECK: dataflow.kernel @keep : (!dataflow.state<[768], f32>, !dataflow.buffer<[tokens, 384], f32>) -> !dataflow.state<[768], f32> computes #dataflow.keep
+// CHECK: dataflow.graph @decode(%[[X:[a-z0-9]*]]: {{.*}}, %[[S:[a-z0-9]*]]: !dataflow.state<[768], f32>
+// CHECK: %[[Z:.*]] = dataflow.dispatch @[[RESUMED]](%[[X]], %{{.*}}, %[[S]], %{{.*}})
+// CHECK: %[[S1:.*]] = dataflow.dispatch @keep(%[[S]], %[[X]]) changes [0]
+// CHECK: dataflow.output %[[Z]], %[[S1]]
 // OP-LABEL: func.func @decode
-// OP: transformer.convolve %{{.*}}, @left.weight, @left.bias in(%{{.*}}, %{{.*}}) {causal} : tensor<?x384xf32>
-func.func @decode(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !transformer.cache<384> {transformer.name = "c"}) -> (tensor<?x384xf32> {transformer.name = "y"}, !transformer.cache<384> {transformer.name = "c"}) {
-  %seen = transformer.history %rows
-  %c1 = transformer.append %c, %x in(%rows) : !transformer.cache<384>
-  %k = transformer.cached %c1 in(%seen) : !transformer.cache<384> -> tensor<?x384xf32>
-  %z = transformer.convolve %k, @left.weight, @left.bias in(%rows, %seen) {causal} : tensor<?x384xf32>
-  return %z, %c1 : tensor<?x384xf32>, !transformer.cache<384>
+// OP: transformer.convolve %{{.*}}, @left.weight, @left.bias in(%{{.*}}) after(%{{.*}} : !transformer.state<768>) {causal} : tensor<?x384xf32>
+func.func @decode(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s0: !transformer.state<768> {transformer.name = "s"}) -> (tensor<?x384xf32> {transformer.name = "y"}, !transformer.state<768> {transformer.name = "s"}) {
+  %s1 = transformer.keep %s0, %x in(%rows) : !transformer.state<768>, tensor<?x384xf32>
+  %z = transformer.convolve %x, @left.weight, @left.bias in(%rows) after(%s0 : !transformer.state<768>) {causal} : tensor<?x384xf32>
+  return %z, %s1 : tensor<?x384xf32>, !transformer.state<768>
 }
 
 // -----
@@ -53,7 +53,7 @@ func.func @decode(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transf
 transformer.parameter @w : tensor<39x3xf32> from "w" // expected-note {{the parameter is defined here}}
 func.func @convolve_c1(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> tensor<?x40xf32> {
   // expected-error@+1 {{'transformer.convolve' op expects weight '@w' of shape 40x3, got 39x3}}
-  %y = transformer.convolve %x, @w in(%rows, %rows) : tensor<?x40xf32>
+  %y = transformer.convolve %x, @w in(%rows) : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
 }
 
@@ -62,7 +62,7 @@ func.func @convolve_c1(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> te
 transformer.parameter @w : tensor<40x257xf32> from "w" // expected-note {{the parameter is defined here}}
 func.func @convolve_long_kernel(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> tensor<?x40xf32> {
   // expected-error@+1 {{'transformer.convolve' op expects weight '@w' of shape 40x256, got 40x257}}
-  %y = transformer.convolve %x, @w in(%rows, %rows) : tensor<?x40xf32>
+  %y = transformer.convolve %x, @w in(%rows) : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
 }
 
@@ -70,7 +70,7 @@ func.func @convolve_long_kernel(%x: tensor<?x40xf32>, %rows: !transformer.segmen
 
 func.func @convolve_no_weight(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> tensor<?x40xf32> {
   // expected-error@+1 {{'transformer.convolve' op expects weight '@w' to be a parameter, got no such symbol}}
-  %y = transformer.convolve %x, @w in(%rows, %rows) : tensor<?x40xf32>
+  %y = transformer.convolve %x, @w in(%rows) : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
 }
 
@@ -80,7 +80,7 @@ transformer.parameter @w : tensor<40x3xf32> from "w"
 transformer.parameter @b : tensor<3xf32> from "b" // expected-note {{the parameter is defined here}}
 func.func @convolve_c2(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> tensor<?x40xf32> {
   // expected-error@+1 {{'transformer.convolve' op expects bias '@b' of shape 40, got 3}}
-  %y = transformer.convolve %x, @w, @b in(%rows, %rows) : tensor<?x40xf32>
+  %y = transformer.convolve %x, @w, @b in(%rows) : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
 }
 
@@ -89,7 +89,7 @@ func.func @convolve_c2(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> te
 transformer.parameter @w : tensor<40x3xf32> from "w"
 func.func @convolve_c3(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> tensor<?x40xf32> {
   // expected-error@+1 {{'transformer.convolve' op expects a dilation of 1 to 2^20, got 0}}
-  %y = transformer.convolve %x, @w in(%rows, %rows) {dilation = 0 : i64} : tensor<?x40xf32>
+  %y = transformer.convolve %x, @w in(%rows) {dilation = 0 : i64} : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
 }
 
@@ -98,18 +98,46 @@ func.func @convolve_c3(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> te
 transformer.parameter @w : tensor<40x3xf32> from "w"
 func.func @convolve_far(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> tensor<?x40xf32> {
   // expected-error@+1 {{'transformer.convolve' op expects a kernel that reaches at most 2^20 rows, got one of 3 elements and a dilation of 524289}}
-  %y = transformer.convolve %x, @w in(%rows, %rows) {dilation = 524289 : i64} : tensor<?x40xf32>
+  %y = transformer.convolve %x, @w in(%rows) {dilation = 524289 : i64} : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
 }
 
 // -----
 
 transformer.parameter @w : tensor<40x3xf32> from "w"
-func.func @convolve_c4(%x: tensor<?x40xf32>, %rows: !transformer.segments) -> tensor<?x40xf32> {
-  %seen = transformer.history %rows
-  // expected-error@+1 {{'transformer.convolve' op expects one and the same segments for rows and keys, as it is not causal}}
-  %y = transformer.convolve %x, @w in(%rows, %seen) : tensor<?x40xf32>
+func.func @convolve_c4(%x: tensor<?x40xf32>, %rows: !transformer.segments, %s: !transformer.state<80>) -> tensor<?x40xf32> {
+  // expected-error@+1 {{'transformer.convolve' op expects no state, as it is not causal}}
+  %y = transformer.convolve %x, @w in(%rows) after(%s : !transformer.state<80>) : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x3xf32> from "w"
+func.func @convolve_c5(%x: tensor<?x40xf32>, %rows: !transformer.segments, %s: !transformer.state<80>) -> tensor<?x40xf32> {
+  // expected-error@+1 {{'transformer.convolve' op expects a state of 4 rows of 40 elements, got '!transformer.state<80>'}}
+  %y = transformer.convolve %x, @w in(%rows) after(%s : !transformer.state<80>) {causal, dilation = 2 : i64} : tensor<?x40xf32>
+  return %y : tensor<?x40xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x1xf32> from "w"
+func.func @convolve_no_rows(%x: tensor<?x40xf32>, %rows: !transformer.segments, %s: !transformer.state<40>) -> tensor<?x40xf32> {
+  // expected-error@+1 {{'transformer.convolve' op expects a state of 0 rows of 40 elements, got '!transformer.state<40>'}}
+  %y = transformer.convolve %x, @w in(%rows) after(%s : !transformer.state<40>) {causal} : tensor<?x40xf32>
+  return %y : tensor<?x40xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x3xf32> from "w"
+func.func @convolve_late(%x: tensor<?x40xf32>, %rows: !transformer.segments, %s: !transformer.state<80>) -> (tensor<?x40xf32>, !transformer.state<80>) {
+  // expected-note@+1 {{this has changed it}}
+  %s1 = transformer.keep %s, %x in(%rows) : !transformer.state<80>, tensor<?x40xf32>
+  // expected-error@+1 {{'transformer.convolve' op expects a state that nothing has changed}}
+  %y = transformer.convolve %x, @w in(%rows) after(%s1 : !transformer.state<80>) {causal} : tensor<?x40xf32>
+  return %y, %s1 : tensor<?x40xf32>, !transformer.state<80>
 }
 
 // -----
@@ -118,21 +146,8 @@ transformer.parameter @w : tensor<40x3xf32> from "w"
 func.func @pooled(%x: tensor<?x40xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x40xf32> {transformer.name = "y"}) {
   %p = transformer.pool mean %x in(%rows) : tensor<?x40xf32>
   // expected-error@+1 {{'transformer.convolve' op convolves rows of sequences, expected rows of tokens}}
-  %y = transformer.convolve %p, @w in(%rows, %rows) : tensor<?x40xf32>
+  %y = transformer.convolve %p, @w in(%rows) : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
-}
-
-// -----
-
-transformer.parameter @w : tensor<40x3xf32> from "w"
-func.func @not_cached(%x: tensor<?x40xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !transformer.cache<40> {transformer.name = "c"}) -> (tensor<?x40xf32> {transformer.name = "y"}, !transformer.cache<40> {transformer.name = "c"}) {
-  %seen = transformer.history %rows
-  %c1 = transformer.append %c, %x in(%rows) : !transformer.cache<40>
-  %k = transformer.cached %c1 in(%seen) : !transformer.cache<40> -> tensor<?x40xf32>
-  %y = transformer.convolve %k, @w in(%rows, %seen) {causal} : tensor<?x40xf32>
-  // expected-error@+1 {{'transformer.convolve' op convolves rows with other keys, expected those of a cache}}
-  %z = transformer.convolve %y, @w in(%rows, %seen) {causal} : tensor<?x40xf32>
-  return %z, %c1 : tensor<?x40xf32>, !transformer.cache<40>
 }
 
 // -----
@@ -140,9 +155,21 @@ func.func @not_cached(%x: tensor<?x40xf32> {transformer.name = "x"}, %rows: !tra
 transformer.parameter @w : tensor<40x3xf32> from "w"
 func.func @of_a_memory(%x: tensor<?x40xf32> {transformer.name = "x"}, %rows: !transformer.segments, %memory: !transformer.segments {transformer.name = "memory"}, %c: !transformer.cache<40> {transformer.name = "c"}) -> (tensor<?x40xf32> {transformer.name = "y"}) {
   %k = transformer.cached %c in(%memory) : !transformer.cache<40> -> tensor<?x40xf32>
-  // expected-error@+1 {{'transformer.convolve' op is causal over a memory, expected keys of the entry's rows or of their history}}
-  %y = transformer.convolve %k, @w in(%rows, %memory) {causal} : tensor<?x40xf32>
+  // expected-error@+1 {{'transformer.convolve' op names other segments for its rows, expected those of the entry's rows}}
+  %y = transformer.convolve %k, @w in(%memory) {causal} : tensor<?x40xf32>
   return %y : tensor<?x40xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<40x3xf32> from "w"
+func.func @of_a_cache(%x: tensor<?x40xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !transformer.cache<40> {transformer.name = "c"}) -> (tensor<?x40xf32> {transformer.name = "y"}, !transformer.cache<40> {transformer.name = "c"}) {
+  %seen = transformer.history %rows
+  %c1 = transformer.append %c, %x in(%rows) : !transformer.cache<40>
+  %k = transformer.cached %c1 in(%seen) : !transformer.cache<40> -> tensor<?x40xf32>
+  // expected-error@+1 {{'transformer.convolve' op reads a cache as rows, expected only attention and its mathematics to read one}}
+  %y = transformer.convolve %k, @w in(%rows) {causal} : tensor<?x40xf32>
+  return %y, %c1 : tensor<?x40xf32>, !transformer.cache<40>
 }
 
 // -----
@@ -175,8 +202,8 @@ dataflow.kernel @not_transposed : (!rows, !dataflow.buffer<[40, 3], f32>) -> !ro
 // -----
 
 !rows = !dataflow.buffer<[tokens, 40], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a cache only as input of a causal convolution, got '!dataflow.cache<[40], f32, rows>'}}
-dataflow.kernel @centred_cache : (!dataflow.cache<[40], f32, rows>, !dataflow.buffer<[3, 40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = false> {
+// expected-error@+1 {{'dataflow.kernel' op expects a causal convolution of rows of tokens to resume, got a centred one of rows of tokens}}
+dataflow.kernel @centred_resumes : (!rows, !dataflow.buffer<[3, 40], f32>, !dataflow.state<[80], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = false, resumes = true> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -184,8 +211,26 @@ dataflow.kernel @centred_cache : (!dataflow.cache<[40], f32, rows>, !dataflow.bu
 // -----
 
 !rows = !dataflow.buffer<[tokens, 40], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects input #0 to be a cache of 40 elements and layout 'rows', got '!dataflow.cache<[40], f32, keys>'}}
-dataflow.kernel @keys : (!dataflow.cache<[40], f32, keys>, !dataflow.buffer<[3, 40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = true> {
+// expected-error@+1 {{'dataflow.kernel' op expects a state of 2 rows of 40 elements, got '!dataflow.state<[40], f32>'}}
+dataflow.kernel @short_state : (!rows, !dataflow.buffer<[3, 40], f32>, !dataflow.state<[40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = true, resumes = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 40], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a buffer as operand #0, got '!dataflow.cache<[40], f32, rows>'}}
+dataflow.kernel @cache : (!dataflow.cache<[40], f32, rows>, !dataflow.buffer<[3, 40], f32>) -> !rows computes #dataflow.convolve<width = 40, kernel = 3, dilation = 1, causal = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 40], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a state of whole rows of 40 elements, got '!dataflow.state<[70], f32>'}}
+dataflow.kernel @keep_part : (!dataflow.state<[70], f32>, !rows) -> !dataflow.state<[70], f32> computes #dataflow.keep {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

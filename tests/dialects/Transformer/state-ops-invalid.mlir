@@ -26,9 +26,9 @@ func.func @prefix_mean_other_result(%s: !transformer.state<512>, %y: tensor<?x51
 
 func.func @prefix_mean_c2(%s: !transformer.state<512>, %y: tensor<?x512xf32>, %rows: !transformer.segments)
     -> (tensor<?x512xf32>, !transformer.state<512>) {
-  // expected-note@+1 {{this has accumulated into it}}
+  // expected-note@+1 {{this has changed it}}
   %0 = transformer.accumulate %s, %y in(%rows) : !transformer.state<512>
-  // expected-error@+1 {{'transformer.prefix_mean' op expects a state that nothing was accumulated into}}
+  // expected-error@+1 {{'transformer.prefix_mean' op expects a state that nothing has changed}}
   %1 = transformer.prefix_mean %y, %0 in(%rows) : !transformer.state<512>
   return %1, %0 : tensor<?x512xf32>, !transformer.state<512>
 }
@@ -55,9 +55,9 @@ func.func @accumulate_other_result(%s: !transformer.state<512>, %y: tensor<?x512
 
 func.func @accumulate_c2(%s: !transformer.state<512>, %y: tensor<?x512xf32>, %rows: !transformer.segments)
     -> (!transformer.state<512>, !transformer.state<512>) {
-  // expected-note@+1 {{this accumulates into it}}
+  // expected-note@+1 {{this changes it}}
   %0 = transformer.accumulate %s, %y in(%rows) : !transformer.state<512>
-  // expected-error@+1 {{'transformer.accumulate' op expects a state that nothing else accumulates into}}
+  // expected-error@+1 {{'transformer.accumulate' op expects a state that nothing else changes}}
   %1 = transformer.accumulate %s, %y in(%rows) : !transformer.state<512>
   return %0, %1 : !transformer.state<512>, !transformer.state<512>
 }
@@ -66,9 +66,49 @@ func.func @accumulate_c2(%s: !transformer.state<512>, %y: tensor<?x512xf32>, %ro
 
 func.func @accumulate_c3(%s: !transformer.state<512>, %y: tensor<?x512xf32>, %rows: !transformer.segments)
     -> !transformer.state<512> {
-  // expected-note@+1 {{this has accumulated into it}}
+  // expected-note@+1 {{this has changed it}}
   %0 = transformer.accumulate %s, %y in(%rows) : !transformer.state<512>
-  // expected-error@+1 {{'transformer.accumulate' op expects a state that nothing was accumulated into}}
+  // expected-error@+1 {{'transformer.accumulate' op expects a state that nothing has changed}}
   %1 = transformer.accumulate %0, %y in(%rows) : !transformer.state<512>
+  return %1 : !transformer.state<512>
+}
+
+// -----
+
+func.func @keep_c1(%s: !transformer.state<512>, %y: tensor<?x384xf32>, %rows: !transformer.segments)
+    -> !transformer.state<512> {
+  // expected-error@+1 {{'transformer.keep' op expects a state of whole rows of 384 elements, got 512 elements}}
+  %0 = transformer.keep %s, %y in(%rows) : !transformer.state<512>, tensor<?x384xf32>
+  return %0 : !transformer.state<512>
+}
+
+// -----
+
+func.func @keep_other_result(%s: !transformer.state<512>, %y: tensor<?x512xf32>, %rows: !transformer.segments)
+    -> !transformer.state<384> {
+  // expected-error@+1 {{'transformer.keep' op failed to verify that the result has the type of the state}}
+  %0 = "transformer.keep"(%s, %y, %rows) : (!transformer.state<512>, tensor<?x512xf32>, !transformer.segments) -> !transformer.state<384>
+  return %0 : !transformer.state<384>
+}
+
+// -----
+
+func.func @keep_c2(%s: !transformer.state<512>, %y: tensor<?x512xf32>, %rows: !transformer.segments)
+    -> (!transformer.state<512>, !transformer.state<512>) {
+  // expected-note@+1 {{this changes it}}
+  %0 = transformer.accumulate %s, %y in(%rows) : !transformer.state<512>
+  // expected-error@+1 {{'transformer.keep' op expects a state that nothing else changes}}
+  %1 = transformer.keep %s, %y in(%rows) : !transformer.state<512>, tensor<?x512xf32>
+  return %0, %1 : !transformer.state<512>, !transformer.state<512>
+}
+
+// -----
+
+func.func @keep_c3(%s: !transformer.state<512>, %y: tensor<?x256xf32>, %rows: !transformer.segments)
+    -> !transformer.state<512> {
+  // expected-note@+1 {{this has changed it}}
+  %0 = transformer.keep %s, %y in(%rows) : !transformer.state<512>, tensor<?x256xf32>
+  // expected-error@+1 {{'transformer.keep' op expects a state that nothing has changed}}
+  %1 = transformer.keep %0, %y in(%rows) : !transformer.state<512>, tensor<?x256xf32>
   return %1 : !transformer.state<512>
 }

@@ -15,3 +15,13 @@ func.func @decode(%y: tensor<?x512xf32>, %rows: !transformer.segments,
   %g = transformer.prefix_mean %y, %s0 in(%rows) : !transformer.state<512>
   return %g, %s1 : tensor<?x512xf32>, !transformer.state<512>
 }
+
+// CHECK-LABEL: func.func @window
+// CHECK-SAME: %[[S:[a-z0-9]+]]: !transformer.state<768>
+func.func @window(%x: tensor<?x384xf32>, %rows: !transformer.segments,
+                  %s0: !transformer.state<768> {transformer.name = "last"})
+    -> (!transformer.state<768> {transformer.name = "last"}) {
+  // CHECK: transformer.keep %[[S]], %{{.*}} in(%{{.*}}) : !transformer.state<768>, tensor<?x384xf32>
+  %s1 = transformer.keep %s0, %x in(%rows) : !transformer.state<768>, tensor<?x384xf32>
+  return %s1 : !transformer.state<768>
+}

@@ -89,11 +89,17 @@ static const MisuseCase misuseCases[] = {
      [](Draft &d) { d.entry.state("s", 25).accumulate(d.x, d.rows); }},
     {"MeanOfOtherRows", "\"s\": rows of shape [?, 4, 6] for the state, expected [?, 24]",
      [](Draft &d) { d.entry.state("s", 24).prefixMean(d.heads, d.rows); }},
-    {"AccumulatedTwice", "\"s\": the state was accumulated into before, expected what it was",
+    {"AccumulatedTwice", "\"s\": the state was changed before, expected what it was",
      [](Draft &d) {
        const State state = d.entry.state("s", 24);
        state.accumulate(d.x, d.rows);
        state.accumulate(d.x, d.rows);
+     }},
+    {"KeptTwice", "\"s\": the state was changed before, expected what it was",
+     [](Draft &d) {
+       const State state = d.entry.state("s", 24);
+       state.keep(d.x, d.rows);
+       state.keep(d.x, d.rows);
      }},
     {"MemoryWithoutName", "\"encode\": memory \"\" has no name",
      [](Draft &d) { d.entry.memory(""); }},

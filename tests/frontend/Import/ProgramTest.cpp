@@ -397,14 +397,13 @@ TEST_F(ProgramTest, StatesAreResultsWhenAccumulatedInto) {
   folder.write("m.mlir", head + "(" + rows + ", " + state + body + both + "}\n");
   EXPECT_EQ(message(), "");
   folder.write("m.mlir", head + "(" + rows + body + "    return %x : tensor<?x2xf32>\n  }\n}\n");
-  EXPECT_EQ(message(),
-            path + ":5:11: error: 'transformer.accumulate' op accumulates into a state that its "
-                   "entry does not return, expected it among the results");
+  EXPECT_EQ(message(), path + ":5:11: error: 'transformer.accumulate' op changes a state that its "
+                              "entry does not return, expected it among the results");
   folder.write("m.mlir",
                head + "(" + state + ") {\n    return %s : !transformer.state<2>\n  }\n}\n");
   EXPECT_EQ(message(),
             path + ":3:3: error: 'func.func' op expects result 0, a state, to be the argument "
-                   "of its name, accumulated into");
+                   "of its name, changed");
   folder.write("m.mlir", head + "(" + rows + ", " + state + body + both +
                              "  func.func @g(%rows: !transformer.segments, %c: "
                              "!transformer.cache<2> {transformer.name = \"s\"}) -> (" +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Patterns of operations on what outlives a run: caches, which are appended to and seen as keys,
-/// and states, sums that a run reads as they were and leaves changed in place.
+/// and states, which a run reads as they were and leaves changed in place.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 
 using namespace mlir;
@@ -55,16 +55,27 @@ LogicalResult lowerHistory(transformer::HistoryOp op, EntryContext &entry) {
   return success(); // segments are read where they are used
 }
 
-LogicalResult lowerAccumulate(transformer::AccumulateOp op, EntryContext &entry) {
-  KernelParts parts;
-  parts.stem = "accumulate";
-  parts.computes = AccumulateAttr::get(op.getContext());
-  parts.inputs = {entry.bufferOf(op.getState()), entry.bufferOf(op.getInput())};
-  if (failed(checkTokens(op, entry, "accumulates"))) {
+/// A kernel that changes a state by rows of its sequence.
+template <typename Op>
+LogicalResult changeState(Op op, EntryContext &entry, StringRef stem, StringRef verb,
+                          KernelFamily computes) {
+  if (failed(checkTokens(op, entry, verb))) {
     return failure();
   }
+  KernelParts parts;
+  parts.stem = stem;
+  parts.computes = computes;
+  parts.inputs = {entry.bufferOf(op.getState()), entry.bufferOf(op.getInput())};
   parts.results = {parts.inputs.front().getType()};
   return entry.dispatch(op, parts);
+}
+
+LogicalResult lowerAccumulate(transformer::AccumulateOp op, EntryContext &entry) {
+  return changeState(op, entry, "accumulate", "accumulates", AccumulateAttr::get(op.getContext()));
+}
+
+LogicalResult lowerKeep(transformer::KeepOp op, EntryContext &entry) {
+  return changeState(op, entry, "keep", "keeps", KeepAttr::get(op.getContext()));
 }
 
 LogicalResult lowerPrefixMean(transformer::PrefixMeanOp op, EntryContext &entry) {
@@ -99,6 +110,11 @@ template <> Pattern patternOf<transformer::CachedOp>() {
 template <> Pattern patternOf<transformer::HistoryOp>() {
   return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
           lowerAs<transformer::HistoryOp, lowerHistory>};
+}
+
+template <> Pattern patternOf<transformer::KeepOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::AfterReaders,
+          lowerAs<transformer::KeepOp, lowerKeep>};
 }
 
 template <> Pattern patternOf<transformer::PrefixMeanOp>() {

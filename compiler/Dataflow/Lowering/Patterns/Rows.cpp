@@ -48,27 +48,24 @@ LogicalResult lowerLinear(transformer::LinearOp op, EntryContext &entry) {
 /// Channels lie along vectors: the weight is read transposed, [kernel, width].
 LogicalResult lowerConvolve(transformer::ConvolveOp op, EntryContext &entry) {
   Value input = entry.bufferOf(op.getInput());
-  FailureOr<Value> keys = entry.keysOf(op);
-  if (failed(keys) ||
-      failed(entry.checkVisibility(
-          op, op.getCausal() ? transformer::Visibility::Causal : transformer::Visibility::All,
-          op.getRows(), op.getKeys()))) {
-    return failure();
-  }
-  // A cache has rows of tokens, which the history of the entry's rows sees to.
-  if (isa<BufferType>(input.getType()) && *keys) {
-    return op.emitOpError("convolves rows with other keys, expected those of a cache");
-  }
   if (failed(entry.checkRows(op, "convolves", input, op.getRows()))) {
     return failure();
+  }
+  if (op.getState() && op.getRows() != entry.rows) {
+    return op.emitOpError("continues earlier runs for rows of ")
+           << entry.spaceOf(op.getRows())->text() << ", expected rows of tokens";
   }
   int64_t width = op.getType().getDimSize(1);
   int64_t kernel = entry.parameterOp(op.getWeightAttr()).getTensorType().getDimSize(1);
   KernelParts parts;
   parts.stem = "convolve";
-  parts.computes = ConvolveAttr::get(op.getContext(), width, kernel,
-                                     static_cast<int64_t>(op.getDilation()), op.getCausal());
+  parts.computes =
+      ConvolveAttr::get(op.getContext(), width, kernel, static_cast<int64_t>(op.getDilation()),
+                        op.getCausal(), static_cast<bool>(op.getState()));
   parts.inputs = {input, entry.transposedParameter(op.getWeightAttr())};
+  if (op.getState()) {
+    parts.inputs.push_back(entry.bufferOf(op.getState()));
+  }
   parts.results = {entry.denseBuffer({entry.rowsIn(op.getRows()), width})};
   return dispatchWithBias(op, entry, parts, op.getBiasAttr());
 }
@@ -156,8 +153,8 @@ template <> Pattern patternOf<transformer::ColumnsOp>() {
 }
 
 template <> Pattern patternOf<transformer::ConvolveOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/-1, /*value=*/0),
-          LoweringOrder::InPlace, lowerAs<transformer::ConvolveOp, lowerConvolve>};
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::ConvolveOp, lowerConvolve>};
 }
 
 template <> Pattern patternOf<transformer::GroupedLinearOp>() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Running sums of rows: a panel of columns stays in registers while the rows of a sequence go by
-/// in their order, so that every division of rows into runs, of sequences and of columns gives the
-/// same bits.
+/// Running sums of rows, and the last of them: a panel of columns stays in registers while the rows
+/// of a sequence go by in their order, so that every division of rows into runs, of sequences and
+/// of columns gives the same bits.
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -131,6 +131,28 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Accumu
   StateOperands operands(code, body, /*rows=*/1, /*state=*/0);
   overPanels(code, body, operands.state, operands.width, [&](const Panel &panel) {
     storeSums(code, panel, emitSums(code, panel, operands.input, operands.stride, nullptr));
+  });
+}
+
+template <> KernelScratch scratchOf(dataflow::KeepAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::KeepAttr) {
+  StateOperands operands(code, body, /*rows=*/1, /*state=*/0);
+  int64_t width = body.kernel.getOperandBuffer(1).getWidth(), places = operands.width / width;
+  Value positions = body.rows(code).positions(code);
+  overPanels(code, body, operands.state, width, [&](const Panel &panel) {
+    Value first = code.larger(panel.firstRow, code.add(panel.endRow, -places));
+    code.loop(first, panel.endRow, 1, [&](Value row) {
+      Value from =
+          code.at(code.at(operands.input, code.multiply(row, operands.stride)), panel.column);
+      Value place = code.remainder(code.loadIndex(positions, row), places);
+      Value to = code.at(panel.state, code.multiply(place, width));
+      for (int64_t i = 0; i * code.lanes < panel.width; ++i) {
+        int64_t valid = validLanes(code, panel, i);
+        code.storeVector(code.loadVector(code.at(from, i * code.lanes), valid),
+                         code.at(to, i * code.lanes), valid);
+      }
+    });
   });
 }
 

@@ -236,19 +236,6 @@ func.func @convolved(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tra
   %x = transformer.gather @words[%ids] : tensor<?x8xf32>
   %pairs = transformer.blocks %rows, 2
   // expected-error@+1 {{'transformer.convolve' op convolves rows of tokens, expected rows of blocks(tokens, 2)}}
-  %y = transformer.convolve %x, @around in(%pairs, %pairs) : tensor<?x8xf32>
-  return %y : tensor<?x8xf32>
-}
-
-// -----
-
-transformer.parameter @words : tensor<30x8xf32> from "words"
-transformer.parameter @around : tensor<8x3xf32> from "around"
-func.func @convolved_keys(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments)
-    -> (tensor<?x8xf32> {transformer.name = "y"}) {
-  %x = transformer.gather @words[%ids] : tensor<?x8xf32>
-  %pairs = transformer.blocks %rows, 2
-  // expected-error@+1 {{'transformer.convolve' op is causal over keys of 'blocks(tokens, 2)' for rows of 'tokens', expected one row space: only there a key is before a row or after it}}
-  %y = transformer.convolve %x, @around in(%rows, %pairs) {causal} : tensor<?x8xf32>
+  %y = transformer.convolve %x, @around in(%pairs) : tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }

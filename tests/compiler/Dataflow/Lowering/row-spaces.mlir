@@ -64,6 +64,6 @@ func.func @convolved(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tra
   %x = transformer.gather @words[%ids] : tensor<?x8xf32>
   %k = transformer.pool mean %x in(%rows) to(%pairs) : tensor<?x8xf32>
   // CHECK: dataflow.dispatch @{{convolve.*}} : (!dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.buffer<[3, 8], f32>) -> !dataflow.buffer<[blocks(tokens, 2), 8], f32>
-  %y = transformer.convolve %k, @around in(%pairs, %pairs) {causal} : tensor<?x8xf32>
+  %y = transformer.convolve %k, @around in(%pairs) {causal} : tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }

@@ -41,6 +41,16 @@ func.func @other_rows(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !tran
 !state = !transformer.state<8>
 func.func @other_name(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s: !state {transformer.name = "s"}) -> (!state {transformer.name = "t"}) {
   %s1 = transformer.accumulate %s, %x in(%rows) : !state
-  // expected-error@+1 {{'func.return' op returns another state as result 0, expected the argument of its name, accumulated into}}
+  // expected-error@+1 {{'func.return' op returns another state as result 0, expected the argument of its name, changed}}
+  return %s1 : !state
+}
+
+// -----
+
+!state = !transformer.state<16>
+func.func @pooled_keep(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s: !state {transformer.name = "s"}) -> (!state {transformer.name = "s"}) {
+  %p = transformer.pool mean %x in(%rows) : tensor<?x8xf32>
+  // expected-error@+1 {{'transformer.keep' op keeps rows of sequences, expected rows of tokens}}
+  %s1 = transformer.keep %s, %p in(%rows) : !state, tensor<?x8xf32>
   return %s1 : !state
 }
