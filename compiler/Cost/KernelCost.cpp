@@ -8,18 +8,17 @@ using namespace heddle::dataflow;
 
 namespace heddle {
 
-Flops kernelFlops(KernelOp kernel) {
-  if (!kernel.getResultBuffer() || kernel.getRows() == RowSpace::sequences()) {
-    return {};
-  }
+KernelFlops kernelFlops(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
-  Flops flops = kernel.getComputes().getFlops(type);
-  // Scaled to tokens: a block of b tokens is one row, and one key.
-  SmallVector<RowSpace> spaces = namedSpaces(type);
   RowSpace rows = kernel.getRows();
+  SmallVector<RowSpace> spaces = namedSpaces(type);
   auto other = llvm::find_if(spaces, [&](RowSpace space) { return space != rows; });
   RowSpace keys = other == spaces.end() ? rows : *other;
-  return {rows.perToken(flops.perRow), keys.perToken(rows.perToken(flops.perRowAndKey))};
+  return {kernel.getResultBuffer() ? kernel.getComputes().getFlops(type) : Flops(), rows, keys};
+}
+
+Flops KernelFlops::perToken() const {
+  return {rows.perToken(ofRow.perRow), keys.perToken(rows.perToken(ofRow.perRowAndKey))};
 }
 
 uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, SymbolTable &symbols) {
@@ -29,12 +28,11 @@ uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, Symbol
 }
 
 /// Counts for a table a row for each row of the result.
-static void describeRead(WeightRead &read, const KernelInput &input, BufferType type,
-                         RowSpace rows) {
-  read.isPerToken =
+static void describeRead(WeightRead &read, const KernelInput &input, BufferType type) {
+  read.isPerRow =
       input.role == KernelInput::Role::Table || input.role == KernelInput::Role::Positions;
-  if (read.isPerToken) {
-    read.bytes = read.neededBytes = rows.perToken(type.getWidth() * type.getElementBytes());
+  if (read.isPerRow) {
+    read.bytes = read.neededBytes = type.getWidth() * type.getElementBytes();
   }
   if (input.role == KernelInput::Role::Matrix) {
     read.neededBytes = type.getConstantElements() * type.getElementBytes();
@@ -53,7 +51,7 @@ SmallVector<WeightRead> weightReads(DispatchOp dispatch, KernelOp kernel, unsign
     WeightRead read{parameter, parameterBytes(parameter, target, symbols)};
     read.neededBytes = read.bytes;
     if (index < inputs.size()) {
-      describeRead(read, inputs[index], cast<BufferType>(input.getType()), kernel.getRows());
+      describeRead(read, inputs[index], cast<BufferType>(input.getType()));
     }
     reads.push_back(read);
   }
@@ -64,7 +62,7 @@ WeightTraffic weightTraffic(DispatchOp dispatch, KernelOp kernel, unsigned targe
                             SymbolTable &symbols) {
   WeightTraffic traffic;
   for (const WeightRead &read : weightReads(dispatch, kernel, target, symbols)) {
-    (read.isPerToken ? traffic.perToken : traffic.perRun) += read.bytes;
+    (read.isPerRow ? traffic.perRow : traffic.perRun) += read.bytes;
   }
   return traffic;
 }

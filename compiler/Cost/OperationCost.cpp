@@ -1,22 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operations that compute something say what it costs.
+/// Operations that compute something say what it costs; whose rows those are follows from the
+/// segments that they and their operands name.
 #include "compiler/Cost/OperationCost.h"
 
 #include "dialects/Transformer/Transformer.h"
+
+#include <variant>
 
 using namespace mlir;
 using namespace heddle::transformer;
 
 namespace heddle {
+namespace {
 
-static OperationFlops flopsOf(Operation *operation) {
+RowSpace spaceOf(Value segments) {
+  BlockedRows blocked = blockedRows(segments);
+  return blocked.size == 1 ? RowSpace::tokens() : *RowSpace::tokens().blocks(blocked.size);
+}
+
+/// The rows of the results of an operation; or an operand that has the same.
+std::variant<RowSpace, Value> rowsMade(Operation *operation) {
+  if (auto pool = dyn_cast<PoolOp>(operation)) {
+    return pool.getBlocks() ? spaceOf(pool.getBlocks()) : RowSpace::sequences();
+  }
+  // Operations on rows and keys name the rows first. Softmax names its keys only.
+  for (Value operand : operation->getOperands()) {
+    if (isa<SegmentsType>(operand.getType()) && !isa<SoftmaxOp>(operation)) {
+      return spaceOf(operand);
+    }
+  }
+  for (Value operand : operation->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (type && !type.hasStaticShape()) {
+      return operand;
+    }
+  }
+  return RowSpace::tokens();
+}
+
+/// The keys of an operation that has rows and keys: the last segments that it names.
+RowSpace keysOf(Operation *operation) {
+  for (Value operand : llvm::reverse(operation->getOperands())) {
+    if (isa<SegmentsType>(operand.getType())) {
+      return spaceOf(operand);
+    }
+  }
+  return RowSpace::tokens();
+}
+
+OperationFlops flopsOf(Operation *operation) {
   auto costs = llvm::dyn_cast<CostInterface>(operation);
   return costs ? costs.getFlops() : OperationFlops();
 }
 
-int64_t flopsPerToken(Operation *operation) { return flopsOf(operation).perRow; }
+} // namespace
 
-int64_t flopsPerTokenAndKey(Operation *operation) { return flopsOf(operation).perRowAndKey; }
+RowSpace rowsOf(Value value) {
+  while (Operation *operation = value.getDefiningOp()) {
+    std::variant<RowSpace, Value> made = rowsMade(operation);
+    if (const auto *rows = std::get_if<RowSpace>(&made)) {
+      return *rows;
+    }
+    value = std::get<Value>(made);
+  }
+  return RowSpace::tokens();
+}
+
+int64_t flopsPerRow(Operation *operation) { return flopsOf(operation).perRow; }
+
+int64_t flopsPerToken(Operation *operation) {
+  const int64_t perRow = flopsPerRow(operation);
+  return perRow == 0 ? 0 : rowsOf(operation->getResult(0)).perToken(perRow);
+}
+
+int64_t flopsPerTokenAndKey(Operation *operation) {
+  const int64_t perRowAndKey = flopsOf(operation).perRowAndKey;
+  return perRowAndKey == 0 ? 0 : flopsPerTokenAndKey(operation, perRowAndKey);
+}
+
+int64_t flopsPerTokenAndKey(Operation *operation, int64_t perRowAndKey) {
+  return keysOf(operation).perToken(rowsOf(operation->getResult(0)).perToken(perRowAndKey));
+}
 
 } // namespace heddle

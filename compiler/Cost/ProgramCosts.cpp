@@ -138,7 +138,7 @@ private:
   }
 
   DispatchCosts count(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights) {
-    Flops flops = kernelFlops(kernel);
+    Flops flops = kernelFlops(kernel).perToken();
     DispatchCosts costs;
     costs.name = checkpointName(dispatch.getLoc());
     costs.kernel = kernel.getSymName();
@@ -190,7 +190,11 @@ private:
   static DispatchReads readsOf(DispatchOp dispatch, KernelOp kernel, ArrayRef<WeightRead> weights) {
     DispatchReads reads;
     for (const WeightRead &read : weights) {
-      (read.isPerToken ? reads.lookupBytesPerToken : reads.weightBytes) += read.neededBytes;
+      if (read.isPerRow) {
+        reads.lookupBytesPerToken += kernel.getRows().perToken(read.neededBytes);
+      } else {
+        reads.weightBytes += read.neededBytes;
+      }
     }
     SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
     for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {

@@ -486,9 +486,9 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
     operands.push_back(*operand);
   }
   int32_t number = kernels.numberOf(kernel);
-  Flops flops = kernelFlops(kernel);
+  const KernelFlops flops = kernelFlops(kernel);
   // Tables are the same for every target.
-  const uint64_t perToken = weightTraffic(dispatch, kernel, 0, symbols).perToken;
+  const uint64_t bytesPerRow = weightTraffic(dispatch, kernel, 0, symbols).perRow;
   // A program without checkpoint names: never a path, which would differ between machines.
   std::string name = checkpointName(dispatch.getLoc());
   FailureOr<Offset<manifest::Grid>> grid = writeGrid(dispatch, kernel);
@@ -502,8 +502,9 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   dispatches.push_back(manifest::CreateDispatch(
       builder, number, kernel.hasFinish() ? number + 1 : -1,
       builder.CreateVectorOfStructs(operands), *grid, builder.CreateVector(named),
-      text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.perRow,
-      flops.perRowAndKey, perToken, dispatch->getNumResults()));
+      text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.ofRow.perRow,
+      flops.ofRow.perRowAndKey, bytesPerRow, dispatch->getNumResults(), spaces[flops.rows],
+      spaces[flops.keys]));
   return success();
 }
 

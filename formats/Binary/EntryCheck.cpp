@@ -568,6 +568,12 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
   for (uint32_t i = 0; dispatch.spaces() != nullptr && i < dispatch.spaces()->size(); ++i) {
     if (dispatch.spaces()->Get(i) >= entry.spaces()->size()) {
       return HEDDLE_ERROR(DataLoss, fmt::format("names row space {}, there are {}",
+  if (std::max(dispatch.counted_rows(), dispatch.counted_keys()) >= entry.spaces()->size()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("counts operations of row spaces {} and {}, there "
+                                              "are {}",
+                                              dispatch.counted_rows(), dispatch.counted_keys(),
+                                              entry.spaces()->size()));
+  }
                                                 dispatch.spaces()->Get(i), entry.spaces()->size()));
     }
   }

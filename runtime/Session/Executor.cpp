@@ -59,10 +59,13 @@ Executor::Executor(std::shared_ptr<Device> device, std::unique_ptr<DeviceStream>
 /// What a launch of a dispatch over a chunk does.
 DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                               const ChunkMemory &bound) const {
-  const auto tokens = static_cast<double>(chunk.tokens);
+  RowPairs counted = {static_cast<double>(chunk.tokens), chunk.pairs};
+  if (dispatch.countedRows != tokensSpace || dispatch.countedKeys != tokensSpace) {
+    counted = countRows(chunk.lengthsIn(run.batch.lengths()), run.plan.spaces[dispatch.countedRows],
+                        run.plan.spaces[dispatch.countedKeys]);
+  }
   DispatchWork work;
-  work.weightBytes = dispatch.weightBytes + dispatch.weightBytesPerToken * tokens;
-  double pairs = chunk.pairs;
+  work.weightBytes = dispatch.weightBytes + dispatch.weightBytesPerRow * counted.rows;
   for (uint32_t i = 0; i < dispatch.operandCount; ++i) {
     const BufferPlace &place =
         run.plan.buffers[run.plan.operands[dispatch.firstOperand + i].buffer];
@@ -74,9 +77,9 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
     }
     const CachedWork cached = cachedWork(bound.boundCaches()[place.port], place.positionBytes);
     work.cacheBytes += cached.bytes;
-    pairs = cached.pairs;
+    counted.pairs = cached.pairs;
   }
-  work.flops = dispatch.flopsPerToken * tokens + dispatch.flopsPerTokenKey * pairs;
+  work.flops = dispatch.flopsPerRow * counted.rows + dispatch.flopsPerRowKey * counted.pairs;
   return work;
 }
 

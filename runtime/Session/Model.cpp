@@ -109,8 +109,9 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
       continue;
     }
     ++info.dispatches;
-    info.flopsPerToken += entry.dispatches()->Get(i)->flops_per_token();
-    info.flopsPerTokenAndKey += entry.dispatches()->Get(i)->flops_per_token_key();
+    const TokenFlops flops = flopsOf(*entry.dispatches()->Get(i), spaces);
+    info.flopsPerToken += flops.perToken;
+    info.flopsPerTokenAndKey += flops.perTokenKey;
   }
   return info;
 }

@@ -44,6 +44,22 @@ Range PlannedDispatch::elementsOf(Range columns) const {
   return {begin(columns.begin), std::min(begin(last) + columnElements, groupEnd)};
 }
 
+TokenFlops flopsOf(const manifest::Dispatch &dispatch, std::span<const RowSpace> spaces) {
+  const RowSpace rows = spaces[dispatch.counted_rows()], keys = spaces[dispatch.counted_keys()];
+  return {rows.perToken(dispatch.flops_per_row()),
+          keys.perToken(rows.perToken(dispatch.flops_per_row_key()))};
+}
+
+RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys) {
+  RowPairs counted;
+  for (const int32_t length : lengths) {
+    const auto own = static_cast<double>(rows.rowsOf(length));
+    counted.rows += own;
+    counted.pairs += own * static_cast<double>(keys.rowsOf(length));
+  }
+  return counted;
+}
+
 static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Entry &entry,
                         uint32_t index) {
   const manifest::Dispatch &dispatch = *entry.dispatches()->Get(index);
@@ -73,15 +89,18 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
       plan.results.push_back({planned.firstOperand + i, RowElements::of(result)});
     }
   }
-  planned.flopsPerToken = static_cast<double>(dispatch.flops_per_token());
-  planned.flopsPerTokenKey = static_cast<double>(dispatch.flops_per_token_key());
+  planned.countedRows = dispatch.counted_rows();
+  planned.countedKeys = dispatch.counted_keys();
+  planned.flopsPerRow = static_cast<double>(dispatch.flops_per_row());
+  planned.flopsPerRowKey = static_cast<double>(dispatch.flops_per_row_key());
   planned.weightBytes = static_cast<double>(columns.weight_bytes());
-  planned.weightBytesPerToken = static_cast<double>(dispatch.weight_bytes_per_token());
+  planned.weightBytesPerRow = static_cast<double>(dispatch.weight_bytes_per_row());
   for (const manifest::Operand *const operand : *dispatch.operands()) {
     plan.operands.push_back({operand->buffer(), operand->byte_offset()});
   }
-  plan.flopsPerToken += planned.flopsPerToken;
-  plan.flopsPerTokenKey += planned.flopsPerTokenKey;
+  const TokenFlops flops = flopsOf(dispatch, plan.spaces);
+  plan.flopsPerToken += static_cast<double>(flops.perToken);
+  plan.flopsPerTokenKey += static_cast<double>(flops.perTokenKey);
   auto useScratch = [&](uint32_t kernel) {
     const manifest::Kernel &used = *artifact.manifest().kernels()->Get(kernel);
     plan.scratch = std::max(plan.scratch, used.scratch());

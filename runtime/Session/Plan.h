@@ -37,11 +37,14 @@ struct PlannedDispatch {
   uint32_t written;
   /// The spaces that its kernel names, in Plan::spacesNamed.
   uint32_t firstSpace;
-  double flopsPerToken;
-  double flopsPerTokenKey;
-  /// Bytes of weights read by a call, and for each token.
+  /// Floating-point operations, of rows and keys of these spaces.
+  uint8_t countedRows;
+  uint8_t countedKeys;
+  double flopsPerRow;
+  double flopsPerRowKey;
+  /// Bytes of weights read by a call, and for each of these rows.
   double weightBytes;
-  double weightBytesPerToken;
+  double weightBytesPerRow;
 
   /// The columns of the grid that compute the elements [begin, end) of a row, and the elements that
   /// a range of columns computes. Only where columnElements is not 0.
@@ -124,6 +127,20 @@ struct PlanRequest {
 
 /// Which dispatches of an entry a request needs.
 std::vector<bool> dispatchesFor(const manifest::Entry &entry, const PlanRequest &request);
+
+/// Floating-point operations of a dispatch, spread over tokens, and over tokens and their keys.
+struct TokenFlops {
+  uint64_t perToken;
+  uint64_t perTokenKey;
+};
+TokenFlops flopsOf(const manifest::Dispatch &dispatch, std::span<const RowSpace> spaces);
+
+/// The rows that sequences have in one space, and the sum of these times those in another.
+struct RowPairs {
+  double rows = 0;
+  double pairs = 0;
+};
+RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys);
 
 /// What of the arena the dispatches marked in `live` use.
 SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live);

@@ -335,6 +335,39 @@ TEST(RowSpaces, PortsSayHowManyRowsASentenceHas) {
   EXPECT_EQ(entry.maxLength, longest * blockSize);
 }
 
+TEST(RowSpaces, AProfileCountsTheRowsThatThereAre) {
+  auto model = Model::load(program().compile());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Ragged batch; // 15 tokens, 1 + 1 + 2 + 3 blocks
+  for (size_t length : {1, 3, 4, 7}) {
+    batch.append(std::vector<int32_t>(length, 5));
+  }
+  for (int64_t chunk : {0, 4}) {
+    auto session = Session::create(*model, {.threads = 2, .chunkTokens = chunk, .profile = true});
+    ASSERT_TRUE(session.ok());
+    runModel(*session, "encode", batch);
+    std::map<std::string, double> flops, lookedUp;
+    for (const DispatchProfile &dispatch : session->profile()) {
+      const std::string kind = dispatch.kernel.substr(0, dispatch.kernel.find('_'));
+      flops[kind] += dispatch.flops;
+      lookedUp[kind] += kind == "gather" ? dispatch.weightBytes : 0;
+    }
+    // Queries, keys and values of tokens, then of blocks.
+    EXPECT_EQ(flops["contract"], 3 * 2 * width * width * (15 + 7));
+    // Each token with the blocks of its sentence, then each block with them.
+    EXPECT_EQ(flops["attention"], 4 * width * ((1 + 3 + 4 * 2 + 7 * 3) + (1 + 1 + 2 * 2 + 3 * 3)));
+    EXPECT_EQ(lookedUp["gather"], width * 4 * (15 + 7));
+  }
+}
+
+TEST(RowSpaces, InfoSpreadsBlocksOverTokens) {
+  auto model = Model::load(program().compile(), {.describeOnly = true});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const EntryInfo &entry = *model->findEntry("encode");
+  EXPECT_EQ(entry.flopsPerToken, 2400U + 800U);
+  EXPECT_EQ(entry.flopsPerTokenAndKey, 27U + 9U);
+}
+
 TEST(RowSpaces, RoomForTheWrongNumberOfRowsIsRefused) {
   auto model = Model::load(program().compile());
   ASSERT_TRUE(model.ok());

@@ -15,6 +15,7 @@
 ///   %q = transformer.split_heads %l
 ///
 /// Pinned by tests/compiler/Model/Attention/normalize-heads.mlir.
+#include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Attention/HeadLayout.h"
 #include "compiler/Model/Attention/WeightContraction.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
@@ -160,7 +161,8 @@ std::string foldBias(DerivedParameters &parameters, AddOp add) {
   // The result without the bias is no longer written and read.
   reportTaken(add.getLoc(), passNames::normalizeHeads,
               "the bias of a linear map of " + printSizes(type.getShape()),
-              {.activationBytesPerToken = 2 * type.getNumElements() * int64_t(sizeof(float))});
+              {.activationBytesPerToken =
+                   int64_t(rowsOf(add).perToken(2 * type.getNumElements() * sizeof(float)))});
   map.linear.setBiasAttr(symbol);
   map.linear->setLoc(FusedLoc::get(add.getContext(), {map.linear->getLoc(), add.getLoc()}));
   add.getResult().replaceAllUsesWith(add.getLhs());

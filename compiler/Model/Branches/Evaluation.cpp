@@ -48,7 +48,7 @@ int64_t costOf(ArrayRef<Operation *> operations) {
   int64_t cost = 0;
   for (Operation *operation : operations) {
     auto linear = dyn_cast<LinearOp>(operation);
-    cost += flopsPerToken(operation);
+    cost += flopsPerRow(operation);
     cost -= linear && linear.getBiasAttr() ? linear.getType().getDimSize(1) : 0;
   }
   return cost;

@@ -20,6 +20,7 @@
 /// segmentation: others stay as they are. Tables are summed left to right as written, those by
 /// position last. BERT writes them so; any other order or nesting changes the rounding, by a unit
 /// in the last place for each table. Pinned by tests/compiler/Model/Rows/fuse-embedding.mlir.
+#include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -166,11 +167,12 @@ void fuse(Operation *sum, LayerNormOp norm) {
   auto type = cast<RankedTensorType>(root->getResult(0).getType());
   // Every intermediate result was written once and read once.
   int64_t intermediates = 2 * int64_t(lookUps.size()) - 1 + factors + (norm ? 1 : 0) - 1;
-  reportTaken(
-      location, passNames::fuseEmbedding,
-      Twine(lookUps.size()) + " tables of " + Twine(type.getDimSize(1)) +
-          (norm ? ", layer norm" : ""),
-      {.activationBytesPerToken = intermediates * 2 * type.getDimSize(1) * int64_t(sizeof(float))});
+  reportTaken(location, passNames::fuseEmbedding,
+              Twine(lookUps.size()) + " tables of " + Twine(type.getDimSize(1)) +
+                  (norm ? ", layer norm" : ""),
+              {.activationBytesPerToken =
+                   int64_t(rowsOf(root->getResult(0))
+                               .perToken(intermediates * 2 * type.getDimSize(1) * sizeof(float)))});
   auto embed = EmbedOp::create(
       builder, location, type, builder.getArrayAttr(tables.tables), tables.ids, tables.rows,
       builder.getDenseI64ArrayAttr(tables.offsets), builder.getDenseF32ArrayAttr(tables.scales),

@@ -17,6 +17,7 @@
 /// several small ones. Any other user would have been the epilogue of its own map, or would need
 /// its columns copied out; such a map stays as it is. Pinned by
 /// tests/compiler/Model/Rows/fuse-projections.mlir.
+#include "compiler/Cost/OperationCost.h"
 #include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -87,11 +88,12 @@ void fuse(DerivedParameters &parameters, ArrayRef<LinearOp> linears) {
   int64_t inputWidth = first.getInput().getType().getDimSize(1);
   Location location = FusedLoc::get(first.getContext(), locations);
   // Each map but the first no longer reads the rows.
-  reportTaken(location, passNames::fuseProjections,
-              Twine(linears.size()) + " maps of the same rows, " + Twine(inputWidth) + " to " +
-                  Twine(width),
-              {.activationBytesPerToken =
-                   int64_t(linears.size() - 1) * inputWidth * int64_t(sizeof(float))});
+  reportTaken(
+      location, passNames::fuseProjections,
+      Twine(linears.size()) + " maps of the same rows, " + Twine(inputWidth) + " to " +
+          Twine(width),
+      {.activationBytesPerToken = int64_t(
+           rowsOf(first.getInput()).perToken((linears.size() - 1) * inputWidth * sizeof(float)))});
   FlatSymbolRefAttr weight = concatenate(parameters, location, weights);
   FlatSymbolRefAttr bias = concatenateBiases(parameters, location, linears);
   OpBuilder builder(first);

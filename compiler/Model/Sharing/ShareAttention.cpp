@@ -259,7 +259,8 @@ void Candidates::consider(AttentionOp attention) {
     Shared shared{attention.getLoc(), "shares " + what, {}, {}};
     if (weights && weights->first() != attention) {
       // What remains is the sum of its values.
-      shared.savings.flopsPerTokenAndKey += 2 * attention.getQuery().getType().getDimSize(1);
+      shared.savings.flopsPerTokenAndKey +=
+          flopsPerTokenAndKey(attention, 2 * attention.getQuery().getType().getDimSize(1));
     }
     add(attention, shared);
     for (Value operand : attention->getOperands()) {

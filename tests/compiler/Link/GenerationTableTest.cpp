@@ -127,10 +127,10 @@ TEST_F(DecoderManifestTest, AppendHasItsCacheOnce) {
   ASSERT_EQ(append->operands()->size(), 2u);
   EXPECT_EQ(append->operands()->Get(0)->buffer(), cache);
   EXPECT_EQ(append->operands()->Get(1)->buffer(), entry->outputs()->Get(1)->buffer());
-  EXPECT_EQ(append->flops_per_token(), 0u);
+  EXPECT_EQ(append->flops_per_row(), 0u);
   const manifest::Dispatch *scores = entry->dispatches()->Get(2);
   EXPECT_EQ(scores->operands()->Get(2)->buffer(), cache);
-  EXPECT_EQ(scores->flops_per_token_key(), 2u * 64);
+  EXPECT_EQ(scores->flops_per_row_key(), 2u * 64);
 }
 
 TEST_F(DecoderManifestTest, SaysHowItGenerates) {

@@ -109,6 +109,11 @@ protected:
     return error;
   }
 
+  /// What a kernel of the module has for each row, and for each row and key.
+  dataflow::Flops flopsOf(llvm::StringRef kernel) {
+    return kernelFlops(SymbolTable(*module).lookup<dataflow::KernelOp>(kernel)).ofRow;
+  }
+
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   flatbuffers::FlatBufferBuilder builder;
@@ -246,11 +251,11 @@ TEST_F(ManifestTest, CountsProducts) {
   const manifest::Manifest *written = build(program, someInputs());
   ASSERT_NE(written, nullptr) << error;
   const auto *dispatches = written->entries()->Get(0)->dispatches();
-  EXPECT_EQ(dispatches->Get(0)->flops_per_token(), 0u);
-  EXPECT_EQ(dispatches->Get(1)->flops_per_token(), 0u);
+  EXPECT_EQ(dispatches->Get(0)->flops_per_row(), 0u);
+  EXPECT_EQ(dispatches->Get(1)->flops_per_row(), 0u);
   // Three heads, 16 products for the score and 16 for the value.
-  EXPECT_EQ(dispatches->Get(1)->flops_per_token_key(), 192u);
-  EXPECT_EQ(dispatches->Get(2)->flops_per_token(), 9600u);
+  EXPECT_EQ(dispatches->Get(1)->flops_per_row_key(), 192u);
+  EXPECT_EQ(dispatches->Get(2)->flops_per_row(), 9600u);
 }
 
 // Targets that store a matrix in different ways: each has its parameter and its columns of work.
@@ -315,7 +320,7 @@ TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
   EXPECT_EQ(contract->grid()->columns()->Get(0)->count(), 4u);
   EXPECT_EQ(contract->grid()->columns()->Get(0)->elements(), 48u);
   EXPECT_EQ(contract->grid()->group_elements(), 50u);
-  EXPECT_EQ(contract->flops_per_token(), 4800u);
+  EXPECT_EQ(contract->flops_per_row(), 4800u);
 }
 
 TEST_F(ManifestTest, CountsTheProductsOfNests) {
@@ -333,11 +338,10 @@ TEST_F(ManifestTest, CountsTheProductsOfNests) {
   )mlir",
                                        ParserConfig(&context));
   ASSERT_TRUE(module);
-  SymbolTable symbols(*module);
-  dataflow::Flops scores = kernelFlops(symbols.lookup<dataflow::KernelOp>("scores"));
+  dataflow::Flops scores = flopsOf("scores");
   EXPECT_EQ(scores.perRow, 0u);
   EXPECT_EQ(scores.perRowAndKey, 2u * 12 * 32);
-  dataflow::Flops heads = kernelFlops(symbols.lookup<dataflow::KernelOp>("heads"));
+  dataflow::Flops heads = flopsOf("heads");
   EXPECT_EQ(heads.perRow, 2u * 384 * 384);
   EXPECT_EQ(heads.perRowAndKey, 0u);
 }
@@ -357,13 +361,43 @@ TEST_F(ManifestTest, CountsTheHalvesOfAttention) {
   )mlir",
                                        ParserConfig(&context));
   ASSERT_TRUE(module);
-  SymbolTable symbols(*module);
-  dataflow::Flops weights = kernelFlops(symbols.lookup<dataflow::KernelOp>("weights"));
+  dataflow::Flops weights = flopsOf("weights");
   EXPECT_EQ(weights.perRow, 0u);
   EXPECT_EQ(weights.perRowAndKey, 2u * 384);
-  dataflow::Flops attend = kernelFlops(symbols.lookup<dataflow::KernelOp>("attend"));
+  dataflow::Flops attend = flopsOf("attend");
   EXPECT_EQ(attend.perRow, 0u);
   EXPECT_EQ(attend.perRowAndKey, 2u * 192);
+}
+
+TEST_F(ManifestTest, SpreadsOperationsOfOtherRowsOverTokens) {
+  module = parseSourceString<ModuleOp>(R"mlir(
+    !blocks = !dataflow.buffer<[blocks(tokens, 3), 20], f32>
+    !sentences = !dataflow.buffer<[sequences, 20], f32>
+    dataflow.kernel @of_blocks : (!blocks, !dataflow.buffer<[20, 20], f32>) -> !blocks computes #dataflow.contract<n = 20, k = 20> {
+    ^bb0(%x: f32):
+      dataflow.yield %x
+    }
+    dataflow.kernel @of_sentences : (!sentences, !dataflow.buffer<[20, 20], f32>) -> !sentences computes #dataflow.contract<n = 20, k = 20> {
+    ^bb0(%x: f32):
+      dataflow.yield %x
+    }
+    dataflow.kernel @compressed : (!dataflow.buffer<[tokens, 20], f32>, !blocks, !blocks) -> !dataflow.buffer<[tokens, 20], f32> computes #dataflow.attention<heads = 2, keySize = 10, valueSize = 10, scale = 1.0 : f32, causal = false> {
+    ^bb0(%x: f32):
+      dataflow.yield %x
+    }
+  )mlir",
+                                       ParserConfig(&context));
+  ASSERT_TRUE(module);
+  SymbolTable symbols(*module);
+  auto perToken = [&](llvm::StringRef kernel) {
+    return kernelFlops(symbols.lookup<dataflow::KernelOp>(kernel)).perToken();
+  };
+  EXPECT_EQ(flopsOf("of_blocks").perRow, 800u);
+  EXPECT_EQ(perToken("of_blocks").perRow, 267u);
+  EXPECT_EQ(flopsOf("of_sentences").perRow, 800u);
+  EXPECT_EQ(perToken("of_sentences").perRow, 0u);
+  EXPECT_EQ(flopsOf("compressed").perRowAndKey, 80u);
+  EXPECT_EQ(perToken("compressed").perRowAndKey, 27u);
 }
 
 TEST_F(ManifestTest, IsTheSameForTheSameProgram) {

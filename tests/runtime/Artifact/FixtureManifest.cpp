@@ -63,7 +63,8 @@ dispatches(FlatBufferBuilder &builder, const std::vector<DispatchSpec> &list, si
     const auto name = builder.CreateString(dispatch.name);
     result.push_back(manifest::CreateDispatch(
         builder, dispatch.kernel, dispatch.finish, operands, grid, spaces, name, dispatch.flops,
-        dispatch.flopsPerKey, dispatch.weightBytesPerToken, dispatch.written));
+        dispatch.flopsPerKey, dispatch.weightBytesPerRow, dispatch.written, dispatch.countedRows,
+        dispatch.countedKeys));
   }
   return result;
 }

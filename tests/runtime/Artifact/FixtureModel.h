@@ -85,13 +85,15 @@ struct DispatchSpec {
   uint64_t flops;
   uint64_t flopsPerKey;
   uint64_t weightBytes = 0;
-  uint64_t weightBytesPerToken = 0;
+  uint64_t weightBytesPerRow = 0;
   uint64_t columnElements = 0;
   uint64_t groupElements = 0;
   uint32_t written = 1;
   /// Instead of the same columns for every target.
   std::vector<manifest::TargetColumns> targetColumns = {};
   std::vector<uint8_t> spaces = {tokensSpace};
+  uint8_t countedRows = tokensSpace;
+  uint8_t countedKeys = tokensSpace;
 };
 
 struct EntrySpec {

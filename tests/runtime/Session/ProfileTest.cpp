@@ -93,7 +93,7 @@ TEST(Profile, CountsTheWeightsItReads) {
   fixture::ModelSpec spec = fixture::model();
   fixture::EntrySpec &entry = spec.entries[0];
   ASSERT_EQ(entry.name, "encode");
-  entry.dispatches[0].weightBytesPerToken = 256;
+  entry.dispatches[0].weightBytesPerRow = 256;
   entry.dispatches[1].weightBytes = 4096;
   const std::string path = fixture::temporaryPath("weights.so");
   ASSERT_EQ(fixture::write(spec, path).message(), "");
