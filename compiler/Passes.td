@@ -91,6 +91,12 @@ def PlanMemoryPass : Pass<"dataflow-plan-memory", "::mlir::ModuleOp"> {
                         "let results whose lives do not overlap share memory">];
 }
 
+def ShareTablesPass : Pass<"dataflow-share-tables", "::mlir::ModuleOp"> {
+  let summary = "Look up rows of a table where the encoding of a product has it, and store it once";
+  let options = [ListOption<"targets", "targets", "std::string",
+                            "targets, x86-64-v3 or with the columns of panels x86-64-v3:24">];
+}
+
 // --- kernels ---------------------------------------------------------------------------------
 
 def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::ModuleOp"> {

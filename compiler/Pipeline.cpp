@@ -113,6 +113,9 @@ static void buildDataflow(PhaseBuilder &builder) {
   EncodeWeightsPassOptions encoding;
   setTargets(encoding.targets, options);
   builder.add(createEncodeWeightsPass(encoding));
+  ShareTablesPassOptions tables;
+  setTargets(tables.targets, options);
+  builder.addOptional(createShareTablesPass(tables));
   // Memory is always planned; what can be switched off is reusing it.
   PlanMemoryPassOptions plan;
   plan.reuse = builder.isEnabled(*createPlanMemoryPass());

@@ -80,6 +80,8 @@ struct MatrixEncoding {
   std::string name;
   transformer::ParameterExpressionAttr expression;
   mlir::RankedTensorType type;
+  /// Whether look-ups of the target can read single rows of the matrix in it.
+  bool hasRows;
 };
 
 /// How the products of a target read `matrix`, [groups * n, k].

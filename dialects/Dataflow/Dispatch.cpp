@@ -350,9 +350,9 @@ static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> in
     if (!parameter || !parameter.getEncodings()) {
       continue;
     }
-    if (index >= inputs.size() || inputs[index].role != KernelInput::Role::Matrix) {
-      return dispatch.emitOpError("expects an encoded parameter as the matrix of a product, got it "
-                                  "as operand #")
+    if (index >= inputs.size() || !inputs[index].takesEncoding()) {
+      return dispatch.emitOpError("expects an encoded parameter as the matrix of a product or the "
+                                  "table of an encoded look-up, got it as operand #")
              << index;
     }
     for (auto symbol : parameter.getEncodingsAttr().getAsRange<FlatSymbolRefAttr>()) {

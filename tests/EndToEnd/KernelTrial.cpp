@@ -102,7 +102,7 @@ KernelTrial::create(KernelOp kernel, const MatrixEncoder &encoder, uint64_t seed
   }
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(trial->type);
   for (auto [i, input] : llvm::enumerate(inputs)) {
-    if (input.role == KernelInput::Role::Matrix) {
+    if (input.takesEncoding()) {
       Operand &operand = trial->operands[i];
       std::vector<float> values(operand.values.begin(), operand.values.end());
       HEDDLE_ASSIGN(operand.memory, encoder(i, std::move(values)));

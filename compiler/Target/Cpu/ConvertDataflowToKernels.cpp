@@ -91,8 +91,8 @@ static bool isEncodedFor(dataflow::ParameterOp parameter, int64_t groups, Symbol
   return stored.getExpressionAttr() == encodeMatrix(target, matrix, groups).expression;
 }
 
-/// Refuses a product whose weights do not lie as the code of a target reads them: it would read
-/// past their end. Programs in text may come without the pass that encodes them.
+/// Refuses a product or look-up whose weights do not lie as the code of a target reads them: it
+/// would read past their end. Programs in text may come without the pass that encodes them.
 static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription> targets) {
   SymbolTable symbols(module);
   for (auto graph : module.getOps<dataflow::GraphOp>()) {
@@ -100,7 +100,7 @@ static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription>
       auto kernel = symbols.lookup<dataflow::KernelOp>(dispatch.getKernel());
       auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
       for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {
-        if (input.role != dataflow::KernelInput::Role::Matrix) {
+        if (!input.takesEncoding()) {
           continue;
         }
         auto parameter = value.getDefiningOp<dataflow::ParameterOp>();

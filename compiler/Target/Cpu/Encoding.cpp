@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// How kernels of CPUs read the matrix of a product: panels of [k][panelColumns], the columns of
-/// the result side by side, zero beyond the last one. Emitters/Contract.cpp reads them.
+/// the result side by side, zero beyond the last one. Emitters/Contract.cpp reads them,
+/// and Emitters/Rows.cpp single rows of the matrix, whose elements are panelColumns apart.
 #include "compiler/Target/Target.h"
 
 using namespace mlir;
@@ -21,11 +22,11 @@ MatrixEncoding encodeMatrix(const TargetDescription &target, ParameterOp matrix,
     name += "x" + std::to_string(groups);
   }
   int64_t panels = groups * llvm::divideCeilSigned(logical.getDimSize(0) / groups, columns);
-  return {
-      name,
-      ParameterExpressionAttr::get(context, ExpressionKind::Pack,
-                                   {FlatSymbolRefAttr::get(matrix.getSymNameAttr())}, numbers),
-      RankedTensorType::get({panels, logical.getDimSize(1), columns}, logical.getElementType())};
+  return {name,
+          ParameterExpressionAttr::get(context, ExpressionKind::Pack,
+                                       {FlatSymbolRefAttr::get(matrix.getSymNameAttr())}, numbers),
+          RankedTensorType::get({panels, logical.getDimSize(1), columns}, logical.getElementType()),
+          /*hasRows=*/groups == 1};
 }
 
 } // namespace heddle

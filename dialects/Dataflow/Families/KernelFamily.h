@@ -76,6 +76,10 @@ struct KernelInput {
   }
   /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
+  /// For Table: whether it lies as the target stores a matrix of one group.
+  bool isEncoded = false;
+  /// Whether a parameter has an encoding of the target's here.
+  bool takesEncoding() const { return role == Role::Matrix || isEncoded; }
 };
 
 /// One of the things that a kernel writes: a buffer of its own, or an input that it changes in
@@ -188,9 +192,10 @@ public:
 // Parts of the text of attributes that TableGen's formats cannot describe.
 mlir::ParseResult parseGatherOptions(mlir::AsmParser &parser,
                                      llvm::SmallVector<int64_t> &positionOffsets,
-                                     mlir::DenseF32ArrayAttr &scales);
+                                     mlir::DenseF32ArrayAttr &scales,
+                                     llvm::SmallVector<int64_t> &encoded);
 void printGatherOptions(mlir::AsmPrinter &printer, llvm::ArrayRef<int64_t> positionOffsets,
-                        mlir::DenseF32ArrayAttr scales);
+                        mlir::DenseF32ArrayAttr scales, llvm::ArrayRef<int64_t> encoded);
 mlir::ParseResult parseNestOptions(mlir::AsmParser &parser, mlir::FloatAttr &hidden, bool &relative,
                                    bool &keysFrom);
 void printNestOptions(mlir::AsmPrinter &printer, mlir::FloatAttr hidden, bool relative,

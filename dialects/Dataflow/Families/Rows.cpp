@@ -141,7 +141,9 @@ std::optional<double> ConvolveAttr::evaluate(const KernelRun &run, unsigned, int
 
 StringRef GatherAttr::getNoun() const { return "a look-up"; }
 
-std::string GatherAttr::getSizes(FunctionType) const { return std::to_string(getWidth()); }
+std::string GatherAttr::getSizes(FunctionType) const {
+  return std::to_string(getWidth()) + (getEncoded().empty() ? "" : "_encoded");
+}
 
 /// More look-ups than any model sums; they are counted before operands are.
 static constexpr int64_t mostLookups = 1 << 16;
@@ -165,6 +167,14 @@ LogicalResult GatherAttr::verifyNumbers(EmitError emitError) const {
     return emitError() << "expects a finite scale for each of " << getLookups() << " lookups, got "
                        << scales;
   }
+  for (auto [index, lookup] : llvm::enumerate(getEncoded())) {
+    if (lookup < 0 || lookup >= getLookups() || (index > 0 && lookup <= getEncoded()[index - 1])) {
+      InFlightDiagnostic error = emitError() << "expects encoded lookups in ascending order, below "
+                                             << getLookups() << ", got [";
+      llvm::interleaveComma(getEncoded(), error);
+      return error << "]";
+    }
+  }
   return success();
 }
 
@@ -180,7 +190,10 @@ SmallVector<KernelInput> GatherAttr::getInputs(FunctionType type) const {
                       .shape = SmallVector<int64_t>{rowsOf(type)},
                       .isInteger = true,
                       .isDense = true});
-    inputs.push_back({.role = KernelInput::Role::Table, .shape = table, .isDense = true});
+    inputs.push_back({.role = KernelInput::Role::Table,
+                      .shape = table,
+                      .isDense = true,
+                      .isEncoded = isEncoded(i)});
   }
   for (int64_t offset : getPositionOffsets()) {
     inputs.push_back(
@@ -219,14 +232,21 @@ std::optional<double> GatherAttr::evaluate(const KernelRun &run, unsigned, int64
   return sum;
 }
 
+/// `= [0, 2]`
+static ParseResult parseNumbers(AsmParser &parser, SmallVector<int64_t> &numbers) {
+  auto parseNumber = [&] { return parser.parseInteger(numbers.emplace_back()); };
+  return failure(parser.parseEqual() ||
+                 parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseNumber));
+}
+
 ParseResult parseGatherOptions(AsmParser &parser, SmallVector<int64_t> &positionOffsets,
-                               DenseF32ArrayAttr &scales) {
+                               DenseF32ArrayAttr &scales, SmallVector<int64_t> &encoded) {
   return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {
     if (name == "positions") {
-      auto parseOffset = [&] { return parser.parseInteger(positionOffsets.emplace_back()); };
-      return ParseResult(
-          failure(parser.parseEqual() ||
-                  parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOffset)));
+      return parseNumbers(parser, positionOffsets);
+    }
+    if (name == "encoded") {
+      return parseNumbers(parser, encoded);
     }
     if (name == "scales") {
       return ParseResult(failure(parser.parseEqual() || parser.parseAttribute(scales)));
@@ -236,15 +256,19 @@ ParseResult parseGatherOptions(AsmParser &parser, SmallVector<int64_t> &position
 }
 
 void printGatherOptions(AsmPrinter &printer, ArrayRef<int64_t> positionOffsets,
-                        DenseF32ArrayAttr scales) {
-  if (!positionOffsets.empty()) {
-    printer << ", positions = [";
-    llvm::interleaveComma(positionOffsets, printer.getStream());
-    printer << "]";
-  }
+                        DenseF32ArrayAttr scales, ArrayRef<int64_t> encoded) {
+  auto printNumbers = [&](StringRef name, ArrayRef<int64_t> numbers) {
+    if (!numbers.empty()) {
+      printer << ", " << name << " = [";
+      llvm::interleaveComma(numbers, printer.getStream());
+      printer << "]";
+    }
+  };
+  printNumbers("positions", positionOffsets);
   if (scales) {
     printer << ", scales = " << scales;
   }
+  printNumbers("encoded", encoded);
 }
 
 // --- pool ------------------------------------------------------------------------------------

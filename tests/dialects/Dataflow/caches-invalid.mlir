@@ -362,3 +362,21 @@ dataflow.graph @dispatch_c6_before(%k: !keys {dataflow.name = "k"}, %x: !rows {d
   %0 = dataflow.dispatch @append(%k, %x) changes [0] : (!keys, !rows) -> !keys
   dataflow.output %0 : !keys
 }
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects encoded lookups in ascending order, below 2, got [1, 0]}}
+dataflow.kernel @kernel_c9_encoded : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 64], f32>, !dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>
+    computes #dataflow.gather<width = 64, lookups = 2, encoded = [1, 0]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects encoded lookups in ascending order, below 1, got [1]}}
+dataflow.kernel @kernel_c9_lookup : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>
+    computes #dataflow.gather<width = 64, lookups = 1, encoded = [1]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

@@ -233,7 +233,7 @@ dataflow.kernel @table : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40,
 }
 dataflow.graph @encoded_table(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids", dataflow.limit = 40 : i64}) -> (!dataflow.buffer<[tokens, 40], f32> {dataflow.name = "y"}) {
   %w = dataflow.parameter @w as @w.packed : !dataflow.buffer<[40, 40], f32>
-  // expected-error@+1 {{'dataflow.dispatch' op expects an encoded parameter as the matrix of a product, got it as operand #1}}
+  // expected-error@+1 {{'dataflow.dispatch' op expects an encoded parameter as the matrix of a product or the table of an encoded look-up, got it as operand #1}}
   %0 = dataflow.dispatch @table(%ids, %w) : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40, 40], f32>) -> !dataflow.buffer<[tokens, 40], f32>
   dataflow.output %0 : !dataflow.buffer<[tokens, 40], f32>
 }

@@ -4,6 +4,7 @@
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <functional>
 #include <limits>
@@ -48,37 +49,72 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAt
   });
 }
 
+namespace {
+/// A table of f32 or bf16, row after row or in the panels that a product reads (Encoding.cpp).
+struct Table {
+  Value memory;
+  Type element;
+  int64_t width;
+  /// Elements between two of a row.
+  int64_t stride;
+
+  static Table load(VectorCode &code, const KernelBody &body, int64_t operand, bool isEncoded) {
+    dataflow::BufferType type = body.kernel.getOperandBuffer(operand);
+    return {body.operand(code, operand), type.getElementType(), type.getWidth(),
+            isEncoded ? code.target.panelColumns : 1};
+  }
+
+  /// The address of the first element of a row. Those of `stride` rows lie in turns.
+  Value at(VectorCode &code, Value row) const {
+    Value panel = code.multiply(code.divide(row, stride), width * stride);
+    Value first = stride == 1 ? panel : code.add(panel, code.remainder(row, stride));
+    return code.storedAt(memory, first, element);
+  }
+
+  /// Elements of a row from `column` on.
+  Value loadVector(VectorCode &code, Value row, Value column, int64_t valid) const {
+    if (stride == 1) {
+      return code.loadStored(code.storedAt(row, column, element), element, valid);
+    }
+    Value loaded = code.splat(0.0f);
+    for (int64_t lane = 0; lane < valid; ++lane) {
+      Value place = code.multiply(code.add(column, lane), stride);
+      loaded = vector::InsertOp::create(
+          code.builder, code.location,
+          code.loadStoredScalar(code.storedAt(row, place, element), element), loaded, lane);
+    }
+    return loaded;
+  }
+};
+} // namespace
+
 template <> KernelScratch scratchOf(dataflow::GatherAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
-  int64_t lookups = computes.getLookups(), width = computes.getWidth();
+  int64_t lookups = computes.getLookups();
   Value positions = body.rows(code).positions(code);
-  SmallVector<Value> ids, tables;
-  SmallVector<Type> elements;
+  SmallVector<Value> ids;
+  SmallVector<Table> tables;
   for (int64_t i = 0; i < lookups; ++i) {
     ids.push_back(body.operand(code, 2 * i));
-    tables.push_back(body.operand(code, 2 * i + 1));
-    elements.push_back(body.kernel.getOperandBuffer(1 + 2 * i).getElementType());
+    tables.push_back(Table::load(code, body, 2 * i + 1, computes.isEncoded(i)));
   }
   for (size_t i = 0; i < computes.getPositionOffsets().size(); ++i) {
-    tables.push_back(body.operand(code, 2 * lookups + i));
-    elements.push_back(body.kernel.getOperandBuffer(2 * lookups + i).getElementType());
+    tables.push_back(Table::load(code, body, 2 * lookups + i, /*isEncoded=*/false));
   }
-  emitRowLoop(code, body, width, [&](Value row) {
+  emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
     SmallVector<Value> rows;
     for (int64_t i = 0; i < lookups; ++i) {
-      Value id = code.loadIndex(ids[i], row);
-      rows.push_back(code.storedAt(tables[i], code.multiply(id, width), elements[i]));
+      rows.push_back(tables[i].at(code, code.loadIndex(ids[i], row)));
     }
     for (auto [i, offset] : llvm::enumerate(computes.getPositionOffsets())) {
       Value position = code.add(code.loadIndex(positions, row), offset);
-      rows.push_back(code.storedAt(tables[lookups + i], code.multiply(position, width),
-                                   elements[lookups + i]));
+      rows.push_back(tables[lookups + i].at(code, position));
     }
-    return [&code, computes, rows, elements](Value column, int64_t valid) {
+    return [&code, computes, rows, tables](Value column, int64_t valid) {
       Value sum;
       for (auto [i, from] : llvm::enumerate(rows)) {
-        Value next = code.loadStored(code.storedAt(from, column, elements[i]), elements[i], valid);
+        Value next = tables[i].loadVector(code, from, column, valid);
         float scale = static_cast<int64_t>(i) < computes.getLookups() ? computes.getScale(i) : 1.0f;
         next = scale == 1.0f ? next : code.multiplyFloat(next, code.splat(scale));
         sum = sum ? code.addFloat(sum, next) : next;

@@ -133,6 +133,16 @@ Value VectorCode::loadStored(Value address, Type element, int64_t valid) {
   Value upper = arith::ShLIOp::create(builder, location, wide, constant(words, 16));
   return arith::BitcastOp::create(builder, location, vector, upper);
 }
+Value VectorCode::loadStoredScalar(Value address, Type element) {
+  if (element.isF32()) {
+    return loadScalar(address);
+  }
+  Value half = LLVM::LoadOp::create(builder, location, builder.getI16Type(), address, 2);
+  Value wide = arith::ExtUIOp::create(builder, location, i32, half);
+  Value upper = arith::ShLIOp::create(builder, location, wide,
+                                      arith::ConstantIntOp::create(builder, location, i32, 16));
+  return arith::BitcastOp::create(builder, location, f32, upper);
+}
 void VectorCode::storeVector(Value value, Value address, int64_t valid) {
   if (valid == lanes) {
     LLVM::StoreOp::create(builder, location, value, address, kElementAlignment);

@@ -81,6 +81,8 @@ public:
   mlir::Value loadStored(mlir::Value address, mlir::Type element) {
     return loadStored(address, element, lanes);
   }
+  /// One of them.
+  mlir::Value loadStoredScalar(mlir::Value address, mlir::Type element);
   void storeVector(mlir::Value value, mlir::Value address, int64_t valid);
   void storeVector(mlir::Value value, mlir::Value address) { storeVector(value, address, lanes); }
   /// The same for the lanes whose number plus `first` is below `limit`.
