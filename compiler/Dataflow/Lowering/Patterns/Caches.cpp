@@ -10,8 +10,10 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Fails unless what an operation adds to a cache or a state are rows of tokens.
-template <typename Op> LogicalResult checkTokens(Op op, EntryContext &entry, StringRef verb) {
+/// Fails unless what an operation adds to a cache or a state are rows of tokens: decoders count the
+/// positions of memories and histories in tokens.
+template <typename Op>
+LogicalResult checkTokens(Op op, EntryContext &entry, StringRef verb, StringRef why) {
   int64_t rows = entry.typeOf(op.getInput()).getShape().front();
   if (rows == tokensDimension && op.getRows() == entry.rows) {
     return success();
@@ -19,7 +21,7 @@ template <typename Op> LogicalResult checkTokens(Op op, EntryContext &entry, Str
   return op.emitOpError() << verb << " rows of "
                           << (rows == tokensDimension ? entry.spaceOf(op.getRows())->text()
                                                       : dimensionText(rows))
-                          << ", expected rows of tokens";
+                          << ", expected rows of tokens: " << why;
 }
 
 LogicalResult lowerAppend(transformer::AppendOp op, EntryContext &entry) {
@@ -27,7 +29,8 @@ LogicalResult lowerAppend(transformer::AppendOp op, EntryContext &entry) {
   parts.stem = "append";
   parts.computes = AppendAttr::get(op.getContext());
   parts.inputs = {entry.bufferOf(op.getCache()), entry.bufferOf(op.getInput())};
-  if (failed(checkTokens(op, entry, "appends"))) {
+  if (failed(checkTokens(op, entry, "appends",
+                         "memories and histories have a position for each token"))) {
     return failure();
   }
   parts.results = {parts.inputs.front().getType()};
@@ -58,8 +61,8 @@ LogicalResult lowerHistory(transformer::HistoryOp op, EntryContext &entry) {
 /// A kernel that changes a state by rows of its sequence.
 template <typename Op>
 LogicalResult changeState(Op op, EntryContext &entry, StringRef stem, StringRef verb,
-                          KernelFamily computes) {
-  if (failed(checkTokens(op, entry, verb))) {
+                          StringRef why, KernelFamily computes) {
+  if (failed(checkTokens(op, entry, verb, why))) {
     return failure();
   }
   KernelParts parts;
@@ -71,11 +74,13 @@ LogicalResult changeState(Op op, EntryContext &entry, StringRef stem, StringRef 
 }
 
 LogicalResult lowerAccumulate(transformer::AccumulateOp op, EntryContext &entry) {
-  return changeState(op, entry, "accumulate", "accumulates", AccumulateAttr::get(op.getContext()));
+  return changeState(op, entry, "accumulate", "accumulates", "states are sums over tokens",
+                     AccumulateAttr::get(op.getContext()));
 }
 
 LogicalResult lowerKeep(transformer::KeepOp op, EntryContext &entry) {
-  return changeState(op, entry, "keep", "keeps", KeepAttr::get(op.getContext()));
+  return changeState(op, entry, "keep", "keeps", "the state has the last tokens",
+                     KeepAttr::get(op.getContext()));
 }
 
 LogicalResult lowerPrefixMean(transformer::PrefixMeanOp op, EntryContext &entry) {
@@ -83,7 +88,7 @@ LogicalResult lowerPrefixMean(transformer::PrefixMeanOp op, EntryContext &entry)
   parts.stem = "prefix_mean";
   parts.computes = PrefixMeanAttr::get(op.getContext());
   parts.inputs = {entry.bufferOf(op.getInput()), entry.bufferOf(op.getState())};
-  if (failed(checkTokens(op, entry, "averages"))) {
+  if (failed(checkTokens(op, entry, "averages", "states are sums over tokens"))) {
     return failure();
   }
   parts.results = {entry.denseBuffer({tokensDimension, op.getState().getType().getWidth()})};

@@ -193,7 +193,7 @@ func.func @appended(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tran
   %x = transformer.gather @words[%ids] : tensor<?x8xf32>
   %pairs = transformer.blocks %rows, 2
   %k = transformer.pool mean %x in(%rows) to(%pairs) : tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.append' op appends rows of blocks(tokens, 2), expected rows of tokens}}
+  // expected-error@+1 {{'transformer.append' op appends rows of blocks(tokens, 2), expected rows of tokens: memories and histories have a position for each token}}
   %0 = transformer.append %c, %k in(%pairs) : !transformer.cache<8>
   return %0 : !transformer.cache<8>
 }

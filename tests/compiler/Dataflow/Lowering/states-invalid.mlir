@@ -12,7 +12,7 @@ func.func @wide(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transforme
 !state = !transformer.state<8>
 func.func @pooled(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s: !state {transformer.name = "s"}) -> (!state {transformer.name = "s"}) {
   %p = transformer.pool mean %x in(%rows) : tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.accumulate' op accumulates rows of sequences, expected rows of tokens}}
+  // expected-error@+1 {{'transformer.accumulate' op accumulates rows of sequences, expected rows of tokens: states are sums over tokens}}
   %s1 = transformer.accumulate %s, %p in(%rows) : !state
   return %s1 : !state
 }
@@ -22,7 +22,7 @@ func.func @pooled(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transfor
 !state = !transformer.state<8>
 func.func @pooled_mean(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s: !state {transformer.name = "s"}) -> (tensor<?x8xf32> {transformer.name = "y"}) {
   %p = transformer.pool mean %x in(%rows) : tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.prefix_mean' op averages rows of sequences, expected rows of tokens}}
+  // expected-error@+1 {{'transformer.prefix_mean' op averages rows of sequences, expected rows of tokens: states are sums over tokens}}
   %y = transformer.prefix_mean %p, %s in(%rows) : !state
   return %y : tensor<?x8xf32>
 }
