@@ -84,12 +84,12 @@ static Result<Elf64_Shdr> appendWeights(Output &output, uint64_t size, const Wei
   HEDDLE_TRY(write([&](std::span<const std::byte> bytes) -> Status {
     if (bytes.size() > size - (output.offset() - begin)) {
       return HEDDLE_ERROR(Internal,
-                          fmt::format("more than the {} bytes of weights announced", size));
+                          fmt::format("more bytes of weights than the {} expected", size));
     }
     return output.write(bytes);
   }));
   if (output.offset() - begin != size) {
-    return HEDDLE_ERROR(Internal, fmt::format("{} bytes of weights were written, {} announced",
+    return HEDDLE_ERROR(Internal, fmt::format("{} bytes of weights were written, expected {}",
                                               output.offset() - begin, size));
   }
   return plainSection(begin, size, HEDDLE_WEIGHTS_ALIGNMENT);

@@ -102,7 +102,7 @@ std::string EntryChecker::show(const SymbolicSize &size) const {
 Status EntryChecker::checkSpaces() const {
   const auto &spaces = *entry.spaces();
   if (!isAligned(&spaces)) {
-    return HEDDLE_ERROR(DataLoss, "row spaces that are not aligned");
+    return HEDDLE_ERROR(DataLoss, "misaligned row spaces");
   }
   if (spaces.size() < 2 || spaces.size() > mostSpaces) {
     return HEDDLE_ERROR(DataLoss,
@@ -116,12 +116,12 @@ Status EntryChecker::checkSpaces() const {
                                                  : found && found->isDerived();
     if (!isInPlace) {
       return HEDDLE_ERROR(DataLoss,
-                          fmt::format("row space {} of kind {} and size {}, expected tokens, "
-                                      "sequences, then what derives from tokens",
+                          fmt::format("row space {} has kind {} and size {}, expected tokens, "
+                                      "sequences, then spaces derived from tokens",
                                       i, spaces.Get(i)->kind(), spaces.Get(i)->size()));
     }
     if (std::find(table.begin(), table.end(), *found) != table.end()) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("row space {} is {}, which is there already", i,
+      return HEDDLE_ERROR(DataLoss, fmt::format("row space {} repeats {}", i,
                                                 quote(found->text())));
     }
     table.push_back(*found);
@@ -140,10 +140,9 @@ Status EntryChecker::checkDerived() const {
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
     for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
       if (isKept(dispatch.operands()->Get(each), each < dispatch.written())) {
-        return HEDDLE_ERROR(DataLoss,
-                            fmt::format("dispatch {} reads a cache or state beside {} derived row "
-                                        "spaces, expected none",
-                                        i, entry.spaces()->size() - 2));
+        return HEDDLE_ERROR(DataLoss, fmt::format("dispatch {} reads a cache or state in an entry "
+                                                  "with {} derived row spaces, expected none",
+                                                  i, entry.spaces()->size() - 2));
       }
     }
   }
@@ -154,23 +153,23 @@ Status EntryChecker::checkTerms(const flatbuffers::Vector<const manifest::SizeTe
                                 std::string_view what) const {
   const size_t spaces = entry.spaces()->size();
   if (!isAligned(terms)) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("{} that is not aligned", what));
+    return HEDDLE_ERROR(DataLoss, fmt::format("misaligned {}", what));
   }
   for (uint32_t i = 0; terms != nullptr && i < terms->size(); ++i) {
     const manifest::SizeTerm &term = *terms->Get(i);
     if (term.keys() == sequencesSpace + 1) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("{} of the most sequences of a sequence", what));
+      return HEDDLE_ERROR(DataLoss, fmt::format("{} has a term of the most sequences of a sequence", what));
     }
     if (term.rows() >= spaces || term.keys() > spaces) {
-      return HEDDLE_ERROR(
-          DataLoss, fmt::format("{} of row space {} and keys {}, expected less than {} and at "
-                                "most {}",
-                                what, term.rows(), term.keys(), spaces, spaces));
+      return HEDDLE_ERROR(DataLoss, fmt::format("{} has a term of row space {} and key space {}, "
+                                                "expected less than {} and at most {}",
+                                                what, term.rows(), term.keys(), spaces, spaces));
     }
     for (uint32_t j = 0; j < i; ++j) {
       if (terms->Get(j)->rows() == term.rows() && terms->Get(j)->keys() == term.keys()) {
-        return HEDDLE_ERROR(DataLoss, fmt::format("{} with two terms of row space {} and keys {}",
-                                                  what, term.rows(), term.keys()));
+        return HEDDLE_ERROR(DataLoss,
+                            fmt::format("{} has two terms of row space {} and key space {}", what,
+                                        term.rows(), term.keys()));
       }
     }
   }
@@ -196,7 +195,7 @@ EntryChecker::checkShape(const flatbuffers::Vector<const manifest::Dimension *> 
                                               shape == nullptr ? 0 : shape->size(), largestRank));
   }
   if (!isAligned(shape)) {
-    return HEDDLE_ERROR(DataLoss, "a shape that is not aligned");
+    return HEDDLE_ERROR(DataLoss, "misaligned shape");
   }
   for (const manifest::Dimension *const dimension : *shape) {
     if (dimension->constant() == 0 && dimension->space() >= entry.spaces()->size()) {
@@ -213,7 +212,7 @@ EntryChecker::checkShape(const flatbuffers::Vector<const manifest::Dimension *> 
 
 Status EntryChecker::checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const {
   if (buffer.offset() == nullptr) {
-    return HEDDLE_ERROR(DataLoss, "in the arena without an offset");
+    return HEDDLE_ERROR(DataLoss, "lies in the arena but has no offset");
   }
   HEDDLE_TRY(checkTerms(buffer.offset(), "offset"));
   const SymbolicSize offset = SymbolicSize::of(buffer.offset());
@@ -255,7 +254,8 @@ Status EntryChecker::checkBoundPort(const manifest::Buffer &buffer) const {
   }
   const uint32_t its = ports.Get(buffer.index())->buffer();
   if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("port {}, whose buffer is {}", buffer.index(), its));
+    return HEDDLE_ERROR(DataLoss, fmt::format("bound to port {}, which is bound to buffer {}",
+                                              buffer.index(), its));
   }
   return {};
 }
@@ -287,25 +287,24 @@ Status EntryChecker::checkBoundKept(const manifest::Buffer &buffer, uint64_t siz
   }
   const uint32_t its = port.buffer();
   if (its >= entry.buffers()->size() || entry.buffers()->Get(its) != &buffer) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("{} {}, whose buffer is {}", kind, buffer.index(), its));
+    return HEDDLE_ERROR(DataLoss, fmt::format("bound to {} {}, which is bound to buffer {}", kind,
+                                              buffer.index(), its));
   }
   return {};
 }
 
 Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
   if (buffer.location() > Location::MAX || !findElementType(buffer.element())) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("location {} and element type {}, expected at most "
-                                    "{} and {}",
-                                    unsigned(buffer.location()), buffer.element(),
-                                    unsigned(Location::MAX), std::size(elementTypeTable) - 1));
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("unknown location {} or element type {}, expected at most {} and {}",
+                              unsigned(buffer.location()), buffer.element(),
+                              unsigned(Location::MAX), std::size(elementTypeTable) - 1));
   }
   // A row of them could end within a byte.
   if (infoOf(elementOf(buffer)).bits % 8 != 0 && buffer.location() != Location::Parameter) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("elements of {} at location {}, expected them only "
-                                              "of parameters",
-                                              nameOf(buffer), unsigned(buffer.location())));
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("elements of {} at location {}, expected them in parameters only",
+                              nameOf(buffer), unsigned(buffer.location())));
   }
   HEDDLE_TRY(checkShape(buffer.shape()));
   const std::optional<BufferSize> size = bufferSize(buffer);
@@ -313,10 +312,10 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
                            buffer.location() == Location::Cache ||
                            buffer.location() == Location::State;
   if (!size || (size->constant != 0) != ofConstants) {
-    return HEDDLE_ERROR(DataLoss,
-                        "a shape that is too large or of the wrong kind: expected "
-                        "constants for a parameter, cache or state; else one dimension of rows, or "
-                        "one of rows and one of the most keys of a row");
+    return HEDDLE_ERROR(
+        DataLoss,
+        "the shape is too large or of the wrong kind, expected constants for a parameter, cache or "
+        "state, else one row dimension and at most one for the keys of a row");
   }
   switch (buffer.location()) {
   case Location::Arena:
@@ -386,8 +385,7 @@ Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
   }
   const manifest::Buffer &buffer = *entry.buffers()->Get(port.buffer());
   if (buffer.location() != location || buffer.index() != index) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("buffer {} belongs to something else", port.buffer()));
+    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} is bound to another port", port.buffer()));
   }
   HEDDLE_TRY(checkShape(port.shape()));
   bool same = port.element() == buffer.element() && port.shape()->size() == buffer.shape()->size();
@@ -414,7 +412,7 @@ Status EntryChecker::checkObserved(const Ports &ports, uint32_t index, Location 
                                               unsigned(observed), unsigned(Observed::MAX)));
   }
   if (index > 0 && observed == Observed::No && ports.Get(index - 1)->observed() != Observed::No) {
-    return HEDDLE_ERROR(DataLoss, "after an output that is observed, expected those last");
+    return HEDDLE_ERROR(DataLoss, "follows an observed output, expected observed outputs last");
   }
   return {};
 }
@@ -444,12 +442,11 @@ Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
                                               grid.rows(), entry.spaces()->size()));
   }
   if (grid.columns()->size() != model.targets()->size()) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("a grid with the columns of {} targets, expected those of {}",
-                                    grid.columns()->size(), model.targets()->size()));
+    return HEDDLE_ERROR(DataLoss, fmt::format("the grid has columns for {} targets, expected {}",
+                                              grid.columns()->size(), model.targets()->size()));
   }
   if (!isAligned(grid.columns())) {
-    return HEDDLE_ERROR(DataLoss, "columns of a grid that are not aligned");
+    return HEDDLE_ERROR(DataLoss, "misaligned columns of a grid");
   }
   for (const manifest::TargetColumns *const columns : *grid.columns()) {
     if (columns->row_tile() == 0 || columns->row_tile() > largestGrid || columns->count() == 0 ||
@@ -513,7 +510,7 @@ Status EntryChecker::checkWritten(const manifest::Operand &operand,
   const bool isKept = buffer.location() == Location::Cache || buffer.location() == Location::State;
   if (isKept && written[operand.buffer()]) {
     return HEDDLE_ERROR(DataLoss,
-                        fmt::format("changes the {} of buffer {}, which is changed already",
+                        fmt::format("changes the {} of buffer {} a second time",
                                     buffer.location() == Location::Cache ? "cache" : "state",
                                     operand.buffer()));
   }
@@ -568,14 +565,14 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
   for (uint32_t i = 0; dispatch.spaces() != nullptr && i < dispatch.spaces()->size(); ++i) {
     if (dispatch.spaces()->Get(i) >= entry.spaces()->size()) {
       return HEDDLE_ERROR(DataLoss, fmt::format("names row space {}, there are {}",
+                                                dispatch.spaces()->Get(i), entry.spaces()->size()));
+    }
+  }
   if (std::max(dispatch.counted_rows(), dispatch.counted_keys()) >= entry.spaces()->size()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("counts operations of row spaces {} and {}, there "
                                               "are {}",
                                               dispatch.counted_rows(), dispatch.counted_keys(),
                                               entry.spaces()->size()));
-  }
-                                                dispatch.spaces()->Get(i), entry.spaces()->size()));
-    }
   }
   for (uint32_t i = 0; i < dispatch.written(); ++i) {
     const manifest::Operand &operand = *dispatch.operands()->Get(i);
@@ -585,10 +582,9 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
   for (uint32_t i = dispatch.written(); i < operands; ++i) {
     const uint32_t buffer = dispatch.operands()->Get(i)->buffer();
     if (entry.buffers()->Get(buffer)->location() == Location::State && written[buffer]) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("operand {}: reads the state of buffer {}, which is "
-                                      "changed by then",
-                                      i, buffer));
+      return HEDDLE_ERROR(
+          DataLoss,
+          fmt::format("operand {}: reads the state of buffer {} after it was changed", i, buffer));
     }
   }
   return checkColumns(*dispatch.grid(),
@@ -602,7 +598,7 @@ Status EntryChecker::checkKeptBuffer(uint32_t buffer, Location location, uint32_
   }
   const manifest::Buffer &its = *entry.buffers()->Get(buffer);
   if (its.location() != location || its.index() != index) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} belongs to something else", buffer));
+    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} is bound to another port", buffer));
   }
   return {};
 }

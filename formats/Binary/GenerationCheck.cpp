@@ -157,9 +157,9 @@ Status checkGeneration(const manifest::Manifest &model) {
   const uint64_t generated = shape.size() == 2 ? shape.Get(1)->constant() : 0;
   const uint64_t read = ids->limit();
   if (generated > read) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("{} tokens are generated and {} of them can be read "
-                                              "again, expected all",
-                                              generated, read));
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("{} tokens can be generated, only {} of them can be fed back",
+                                    generated, read));
   }
   if (generation.start()->size() == 0 || generation.end()->size() == 0) {
     return HEDDLE_ERROR(DataLoss,

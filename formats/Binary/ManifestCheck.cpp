@@ -59,7 +59,7 @@ static Status checkParameter(const manifest::Parameter &parameter, uint64_t weig
                                     std::size(elementTypeTable) - 1));
   }
   if (!isAligned(parameter.shape())) {
-    return HEDDLE_ERROR(DataLoss, "a shape that is not aligned");
+    return HEDDLE_ERROR(DataLoss, "misaligned shape");
   }
   uint64_t elements = 1;
   std::optional<uint64_t> bytes;

@@ -218,7 +218,7 @@ TEST_F(DecoderManifestTest, RefusesSettingsThatTheRuntimeRefuses) {
        "1 "
        "to 1024"},
       {"dataflow.limit = 64", "dataflow.limit = 30",
-       "64 tokens are generated and 30 of them can be read again, expected all"},
+       "64 tokens can be generated, only 30 of them can be fed back"},
       {"1.500000e+00 : f32", "0.000000e+00 : f32",
        "length_penalty 0.5 and repetition_penalty 0, expected -10000 to 10000 and 1e-06 to "
        "1000000"},

@@ -138,12 +138,12 @@ TEST(AppendSections, LeavesAnOldFileWhenItFails) {
   const std::string path = temporaryPath("kept.so");
   writeBytes(path, "old");
   EXPECT_EQ(writeArtifact(linkedKernels(), 8, noWeights, noManifest, path).message(),
-            "0 bytes of weights were written, 8 announced");
+            "0 bytes of weights were written, expected 8");
   const auto tooMuch = [](const WeightsSink &sink) {
     return sink(std::as_bytes(std::span("123456789")));
   };
   EXPECT_EQ(writeArtifact(linkedKernels(), 8, tooMuch, noManifest, path).message(),
-            "more than the 8 bytes of weights announced");
+            "more bytes of weights than the 8 expected");
   const auto failing = [](uint64_t) -> Result<std::string> {
     return HEDDLE_ERROR(Internal, "no manifest today");
   };

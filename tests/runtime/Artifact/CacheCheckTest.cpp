@@ -51,7 +51,8 @@ TEST_P(HostileCaches, AreRefused) {
 static const Case cacheCases[] = {
     {"index", [](auto &m) { decode(m).buffers[3].index = 4; }, "buffer 3: cache 4, there are 4"},
     {"noCaches", [](auto &m) { decode(m).caches.clear(); }, "cache 0, there are 0"},
-    {"indexShared", [](auto &m) { decode(m).buffers[4].index = 0; }, "cache 0, whose buffer is 3"},
+    {"indexShared", [](auto &m) { decode(m).buffers[4].index = 0; },
+     "bound to cache 0, which is bound to buffer 3"},
     {"width", [](auto &m) { decode(m).caches[0].width = 33; },
      "128 bytes of f32, cache \"self.key\" has 33 elements of type 0"},
     {"widthOverflow", [](auto &m) { decode(m).caches[0].width = (1ull << 62) + 32; },
@@ -78,10 +79,10 @@ static const Case cacheCases[] = {
      "cache \"more\": buffer 99, there are 12"},
     {"bufferOfAnother",
      [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 4}); },
-     "cache \"more\": buffer 4 belongs to something else"},
+     "cache \"more\": buffer 4 is bound to another port"},
     {"bufferNoCache",
      [](auto &m) { decode(m).caches.push_back({"more", width, CacheLayout::Rows, true, 7}); },
-     "cache \"more\": buffer 7 belongs to something else"},
+     "cache \"more\": buffer 7 is bound to another port"},
     {"nameTwice", [](auto &m) { decode(m).caches[1].name = "self.key"; },
      "cache \"self.key\" appears twice"},
     {"tooMany", [](auto &m) { decode(m).caches.resize(1025, decode(m).caches[0]); },
@@ -91,7 +92,7 @@ static const Case cacheCases[] = {
     {"neverAppended", [](auto &m) { encode(m).dispatches.pop_back(); },
      "cache \"cross.value\": no dispatch appends to it"},
     {"appendedTwice", [](auto &m) { decode(m).dispatches[2].operands[0] = Operand(3, 0); },
-     "changes the cache of buffer 3, which is changed already"},
+     "changes the cache of buffer 3 a second time"},
     {"appendedToReadOnly", [](auto &m) { decode(m).dispatches[1].operands[0] = Operand(5, 0); },
      "writes buffer 5, which is an input, a parameter, or a cache or state that is only read"},
     {"byteOffset", [](auto &m) { decode(m).dispatches[3].operands[2] = Operand(3, 4); },
@@ -123,7 +124,7 @@ static const Case cacheCases[] = {
      },
      "expected an output of floats with rows of constant width"},
     {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(2)); },
-     "dispatch 3 reads a cache or state beside 1 derived row spaces, expected none"},
+     "dispatch 3 reads a cache or state in an entry with 1 derived row spaces, expected none"},
 };
 INSTANTIATE_TEST_SUITE_P(Caches, HostileCaches, testing::ValuesIn(cacheCases), nameOf);
 
@@ -141,20 +142,20 @@ TEST_P(HostileStates, AreRefused) {
 static const Case stateCases[] = {
     {"readAfterItsChange",
      [](auto &m) { std::swap(decode(m).dispatches[1], decode(m).dispatches[2]); },
-     "dispatch 2 (\"mean\"): operand 2: reads the state of buffer 12, which is changed by then"},
+     "dispatch 2 (\"mean\"): operand 2: reads the state of buffer 12 after it was changed"},
     {"readByWhatChangesIt",
      [](auto &m) {
        decode(m).dispatches[1].operands = {{13, 0}, {12, 0}, {7, 0}, {12, 0}};
        decode(m).dispatches[1].written = 2;
        decode(m).dispatches.erase(decode(m).dispatches.begin() + 2);
      },
-     "dispatch 1 (\"mean\"): operand 3: reads the state of buffer 12, which is changed by then"},
+     "dispatch 1 (\"mean\"): operand 3: reads the state of buffer 12 after it was changed"},
     {"changedTwiceAtOnce",
      [](auto &m) {
        decode(m).dispatches[2].operands = {{12, 0}, {12, 0}, {7, 0}};
        decode(m).dispatches[2].written = 2;
      },
-     "dispatch 2 (\"sum\"): operand 1: changes the state of buffer 12, which is changed already"},
+     "dispatch 2 (\"sum\"): operand 1: changes the state of buffer 12 a second time"},
     {"index", [](auto &m) { decode(m).buffers[12].index = 1; }, "buffer 12: state 1, there are 1"},
     {"tooMany", [](auto &m) { decode(m).states.resize(1025, decode(m).states[0]); },
      "1025 states, expected at most 1024"},
@@ -174,7 +175,7 @@ static const Case stateCases[] = {
      },
      "state \"sum\" appears twice"},
     {"bufferOfAnother", [](auto &m) { decode(m).states.push_back({"more", width, false, 3}); },
-     "state \"more\": buffer 3 belongs to something else"},
+     "state \"more\": buffer 3 is bound to another port"},
     {"widthsDiffer",
      [](auto &m) {
        m.entries.push_back(decode(m));
@@ -194,7 +195,7 @@ static const Case stateCases[] = {
      },
      "2 entries change state \"sum\", expected one"},
     {"changedTwice", [](auto &m) { decode(m).dispatches.push_back(decode(m).dispatches[2]); },
-     "changes the state of buffer 12, which is changed already"},
+     "changes the state of buffer 12 a second time"},
     {"neverChanged", [](auto &m) { decode(m).dispatches.erase(decode(m).dispatches.begin() + 2); },
      "state \"sum\": no dispatch changes it"},
     {"notItsOwn", [](auto &m) { decode(m).states[0].written = false; },
@@ -210,7 +211,7 @@ static const Case stateCases[] = {
      },
      "dispatch 1 (\"mean\"): operand 2: reads buffer 12, which no dispatch before it writes"},
     {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(2)); },
-     "dispatch 1 reads a cache or state beside 1 derived row spaces, expected none"},
+     "dispatch 1 reads a cache or state in an entry with 1 derived row spaces, expected none"},
 };
 INSTANTIATE_TEST_SUITE_P(States, HostileStates, testing::ValuesIn(stateCases), nameOf);
 
@@ -254,7 +255,7 @@ static const Case generationCases[] = {
     {"stopping", [](auto &m) { m.generation->earlyStopping = m.generation->neverStopEarly = true; },
      "early_stopping and never_stop_early, expected one of them"},
     {"readsLess", [](auto &m) { decode(m).inputs[0].limit = vocabulary - 1; },
-     "generation: 1600 tokens are generated and 1599 of them can be read again, expected all"},
+     "generation: 1600 tokens can be generated, only 1599 of them can be fed back"},
     {"onlyOptional", [](auto &m) { decode(m).inputs[0].optional = true; },
      "no entry \"decode\" with an input"},
 };

@@ -105,37 +105,37 @@ static const Case spaceCases[] = {
     {"tooMany", [](auto &m) { encode(m).spaces.resize(65, fixture::blocksOf(2)); },
      "65 row spaces, expected 2 to 64"},
     {"swapped", [](auto &m) { std::swap(encode(m).spaces[0], encode(m).spaces[1]); },
-     "row space 0 of kind 1 and size 0, expected tokens, sequences, then what derives"},
-    {"kind", [](auto &m) { encode(m).spaces.push_back({2, 200}); }, "row space 2 of kind 200"},
+     "row space 0 has kind 1 and size 0, expected tokens, sequences, then spaces derived"},
+    {"kind", [](auto &m) { encode(m).spaces.push_back({2, 200}); }, "row space 2 has kind 200"},
     {"tokensAgain", [](auto &m) { encode(m).spaces.push_back({0, 0}); },
-     "row space 2 of kind 0 and size 0"},
+     "row space 2 has kind 0 and size 0"},
     {"tokensOfSize", [](auto &m) { encode(m).spaces[0] = {2, 0}; },
-     "row space 0 of kind 0 and size 2"},
+     "row space 0 has kind 0 and size 2"},
     {"blocksOfOne", [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf(1)); },
-     "row space 2 of kind 2 and size 1"},
+     "row space 2 has kind 2 and size 1"},
     {"blocksTooLarge",
      [](auto &m) { encode(m).spaces.push_back(fixture::blocksOf((1 << 20) + 1)); },
-     "row space 2 of kind 2 and size 1048577"},
+     "row space 2 has kind 2 and size 1048577"},
     {"blocksTwice",
      [](auto &m) {
        encode(m).spaces = blockSpaces();
        encode(m).spaces[3] = fixture::blocksOf(2);
      },
-     "row space 3 is \"blocks(tokens, 2)\", which is there already"},
+     "row space 3 repeats \"blocks(tokens, 2)\""},
     {"longestSequences",
      [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, sequencesSpace, true); },
      "a dimension of the most sequences of a sequence"},
     {"sizeTermOfSequences", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 0, 2)}; },
-     "arena of the most sequences of a sequence"},
+     "arena has a term of the most sequences of a sequence"},
     {"sizeTerm", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 2, 0)}; },
-     "arena of row space 2 and keys 0, expected less than 2 and at most 2"},
+     "arena has a term of row space 2 and key space 0, expected less than 2 and at most 2"},
     {"sizeTermKeys", [](auto &m) { encode(m).arena = {manifest::SizeTerm(64, 0, 3)}; },
-     "arena of row space 0 and keys 3"},
+     "arena has a term of row space 0 and key space 3"},
     {"sizeTermTwice",
      [](auto &m) {
        encode(m).buffers[6].offset = {manifest::SizeTerm(64, 0, 0), manifest::SizeTerm(64, 0, 0)};
      },
-     "offset with two terms of row space 0 and keys 0"},
+     "offset has two terms of row space 0 and key space 0"},
     {"arenaOfBlocks",
      [](auto &m) {
        encode(m).spaces = blockSpaces();
@@ -147,11 +147,11 @@ INSTANTIATE_TEST_SUITE_P(Spaces, HostileManifest, testing::ValuesIn(spaceCases),
 
 static const Case bufferCases[] = {
     {"location", [](auto &m) { encode(m).buffers[6].location = Location(6); },
-     "buffer 6: location 6 and element type 0"},
+     "buffer 6: unknown location 6 or element type 0"},
     {"element", [](auto &m) { encode(m).buffers[6].element = ElementType(16); },
      "element type 16, expected at most 5 and 15"},
     {"pairs", [](auto &m) { encode(m).buffers[6].element = ElementType::I4; },
-     "elements of i4 at location 2, expected them only of parameters"},
+     "elements of i4 at location 2, expected them in parameters only"},
     {"elementTooWide", [](auto &m) { encode(m).buffers[7].element = ElementType::F64; },
      "buffer 7: ends at 384 * tokens, the arena has 256"},
     {"noShape", [](auto &m) { encode(m).buffers[6].shape.clear(); },
@@ -174,7 +174,7 @@ static const Case bufferCases[] = {
      [](auto &m) { encode(m).buffers[6].shape[1] = Dimension(UINT64_MAX, tokensSpace, false); },
      "too large or of the wrong kind"},
     {"noOffset", [](auto &m) { encode(m).buffers[6].offset.reset(); },
-     "in the arena without an offset"},
+     "lies in the arena but has no offset"},
     {"offsetAlignment", [](auto &m) { encode(m).buffers[6].offset = sizeTerms(4, 0, 0); },
      "offset 4 * tokens"},
     {"offsetHuge", [](auto &m) { encode(m).buffers[6].offset = sizeTerms(~63ull, 0, 0); },
@@ -203,7 +203,8 @@ static const Case bufferCases[] = {
     {"inputIndex", [](auto &m) { encode(m).buffers[1].index = 2; }, "port 2, there are 2"},
     {"outputIndex", [](auto &m) { encode(m).buffers[9].index = 1u << 31; },
      "port 2147483648, there are 2"},
-    {"outputShared", [](auto &m) { encode(m).buffers[9].index = 0; }, "port 0, whose buffer is 8"},
+    {"outputShared", [](auto &m) { encode(m).buffers[9].index = 0; },
+     "bound to port 0, which is bound to buffer 8"},
 };
 INSTANTIATE_TEST_SUITE_P(Buffers, HostileManifest, testing::ValuesIn(bufferCases), nameOf);
 
@@ -227,9 +228,10 @@ static void takeFloats(ModelSpec &spec) {
 }
 
 static const Case portCases[] = {
-    {"buffer", [](auto &m) { encode(m).inputs[0].buffer = 99; }, "port 0, whose buffer is 99"},
+    {"buffer", [](auto &m) { encode(m).inputs[0].buffer = 99; },
+     "bound to port 0, which is bound to buffer 99"},
     {"sameBuffer", [](auto &m) { encode(m).inputs.push_back(encode(m).inputs[0]); },
-     "input \"input_ids\": buffer 0 belongs to something else"},
+     "input \"input_ids\": buffer 0 is bound to another port"},
     {"bufferOut",
      [](auto &m) {
        encode(m).inputs.push_back(encode(m).inputs[0]);
@@ -301,7 +303,7 @@ static const Case portCases[] = {
        std::swap(encode(m).outputs[1], encode(m).outputs[2]);
        std::swap(encode(m).buffers[9].index, encode(m).buffers.back().index);
      },
-     "output \"pooler_output\": after an output that is observed, expected those last"},
+     "output \"pooler_output\": follows an observed output, expected observed outputs last"},
     {"outputUnwritten", [](auto &m) { encode(m).dispatches.pop_back(); },
      "output \"pooler_output\" is written by no dispatch"},
     {"tooMany", [](auto &m) { encode(m).inputs.resize(1025, encode(m).inputs[0]); },
@@ -326,8 +328,6 @@ static const Case dispatchCases[] = {
      "grid rows of row space 200"},
     {"spaces", [](auto &m) { encode(m).dispatches[3].spaces[1] = 2; },
      "names row space 2, there are 2"},
-    {"tileZero", [](auto &m) { encode(m).dispatches[0].rowTile = 0; }, "grid of row tile 0"},
-    {"tileHuge", [](auto &m) { encode(m).dispatches[0].rowTile = UINT32_MAX; }, "expected 1 to"},
     {"countedRows", [](auto &m) { encode(m).dispatches[0].countedRows = 2; },
      "counts operations of row spaces 2 and 0, there are 2"},
     {"countedKeys", [](auto &m) { encode(m).dispatches[0].countedKeys = 9; },
@@ -412,7 +412,7 @@ TEST(ManifestCheck, RefusesShapesThatAreNotAligned) {
       std::string bytes = good;
       bytes[at] = static_cast<char>(bytes[at] + step);
       const Status status = checkCopy(bytes, spec.actualWeightsSize);
-      found += status.message().find("a shape that is not aligned") != std::string::npos;
+      found += status.message().find("misaligned shape") != std::string::npos;
     }
   }
   EXPECT_GT(found, 0u);

@@ -50,7 +50,7 @@ func.func @other_name(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !tran
 !state = !transformer.state<16>
 func.func @pooled_keep(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %s: !state {transformer.name = "s"}) -> (!state {transformer.name = "s"}) {
   %p = transformer.pool mean %x in(%rows) : tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.keep' op keeps rows of sequences, expected rows of tokens}}
+  // expected-error@+1 {{'transformer.keep' op keeps rows of sequences, expected rows of tokens: the state has the last tokens}}
   %s1 = transformer.keep %s, %p in(%rows) : !state, tensor<?x8xf32>
   return %s1 : !state
 }
