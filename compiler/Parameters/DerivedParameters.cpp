@@ -3,6 +3,8 @@
 /// Looks up the parameters of a module by symbol and by expression, and what graphs read of them.
 #include "compiler/Parameters/DerivedParameters.h"
 
+#include "dialects/Transformer/ElementTypes.h"
+
 #include "mlir/IR/Builders.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -14,7 +16,7 @@ namespace heddle {
 
 int64_t byteSize(ParameterOp parameter) {
   RankedTensorType type = parameter.getTensorType();
-  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  return static_cast<int64_t>(*byteSize(elementTypeOf(type.getElementType()), type.getShape()));
 }
 
 llvm::DenseSet<Attribute> neededParameters(ModuleOp module) {

@@ -4,6 +4,7 @@
 #include "compiler/Link/Parameters.h"
 
 #include "compiler/Link/ParameterValues.h"
+#include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Transformer/Transformer.h"
@@ -47,6 +48,22 @@ std::vector<float> valuesOf(const std::string &program) {
   const Result<std::vector<float>> values = evaluateParameter(*module, parameter, count);
   EXPECT_TRUE(values.ok());
   return values.ok() ? *values : std::vector<float>();
+}
+
+TEST(ParametersTest, BytesAreThoseOfTheElementTypes) {
+  MLIRContext context;
+  context.loadDialect<transformer::TransformerDialect>();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto bytesOf = [&](Type element) {
+    return byteSize(
+        transformer::ParameterOp::create(builder, module->getLoc(), builder.getStringAttr("p"),
+                                         TypeAttr::get(RankedTensorType::get({3, 3}, element)),
+                                         StringAttr(), transformer::ParameterExpressionAttr()));
+  };
+  EXPECT_EQ(bytesOf(builder.getF32Type()), 36);
+  EXPECT_EQ(bytesOf(builder.getBF16Type()), 18);
+  EXPECT_EQ(bytesOf(builder.getI1Type()), 9); // a byte each
 }
 
 TEST(ParametersTest, SinusoidsByTurnsAreThoseOfThePaper) {
