@@ -10,10 +10,15 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+
+# A target that has taken the signal over says 72, libFuzzer's code for it; before that it ends by it.
+INTERRUPTED = {72, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM}
 
 
 def fuzz_targets(build):
@@ -47,6 +52,15 @@ def run(build, name, command, inputs, seconds):
     return int(counts[-1]), took, code
 
 
+def result_of(code, inputs, wanted, seconds, log):
+    """What a target's row of the table says."""
+    if code in INTERRUPTED:
+        return "interrupted, nothing found until then"
+    if code != 0:
+        return f"exit code {code}, see {log}"
+    return "nothing found" + (f", stopped after {seconds} s" if inputs < wanted else "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("build", type=Path)
@@ -65,8 +79,8 @@ def main():
     for name in arguments.targets or known:
         inputs, took, code = run(build, name, known[name], arguments.inputs, arguments.seconds)
         bad += code != 0
-        short = f", stopped after {arguments.seconds} s" if inputs < arguments.inputs else ""
-        result = f"nothing found{short}" if code == 0 else f"exit code {code}, see {build}/fuzz/{name}.log"
+        result = result_of(code, inputs, arguments.inputs, arguments.seconds,
+                           build / "fuzz" / f"{name}.log")
         print(f"| {name} | {inputs:,} | {took:.0f} | {result} |", flush=True)
     sys.exit(1 if bad else 0)
 
