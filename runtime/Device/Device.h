@@ -71,7 +71,10 @@ private:
   uint64_t bytes = 0;
 };
 
-/// A kernel that a device has taken up; what it is only the device knows.
+/// A kernel that a device has taken up; what it is only the device knows. All dispatches of a
+/// kernel have operands of the same kinds, which the manifest says: those that are caches or states
+/// are a HeddleCache, others that are written a HeddleResult, the rest elements. A device that does
+/// not share the host's memory takes these descriptions along; elements are in its memory already.
 class DeviceKernel {
 protected:
   DeviceKernel() = default;

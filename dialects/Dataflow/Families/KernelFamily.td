@@ -11,8 +11,9 @@ def Dataflow_KernelFamily : AttrInterface<"KernelFamily"> {
   let description = [{
     A kernel family is an attribute that says what a kernel computes before its epilogue. The
     verifier, epilogue folding, merging, memory planning, costs, reports and the manifest ask this
-    interface; none of them has a list of families. No method has a default: a family that leaves an
-    answer out does not compile, and so does a target without an emitter for it.
+    interface; none of them has a list of families. No method has a default: of a family that leaves an
+    answer out, the linker names the missing method, and of a target without an emitter for it the
+    missing `emit()`.
 
     `type` is the type of the kernel: its inputs, element-wise operands and operands of the norm.
   }];
