@@ -121,8 +121,8 @@ Status EntryChecker::checkSpaces() const {
                                       i, spaces.Get(i)->kind(), spaces.Get(i)->size()));
     }
     if (std::find(table.begin(), table.end(), *found) != table.end()) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("row space {} repeats {}", i,
-                                                quote(found->text())));
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("row space {} repeats {}", i, quote(found->text())));
     }
     table.push_back(*found);
   }
@@ -158,7 +158,8 @@ Status EntryChecker::checkTerms(const flatbuffers::Vector<const manifest::SizeTe
   for (uint32_t i = 0; terms != nullptr && i < terms->size(); ++i) {
     const manifest::SizeTerm &term = *terms->Get(i);
     if (term.keys() == sequencesSpace + 1) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("{} has a term of the most sequences of a sequence", what));
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("{} has a term of the most sequences of a sequence", what));
     }
     if (term.rows() >= spaces || term.keys() > spaces) {
       return HEDDLE_ERROR(DataLoss, fmt::format("{} has a term of row space {} and key space {}, "

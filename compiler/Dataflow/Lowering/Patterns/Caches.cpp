@@ -60,8 +60,8 @@ LogicalResult lowerHistory(transformer::HistoryOp op, EntryContext &entry) {
 
 /// A kernel that changes a state by rows of its sequence.
 template <typename Op>
-LogicalResult changeState(Op op, EntryContext &entry, StringRef stem, StringRef verb,
-                          StringRef why, KernelFamily computes) {
+LogicalResult changeState(Op op, EntryContext &entry, StringRef stem, StringRef verb, StringRef why,
+                          KernelFamily computes) {
   if (failed(checkTokens(op, entry, verb, why))) {
     return failure();
   }
