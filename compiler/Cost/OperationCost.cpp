@@ -15,8 +15,7 @@ namespace heddle {
 namespace {
 
 RowSpace spaceOf(Value segments) {
-  BlockedRows blocked = blockedRows(segments);
-  return blocked.size == 1 ? RowSpace::tokens() : *RowSpace::tokens().blocks(blocked.size);
+  return rowsOfSegments(segments).space.value_or(RowSpace::tokens());
 }
 
 /// The rows of the results of an operation; or an operand that has the same.
