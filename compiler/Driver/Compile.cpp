@@ -364,12 +364,6 @@ Status Compilation::run() {
 Status checkRequest(const CompileRequest &request) { return resolveRequest(request).status(); }
 
 CompileResult compile(const CompileRequest &request) {
-  // LLVM's registry of targets is the one thing that compilations share.
-  static const bool isInitialized = [] {
-    initializeCodeGenerator();
-    return true;
-  }();
-  static_cast<void>(isInitialized);
   CompileResult result;
   Result<Task> task = resolveRequest(request);
   result.status = task.ok() ? Compilation(*std::move(task), result).run() : task.status();

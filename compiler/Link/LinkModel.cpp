@@ -4,7 +4,6 @@
 #include "compiler/Link/LinkModel.h"
 
 #include "compiler/Link/Linker.h"
-#include "compiler/Target/Cpu/Emitters/Emitters.h"
 #include "formats/Binary/AppendSections.h"
 
 #include <shared_mutex>
@@ -40,15 +39,15 @@ Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp m
                                              targetNames());
   }
   const std::shared_lock lock(optionsMutex());
-  std::vector<TargetCode> targets;
+  std::vector<std::unique_ptr<TargetCode>> targets;
   for (auto [nested, target] : modules) {
-    HEDDLE_ASSIGN(TargetCode code, TargetCode::translate(nested, target));
+    HEDDLE_ASSIGN(std::unique_ptr<TargetCode> code, target.backend->translate(nested, target));
     targets.push_back(std::move(code));
   }
   std::vector<std::optional<Result<llvm::SmallVector<char, 0>>>> results(targets.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < targets.size(); ++i) {
-    threads.emplace_back([&, i] { results[i].emplace(targets[i].compile(kind)); });
+    threads.emplace_back([&, i] { results[i].emplace(targets[i]->compile(kind)); });
   }
   for (std::thread &thread : threads) {
     thread.join();
@@ -71,9 +70,15 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   }
   inputs.functionName = kernelFunctionName;
   inputs.finishName = finishKernelName;
-  inputs.scratch = [](dataflow::KernelOp kernel) {
-    KernelScratch scratch = kernelScratch(kernel);
-    return ScratchSize{scratch.fixed, scratch.perLongest};
+  // Callers have one scratch memory for all kernels: enough for every kind of machine.
+  inputs.scratch = [modules](dataflow::KernelOp kernel) {
+    ScratchSize most;
+    for (const auto &[nested, target] : modules) {
+      const KernelScratch scratch = target.backend->scratchOf(kernel);
+      most.fixed = std::max(most.fixed, scratch.fixed);
+      most.perLongest = std::max(most.perLongest, scratch.perLongest);
+    }
+    return most;
   };
   for (const PlacedParameter &placed : weights.parameters()) {
     inputs.parameters[placed.parameter.getSymName()] = placed.place;

@@ -7,7 +7,7 @@
 
 #include "compiler/Link/Manifest.h"
 #include "compiler/Link/Parameters.h"
-#include "compiler/Target/Cpu/CodeGenerator.h"
+#include "compiler/Target/Target.h"
 
 namespace heddle {
 

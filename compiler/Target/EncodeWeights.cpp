@@ -51,7 +51,7 @@ private:
     transformer::ParameterOp parameter = parameters.lookUp(matrix);
     SmallVector<Attribute> encodings;
     for (const TargetDescription &target : targets) {
-      MatrixEncoding encoding = encodeMatrix(target, parameter, groups);
+      MatrixEncoding encoding = target.backend->encodeMatrix(target, parameter, groups);
       encodings.push_back(
           parameters.derive(parameter.getLoc(), encoding.name, encoding.expression, encoding.type));
     }

@@ -112,7 +112,7 @@ private:
   const TargetDescription *targetAgainst(transformer::ParameterOp table,
                                          const Encoded &encoded) const {
     const auto *found = llvm::find_if(targets, [&](const TargetDescription &target) {
-      return !encodeMatrix(target, table, encoded.groups).hasRows;
+      return !target.backend->encodeMatrix(target, table, encoded.groups).hasRows;
     });
     return found == targets.end() ? nullptr : found;
   }

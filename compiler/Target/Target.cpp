@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of targets. Tiles are those measured fastest, see docs/performance.md.
+/// The list of targets, which are those of every kind of machine, and how they are spelt.
 #include "compiler/Target/Target.h"
+
+#include "compiler/Target/Cpu/CpuTargets.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -10,27 +12,13 @@
 
 namespace heddle {
 
-/// Three registers of 16 lanes and six of 8, so that x86-64 targets share what is stored: their
-/// binary has the weights once.
-static constexpr int64_t kPanelColumns = 48;
+llvm::ArrayRef<TargetDescription> allTargets() { return cpuTargets(); }
 
-static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16};
-static constexpr ElementType kCacheElements[] = {ElementType::F32};
-
-llvm::ArrayRef<TargetDescription> allTargets() {
-  static constexpr llvm::StringLiteral triple = "x86_64-unknown-linux-gnu";
-  static const TargetDescription targets[] = {
-      // 16 registers: 6 x 2 accumulators, 2 weights, 1 broadcast.
-      {"x86-64-v3", triple, "x86-64-v3", /*lanes=*/8, /*tileRows=*/6, /*tileVectors=*/2,
-       kPanelColumns, /*hasScale=*/false, /*cacheBytes=*/512 * 1024, kWeightElements,
-       kCacheElements},
-      // 32 registers: 8 x 3 accumulators, 3 weights; broadcasts are memory operands.
-      {"x86-64-v4", triple, "x86-64-v4", /*lanes=*/16, /*tileRows=*/8, /*tileVectors=*/3,
-       kPanelColumns, /*hasScale=*/true, /*cacheBytes=*/1024 * 1024, kWeightElements,
-       kCacheElements},
-  };
-  return targets;
+std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target) {
+  return (kernel + "." + target).str();
 }
+
+std::string finishKernelName(llvm::StringRef kernel) { return (kernel + ".finish").str(); }
 
 const TargetDescription *findTarget(llvm::StringRef name) {
   for (const TargetDescription &target : allTargets()) {

@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// What code generation needs to know of a machine: registers, lanes, cache sizes, and the names
-/// LLVM has for it. Emitters ask this description and never the name of a target.
+/// LLVM has for it. Emitters ask this description and never the name of a target; all else asks its
+/// back end, and knows no folder of a kind of machine.
 #ifndef HEDDLE_COMPILER_TARGET_H
 #define HEDDLE_COMPILER_TARGET_H
 
+#include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "heddle/ElementType.h"
+#include "heddle/Status.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace heddle {
+
+class TargetBackend;
 
 /// One target level of the compiler.
 struct TargetDescription {
@@ -45,6 +52,8 @@ struct TargetDescription {
   /// those of caches that it reads and writes.
   llvm::ArrayRef<ElementType> weightElements;
   llvm::ArrayRef<ElementType> cacheElements;
+  /// The kind of machine that it is.
+  const TargetBackend *backend;
 };
 
 /// Every target, the least capable first.
@@ -84,9 +93,42 @@ struct MatrixEncoding {
   bool hasRows;
 };
 
-/// How the products of a target read `matrix`, [groups * n, k].
-MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
-                            int64_t groups);
+/// Bytes of scratch memory for each caller of a kernel, and more for each row of the longest sequence.
+struct KernelScratch {
+  uint64_t fixed = 0;
+  uint64_t perLongest = 0;
+};
+
+/// What the code generator writes.
+enum class CodeKind { Object, Assembly };
+
+/// One target's kernels on their way to code.
+class TargetCode {
+public:
+  virtual ~TargetCode() = default;
+  /// Optimises and compiles them, once. Several may be compiled by several threads.
+  virtual Result<llvm::SmallVector<char, 0>> compile(CodeKind kind) = 0;
+};
+
+/// What the folder of a kind of machine answers for its targets.
+class TargetBackend {
+public:
+  virtual ~TargetBackend() = default;
+  /// How the products of a target read `matrix`, [groups * n, k].
+  virtual MatrixEncoding encodeMatrix(const TargetDescription &target,
+                                      transformer::ParameterOp matrix, int64_t groups) const = 0;
+  /// The scratch of a kernel, enough for every target of the kind.
+  virtual KernelScratch scratchOf(dataflow::KernelOp kernel) const = 0;
+  /// Takes over a module of the llvm dialect. Not for several threads at once: it uses the module's
+  /// context.
+  virtual Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
+                                                        const TargetDescription &target) const = 0;
+};
+
+/// The name of the function of a kernel for a target, in the object and in the manifest.
+std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
+/// The name of a norm as a kernel of its own.
+std::string finishKernelName(llvm::StringRef kernel);
 
 /// The names of all targets, for messages: "x86-64-v3, x86-64-v4".
 std::string targetNames();

@@ -48,6 +48,7 @@ LAW = {
 # programs, by nothing below them.
 PRIVATE = {
     "compiler/Tools": ["compiler/Tools", "tests/compiler/Tools"],
+    "compiler/Target/Cpu": ["compiler/Target"],
     "runtime/Device/Cpu": ["runtime/Device", "tests/runtime/Device"],
 }
 OURS = ("base", "formats", "dialects", "compiler", "frontend", "runtime", "tests")

@@ -35,12 +35,6 @@ KernelScratch kernelScratch(dataflow::KernelOp kernel) {
   return scratch;
 }
 
-std::string kernelFunctionName(StringRef kernel, StringRef target) {
-  return (kernel + "." + target).str();
-}
-
-std::string finishKernelName(StringRef kernel) { return (kernel + ".finish").str(); }
-
 // An empty function with the kernel interface of runtime/include/heddle/Abi.h.
 static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, StringRef name) {
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext()), i64 = builder.getI64Type();
@@ -88,7 +82,7 @@ static bool isEncodedFor(dataflow::ParameterOp parameter, int64_t groups, Symbol
   }
   auto matrix = symbols.lookup<transformer::ParameterOp>(parameter.getParameter());
   auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored(number).getValue());
-  return stored.getExpressionAttr() == encodeMatrix(target, matrix, groups).expression;
+  return stored.getExpressionAttr() == encodePanels(target, matrix, groups).expression;
 }
 
 /// Refuses a product or look-up whose weights do not lie as the code of a target reads them: it

@@ -3,14 +3,14 @@
 /// How kernels of CPUs read the matrix of a product: panels of [k][panelColumns], the columns of
 /// the result side by side, zero beyond the last one. Emitters/Contract.cpp reads them,
 /// and Emitters/Rows.cpp single rows of the matrix, whose elements are panelColumns apart.
-#include "compiler/Target/Target.h"
+#include "compiler/Target/Cpu/CpuTargets.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
 
 namespace heddle {
 
-MatrixEncoding encodeMatrix(const TargetDescription &target, ParameterOp matrix, int64_t groups) {
+MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix, int64_t groups) {
   MLIRContext *context = matrix.getContext();
   RankedTensorType logical = matrix.getTensorType();
   const int64_t columns = target.panelColumns;

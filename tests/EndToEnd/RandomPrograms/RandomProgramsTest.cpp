@@ -8,7 +8,6 @@
 ///   HEDDLE_RANDOM_PROGRAMS  how many are compiled, however long it takes
 ///   HEDDLE_RANDOM_FIRST     the seed to begin with
 ///   HEDDLE_RANDOM_PROGRAM   a program without its ending .mlir: that alone is tried
-#include "compiler/Target/Cpu/CodeGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
@@ -51,8 +50,6 @@ std::string kindOf(const Failure &failure) {
 
 class RandomPrograms : public testing::Test {
 protected:
-  static void SetUpTestSuite() { initializeCodeGenerator(); }
-
   /// What does not hold of a program with these sets of passes, on these targets.
   using Judge = std::function<std::optional<Failure>(
       const TestProgram &, const std::vector<PassChoice> &, const std::vector<std::string> &)>;

@@ -2,7 +2,6 @@
 ///
 /// A pass that is wrong is found, and what is left of the program shows what is wrong with it.
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
-#include "compiler/Target/Cpu/CodeGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 #include "tests/base/TemporaryFolder.h"
@@ -52,7 +51,6 @@ void takeQuickGelu(mlir::ModuleOp module) {
 }
 
 TEST(Reducer, LeavesWhatAWrongPassDoesWrong) {
-  initializeCodeGenerator();
   auto context = createContext();
   Result<TestProgram> whole = parseProgram(
       *context, program, {{"table", spread(60)}, {"weight", spread(144)}, {"bias", spread(12)}});

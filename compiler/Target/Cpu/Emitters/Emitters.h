@@ -65,22 +65,8 @@ template <typename Family> void emit(VectorCode &code, const KernelBody &body, F
 /// The norm of a kernel's rows as a function of its own: it runs when all columns are done.
 void emitFinish(VectorCode &code, const KernelBody &body);
 
-/// Memory one caller of a kernel needs, in bytes: fixed, and for every row of the longest sequence.
-struct KernelScratch {
-  uint64_t fixed = 0;
-  uint64_t perLongest = 0;
-};
-
 /// The scratch that the code of a family needs, enough for every target: specialized beside emit().
 template <typename Family> KernelScratch scratchOf(Family computes);
-
-/// The scratch of a kernel.
-KernelScratch kernelScratch(dataflow::KernelOp kernel);
-
-/// The name of the function of a kernel for a target, in the object and in the manifest.
-std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
-/// The name of a norm as a kernel of its own.
-std::string finishKernelName(llvm::StringRef kernel);
 
 } // namespace heddle
 
