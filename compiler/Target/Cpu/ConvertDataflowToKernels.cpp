@@ -12,6 +12,7 @@
 ///
 /// Tested by tests/compiler/Target/Cpu/dataflow-to-kernels.mlir.
 #include "compiler/Passes.h"
+#include "compiler/Target/Cpu/CpuTargets.h"
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
