@@ -10,6 +10,7 @@
 #include "heddle/Limits.h"
 
 #include "compiler/Link/GenerationTable.h"
+#include "compiler/Link/ManifestTables.h"
 #include "compiler/Remarks/Report.h"
 #include "formats/Binary/ManifestCheck.h"
 #include "formats/Binary/SymbolicSize.h"
@@ -27,79 +28,6 @@ using flatbuffers::Offset;
 
 namespace heddle {
 namespace {
-
-template <typename T> using Table = std::vector<Offset<T>>;
-
-Offset<flatbuffers::String> text(FlatBufferBuilder &builder, StringRef string) {
-  return builder.CreateString(string.data(), string.size());
-}
-
-/// The row spaces of an entry, numbered as they are met after tokens and sequences.
-class SpaceTable {
-public:
-  /// The number of a space; fails, without a message, if there are too many.
-  FailureOr<uint8_t> numberOf(RowSpace space) {
-    auto found = llvm::find(spaces, space);
-    if (found == spaces.end() && spaces.size() == mostSpaces) {
-      return failure();
-    }
-    auto number = static_cast<uint8_t>(found - spaces.begin());
-    if (found == spaces.end()) {
-      spaces.push_back(space);
-    }
-    return number;
-  }
-
-  /// Adds the spaces of all types and sizes that the graph has; reports if there are too many.
-  LogicalResult addAll(GraphOp graph) {
-    auto addDimension = [&](int64_t dimension) {
-      std::optional<RowSpace> space = spaceOfDimension(dimension);
-      return success(!space || succeeded(numberOf(*space)));
-    };
-    AttrTypeWalker walker;
-    walker.addWalk([&](BufferType type) {
-      bool added = llvm::all_of(
-          type.getShape(), [&](int64_t dimension) { return succeeded(addDimension(dimension)); });
-      return added ? WalkResult::advance() : WalkResult::interrupt();
-    });
-    walker.addWalk([&](SizeAttr size) {
-      bool added = llvm::all_of(size.getTerms(), [&](const SizeTerm &term) {
-        return succeeded(addDimension(term.rows)) && succeeded(addDimension(term.longest));
-      });
-      return added ? WalkResult::advance() : WalkResult::interrupt();
-    });
-    WalkResult walked = graph.walk([&](Operation *op) {
-      bool interrupted = walker.walk(op->getAttrDictionary()).wasInterrupted() ||
-                         llvm::any_of(op->getResultTypes(), [&](Type type) {
-                           return walker.walk(type).wasInterrupted();
-                         });
-      return interrupted ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (walked.wasInterrupted()) {
-      return graph.emitError("graph '")
-             << graph.getSymName() << "' has more than " << mostSpaces << " row spaces";
-    }
-    return success();
-  }
-
-  /// The number of a space that the graph has.
-  uint8_t operator[](RowSpace space) const {
-    auto found = llvm::find(spaces, space);
-    assert(found != spaces.end() && "addAll() has seen every space of the graph");
-    return static_cast<uint8_t>(found - spaces.begin());
-  }
-
-  std::vector<manifest::RowSpace> write() const {
-    std::vector<manifest::RowSpace> table;
-    for (RowSpace space : spaces) {
-      table.emplace_back(space.size(), static_cast<uint8_t>(space.kind()));
-    }
-    return table;
-  }
-
-private:
-  SmallVector<RowSpace> spaces = {RowSpace::tokens(), RowSpace::sequences()};
-};
 
 /// The dimensions of a buffer, of a position of a cache or of a state.
 std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
@@ -181,49 +109,6 @@ std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t p
   }
   llvm_unreachable("every division has columns");
 }
-
-/// The kernels that graphs run, and their finishes, numbered as they are met.
-class KernelTable {
-public:
-  /// The number of a kernel; its finish, if it has one, is the next.
-  uint32_t numberOf(KernelOp kernel) {
-    auto [found, isNew] = numbers.try_emplace(kernel.getSymName(), count);
-    if (isNew) {
-      kernels.push_back(kernel);
-      count += kernel.hasFinish() ? 2 : 1;
-    }
-    return found->second;
-  }
-
-  Table<manifest::Kernel> write(FlatBufferBuilder &builder, const ManifestInputs &inputs) const {
-    Table<manifest::Kernel> table;
-    for (KernelOp kernel : kernels) {
-      table.push_back(writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel)));
-      if (kernel.hasFinish()) {
-        // A norm works on the finished row itself.
-        table.push_back(
-            writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()), ScratchSize()));
-      }
-    }
-    return table;
-  }
-
-private:
-  static Offset<manifest::Kernel> writeKernel(FlatBufferBuilder &builder,
-                                              const ManifestInputs &inputs, StringRef name,
-                                              ScratchSize scratch) {
-    Table<flatbuffers::String> symbols;
-    for (const ManifestTarget &target : inputs.targets) {
-      symbols.push_back(text(builder, inputs.functionName(name, target.name)));
-    }
-    return manifest::CreateKernel(builder, text(builder, name), builder.CreateVector(symbols),
-                                  scratch.fixed, scratch.perLongest);
-  }
-
-  llvm::StringMap<uint32_t> numbers;
-  SmallVector<KernelOp> kernels;
-  uint32_t count = 0;
-};
 
 /// One graph on its way to an entry of the manifest.
 class EntryWriter {

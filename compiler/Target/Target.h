@@ -93,7 +93,8 @@ struct MatrixEncoding {
   bool hasRows;
 };
 
-/// Bytes of scratch memory for each caller of a kernel, and more for each row of the longest sequence.
+/// Bytes of scratch memory for each caller of a kernel, and more for each row of the longest
+/// sequence.
 struct KernelScratch {
   uint64_t fixed = 0;
   uint64_t perLongest = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks one entry: its buffers, dispatches, caches and ports, in that order.
-#include "formats/Binary/GenerationCheck.h"
+/// Checks one entry: its row spaces, buffers, dispatches, caches and ports, in that order.
+#include "formats/Binary/EntryChecker.h"
 
 #include "base/Utf8.h"
-#include "formats/Binary/SymbolicSize.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 
@@ -16,68 +16,9 @@
 
 namespace heddle {
 using manifest::CacheLayout;
-using manifest::Location;
 
 /// More dimensions than any tensor of a Transformer has.
 static constexpr size_t largestRank = 8;
-
-/// One entry being checked.
-class EntryChecker {
-public:
-  EntryChecker(const manifest::Entry &entry, const manifest::Manifest &model)
-      : entry(entry), model(model), written(entry.buffers()->size(), false) {}
-
-  Status run();
-
-private:
-  using Ports = flatbuffers::Vector<flatbuffers::Offset<manifest::Port>>;
-
-  Status checkSpaces() const;
-  Status checkDerived() const;
-  Status checkTerms(const flatbuffers::Vector<const manifest::SizeTerm *> *terms,
-                    std::string_view what) const;
-  Status checkAligned(const SymbolicSize &size, std::string_view what) const;
-  std::string show(const SymbolicSize &size) const;
-  std::string showSpace(uint8_t space) const;
-  Status checkShape(const flatbuffers::Vector<const manifest::Dimension *> *shape) const;
-  Status checkBuffer(const manifest::Buffer &buffer) const;
-  Status checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const;
-  Status checkBoundParameter(const manifest::Buffer &buffer, uint64_t size) const;
-  Status checkBoundPort(const manifest::Buffer &buffer) const;
-  Status checkBoundCache(const manifest::Buffer &buffer, uint64_t size) const;
-  Status checkBoundState(const manifest::Buffer &buffer, uint64_t size) const;
-  template <typename Port>
-  Status checkBoundKept(const manifest::Buffer &buffer, uint64_t size, std::string_view kind,
-                        const Port &port) const;
-  Status checkPorts(const Ports &ports, Location location) const;
-  Status checkPort(const manifest::Port &port, uint32_t index, Location location) const;
-  Status checkInputType(const manifest::Port &port) const;
-  Status checkOutputType(const manifest::Port &port) const;
-  Status checkObserved(const Ports &ports, uint32_t index, Location location) const;
-  Status checkCache(const manifest::CachePort &cache, uint32_t index) const;
-  Status checkState(const manifest::StatePort &state, uint32_t index) const;
-  Status checkKeptBuffer(uint32_t buffer, Location location, uint32_t index) const;
-  Status checkDispatch(const manifest::Dispatch &dispatch);
-  Status checkGrid(const manifest::Grid &grid) const;
-  Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
-  Status checkOperand(const manifest::Operand &operand, bool isWritten) const;
-
-  const manifest::Entry &entry;
-  const manifest::Manifest &model;
-  /// From when its terms were checked.
-  SymbolicSize arena;
-  size_t cacheCount() const { return entry.caches() == nullptr ? 0 : entry.caches()->size(); }
-  size_t stateCount() const { return entry.states() == nullptr ? 0 : entry.states()->size(); }
-  bool isWritable(const manifest::Buffer &buffer) const;
-  Status checkWritten(const manifest::Operand &operand, const manifest::Buffer &buffer) const;
-
-  std::vector<bool> written;
-};
-
-/// How messages name the element type of a checked table.
-template <typename Table> static std::string_view nameOf(const Table &table) {
-  return infoOf(elementOf(table)).name;
-}
 
 /// Whether a dimension is the rows of this space, or the most rows that a sequence has in it.
 static bool isOf(const manifest::Dimension &dimension, uint8_t space, bool longest = false) {
@@ -435,161 +376,6 @@ Status EntryChecker::checkPorts(const Ports &ports, Location location) const {
     }
   }
   return {};
-}
-
-Status EntryChecker::checkGrid(const manifest::Grid &grid) const {
-  if (grid.rows() >= entry.spaces()->size()) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("grid rows of row space {}, there are {}",
-                                              grid.rows(), entry.spaces()->size()));
-  }
-  if (grid.columns()->size() != model.targets()->size()) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("the grid has columns for {} targets, expected {}",
-                                              grid.columns()->size(), model.targets()->size()));
-  }
-  if (!isAligned(grid.columns())) {
-    return HEDDLE_ERROR(DataLoss, "misaligned columns of a grid");
-  }
-  for (const manifest::TargetColumns *const columns : *grid.columns()) {
-    if (columns->row_tile() == 0 || columns->row_tile() > largestGrid || columns->count() == 0 ||
-        columns->count() > largestGrid) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("grid of row tile {} and {} columns, expected 1 to {}",
-                                      columns->row_tile(), columns->count(), largestGrid));
-    }
-  }
-  return {};
-}
-
-/// Checks that the columns of work cover a row of the result.
-Status EntryChecker::checkColumns(const manifest::Grid &grid,
-                                  const manifest::Buffer &result) const {
-  const uint64_t group = grid.group_elements();
-  const bool hasRows = result.location() != Location::Cache && result.location() != Location::State;
-  const uint64_t row = hasRows ? rowElements(result).value_or(0) : 0;
-  for (const manifest::TargetColumns *const columns : *grid.columns()) {
-    const uint64_t width = columns->elements();
-    if (width == 0) {
-      continue;
-    }
-    // A column may be wider than the row, whose end it then has alone.
-    const bool fits =
-        width <= SymbolicSize::limit && group != 0 && group <= row && row % group == 0;
-    if (!fits || columns->count() != row / group * ((group + width - 1) / width)) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("{} columns of {} elements in groups of {}, "
-                                                "expected those of a result with rows of {}",
-                                                columns->count(), width, group, row));
-    }
-  }
-  return {};
-}
-
-/// Whether dispatches of the entry may write a buffer.
-bool EntryChecker::isWritable(const manifest::Buffer &buffer) const {
-  switch (buffer.location()) {
-  case Location::Arena:
-  case Location::Output:
-    return true;
-  case Location::Cache:
-    return entry.caches()->Get(buffer.index())->written();
-  case Location::State:
-    return entry.states()->Get(buffer.index())->written();
-  case Location::Input:
-  case Location::Parameter:
-    break;
-  }
-  return false;
-}
-
-Status EntryChecker::checkWritten(const manifest::Operand &operand,
-                                  const manifest::Buffer &buffer) const {
-  if (!isWritable(buffer)) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("writes buffer {}, which is an input, a parameter, or a cache "
-                                    "or state that is only read",
-                                    operand.buffer()));
-  }
-  const bool isKept = buffer.location() == Location::Cache || buffer.location() == Location::State;
-  if (isKept && written[operand.buffer()]) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("changes the {} of buffer {} a second time",
-                                    buffer.location() == Location::Cache ? "cache" : "state",
-                                    operand.buffer()));
-  }
-  return {};
-}
-
-Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritten) const {
-  if (operand.buffer() >= entry.buffers()->size()) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {}, there are {}", operand.buffer(),
-                                              entry.buffers()->size()));
-  }
-  const manifest::Buffer &buffer = *entry.buffers()->Get(operand.buffer());
-  if (isWritten) {
-    HEDDLE_TRY(checkWritten(operand, buffer));
-  } else if (isWritable(buffer) && buffer.location() != Location::State &&
-             !written[operand.buffer()]) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("reads buffer {}, which no dispatch before it writes",
-                                              operand.buffer()));
-  }
-  // A row of a shape with more than one symbol has no first column that is constant, and a cache
-  // or state no rows.
-  const bool hasRows = buffer.location() != Location::Cache && buffer.location() != Location::State;
-  const uint64_t row = hasRows ? rowBytes(buffer).value_or(1) : 1;
-  const uint32_t bytes = infoOf(elementOf(buffer)).bytes();
-  if (operand.byte_offset() >= row || operand.byte_offset() % bytes != 0) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("begins at byte {} of a row of buffer {}, expected a "
-                                              "multiple of {} less than {}",
-                                              operand.byte_offset(), operand.buffer(), bytes, row));
-  }
-  return {};
-}
-
-Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
-  const size_t kernels = model.kernels()->size();
-  if (dispatch.kernel() >= kernels || dispatch.finish_kernel() < -1 ||
-      (dispatch.finish_kernel() >= 0 && uint32_t(dispatch.finish_kernel()) >= kernels)) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("kernels {} and {}, there are {}", dispatch.kernel(),
-                                              dispatch.finish_kernel(), kernels));
-  }
-  HEDDLE_TRY(checkGrid(*dispatch.grid()));
-  const uint32_t operands = dispatch.operands() == nullptr ? 0 : dispatch.operands()->size();
-  if (dispatch.written() == 0 || dispatch.written() > operands) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("writes {} of {} operands, expected at least one of "
-                                              "them",
-                                              dispatch.written(), operands));
-  }
-  // What is read must be there before the dispatch, but for states, which must not be changed yet.
-  for (uint32_t i = dispatch.written(); i < operands; ++i) {
-    HEDDLE_TRY_WITH(checkOperand(*dispatch.operands()->Get(i), false),
-                    fmt::format("operand {}", i));
-  }
-  for (uint32_t i = 0; dispatch.spaces() != nullptr && i < dispatch.spaces()->size(); ++i) {
-    if (dispatch.spaces()->Get(i) >= entry.spaces()->size()) {
-      return HEDDLE_ERROR(DataLoss, fmt::format("names row space {}, there are {}",
-                                                dispatch.spaces()->Get(i), entry.spaces()->size()));
-    }
-  }
-  if (std::max(dispatch.counted_rows(), dispatch.counted_keys()) >= entry.spaces()->size()) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("counts operations of row spaces {} and {}, there "
-                                              "are {}",
-                                              dispatch.counted_rows(), dispatch.counted_keys(),
-                                              entry.spaces()->size()));
-  }
-  for (uint32_t i = 0; i < dispatch.written(); ++i) {
-    const manifest::Operand &operand = *dispatch.operands()->Get(i);
-    HEDDLE_TRY_WITH(checkOperand(operand, true), fmt::format("operand {}", i));
-    written[operand.buffer()] = true;
-  }
-  for (uint32_t i = dispatch.written(); i < operands; ++i) {
-    const uint32_t buffer = dispatch.operands()->Get(i)->buffer();
-    if (entry.buffers()->Get(buffer)->location() == Location::State && written[buffer]) {
-      return HEDDLE_ERROR(
-          DataLoss,
-          fmt::format("operand {}: reads the state of buffer {} after it was changed", i, buffer));
-    }
-  }
-  return checkColumns(*dispatch.grid(),
-                      *entry.buffers()->Get(dispatch.operands()->Get(0)->buffer()));
 }
 
 Status EntryChecker::checkKeptBuffer(uint32_t buffer, Location location, uint32_t index) const {

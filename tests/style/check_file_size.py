@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No source file is longer than 800 lines, no line of C++ longer than 100 columns
+"""No source file is longer than 600 lines, no line of C++ longer than 100 columns
 (but in tests, which quote programs)."""
 
 from tree import code_files, finish, read
 
-LINES, COLUMNS = 800, 100
+LINES, COLUMNS = 600, 100
 
 findings = []
 for path in code_files():

@@ -87,8 +87,8 @@ Result<llvm::SmallVector<char, 0>> CpuCode::compile(CodeKind kind) {
   std::string message;
   const llvm::Target *backEnd = llvm::TargetRegistry::lookupTarget(triple, message);
   if (!backEnd) {
-    return HEDDLE_ERROR(Unsupported, "LLVM has no code generator for '" + target.triple.str() +
-                                         "': " + message);
+    return HEDDLE_ERROR(Unsupported,
+                        "LLVM has no code generator for '" + target.triple.str() + "': " + message);
   }
   std::unique_ptr<llvm::TargetMachine> machine(backEnd->createTargetMachine(
       triple, target.processor, "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,

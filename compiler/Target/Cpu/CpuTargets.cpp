@@ -23,8 +23,8 @@ public:
   KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
     return kernelScratch(kernel);
   }
-  Result<std::unique_ptr<TargetCode>>
-  translate(mlir::ModuleOp module, const TargetDescription &target) const override {
+  Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
+                                                const TargetDescription &target) const override {
     return translateKernels(module, target);
   }
 };

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Numbers row spaces and kernels, and writes the tables that say what the numbers mean.
+#include "compiler/Link/ManifestTables.h"
+
+#include "heddle/Limits.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+namespace heddle {
+
+LogicalResult SpaceTable::add(int64_t dimension) {
+  std::optional<RowSpace> space = spaceOfDimension(dimension);
+  if (!space || llvm::is_contained(spaces, *space)) {
+    return success();
+  }
+  if (spaces.size() == mostSpaces) {
+    return failure();
+  }
+  spaces.push_back(*space);
+  return success();
+}
+
+LogicalResult SpaceTable::addAll(GraphOp graph) {
+  auto visit = [&](auto dimensions) {
+    bool added =
+        llvm::all_of(dimensions, [&](int64_t dimension) { return succeeded(add(dimension)); });
+    return added ? WalkResult::advance() : WalkResult::interrupt();
+  };
+  AttrTypeWalker walker;
+  walker.addWalk([&](BufferType type) { return visit(type.getShape()); });
+  walker.addWalk([&](SizeAttr size) {
+    SmallVector<int64_t> dimensions;
+    for (const SizeTerm &term : size.getTerms()) {
+      dimensions.append({term.rows, term.longest});
+    }
+    return visit(dimensions);
+  });
+  WalkResult walked = graph.walk([&](Operation *op) {
+    bool isFull = walker.walk(op->getAttrDictionary()).wasInterrupted() ||
+                  llvm::any_of(op->getResultTypes(),
+                               [&](Type type) { return walker.walk(type).wasInterrupted(); });
+    return isFull ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (walked.wasInterrupted()) {
+    return graph.emitError("graph '")
+           << graph.getSymName() << "' has more than " << mostSpaces << " row spaces";
+  }
+  return success();
+}
+
+uint8_t SpaceTable::operator[](RowSpace space) const {
+  auto found = llvm::find(spaces, space);
+  assert(found != spaces.end() && "addAll() has seen every space of the graph");
+  return static_cast<uint8_t>(found - spaces.begin());
+}
+
+std::vector<manifest::RowSpace> SpaceTable::write() const {
+  std::vector<manifest::RowSpace> table;
+  for (RowSpace space : spaces) {
+    table.emplace_back(space.size(), static_cast<uint8_t>(space.kind()));
+  }
+  return table;
+}
+
+uint32_t KernelTable::numberOf(KernelOp kernel) {
+  auto [found, isNew] = numbers.try_emplace(kernel.getSymName(), count);
+  if (isNew) {
+    kernels.push_back(kernel);
+    count += kernel.hasFinish() ? 2 : 1;
+  }
+  return found->second;
+}
+
+static Offset<manifest::Kernel> writeKernel(FlatBufferBuilder &builder,
+                                            const ManifestInputs &inputs, StringRef name,
+                                            ScratchSize scratch) {
+  Table<flatbuffers::String> symbols;
+  for (const ManifestTarget &target : inputs.targets) {
+    symbols.push_back(text(builder, inputs.functionName(name, target.name)));
+  }
+  return manifest::CreateKernel(builder, text(builder, name), builder.CreateVector(symbols),
+                                scratch.fixed, scratch.perLongest);
+}
+
+Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
+                                           const ManifestInputs &inputs) const {
+  Table<manifest::Kernel> table;
+  for (KernelOp kernel : kernels) {
+    table.push_back(writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel)));
+    if (kernel.hasFinish()) {
+      // A norm works on the finished row itself.
+      table.push_back(
+          writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()), ScratchSize()));
+    }
+  }
+  return table;
+}
+
+} // namespace heddle

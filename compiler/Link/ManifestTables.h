@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a manifest numbers in the order in which it is met: the row spaces of an entry, and the
+/// kernels of all graphs.
+#ifndef HEDDLE_COMPILER_LINK_MANIFESTTABLES_H
+#define HEDDLE_COMPILER_LINK_MANIFESTTABLES_H
+
+#include "compiler/Link/Manifest.h"
+#include "formats/Binary/SymbolicSize.h"
+#include "heddle/RowSpace.h"
+
+#include <vector>
+
+namespace heddle {
+
+template <typename T> using Table = std::vector<flatbuffers::Offset<T>>;
+
+inline flatbuffers::Offset<flatbuffers::String> text(flatbuffers::FlatBufferBuilder &builder,
+                                                     llvm::StringRef string) {
+  return builder.CreateString(string.data(), string.size());
+}
+
+/// The row spaces of an entry, numbered as they are met after tokens and sequences.
+class SpaceTable {
+public:
+  /// Adds the spaces of all types and sizes that the graph has; reports if there are too many.
+  mlir::LogicalResult addAll(dataflow::GraphOp graph);
+  /// The number of a space that the graph has.
+  uint8_t operator[](RowSpace space) const;
+  std::vector<manifest::RowSpace> write() const;
+
+private:
+  /// Adds the space of a dimension, if it is about one. Fails, without a message, if there are too
+  /// many.
+  mlir::LogicalResult add(int64_t dimension);
+
+  llvm::SmallVector<RowSpace> spaces = {RowSpace::tokens(), RowSpace::sequences()};
+};
+
+/// The kernels that graphs run, and their finishes, numbered as they are met.
+class KernelTable {
+public:
+  /// The number of a kernel; its finish, if it has one, is the next.
+  uint32_t numberOf(dataflow::KernelOp kernel);
+  Table<manifest::Kernel> write(flatbuffers::FlatBufferBuilder &builder,
+                                const ManifestInputs &inputs) const;
+
+private:
+  llvm::StringMap<uint32_t> numbers;
+  llvm::SmallVector<dataflow::KernelOp> kernels;
+  uint32_t count = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_LINK_MANIFESTTABLES_H

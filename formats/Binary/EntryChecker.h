@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What checks one entry of a manifest; of it, DispatchCheck.cpp has what a dispatch must hold.
+#ifndef HEDDLE_FORMATS_BINARY_ENTRYCHECKER_H
+#define HEDDLE_FORMATS_BINARY_ENTRYCHECKER_H
+
+#include "formats/Binary/SymbolicSize.h"
+#include "heddle/Status.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+using manifest::Location;
+
+/// One entry being checked.
+class EntryChecker {
+public:
+  EntryChecker(const manifest::Entry &entry, const manifest::Manifest &model)
+      : entry(entry), model(model), written(entry.buffers()->size(), false) {}
+
+  Status run();
+
+private:
+  using Ports = flatbuffers::Vector<flatbuffers::Offset<manifest::Port>>;
+
+  Status checkSpaces() const;
+  Status checkDerived() const;
+  Status checkTerms(const flatbuffers::Vector<const manifest::SizeTerm *> *terms,
+                    std::string_view what) const;
+  Status checkAligned(const SymbolicSize &size, std::string_view what) const;
+  std::string show(const SymbolicSize &size) const;
+  std::string showSpace(uint8_t space) const;
+  Status checkShape(const flatbuffers::Vector<const manifest::Dimension *> *shape) const;
+  Status checkBuffer(const manifest::Buffer &buffer) const;
+  Status checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const;
+  Status checkBoundParameter(const manifest::Buffer &buffer, uint64_t size) const;
+  Status checkBoundPort(const manifest::Buffer &buffer) const;
+  Status checkBoundCache(const manifest::Buffer &buffer, uint64_t size) const;
+  Status checkBoundState(const manifest::Buffer &buffer, uint64_t size) const;
+  template <typename Port>
+  Status checkBoundKept(const manifest::Buffer &buffer, uint64_t size, std::string_view kind,
+                        const Port &port) const;
+  Status checkPorts(const Ports &ports, Location location) const;
+  Status checkPort(const manifest::Port &port, uint32_t index, Location location) const;
+  Status checkInputType(const manifest::Port &port) const;
+  Status checkOutputType(const manifest::Port &port) const;
+  Status checkObserved(const Ports &ports, uint32_t index, Location location) const;
+  Status checkCache(const manifest::CachePort &cache, uint32_t index) const;
+  Status checkState(const manifest::StatePort &state, uint32_t index) const;
+  Status checkKeptBuffer(uint32_t buffer, Location location, uint32_t index) const;
+  Status checkDispatch(const manifest::Dispatch &dispatch);
+  Status checkGrid(const manifest::Grid &grid) const;
+  Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
+  Status checkOperand(const manifest::Operand &operand, bool isWritten) const;
+
+  const manifest::Entry &entry;
+  const manifest::Manifest &model;
+  /// From when its terms were checked.
+  SymbolicSize arena;
+  size_t cacheCount() const { return entry.caches() == nullptr ? 0 : entry.caches()->size(); }
+  size_t stateCount() const { return entry.states() == nullptr ? 0 : entry.states()->size(); }
+  bool isWritable(const manifest::Buffer &buffer) const;
+  Status checkWritten(const manifest::Operand &operand, const manifest::Buffer &buffer) const;
+
+  std::vector<bool> written;
+};
+
+/// How messages name the element type of a checked table.
+template <typename Table> std::string_view nameOf(const Table &table) {
+  return infoOf(elementOf(table)).name;
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_FORMATS_BINARY_ENTRYCHECKER_H
