@@ -81,7 +81,7 @@ inline ManifestInputs someInputs() {
 class ManifestTest : public ::testing::Test {
 protected:
   ManifestTest() {
-    context.loadDialect<arith::ArithDialect, dataflow::DataflowDialect,
+    context.loadDialect<mlir::arith::ArithDialect, dataflow::DataflowDialect,
                         transformer::TransformerDialect>();
   }
 

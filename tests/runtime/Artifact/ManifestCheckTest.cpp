@@ -333,7 +333,7 @@ static const Case dispatchCases[] = {
     {"countedKeys", [](auto &m) { encode(m).dispatches[0].countedKeys = 9; },
      "counts operations of row spaces 0 and 9, there are 2"},
     {"columnsOfOneTarget", [](auto &m) { encode(m).dispatches[0].targetColumns = {{2, 0, 0, 8}}; },
-     "a grid with the columns of 1 targets, expected those of 2"},
+     "the grid has columns for 1 targets, expected 2"},
     {"columnsOfTheOtherTarget",
      [](auto &m) { encode(m).dispatches[0].targetColumns = {{2, 0, 0, 8}, {0, 0, 0, 8}}; },
      "and 0 columns"},
