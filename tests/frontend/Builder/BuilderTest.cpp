@@ -194,7 +194,7 @@ TEST_F(BuilderTest, BlocksOfOtherRowsAreAnError) {
   const Tensor x = model.scope().gather("words", entry.input("ids"), 50, 24);
   entry.output("y", x.pool(transformer::Pooling::Mean, entry.segments(), entry.segments()));
   EXPECT_TRUE(contains(model.text().status().message(),
-                       "expects segments in 'to' that are blocks of those in 'in'"))
+                       "expects segments in 'to' whose rows are groups of those in 'in'"))
       << model.text().status().message();
 }
 
