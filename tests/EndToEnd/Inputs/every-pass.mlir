@@ -90,7 +90,7 @@ func.func @average(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !tra
 }
 
 // A table that is looked up and multiplied with.
-func.func @tied(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments) -> (tensor<?x32xf32> {transformer.name = "words"}) {
+func.func @words(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments) -> (tensor<?x32xf32> {transformer.name = "words"}) {
   %x = transformer.gather @word[%ids] : tensor<?x24xf32>
   %y = transformer.linear %x, @word : tensor<?x24xf32> -> tensor<?x32xf32>
   return %y : tensor<?x32xf32>
