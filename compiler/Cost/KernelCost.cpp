@@ -18,7 +18,11 @@ KernelFlops kernelFlops(KernelOp kernel) {
 }
 
 Flops KernelFlops::perToken() const {
-  return {rows.perToken(ofRow.perRow), keys.perToken(rows.perToken(ofRow.perRowAndKey))};
+  // Where a row sees a bounded number of keys, they are part of its own work.
+  bool isBounded = ofRow.mostKeys != 0;
+  uint64_t ofKeys = isBounded ? ofRow.mostKeys * ofRow.perRowAndKey : 0;
+  return {rows.perToken(ofRow.perRow + ofKeys),
+          isBounded ? 0 : keys.perToken(rows.perToken(ofRow.perRowAndKey))};
 }
 
 uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, SymbolTable &symbols) {

@@ -49,7 +49,10 @@ std::string typeText(Type type) {
 std::string valueText(Attribute attribute) {
   std::string text = printed([&](llvm::raw_ostream &stream) { attribute.print(stream, true); });
   llvm::StringRef rest = text;
-  // #transformer.visibility<causal>, #transformer<activation relu>, array<i64: 0, 1>
+  if (auto visibility = dyn_cast<transformer::VisibilityAttr>(attribute)) {
+    return visibility.getValue().text();
+  }
+  // #transformer<activation relu>, array<i64: 0, 1>
   if (size_t open = rest.find('<'); open != llvm::StringRef::npos && rest.ends_with(">")) {
     rest = rest.drop_front(open + 1).drop_back();
     size_t cut = rest.find_first_of(": ");

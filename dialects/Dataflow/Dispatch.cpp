@@ -298,8 +298,8 @@ static LogicalResult verifyCaches(DispatchOp dispatch, KernelFamily family,
     }
   }
   if (family.hidesLaterKeys() && !areChanged.value_or(true)) {
-    return dispatch.emitOpError("expects a cache that is appended to in the graph where keys after "
-                                "the row are hidden, got one that is only read");
+    return dispatch.emitOpError("expects a cache that is appended to in the graph where keys are "
+                                "hidden by their positions, got one that is only read");
   }
   return success();
 }

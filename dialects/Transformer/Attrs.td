@@ -43,11 +43,34 @@ def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequenc
   I32EnumAttrCase<"Max", 2, "max">]>;
 def Transformer_PoolingAttr : EnumAttr<Transformer_Dialect, Transformer_Pooling, "pooling">;
 
-def Transformer_Visibility : Transformer_Enum<"Visibility", "which keys of its sequence a query sees", [
-  I32EnumAttrCase<"All", 0, "all">,
-  I32EnumAttrCase<"Causal", 1, "causal">]>; // keys up to its own position
-def Transformer_VisibilityAttr : EnumAttr<Transformer_Dialect, Transformer_Visibility, "visibility"> {
-  let assemblyFormat = "`<` $value `>`";
+def Transformer_VisibilityAttr : AttrDef<Transformer_Dialect, "Visibility"> {
+  let mnemonic = "visibility";
+  let summary = "which keys of its sequence a query sees";
+  let description = [{
+    A query at position i, which counts from 0 in its sequence, sees
+
+    - `all`: every key;
+    - `causal`: the keys up to position i;
+    - `from B to B`: the keys at positions from the first bound on and before the second, of which
+      either may be left out. A bound is `i`, or `(i + shift)`, then `/ size`, `* step` and
+      `+ offset`, each of which may be left out; a quotient is rounded down.
+
+    `from i - 128 to i + 128` is a window around the query, `from i - 3 to i + 1` the query and
+    three keys before it, `from i / 64 * 64 - 64 to i + 1` its block of 64 up to itself, and the
+    block before. Sources: Vaswani et al., "Attention is all you need", section 4; local attention
+    of tensor2tensor. What lies beyond an end of the sequence is left out.
+
+    Every query sees itself, so no row is without keys. Bounds that are the same at every position
+    are one attribute: `causal` is `to i + 1`.
+  }];
+  let parameters = (ins "::heddle::transformer::Visibility":$value);
+  let builders = [
+    AttrBuilder<(ins "::heddle::transformer::Visibility":$value), [{
+      return $_get($_ctxt, value.normalized());
+    }]>];
+  let skipDefaultBuilders = 1;
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 def Transformer_HiddenKind : Transformer_Enum<"HiddenKind", "how a finite mask changes a score", [

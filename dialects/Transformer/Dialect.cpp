@@ -147,18 +147,91 @@ void TransformerDialect::initialize() {
       >();
 }
 
-/// `all` or `causal` as a bare word.
-static ParseResult parseVisibility(OpAsmParser &parser, VisibilityAttr &visibility) {
-  FailureOr<Visibility> value = FieldParser<Visibility>::parse(parser);
-  if (failed(value)) {
+// --- Visibility
+
+/// `i / 4 * 4 - 3`, as Visibility.h has it.
+static ParseResult parseBound(AsmParser &parser, std::optional<PositionBound> &result) {
+  PositionBound bound;
+  // A sign and a number, if there are any.
+  auto parseSum = [&](int64_t &number) -> ParseResult {
+    if (succeeded(parser.parseOptionalPlus())) {
+      return parser.parseInteger(number);
+    }
+    if (failed(parser.parseOptionalMinus())) {
+      return success();
+    }
+    uint32_t magnitude = 0;
+    ParseResult parsed = parser.parseInteger(magnitude);
+    number = -int64_t{magnitude};
+    return parsed;
+  };
+  if (succeeded(parser.parseOptionalLParen())) {
+    if (parser.parseKeyword("i") || parseSum(bound.shift) || parser.parseRParen()) {
+      return failure();
+    }
+  } else if (parser.parseKeyword("i")) {
     return failure();
   }
-  visibility = VisibilityAttr::get(parser.getContext(), *value);
+  if ((succeeded(parser.parseOptionalSlash()) && parser.parseInteger(bound.size)) ||
+      (succeeded(parser.parseOptionalStar()) && parser.parseInteger(bound.step)) ||
+      parseSum(bound.offset)) {
+    return failure();
+  }
+  result = bound;
   return success();
 }
 
+/// `all`, `causal`, or bounds: without brackets, as operations have it.
+static VisibilityAttr parseVisibilityText(AsmParser &parser) {
+  Visibility value;
+  llvm::SMLoc place = parser.getCurrentLocation();
+  StringRef word;
+  if (parser.parseKeyword(&word)) {
+    return {};
+  }
+  if (word == "causal") {
+    value = Visibility::causal();
+  } else if (word == "from") {
+    if (parseBound(parser, value.from) ||
+        (succeeded(parser.parseOptionalKeyword("to")) && parseBound(parser, value.to))) {
+      return {};
+    }
+  } else if (word == "to") {
+    if (parseBound(parser, value.to)) {
+      return {};
+    }
+  } else if (word != "all") {
+    parser.emitError(place, "expected 'all', 'causal', 'from' or 'to', got '") << word << "'";
+    return {};
+  }
+  return parser.getChecked<VisibilityAttr>(place, parser.getContext(), value);
+}
+
+Attribute VisibilityAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess()) {
+    return {};
+  }
+  VisibilityAttr visibility = parseVisibilityText(parser);
+  return visibility && succeeded(parser.parseGreater()) ? visibility : VisibilityAttr();
+}
+
+void VisibilityAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getValue().text() << ">";
+}
+
+LogicalResult VisibilityAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                     Visibility value) {
+  std::string problem = value.problem();
+  return problem.empty() ? success() : LogicalResult(emitError() << "expects " << problem);
+}
+
+static ParseResult parseVisibility(OpAsmParser &parser, VisibilityAttr &visibility) {
+  visibility = parseVisibilityText(parser);
+  return success(static_cast<bool>(visibility));
+}
+
 static void printVisibility(OpAsmPrinter &printer, Operation *, VisibilityAttr visibility) {
-  printer << stringifyVisibility(visibility.getValue());
+  printer << visibility.getValue().text();
 }
 
 /// One type if both operands have the same, else two.

@@ -53,10 +53,10 @@ static LogicalResult verifyScale(Operation *op, FloatAttr scale) {
 }
 
 /// C5 of attention, C6 of attention_weights.
-static LogicalResult verifyHidden(Operation *op, Visibility visibility, HiddenAttr hidden) {
-  if (hidden && visibility != Visibility::Causal) {
+static LogicalResult verifyHidden(Operation *op, VisibilityAttr visibility, HiddenAttr hidden) {
+  if (hidden && !visibility.getValue().isCausal()) {
     return op->emitOpError("expects 'hidden' only with visibility causal, got ")
-           << stringifyVisibility(visibility);
+           << visibility.getValue().text();
   }
   return success();
 }
@@ -241,16 +241,25 @@ LogicalResult GroupedLinearOp::verifySymbolUses(SymbolTableCollection &symbolTab
 
 // --- costs -----------------------------------------------------------------------------------
 
+// Of rows that see a bounded number of keys, however long the sequence, the keys are counted too.
+static OperationFlops ofVisibleKeys(VisibilityAttr visibility, int64_t flops) {
+  std::optional<int64_t> keys = visibility.getValue().span(1);
+  return keys ? OperationFlops{.perRow = *keys * flops} : OperationFlops{.perRowAndKey = flops};
+}
+
 // Keys and values may have fewer heads; every head of queries is a product.
 OperationFlops AttentionOp::getFlops() {
-  return {.perRowAndKey = 2 * (getQuery().getType().getDimSize(1) + getType().getDimSize(1))};
+  return ofVisibleKeys(getVisibility(),
+                       2 * (getQuery().getType().getDimSize(1) + getType().getDimSize(1)));
 }
 
 OperationFlops AttentionWeightsOp::getFlops() {
-  return {.perRowAndKey = 2 * getQuery().getType().getDimSize(1)};
+  return ofVisibleKeys(getVisibility(), 2 * getQuery().getType().getDimSize(1));
 }
 
-OperationFlops AttendOp::getFlops() { return {.perRowAndKey = 2 * getType().getDimSize(1)}; }
+OperationFlops AttendOp::getFlops() {
+  return ofVisibleKeys(getVisibility(), 2 * getType().getDimSize(1));
+}
 
 OperationFlops GroupedLinearOp::getFlops() {
   int64_t width = getType().getDimSize(1);

@@ -9,7 +9,7 @@ include "dialects/Transformer/ParameterOps.td"
 defvar attendedDeclaration = [{
   /// The keys that have weights: all keys, if keys after the row have scores.
   ::heddle::transformer::VisibilityAttr getAttendedKeys() {
-    return getHidden() ? VisibilityAttr::get(getContext(), Visibility::All) : getVisibilityAttr();
+    return getHidden() ? VisibilityAttr::get(getContext(), Visibility::all()) : getVisibilityAttr();
   }
 }];
 
@@ -55,8 +55,9 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     Source: "Attention is all you need", equation 1. The bias, if any, is that of `relative_bias`
     with the same segments.
 
-    A causal row sees the keys up to its own position. With `hidden` it also sees later keys, with
-    the scores that the attribute defines: a finite mask keeps its exact meaning.
+    A row sees the keys that `visibility` says; those outside are neither read nor computed. With
+    `hidden` a causal row also sees later keys, with the scores that the attribute defines: a finite
+    mask keeps its exact meaning.
 
     With a `key_share` of r, r adjacent heads of queries share one head of keys: head h of the
     queries uses head h / r of the keys. `value_share` is the same for values. One head of keys and

@@ -115,10 +115,12 @@ def Transformer_MaskOp : Transformer_Op<"mask", [Pure]> {
   let summary = "which keys of its own sequence each query sees";
   let description = [{
     `result[t, k]` is true for `all`; for `causal`, it is true if the position of k is not after
-    that of t. There are no padding masks, because there is no padding.
+    that of t; with bounds, as `#transformer.visibility` says of the position of t. There are no
+    padding masks, because there is no padding.
 
     ```mlir
     %m = transformer.mask causal in(%rows, %rows)
+    %w = transformer.mask from i - 2 to i + 3 in(%rows, %rows)
     ```
   }];
   let arguments = (ins Transformer_VisibilityAttr:$visibility, Transformer_SegmentsType:$queries,

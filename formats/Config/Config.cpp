@@ -215,6 +215,25 @@ Result<std::vector<std::string>> Config::strings(std::string_view key) const {
   return result;
 }
 
+Result<std::vector<Config>> Config::each(std::string_view key) const {
+  const nlohmann::json *const value = find(key);
+  if (value == nullptr || !value->is_array()) {
+    return std::vector<Config>{*this};
+  }
+  std::vector<Config> items;
+  for (const nlohmann::json &item : *value) {
+    nlohmann::json alone = {{std::string(key), item}};
+    items.push_back(Config(std::make_shared<const nlohmann::json>(std::move(alone)),
+                           fmt::format("{}: item {}", place, items.size() + 1)));
+  }
+  return items;
+}
+
+bool Config::isObject(std::string_view key) const {
+  const nlohmann::json *const value = peek(key);
+  return value != nullptr && value->is_object();
+}
+
 Result<Config> Config::object(std::string_view key) const {
   const nlohmann::json *const value = find(key);
   if (value == nullptr || !value->is_object()) {

@@ -80,6 +80,12 @@ public:
   /// A list of strings.
   Result<std::vector<std::string>> strings(std::string_view key) const;
 
+  /// What a list has, or a value that is no list alone: each as the value of the same key in a
+  /// configuration of its own, whose messages name the item.
+  Result<std::vector<Config>> each(std::string_view key) const;
+  /// Whether the value of a key is an object.
+  bool isObject(std::string_view key) const;
+
   /// A nested object; its messages begin with `where: "key"`.
   Result<Config> object(std::string_view key) const;
 

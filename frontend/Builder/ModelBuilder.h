@@ -22,6 +22,7 @@
 #define HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H
 
 #include "dialects/Transformer/Enumerators.h"
+#include "dialects/Transformer/Visibility.h"
 #include "formats/Config/Generation.h"
 #include "heddle/Status.h"
 
@@ -313,8 +314,11 @@ public:
   /// The position of each row in its sequence, [t]. It counts from `offset` and includes the rows
   /// of earlier runs.
   Ids positions(const Segments &rows, int64_t offset = 0) const;
-  /// Which keys of its own sequence each query sees: [t, k].
-  Mask mask(transformer::Visibility visibility, const Segments &queries,
+  /// Which keys of its own sequence each query sees: [t, k]. A predicate of positions: `causal()`,
+  /// `window(256)`, `band(128, 0)`, `blocks(64, 64, 0)` of Visibility, or any bounds in which every
+  /// query sees itself. Several masks, one selection after the other, hide what any of them hides;
+  /// attention neither reads nor computes the keys that all of them hide with minus infinity.
+  Mask mask(const transformer::Visibility &visibility, const Segments &queries,
             const Segments &keys) const;
 
 private:

@@ -217,13 +217,18 @@ Ids Scope::positions(const Segments &rows, int64_t offset) const {
   return site.make<Ids, transformer::PositionsOp>(rows.value(), static_cast<uint64_t>(offset));
 }
 
-Mask Scope::mask(transformer::Visibility visibility, const Segments &queries,
+Mask Scope::mask(const transformer::Visibility &visibility, const Segments &queries,
                  const Segments &keys) const {
   OperationSite site(state, prefix, {&queries, &keys});
   if (!site.ok()) {
     return {};
   }
-  return site.make<Mask, transformer::MaskOp>(visibility, queries.value(), keys.value());
+  if (const std::string problem = visibility.normalized().problem(); !problem.empty()) {
+    site.fail("the mask expects " + problem);
+    return {};
+  }
+  const auto attribute = transformer::VisibilityAttr::get(state->context, visibility);
+  return site.make<Mask, transformer::MaskOp>(attribute, queries.value(), keys.value());
 }
 
 } // namespace heddle

@@ -133,7 +133,7 @@ void Bart::encode(const Scope &model, Entry entry) const {
     x = subLayer(layer, "self_attn_layer_norm", x, [&](const Tensor &y) {
       const Scope self = layer.scope("self_attn");
       const Memory all = {self.linear("k_proj", y, width), self.linear("v_proj", y, width), rows};
-      return attention(self, encoder, y, rows, all, Visibility::All);
+      return attention(self, encoder, y, rows, all, Visibility::all());
     });
     x = feedForward(layer, encoder, x);
   }
@@ -162,13 +162,13 @@ Tensor Bart::decodeLayer(const Scope &layer, const Tensor &x, Entry &entry, cons
     };
     const Tensor key = keep("k_proj");
     const Tensor value = keep("v_proj");
-    return attention(self, decoder, y, rows, {key, value, seen}, Visibility::Causal);
+    return attention(self, decoder, y, rows, {key, value, seen}, Visibility::causal());
   });
   const Tensor crossed = subLayer(layer, "encoder_attn_layer_norm", attended, [&](const Tensor &y) {
     const Scope cross = layer.scope("encoder_attn");
     const Tensor key = entry.cache(cross.scope("k_proj").name(), width).rows(source);
     const Tensor value = entry.cache(cross.scope("v_proj").name(), width).rows(source);
-    return attention(cross, decoder, y, rows, {key, value, source}, Visibility::All,
+    return attention(cross, decoder, y, rows, {key, value, source}, Visibility::all(),
                      &probabilities);
   });
   return feedForward(layer, decoder, crossed);

@@ -142,6 +142,22 @@ static std::optional<std::string> nearestKey(std::string_view key,
   return nearest;
 }
 
+Result<std::string> nearestOf(const Config &config, std::string_view key,
+                              const std::vector<std::string> &choices,
+                              std::string_view alternative) {
+  Result<std::string> given = config.string(key);
+  if (given.ok() && std::find(choices.begin(), choices.end(), *given) != choices.end()) {
+    return given;
+  }
+  const std::optional<std::string> nearest =
+      given.ok() ? nearestKey(*given, choices) : std::nullopt;
+  return HEDDLE_ERROR(
+      InvalidArgument,
+      fmt::format("{}: {} is {}, expected one of {}{}{}", config.where(), quote(key),
+                  config.describe(key), fmt::join(choices, ", "), alternative,
+                  nearest ? fmt::format("; did you mean {}?", quote(*nearest)) : std::string()));
+}
+
 Status refuseUnreadKeys(const Config &config, std::string_view formatPage) {
   const std::vector<std::string> unread = config.unreadKeys();
   if (unread.empty()) {

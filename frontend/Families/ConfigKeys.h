@@ -58,6 +58,12 @@ struct ConfigRemarks {
 Result<ConfigRemarks> checkConfigKeys(const Config &config, const ConfigKeys &keys,
                                       bool isSentenceEncoder);
 
+/// A string that is one of `choices`; the message lists them, then what else is allowed, and names
+/// the nearest if one is near.
+Result<std::string> nearestOf(const Config &config, std::string_view key,
+                              const std::vector<std::string> &choices,
+                              std::string_view alternative = "");
+
 /// Refuses every key that has not been read, as misspelt. For the project's own format, whose keys
 /// are all known.
 Status refuseUnreadKeys(const Config &config, std::string_view formatPage);

@@ -21,9 +21,11 @@ Attended attend(const Scope &scope, const Tensor &query, const Segments &rows, c
   if (scoring.bias.valid()) {
     scores = scores + scoring.bias;
   }
-  if (scoring.visibility == transformer::Visibility::Causal) {
-    scores = scores.select(scope.mask(scoring.visibility, rows, memory.rows),
-                           -std::numeric_limits<double>::infinity());
+  for (const transformer::Visibility &visibility : {scoring.neighbourhood, scoring.visibility}) {
+    if (!visibility.isAll()) {
+      scores = scores.select(scope.mask(visibility, rows, memory.rows),
+                             -std::numeric_limits<double>::infinity());
+    }
   }
   const Tensor probabilities = scores.softmax(memory.rows);
   return {mixValues(scope, probabilities, rows, memory.value, memory.rows, heads), probabilities};

@@ -35,8 +35,9 @@ struct Scoring {
   double scale = 1;
   /// Added to the scaled products, [rows, heads, keys]. An invalid tensor means no bias.
   Tensor bias = {};
-  /// Invisible keys get no weight.
-  transformer::Visibility visibility = transformer::Visibility::All;
+  /// Keys that either of them hides get no weight.
+  transformer::Visibility visibility = transformer::Visibility::all();
+  transformer::Visibility neighbourhood = transformer::Visibility::all();
 };
 
 /// 1 / sqrt(d_k), section 3.2.1.

@@ -133,7 +133,7 @@ Tensor T5::decodeLayer(const Scope &block, const Tensor &x, Entry &entry, const 
   const Tensor key = keep("k");
   const Tensor value = keep("v");
   const Tensor attended = attention(self, y, rows, {key, value, seen},
-                                    {.bias = bias, .visibility = Visibility::Causal}) +
+                                    {.bias = bias, .visibility = Visibility::causal()}) +
                           x;
 
   const Scope cross = block.scope("layer.1.EncDecAttention");

@@ -12,6 +12,7 @@
 #include "dialects/Transformer/Transformer.h"
 #include "frontend/Families/DotProductAttention.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace heddle {
@@ -27,9 +28,9 @@ Tensor Transformer::subLayer(const Scope &layer, std::string_view name, const Te
 
 /// Section 3.2, equation 1: softmax(Q K^T / sqrt(d_k)) V for each of `count` heads.
 Attended Transformer::attention(const Scope &scope, const Tensor &x, const Segments &rows,
-                                const Memory &memory, Visibility visibility, int64_t count) const {
-  return attend(scope, scope.linear("query", x, width), rows, memory, count,
-                {.scale = dotProductScale(width / count), .visibility = visibility});
+                                const Memory &memory, Scoring scoring, int64_t count) const {
+  scoring.scale = dotProductScale(width / count);
+  return attend(scope, scope.linear("query", x, width), rows, memory, count, scoring);
 }
 
 /// Whether a layer is the first of its block. Without blocks, every layer is.
@@ -126,14 +127,15 @@ Tensor Transformer::endStack(const Scope &stack, const Tensor &x) const {
   return finalNorm ? stack.layerNorm("norm", x, epsilon) : x;
 }
 
-/// Section 3.1, the encoder. The keys and values of the decoder's cross-attention are computed
-/// here, once for each sentence.
+/// Section 3.1, the encoder; with a neighbourhood, section 4, restricted self-attention. The keys
+/// and values of the decoder's cross-attention are computed here, once for each sentence.
 void Transformer::encode(const Scope &model, Entry entry) const {
   const Ids source = entry.input("source");
   const Segments rows = entry.segments();
-  const auto attend = [&](const Scope &self, const Tensor &y, int64_t count) {
+  const auto attend = [&](const Scope &self, const Tensor &y, int64_t index, int64_t count) {
     const Memory all = {self.linear("key", y, width), self.linear("value", y, width), rows};
-    return attention(self, y, rows, all, Visibility::All, count).context;
+    const SelfAttention &form = encoderAttention[static_cast<size_t>(index)];
+    return attention(self, y, rows, all, {.neighbourhood = form.visibility}, count).context;
   };
   Tensor x = embed(model, "encoder", source, sourceVocabulary, rows);
   for (int64_t index = 0; index < encoderLayers; ++index) {
@@ -141,13 +143,14 @@ void Transformer::encode(const Scope &model, Entry entry) const {
     if (branches.count > 0) {
       x = subLayer(layer, "branched_norm", x, [&](const Tensor &y) {
         const Scope branched = layer.scope("branched");
-        return sumBranches(branched, entry, attend(branched.scope("attention"), y, branches.count));
+        return sumBranches(branched, entry,
+                           attend(branched.scope("attention"), y, index, branches.count));
       });
       continue;
     }
     x = subLayer(layer, "self_attention_norm", x, [&](const Tensor &y) {
       const Scope self = layer.scope("self_attention");
-      return self.linear("output", attend(self, y, heads), width);
+      return self.linear("output", attend(self, y, index, heads), width);
     });
     x = subLayer(layer, "ffn_norm", x,
                  [&](const Tensor &y) { return feedForward(layer.scope("ffn"), y, inner); });
@@ -172,7 +175,9 @@ void Transformer::encode(const Scope &model, Entry entry) const {
 void Transformer::decode(const Scope &model, Entry entry) const {
   const Ids target = entry.input("target");
   const Segments rows = entry.segments();
-  const Segments seen = averages ? Segments() : rows.history();
+  const bool onlyAverages = std::all_of(decoderAttention.begin(), decoderAttention.end(),
+                                        [](const SelfAttention &each) { return each.averages; });
+  const Segments seen = onlyAverages ? Segments() : rows.history();
   const Segments source = entry.memory("memory");
   Tensor x = embed(model, "decoder", target, targetVocabulary, rows);
   Attended self;
@@ -187,7 +192,10 @@ void Transformer::decode(const Scope &model, Entry entry) const {
     if (isFirst(selfBlocks, index)) {
       const Tensor key = keep("key");
       const Tensor value = keep("value");
-      self = attention(scope, y, rows, {key, value, seen}, Visibility::Causal, heads);
+      const SelfAttention &form = decoderAttention[static_cast<size_t>(index)];
+      self =
+          attention(scope, y, rows, {key, value, seen},
+                    {.visibility = Visibility::causal(), .neighbourhood = form.visibility}, heads);
     } else {
       self.context = mixValues(scope, self.probabilities, rows, keep("value"), seen, heads);
     }
@@ -198,7 +206,7 @@ void Transformer::decode(const Scope &model, Entry entry) const {
       const Scope scope = crossAttention(model, index);
       const Tensor key = entry.cache(scope.scope("key").name(), width).rows(source);
       const Tensor value = entry.cache(scope.scope("value").name(), width).rows(source);
-      cross = attention(scope, y, rows, {key, value, source}, Visibility::All, count);
+      cross = attention(scope, y, rows, {key, value, source}, {}, count);
     }
     alignment = index == alignmentLayer ? cross.probabilities : alignment;
     return cross.context;
@@ -207,7 +215,9 @@ void Transformer::decode(const Scope &model, Entry entry) const {
     const Scope layer = model.scope("decoder.layers", index);
     x = subLayer(layer, "self_attention_norm", x, [&](const Tensor &y) {
       const Scope scope = layer.scope("self_attention");
-      return averages ? average(scope, y, rows, entry) : attendToTarget(y, scope, index);
+      return decoderAttention[static_cast<size_t>(index)].averages
+                 ? average(scope, y, rows, entry)
+                 : attendToTarget(y, scope, index);
     });
     if (branches.count > 0) {
       x = subLayer(layer, "branched_norm", x, [&](const Tensor &y) {

@@ -27,6 +27,15 @@ struct Branches {
   bool shared = false;
 };
 
+/// Self-attention of one layer.
+struct SelfAttention {
+  /// Which keys a row sees, of those that the stack lets it see.
+  transformer::Visibility visibility = transformer::Visibility::all();
+  /// An average of all rows so far in its place.
+  bool averages = false;
+  friend bool operator==(const SelfAttention &, const SelfAttention &) = default;
+};
+
 /// A model of the family: its sizes and its mathematics.
 struct Transformer {
   int64_t sourceVocabulary = 0;
@@ -58,8 +67,9 @@ struct Transformer {
   /// self-attention, or the result of its cross-attention. Empty if every layer has its own.
   std::vector<int64_t> selfBlocks;
   std::vector<int64_t> crossBlocks;
-  /// Averages replace the decoder's self-attention.
-  bool averages = false;
+  /// One for each layer.
+  std::vector<SelfAttention> encoderAttention;
+  std::vector<SelfAttention> decoderAttention;
   /// The decoder layer whose cross-attention is an output.
   int64_t alignmentLayer = 0;
   Branches branches;
@@ -74,7 +84,7 @@ private:
   template <typename Function>
   Tensor subLayer(const Scope &layer, std::string_view name, const Tensor &x, Function f) const;
   Attended attention(const Scope &scope, const Tensor &x, const Segments &rows,
-                     const Memory &memory, transformer::Visibility visibility, int64_t count) const;
+                     const Memory &memory, Scoring scoring, int64_t count) const;
   Tensor average(const Scope &scope, const Tensor &x, const Segments &rows, Entry &entry) const;
   Tensor feedForward(const Scope &scope, const Tensor &x, int64_t inner) const;
   Tensor sumBranches(const Scope &scope, Entry &entry, const Tensor &heads) const;

@@ -68,6 +68,88 @@ static Result<Branches> readBranches(const Config &config, int64_t width, int64_
   return branches;
 }
 
+/// The most positions that a form counts.
+static constexpr int64_t reachLimit = int64_t{1} << 28;
+
+/// {"kind": "window", "size": 256} and the like, "Attention is all you need", section 4, and local
+/// attention of tensor2tensor.
+static Result<transformer::Visibility> readForm(const Config &form) {
+  HEDDLE_ASSIGN(const std::string kind, nearestOf(form, "kind", {"window", "band", "block"}));
+  int64_t size = 1;
+  int64_t before = 0;
+  int64_t after = 0;
+  if (kind != "band") {
+    HEDDLE_ASSIGN(size, form.integer("size", 1, reachLimit));
+  }
+  if (kind != "window") {
+    HEDDLE_ASSIGN(before, form.integer("before", 0, reachLimit));
+    HEDDLE_ASSIGN(after, form.integer("after", 0, reachLimit));
+  }
+  HEDDLE_TRY(refuseUnreadKeys(form, formatPage));
+  return kind == "window" ? transformer::Visibility::window(size)
+         : kind == "band" ? transformer::Visibility::band(before, after)
+                          : transformer::Visibility::blocks(size, before, after);
+}
+
+/// What a layer's rows attend to: a name, or a form.
+static Result<SelfAttention> readSelfAttention(const Config &config, std::string_view key,
+                                               const std::vector<std::string> &names) {
+  SelfAttention attention;
+  if (config.isObject(key)) {
+    HEDDLE_ASSIGN(const Config form, config.object(key));
+    HEDDLE_ASSIGN(attention.visibility, readForm(form));
+    return attention;
+  }
+  HEDDLE_ASSIGN(const std::string name,
+                nearestOf(config, key, names, ", or an object with a \"kind\""));
+  attention.averages = name == "average";
+  return attention;
+}
+
+/// One for each layer: the same for all, or a list.
+static Result<std::vector<SelfAttention>> readLayers(const Config &config, std::string_view key,
+                                                     int64_t layers,
+                                                     const std::vector<std::string> &names) {
+  if (!config.has(key)) {
+    return std::vector<SelfAttention>(static_cast<size_t>(layers));
+  }
+  HEDDLE_ASSIGN(const std::vector<Config> items, config.each(key));
+  std::vector<SelfAttention> list;
+  for (const Config &item : items) {
+    HEDDLE_ASSIGN(list.emplace_back(), readSelfAttention(item, key, names));
+  }
+  const bool isList = config.json(key).starts_with("[");
+  if (isList && list.size() != static_cast<size_t>(layers)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"{}\" has {} items, expected {}, one for each layer",
+                                    config.where(), key, list.size(), layers));
+  }
+  list.resize(static_cast<size_t>(layers), isList ? SelfAttention() : list.front());
+  return list;
+}
+
+/// Layers that share weights share what hides keys from them; averages have no weights.
+static Status checkSharedForms(const Transformer &model, const Config &config) {
+  size_t layer = 0;
+  for (const int64_t size : model.selfBlocks) {
+    const SelfAttention &first = model.decoderAttention[layer];
+    for (int64_t member = 0; member < size; ++member, ++layer) {
+      if (model.decoderAttention[layer].averages) {
+        return refuseOption(config, "self_attention_sharing");
+      }
+      if (model.decoderAttention[layer] != first) {
+        return HEDDLE_ERROR(
+            InvalidArgument,
+            fmt::format("{}: \"decoder_self_attention\" of layer {} is another than "
+                        "that of layer {}, expected one for the block of layers "
+                        "that \"self_attention_sharing\" names",
+                        config.where(), layer, layer - static_cast<size_t>(member)));
+      }
+    }
+  }
+  return {};
+}
+
 /// Settings that only some models have.
 static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.finalNorm, config.booleanOr("final_norm", model.preNorm));
@@ -75,17 +157,16 @@ static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.scaleEmbeddings, config.booleanOr("scale_embeddings", true));
   HEDDLE_ASSIGN(model.startFromZero, config.booleanOr("start_from_zero_embedding", false));
   HEDDLE_ASSIGN(model.outputBias, config.booleanOr("output_bias", false));
-  HEDDLE_ASSIGN(const std::string self,
-                config.oneOfOr("decoder_self_attention", {"softmax", "average"}, "softmax"));
-  model.averages = self == "average";
-  if (model.averages) {
-    HEDDLE_TRY(refuseOption(config, "self_attention_sharing"));
-  }
+  HEDDLE_ASSIGN(model.encoderAttention,
+                readLayers(config, "encoder_self_attention", model.encoderLayers, {"softmax"}));
+  HEDDLE_ASSIGN(model.decoderAttention, readLayers(config, "decoder_self_attention",
+                                                   model.decoderLayers, {"softmax", "average"}));
   HEDDLE_ASSIGN(model.targetVocabulary,
                 config.integerOr("target_vocab_size", 1, tableLimit, model.sourceVocabulary));
   HEDDLE_ASSIGN(model.firstPosition, config.integerOr("positions_offset", 0, tableLimit, 0));
   HEDDLE_ASSIGN(model.selfBlocks,
                 readBlocks(config, "self_attention_sharing", model.decoderLayers));
+  HEDDLE_TRY(checkSharedForms(model, config));
   HEDDLE_ASSIGN(model.crossBlocks,
                 readBlocks(config, "cross_attention_sharing", model.decoderLayers));
   HEDDLE_ASSIGN(

@@ -110,7 +110,7 @@ LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueB
     }
   }
   parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes), nest.reduction,
-                                 nest.hidden, nest.relative, keysFrom);
+                                 nest.hidden, nest.visibility, nest.relative, keysFrom);
   return dispatch(op, parts, term);
 }
 
@@ -120,21 +120,23 @@ Value EntryContext::copy(Location location, Value source) {
 
 // --- Keys and bounds -------------------------------------------------------------------------
 
-LogicalResult EntryContext::checkVisibility(Operation *op, transformer::Visibility visibility,
+LogicalResult EntryContext::checkVisibility(Operation *op,
+                                            const transformer::Visibility &visibility,
                                             Value queries, Value keySegments) const {
-  if (visibility != transformer::Visibility::Causal) {
+  if (visibility.isAll()) {
     return success();
   }
+  StringRef kind = visibility.isCausal() ? "causal" : "local";
   // Segments that no operation gives are the rows or a memory.
   if (keySegments != rows && !keySegments.getDefiningOp()) {
-    return op->emitOpError("is causal over a memory, expected keys of the entry's rows or of their "
-                           "history");
+    return op->emitOpError("is ")
+           << kind << " over a memory, expected keys of the entry's rows or of their history";
   }
   RowSpace querySpace = spaceOf(queries).value_or(RowSpace::tokens());
   RowSpace keySpace = spaceOf(keySegments).value_or(RowSpace::tokens());
   if (querySpace != keySpace) {
-    return op->emitOpError("is causal over keys of '")
-           << keySpace.text() << "' for rows of '" << querySpace.text()
+    return op->emitOpError("is ")
+           << kind << " over keys of '" << keySpace.text() << "' for rows of '" << querySpace.text()
            << "', expected one row space: only there a key is before a row or after it";
   }
   return success();

@@ -29,8 +29,10 @@ struct NestParts {
   dataflow::ReductionKind reduction;
   llvm::SmallVector<mlir::Value> inputs;
   dataflow::BufferType result;
-  /// What keys after the row have in place of the computed number; null: the number.
+  /// What hidden keys have in place of the computed number: those after the row or, with
+  /// `visibility`, those that it does not see. Null: the number.
   mlir::FloatAttr hidden = nullptr;
+  transformer::VisibilityAttr visibility = nullptr;
   /// Whether the input is a table by distance, of axis `r`.
   bool relative = false;
 };
@@ -89,8 +91,10 @@ public:
   /// The cache whose positions the keys of `op` are; null where they are rows of the entry. Fails
   /// if no cache has them.
   mlir::FailureOr<mlir::Value> keysOf(mlir::Operation *op) const { return keys.of(op); }
-  /// Fails if the operation hides later keys from queries that are none of the keys' positions.
-  mlir::LogicalResult checkVisibility(mlir::Operation *op, transformer::Visibility visibility,
+  /// Fails if the operation hides keys by their positions from queries that are none of the keys'
+  /// positions.
+  mlir::LogicalResult checkVisibility(mlir::Operation *op,
+                                      const transformer::Visibility &visibility,
                                       mlir::Value queries, mlir::Value keys) const;
 
   /// Fails if the operation measures distances between queries and keys that have no positions in

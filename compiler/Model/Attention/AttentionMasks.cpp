@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A mask is known when it is a mask operation; a bias when it is one by distance. Causal masks of
-/// one attention hide the same keys, so that together they write one number over the scores of
-/// those, or add one to them.
+/// A mask is known when it is a mask operation; a bias when it is one by distance. Masks of one
+/// attention that hide the same keys together write one number over the scores of those, or add one
+/// to them. What several hide is outside of an interval that all of them leave.
 #include "compiler/Model/Attention/AttentionMasks.h"
 
 #include "compiler/Remarks/Report.h"
@@ -66,42 +66,46 @@ LogicalResult AttentionMasks::decline(const Twine &text) {
   return failure();
 }
 
-FailureOr<bool> AttentionMasks::addMask(Value mask) {
+FailureOr<AttentionMasks::HiddenKeys *> AttentionMasks::addMask(Value mask) {
   auto known = mask.getDefiningOp<MaskOp>();
   if (!known) {
-    return decline("the mask is neither 'all' nor 'causal' (" + describeProducer(mask) + ")");
+    return decline("the mask is no predicate of positions (" + describeProducer(mask) + ")");
   }
   masks.push_back(known);
+  Visibility seen = known.getVisibility().getValue();
   // A mask of all keys hides none, whatever is done to it.
-  return known.getVisibility() == Visibility::Causal;
+  if (seen.isAll()) {
+    return nullptr;
+  }
+  auto keys = llvm::find_if(hiddenKeys, [&](const HiddenKeys &each) { return each.seen == seen; });
+  return keys == hiddenKeys.end() ? &hiddenKeys.emplace_back(HiddenKeys{seen}) : keys;
 }
 
-LogicalResult AttentionMasks::addNumber(double hiding, const ScoreFactor &after) {
-  if (isWritten) {
+LogicalResult AttentionMasks::addNumber(HiddenKeys &keys, double hiding, const ScoreFactor &after) {
+  if (keys.isWritten) {
     return success();
   }
   if (!after.numbers.empty()) {
     return decline("a factor follows the mask that only a run knows (" +
                    describeProducer(after.numbers.back()) + "): it may hide keys or prefer them");
   }
-  visibility = Visibility::Causal;
-  number += hiding * after.constant;
+  keys.number += hiding * after.constant;
   // Minus infinity by a factor that is not positive; or what is past f32.
-  return number < -hides
+  return keys.number < -hides
              ? success()
              : decline("a factor of " + printNumber(after.constant) + " follows the mask");
 }
 
 LogicalResult AttentionMasks::addSelection(SelectOp select, const ScoreFactor &after) {
-  FailureOr<bool> isCausal = addMask(select.getMask());
-  if (failed(isCausal) || !*isCausal) {
-    return isCausal;
+  FailureOr<HiddenKeys *> keys = addMask(select.getMask());
+  if (failed(keys) || !*keys) {
+    return keys;
   }
-  if (failed(addNumber(select.getHidden().convertToFloat(), after))) {
+  if (failed(addNumber(**keys, select.getHidden().convertToFloat(), after))) {
     return failure();
   }
-  biasesAfter = isWritten ? biasesAfter : biases.size();
-  isWritten = true;
+  (*keys)->biasesAfter = (*keys)->isWritten ? (*keys)->biasesAfter : biases.size();
+  (*keys)->isWritten = true;
   return success();
 }
 
@@ -130,10 +134,10 @@ LogicalResult AttentionMasks::addBias(Value added, const ScoreFactor &after) {
     Operation *producer = value.getDefiningOp();
     LogicalResult isAdded = success();
     if (auto masked = dyn_cast<MaskBiasOp>(producer)) {
-      FailureOr<bool> isCausal = addMask(masked.getMask());
-      isAdded = failed(isCausal) || !*isCausal
-                    ? LogicalResult(isCausal)
-                    : addNumber(masked.getHidden().convertToFloat(), factor);
+      FailureOr<HiddenKeys *> keys = addMask(masked.getMask());
+      isAdded = failed(keys) || !*keys
+                    ? LogicalResult(keys)
+                    : addNumber(**keys, masked.getHidden().convertToFloat(), factor);
     } else if (auto distances = dyn_cast<RelativeBiasOp>(producer)) {
       isAdded = addDistances(distances, factor);
     } else if (isNumberTimes(producer)) {
@@ -166,33 +170,62 @@ LogicalResult AttentionMasks::addDistances(RelativeBiasOp distances, const Score
   return success();
 }
 
+LogicalResult AttentionMasks::resolveTables() {
+  if (distances.empty()) {
+    return success();
+  }
+  auto [least, most] = std::minmax_element(
+      distances.begin(), distances.end(),
+      [](RelativeBiasOp left, RelativeBiasOp right) { return columnsOf(left) < columnsOf(right); });
+  if (columnsOf(*most) - columnsOf(*least) > mostWidened) {
+    return decline("two tables of distances have " + Twine(columnsOf(*least)) + " and " +
+                   Twine(columnsOf(*most)) + " columns, expected at most " + Twine(mostWidened) +
+                   " more");
+  }
+  return success();
+}
+
 LogicalResult AttentionMasks::resolve() {
-  if (!distances.empty()) {
-    auto [least, most] = std::minmax_element(distances.begin(), distances.end(),
-                                             [](RelativeBiasOp left, RelativeBiasOp right) {
-                                               return columnsOf(left) < columnsOf(right);
-                                             });
-    if (columnsOf(*most) - columnsOf(*least) > mostWidened) {
-      return decline("two tables of distances have " + Twine(columnsOf(*least)) + " and " +
-                     Twine(columnsOf(*most)) + " columns, expected at most " + Twine(mostWidened) +
-                     " more");
+  if (failed(resolveTables())) {
+    return failure();
+  }
+  const HiddenKeys *finite = nullptr;
+  for (const HiddenKeys &keys : hiddenKeys) {
+    if (keys.number > hides) {
+      // Nothing is added to the scores.
+      bool isNothing = !keys.isWritten && static_cast<float>(keys.number) == 0.0F;
+      finite = isNothing ? finite : &keys;
+      continue;
     }
+    std::optional<Visibility> both = visibility.intersect(keys.seen);
+    if (!both) {
+      return decline("a row sees the keys of two masks, '" + visibility.text() + "' and '" +
+                     keys.seen.text() +
+                     "', of which neither ends where the other does in all rows");
+    }
+    visibility = *both;
   }
-  if (visibility == Visibility::All || number <= hides) {
+  if (!finite) {
     return success();
   }
-  auto rounded = static_cast<float>(number);
-  if (!isWritten && rounded == 0.0F) {
-    visibility = Visibility::All;
-    return success();
+  if (!finite->seen.isCausal() || !visibility.isAll()) {
+    return decline("the mask '" + finite->seen.text() + "' hides keys by " +
+                   printNumber(finite->number) + ", which the kernel knows of a causal mask alone");
   }
-  if (isWritten && biasesAfter > 0 && biasesAfter < biases.size()) {
-    return decline("the mask writes " + printNumber(number) +
+  return resolveFinite(*finite);
+}
+
+/// A causal mask whose hidden keys have scores.
+LogicalResult AttentionMasks::resolveFinite(const HiddenKeys &keys) {
+  visibility = Visibility::causal();
+  auto rounded = static_cast<float>(keys.number);
+  if (keys.isWritten && keys.biasesAfter > 0 && keys.biasesAfter < biases.size()) {
+    return decline("the mask writes " + printNumber(keys.number) +
                    " between biases by distance, of which the kernel has one table");
   }
-  HiddenKind kind = !isWritten        ? HiddenKind::Added
-                    : biasesAfter > 0 ? HiddenKind::Product
-                                      : HiddenKind::Score;
+  HiddenKind kind = !keys.isWritten        ? HiddenKind::Added
+                    : keys.biasesAfter > 0 ? HiddenKind::Product
+                                           : HiddenKind::Score;
   // The fused operation leaves such a bias out: a number that all keys of a head have.
   auto hasOneColumn = [](RelativeBiasOp bias) { return columnsOf(bias) == 1; };
   if (kind == HiddenKind::Score && !distances.empty() && llvm::all_of(distances, hasOneColumn)) {

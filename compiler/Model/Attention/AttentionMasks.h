@@ -36,7 +36,7 @@ public:
   /// Makes of all masks what the fused operation says; the bias and the masks are all there.
   llvm::LogicalResult resolve();
 
-  /// `causal` if one of the masks is and makes a difference.
+  /// The keys that no mask hides.
   transformer::Visibility getVisibility() const { return visibility; }
 
   /// The scores of hidden keys; null where they have no weight, or none is hidden.
@@ -47,24 +47,32 @@ public:
 
 private:
   llvm::LogicalResult decline(const llvm::Twine &text);
-  /// Whether the mask hides any keys.
-  llvm::FailureOr<bool> addMask(mlir::Value mask);
+  /// What all masks that hide the same keys do to their scores.
+  struct HiddenKeys {
+    transformer::Visibility seen;
+    /// What masks have written over the scores, or added to them, and whether they have written:
+    /// then what comes before, nearer to the product, makes no difference.
+    double number = 0;
+    bool isWritten = false;
+    /// How many of the biases are added to what was written.
+    size_t biasesAfter = 0;
+  };
+  /// The keys that a mask hides; null if it hides none.
+  llvm::FailureOr<HiddenKeys *> addMask(mlir::Value mask);
   /// Adds `hiding` times `after` to the scores of hidden keys.
-  llvm::LogicalResult addNumber(double hiding, const ScoreFactor &after);
+  llvm::LogicalResult addNumber(HiddenKeys &keys, double hiding, const ScoreFactor &after);
+  llvm::LogicalResult resolveTables();
+  llvm::LogicalResult resolveFinite(const HiddenKeys &keys);
   llvm::LogicalResult addDistances(transformer::RelativeBiasOp distances, const ScoreFactor &after);
 
   llvm::SmallVector<transformer::MaskOp> masks;
   llvm::SmallVector<transformer::RelativeBiasOp> distances;
   /// One for each of `distances`.
   llvm::SmallVector<DistanceBias> biases;
-  transformer::Visibility visibility = transformer::Visibility::All;
+  /// By what they see, in the order in which masks were met.
+  llvm::SmallVector<HiddenKeys, 2> hiddenKeys;
+  transformer::Visibility visibility = transformer::Visibility::all();
   transformer::HiddenAttr hidden;
-  /// What masks have written over the scores of hidden keys, or added to them, and whether they
-  /// have written: then what comes before, nearer to the product, makes no difference.
-  double number = 0;
-  bool isWritten = false;
-  /// How many of the biases are added to what was written.
-  size_t biasesAfter = 0;
   std::string &reason;
 };
 

@@ -100,7 +100,7 @@ struct AttentionMatch {
   /// Factors and transposes between the probabilities and what uses them, each before those that
   /// use it.
   llvm::SmallVector<mlir::Operation *> views;
-  transformer::Visibility visibility = transformer::Visibility::All;
+  transformer::Visibility visibility = transformer::Visibility::all();
   /// The scores of keys that a causal mask hides; null if they have no weight.
   transformer::HiddenAttr hidden;
   /// The tables of biases by distance that are added to the scores.

@@ -91,7 +91,7 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
     text += ", values of " + countHeads(match.heads / match.sums.front().value.share);
   }
   text += summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
-          stringifyVisibility(match.visibility).str() + summarise(match.hidden) +
+          match.visibility.text() + summarise(match.hidden) +
           (bias ? ", bias @" + bias.getValue().str() : "");
   if (match.sums.size() > 1) {
     text += ", weights of " + std::to_string(match.sums.size()) + " sums";

@@ -29,7 +29,7 @@ std::string textOf(Attribute attribute) {
     return std::to_string(number.getInt());
   }
   if (auto visibility = dyn_cast_if_present<VisibilityAttr>(attribute)) {
-    return stringifyVisibility(visibility.getValue()).str();
+    return visibility.getValue().text();
   }
   if (auto hidden = dyn_cast_if_present<HiddenAttr>(attribute)) {
     return stringifyHiddenKind(hidden.getKind()).str() + " " + textOf(hidden.getNumber());

@@ -13,11 +13,13 @@ using namespace mlir;
 namespace heddle::dataflow {
 
 /// Rows of `width` elements of the same sequences, in a space of their own, or a cache of them.
-static KernelInput keysOf(FunctionType type, unsigned input, int64_t width, CacheLayout layout) {
+static KernelInput keysOf(FunctionType type, unsigned input, int64_t width, CacheLayout layout,
+                          transformer::VisibilityAttr visibility, transformer::HiddenAttr hidden) {
   return {.role = KernelInput::Role::Sequence,
           .shape = SmallVector<int64_t>{RowDimension{spaceOfInput(type, input)}.number(), width},
           .layout = layout,
-          .cacheWidth = width};
+          .cacheWidth = width,
+          .readsFrom = hidden ? std::nullopt : visibility.getValue().from};
 }
 
 /// Scores or probabilities of the keys that are an input, [rows, heads, longest].
@@ -72,7 +74,7 @@ static LogicalResult verifyShare(EmitError emitError, StringRef what, int64_t sh
 
 template <typename Attention>
 static LogicalResult verifyHidden(EmitError emitError, Attention attention) {
-  if (attention.getHidden() && !attention.getCausal()) {
+  if (attention.getHidden() && !attention.getVisibility().getValue().isCausal()) {
     return emitError() << "expects 'hidden' only where keys are causal, got '"
                        << Attribute(attention) << "'";
   }
@@ -85,8 +87,14 @@ static Division byHeads(int64_t heads, int64_t size) {
 
 // --- parts of names --------------------------------------------------------------------------
 
-template <typename Attention> static StringRef maskOf(Attention attention) {
-  return attention.getHidden() ? "_masked" : attention.getCausal() ? "_causal" : "";
+static StringRef maskOf(transformer::VisibilityAttr visibility, transformer::HiddenAttr hidden) {
+  transformer::Visibility value = visibility.getValue();
+  return hidden ? "_masked" : value.isAll() ? "" : value.isCausal() ? "_causal" : "_local";
+}
+
+/// What each row and key that it sees takes.
+static Flops ofVisibleKeys(transformer::VisibilityAttr visibility, uint64_t flops) {
+  return {.perRowAndKey = flops, .mostKeys = uint64_t(visibility.getValue().span(1).value_or(0))};
 }
 
 /// Heads of keys or values, where there are fewer than of queries.
@@ -109,7 +117,7 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
     int64_t distance = std::clamp(key - keys.own, -most, most);
     bias = run.at(attention.getNumInputs() - 1, head, distance + most);
   }
-  if (!attention.getCausal() || key <= keys.own) {
+  if (attention.getVisibility().getValue().sees(keys.own, key)) {
     return product + bias;
   }
   transformer::HiddenAttr hidden = attention.getHidden();
@@ -166,7 +174,7 @@ std::string AttentionAttr::getSizes(FunctionType type) const {
   name += sharedHeads("keys", getHeads(), getKeyShare());
   name += sharedHeads("values", getHeads(), getValueShare());
   name += getBiasDistance() > 0 ? "_bias" : "";
-  return name + maskOf(*this).str() + cachedOf(type).str();
+  return name + maskOf(getVisibility(), getHidden()).str() + cachedOf(type).str();
 }
 
 LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
@@ -186,9 +194,10 @@ SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
   queries.shape = {rowsOf(type), multiplySizes(getHeads(), getKeySize())};
   SmallVector<KernelInput> inputs = {
       queries,
-      keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys),
+      keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys,
+             getVisibility(), getHidden()),
       keysOf(type, 2, multiplySizes(getHeads() / getValueShare(), getValueSize()),
-             CacheLayout::Rows)};
+             CacheLayout::Rows, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
   return inputs;
 }
@@ -206,7 +215,7 @@ LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType ty
     return emitError() << "expects keys and values of one row space, got " << type.getInput(1)
                        << " and " << type.getInput(2);
   }
-  return verifySpaces(emitError, type, 1, getCausal() || getBiasDistance() > 0);
+  return verifySpaces(emitError, type, 1, hidesLaterKeys() || getBiasDistance() > 0);
 }
 
 Division AttentionAttr::getDivision(FunctionType) const {
@@ -215,14 +224,14 @@ Division AttentionAttr::getDivision(FunctionType) const {
 
 Flops AttentionAttr::getFlops(FunctionType) const {
   uint64_t sizes = getKeySize() + getValueSize();
-  return {.perRowAndKey = 2 * getHeads() * sizes};
+  return ofVisibleKeys(getVisibility(), 2 * getHeads() * sizes);
 }
 
 EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
 std::optional<unsigned> AttentionAttr::getEpilogueResult() const { return std::nullopt; }
 
-bool AttentionAttr::hidesLaterKeys() const { return getCausal(); }
+bool AttentionAttr::hidesLaterKeys() const { return !getVisibility().getValue().isAll(); }
 
 std::optional<double> AttentionAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                               int64_t column) const {
@@ -242,7 +251,8 @@ StringRef AttentionWeightsAttr::getNoun() const { return "an attention"; }
 std::string AttentionWeightsAttr::getSizes(FunctionType type) const {
   return llvm::formatv("{0}x{1}{2}{3}{4}{5}", getHeads(), getKeySize(),
                        sharedHeads("keys", getHeads(), getKeyShare()),
-                       getBiasDistance() > 0 ? "_bias" : "", maskOf(*this), cachedOf(type));
+                       getBiasDistance() > 0 ? "_bias" : "", maskOf(getVisibility(), getHidden()),
+                       cachedOf(type));
 }
 
 LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
@@ -259,8 +269,8 @@ SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) cons
   KernelInput queries;
   queries.shape = {rowsOf(type), multiplySizes(getHeads(), getKeySize())};
   SmallVector<KernelInput> inputs = {
-      queries,
-      keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()), CacheLayout::Keys)};
+      queries, keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()),
+                      CacheLayout::Keys, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
   return inputs;
 }
@@ -270,20 +280,20 @@ SmallVector<KernelResult> AttentionWeightsAttr::getResults(FunctionType type) co
 }
 
 LogicalResult AttentionWeightsAttr::verifyOperands(EmitError emitError, FunctionType type) const {
-  return verifySpaces(emitError, type, 1, getCausal() || getBiasDistance() > 0);
+  return verifySpaces(emitError, type, 1, hidesLaterKeys() || getBiasDistance() > 0);
 }
 
 Division AttentionWeightsAttr::getDivision(FunctionType) const { return byHeads(getHeads(), 0); }
 
 Flops AttentionWeightsAttr::getFlops(FunctionType) const {
-  return {.perRowAndKey = uint64_t{2} * getHeads() * getKeySize()};
+  return ofVisibleKeys(getVisibility(), uint64_t{2} * getHeads() * getKeySize());
 }
 
 EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
 std::optional<unsigned> AttentionWeightsAttr::getEpilogueResult() const { return std::nullopt; }
 
-bool AttentionWeightsAttr::hidesLaterKeys() const { return getCausal(); }
+bool AttentionWeightsAttr::hidesLaterKeys() const { return !getVisibility().getValue().isAll(); }
 
 std::optional<double> AttentionWeightsAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                      int64_t column) const {
@@ -300,7 +310,7 @@ StringRef AttendAttr::getNoun() const { return "an attention"; }
 std::string AttendAttr::getSizes(FunctionType type) const {
   return llvm::formatv("{0}x{1}{2}{3}{4}", getHeads(), getValueSize(),
                        sharedHeads("values", getHeads(), getValueShare()),
-                       getCausal() ? "_causal" : "", cachedOf(type));
+                       maskOf(getVisibility(), {}), cachedOf(type));
 }
 
 LogicalResult AttendAttr::verifyNumbers(EmitError emitError) const {
@@ -316,7 +326,7 @@ SmallVector<KernelInput> AttendAttr::getInputs(FunctionType type) const {
   weights.shape = weightsShape(type, getHeads(), 1);
   weights.isDense = true;
   return {weights, keysOf(type, 1, multiplySizes(getHeads() / getValueShare(), getValueSize()),
-                          CacheLayout::Rows)};
+                          CacheLayout::Rows, getVisibility(), {})};
 }
 
 SmallVector<KernelResult> AttendAttr::getResults(FunctionType type) const {
@@ -324,31 +334,33 @@ SmallVector<KernelResult> AttendAttr::getResults(FunctionType type) const {
 }
 
 LogicalResult AttendAttr::verifyOperands(EmitError emitError, FunctionType type) const {
-  return verifySpaces(emitError, type, 1, getCausal());
+  return verifySpaces(emitError, type, 1, hidesLaterKeys());
 }
 
 Division AttendAttr::getDivision(FunctionType) const { return byHeads(getHeads(), getValueSize()); }
 
 Flops AttendAttr::getFlops(FunctionType) const {
-  return {.perRowAndKey = uint64_t{2} * getHeads() * getValueSize()};
+  return ofVisibleKeys(getVisibility(), uint64_t{2} * getHeads() * getValueSize());
 }
 
 EpilogueSupport AttendAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
 
 std::optional<unsigned> AttendAttr::getEpilogueResult() const { return std::nullopt; }
 
-bool AttendAttr::hidesLaterKeys() const { return getCausal(); }
+bool AttendAttr::hidesLaterKeys() const { return !getVisibility().getValue().isAll(); }
 
 std::optional<double> AttendAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                            int64_t column) const {
   int64_t head = column / getValueSize(), d = column % getValueSize();
   VisibleKeys values(run, 1, row);
   int64_t longest = run.rowsOf(spaceOfInput(run.type, 1)).longest;
-  int64_t end = getCausal() ? values.own + 1 : values.count;
+  transformer::Visibility visibility = getVisibility().getValue();
   double sum = 0;
-  for (int64_t key = 0; key < end; ++key) {
-    sum += run.at(0, row, head * longest + key) *
-           values.at(key, head / getValueShare() * getValueSize() + d);
+  for (int64_t key = 0; key < values.count; ++key) {
+    if (visibility.sees(values.own, key)) {
+      sum += run.at(0, row, head * longest + key) *
+             values.at(key, head / getValueShare() * getValueSize() + d);
+    }
   }
   return sum;
 }

@@ -11,10 +11,11 @@ def Dataflow_AttendAttr : Dataflow_Family<"Attend", "attend"> {
   let description = [{
     The sum over the keys that a row sees of weights times values. Values are rows of the same
     sequences as the weights, or a cache of layout `rows`. Weights of keys that the row does not see
-    are not read: a causal row sees the positions up to its own. `valueShare` neighbouring heads of
-    weights have one head of values.
+    are not read: it sees those that `visibility` says. `valueShare` neighbouring heads of weights
+    have one head of values.
   }];
-  let parameters = (ins "int64_t":$heads, "int64_t":$valueSize, "bool":$causal,
+  let parameters = (ins "int64_t":$heads, "int64_t":$valueSize,
+                        "::heddle::transformer::VisibilityAttr":$visibility,
                         DefaultValuedParameter<"int64_t", "1">:$valueShare);
   let assemblyFormat = "`<` struct(params) `>`";
 }
@@ -23,9 +24,9 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
   let summary = "softmax(scale * Q K^T + bias) V of inputs Q, K, V, over the keys of the row";
   let description = [{
     Keys and values are rows of the same sequences as the queries, or both caches: K of layout
-    `keys`, V of layout `rows`. A causal query sees the positions up to its own. Keys that are rows
-    may be of another row space than the queries, such as blocks of them, where no mask and no bias
-    compares their positions.
+    `keys`, V of layout `rows`. A query sees the keys that `visibility` says of its position; others
+    are neither read nor computed. Keys that are rows may be of another row space than the queries,
+    such as blocks of them, where no mask and no bias compares their positions.
 
     With a `biasDistance` D above 0, inputs[3] is a table [heads, 2 D + 1], and the score of key k
     for row t has bias[h, min(max(position(k) - position(t), -D), D) + D] added after scaling.
@@ -36,7 +37,8 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
     `keyShare` neighbouring heads of queries have one head of keys, `valueShare` one of values.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
-                        "::mlir::FloatAttr":$scale, "bool":$causal,
+                        "::mlir::FloatAttr":$scale,
+                        "::heddle::transformer::VisibilityAttr":$visibility,
                         DefaultValuedParameter<"int64_t", "0">:$biasDistance,
                         OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
                         DefaultValuedParameter<"int64_t", "1">:$keyShare,
@@ -52,7 +54,8 @@ def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attenti
     written.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "::mlir::FloatAttr":$scale,
-                        "bool":$causal, DefaultValuedParameter<"int64_t", "0">:$biasDistance,
+                        "::heddle::transformer::VisibilityAttr":$visibility,
+                        DefaultValuedParameter<"int64_t", "0">:$biasDistance,
                         OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
                         DefaultValuedParameter<"int64_t", "1">:$keyShare);
   let assemblyFormat = "`<` struct(params) `>`";

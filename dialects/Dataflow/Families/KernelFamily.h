@@ -4,6 +4,7 @@
 #ifndef HEDDLE_DIALECTS_DATAFLOW_FAMILIES_KERNELFAMILY_H
 #define HEDDLE_DIALECTS_DATAFLOW_FAMILIES_KERNELFAMILY_H
 
+#include "dialects/Transformer/Visibility.h"
 #include "heddle/RowSpace.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -16,6 +17,10 @@
 #include <limits>
 #include <optional>
 #include <string>
+
+namespace heddle::transformer {
+class VisibilityAttr;
+} // namespace heddle::transformer
 
 namespace heddle::dataflow {
 
@@ -74,6 +79,9 @@ struct KernelInput {
   bool isStored() const {
     return role == Role::Matrix || role == Role::Table || role == Role::Positions;
   }
+  /// For Sequence: the first key that a row reads, by its position; none: it reads those from the
+  /// first on.
+  std::optional<transformer::PositionBound> readsFrom = std::nullopt;
   /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
   /// For Table: whether it lies as the target stores a matrix of one group.
@@ -119,6 +127,8 @@ struct Flops {
   uint64_t perRow = 0;
   /// For each row and key that it sees.
   uint64_t perRowAndKey = 0;
+  /// The most keys that a row sees, however many there are; 0: all of them.
+  uint64_t mostKeys = 0;
 };
 
 enum class EpilogueSupport : uint8_t {
@@ -196,10 +206,11 @@ mlir::ParseResult parseGatherOptions(mlir::AsmParser &parser,
                                      llvm::SmallVector<int64_t> &encoded);
 void printGatherOptions(mlir::AsmPrinter &printer, llvm::ArrayRef<int64_t> positionOffsets,
                         mlir::DenseF32ArrayAttr scales, llvm::ArrayRef<int64_t> encoded);
-mlir::ParseResult parseNestOptions(mlir::AsmParser &parser, mlir::FloatAttr &hidden, bool &relative,
+mlir::ParseResult parseNestOptions(mlir::AsmParser &parser, mlir::FloatAttr &hidden,
+                                   transformer::VisibilityAttr &visibility, bool &relative,
                                    bool &keysFrom);
-void printNestOptions(mlir::AsmPrinter &printer, mlir::FloatAttr hidden, bool relative,
-                      bool keysFrom);
+void printNestOptions(mlir::AsmPrinter &printer, mlir::FloatAttr hidden,
+                      transformer::VisibilityAttr visibility, bool relative, bool keysFrom);
 
 /// Parses `, name = value` or `, name` as long as there are some; `parse` says whether it knows the
 /// name, and reads the rest.

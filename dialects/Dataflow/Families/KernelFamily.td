@@ -47,8 +47,8 @@ def Dataflow_KernelFamily : AttrInterface<"KernelFamily"> {
       "::heddle::dataflow::EpilogueSupport", "getEpilogueSupport">,
     InterfaceMethod<"Which result the region maps, element by element; none where nothing may follow.",
       "::std::optional<unsigned>", "getEpilogueResult">,
-    InterfaceMethod<"Whether a row does not see the keys after it: then caches of keys must hold the "
-                    "row itself.",
+    InterfaceMethod<"Whether a row sees only some of the keys, by their positions: then caches of keys "
+                    "must hold the row itself.",
       "bool", "hidesLaterKeys">,
     InterfaceMethod<"Its naive twin: element `column` of row `row` of a result, before the epilogue if "
                     "it is mapped, in double precision and the order of the formula; none where "

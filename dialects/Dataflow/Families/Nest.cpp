@@ -19,6 +19,12 @@ unsigned NestAttr::getNumNamed() const {
   return inputs.empty() ? 0 : inputs.count(',') + 1;
 }
 
+transformer::Visibility NestAttr::getSeen() const {
+  return !getHidden()      ? transformer::Visibility::all()
+         : getVisibility() ? getVisibility().getValue()
+                           : transformer::Visibility::causal();
+}
+
 StringRef NestAttr::getInputAxes(unsigned i) const {
   StringRef rest = getAxes().getValue().split("->").first;
   for (unsigned skipped = 0; skipped < i; ++skipped) {
@@ -218,10 +224,16 @@ std::string NestAttr::getSizes(FunctionType) const {
   if (getReduction() == ReductionKind::Softmax) {
     name += "_softmax";
   }
-  return getCausal() ? name + "_causal" : name;
+  return getSeen().isAll() ? name : name + (getSeen().isCausal() ? "_causal" : "_local");
 }
 
-LogicalResult NestAttr::verifyNumbers(EmitError) const { return success(); }
+LogicalResult NestAttr::verifyNumbers(EmitError emitError) const {
+  if (getVisibility() && !getHidden()) {
+    return emitError() << "expects 'visibility' only with 'hidden', got '" << Attribute(*this)
+                       << "'";
+  }
+  return success();
+}
 
 int64_t NestAttr::getNumInputs() const {
   return static_cast<int64_t>(getNumNamed()) + (getKeysFrom() ? 1 : 0);
@@ -284,7 +296,7 @@ EpilogueSupport NestAttr::getEpilogueSupport() const { return EpilogueSupport::I
 
 std::optional<unsigned> NestAttr::getEpilogueResult() const { return 0; }
 
-bool NestAttr::hidesLaterKeys() const { return getCausal(); }
+bool NestAttr::hidesLaterKeys() const { return !getSeen().isAll(); }
 
 // --- the naive twin --------------------------------------------------------------------------
 
@@ -424,7 +436,7 @@ double NestTwin::term() {
     int64_t most = sizes['r'] / 2;
     axes['r'] = std::clamp(axes['k'] - position, -most, most) + most;
   }
-  if (nest.getHidden() && axes['k'] > position) {
+  if (nest.getHidden() && !nest.getSeen().sees(position, axes['k'])) {
     return nest.getHidden().getValueAsDouble();
   }
   SmallVector<double> elements;
@@ -471,10 +483,20 @@ std::optional<double> NestAttr::evaluate(const KernelRun &run, unsigned, int64_t
 
 // --- options ---------------------------------------------------------------------------------
 
-ParseResult parseNestOptions(AsmParser &parser, FloatAttr &hidden, bool &relative, bool &keysFrom) {
+ParseResult parseNestOptions(AsmParser &parser, FloatAttr &hidden,
+                             transformer::VisibilityAttr &visibility, bool &relative,
+                             bool &keysFrom) {
   return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {
     if (name == "hidden") {
       return ParseResult(failure(parser.parseEqual() || parser.parseAttribute(hidden)));
+    }
+    if (name == "visibility") {
+      if (parser.parseEqual()) {
+        return ParseResult(failure());
+      }
+      visibility = dyn_cast_if_present<transformer::VisibilityAttr>(
+          transformer::VisibilityAttr::parse(parser, Type()));
+      return ParseResult(success(static_cast<bool>(visibility)));
     }
     if (name == "relative") {
       relative = true;
@@ -488,9 +510,14 @@ ParseResult parseNestOptions(AsmParser &parser, FloatAttr &hidden, bool &relativ
   });
 }
 
-void printNestOptions(AsmPrinter &printer, FloatAttr hidden, bool relative, bool keysFrom) {
+void printNestOptions(AsmPrinter &printer, FloatAttr hidden, transformer::VisibilityAttr visibility,
+                      bool relative, bool keysFrom) {
   if (hidden) {
     printer << ", hidden = " << hidden;
+  }
+  if (visibility) {
+    printer << ", visibility = ";
+    visibility.print(printer);
   }
   printer << (relative ? ", relative" : "") << (keysFrom ? ", keys_from" : "");
 }

@@ -22,7 +22,8 @@ def Dataflow_NestAttr : Dataflow_Family<"Nest", "nest"> {
     a dimension of rows, such as `tokens`, it counts rows of the batch, where it meets `longest` it
     counts from the first row of the sequence. Rows and keys may be of two row spaces where nothing
     compares their positions. Entries beyond the row's own sequence are not written.
-    With `hidden`, the term is that number wherever row k comes after row t: a causal mask.
+    With `hidden`, the term is that number wherever row t does not see row k: where k comes after t,
+    a causal mask, unless `visibility` says otherwise.
     With `relative`, the axis `r` of an input, of size 2 D + 1, is no loop: it is the distance
     min(max(position(k) - position(t), -D), D) + D.
 
@@ -38,17 +39,19 @@ def Dataflow_NestAttr : Dataflow_Family<"Nest", "nest"> {
   }];
   let parameters = (ins "::mlir::StringAttr":$axes, EnumParameter<Dataflow_ReductionKind>:$reduction,
                         OptionalParameter<"::mlir::FloatAttr">:$hidden,
+                        OptionalParameter<"::heddle::transformer::VisibilityAttr">:$visibility,
                         DefaultValuedParameter<"bool", "false">:$relative,
                         DefaultValuedParameter<"bool", "false">:$keysFrom);
-  let assemblyFormat = "`<` $axes `,` $reduction `` custom<NestOptions>($hidden, $relative, "
-                       "$keysFrom) `>`";
+  let assemblyFormat = "`<` $axes `,` $reduction `` custom<NestOptions>($hidden, "
+                       "$visibility, $relative, $keysFrom) `>`";
   let builders = [AttrBuilder<(ins "::mlir::StringAttr":$axes, "ReductionKind":$reduction,
                                    "::mlir::FloatAttr":$hidden), [{
-    return $_get($_ctxt, axes, reduction, hidden, false, false);
+    return $_get($_ctxt, axes, reduction, hidden, ::heddle::transformer::VisibilityAttr(), false,
+                 false);
   }]>];
   let extraClassDeclaration = [{
-    /// Whether keys after the row are hidden.
-    bool getCausal() const { return static_cast<bool>(getHidden()); }
+    /// The keys that are not hidden.
+    ::heddle::transformer::Visibility getSeen() const;
     /// The letters of input `i`, and of the result.
     ::llvm::StringRef getInputAxes(unsigned i) const;
     ::llvm::StringRef getResultAxes() const { return getAxes().getValue().split("->").second; }

@@ -170,9 +170,13 @@ Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
 /// Whether a query sees what comes after it makes a difference, in a decoder, to how a sequence may
 /// be cut.
 Written ProgramGenerator::hide(const Written &s) {
-  const std::string kind = inDecoder && s.keys == "%seen" ? "causal"
-                           : s.keys != rowSegments        ? "all"
-                                                          : dice.of({"causal", "causal", "all"});
+  const std::string kind =
+      inDecoder && s.keys == "%seen"
+          ? dice.of({"causal", "causal", "from i - 2 to i + 1", "from i / 5 * 5 - 3 to i + 1"})
+      : s.keys != rowSegments
+          ? "all"
+          : dice.of({"causal", "causal", "all", "from i - 2 to i + 3", "from i - 17", "to i + 2",
+                     "from i / 4 * 4 - 1 to i / 4 * 4 + 6", "from (i + 2) / 5 * 3 to i * 2 + 3"});
   const std::string hidden = inDecoder || extreme
                                  ? dice.of({"0xFF800000", "-3.40282347e38"})
                                  : dice.of({"0xFF800000", "-3.40282347e38", "-1.0e9", "-1.0e4"});

@@ -41,7 +41,7 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
   const auto heads = static_cast<int64_t>(op.getHeads());
   const int64_t size = query.width() / heads;
   const double scale = op.getScale().convertToDouble();
-  const Mask mask{op.getVisibility(), query.rows(), key.rows()};
+  const Mask mask{op.getVisibility().getValue(), query.rows(), key.rows()};
   BoundedTensor result({query.rows(), heads, key.rows()});
   for (int64_t row = 0; row < query.rows(); ++row) {
     for (int64_t head = 0; head < heads; ++head) {
@@ -90,7 +90,7 @@ static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &v
 
 template <> void Interpreter::evaluate(AttentionOp op) {
   // With a finite mask the keys after the row have weights too.
-  const Mask mask{op.getHidden() ? Visibility::All : op.getVisibility(), 0, 0};
+  const Mask mask{op.getHidden() ? Visibility::all() : op.getVisibility().getValue(), 0, 0};
   define(op, attend(weightsOf(op), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
                     [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
 }
@@ -98,7 +98,7 @@ template <> void Interpreter::evaluate(AttentionOp op) {
 template <> void Interpreter::evaluate(AttentionWeightsOp op) { define(op, weightsOf(op)); }
 
 template <> void Interpreter::evaluate(AttendOp op) {
-  const Mask mask{op.getVisibility(), 0, 0};
+  const Mask mask{op.getVisibility().getValue(), 0, 0};
   define(op,
          attend(of(op.getWeights()), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
                 [&](int64_t row, int64_t key) { return mask.sees(row, key); }));

@@ -125,8 +125,8 @@ template <> void Interpreter::evaluate(ContractOp op) {
 // --- Scores ----------------------------------------------------------------------------------
 
 template <> void Interpreter::evaluate(MaskOp op) {
-  masks.try_emplace(
-      op, Mask{op.getVisibility(), segments.at(op.getQueries()), segments.at(op.getKeys())});
+  masks.try_emplace(op, Mask{op.getVisibility().getValue(), segments.at(op.getQueries()),
+                             segments.at(op.getKeys())});
 }
 
 Bounded hiddenScore(double hidden) {

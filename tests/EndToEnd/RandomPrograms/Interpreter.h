@@ -73,9 +73,7 @@ private:
     transformer::Visibility visibility;
     int64_t rows;
     int64_t keys;
-    bool sees(int64_t row, int64_t key) const {
-      return visibility == transformer::Visibility::All || key <= row;
-    }
+    bool sees(int64_t row, int64_t key) const { return visibility.sees(row, key); }
   };
   template <typename Op> static void apply(Interpreter &interpreter, mlir::Operation *op) {
     interpreter.evaluate(mlir::cast<Op>(op));

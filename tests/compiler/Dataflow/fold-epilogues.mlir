@@ -39,7 +39,7 @@ dataflow.kernel @layer_norm : (!x, !v, !v) -> !x computes #dataflow.rows<width =
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-dataflow.kernel @attention : (!x, !x, !x) -> !x computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 2.500000e-01 : f32, causal = false> {
+dataflow.kernel @attention : (!x, !x, !x) -> !x computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 2.500000e-01 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

@@ -46,7 +46,7 @@ dataflow.kernel @f : (!x) -> !x computes #dataflow.rows<width = 48> norm #datafl
   %1 = arith.maximumf %0, %zero : f32
   dataflow.yield %1
 }
-dataflow.kernel @g : (!x, !x, !x) -> !x computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 2.500000e-01 : f32, causal = true> {
+dataflow.kernel @g : (!x, !x, !x) -> !x computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 2.500000e-01 : f32, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -72,7 +72,7 @@ dataflow.kernel @l : (!x) -> !dataflow.buffer<[sequences, 48], f32> computes #da
   dataflow.yield %x
 }
 // Attention whose values have a size of their own.
-dataflow.kernel @m : (!x, !x, !dataflow.buffer<[tokens, 24], f32>) -> !dataflow.buffer<[tokens, 24], f32> computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 8, scale = 2.500000e-01 : f32, causal = false> {
+dataflow.kernel @m : (!x, !x, !dataflow.buffer<[tokens, 24], f32>) -> !dataflow.buffer<[tokens, 24], f32> computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 8, scale = 2.500000e-01 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

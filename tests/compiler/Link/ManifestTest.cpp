@@ -239,11 +239,11 @@ TEST_F(ManifestTest, CountsTheHalvesOfAttention) {
   module = parseSourceString<ModuleOp>(R"mlir(
     !rows = !dataflow.buffer<[tokens, 384], f32>
     !scores = !dataflow.buffer<[tokens, 12, longest], f32>
-    dataflow.kernel @weights : (!rows, !rows) -> !scores computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.0 : f32, causal = false> {
+    dataflow.kernel @weights : (!rows, !rows) -> !scores computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
     ^bb0(%x: f32):
       dataflow.yield %x
     }
-    dataflow.kernel @attend : (!scores, !dataflow.cache<[192], f32, rows>) -> !dataflow.buffer<[tokens, 192], f32> computes #dataflow.attend<heads = 12, valueSize = 16, causal = false> {
+    dataflow.kernel @attend : (!scores, !dataflow.cache<[192], f32, rows>) -> !dataflow.buffer<[tokens, 192], f32> computes #dataflow.attend<heads = 12, valueSize = 16, visibility = <all>> {
     ^bb0(%x: f32):
       dataflow.yield %x
     }
@@ -270,7 +270,7 @@ TEST_F(ManifestTest, SpreadsOperationsOfOtherRowsOverTokens) {
     ^bb0(%x: f32):
       dataflow.yield %x
     }
-    dataflow.kernel @compressed : (!dataflow.buffer<[tokens, 20], f32>, !blocks, !blocks) -> !dataflow.buffer<[tokens, 20], f32> computes #dataflow.attention<heads = 2, keySize = 10, valueSize = 10, scale = 1.0 : f32, causal = false> {
+    dataflow.kernel @compressed : (!dataflow.buffer<[tokens, 20], f32>, !blocks, !blocks) -> !dataflow.buffer<[tokens, 20], f32> computes #dataflow.attention<heads = 2, keySize = 10, valueSize = 10, scale = 1.0 : f32, visibility = <all>> {
     ^bb0(%x: f32):
       dataflow.yield %x
     }

@@ -27,7 +27,7 @@ module attributes {transformer.model_type = "bert"} {
   ^bb0(%x: f32):
     dataflow.yield %x
   }
-  dataflow.kernel @attention_3x16 : (!dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>) -> !dataflow.buffer<[tokens, 48], f32> computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 2.500000e-01 : f32, causal = false> {
+  dataflow.kernel @attention_3x16 : (!dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>, !dataflow.buffer<[tokens, 48] in 96, f32>) -> !dataflow.buffer<[tokens, 48], f32> computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 2.500000e-01 : f32, visibility = <all>> {
   ^bb0(%x: f32):
     dataflow.yield %x
   }

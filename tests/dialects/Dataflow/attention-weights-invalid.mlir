@@ -7,7 +7,7 @@
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 64] and element type 'f32', got '!dataflow.buffer<[tokens, 60], f32>'}}
 dataflow.kernel @weights_of_other_keys : (!rows, !dataflow.buffer<[tokens, 60], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -18,7 +18,7 @@ dataflow.kernel @weights_of_other_keys : (!rows, !dataflow.buffer<[tokens, 60], 
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects result #0 of shape [tokens, 2, longest] and element type 'f32', got '!dataflow.buffer<[tokens, 2, 9], f32>'}}
 dataflow.kernel @weights_of_constant_keys : (!rows, !rows) -> !dataflow.buffer<[tokens, 2, 9], f32>
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -29,7 +29,7 @@ dataflow.kernel @weights_of_constant_keys : (!rows, !rows) -> !dataflow.buffer<[
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], f32, rows>'}}
 dataflow.kernel @weights_of_values : (!rows, !dataflow.cache<[64], f32, rows>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -40,7 +40,7 @@ dataflow.kernel @weights_of_values : (!rows, !dataflow.cache<[64], f32, rows>) -
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a bias distance of 0 to 2^20, got 1048577}}
 dataflow.kernel @weights_far : (!rows, !rows, !dataflow.buffer<[2, 33], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, biasDistance = 1048577> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, biasDistance = 1048577> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -51,7 +51,7 @@ dataflow.kernel @weights_far : (!rows, !rows, !dataflow.buffer<[2, 33], f32>) ->
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #2 of shape [2, 33] and element type 'f32', got '!dataflow.buffer<[2, 31], f32>'}}
 dataflow.kernel @weights_bias : (!rows, !rows, !dataflow.buffer<[2, 31], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, biasDistance = 16> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, biasDistance = 16> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -62,7 +62,7 @@ dataflow.kernel @weights_bias : (!rows, !rows, !dataflow.buffer<[2, 31], f32>) -
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects 2 operands (2 inputs, 0 element-wise, 0 of the norm), got 3}}
 dataflow.kernel @weights_operands : (!rows, !rows, !dataflow.buffer<[2, 33], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -71,9 +71,9 @@ dataflow.kernel @weights_operands : (!rows, !rows, !dataflow.buffer<[2, 33], f32
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, causal = false>, got another}}
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>>, got another}}
 dataflow.kernel @weights_epilogue : (!rows, !rows) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   %0 = arith.negf %x : f32
   dataflow.yield %0
@@ -83,9 +83,9 @@ dataflow.kernel @weights_epilogue : (!rows, !rows) -> !scores
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attention_weights<heads = 0, keySize = 32, scale = 1.000000e+00 : f32, causal = false>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attention_weights<heads = 0, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>>'}}
 dataflow.kernel @weights_without_heads : (!rows, !rows) -> !scores
-    computes #dataflow.attention_weights<heads = 0, keySize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 0, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -96,7 +96,7 @@ dataflow.kernel @weights_without_heads : (!rows, !rows) -> !scores
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #2 to be dense, got '!dataflow.buffer<[2, 33] in 40, f32>'}}
 dataflow.kernel @weights_in_wider_bias : (!rows, !rows, !dataflow.buffer<[2, 33] in 40, f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, biasDistance = 16> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, biasDistance = 16> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -107,7 +107,7 @@ dataflow.kernel @weights_in_wider_bias : (!rows, !rows, !dataflow.buffer<[2, 33]
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens, 2, longest] and element type 'f32', got '!dataflow.buffer<[tokens, 4, longest], f32>'}}
 dataflow.kernel @attend_of_other_weights : (!dataflow.buffer<[tokens, 4, longest], f32>, !rows) -> !rows
-    computes #dataflow.attend<heads = 2, valueSize = 32, causal = false> {
+    computes #dataflow.attend<heads = 2, valueSize = 32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -118,7 +118,7 @@ dataflow.kernel @attend_of_other_weights : (!dataflow.buffer<[tokens, 4, longest
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'rows', got '!dataflow.cache<[64], f32, keys>'}}
 dataflow.kernel @attend_to_keys : (!scores, !dataflow.cache<[64], f32, keys>) -> !rows
-    computes #dataflow.attend<heads = 2, valueSize = 32, causal = false> {
+    computes #dataflow.attend<heads = 2, valueSize = 32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -127,9 +127,9 @@ dataflow.kernel @attend_to_keys : (!scores, !dataflow.cache<[64], f32, keys>) ->
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attend<heads = 0, valueSize = 32, causal = false>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attend<heads = 0, valueSize = 32, visibility = <all>>'}}
 dataflow.kernel @attend_without_heads : (!scores, !rows) -> !rows
-    computes #dataflow.attend<heads = 0, valueSize = 32, causal = false> {
+    computes #dataflow.attend<heads = 0, valueSize = 32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -138,9 +138,9 @@ dataflow.kernel @attend_without_heads : (!scores, !rows) -> !rows
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attend<heads = 2, valueSize = 32, causal = false>, got another}}
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attend<heads = 2, valueSize = 32, visibility = <all>>, got another}}
 dataflow.kernel @attend_epilogue : (!scores, !rows) -> !rows
-    computes #dataflow.attend<heads = 2, valueSize = 32, causal = false> {
+    computes #dataflow.attend<heads = 2, valueSize = 32, visibility = <all>> {
 ^bb0(%x: f32):
   %0 = arith.negf %x : f32
   dataflow.yield %0
@@ -151,17 +151,17 @@ dataflow.kernel @attend_epilogue : (!scores, !rows) -> !rows
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 !values = !dataflow.cache<[64], f32, rows>
-dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 2, valueSize = 32, causal = true> {
+dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 2, valueSize = 32, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-dataflow.kernel @weights : (!rows, !rows) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+dataflow.kernel @weights : (!rows, !rows) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 dataflow.graph @dispatch_causal_attend(%v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!rows {dataflow.name = "y"}) {
   %p = dataflow.dispatch @weights(%x, %x) : (!rows, !rows) -> !scores
-  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys after the row are hidden, got one that is only read}}
+  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys are hidden by their positions, got one that is only read}}
   %y = dataflow.dispatch @attend(%p, %v) : (!scores, !values) -> !rows
   dataflow.output %y : !rows
 }
@@ -169,9 +169,9 @@ dataflow.graph @dispatch_causal_attend(%v: !values {dataflow.name = "v"}, %x: !r
 // -----
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects 'hidden' only where keys are causal, got '#dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, causal = false, hidden = <added -1.000000e+04 : f32>>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects 'hidden' only where keys are causal, got '#dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, visibility = <all>, hidden = <added -1.000000e+04 : f32>>'}}
 dataflow.kernel @kernel_c12 : (!rows, !rows, !rows) -> !rows
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, hidden = <added -1.0e4 : f32>> {
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, hidden = <added -1.0e4 : f32>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -182,7 +182,7 @@ dataflow.kernel @kernel_c12 : (!rows, !rows, !rows) -> !rows
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects 'hidden' only where keys are causal, got}}
 dataflow.kernel @weights_hidden_unmasked : (!rows, !rows) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false, hidden = <score -1.0e4 : f32>> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, hidden = <score -1.0e4 : f32>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

@@ -138,7 +138,7 @@ dataflow.kernel @option : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9,
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects keys and values that are both buffers or both caches, got '!dataflow.cache<[64], f32, keys>' and '!dataflow.buffer<[tokens, 64], f32>'}}
 dataflow.kernel @kernel_c10 : (!rows, !dataflow.cache<[64], f32, keys>, !rows) -> !rows
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -148,7 +148,7 @@ dataflow.kernel @kernel_c10 : (!rows, !dataflow.cache<[64], f32, keys>, !rows) -
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 to be a cache of 64 elements and layout 'keys', got '!dataflow.cache<[64], f32, rows>'}}
 dataflow.kernel @kernel_c10_layout : (!rows, !dataflow.cache<[64], f32, rows>, !dataflow.cache<[64], f32, rows>) -> !rows
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -158,7 +158,7 @@ dataflow.kernel @kernel_c10_layout : (!rows, !dataflow.cache<[64], f32, rows>, !
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a bias distance of 0 to 2^20, got 1048577}}
 dataflow.kernel @kernel_c10_distance : (!rows, !rows, !rows, !dataflow.buffer<[2, 33], f32>) -> !rows
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, biasDistance = 1048577> {
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, biasDistance = 1048577> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -168,7 +168,7 @@ dataflow.kernel @kernel_c10_distance : (!rows, !rows, !rows, !dataflow.buffer<[2
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #3 of shape [2, 33] and element type 'f32', got '!dataflow.buffer<[2, 31], f32>'}}
 dataflow.kernel @attention_bias : (!rows, !rows, !rows, !dataflow.buffer<[2, 31], f32>) -> !rows
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, biasDistance = 16> {
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, biasDistance = 16> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -276,7 +276,7 @@ dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
   dataflow.yield %x
 }
 dataflow.kernel @attention : (!rows, !keys, !values) -> !rows
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -318,12 +318,12 @@ dataflow.graph @dispatch_c6_nest(%k: !values {dataflow.name = "k"}, %v: !values 
 !values = !dataflow.cache<[64], f32, rows>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 dataflow.kernel @attention : (!rows, !keys, !values) -> !rows
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = true> {
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 dataflow.graph @dispatch_c7(%k: !keys {dataflow.name = "k"}, %v: !values {dataflow.name = "v"}, %x: !rows {dataflow.name = "x"}) -> (!rows {dataflow.name = "y"}) {
-  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys after the row are hidden, got one that is only read}}
+  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys are hidden by their positions, got one that is only read}}
   %y = dataflow.dispatch @attention(%x, %k, %v) : (!rows, !keys, !values) -> !rows
   dataflow.output %y : !rows
 }
@@ -337,7 +337,7 @@ dataflow.kernel @mask_bias : (!keys) -> !bias computes #dataflow.nest<"->tk", no
   dataflow.yield %zero
 }
 dataflow.graph @dispatch_c7_nest(%k: !keys {dataflow.name = "k"}) -> () {
-  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys after the row are hidden, got one that is only read}}
+  // expected-error@+1 {{'dataflow.dispatch' op expects a cache that is appended to in the graph where keys are hidden by their positions, got one that is only read}}
   %y = dataflow.dispatch @mask_bias(%k) : (!keys) -> !bias
   dataflow.output
 }
@@ -352,7 +352,7 @@ dataflow.kernel @append : (!keys, !rows) -> !keys computes #dataflow.append {
   dataflow.yield %x
 }
 dataflow.kernel @weights : (!rows, !keys) -> !dataflow.buffer<[tokens, 2, longest], f32>
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

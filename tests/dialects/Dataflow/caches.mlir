@@ -18,24 +18,24 @@ dataflow.kernel @append_rows : (!values, !dataflow.buffer<[tokens, 512] in 1536,
 }
 
 // CHECK-LABEL: dataflow.kernel @attention
-// CHECK-SAME: causal = true, biasDistance = 16>
+// CHECK-SAME: visibility = <causal>, biasDistance = 16>
 dataflow.kernel @attention : (!rows, !keys, !values, !dataflow.buffer<[8, 33], f32>) -> !rows
-    computes #dataflow.attention<heads = 8, keySize = 64, valueSize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16> {
+    computes #dataflow.attention<heads = 8, keySize = 64, valueSize = 64, scale = 1.250000e-01 : f32, visibility = <causal>, biasDistance = 16> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 
 // CHECK-LABEL: dataflow.kernel @weights
-// CHECK-SAME: computes #dataflow.attention_weights<heads = 8, keySize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16>
+// CHECK-SAME: computes #dataflow.attention_weights<heads = 8, keySize = 64, scale = 1.250000e-01 : f32, visibility = <causal>, biasDistance = 16>
 dataflow.kernel @weights : (!rows, !keys, !dataflow.buffer<[8, 33], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 8, keySize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16> {
+    computes #dataflow.attention_weights<heads = 8, keySize = 64, scale = 1.250000e-01 : f32, visibility = <causal>, biasDistance = 16> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 
 // CHECK-LABEL: dataflow.kernel @attend
-// CHECK-SAME: (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[512], f32, rows>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.attend<heads = 8, valueSize = 64, causal = true>
-dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 8, valueSize = 64, causal = true> {
+// CHECK-SAME: (!dataflow.buffer<[tokens, 8, longest], f32>, !dataflow.cache<[512], f32, rows>) -> !dataflow.buffer<[tokens, 512], f32> computes #dataflow.attend<heads = 8, valueSize = 64, visibility = <causal>>
+dataflow.kernel @attend : (!scores, !values) -> !rows computes #dataflow.attend<heads = 8, valueSize = 64, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

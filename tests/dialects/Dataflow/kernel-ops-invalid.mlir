@@ -142,7 +142,7 @@ dataflow.kernel @constant_rows : (!rows) -> !rows computes #dataflow.rows<width 
 !rows = !dataflow.buffer<[tokens, 384], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #0 of shape [tokens, 384] and element type 'f32', got '!dataflow.buffer<[tokens, 192], f32>'}}
 dataflow.kernel @attention_keys : (!dataflow.buffer<[tokens, 192], f32>, !rows, !rows) -> !rows
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -207,9 +207,9 @@ dataflow.kernel @epsilon : (!rows) -> !rows computes #dataflow.rows<width = 384>
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, causal = false>, got another}}
+// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, visibility = <all>>, got another}}
 dataflow.kernel @attention_epilogue : (!rows, !rows, !rows) -> !rows
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false> {
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   %0 = arith.negf %x : f32
   dataflow.yield %0
@@ -325,16 +325,16 @@ dataflow.kernel @result_of_groups : (!dataflow.buffer<[tokens, 128], f32>, !data
 
 // expected-error@+1 {{'dataflow.kernel' op expects a share of keys that divides the 12 heads, got 5}}
 dataflow.kernel @attention_key_share : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, keyShare = 5> {
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, keyShare = 5> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, causal = false, valueShare = 0>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, visibility = <all>, valueShare = 0>'}}
 dataflow.kernel @attention_no_share : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, valueShare = 0> {
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, valueShare = 0> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -343,7 +343,7 @@ dataflow.kernel @attention_no_share : (!dataflow.buffer<[tokens, 384], f32>, !da
 
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [tokens, 96] and element type 'f32', got '!dataflow.buffer<[tokens, 384], f32>'}}
 dataflow.kernel @attention_unshared_keys : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, causal = false, keyShare = 4> {
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, keyShare = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

@@ -45,9 +45,9 @@ dataflow.kernel @contract_groups : (!dataflow.buffer<[tokens, 512] in 1152, f32>
 }
 
 // CHECK-LABEL: dataflow.kernel @attention
-// CHECK-SAME: computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false> {
+// CHECK-SAME: computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, visibility = <all>> {
 dataflow.kernel @attention : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 192], f32>) -> !dataflow.buffer<[tokens, 192], f32>
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false> {
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -115,9 +115,9 @@ dataflow.kernel @bias : () -> !dataflow.buffer<[tokens, longest], f32>
 }
 
 // CHECK-LABEL: dataflow.kernel @attention_of_shared_heads
-// CHECK-SAME: computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false, keyShare = 4, valueShare = 3> {
+// CHECK-SAME: computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, visibility = <all>, keyShare = 4, valueShare = 3> {
 dataflow.kernel @attention_of_shared_heads : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[tokens, 96], f32>, !dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 192], f32>
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, causal = false, keyShare = 4, valueShare = 3> {
+    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 16, scale = 1.250000e-01 : f32, visibility = <all>, keyShare = 4, valueShare = 3> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

@@ -117,3 +117,12 @@ dataflow.kernel @keys_of_sequences : (!dataflow.buffer<[sequences, 32], f32>, !d
 ^bb0(%x0: f32, %x1: f32):
   dataflow.yield %x0
 }
+
+// -----
+
+// expected-error@+1 {{expects 'visibility' only with 'hidden', got}}
+dataflow.kernel @visible_without_hidden : (!dataflow.buffer<[tokens, 2, longest], f32>) -> !dataflow.buffer<[tokens, 2, longest], f32>
+    computes #dataflow.nest<"thk->thk", none, visibility = <from i - 2>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

@@ -53,7 +53,7 @@ dataflow.kernel @kernel_c5_pool : (!dataflow.buffer<[blocks(tokens, 2), 8], f32>
 
 // expected-error@+1 {{'dataflow.kernel' op expects keys of the same space as the rows where a mask or a bias compares their positions, got blocks(tokens, 2) for tokens}}
 dataflow.kernel @kernel_c5_causal : (!dataflow.buffer<[tokens, 8], f32>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>) -> !dataflow.buffer<[tokens, 8], f32>
-    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, causal = true> {
+    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -62,7 +62,7 @@ dataflow.kernel @kernel_c5_causal : (!dataflow.buffer<[tokens, 8], f32>, !datafl
 
 // expected-error@+1 {{'dataflow.kernel' op expects keys and values of one row space, got '!dataflow.buffer<[blocks(tokens, 2), 8], f32>' and '!dataflow.buffer<[tokens, 8], f32>'}}
 dataflow.kernel @kernel_c5_values : (!dataflow.buffer<[tokens, 8], f32>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.buffer<[tokens, 8], f32>) -> !dataflow.buffer<[tokens, 8], f32>
-    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, causal = false> {
+    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -71,7 +71,7 @@ dataflow.kernel @kernel_c5_values : (!dataflow.buffer<[tokens, 8], f32>, !datafl
 
 // expected-error@+1 {{'dataflow.kernel' op expects rows of tokens with keys of a cache, got rows of blocks(tokens, 2)}}
 dataflow.kernel @kernel_c10_blocks : (!dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.cache<[8], f32, keys>, !dataflow.cache<[8], f32, rows>) -> !dataflow.buffer<[blocks(tokens, 2), 8], f32>
-    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, causal = false> {
+    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

@@ -7,7 +7,7 @@
 // CHECK-LABEL: dataflow.kernel @weights
 // CHECK-SAME: (!dataflow.buffer<[tokens, 8], f32>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>) -> !dataflow.buffer<[tokens, 2, longest(blocks(tokens, 2))], f32>
 dataflow.kernel @weights : (!dataflow.buffer<[tokens, 8], f32>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>) -> !dataflow.buffer<[tokens, 2, longest(blocks(tokens, 2))], f32>
-    computes #dataflow.attention_weights<heads = 2, keySize = 4, scale = 5.000000e-01 : f32, causal = false> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 4, scale = 5.000000e-01 : f32, visibility = <all>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -15,7 +15,7 @@ dataflow.kernel @weights : (!dataflow.buffer<[tokens, 8], f32>, !dataflow.buffer
 // Causal attention among blocks.
 // CHECK-LABEL: dataflow.kernel @among_blocks
 dataflow.kernel @among_blocks : (!dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>) -> !dataflow.buffer<[blocks(tokens, 2), 8], f32>
-    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, causal = true> {
+    computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

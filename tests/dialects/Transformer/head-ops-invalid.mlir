@@ -185,3 +185,60 @@ func.func @repeat_heads_c2(%kh: tensor<?x2x64xf32>) -> tensor<?x8x32xf32> {
   %0 = transformer.repeat_heads %kh : tensor<?x2x64xf32> -> tensor<?x8x32xf32>
   return %0 : tensor<?x8x32xf32>
 }
+
+// -----
+
+func.func @mask_of_no_kind(%rows: !transformer.segments) {
+  // expected-error@+1 {{expected 'all', 'causal', 'from' or 'to', got 'window'}}
+  %m = transformer.mask window in(%rows, %rows)
+  return
+}
+
+// -----
+
+func.func @mask_without_itself(%rows: !transformer.segments) {
+  // expected-error@+1 {{expects a query that sees itself, got 'from i + 1'}}
+  %m = transformer.mask from i + 1 to i + 3 in(%rows, %rows)
+  return
+}
+
+// -----
+
+func.func @mask_before_itself(%rows: !transformer.segments) {
+  // expected-error@+1 {{expects a query that sees itself, got 'to i / 4 * 4 + 3'}}
+  %m = transformer.mask to i / 4 * 4 + 3 in(%rows, %rows)
+  return
+}
+
+// -----
+
+// It begins before the query at first, and overtakes it.
+func.func @mask_overtaking(%rows: !transformer.segments) {
+  // expected-error@+1 {{expects a query that sees itself, got 'from i * 2 - 100'}}
+  %m = transformer.mask from i * 2 - 100 in(%rows, %rows)
+  return
+}
+
+// -----
+
+func.func @mask_falling_behind(%rows: !transformer.segments) {
+  // expected-error@+1 {{expects a query that sees itself, got 'to i / 2 + 100'}}
+  %m = transformer.mask to i / 2 + 100 in(%rows, %rows)
+  return
+}
+
+// -----
+
+func.func @mask_of_no_size(%rows: !transformer.segments) {
+  // expected-error@+1 {{expects a position of sizes from 1 and numbers of at most 2^30, got 'i / 0 * 4'}}
+  %m = transformer.mask from i / 0 * 4 in(%rows, %rows)
+  return
+}
+
+// -----
+
+func.func @mask_too_far(%rows: !transformer.segments) {
+  // expected-error@+1 {{expects a position of sizes from 1 and numbers of at most 2^30, got 'i - 1073741825'}}
+  %m = transformer.mask from i - 1073741825 in(%rows, %rows)
+  return
+}

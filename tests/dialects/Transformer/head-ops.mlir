@@ -44,6 +44,14 @@ func.func @masks(%s: tensor<?x12x?xf32>, %rows: !transformer.segments)
   %m = transformer.mask causal in(%rows, %rows)
   // CHECK: transformer.mask all in(%{{.*}}, %{{.*}})
   %all = transformer.mask all in(%rows, %rows)
+  // CHECK: transformer.mask from i - 2 to i + 3 in
+  %w = transformer.mask from i - 2 to i + 3 in(%rows, %rows)
+  // CHECK: transformer.mask from (i + 1) / 4 * 3 - 1 in
+  %f = transformer.mask from (i + 1) / 4 * 3 - 1 in(%rows, %rows)
+  // CHECK: transformer.mask to i / 4 * 4 + 5 in
+  %t = transformer.mask to i / 4 * 4 + 5 in(%rows, %rows)
+  // CHECK: transformer.mask causal in
+  %c = transformer.mask to i + 1 in(%rows, %rows)
   // CHECK: transformer.mask_bias %{{.*}} {hidden = -1.000000e+09 : f32} : tensor<?x?xf32>
   %b = transformer.mask_bias %m {hidden = -1.000000e+09 : f32} : tensor<?x?xf32>
   // CHECK: transformer.select %{{.*}}, %{{.*}} {hidden = 0xFF800000 : f32} : tensor<?x12x?xf32>

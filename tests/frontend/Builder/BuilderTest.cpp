@@ -114,7 +114,7 @@ TEST_F(BuilderTest, WritesMasksWeightsAndTransposes) {
   const Tensor weight = entry.weight(self.parameter("query.weight", {4, 6, 24}));
   const Tensor query = self.contract("tm,hdm->thd", x, weight);
   const Tensor key = query.transpose({1, 2, 0});
-  const Mask mask = self.mask(Visibility::Causal, rows, rows);
+  const Mask mask = self.mask(Visibility::causal(), rows, rows);
   const Tensor scores = self.contract("thd,hdk->thk", query, key, rows) + mask.bias(-1e9);
   const Tensor weights = scores.select(mask, -1e9).softmax(rows);
   const Tensor mixed = self.contract("thk,khd->thd", weights, query, rows).mergeHeads();

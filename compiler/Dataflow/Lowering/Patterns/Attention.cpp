@@ -61,7 +61,8 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
   int64_t width = op.getType().getDimSize(1);
   KernelParts parts;
   parts.stem = "attention";
-  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys())) ||
+  if (failed(entry.checkVisibility(op, op.getVisibility().getValue(), op.getQueries(),
+                                   op.getKeys())) ||
       failed(addAttended(op.getQueryMutable(), op.getQueries(), entry, parts)) ||
       failed(addAttended(op.getKeyMutable(), op.getKeys(), entry, parts)) ||
       failed(addAttended(op.getValueMutable(), op.getKeys(), entry, parts)) ||
@@ -69,10 +70,9 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
-  parts.computes =
-      AttentionAttr::get(op.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
-                         op.getVisibility() == transformer::Visibility::Causal, distance,
-                         op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
+  parts.computes = AttentionAttr::get(op.getContext(), heads, keySize, width / heads,
+                                      op.getScaleAttr(), op.getVisibility(), distance,
+                                      op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
   parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
   return entry.dispatch(op, parts);
 }
@@ -82,16 +82,17 @@ LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryCon
   int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
   KernelParts parts;
   parts.stem = "attention_weights";
-  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys())) ||
+  if (failed(entry.checkVisibility(op, op.getVisibility().getValue(), op.getQueries(),
+                                   op.getKeys())) ||
       failed(addAttended(op.getQueryMutable(), op.getQueries(), entry, parts)) ||
       failed(addAttended(op.getKeyMutable(), op.getKeys(), entry, parts)) ||
       failed(checkBias(op, entry))) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
-  parts.computes = AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
-                                             op.getVisibility() == transformer::Visibility::Causal,
-                                             distance, op.getHiddenAttr(), op.getKeyShare());
+  parts.computes =
+      AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
+                                op.getVisibility(), distance, op.getHiddenAttr(), op.getKeyShare());
   parts.results = {
       entry.denseBuffer({entry.rowsIn(op.getQueries()), heads, entry.longestIn(op.getKeys())})};
   return entry.dispatch(op, parts);
@@ -109,13 +110,13 @@ LogicalResult lowerAttend(transformer::AttendOp op, EntryContext &entry) {
   KernelParts parts;
   parts.stem = "attend";
   parts.inputs = {entry.bufferOf(op.getWeights())};
-  if (failed(entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys())) ||
+  if (failed(entry.checkVisibility(op, op.getVisibility().getValue(), op.getQueries(),
+                                   op.getKeys())) ||
       failed(addAttended(op.getValueMutable(), op.getKeys(), entry, parts))) {
     return failure();
   }
-  parts.computes =
-      AttendAttr::get(op.getContext(), heads, width / heads,
-                      op.getVisibility() == transformer::Visibility::Causal, op.getValueShare());
+  parts.computes = AttendAttr::get(op.getContext(), heads, width / heads, op.getVisibility(),
+                                   op.getValueShare());
   parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
   return entry.dispatch(op, parts);
 }

@@ -20,9 +20,18 @@ transformer::MaskOp maskOf(Operation *user, Value value) {
   return mask;
 }
 
+/// Writes `hidden` where the mask hides keys.
+void hide(NestParts &nest, transformer::MaskOp mask, FloatAttr hidden) {
+  transformer::Visibility visibility = mask.getVisibility().getValue();
+  if (!visibility.isAll()) {
+    nest.hidden = hidden;
+    nest.visibility = visibility.isCausal() ? transformer::VisibilityAttr() : mask.getVisibility();
+  }
+}
+
 LogicalResult lowerMask(transformer::MaskOp op, EntryContext &entry) {
   // What it says is read where it is used.
-  return entry.checkVisibility(op, op.getVisibility(), op.getQueries(), op.getKeys());
+  return entry.checkVisibility(op, op.getVisibility().getValue(), op.getQueries(), op.getKeys());
 }
 
 LogicalResult lowerMaskBias(transformer::MaskBiasOp op, EntryContext &entry) {
@@ -36,9 +45,7 @@ LogicalResult lowerMaskBias(transformer::MaskBiasOp op, EntryContext &entry) {
       ReductionKind::None,
       {},
       entry.denseBuffer({entry.rowsIn(mask.getQueries()), entry.longestIn(mask.getKeys())})};
-  if (mask.getVisibility() == transformer::Visibility::Causal) {
-    nest.hidden = op.getHiddenAttr();
-  }
+  hide(nest, mask, op.getHiddenAttr());
   return entry.nest(op, nest, [](OpBuilder &region, Location location, ValueRange) {
     return createNumber(region, location, 0.0);
   });
@@ -69,13 +76,13 @@ LogicalResult lowerSelect(transformer::SelectOp op, EntryContext &entry) {
   if (failed(entry.checkRows(op, "hides keys from", scores, mask.getQueries()))) {
     return failure();
   }
-  if (mask.getVisibility() == transformer::Visibility::All) {
+  if (mask.getVisibility().getValue().isAll()) {
     return entry.define(op, scores);
   }
   BufferType type = entry.typeOf(op.getScores());
   std::string axes = axesOf(type);
   NestParts nest{"select", axes + "->" + axes, ReductionKind::None, {scores}, type};
-  nest.hidden = op.getHiddenAttr();
+  hide(nest, mask, op.getHiddenAttr());
   return entry.nest(op, nest);
 }
 

@@ -15,7 +15,7 @@ static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t hea
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
   Value first = code.integer(0);
-  SmallVector<Value> limits = limitsOf(a, tile, first, tile.seen);
+  KeyLimits limits = limitsOf(a, tile, first, tile.seen);
   SmallVector<Value> weightsOfRows, results;
   for (auto [number, head] : llvm::zip_equal(tile.rows, tile.heads)) {
     Value line = code.add(code.multiply(number, heads), head);
@@ -39,7 +39,7 @@ template <> KernelScratch scratchOf(dataflow::AttendAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes) {
   AttentionTile a{code, code.target.tileRows, /*keySize=*/0, computes.getValueSize()};
-  a.isCausal = computes.getCausal();
+  setVisibility(a, computes.getVisibility(), {});
   a.valueShare = a.headsTogether = computes.getValueShare();
   a.result = KernelResult::load(code, body.arguments);
   loadRowSpaces(a, body, 1);

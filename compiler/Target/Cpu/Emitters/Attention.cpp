@@ -45,8 +45,8 @@ struct Attention : AttentionTile {
 // tile at once, a row a lane. Returns the factors that bring older products to the new maxima. A
 // mask hides the keys from `shown` on from all rows, if it is given; adds their weights to
 // `hidden`.
-static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count, Value shown,
-                         Value &hidden) {
+static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value from, Value count,
+                         Value shown, Value &hidden) {
   VectorCode &code = a.code;
   Value before = code.loadVector(a.maxima);
   Value maxima = code.maximum(code.maximaOfLanes(blockMaxima), before);
@@ -61,7 +61,7 @@ static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count,
     }
     Value weights;
     blockSums.append(shown ? exponentiateHidden(a, first, group, shown, count, weights)
-                           : exponentiate(a, first, group, count));
+                           : exponentiate(a, first, group, from, count));
     if (shown) {
       hidden = hidden ? code.addFloat(hidden, weights) : weights;
     }
@@ -73,7 +73,7 @@ static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value count,
 
 // accumulators[r][:] = accumulators[r][:] * corrections[r] + sum over j of weight[r][j] V[j][:].
 static void emitValues(Attention &a, Value corrections, Value firstKey, Value count,
-                       ArrayRef<Value> limits) {
+                       const KeyLimits &limits) {
   VectorCode &code = a.code;
   SmallVector<Value> weights;
   for (int64_t r = 0; r < a.rows; ++r) {
@@ -128,17 +128,19 @@ static void emitTile(Attention &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
   resetTile(a);
-  code.loop(code.integer(0), tile.seen, kKeyBlock, [&](Value firstKey) {
+  Value firstBlock = code.multiply(code.divide(tile.first, kKeyBlock), kKeyBlock);
+  code.loop(firstBlock, tile.seen, kKeyBlock, [&](Value firstKey) {
+    Value from = code.larger(code.subtract(tile.first, firstKey), code.integer(0));
     Value count = code.smaller(code.subtract(tile.seen, firstKey), code.integer(kKeyBlock));
-    SmallVector<Value> limits = limitsOf(a, tile, firstKey, count);
-    SmallVector<Value> maxima = emitScores(a, tile, a.scale, firstKey, count, limits);
+    KeyLimits limits = limitsOf(a, tile, firstKey, count);
+    SmallVector<Value> maxima = emitScores(a, tile, a.scale, firstKey, from, count, limits);
     Value shown = a.hidden ? mostVisible(a, tile, firstKey, count) : Value(), hidden;
-    Value corrections = emitSoftmax(a, maxima, count, shown, hidden);
+    Value corrections = emitSoftmax(a, maxima, from, count, shown, hidden);
     if (shown) {
       // Hidden keys whose weights are all zero need no values.
       Value isSeen = isNotZero(code, code.sumOfLanes(hidden));
       count = code.select(isSeen, count, code.smaller(shown, count));
-      limits = visibleOf(a, tile, firstKey, count);
+      limits.ends = visibleOf(a, tile, firstKey, count);
     }
     emitValues(a, corrections, firstKey, count, limits);
   });
@@ -152,7 +154,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
          "scratch is sized for every target");
   Attention a{{code, rows, computes.getKeySize(), computes.getValueSize()},
               computes.getScale().getValue().convertToFloat()};
-  setVisibility(a, computes.getCausal(), computes.getHidden());
+  setVisibility(a, computes.getVisibility(), computes.getHidden());
   a.keyShare = computes.getKeyShare();
   a.valueShare = computes.getValueShare();
   a.headsTogether = std::gcd(a.keyShare, a.valueShare);
@@ -177,9 +179,10 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
 
 template <> KernelScratch scratchOf(dataflow::AttentionAttr computes) {
   uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
-  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes +
-                   computes.getKeySize() * kMostLanes;
-  return {fixed * 4, static_cast<uint64_t>(computes.getKeySize()) * 4};
+  TransposedKeys keys =
+      transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
+  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes + keys.fixed;
+  return {fixed * 4, keys.perLongest * 4};
 }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {

@@ -27,7 +27,8 @@ static constexpr float kHidden = -std::numeric_limits<float>::infinity();
 static Value keysFrom(AttentionTile &a, Value position) {
   VectorCode &code = a.code;
   if (!a.isCached) {
-    return code.at(a.keysTransposed, position);
+    return code.at(a.keysTransposed,
+                   a.firstTransposed ? code.subtract(position, a.firstTransposed) : position);
   }
   Value block = a.keyCache.blockAt(code, a.keyBlocks, position);
   Value head = code.at(block, code.multiply(a.keyHead(), a.keySize * HEDDLE_BLOCK));
@@ -39,10 +40,11 @@ void transposeKeys(AttentionTile &a) {
   int64_t size = a.keySize;
   Value keys = code.at(a.key, code.multiply(a.keyHead(), size));
   Value lastRow = code.add(a.firstKey, code.subtract(a.keyCount, code.integer(1)));
+  Value firstRow = a.firstTransposed ? code.add(a.firstKey, a.firstTransposed) : a.firstKey;
   code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
     SmallVector<Value> rows;
     for (int64_t lane = 0; lane < code.lanes; ++lane) {
-      Value row = code.smaller(code.add(code.add(a.firstKey, j), lane), lastRow);
+      Value row = code.smaller(code.add(code.add(firstRow, j), lane), lastRow);
       rows.push_back(code.at(keys, code.multiply(row, a.keyStride)));
     }
     for (int64_t d = 0; d < size; d += code.lanes) {
@@ -89,8 +91,10 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
                    });
 }
 
-// scores[r][j] = log2(e) * bias[head][j - position of row r], for `count` keys from firstKey on.
-static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+// scores[r][j] = log2(e) * bias[head][j - position of row r], for the keys firstKey + j, from <= j
+// < count.
+static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Value from,
+                     Value count) {
   VectorCode &code = a.code;
   int64_t distance = a.biasDistance, width = 2 * distance + 1;
   for (int64_t r = 0; r < a.rows; ++r) {
@@ -98,7 +102,7 @@ static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Val
     // Distances are shifted so that none is negative.
     Value first = code.add(code.subtract(firstKey, a.positionOf(tile.rows[r])), distance);
     Value scores = a.scoresOf(r);
-    code.loop(code.integer(0), count, 1, [&](Value j) {
+    code.loop(from, count, 1, [&](Value j) {
       Value index = code.larger(code.add(first, j), code.integer(0));
       index = code.smaller(index, code.integer(width - 1));
       Value bias = code.loadScalar(code.at(table, index));
@@ -152,7 +156,7 @@ static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count
 }
 
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
-                              Value count, ArrayRef<Value> limits) {
+                              Value from, Value count, const KeyLimits &limits) {
   VectorCode &code = a.code;
   Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
   SmallVector<Value> queries, scores, visible;
@@ -166,7 +170,7 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
   bool isWritten = a.hidden && a.hidden.getKind() == transformer::HiddenKind::Score;
   Value end = isWritten ? mostVisible(a, tile, firstKey, count) : a.roundUp(count);
   if (a.bias) {
-    emitBias(a, tile, firstKey, end);
+    emitBias(a, tile, firstKey, from, end);
   }
   auto group = [&](Value j, ValueRange carried, int64_t vectors) {
     SmallVector<Value> keys, next(carried);
@@ -182,7 +186,10 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
         Value score = a.hidden ? hiddenScores(a, product, factor, place, first, visible[r])
                       : a.bias ? code.fma(product, factor, code.loadVector(place))
                                : code.multiplyFloat(product, factor);
-        score = code.keepBelow(score, first, limits[r], kHidden);
+        score = code.keepBelow(score, first, limits.ends[r], kHidden);
+        if (!limits.begins.empty()) {
+          score = code.keepFrom(score, first, limits.begins[r], kHidden);
+        }
         code.storeVector(score, place);
         next[r] = code.maximum(score, next[r]);
       }
@@ -192,7 +199,7 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
   // As many vectors at once as the registers hold, then half as many, and so on: the sums of one
   // vector alone would wait for each other.
   SmallVector<Value> maxima(a.rows, code.splat(kLowestScore));
-  Value begin = code.integer(0);
+  Value begin = from;
   int64_t most = llvm::bit_floor(static_cast<uint64_t>(a.vectorsOfTile()));
   for (int64_t vectors = std::min(most, kMostKeyVectors); vectors > 0; vectors /= 2) {
     int64_t step = vectors * code.lanes;
@@ -259,10 +266,10 @@ static SmallVector<Value> exponentiateRange(AttentionTile &a, int64_t first, Arr
   return sums;
 }
 
-SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
+SmallVector<Value> exponentiate(AttentionTile &a, int64_t first, ArrayRef<Value> maxima, Value from,
                                 Value count) {
   SmallVector<Value> none(maxima.size(), a.code.splat(0));
-  return exponentiateRange(a, first, maxima, a.code.integer(0), a.roundUp(count), none, nullptr);
+  return exponentiateRange(a, first, maxima, from, a.roundUp(count), none, nullptr);
 }
 
 SmallVector<Value> exponentiateHidden(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,

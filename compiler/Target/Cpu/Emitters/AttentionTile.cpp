@@ -25,9 +25,47 @@ static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &bo
   return {address, body.kernel.getOperandBuffer(number).getRowElements()};
 }
 
-void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden) {
-  a.isCausal = causal && !hidden;
+// With scores for hidden keys a row sees all of them.
+static transformer::Visibility visibleKeys(transformer::VisibilityAttr visibility,
+                                           transformer::HiddenAttr hidden) {
+  return hidden ? transformer::Visibility::all() : visibility.getValue();
+}
+
+void setVisibility(AttentionTile &a, transformer::VisibilityAttr visibility,
+                   transformer::HiddenAttr hidden) {
+  a.visibility = visibleKeys(visibility, hidden);
   a.hidden = hidden;
+}
+
+std::optional<int64_t> mostKeysOf(transformer::VisibilityAttr visibility,
+                                  transformer::HiddenAttr hidden, int64_t rows) {
+  std::optional<int64_t> keys = visibleKeys(visibility, hidden).span(rows);
+  return keys ? std::optional((*keys + 2 * (kMostLanes - 1)) / kMostLanes * kMostLanes) : keys;
+}
+
+TransposedKeys transposedKeys(transformer::VisibilityAttr visibility,
+                              transformer::HiddenAttr hidden, int64_t keySize) {
+  auto size = static_cast<uint64_t>(keySize);
+  if (std::optional<int64_t> keys = mostKeysOf(visibility, hidden, kPieceRows)) {
+    return {size * static_cast<uint64_t>(*keys + kMostLanes), 0};
+  }
+  return {size * kMostLanes, size};
+}
+
+// The first key that a row sees.
+static Value firstKeyOf(AttentionTile &a, Value row) {
+  VectorCode &code = a.code;
+  Value begin = code.positionBound(*a.visibility.from, a.positionOf(row));
+  return code.larger(begin, code.integer(0));
+}
+
+// The same at the beginning of a group of `size` keys.
+static Value firstGroupOf(AttentionTile &a, Value row, int64_t size) {
+  VectorCode &code = a.code;
+  if (!a.visibility.from) {
+    return code.integer(0);
+  }
+  return code.multiply(code.divide(firstKeyOf(a, row), size), size);
 }
 
 void loadRowSpaces(AttentionTile &a, const KernelBody &body, int64_t number) {
@@ -50,9 +88,10 @@ void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t 
 }
 
 namespace {
-/// The cached positions of a sequence: how many, and the lists of their blocks.
+/// The cached positions of a sequence: how many, the lists of their blocks, and the first that a
+/// row reads, at the beginning of a block.
 struct CachedSequence {
-  Value count, keyBlocks, valueBlocks;
+  Value count, keyBlocks, valueBlocks, first;
 };
 } // namespace
 
@@ -61,13 +100,33 @@ static const CacheFields &cacheOf(const AttentionTile &a) {
   return a.keyCache.memory ? a.keyCache : a.valueCache;
 }
 
-static CachedSequence cachedSequence(AttentionTile &a, Value sequence) {
+static CachedSequence cachedSequence(AttentionTile &a, Value sequence, Value row) {
   VectorCode &code = a.code;
   auto blocksOf = [&](const CacheFields &cache) {
     return cache.memory ? cache.blocksOf(code, sequence) : Value();
   };
   return {code.loadIndex(cacheOf(a).lengths, sequence), blocksOf(a.keyCache),
-          blocksOf(a.valueCache)};
+          blocksOf(a.valueCache), firstGroupOf(a, row, HEDDLE_BLOCK)};
+}
+
+// Whether keys are transposed for pieces of a sequence.
+static bool hasPieces(const AttentionTile &a) {
+  return !a.isCached && a.key && a.visibility.span(kPieceRows);
+}
+
+// The queries from `row` on whose keys are transposed at once, of those before `last`: returns
+// where they end.
+static Value enterPiece(AttentionTile &a, Value row, Value last) {
+  VectorCode &code = a.code;
+  last = code.smaller(last, code.add(row, kPieceRows));
+  a.firstTransposed = firstGroupOf(a, row, code.lanes);
+  Value lastPosition = a.positionOf(code.subtract(last, code.integer(1)));
+  Value end = code.smaller(code.positionBound(*a.visibility.to, lastPosition), a.keyCount);
+  // An odd number of cache lines, so that the lines of a head spread over a cache.
+  Value keys = code.subtract(end, a.firstTransposed);
+  Value pairs = code.divide(code.add(keys, kMostLanes - 1), 2 * kMostLanes);
+  a.pitch = code.add(code.multiply(pairs, 2 * kMostLanes), kMostLanes);
+  return last;
 }
 
 // Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
@@ -87,7 +146,8 @@ static Value enterSequence(AttentionTile &a, Value row) {
     a.pitch = a.roundUp(a.keyCount);
     return end;
   }
-  CachedSequence cached = cachedSequence(a, sequence);
+  CachedSequence cached = cachedSequence(a, sequence, row);
+  a.firstCached = cached.first;
   a.keyCount = cached.count;
   a.keyBlocks = cached.keyBlocks;
   a.valueBlocks = cached.valueBlocks;
@@ -133,7 +193,7 @@ static void askForKeys(AttentionTile &a, const CachedSequence &sequence, Value h
   VectorCode &code = a.code;
   int64_t size = a.keySize * HEDDLE_BLOCK;
   int64_t linesTogether = std::min<int64_t>(8, size / kLine);
-  code.loop(code.integer(0), sequence.count, HEDDLE_BLOCK, [&](Value position) {
+  code.loop(sequence.first, sequence.count, HEDDLE_BLOCK, [&](Value position) {
     Value block = a.keyCache.blockAt(code, sequence.keyBlocks, position);
     Value keys = code.at(block, code.multiply(code.divide(head, a.keyShare), size));
     code.loop(code.integer(0), code.integer(size), linesTogether * kLine, [&](Value first) {
@@ -147,7 +207,7 @@ static void askForKeys(AttentionTile &a, const CachedSequence &sequence, Value h
 // Asks for the cached values of a sequence that `head` reads.
 static void askForValues(AttentionTile &a, const CachedSequence &sequence, Value head) {
   VectorCode &code = a.code;
-  code.loop(code.integer(0), sequence.count, HEDDLE_BLOCK, [&](Value position) {
+  code.loop(sequence.first, sequence.count, HEDDLE_BLOCK, [&](Value position) {
     Value block = a.valueCache.blockAt(code, sequence.valueBlocks, position);
     Value values = code.at(block, code.multiply(code.divide(head, a.valueShare), a.valueSize));
     code.loop(code.integer(0), code.integer(HEDDLE_BLOCK), 1, [&](Value row) {
@@ -187,12 +247,16 @@ static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value
   VectorCode &code = a.code;
   code.when(
       code.less(nextHead, arguments.columnEnd),
-      [&] { askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks}, nextHead, /*isFirst=*/false); },
+      [&] {
+        askForHead(a, {a.keyCount, a.keyBlocks, a.valueBlocks, a.firstCached}, nextHead,
+                   /*isFirst=*/false);
+      },
       [&] {
         code.when(code.less(nextRow, arguments.rowEnd), [&] {
           const CacheFields &cache = cacheOf(a);
           Value sequence = code.loadIndex(cache.segmentOf, nextRow);
-          askForHead(a, cachedSequence(a, sequence), arguments.columnBegin, /*isFirst=*/true);
+          askForHead(a, cachedSequence(a, sequence, nextRow), arguments.columnBegin,
+                     /*isFirst=*/true);
         });
       });
 }
@@ -222,6 +286,9 @@ void overTiles(AttentionTile &a, const KernelArguments &arguments,
   // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value last = code.smaller(enterSequence(a, row), arguments.rowEnd);
+    if (hasPieces(a)) {
+      last = enterPiece(a, row, last);
+    }
     auto tilesOf = [&](Value head, Value nextHead) {
       a.head = head;
       if (a.isCached) {
@@ -276,10 +343,16 @@ TileRows enterTile(AttentionTile &a, Value query, Value last) {
     }
     tile.rows.push_back(place.row);
     tile.heads.push_back(place.head);
-    bool isMasked = a.isCausal || a.hidden;
-    tile.visible.push_back(isMasked ? code.add(a.positionOf(place.row), 1) : a.keyCount);
+    if (a.visibility.from) {
+      tile.begins.push_back(firstKeyOf(a, place.row));
+    }
+    tile.visible.push_back(a.visibility.to
+                               ? code.positionBound(*a.visibility.to, a.positionOf(place.row))
+                           : a.hidden ? code.add(a.positionOf(place.row), 1)
+                                      : a.keyCount);
   }
-  tile.seen = a.isCausal ? code.smaller(tile.visible.back(), a.keyCount) : a.keyCount;
+  tile.first = firstGroupOf(a, tile.rows.front(), code.lanes);
+  tile.seen = a.visibility.to ? code.smaller(tile.visible.back(), a.keyCount) : a.keyCount;
   tile.count = code.smaller(code.subtract(last, query), code.integer(a.rows));
   return tile;
 }
@@ -302,8 +375,15 @@ Value mostVisible(const AttentionTile &a, const TileRows &tile, Value firstKey, 
   return a.roundUp(most);
 }
 
-SmallVector<Value> limitsOf(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
-  return a.isCausal ? visibleOf(a, tile, firstKey, count) : SmallVector<Value>(a.rows, count);
+KeyLimits limitsOf(AttentionTile &a, const TileRows &tile, Value firstKey, Value count) {
+  VectorCode &code = a.code;
+  KeyLimits limits;
+  limits.ends =
+      a.visibility.to ? visibleOf(a, tile, firstKey, count) : SmallVector<Value>(a.rows, count);
+  for (Value begin : tile.begins) {
+    limits.begins.push_back(code.larger(code.subtract(begin, firstKey), code.integer(0)));
+  }
+  return limits;
 }
 
 } // namespace heddle

@@ -9,12 +9,19 @@
 /// sequence, whatever the tile. A key that a row does not see adds zero to the row's sum of weights
 /// and is left out of its sum of values, so a row is the same to the bit computed alone, after a
 /// prefix in the cache, or with its prefix.
+///
+/// A tile walks the keys from the first to the last that any of its rows sees. Vectors and blocks
+/// of keys begin at multiples of their size in the sequence, wherever the tile begins: which keys a
+/// lane sums, and in which order, is a function of their positions. Where rows see a bounded number
+/// of keys, a sequence is cut into pieces of kPieceRows queries, for which those keys are
+/// transposed that one of them sees: scratch does not grow with the sequence.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_EMITTERS_ATTENTIONTILE_H
 #define HEDDLE_COMPILER_TARGET_CPU_EMITTERS_ATTENTIONTILE_H
 
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include <limits>
+#include <optional>
 
 namespace heddle {
 
@@ -28,6 +35,8 @@ inline constexpr int64_t kRowsTogether = 4;
 /// than the least lanes, so that numbers of its rows fit one vector.
 inline constexpr int64_t kMostLanes = 16;
 inline constexpr int64_t kMostRows = 8;
+/// Queries for which keys are transposed at once, where a bounded number of keys is visible.
+inline constexpr int64_t kPieceRows = 256;
 /// What maxima begin with.
 inline constexpr float kLowestScore = std::numeric_limits<float>::lowest();
 
@@ -37,8 +46,9 @@ struct AttentionTile {
   int64_t rows; // queries of a tile
   int64_t keySize = 0, valueSize = 0;
   int64_t queryStride = 0, keyStride = 0, valueStride = 0;
-  /// Keys after the row are left out; with `hidden`, they have the scores that it gives them.
-  bool isCausal = false;
+  /// Keys that a row does not see are left out; with `hidden`, a row sees all, and keys after it
+  /// have the scores that it gives them.
+  transformer::Visibility visibility = {};
   transformer::HiddenAttr hidden = {};
   /// Keys and values are rows, or caches.
   bool isCached = false;
@@ -56,17 +66,19 @@ struct AttentionTile {
   int64_t biasDistance = 0;        // columns of `bias` on each side
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
-  mlir::Value keysTransposed = {}; // [keySize][pitch]
+  mlir::Value keysTransposed = {}; // [keySize][pitch], from firstTransposed on
   // The current sequence and head, or the heads computed together:
   mlir::Value firstRow = {}; // of the sequence, among the queries
   mlir::Value firstKey = {}; // the same among the keys, where those are no cache
   mlir::Value keyCount = {};
-  mlir::Value pitch = {};       // elements from one line of transposed keys to the next
-  mlir::Value keyBlocks = {};   // of a cache: the list of its blocks
-  mlir::Value valueBlocks = {}; // of a cache
-  mlir::Value head = {};        // the first of them
-  mlir::Value headCount = {};   // where headsTogether is more than one
-  mlir::Value firstQuery = {};  // the row with which the tiles begin, likewise
+  mlir::Value pitch = {};           // elements from one line of transposed keys to the next
+  mlir::Value firstTransposed = {}; // the first of them, a multiple of the lanes; null: of all keys
+  mlir::Value keyBlocks = {};       // of a cache: the list of its blocks
+  mlir::Value valueBlocks = {};     // of a cache
+  mlir::Value firstCached = {};     // of a cache: the first position that is read, that of a block
+  mlir::Value head = {};            // the first of them
+  mlir::Value headCount = {};       // where headsTogether is more than one
+  mlir::Value firstQuery = {};      // the row with which the tiles begin, likewise
 
   /// The head of the keys, and of the values, of the heads at hand.
   mlir::Value keyHead() const { return code.divide(head, keyShare); }
@@ -98,13 +110,33 @@ struct QueryPlace {
 struct TileRows {
   llvm::SmallVector<mlir::Value> rows;    // of the batch
   llvm::SmallVector<mlir::Value> heads;   // of each of them
-  llvm::SmallVector<mlir::Value> visible; // keys that each of them sees, and that no mask hides
-  mlir::Value seen;                       // keys that any of them sees
+  llvm::SmallVector<mlir::Value> begins;  // the first key that each of them sees; none: all from 0
+  llvm::SmallVector<mlir::Value> visible; // past the last that each sees, and that no mask hides
+  mlir::Value first;                      // of the keys that any of them sees, in whole vectors
+  mlir::Value seen;                       // past the last of them
   mlir::Value count;                      // how many do not repeat another
 };
 
+/// Which of the keys at hand each row of a tile sees: from `begins` on, which do not fall from row
+/// to row, and before `ends`, which do not either. No `begins`: from the first on.
+struct KeyLimits {
+  llvm::SmallVector<mlir::Value> begins, ends;
+};
+
 /// Takes up which keys a row sees.
-void setVisibility(AttentionTile &a, bool causal, transformer::HiddenAttr hidden);
+void setVisibility(AttentionTile &a, transformer::VisibilityAttr visibility,
+                   transformer::HiddenAttr hidden);
+/// The elements of scratch that transposed keys take: a fixed number, or so many for each key of
+/// the longest sequence. `rows` neighbouring queries see them.
+struct TransposedKeys {
+  uint64_t fixed, perLongest;
+};
+TransposedKeys transposedKeys(transformer::VisibilityAttr visibility,
+                              transformer::HiddenAttr hidden, int64_t keySize);
+/// The most keys, from a whole vector on and in whole vectors, that `rows` neighbouring queries see
+/// together; none if they grow with the sequence.
+std::optional<int64_t> mostKeysOf(transformer::VisibilityAttr visibility,
+                                  transformer::HiddenAttr hidden, int64_t rows);
 /// Takes up the rows of queries and of keys, of which input `number` has some.
 void loadRowSpaces(AttentionTile &a, const KernelBody &body, int64_t number);
 /// Takes up the keys, which are input `number` of the kernel.
@@ -128,8 +160,7 @@ QueryPlace placeOf(AttentionTile &a, mlir::Value query);
 TileRows enterTile(AttentionTile &a, mlir::Value query, mlir::Value last);
 
 /// The keys that each row of the tile sees of the `count` keys from `firstKey` on.
-llvm::SmallVector<mlir::Value> limitsOf(AttentionTile &a, const TileRows &tile,
-                                        mlir::Value firstKey, mlir::Value count);
+KeyLimits limitsOf(AttentionTile &a, const TileRows &tile, mlir::Value firstKey, mlir::Value count);
 
 /// How many of the `count` keys from `firstKey` on no mask hides, for each row: 0 or less if all
 /// are hidden.
@@ -146,17 +177,19 @@ mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Valu
 /// their scores are masked.
 void transposeKeys(AttentionTile &a);
 
-/// scores[r][j] = log2(e) * (scale * (Q[r] . K[j]) + bias), for the `count` keys from `firstKey`
-/// on, minus infinity where row r does not see key j: it sees `limits[r]` of them; what `a.hidden`
-/// says where a mask hides the key. Returns the maximum of each row, lane by lane.
+/// scores[r][j] = log2(e) * (scale * (Q[r] . K[j]) + bias), for the keys firstKey + j, from <= j <
+/// count, minus infinity where row r does not see the key; what `a.hidden` says where a mask hides
+/// it. `from` is a multiple of the lanes. Returns the maximum of each row, lane by lane.
 llvm::SmallVector<mlir::Value> emitScores(AttentionTile &a, const TileRows &tile, float scale,
-                                          mlir::Value firstKey, mlir::Value count,
-                                          llvm::ArrayRef<mlir::Value> limits);
+                                          mlir::Value firstKey, mlir::Value from, mlir::Value count,
+                                          const KeyLimits &limits);
 
-/// scores[r][j] = 2^(scores[r][j] - maxima[r]), for as many rows from `first` on as there are
-/// maxima, kRowsTogether at most. A hidden key's weight is zero. Returns the sums, lane by lane.
+/// scores[r][j] = 2^(scores[r][j] - maxima[r]), from <= j < count, for as many rows from `first` on
+/// as there are maxima, kRowsTogether at most. A hidden key's weight is zero. Returns the sums,
+/// lane by lane.
 llvm::SmallVector<mlir::Value> exponentiate(AttentionTile &a, int64_t first,
-                                            llvm::ArrayRef<mlir::Value> maxima, mlir::Value count);
+                                            llvm::ArrayRef<mlir::Value> maxima, mlir::Value from,
+                                            mlir::Value count);
 
 /// The same for a tile that has scores for hidden keys. `hidden` is the sum of the weights, lane by
 /// lane, of all rows and the keys from `shown` on, which a mask hides from all rows.
@@ -177,13 +210,12 @@ struct ValueGroup {
 /// As many vectors of V at a time as fit the registers beside the rows of the tile.
 llvm::SmallVector<ValueGroup> valueGroups(const AttentionTile &a);
 
-/// sums[r * group.count + v] plus the sum over the keys j of weights[r][j] * V[firstKey + j], for
-/// the `count` keys from `firstKey` on. Row r has those below `limits[r]`, which do not fall from
-/// row to row: those that all rows have come first. With scores for hidden keys it has those past
-/// its limit too whose weight is not zero.
+/// sums[r * group.count + v] plus the sum over the keys j of weights[r][j] * V[firstKey + j] that
+/// row r sees, for the `count` keys from `firstKey` on. With scores for hidden keys it has those
+/// past its end too whose weight is not zero.
 llvm::SmallVector<mlir::Value> addValues(AttentionTile &a, ValueGroup group,
                                          llvm::ArrayRef<mlir::Value> weights, mlir::Value firstKey,
-                                         mlir::Value count, llvm::ArrayRef<mlir::Value> limits,
+                                         mlir::Value count, const KeyLimits &limits,
                                          llvm::SmallVector<mlir::Value> sums);
 
 } // namespace heddle

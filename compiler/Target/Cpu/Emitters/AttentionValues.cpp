@@ -58,11 +58,14 @@ Value isNotZero(VectorCode &code, Value number) {
 }
 
 SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value> weights,
-                             Value firstKey, Value count, ArrayRef<Value> limits,
+                             Value firstKey, Value count, const KeyLimits &limits,
                              SmallVector<Value> sums) {
   VectorCode &code = a.code;
-  auto hasPart = [&](Value j, Value limit, Value weight) {
-    Value isSeen = code.less(j, limit);
+  auto hasPart = [&](Value j, int64_t row, Value weight) {
+    Value isSeen = code.less(j, limits.ends[row]);
+    if (!limits.begins.empty()) {
+      isSeen = code.both(isSeen, code.less(limits.begins[row], code.add(j, 1)));
+    }
     return a.hidden ? code.select(isSeen, isSeen, isNotZero(code, weight)) : isSeen;
   };
   auto key = [&](Value j, Value line, ValueRange carried, bool isHiddenFromSome) {
@@ -78,22 +81,28 @@ SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value>
         Value &sum = next[r * group.count + v];
         Value with = code.fma(weight, loaded[v], sum);
         // No product with zero: V may be infinite.
-        sum = isHiddenFromSome ? code.select(hasPart(j, limits[r], scalar), with, sum) : with;
+        sum = isHiddenFromSome ? code.select(hasPart(j, r, scalar), with, sum) : with;
       }
     }
     return next;
   };
-  Value none = code.integer(0);
-  bool isMasked = a.isCausal || a.hidden;
-  Value shared = isMasked ? code.larger(limits.front(), none) : count;
-  sums = overValues(a, firstKey, none, shared, sums, [&](Value j, Value line, ValueRange carried) {
-    return key(j, line, carried, false);
-  });
+  auto add = [&](Value from, Value to, bool isHiddenFromSome) {
+    sums = overValues(a, firstKey, from, to, sums, [&](Value j, Value line, ValueRange carried) {
+      return key(j, line, carried, isHiddenFromSome);
+    });
+  };
+  // The keys that all rows have, from `shared` on; before and after them, those of some.
+  Value shared = code.integer(0);
+  if (!limits.begins.empty()) {
+    Value from = code.smaller(limits.begins.front(), count);
+    shared = code.smaller(limits.begins.back(), count);
+    add(from, shared, true);
+  }
+  bool isMasked = a.visibility.to || a.hidden;
+  Value sharedEnd = isMasked ? code.larger(limits.ends.front(), shared) : count;
+  add(shared, sharedEnd, false);
   if (isMasked) {
-    sums =
-        overValues(a, firstKey, shared, count, sums, [&](Value j, Value line, ValueRange carried) {
-          return key(j, line, carried, true);
-        });
+    add(sharedEnd, count, true);
   }
   return sums;
 }

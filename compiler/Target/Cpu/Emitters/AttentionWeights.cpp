@@ -21,14 +21,14 @@ struct AttentionWeights : AttentionTile {
 } // namespace
 
 // Turns the scores of the tile into exponentials, and their sums into factors.
-static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value count) {
+static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value from, Value count) {
   VectorCode &code = a.code;
   for (int64_t first = 0; first < a.rows; first += kRowsTogether) {
     SmallVector<Value> group;
     for (int64_t r = first; r < std::min(first + kRowsTogether, a.rows); ++r) {
       group.push_back(code.broadcast(code.maximumOfLanes(maxima[r])));
     }
-    for (auto [r, sum] : llvm::enumerate(exponentiate(a, first, group, count))) {
+    for (auto [r, sum] : llvm::enumerate(exponentiate(a, first, group, from, count))) {
       Value factor = code.divideFloat(code.number(1.0f), code.sumOfLanes(sum));
       code.storeScalar(factor, code.at(a.factors, first + static_cast<int64_t>(r)));
     }
@@ -39,22 +39,28 @@ static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value 
 // has number `query`, then zeros for the keys that no row of the tile sees.
 static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
   VectorCode &code = a.code;
-  Value whole = code.multiply(code.divide(tile.seen, code.lanes), code.lanes);
+  Value seen = code.subtract(tile.seen, tile.first);
+  Value whole = code.multiply(code.divide(seen, code.lanes), code.lanes);
   code.loop(code.integer(0), tile.count, 1, [&](Value r) {
     Value factor = code.broadcast(code.loadScalar(code.at(a.factors, r)));
     Value from = code.at(a.scores, code.multiply(r, a.scorePitch));
     QueryPlace place = placeOf(a, code.add(query, r));
-    Value to = a.result.at(code, place.row, code.multiply(place.head, a.longest));
+    Value all = a.result.at(code, place.row, code.multiply(place.head, a.longest));
+    Value to = code.at(all, tile.first);
     auto weights = [&](Value j) {
       return code.multiplyFloat(code.loadVector(code.at(from, j)), factor);
     };
     code.loop(code.integer(0), whole, code.lanes,
               [&](Value j) { code.storeVector(weights(j), code.at(to, j)); });
-    code.when(code.less(whole, tile.seen),
-              [&] { code.storeBelow(weights(whole), code.at(to, whole), whole, a.keyCount); });
-    if (a.isCausal) {
+    code.when(code.less(whole, seen), [&] {
+      Value rest = code.subtract(a.keyCount, tile.first);
+      code.storeBelow(weights(whole), code.at(to, whole), whole, rest);
+    });
+    code.loop(code.integer(0), tile.first, code.lanes,
+              [&](Value j) { code.storeVector(code.splat(0), code.at(all, j)); });
+    if (a.visibility.to) {
       code.loop(a.roundUp(tile.seen), a.keyCount, code.lanes,
-                [&](Value j) { code.storeBelow(code.splat(0), code.at(to, j), j, a.keyCount); });
+                [&](Value j) { code.storeBelow(code.splat(0), code.at(all, j), j, a.keyCount); });
     }
   });
 }
@@ -62,16 +68,23 @@ static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
 static void emitTile(AttentionWeights &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
-  Value first = code.integer(0);
-  SmallVector<Value> limits = limitsOf(a, tile, first, tile.seen);
-  emitExponentials(a, emitScores(a, tile, a.scale, first, tile.seen, limits), tile.seen);
+  // Scores in scratch are those from the first key of the tile on.
+  Value from = code.integer(0), count = code.subtract(tile.seen, tile.first);
+  KeyLimits limits = limitsOf(a, tile, tile.first, count);
+  SmallVector<Value> maxima = emitScores(a, tile, a.scale, tile.first, from, count, limits);
+  emitExponentials(a, maxima, from, count);
   storeTile(a, tile, query);
 }
 
 template <> KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
   // Scores and transposed keys, whole vectors of each.
-  uint64_t perLongest = kMostRows + computes.getKeySize();
-  return {(kMostLanes + perLongest * kMostLanes) * 4, perLongest * 4};
+  TransposedKeys keys =
+      transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
+  std::optional<int64_t> scores =
+      mostKeysOf(computes.getVisibility(), computes.getHidden(), kMostRows);
+  uint64_t keysOfRow = scores ? static_cast<uint64_t>(*scores) : kMostLanes;
+  return {(kMostLanes + kMostRows * keysOfRow + keys.fixed) * 4,
+          ((scores ? 0 : kMostRows) + keys.perLongest) * 4};
 }
 
 template <>
@@ -80,7 +93,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAt
                      computes.getScale().getValue().convertToFloat()};
   loadRowSpaces(a, body, 1);
   a.longest = a.keyRows.longest(code);
-  setVisibility(a, computes.getCausal(), computes.getHidden());
+  setVisibility(a, computes.getVisibility(), computes.getHidden());
   a.keyShare = a.headsTogether = computes.getKeyShare();
   a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
   a.result = KernelResult::load(code, body.arguments);
@@ -89,7 +102,9 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAt
   loadBias(a, body, 2, computes.getBiasDistance());
   a.factors = body.arguments.scratch(code);
   a.scores = code.at(a.factors, kMostLanes);
-  a.scorePitch = a.roundUp(a.longest);
+  std::optional<int64_t> scores =
+      mostKeysOf(computes.getVisibility(), computes.getHidden(), kMostRows);
+  a.scorePitch = scores ? code.integer(*scores) : a.roundUp(a.longest);
   a.keysTransposed = code.at(a.scores, code.multiply(a.scorePitch, a.rows));
   overTiles(a, body.arguments, [&](Value query, Value last) { emitTile(a, query, last); });
 }

@@ -156,7 +156,17 @@ static Value term(Nest &nest) {
     return value;
   }
   float hidden = nest.computes.getHidden().getValue().convertToFloat();
-  return code.select(code.less(nest.position, nest.axes.at('k')), code.number(hidden), value);
+  transformer::Visibility seen = nest.computes.getSeen();
+  Value key = nest.axes.at('k'), result = value;
+  if (seen.from) {
+    Value isHidden = code.less(key, code.positionBound(*seen.from, nest.position));
+    result = code.select(isHidden, code.number(hidden), result);
+  }
+  if (seen.to) {
+    Value isSeen = code.less(key, code.positionBound(*seen.to, nest.position));
+    result = code.select(isSeen, result, code.number(hidden));
+  }
+  return result;
 }
 
 // Loops over the axes in turn, then runs the body.

@@ -57,6 +57,12 @@ Value VectorCode::less(Value a, Value b) {
 Value VectorCode::equal(Value a, Value b) {
   return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::eq, a, b);
 }
+Value VectorCode::positionBound(const transformer::PositionBound &bound, Value position) {
+  // The shift is not negative, nor is the position.
+  Value moved = bound.shift == 0 ? position : add(position, bound.shift);
+  Value place = multiply(divide(moved, bound.size), bound.step);
+  return bound.offset == 0 ? place : add(place, bound.offset);
+}
 Value VectorCode::both(Value a, Value b) { return arith::AndIOp::create(builder, location, a, b); }
 Value VectorCode::select(Value condition, Value a, Value b) {
   return arith::SelectOp::create(builder, location, condition, a, b);
@@ -289,6 +295,9 @@ static Value lanesBelow(VectorCode &code, Value first, Value limit) {
 }
 Value VectorCode::keepBelow(Value value, Value first, Value limit, float other) {
   return select(lanesBelow(*this, first, limit), value, splat(other));
+}
+Value VectorCode::keepFrom(Value value, Value first, Value begin, float other) {
+  return select(lanesBelow(*this, first, begin), splat(other), value);
 }
 void VectorCode::storeBelow(Value value, Value address, Value first, Value limit) {
   LLVM::MaskedStoreOp::create(builder, location, value, address, lanesBelow(*this, first, limit),

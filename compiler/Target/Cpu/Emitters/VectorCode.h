@@ -7,6 +7,7 @@
 #define HEDDLE_COMPILER_TARGET_CPU_EMITTERS_VECTORCODE_H
 
 #include "compiler/Target/Target.h"
+#include "dialects/Transformer/Visibility.h"
 #include "heddle/RowSpace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -52,6 +53,8 @@ public:
   mlir::Value larger(mlir::Value a, mlir::Value b);
   mlir::Value less(mlir::Value a, mlir::Value b);
   mlir::Value equal(mlir::Value a, mlir::Value b);
+  /// Where the keys begin or end that a query at a position sees.
+  mlir::Value positionBound(const transformer::PositionBound &bound, mlir::Value position);
   /// Whether two conditions hold.
   mlir::Value both(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
@@ -117,6 +120,8 @@ public:
   llvm::SmallVector<mlir::Value> transposeSquare(llvm::SmallVector<mlir::Value> rows);
   /// Keeps the lanes whose number plus `first` is below `limit`, puts `other` in the rest.
   mlir::Value keepBelow(mlir::Value vector, mlir::Value first, mlir::Value limit, float other);
+  /// The same for the lanes whose number plus `first` is at least `begin`.
+  mlir::Value keepFrom(mlir::Value vector, mlir::Value first, mlir::Value begin, float other);
 
   // --- control --------------------------------------------------------------------------------
   void loop(mlir::Value from, mlir::Value to, int64_t step, Body body);

@@ -45,7 +45,7 @@ func.func @decode(%x: tensor<?x512xf32> {transformer.name = "x"}, %rows: !transf
   return %b, %sk1, %sv1 : tensor<?x512xf32>, !transformer.cache<512>, !transformer.cache<512>
 }
 
-// CHECK: dataflow.kernel @attention : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], f32, keys>, !dataflow.cache<[512], f32, rows>, !dataflow.buffer<[8, 33], f32>) -> {{.*}} computes #dataflow.attention<heads = 8, keySize = 64, valueSize = 64, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16>
+// CHECK: dataflow.kernel @attention : (!dataflow.buffer<[tokens, 512], f32>, !dataflow.cache<[512], f32, keys>, !dataflow.cache<[512], f32, rows>, !dataflow.buffer<[8, 33], f32>) -> {{.*}} computes #dataflow.attention<heads = 8, keySize = 64, valueSize = 64, scale = 1.250000e-01 : f32, visibility = <causal>, biasDistance = 16>
 // CHECK-LABEL: dataflow.graph @decode(
 // CHECK: %[[SK1:.*]] = dataflow.dispatch @append_1(
 // CHECK: %[[SV1:.*]] = dataflow.dispatch @append_2(

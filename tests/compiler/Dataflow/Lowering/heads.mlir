@@ -15,8 +15,8 @@ func.func @fused(%x: tensor<?x1152xf32> {transformer.name = "x"}, %rows: !transf
   return %0, %1 : tensor<?x384xf32>, tensor<?x384xf32>
 }
 
-// CHECK: dataflow.kernel @attention : {{.*}} computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.250000e-01 : f32, causal = false>
-// CHECK: dataflow.kernel @attention_0 : {{.*}}, causal = true>
+// CHECK: dataflow.kernel @attention : {{.*}} computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.250000e-01 : f32, visibility = <all>>
+// CHECK: dataflow.kernel @attention_0 : {{.*}}, visibility = <causal>>
 // CHECK-LABEL: dataflow.graph @fused(
 // CHECK-SAME: %[[X:.*]]: !dataflow.buffer<[tokens, 1152], f32> {dataflow.name = "x"})
 // CHECK:      %[[Q:.*]] = dataflow.columns %[[X]] from 0 : {{(!dataflow.buffer)?}}<[tokens, 1152], f32> -> {{(!dataflow.buffer)?}}<[tokens, 384] in 1152, f32>

@@ -7,9 +7,9 @@
 // CHECK: dataflow.kernel @nest_thd_thed : (!dataflow.buffer<[tokens, 2, 8], f32>) -> !dataflow.buffer<[tokens, 2, 3, 8], f32> computes #dataflow.nest<"thd->thed", none>
 // CHECK: dataflow.dispatch @nest_thd_thed
 // CHECK-NEXT: dataflow.reshape %{{.*}} : !dataflow.buffer<[tokens, 2, 3, 8], f32> -> !dataflow.buffer<[tokens, 6, 8], f32>
-// CHECK: dataflow.kernel @attention_6x8_keys2_values1 : {{.*}} computes #dataflow.attention<heads = 6, keySize = 8, valueSize = 8, scale = 1.000000e+00 : f32, causal = false, keyShare = 3, valueShare = 6>
-// CHECK: dataflow.kernel @attention_weights_6x8_keys2 : {{.*}} computes #dataflow.attention_weights<heads = 6, keySize = 8, scale = 1.000000e+00 : f32, causal = false, keyShare = 3>
-// CHECK: dataflow.kernel @attend_6x8_values1 : {{.*}} computes #dataflow.attend<heads = 6, valueSize = 8, causal = false, valueShare = 6>
+// CHECK: dataflow.kernel @attention_6x8_keys2_values1 : {{.*}} computes #dataflow.attention<heads = 6, keySize = 8, valueSize = 8, scale = 1.000000e+00 : f32, visibility = <all>, keyShare = 3, valueShare = 6>
+// CHECK: dataflow.kernel @attention_weights_6x8_keys2 : {{.*}} computes #dataflow.attention_weights<heads = 6, keySize = 8, scale = 1.000000e+00 : f32, visibility = <all>, keyShare = 3>
+// CHECK: dataflow.kernel @attend_6x8_values1 : {{.*}} computes #dataflow.attend<heads = 6, valueSize = 8, visibility = <all>, valueShare = 6>
 // CHECK: dataflow.kernel @nest_khd_thad_thak_multiply : (!dataflow.cache<[2, 8], f32, rows>, !dataflow.buffer<[tokens, 2, 3, 8], f32>) -> !dataflow.buffer<[tokens, 2, 3, longest], f32>
 // CHECK: dataflow.kernel @nest_thak_khd_thad_multiply : (!dataflow.buffer<[tokens, 2, 3, longest], f32>, !dataflow.cache<[2, 8], f32, rows>) -> !dataflow.buffer<[tokens, 2, 3, 8], f32>
 // CHECK-LABEL: dataflow.graph @over_a_cache

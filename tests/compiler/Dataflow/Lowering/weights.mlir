@@ -7,10 +7,10 @@ transformer.parameter @near : tensor<12x33xf32> from "near"
 // A table of one column changes no weights.
 transformer.parameter @same : tensor<12x1xf32> from "same"
 
-// CHECK: dataflow.kernel @attention_weights : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[12, 33], f32>) -> !dataflow.buffer<[tokens, 12, longest], f32> computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.250000e-01 : f32, causal = true, biasDistance = 16>
-// CHECK: dataflow.kernel @attend : (!dataflow.buffer<[tokens, 12, longest], f32>, !dataflow.buffer<[tokens, 384] in 1152, f32>) -> !dataflow.buffer<[tokens, 384], f32> computes #dataflow.attend<heads = 12, valueSize = 32, causal = true>
-// CHECK: dataflow.kernel @attend_0 : {{.*}} computes #dataflow.attend<heads = 12, valueSize = 16, causal = true>
-// CHECK: dataflow.kernel @attention_weights_1 : {{.*}} causal = false>
+// CHECK: dataflow.kernel @attention_weights : (!dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[tokens, 384] in 1152, f32>, !dataflow.buffer<[12, 33], f32>) -> !dataflow.buffer<[tokens, 12, longest], f32> computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.250000e-01 : f32, visibility = <causal>, biasDistance = 16>
+// CHECK: dataflow.kernel @attend : (!dataflow.buffer<[tokens, 12, longest], f32>, !dataflow.buffer<[tokens, 384] in 1152, f32>) -> !dataflow.buffer<[tokens, 384], f32> computes #dataflow.attend<heads = 12, valueSize = 32, visibility = <causal>>
+// CHECK: dataflow.kernel @attend_0 : {{.*}} computes #dataflow.attend<heads = 12, valueSize = 16, visibility = <causal>>
+// CHECK: dataflow.kernel @attention_weights_1 : {{.*}} visibility = <all>>
 // CHECK-LABEL: dataflow.graph @rows(
 // CHECK: %[[P:.*]] = dataflow.dispatch @attention_weights(
 // CHECK: dataflow.dispatch @attend(%[[P]], %{{.*}})
@@ -53,8 +53,8 @@ func.func @step(%x: tensor<?x384xf32> {transformer.name = "x"}, %rows: !transfor
 }
 
 // A mask of a finite number goes into the kernel, under a name of its own.
-// CHECK-DAG: dataflow.kernel @attention_weights_{{[0-9]+}} {{.*}} computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.250000e-01 : f32, causal = true, hidden = <added -1.000000e+04 : f32>> {
-// CHECK-DAG: dataflow.kernel @attention : {{.*}} computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.250000e-01 : f32, causal = true, hidden = <score -2.000000e+04 : f32>> {
+// CHECK-DAG: dataflow.kernel @attention_weights_{{[0-9]+}} {{.*}} computes #dataflow.attention_weights<heads = 12, keySize = 32, scale = 1.250000e-01 : f32, visibility = <causal>, hidden = <added -1.000000e+04 : f32>> {
+// CHECK-DAG: dataflow.kernel @attention : {{.*}} computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.250000e-01 : f32, visibility = <causal>, hidden = <score -2.000000e+04 : f32>> {
 // CHECK-LABEL: dataflow.graph @masked(
 // PLANNED-LABEL: dataflow.graph @masked(
 // PLANNED: dataflow.dispatch @attention_weights_12x32_masked(

@@ -11,7 +11,7 @@ func.func @mask_an_argument(%a: tensor<?x?xi1>, %q: tensor<?x24xf32>, %k: tensor
   %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
   %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %z = transformer.select %a, %s {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the mask is neither 'all' nor 'causal' (an argument)}}
+  // expected-remark @below {{not fused: the mask is no predicate of positions (an argument)}}
   %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>

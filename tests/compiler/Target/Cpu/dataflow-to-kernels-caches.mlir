@@ -34,11 +34,11 @@ dataflow.kernel @embed : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 
   dataflow.yield %x
 }
 
-dataflow.kernel @weights : (!rows, !dataflow.cache<[32], f32, keys>, !dataflow.buffer<[2, 9], f32>) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 16, scale = 5.000000e-01 : f32, causal = true, biasDistance = 4> {
+dataflow.kernel @weights : (!rows, !dataflow.cache<[32], f32, keys>, !dataflow.buffer<[2, 9], f32>) -> !scores computes #dataflow.attention_weights<heads = 2, keySize = 16, scale = 5.000000e-01 : f32, visibility = <causal>, biasDistance = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-dataflow.kernel @attend : (!scores, !dataflow.cache<[32], f32, rows>) -> !rows computes #dataflow.attend<heads = 2, valueSize = 16, causal = true> {
+dataflow.kernel @attend : (!scores, !dataflow.cache<[32], f32, rows>) -> !rows computes #dataflow.attend<heads = 2, valueSize = 16, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

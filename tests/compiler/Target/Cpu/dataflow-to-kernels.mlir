@@ -17,7 +17,7 @@ dataflow.kernel @contract_norm : (!dataflow.buffer<[tokens, 40], f32>, !dataflow
   dataflow.yield %sum
 }
 dataflow.kernel @attention : (!dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[tokens, 48], f32>, !dataflow.buffer<[tokens, 48], f32>) -> !dataflow.buffer<[tokens, 48], f32>
-    computes #dataflow.attention<heads = 2, keySize = 24, valueSize = 24, scale = 5.000000e-01 : f32, causal = true> {
+    computes #dataflow.attention<heads = 2, keySize = 24, valueSize = 24, scale = 5.000000e-01 : f32, visibility = <causal>> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
