@@ -243,10 +243,13 @@ TEST(SharedDecoding, TheAttentionOfALayerIsThatOfItsBlock) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Decoding,
                          testing::Values("transformer-post", "transformer-pre", "san",
-                                         "san-average", "marian-tiny", "bart-tiny", "t5-tiny"),
+                                         "san-average", "local/mixed", "local/masked-local",
+                                         "local/weighted-window", "marian-tiny", "bart-tiny",
+                                         "t5-tiny"),
                          [](const testing::TestParamInfo<const char *> &info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');
+                           std::replace(name.begin(), name.end(), '/', '_');
                            return name;
                          });
 

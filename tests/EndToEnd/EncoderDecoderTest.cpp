@@ -101,6 +101,12 @@ TEST(EncoderDecoder, AgreesWithWeighted) { expectOracle("weighted", {"encoder", 
 TEST(EncoderDecoder, AgreesWithWeightedSharedFeedForward) {
   expectOracle("weighted-shared-ffn", {"encoder", "logits"}, 5e-5f);
 }
+TEST(EncoderDecoder, AgreesWithRestrictedAttention) {
+  for (const char *name : {"window-odd", "window-even", "block-causal", "masked-local",
+                           "local-unmasked", "mixed", "weighted-window"}) {
+    expectOracle(std::string("local/") + name, {"encoder", "logits"}, 5e-5f);
+  }
+}
 TEST(EncoderDecoder, AgreesWithMarianTiny) { expectOracle("marian-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithBartTiny) { expectOracle("bart-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithT5Tiny) { expectOracle("t5-tiny", {"logits"}, 1e-4f); }
@@ -116,6 +122,12 @@ TEST(EncoderDecoder, EveryPassMayBeLeftOutOfSanAverage) { expectPassesOptional("
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfWeighted) { expectPassesOptional("weighted"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfWeightedSharedFeedForward) {
   expectPassesOptional("weighted-shared-ffn");
+}
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfRestrictedAttention) {
+  expectPassesOptional("local/mixed");
+}
+TEST(EncoderDecoder, EveryPassMayBeLeftOutOfBlocksWithBranches) {
+  expectPassesOptional("local/weighted-window");
 }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfMarianTiny) { expectPassesOptional("marian-tiny"); }
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfT5Tiny) { expectPassesOptional("t5-tiny"); }

@@ -87,7 +87,59 @@ static const ConfigurationCase refused[] = {
      "have "
      "\"branches\" in that place"},
     {"DecoderSelfAttention", "transformer-post", R"({"decoder_self_attention": "linear"})",
-     "config.json: \"decoder_self_attention\" is \"linear\", expected one of softmax, average"},
+     "config.json: \"decoder_self_attention\" is \"linear\", expected one of softmax, average, or "
+     "an "
+     "object with a \"kind\""},
+    {"AverageInTheEncoder", "transformer-post", R"({"encoder_self_attention": "average"})",
+     "config.json: \"encoder_self_attention\" is \"average\", expected one of softmax, or an "
+     "object "
+     "with a \"kind\""},
+    {"SelfAttentionMisspelt", "transformer-post", R"({"decoder_self_attention": "avarage"})",
+     "config.json: \"decoder_self_attention\" is \"avarage\", expected one of softmax, average, or "
+     "an object with a \"kind\"; did you mean \"average\"?"},
+    {"FormByNumber", "transformer-post", R"({"encoder_self_attention": 256})",
+     "config.json: \"encoder_self_attention\" is 256, expected one of softmax, or an object with a "
+     "\"kind\""},
+    {"FormWithoutKind", "transformer-post", R"({"encoder_self_attention": {"size": 3}})",
+     "config.json: \"encoder_self_attention\": \"kind\" is missing, expected one of window, band, "
+     "block"},
+    {"KindMisspelt", "transformer-post", R"({"encoder_self_attention": {"kind": "windows"}})",
+     "config.json: \"encoder_self_attention\": \"kind\" is \"windows\", expected one of window, "
+     "band, block; did you mean \"window\"?"},
+    {"KindOfNoForm", "transformer-post", R"({"encoder_self_attention": {"kind": "dilated"}})",
+     "config.json: \"encoder_self_attention\": \"kind\" is \"dilated\", expected one of window, "
+     "band, block"},
+    {"WindowOfNothing", "transformer-post",
+     R"({"encoder_self_attention": {"kind": "window", "size": 0}})",
+     "config.json: \"encoder_self_attention\": \"size\" is 0, expected an integer from 1 to "
+     "268435456"},
+    {"BandWithoutAfter", "transformer-post",
+     R"({"decoder_self_attention": {"kind": "band", "before": 3}})",
+     "config.json: \"decoder_self_attention\": \"after\" is missing, expected an integer from 0 to "
+     "268435456"},
+    {"BandBackwards", "transformer-post",
+     R"({"decoder_self_attention": {"kind": "band", "before": -3, "after": 0}})",
+     "config.json: \"decoder_self_attention\": \"before\" is -3, expected an integer from 0 to "
+     "268435456"},
+    {"KeyOfAnotherForm", "transformer-post",
+     R"({"encoder_self_attention": {"kind": "window", "size": 3, "before": 1}})",
+     "config.json: \"encoder_self_attention\": unknown key \"before\", expected one of the keys of "
+     "docs/model-format.md"},
+    {"KeyOfAFormMisspelt", "transformer-post",
+     R"({"encoder_self_attention": {"kind": "window", "size": 1, "sizes": 4}})",
+     "config.json: \"encoder_self_attention\": unknown key \"sizes\", did you mean \"size\"?"},
+    {"FormsOfTooFewLayers", "transformer-post", R"({"encoder_self_attention": ["softmax"]})",
+     "config.json: \"encoder_self_attention\" has 1 items, expected 3, one for each layer"},
+    {"ItemOfAList", "transformer-post",
+     R"({"decoder_self_attention": ["softmax", {"kind": "block", "size": "4"}, "softmax"]})",
+     "config.json: item 2: \"decoder_self_attention\": \"size\" is \"4\", expected an integer from "
+     "1 "
+     "to 268435456"},
+    {"FormsOfASharedBlock", "transformer-post",
+     R"({"self_attention_sharing": [1, 2], "decoder_self_attention":
+         ["softmax", "softmax", {"kind": "window", "size": 3}]})",
+     "config.json: \"decoder_self_attention\" of layer 2 is another than that of layer 1, expected "
+     "one for the block of layers that \"self_attention_sharing\" names"},
     {"SharedAverages", "san-average", R"({"self_attention_sharing": [3]})",
      "config.json: \"self_attention_sharing\" is set, expected a model without"},
     {"ZeroEmbedding", "transformer-post", R"({"start_from_zero_embedding": 1})",
