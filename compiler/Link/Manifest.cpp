@@ -127,6 +127,8 @@ private:
   void writeState(BlockArgument argument);
   /// Whether a dispatch changes an argument.
   bool isChanged(BlockArgument argument);
+  /// Where the rows that read a cache begin to do so; none if one of them reads all of it.
+  std::vector<manifest::PositionBound> readsOf(BlockArgument cache);
   LogicalResult writeOutputs();
   LogicalResult writeDispatch(DispatchOp dispatch);
   FailureOr<Offset<manifest::Grid>> writeGrid(DispatchOp dispatch, KernelOp kernel);
@@ -209,13 +211,42 @@ bool EntryWriter::isChanged(BlockArgument argument) {
   });
 }
 
+std::vector<manifest::PositionBound> EntryWriter::readsOf(BlockArgument cache) {
+  // The cache, and what it is after rows were appended.
+  llvm::SmallPtrSet<Value, 4> states = {cache};
+  std::vector<manifest::PositionBound> bounds;
+  for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+    auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+    for (OpResult result : dispatch->getResults()) {
+      OpOperand *changed = dispatch.getChanged(result);
+      if (changed && states.contains(viewedValue(changed->get()))) {
+        states.insert(result);
+      }
+    }
+    SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+    for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {
+      bool isRead = input.role != KernelInput::Role::Changed &&
+                    input.role != KernelInput::Role::Extent && states.contains(viewedValue(value));
+      if (isRead && !input.readsFrom) {
+        return {};
+      }
+      if (isRead) {
+        const transformer::PositionBound &bound = *input.readsFrom;
+        bounds.emplace_back(bound.shift, bound.size, bound.step, bound.offset);
+      }
+    }
+  }
+  return bounds;
+}
+
 void EntryWriter::writeCache(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
   auto type = cast<CacheType>(argument.getType());
   addBuffer(argument, manifest::Location::Cache, caches.size());
   caches.push_back(manifest::CreateCachePort(builder, text(builder, name.getValue()),
                                              type.getWidth(), elementOf(type), layoutOf(type),
-                                             isChanged(argument), numbers.lookup(argument)));
+                                             isChanged(argument), numbers.lookup(argument),
+                                             builder.CreateVectorOfStructs(readsOf(argument))));
 }
 
 void EntryWriter::writeState(BlockArgument argument) {
@@ -389,7 +420,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
       builder.CreateVectorOfStructs(operands), *grid, builder.CreateVector(named),
       text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.ofRow.perRow,
       flops.ofRow.perRowAndKey, bytesPerRow, dispatch->getNumResults(), spaces[flops.rows],
-      spaces[flops.keys]));
+      spaces[flops.keys], flops.ofRow.mostKeys));
   return success();
 }
 

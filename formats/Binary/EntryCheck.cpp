@@ -20,6 +20,9 @@ using manifest::CacheLayout;
 /// More dimensions than any tensor of a Transformer has.
 static constexpr size_t largestRank = 8;
 
+/// The largest number of a bound on positions.
+static constexpr int64_t largestBound = int64_t{1} << 30;
+
 /// Whether a dimension is the rows of this space, or the most rows that a sequence has in it.
 static bool isOf(const manifest::Dimension &dimension, uint8_t space, bool longest = false) {
   return dimension.constant() == 0 && dimension.space() == space && dimension.longest() == longest;
@@ -390,6 +393,22 @@ Status EntryChecker::checkKeptBuffer(uint32_t buffer, Location location, uint32_
   return {};
 }
 
+/// A bound on positions, none of whose terms can overflow.
+static Status checkBound(const manifest::PositionBound &bound) {
+  const auto isSmall = [](int64_t number) {
+    return number >= -largestBound && number <= largestBound;
+  };
+  if (bound.size() < 1 || bound.size() > largestBound || bound.shift() < 0 ||
+      !isSmall(bound.shift()) || bound.step() < 0 || !isSmall(bound.step()) ||
+      !isSmall(bound.offset())) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("read from (i + {}) / {} * {} + {}, expected a size from 1, "
+                                    "no negative shift or step, and numbers of at most 2^30",
+                                    bound.shift(), bound.size(), bound.step(), bound.offset()));
+  }
+  return {};
+}
+
 Status EntryChecker::checkCache(const manifest::CachePort &cache, uint32_t index) const {
   if (cache.width() == 0 || cache.width() > widestCache || cache.layout() > CacheLayout::MAX ||
       !findElementType(cache.element())) {
@@ -402,6 +421,9 @@ Status EntryChecker::checkCache(const manifest::CachePort &cache, uint32_t index
   HEDDLE_TRY(checkKeptBuffer(cache.buffer(), Location::Cache, index));
   if (cache.written() && !written[cache.buffer()]) {
     return HEDDLE_ERROR(DataLoss, "no dispatch appends to it");
+  }
+  for (uint32_t i = 0; cache.read_from() != nullptr && i < cache.read_from()->size(); ++i) {
+    HEDDLE_TRY(checkBound(*cache.read_from()->Get(i)));
   }
   return {};
 }

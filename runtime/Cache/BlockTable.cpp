@@ -43,17 +43,27 @@ void BlockTable::extend(BlockPool &pool, int64_t count) {
 void BlockTable::shareWith(BlockPool &pool, const BlockTable &other) {
   list.assign(other.list.begin(), other.list.end());
   positions = other.positions;
-  for (const int32_t block : list) {
-    pool.share(block);
+  dropped = other.dropped;
+  for (size_t i = dropped; i < list.size(); ++i) {
+    pool.share(list[i]);
+  }
+}
+
+void BlockTable::dropBefore(BlockPool &pool, int64_t first) {
+  const auto end = static_cast<size_t>(std::clamp<int64_t>(first, 0, positions) / HEDDLE_BLOCK);
+  for (; dropped < end; ++dropped) {
+    pool.release(list[dropped]);
+    list[dropped] = 0;
   }
 }
 
 void BlockTable::clear(BlockPool &pool) {
-  for (const int32_t block : list) {
-    pool.release(block);
+  for (size_t i = dropped; i < list.size(); ++i) {
+    pool.release(list[i]);
   }
   list.clear();
   positions = 0;
+  dropped = 0;
 }
 
 } // namespace heddle

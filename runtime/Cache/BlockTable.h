@@ -18,6 +18,7 @@ namespace heddle {
 class BlockTable {
 public:
   int64_t length() const { return positions; }
+  /// Those that were given back have some number too.
   std::span<const int32_t> blocks() const { return list; }
 
   /// Blocks that extending by `count` adds, beside the copy of the last one.
@@ -31,12 +32,16 @@ public:
   void extend(BlockPool &pool, int64_t count);
   /// Takes over what `other` has, sharing its blocks; this table must be empty.
   void shareWith(BlockPool &pool, const BlockTable &other);
+  /// Gives back the blocks of which all positions are before `first`: nothing reads them again.
+  void dropBefore(BlockPool &pool, int64_t first);
   /// Gives all blocks back; keeps the list's memory.
   void clear(BlockPool &pool);
 
 private:
   std::vector<int32_t> list;
   int64_t positions = 0;
+  /// How many of the first blocks were given back.
+  size_t dropped = 0;
 };
 
 } // namespace heddle

@@ -140,7 +140,27 @@ static int64_t writtenIndex(const EntryInfo &entry, const CacheInfo &wanted) {
   return -1;
 }
 
+/// Where rows begin to read the caches that an entry appends to; none if one is read from its
+/// beginning.
+static std::vector<manifest::PositionBound> readsOf(const manifest::Entry &entry) {
+  std::vector<manifest::PositionBound> reads;
+  for (uint32_t i = 0; entry.caches() != nullptr && i < entry.caches()->size(); ++i) {
+    const manifest::CachePort &cache = *entry.caches()->Get(i);
+    if (!cache.written()) {
+      continue;
+    }
+    if (cache.read_from() == nullptr || cache.read_from()->size() == 0) {
+      return {};
+    }
+    for (const manifest::PositionBound *const bound : *cache.read_from()) {
+      reads.push_back(*bound);
+    }
+  }
+  return reads;
+}
+
 Status PagedDecoder::bindCaches() {
+  historyReads = readsOf(*decoder.table);
   for (Entry *const entry : {&encoder, &decoder}) {
     const bool decodes = entry == &decoder;
     for (const CacheInfo &cache : entry->info->caches) {

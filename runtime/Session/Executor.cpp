@@ -60,9 +60,10 @@ Executor::Executor(std::shared_ptr<Device> device, std::unique_ptr<DeviceStream>
 DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                               const ChunkMemory &bound) const {
   RowPairs counted = {static_cast<double>(chunk.tokens), chunk.pairs};
-  if (dispatch.countedRows != tokensSpace || dispatch.countedKeys != tokensSpace) {
+  if (dispatch.countedRows != tokensSpace || dispatch.countedKeys != tokensSpace ||
+      dispatch.mostKeys != 0) {
     counted = countRows(chunk.lengthsIn(run.batch.lengths()), run.plan.spaces[dispatch.countedRows],
-                        run.plan.spaces[dispatch.countedKeys]);
+                        run.plan.spaces[dispatch.countedKeys], dispatch.mostKeys);
   }
   DispatchWork work;
   work.weightBytes = dispatch.weightBytes + dispatch.weightBytesPerRow * counted.rows;
@@ -75,7 +76,9 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
     if (!isRead) {
       continue;
     }
-    const CachedWork cached = cachedWork(bound.boundCaches()[place.port], place.positionBytes);
+    const CachedWork cached =
+        cachedWork(bound.boundCaches()[place.port], static_cast<double>(place.positionBytes),
+                   dispatch.mostKeys);
     work.cacheBytes += cached.bytes;
     counted.pairs = cached.pairs;
   }
@@ -245,7 +248,8 @@ bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
   }
   const auto meetings = static_cast<double>(run.plan.dispatches.size() + 2);
   const double flops = run.plan.flopsPerToken * static_cast<double>(chunk.tokens) +
-                       run.plan.flopsPerTokenKey * chunk.pairs;
+                       run.plan.flopsPerTokenKey * chunk.pairs +
+                       run.plan.boundedFlops(chunk.longest) * static_cast<double>(chunk.tokens);
   return flops >= stream->meetingFlops() * meetings;
 }
 
@@ -254,7 +258,10 @@ Status Executor::run(const Run &run) {
     const Chunk chunk = wholeOf(run);
     return runWhole(run, chunk, worthSharing(run, chunk) ? stream->lanes() : 1);
   }
-  SequenceCost cost{run.plan.flopsPerToken, run.plan.flopsPerTokenKey};
+  const std::span<const int32_t> lengths = run.batch.lengths();
+  const int64_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+  SequenceCost cost{run.plan.flopsPerToken + run.plan.boundedFlops(longest),
+                    run.plan.flopsPerTokenKey};
   if (cost.perToken <= 0) {
     cost.perToken = 1;
   }

@@ -109,9 +109,19 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
       continue;
     }
     ++info.dispatches;
-    const TokenFlops flops = flopsOf(*entry.dispatches()->Get(i), spaces);
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    const TokenFlops flops = flopsOf(dispatch, spaces);
     info.flopsPerToken += flops.perToken;
-    info.flopsPerTokenAndKey += flops.perTokenKey;
+    if (dispatch.most_keys() == 0) {
+      info.flopsPerTokenAndKey += flops.perTokenKey;
+      continue;
+    }
+    const auto same = std::find_if(info.bounded.begin(), info.bounded.end(), [&](const auto &each) {
+      return each.keys == dispatch.most_keys();
+    });
+    EntryInfo::BoundedKeys &keys = same != info.bounded.end() ? *same : info.bounded.emplace_back();
+    keys.keys = dispatch.most_keys();
+    keys.flopsPerTokenAndKey += flops.perTokenKey;
   }
   return info;
 }
@@ -134,6 +144,10 @@ double EntryInfo::flops(std::span<const int32_t> lengths) const {
     const double tokens = length;
     total += tokens * static_cast<double>(flopsPerToken) +
              tokens * tokens * static_cast<double>(flopsPerTokenAndKey);
+    for (const BoundedKeys &each : bounded) {
+      total += tokens * std::min(tokens, static_cast<double>(each.keys)) *
+               static_cast<double>(each.flopsPerTokenAndKey);
+    }
   }
   return total;
 }

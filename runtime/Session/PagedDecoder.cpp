@@ -383,6 +383,15 @@ Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
   return {};
 }
 
+int64_t PagedDecoder::firstRead(int64_t position) const {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const manifest::PositionBound &bound : historyReads) {
+    first =
+        std::min(first, (position + bound.shift()) / bound.size() * bound.step() + bound.offset());
+  }
+  return std::max<int64_t>(first, 0);
+}
+
 /// There must be room.
 void PagedDecoder::extend(std::span<const Extension> extensions) {
   for (size_t i = 0; i < extensions.size(); ++i) {
@@ -511,6 +520,10 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   extend(extensions);
   describeHistory(extensions);
   HEDDLE_TRY(executor->run(run));
+  for (size_t i = 0; !historyReads.empty() && i < extensions.size(); ++i) {
+    Hypothesis &hypothesis = *find(extensions[i].hypothesis);
+    hypothesis.table.dropBefore(history, firstRead(hypothesis.length));
+  }
   if (attention != nullptr) {
     readWeights(step->plan.outputs[static_cast<size_t>(attentionPort)], Observed::No, run,
                 *attention);

@@ -148,6 +148,8 @@ private:
   const Hypothesis *find(HypothesisId id) const;
   Hypothesis *find(HypothesisId id);
   int32_t newHypothesis();
+  /// The first position of the history that a row at `position`, or a later one, reads.
+  int64_t firstRead(int64_t position) const;
 
   Model loaded;
   const SessionOptions options;
@@ -157,6 +159,8 @@ private:
   int64_t vocabularySize = 0;
   int32_t logitsPort = -1;
   int32_t attentionPort = -1;
+  /// Where rows begin to read the history, by their positions; empty: at its beginning.
+  std::vector<manifest::PositionBound> historyReads;
   CacheBudget budget;
   BlockPool history;
   BlockPool states;

@@ -50,12 +50,14 @@ TokenFlops flopsOf(const manifest::Dispatch &dispatch, std::span<const RowSpace>
           keys.perToken(rows.perToken(dispatch.flops_per_row_key()))};
 }
 
-RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys) {
+RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys,
+                   double mostKeys) {
   RowPairs counted;
   for (const int32_t length : lengths) {
     const auto own = static_cast<double>(rows.rowsOf(length));
     counted.rows += own;
-    counted.pairs += own * static_cast<double>(keys.rowsOf(length));
+    const auto seen = static_cast<double>(keys.rowsOf(length));
+    counted.pairs += own * (mostKeys > 0 ? std::min(seen, mostKeys) : seen);
   }
   return counted;
 }
@@ -93,6 +95,7 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   planned.countedKeys = dispatch.counted_keys();
   planned.flopsPerRow = static_cast<double>(dispatch.flops_per_row());
   planned.flopsPerRowKey = static_cast<double>(dispatch.flops_per_row_key());
+  planned.mostKeys = static_cast<double>(dispatch.most_keys());
   planned.weightBytes = static_cast<double>(columns.weight_bytes());
   planned.weightBytesPerRow = static_cast<double>(dispatch.weight_bytes_per_row());
   for (const manifest::Operand *const operand : *dispatch.operands()) {
@@ -100,7 +103,11 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   }
   const TokenFlops flops = flopsOf(dispatch, plan.spaces);
   plan.flopsPerToken += static_cast<double>(flops.perToken);
-  plan.flopsPerTokenKey += static_cast<double>(flops.perTokenKey);
+  if (planned.mostKeys == 0) {
+    plan.flopsPerTokenKey += static_cast<double>(flops.perTokenKey);
+  } else {
+    plan.bounded.push_back({planned.mostKeys, static_cast<double>(flops.perTokenKey)});
+  }
   auto useScratch = [&](uint32_t kernel) {
     const manifest::Kernel &used = *artifact.manifest().kernels()->Get(kernel);
     plan.scratch = std::max(plan.scratch, used.scratch());
@@ -111,6 +118,14 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
     useScratch(static_cast<uint32_t>(finish));
   }
   plan.dispatches.push_back(planned);
+}
+
+double Plan::boundedFlops(int64_t longest) const {
+  double flops = 0;
+  for (const BoundedKeys &each : bounded) {
+    flops += each.flopsPerTokenKey * std::min(each.keys, static_cast<double>(longest));
+  }
+  return flops;
 }
 
 static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry &entry,

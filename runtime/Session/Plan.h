@@ -42,6 +42,8 @@ struct PlannedDispatch {
   uint8_t countedKeys;
   double flopsPerRow;
   double flopsPerRowKey;
+  /// The most keys that a row sees; 0: all of its sequence.
+  double mostKeys;
   /// Bytes of weights read by a call, and for each of these rows.
   double weightBytes;
   double weightBytesPerRow;
@@ -140,7 +142,9 @@ struct RowPairs {
   double rows = 0;
   double pairs = 0;
 };
-RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys);
+/// A row sees at most `mostKeys` keys, unless that is 0.
+RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys,
+                   double mostKeys = 0);
 
 /// What of the arena the dispatches marked in `live` use.
 SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live);
@@ -181,6 +185,14 @@ struct Plan {
   /// The cost of a sequence, for sharing out the work.
   double flopsPerToken = 0;
   double flopsPerTokenKey = 0;
+  /// The same where a token sees at most so many keys, one for each such dispatch.
+  struct BoundedKeys {
+    double keys;
+    double flopsPerTokenKey;
+  };
+  std::vector<BoundedKeys> bounded;
+  /// The operations per token of these if no sequence is longer.
+  double boundedFlops(int64_t longest) const;
 };
 
 } // namespace heddle

@@ -3,15 +3,19 @@
 /// Names the costs that were counted by number.
 #include "runtime/Session/Profile.h"
 
+#include <algorithm>
+
 namespace heddle {
 
-CachedWork cachedWork(const HeddleCache &cache, double positionBytes) {
+CachedWork cachedWork(const HeddleCache &cache, double positionBytes, double mostKeys) {
   CachedWork work;
   for (int64_t segment = 0; segment < cache.segments; ++segment) {
     const auto rows = static_cast<double>(cache.offsets[segment + 1] - cache.offsets[segment]);
     const auto positions = static_cast<double>(cache.lengths[segment]);
-    work.bytes += positions * static_cast<double>(positionBytes);
-    work.pairs += rows * positions;
+    const double seen = mostKeys > 0 ? std::min(positions, mostKeys) : positions;
+    // The last row sees one position that the row before it does not, and so on.
+    work.bytes += std::min(positions, seen + rows - 1) * positionBytes;
+    work.pairs += rows * seen;
   }
   return work;
 }

@@ -52,12 +52,12 @@ struct DispatchSpan {
 };
 
 /// What reading a cache means: the bytes of all positions its segments see, and the products of
-/// rows and positions.
+/// rows and positions. A row sees at most `mostKeys` of them, unless that is 0.
 struct CachedWork {
   double bytes = 0;
   double pairs = 0;
 };
-CachedWork cachedWork(const HeddleCache &cache, double positionBytes);
+CachedWork cachedWork(const HeddleCache &cache, double positionBytes, double mostKeys = 0);
 
 /// The dispatches that were called, of costs in the order of the manifest.
 std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,

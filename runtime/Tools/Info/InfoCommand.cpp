@@ -179,6 +179,10 @@ static Json describeEntry(const EntryInfo &entry) {
   described["arena_bytes_per_token_and_longest"] = entry.arenaBytesPerTokenAndLongest;
   described["flops_per_token"] = entry.flopsPerToken;
   described["flops_per_token_and_key"] = entry.flopsPerTokenAndKey;
+  for (const EntryInfo::BoundedKeys &each : entry.bounded) {
+    described["flops_per_token_and_bounded_key"].push_back(
+        {{"keys", each.keys}, {"flops", each.flopsPerTokenAndKey}});
+  }
   return described;
 }
 
@@ -341,9 +345,16 @@ static std::string entryText(const Json &entry) {
                           entry["state_bytes_per_sequence"].dump());
     }
   }
-  return text + fmt::format("  work    {} dispatches, {} operations a token, {} a token and key\n",
-                            entry["dispatches"].dump(), entry["flops_per_token"].dump(),
-                            entry["flops_per_token_and_key"].dump());
+  text += fmt::format("  work    {} dispatches, {} operations a token, {} a token and key",
+                      entry["dispatches"].dump(), entry["flops_per_token"].dump(),
+                      entry["flops_per_token_and_key"].dump());
+  if (entry.contains("flops_per_token_and_bounded_key")) {
+    for (const auto &each : entry["flops_per_token_and_bounded_key"]) {
+      text += fmt::format(", {} a token and key of at most {}", each["flops"].dump(),
+                          each["keys"].dump());
+    }
+  }
+  return text + "\n";
 }
 
 static std::string tokenizerText(const Json &tokenizer) {

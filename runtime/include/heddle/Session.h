@@ -118,6 +118,12 @@ struct EntryInfo {
   /// Floating-point operations per token, and per token and key of its sequence.
   uint64_t flopsPerToken = 0;
   uint64_t flopsPerTokenAndKey = 0;
+  /// The same for each key where a token sees at most so many, as with a window.
+  struct BoundedKeys {
+    uint64_t keys = 0;
+    uint64_t flopsPerTokenAndKey = 0;
+  };
+  std::vector<BoundedKeys> bounded = {};
 
   /// The floating-point operations of a batch if all `outputs` are requested.
   HEDDLE_API double flops(std::span<const int32_t> lengths) const;

@@ -57,6 +57,20 @@ static const Case cacheCases[] = {
      "128 bytes of f32, cache \"self.key\" has 33 elements of type 0"},
     {"widthOverflow", [](auto &m) { decode(m).caches[0].width = (1ull << 62) + 32; },
      "has 4611686018427387936 elements of type 0"},
+    {"readFromNoSize",
+     [](auto &m) { decode(m).caches[0].readFrom = {manifest::PositionBound(0, 0, 1, 0)}; },
+     "read from (i + 0) / 0 * 1 + 0, expected a size from 1"},
+    {"readFromNegativeShift",
+     [](auto &m) { decode(m).caches[0].readFrom = {manifest::PositionBound(-1, 4, 4, 0)}; },
+     "read from (i + -1) / 4 * 4 + 0, expected a size from 1"},
+    {"readFromNegativeStep",
+     [](auto &m) { decode(m).caches[0].readFrom = {manifest::PositionBound(0, 4, -4, 0)}; },
+     "read from (i + 0) / 4 * -4 + 0, expected a size from 1"},
+    {"readFromFar",
+     [](auto &m) {
+       decode(m).caches[0].readFrom = {manifest::PositionBound(0, 1, 1, -(1LL << 40))};
+     },
+     "read from (i + 0) / 1 * 1 + -1099511627776, expected a size from 1"},
     {"widthZero", [](auto &m) { decode(m).caches[0].width = 0; }, "has 0 elements of type 0"},
     {"widthHuge",
      [](auto &m) {

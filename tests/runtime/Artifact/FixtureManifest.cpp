@@ -80,7 +80,7 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   for (const CacheSpec &cache : spec.caches) {
     caches.push_back(manifest::CreateCachePortDirect(builder, cache.name.c_str(), cache.width,
                                                      codeOf(cache.element), cache.layout,
-                                                     cache.written, cache.buffer));
+                                                     cache.written, cache.buffer, &cache.readFrom));
   }
   const auto cacheList = caches.empty() ? 0 : builder.CreateVector(caches);
   std::vector<Offset<manifest::StatePort>> states;

@@ -64,6 +64,7 @@ struct CacheSpec {
   bool written;
   uint32_t buffer;
   ElementType element = ElementType::F32;
+  std::vector<manifest::PositionBound> readFrom = {};
 };
 
 struct StateSpec {

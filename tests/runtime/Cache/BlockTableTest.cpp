@@ -81,6 +81,35 @@ TEST(BlockTable, AForkAtTheEndOfABlockCopiesNothing) {
   EXPECT_EQ(second.blocks()[0], first.blocks()[0]);
 }
 
+TEST(BlockTable, GivesBackBlocksThatNothingReadsAgain) {
+  CacheBudget budget{100 * blockBytes};
+  BlockPool pool = makePool(budget);
+  BlockTable first;
+  first.extend(pool, 3 * HEDDLE_BLOCK + 5);
+  write(pool, first, 3 * HEDDLE_BLOCK + 4, 9);
+  first.dropBefore(pool, HEDDLE_BLOCK - 1);
+  EXPECT_EQ(pool.inUse(), 4);
+  first.dropBefore(pool, 2 * HEDDLE_BLOCK);
+  EXPECT_EQ(pool.inUse(), 2);
+  // Another owner keeps what it reads.
+  BlockTable second;
+  second.shareWith(pool, first);
+  first.dropBefore(pool, 3 * HEDDLE_BLOCK + 4);
+  EXPECT_EQ(pool.inUse(), 2);
+  second.dropBefore(pool, 3 * HEDDLE_BLOCK);
+  EXPECT_EQ(pool.inUse(), 1);
+  EXPECT_EQ(second.length(), 3 * HEDDLE_BLOCK + 5);
+  EXPECT_EQ(read(pool, second, 3 * HEDDLE_BLOCK + 4), 9);
+  // No further than there are positions, and never the block that is written to.
+  first.dropBefore(pool, 1000 * HEDDLE_BLOCK);
+  first.extend(pool, 1);
+  EXPECT_EQ(pool.inUse(), 2);
+  first.clear(pool);
+  second.clear(pool);
+  EXPECT_EQ(pool.inUse(), 0);
+  EXPECT_EQ(budget.used, 0u);
+}
+
 TEST(BlockTable, BehavesAsAList) {
   CacheBudget budget{100000 * blockBytes};
   BlockPool pool = makePool(budget);

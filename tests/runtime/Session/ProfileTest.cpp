@@ -126,4 +126,8 @@ TEST(Profile, CountsThePositionsThatSegmentsSee) {
   const CachedWork work = cachedWork(cache, 8 * sizeof(float));
   EXPECT_EQ(work.bytes, (5 + 7 + 20) * 8 * sizeof(float));
   EXPECT_EQ(work.pairs, 1 * 5 + 3 * 7 + 2 * 20);
+  // Each row sees six positions, two rows seven in all.
+  const CachedWork bounded = cachedWork(cache, 8 * sizeof(float), 6);
+  EXPECT_EQ(bounded.bytes, (5 + 7 + 7) * 8 * sizeof(float));
+  EXPECT_EQ(bounded.pairs, 1 * 5 + 3 * 6 + 2 * 6);
 }
