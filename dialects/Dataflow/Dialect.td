@@ -18,6 +18,8 @@ def Dataflow_Dialect : Dialect {
     A `dataflow.kernel` says what one kernel computes, with its epilogue as a region of scalar
     maths; how, in which instructions, is the next level's concern.
   }];
+  // Families have attributes of it.
+  let dependentDialects = ["::heddle::transformer::TransformerDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
 }

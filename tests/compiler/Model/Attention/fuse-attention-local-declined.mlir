@@ -15,7 +15,7 @@ func.func @neither_later(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<
   %z = transformer.select %m0, %s {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
   %m1 = transformer.mask from i - 2 in(%rows, %rows)
   %y = transformer.select %m1, %z {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: a row sees the keys of two masks, 'from i / 4 * 4 to i + 9' and 'from i - 2', of which neither ends where the other does in all rows}}
+  // expected-remark @below {{not fused: a row sees the keys of two masks, 'from i - 2' and 'from i / 4 * 4 to i + 9', of which neither ends where the other does in all rows}}
   %p = transformer.softmax %y in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
