@@ -190,6 +190,13 @@ static const MisuseCase misuseCases[] = {
      [](Draft &d) { d.entry.output("e", Tensor()); }},
     {"EntryTwice", "\"encode\": the entry appears twice",
      [](Draft &d) { d.model.entry("encode"); }},
+    {"MaskWithoutItself",
+     "\"layer\": the mask expects a query that sees itself, got 'from i + 1'",
+     [](Draft &d) { d.scope.mask(transformer::Visibility::band(-1, 3), d.rows, d.rows); }},
+    {"MaskTooFar",
+     "\"layer\": the mask expects a position of sizes from 1 and numbers of at most 2^30, got 'i - "
+     "4294967296'",
+     [](Draft &d) { d.scope.mask(transformer::Visibility::band(1LL << 32, 0), d.rows, d.rows); }},
     {"RowsWithoutWidth", "\"encode\": input \"features\" has width 0, expected 1 or more",
      [](Draft &d) { d.entry.input("features", 0); }},
     {"RowsNamedAsIds", "\"encode\": input \"ids\" appears twice",
