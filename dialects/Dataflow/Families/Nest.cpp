@@ -4,7 +4,7 @@
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -33,12 +33,25 @@ StringRef NestAttr::getInputAxes(unsigned i) const {
   return rest.split(',').first;
 }
 
+/// The dimensions of a buffer, or of the positions of a cache.
+static SmallVector<int64_t> shapeOf(Type operand) {
+  auto cache = dyn_cast<CacheType>(operand);
+  if (!cache) {
+    return SmallVector<int64_t>(cast<BufferType>(operand).getShape());
+  }
+  SmallVector<int64_t> shape = {longestDimension};
+  llvm::append_range(shape, cache.getShape());
+  return shape;
+}
+
 namespace {
 /// The axes of a nest as its operands are met.
 struct AxisCheck {
   function_ref<InFlightDiagnostic()> emitError;
-  /// The size of each axis; negative for t and k.
+  /// The size of each axis that an operand met so far gives it; negative for t and k.
   llvm::SmallDenseMap<char, int64_t> sizes = llvm::SmallDenseMap<char, int64_t>();
+  /// The sizes that caches have for constant axes.
+  SmallVector<std::pair<char, int64_t>> cachedSizes = SmallVector<std::pair<char, int64_t>>();
   /// The row space that t, or k, runs over.
   llvm::SmallDenseMap<char, RowSpace> spaces = llvm::SmallDenseMap<char, RowSpace>();
   /// Whether k runs over the positions of a cache, and whether it counts rows of the batch.
@@ -46,8 +59,10 @@ struct AxisCheck {
   bool hasKeyRows = false;
 
   /// The axes of one operand: distinct lower-case letters, one for each dimension, of which t and k
-  /// are run-time sizes and all others have one size wherever they stand.
+  /// are run-time sizes and all others have one size in all buffers.
   LogicalResult verify(const Twine &name, StringRef axes, Type type);
+  /// The axes of the caches against those of all operands, once these are known.
+  LogicalResult verifyShared();
 
 private:
   LogicalResult verifyLetters(const Twine &name, StringRef axes, Type type, size_t rank);
@@ -75,6 +90,10 @@ LogicalResult AxisCheck::verifySize(char axis, int64_t size, Type type) {
     return emitError() << "expects axis '" << axis << "' to be a "
                        << (isRow ? "run-time" : "constant") << " size, got " << type;
   }
+  if (!isRow && isa<CacheType>(type)) {
+    cachedSizes.emplace_back(axis, size);
+    return success();
+  }
   int64_t known = sizes.try_emplace(axis, size).first->second;
   if (!isRow && known != size) {
     return emitError() << "expects axis '" << axis << "' to have one size, got " << known << " and "
@@ -94,25 +113,34 @@ LogicalResult AxisCheck::verifySize(char axis, int64_t size, Type type) {
 }
 
 LogicalResult AxisCheck::verify(const Twine &name, StringRef axes, Type type) {
-  auto cache = dyn_cast<CacheType>(type);
-  SmallVector<int64_t> shape;
-  if (cache) {
+  if (isa<CacheType>(type)) {
     if (!axes.starts_with("k")) {
       return emitError() << "expects axes that begin with 'k' for " << name << ", a cache, got '"
                          << axes << "'";
     }
-    shape.push_back(longestDimension);
-    llvm::append_range(shape, cache.getShape());
     hasCachedKeys = true;
-  } else {
-    llvm::append_range(shape, cast<BufferType>(type).getShape());
   }
+  SmallVector<int64_t> shape = shapeOf(type);
   if (failed(verifyLetters(name, axes, type, shape.size()))) {
     return failure();
   }
   for (auto [axis, size] : llvm::zip_equal(axes, shape)) {
     if (failed(verifySize(axis, size, type))) {
       return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult AxisCheck::verifyShared() {
+  // An axis that only caches have has the largest of their sizes.
+  llvm::sort(cachedSizes, [](auto one, auto other) { return one.second > other.second; });
+  for (auto [axis, size] : cachedSizes) {
+    int64_t known = sizes.try_emplace(axis, size).first->second;
+    if (known % size != 0) {
+      return emitError() << "expects axis '" << axis
+                         << "' of a cache to have a size that divides it, got " << size << " of "
+                         << known;
     }
   }
   return success();
@@ -182,7 +210,7 @@ LogicalResult NestAttr::verifyOperands(EmitError emitError, FunctionType type) c
       return failure();
     }
   }
-  if (failed(check.verify("a result", getResultAxes(), result)) ||
+  if (failed(check.verify("a result", getResultAxes(), result)) || failed(check.verifyShared()) ||
       failed(verifyOptions(*this, check, inputs))) {
     return failure();
   }
@@ -266,29 +294,23 @@ Flops NestAttr::getFlops(FunctionType type) const {
   if (getReduction() != ReductionKind::Sum) {
     return {};
   }
-  uint64_t terms = 1;
-  bool overKeys = false;
-  llvm::SmallString<8> seen;
+  // Of several sizes, a cache has the smaller one.
+  llvm::SmallDenseMap<char, int64_t> sizes;
   auto visit = [&](StringRef axes, Type operand) {
-    SmallVector<int64_t> shape;
-    if (auto cache = dyn_cast<CacheType>(operand)) {
-      shape.push_back(longestDimension);
-      llvm::append_range(shape, cache.getShape());
-    } else {
-      llvm::append_range(shape, cast<BufferType>(operand).getShape());
-    }
-    for (auto [axis, dimension] : llvm::zip_equal(axes, shape)) {
-      if (seen.str().contains(axis)) {
-        continue;
-      }
-      seen.push_back(axis);
-      overKeys |= axis == 'k';
-      terms *= dimension > 0 ? dimension : 1;
+    for (auto [axis, dimension] : llvm::zip_equal(axes, shapeOf(operand))) {
+      int64_t &size = sizes.try_emplace(axis, 1).first->second;
+      size = std::max(size, dimension);
     }
   };
   for (unsigned i = 0; i < getNumNamed(); ++i) {
     visit(getInputAxes(i), type.getInput(i));
   }
+  visit(getResultAxes(), type.getResult(0));
+  uint64_t terms = 1;
+  for (auto [axis, size] : sizes) {
+    terms *= size;
+  }
+  bool overKeys = sizes.contains('k');
   return overKeys ? Flops{.perRowAndKey = 2 * terms} : Flops{.perRow = 2 * terms};
 }
 
@@ -344,17 +366,16 @@ NestTwin::NestTwin(NestAttr nest, const KernelRun &run)
       cache = i;
     }
   }
-  for (auto [axis, size] : llvm::zip_equal(nest.getResultAxes(), resultShape())) {
-    sizes[axis] = size;
-  }
-  for (unsigned i = 0; i < nest.getNumNamed(); ++i) {
-    auto type = dyn_cast<CacheType>(run.type.getInput(i));
-    StringRef letters = nest.getInputAxes(i).drop_front(type ? 1 : 0);
-    ArrayRef<int64_t> shape =
-        type ? type.getShape() : cast<BufferType>(run.type.getInput(i)).getShape();
-    for (auto [axis, size] : llvm::zip_equal(letters, shape)) {
-      sizes[axis] = size;
+  auto visit = [&](StringRef letters, Type operand) {
+    for (auto [axis, size] : llvm::zip_equal(letters, shapeOf(operand))) {
+      // Of several sizes, a cache has the smaller one.
+      int64_t &known = sizes.try_emplace(axis, size).first->second;
+      known = std::max(known, size);
     }
+  };
+  visit(nest.getResultAxes(), run.type.getResult(0));
+  for (unsigned i = 0; i < nest.getNumNamed(); ++i) {
+    visit(nest.getInputAxes(i), run.type.getInput(i));
     for (char axis : nest.getInputAxes(i)) {
       bool isLoop = axis != rowAxis && !(nest.getRelative() && axis == 'r') &&
                     !nest.getResultAxes().contains(axis);
@@ -418,11 +439,12 @@ int64_t NestTwin::indexIn(char axis, int64_t dimension) const {
 double NestTwin::elementOf(unsigned input) const {
   StringRef letters = nest.getInputAxes(input);
   auto type = dyn_cast<CacheType>(run.type.getInput(input));
-  ArrayRef<int64_t> shape =
-      type ? type.getShape() : cast<BufferType>(run.type.getInput(input)).getShape().drop_front();
+  SmallVector<int64_t> shape = shapeOf(run.type.getInput(input));
   int64_t column = 0;
-  for (auto [axis, dimension] : llvm::zip_equal(letters.drop_front(), shape)) {
-    column = column * extent(dimension) + indexIn(axis, dimension);
+  for (auto [axis, dimension] :
+       llvm::zip_equal(letters.drop_front(), ArrayRef(shape).drop_front())) {
+    int64_t share = type ? sizes.lookup(axis) / dimension : 1;
+    column = column * extent(dimension) + indexIn(axis, dimension) / share;
   }
   if (type) {
     return run.atPosition(input, row, axes.lookup('k'), column);

@@ -28,10 +28,10 @@ def Dataflow_NestAttr : Dataflow_Family<"Nest", "nest"> {
     min(max(position(k) - position(t), -D), D) + D.
 
     An input may be a cache: its axes are `k`, then those of a position, and k runs over the
-    positions that row t sees in it. With `keys_from`, a cache that none of the axes names is the
-    last input: k runs over its positions.
+    positions that row t sees in it. Where it has a divisor of an axis's size, neighbours share an
+    element of it. With `keys_from`, the last input is a cache that no axes name: k runs over it.
 
-    Axes t and k are run-time sizes, each of one row space; every other axis has one constant size.
+    Axes t and k are run-time sizes, each of one row space; others have one constant size in buffers.
     The result has axis t if any operand has it, and else axis k, as rows. Where they are sequences,
     that is the only run-time size. The last axis of a softmax is another than that.
 

@@ -66,6 +66,15 @@ dataflow.kernel @sizes : (!dataflow.buffer<[tokens, 12, 32], f32>, !dataflow.buf
 
 // -----
 
+// expected-error@+1 {{'dataflow.kernel' op expects axis 'h' of a cache to have a size that divides it, got 4 of 6}}
+dataflow.kernel @shares : (!dataflow.buffer<[tokens, 6, 32], f32>, !dataflow.cache<[4, 32], f32, rows>) -> !dataflow.buffer<[tokens, 6, longest], f32>
+    computes #dataflow.nest<"thd,khd->thk", sum> {
+^bb0(%x0: f32, %x1: f32):
+  dataflow.yield %x0
+}
+
+// -----
+
 // expected-error@+1 {{'dataflow.kernel' op expects the row axis 't' in the result, as rows such as tokens, got 'td->d' and '!dataflow.buffer<[32], f32>'}}
 dataflow.kernel @no_row : (!dataflow.buffer<[tokens, 32], f32>) -> !dataflow.buffer<[32], f32>
     computes #dataflow.nest<"td->d", sum> {

@@ -67,35 +67,9 @@ std::string bufferAxes(StringRef axes, const CacheView *view) {
   return reordered;
 }
 
-/// A letter that no axis of a specification has, and that means nothing by itself.
-char freeAxis(StringRef axes) {
-  char letter = 'a';
-  while (axes.contains(letter)) {
-    ++letter;
-  }
-  assert(letter < 'k' && "operands have few axes");
-  return letter;
-}
-
-/// Puts the axis `inner` behind the axis `outer`, if there is one.
-std::string splitAxis(StringRef axes, char outer, char inner) {
-  std::string split;
-  for (char axis : axes) {
-    split += axis;
-    split += axis == outer ? std::string(1, inner) : std::string();
-  }
-  return split;
-}
-
-/// Where an operand is a cache with one head for several of the other: the heads of this, and of
-/// the result, become two axes, the cache's own and one beside it.
-LogicalResult splitSharedHeads(transformer::ContractOp op, EntryContext &entry, ContractAxes &axes,
-                               MutableArrayRef<Value> operands,
-                               SmallVectorImpl<int64_t> &resultShape) {
-  auto split = [](SmallVectorImpl<int64_t> &shape, size_t place, int64_t times) {
-    shape[place] /= times;
-    shape.insert(shape.begin() + static_cast<int64_t>(place) + 1, times);
-  };
+/// How often a sum over an axis meets each head of a cache that has one for several: where the
+/// other operand or the result has the axis, the nest knows its size and runs over all heads.
+int64_t timesSummed(transformer::ContractOp op, EntryContext &entry, const ContractAxes &axes) {
   for (auto [number, value] : llvm::enumerate(op.getOperands().take_front(2))) {
     const CacheView *view = entry.viewOf(value);
     if (!view || view->repeats == 0) {
@@ -103,31 +77,11 @@ LogicalResult splitSharedHeads(transformer::ContractOp op, EntryContext &entry, 
     }
     // A position of the cache is [heads, size]: its heads are the axis after that of the keys.
     char head = axes.operands[number][1];
-    char inner = freeAxis(op.getAxes());
-    std::string &others = axes.operands[1 - number];
-    Value &other = operands[1 - number];
-    size_t place = others.find(head);
-    auto type = dyn_cast<BufferType>(other.getType());
-    bool isSplit = place != std::string::npos && type;
-    if (axes.result.front() == head || axes.result.size() == 4 ||
-        (isSplit && (place == 0 || others.size() == 4))) {
-      return op.emitOpError("reads a cache with one head for several by '")
-             << op.getAxes() << "', expected rows before heads, and 3 axes at most";
-    }
-    if (isSplit) {
-      SmallVector<int64_t> shape(type.getShape());
-      split(shape, place, view->repeats);
-      auto splitType =
-          BufferType::get(op.getContext(), shape, type.getElementType(), type.getRowStride());
-      other = ReshapeOp::create(entry.builder, op.getLoc(), splitType, other);
-    }
-    if (size_t found = axes.result.find(head); found != std::string::npos) {
-      split(resultShape, found, view->repeats);
-    }
-    others = splitAxis(others, head, inner);
-    axes.result = splitAxis(axes.result, head, inner);
+    bool isKnown = StringRef(axes.operands[1 - number]).contains(head) ||
+                   StringRef(axes.result).contains(head);
+    return isKnown ? 1 : view->repeats;
   }
-  return success();
+  return 1;
 }
 
 /// Fails if an operand's rows or keys are not those of the segments, or of each other.
@@ -195,27 +149,19 @@ LogicalResult lowerContract(transformer::ContractOp op, EntryContext &entry) {
   if (failed(checkContracted(op, entry, axes, operands))) {
     return failure();
   }
-  SmallVector<int64_t> whole;
+  SmallVector<int64_t> shape;
   for (auto [axis, size] : llvm::zip_equal(axes.result, op.getType().getShape())) {
-    whole.push_back(ShapedType::isDynamic(size) ? resultDimension(axis, axes, operands) : size);
+    shape.push_back(ShapedType::isDynamic(size) ? resultDimension(axis, axes, operands) : size);
   }
-  SmallVector<int64_t> shape = whole;
-  if (failed(splitSharedHeads(op, entry, axes, operands, shape))) {
-    return failure();
-  }
+  int64_t times = timesSummed(op, entry, axes);
   NestParts nest{"contract_heads", axes.operands[0] + "," + axes.operands[1] + "->" + axes.result,
                  ReductionKind::Sum, operands, entry.denseBuffer(shape)};
-  if (failed(entry.nest(op, nest, [](OpBuilder &region, Location location, ValueRange arguments) {
-        return createProduct(region, location, arguments[0], arguments[1]);
-      }))) {
-    return failure();
-  }
-  if (shape == whole) {
-    return success();
-  }
-  Value result = entry.bufferOf(op.getResult());
-  return entry.define(
-      op, ReshapeOp::create(entry.builder, op.getLoc(), entry.denseBuffer(whole), result));
+  return entry.nest(op, nest, [&](OpBuilder &region, Location location, ValueRange arguments) {
+    Value product = createProduct(region, location, arguments[0], arguments[1]);
+    return times == 1 ? product
+                      : createProduct(region, location, product,
+                                      createNumber(region, location, static_cast<double>(times)));
+  });
 }
 
 } // namespace

@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <algorithm>
+#include <cassert>
 #include <functional>
 #include <limits>
 #include <map>
@@ -73,12 +75,26 @@ static Value indexIn(Nest &nest, char axis, int64_t dimension) {
   return rowSpaceOf(dimension) ? code.add(nest.firstKey, index) : index;
 }
 
+// The constant size of an axis: of several, a cache has the smaller one.
+static int64_t axisSize(const Nest &nest, char axis) {
+  int64_t size = 0;
+  for (unsigned i = 0; i <= nest.computes.getNumNamed(); ++i) {
+    size_t at = axesOf(nest, i).find(axis);
+    if (at != StringRef::npos) {
+      size = std::max(size, dimension(nest, i, at));
+    }
+  }
+  assert(size > 0 && "the verifier knows every axis");
+  return size;
+}
+
 // Position k of a cache: its element in a block [width][HEDDLE_BLOCK] or [HEDDLE_BLOCK][width].
 static Value addressInCache(Nest &nest, unsigned operand, CacheType type) {
   VectorCode &code = nest.code;
   Value position = nest.axes.at('k'), element = code.integer(0);
   for (auto [axis, size] : llvm::zip(axesOf(nest, operand).drop_front(), type.getShape())) {
-    element = code.add(code.multiply(element, size), nest.axes.at(axis));
+    Value index = code.divide(nest.axes.at(axis), axisSize(nest, axis) / size);
+    element = code.add(code.multiply(element, size), index);
   }
   Value block = nest.caches.at(operand).blockAt(code, nest.blocks.at(operand), position);
   return cacheElement(code, type, block, position, element);
@@ -115,16 +131,6 @@ static Value addressOf(Nest &nest, unsigned operand) {
     element = code.add(element, code.multiply(row, gap));
   }
   return code.at(nest.body.operand(code, operand - 1), element);
-}
-
-static int64_t axisSize(Nest &nest, char axis) {
-  for (unsigned i = 0; i <= nest.computes.getNumNamed(); ++i) {
-    size_t at = axesOf(nest, i).find(axis);
-    if (at != StringRef::npos) {
-      return dimension(nest, i, at);
-    }
-  }
-  llvm_unreachable("the verifier knows every axis");
 }
 
 static Value axisCount(Nest &nest, char axis) {
