@@ -14,10 +14,12 @@
 
 #include "mlir/Parser/Parser.h"
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 using namespace mlir;
@@ -111,13 +113,16 @@ std::vector<std::string> passesToDisable() {
 }
 
 /// The program after the phase `dataflow`, and its binary, if a file is named.
-OwningOpRef<ModuleOp> compileTo(MLIRContext &context, CompileRequest request) {
+Result<OwningOpRef<ModuleOp>> compileTo(MLIRContext &context, CompileRequest request) {
   request.texts = {Phase::Dataflow};
   request.stopAfter = request.output.empty() ? Phase::Dataflow : Phase::SharedObject;
   const CompileResult result = compile(request);
-  EXPECT_TRUE(result.status.ok()) << result.status.message();
-  return result.status.ok() ? parseSourceString<ModuleOp>(result.texts.front().second, &context)
-                            : OwningOpRef<ModuleOp>();
+  HEDDLE_TRY(result.status);
+  auto program = parseSourceString<ModuleOp>(result.texts.front().second, &context);
+  if (!program) {
+    return HEDDLE_ERROR(Internal, "the text of the phase 'dataflow' is no program");
+  }
+  return program;
 }
 
 /// Compiles a folder or a program and tries its kernels.
@@ -131,9 +136,15 @@ void expectTwins(const std::string &path, const std::vector<std::string> &disabl
   request.precision = precision;
   request.disabledPasses = disabledPasses;
   request.output = folder / "model.so";
-  OwningOpRef<ModuleOp> program = compileTo(*context, request);
-  ASSERT_TRUE(program);
-  expectTwins(*program, request.output);
+  const Result<OwningOpRef<ModuleOp>> program = compileTo(*context, request);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  expectTwins(**program, request.output);
+}
+
+TEST(KernelTwinsTest, AProgramThatIsRefusedIsOneFailure) {
+  static const TemporaryFolder folder;
+  std::ofstream(folder / "program.mlir") << "func.func @encode(\n";
+  EXPECT_FATAL_FAILURE(expectTwins(folder / "program.mlir", {}), "program.mlir");
 }
 
 class KernelTwins : public testing::TestWithParam<std::string> {};
@@ -192,23 +203,15 @@ std::set<std::string> everything() {
 }
 
 /// Takes out what a program has, with passes or without; whether there was something.
-bool take(std::set<std::string> &missing, const std::string &path) {
+Result<bool> take(std::set<std::string> &missing, const std::string &path) {
   auto context = createContext();
   std::set<std::string> left = missing;
   for (const auto &disabledPasses : {std::vector<std::string>(), passesToDisable()}) {
     CompileRequest request;
     request.path = path;
     request.disabledPasses = disabledPasses;
-    request.texts = {Phase::Dataflow};
-    request.stopAfter = Phase::Dataflow;
-    // Some are refused without the passes that fuse them: which, the random programs' own test
-    // says.
-    const CompileResult result = compile(request);
-    if (!result.status.ok()) {
-      return false;
-    }
-    auto program = parseSourceString<ModuleOp>(result.texts.front().second, context.get());
-    for (auto kernel : program->getOps<dataflow::KernelOp>()) {
+    HEDDLE_ASSIGN(const OwningOpRef<ModuleOp> program, compileTo(*context, request));
+    for (auto kernel : (*program).getOps<dataflow::KernelOp>()) {
       const llvm::StringRef family = kernel.getComputes().getFamilyName();
       left.erase(family.str());
       left.erase(rowsOf(kernel.getRows().kind()));
@@ -235,7 +238,9 @@ TEST(KernelTwinsTest, AgreeInRandomPrograms) {
     ASSERT_TRUE(program.ok()) << program.status().message();
     ASSERT_TRUE(program->write(folder / "program").ok());
     SCOPED_TRACE(seed);
-    if (take(missing, folder / "program.mlir") || seed <= leastPrograms) {
+    const Result<bool> hasMissing = take(missing, folder / "program.mlir");
+    ASSERT_TRUE(hasMissing.ok()) << hasMissing.status().message();
+    if (*hasMissing || seed <= leastPrograms) {
       expectTwins(folder / "program.mlir", {});
       expectTwins(folder / "program.mlir", passesToDisable());
     }
