@@ -173,6 +173,16 @@ TEST(KernelTwinsTest, AgreeOnNarrowWeights) {
   expectTwins(oracles + "marian-tiny", {}, "bf16-weights");
 }
 
+// Nests that read one head of a cache for several, which few random programs have.
+TEST(KernelTwinsTest, AgreeOnSharedHeadsOfCaches) {
+  for (const char *name : {"shared-heads-of-a-cache", "sum-over-shared-heads"}) {
+    const std::string path =
+        HEDDLE_TEST_DATA "/EndToEnd/RandomPrograms/kept/" + std::string(name) + ".mlir";
+    expectTwins(path, {});
+    expectTwins(path, passesToDisable());
+  }
+}
+
 template <typename... Attributes>
 void insertFamilies(std::set<std::string> &names, dataflow::detail::AttributeList<Attributes...>) {
   auto insert = [&]<typename Attribute>() {
