@@ -48,8 +48,8 @@ static const KeyCase refusedKeys[] = {
     {"MisspeltSharing", "transformer-post", "\"cross_attention_sharng\": [3]",
      "{}/config.json: unknown key \"cross_attention_sharng\", did you mean "
      "\"cross_attention_sharing\"?"},
-    {"LaterVariant", "transformer-post", "\"encoder_self_attention\": {\"kind\": \"window\"}",
-     "{}/config.json: unknown key \"encoder_self_attention\", did you mean "
+    {"LaterVariant", "transformer-post", "\"memory_self_attention\": {\"kind\": \"window\"}",
+     "{}/config.json: unknown key \"memory_self_attention\", did you mean "
      "\"decoder_self_attention\"?"},
     {"NothingNear", "transformer-post", "\"zzzzzzzzzzzz\": null",
      "{}/config.json: unknown key \"zzzzzzzzzzzz\", expected one of the keys of "
