@@ -77,6 +77,25 @@ std::string named(Location location) {
   return name.empty() ? name : " (" + name + ")";
 }
 
+/// The first dispatch before `user` that changes a cache or state which `producer` reads as it was;
+/// null if there is none.
+DispatchOp changeBetween(DispatchOp producer, DispatchOp user) {
+  DispatchOp first;
+  for (Value input : producer.getInputs()) {
+    if (!isa<CacheType, StateType>(input.getType())) {
+      continue;
+    }
+    for (OpOperand &use : input.getUses()) {
+      auto other = dyn_cast<DispatchOp>(use.getOwner());
+      bool changes = other && other != producer && other.changesOperand(use.getOperandNumber());
+      if (changes && other->isBeforeInBlock(user) && (!first || other->isBeforeInBlock(first))) {
+        first = other;
+      }
+    }
+  }
+  return first;
+}
+
 /// Why `value`, a buffer read by the rows kernel `user`, cannot have the user's work folded into
 /// its producer; empty if it can.
 std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
@@ -101,6 +120,15 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   }
   if (kernel.getNorm()) {
     return "its input is normalised rows" + named(producer.getLoc());
+  }
+  if (DispatchOp change = changeBetween(producer, user.dispatch)) {
+    // What does the work of both stands before the change, and so must what it reads.
+    for (Value operand : user.dispatch.getInputs()) {
+      Operation *source = operand.getDefiningOp();
+      if (source && !isa<ParameterOp>(source) && !source->isBeforeInBlock(change)) {
+        return "what its input reads is changed before" + named(change.getLoc());
+      }
+    }
   }
   if (unsigned work = workOf(kernel) + workOf(user.kernel); work > mostWork) {
     return llvm::formatv("the epilogue would have work of {0} operations, more than {1}", work,
@@ -152,7 +180,8 @@ Value inlineEpilogue(OpBuilder &builder, KernelOp kernel, ValueRange arguments) 
   return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValue());
 }
 
-/// The dispatch that does the work of both, in place of the user.
+/// The dispatch that does the work of both, in place of the user, or before what changes something
+/// that the producer reads as it was.
 DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
   Stage &producer = candidate.producer;
   SmallVector<Value> others = {user.inputs.front()};
@@ -169,7 +198,14 @@ DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
   parts.normOperands = user.normOperands;
   parts.results = {user.kernel.getResultBuffer()};
 
-  OpBuilder builder(user.dispatch);
+  DispatchOp change = changeBetween(producer.dispatch, user.dispatch);
+  for (Value operand : user.dispatch.getInputs()) {
+    auto parameter = operand.getDefiningOp<ParameterOp>();
+    if (change && parameter && change->isBeforeInBlock(parameter)) {
+      parameter->moveBefore(change);
+    }
+  }
+  OpBuilder builder(change ? change : user.dispatch);
   Location location = builder.getFusedLoc({producer.dispatch.getLoc(), user.dispatch.getLoc()});
   return createDispatch(
       builder, symbols, location, parts, [&](OpBuilder &region, Location, ValueRange arguments) {

@@ -68,8 +68,8 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
     std::string axes = axesOf(type);
     Value keys = type.hasLongest() ? keysOf(source) : Value();
     parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes + "->" + axes),
-                                   ReductionKind::None, FloatAttr(),
-                                   transformer::VisibilityAttr(), /*relative=*/false,
+                                   ReductionKind::None, FloatAttr(), transformer::VisibilityAttr(),
+                                   /*relative=*/false,
                                    /*keysFrom=*/static_cast<bool>(keys));
     if (keys) {
       parts.inputs.push_back(keys);

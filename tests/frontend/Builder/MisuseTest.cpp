@@ -190,8 +190,7 @@ static const MisuseCase misuseCases[] = {
      [](Draft &d) { d.entry.output("e", Tensor()); }},
     {"EntryTwice", "\"encode\": the entry appears twice",
      [](Draft &d) { d.model.entry("encode"); }},
-    {"MaskWithoutItself",
-     "\"layer\": the mask expects a query that sees itself, got 'from i + 1'",
+    {"MaskWithoutItself", "\"layer\": the mask expects a query that sees itself, got 'from i + 1'",
      [](Draft &d) { d.scope.mask(transformer::Visibility::band(-1, 3), d.rows, d.rows); }},
     {"MaskTooFar",
      "\"layer\": the mask expects a position of sizes from 1 and numbers of at most 2^30, got 'i - "
