@@ -194,6 +194,10 @@ LogicalResult AttentionMasks::resolve() {
     if (keys.number > hides) {
       // Nothing is added to the scores.
       bool isNothing = !keys.isWritten && static_cast<float>(keys.number) == 0.0F;
+      if (!isNothing && finite) {
+        return decline("two masks, '" + finite->seen.text() + "' and '" + keys.seen.text() +
+                       "', hide keys by finite numbers, of which the kernel has one");
+      }
       finite = isNothing ? finite : &keys;
       continue;
     }

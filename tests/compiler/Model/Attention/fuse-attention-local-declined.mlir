@@ -55,3 +55,21 @@ func.func @finite_beside_window(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: 
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
 }
+
+// Both hide keys by a finite number, and the kernel has one.
+func.func @two_finite(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
+    %rows: !transformer.segments) -> tensor<?x24xf32> {
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %m0 = transformer.mask causal in(%rows, %rows)
+  %z = transformer.select %m0, %s {hidden = -1.0e+04 : f32} : tensor<?x3x?xf32>
+  %m1 = transformer.mask from i - 2 in(%rows, %rows)
+  %y = transformer.select %m1, %z {hidden = -1.0e+04 : f32} : tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: two masks, 'from i - 2' and 'causal', hide keys by finite numbers, of which the kernel has one}}
+  %p = transformer.softmax %y in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  return %m : tensor<?x24xf32>
+}
