@@ -15,6 +15,7 @@
 #include "compiler/Remarks/Report.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/OperationSupport.h"
 
 #include "llvm/ADT/SetVector.h"

@@ -5,7 +5,9 @@
 #include "compiler/Pipeline.h"
 #include "dialects/Transformer/Transformer.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 
 #include "gtest/gtest.h"
