@@ -25,9 +25,7 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
   OpBuilder kernelBuilder(builder.getContext());
   auto kernel =
       KernelOp::create(kernelBuilder, location, parts.stem, type, parts.computes, parts.norm);
-  // A nest maps the elements of its inputs; every other kernel the value it computed.
-  auto nest = dyn_cast<NestAttr>(parts.computes);
-  size_t arguments = nest ? nest.getNumNamed() : 1 + parts.elementwise.size();
+  size_t arguments = numComputedArguments(parts.computes, type) + parts.elementwise.size();
   SmallVector<Type> argumentTypes(arguments, builder.getF32Type());
   SmallVector<Location> argumentLocations(arguments, location);
   Block *block =

@@ -180,9 +180,10 @@ static LogicalResult verifyOperandCount(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
   KernelFamily family = kernel.getComputes();
   unsigned arguments = kernel.getEpilogue().front().getNumArguments();
-  if (auto nest = dyn_cast<NestAttr>(family); nest && arguments != nest.getNumNamed()) {
+  unsigned computed = numComputedArguments(family, type);
+  if (family.getEpilogueSupport() == EpilogueSupport::IsRegion && arguments != computed) {
     return kernel.emitOpError("expects one argument of the region for each of ")
-           << nest.getNumNamed() << " inputs, got " << arguments;
+           << computed << " inputs, got " << arguments;
   }
   int64_t expected =
       family.getNumInputs() + kernel.getNumElementwise() + kernel.getNumNormOperands();

@@ -51,6 +51,15 @@ double VisibleKeys::at(int64_t key, int64_t column) const {
   return isCache ? run.atPosition(input, row, key, column) : run.at(input, first + key, column);
 }
 
+unsigned numComputedArguments(KernelFamily family, FunctionType type) {
+  if (family.getEpilogueSupport() != EpilogueSupport::IsRegion) {
+    return 1;
+  }
+  return llvm::count_if(family.getInputs(type), [](const KernelInput &input) {
+    return input.role != KernelInput::Role::Extent;
+  });
+}
+
 LogicalResult verifyPositive(KernelFamily family, EmitError emitError, ArrayRef<int64_t> sizes) {
   if (llvm::all_of(sizes, [](int64_t size) { return size > 0; })) {
     return success();

@@ -224,6 +224,10 @@ parseOptions(mlir::AsmParser &parser,
 
 namespace heddle::dataflow {
 
+/// The arguments that a region has before those of element-wise operands: the value that the kernel
+/// computed or, where the region is what is computed, the elements of every input that it reads.
+unsigned numComputedArguments(KernelFamily family, mlir::FunctionType type);
+
 /// Checks that every size is above 0.
 llvm::LogicalResult verifyPositive(KernelFamily family, EmitError emitError,
                                    llvm::ArrayRef<int64_t> sizes);
