@@ -184,4 +184,138 @@ std::string heatMapSvg(const AttentionAnalysis &analysis) {
               body);
 }
 
+// --- alignments ------------------------------------------------------------------------------
+
+static constexpr int wordCell = 18;
+static constexpr int wordSize = 12;
+/// About the width of a character of wordSize.
+static constexpr double characterWidth = 7;
+/// The most characters of a word that are shown.
+static constexpr size_t longestWord = 18;
+/// Maps stand side by side up to this width.
+static constexpr int mostWidth = 1200;
+/// A smaller weight has no square of its own.
+static constexpr float leastWeight = 0.005F;
+
+namespace {
+/// A map, as large as it is drawn.
+struct PlacedMap {
+  const AlignmentMap &map;
+  /// What the words on the left and above take.
+  int left = 0;
+  int top = 0;
+  int width = 0;
+  int height = 0;
+};
+} // namespace
+
+/// Whether a byte begins a character of UTF-8.
+static bool beginsCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
+/// A word without the spaces around it, cut if it is long.
+static std::string shortened(std::string_view word) {
+  const size_t first = word.find_first_not_of(' ');
+  if (first == std::string_view::npos) {
+    return word.empty() ? "" : "␣";
+  }
+  word = word.substr(first);
+  word = word.substr(0, word.find_last_not_of(' ') + 1);
+  size_t characters = 0;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if (beginsCharacter(word[i]) && ++characters > longestWord) {
+      return std::string(word.substr(0, i)) + "…";
+    }
+  }
+  return std::string(word);
+}
+
+/// The width of the widest of some words.
+static int widthOf(std::span<const std::string> words) {
+  std::ptrdiff_t most = 0;
+  for (const std::string &word : words) {
+    const std::string shown = shortened(word);
+    most = std::max(most, std::count_if(shown.begin(), shown.end(), beginsCharacter));
+  }
+  return static_cast<int>(std::ceil(static_cast<double>(most) * characterWidth)) + 8;
+}
+
+static PlacedMap placed(const AlignmentMap &map) {
+  PlacedMap result{map};
+  result.left = widthOf(map.rows);
+  // Words above stand on end.
+  result.top = 24 + widthOf(map.columns);
+  const int cells = result.left + static_cast<int>(map.columns.size()) * wordCell;
+  const int name = static_cast<int>(static_cast<double>(map.name.size()) * characterWidth) + 8;
+  result.width = std::max(cells, name);
+  result.height = result.top + static_cast<int>(map.rows.size()) * wordCell;
+  return result;
+}
+
+static std::string drawWords(const PlacedMap &place, int left, int top) {
+  std::string out;
+  for (size_t row = 0; row < place.map.rows.size(); ++row) {
+    out += fmt::format("<text class=\"label\" x=\"{}\" y=\"{}\" text-anchor=\"end\" "
+                       "font-size=\"{}\">{}</text>\n",
+                       left - 6, top + static_cast<int>(row) * wordCell + wordCell * 3 / 4,
+                       wordSize, escaped(shortened(place.map.rows[row])));
+  }
+  for (size_t column = 0; column < place.map.columns.size(); ++column) {
+    const int x = left + static_cast<int>(column) * wordCell + wordCell * 3 / 4;
+    out += fmt::format("<text class=\"label\" transform=\"translate({} {}) rotate(-90)\" "
+                       "font-size=\"{}\">{}</text>\n",
+                       x, top - 6, wordSize, escaped(shortened(place.map.columns[column])));
+  }
+  return out;
+}
+
+static std::string drawMap(const PlacedMap &place, int left, int top) {
+  const AlignmentMap &map = place.map;
+  std::string out = fmt::format("<text class=\"label\" x=\"{}\" y=\"{}\" font-size=\"{}\" "
+                                "font-weight=\"600\">{}</text>\n",
+                                left, top + 14, wordSize, escaped(map.name));
+  left += place.left;
+  top += place.top;
+  out += drawWords(place, left, top);
+  out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", left,
+                     top, static_cast<int>(map.columns.size()) * wordCell,
+                     static_cast<int>(map.rows.size()) * wordCell, colourOf(0));
+  for (size_t row = 0; row < map.rows.size(); ++row) {
+    for (size_t column = 0; column < map.columns.size(); ++column) {
+      const float weight = map.weights[row * map.columns.size() + column];
+      if (weight >= leastWeight) {
+        out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
+                           "fill=\"{}\"><title>{}, {}: {:.3f}</title></rect>\n",
+                           left + static_cast<int>(column) * wordCell,
+                           top + static_cast<int>(row) * wordCell, wordCell, wordCell,
+                           colourOf(weight), escaped(map.rows[row]), escaped(map.columns[column]),
+                           weight);
+      }
+    }
+  }
+  return out;
+}
+
+std::string alignmentSvg(std::string_view title, std::span<const AlignmentMap> maps) {
+  std::string body = fmt::format(
+      "<text class=\"label\" x=\"{}\" y=\"{}\" font-size=\"16\" font-weight=\"600\">{}</text>\n",
+      margin, margin + 14, escaped(title));
+  int left = margin;
+  int top = margin + gap + 8;
+  int lineHeight = 0;
+  int width = 2 * margin + leastWidth;
+  for (const AlignmentMap &map : maps) {
+    const PlacedMap place = placed(map);
+    if (left > margin && left + place.width > mostWidth) {
+      left = margin;
+      top += lineHeight + gap;
+      lineHeight = 0;
+    }
+    body += drawMap(place, left, top);
+    left += place.width + gap;
+    lineHeight = std::max(lineHeight, place.height);
+    width = std::max(width, left - gap + margin);
+  }
+  return wrap(width, top + lineHeight + margin, title, body);
+}
+
 } // namespace heddle

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Draws an analysis as a self-contained SVG. Each pair of layers has a square with its divergence,
-/// pale where the two attentions agree and dark where they differ. Frames show the blocks of a
-/// policy.
+/// Draws what attention does as a self-contained SVG: how much layers differ, with a square for
+/// each pair, pale where the two attentions agree and dark where they differ, and frames around the
+/// blocks of a policy; or how the words of one text are aligned.
 ///
 /// Within a page, text and frames take their colours from the custom properties --heat-map-text and
 /// --heat-map-frame. Alone, they are readable in light and dark viewers.
@@ -11,7 +11,10 @@
 
 #include "formats/Analysis/AttentionAnalysis.h"
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace heddle {
 
@@ -20,6 +23,20 @@ std::string heatMapSvg(const AttentionAnalysis &analysis);
 
 /// One <svg> element for one kind, for a page that arranges several.
 std::string heatMapSvg(const KindAnalysis &kind);
+
+/// What one attention makes of one text: the weight of each column's key for each row.
+struct AlignmentMap {
+  /// Its name in the model.
+  std::string name;
+  std::vector<std::string> rows;
+  std::vector<std::string> columns;
+  /// [rows, columns], from 0 to 1; what is no number is drawn as 0.
+  std::vector<float> weights;
+};
+
+/// One <svg> element with a map for each attention: the words of its rows on the left, those of its
+/// keys above, a square that is the darker the larger a weight is.
+std::string alignmentSvg(std::string_view title, std::span<const AlignmentMap> maps);
 
 } // namespace heddle
 

@@ -234,14 +234,36 @@ Status Model::verifyWeights() const {
 
 bool Model::hasTokenizer() const { return state->tokenizer != nullptr; }
 
+static Status noTokenizer(const std::string &path) {
+  return HEDDLE_ERROR(
+      Unsupported,
+      fmt::format("{}: the model has no tokenizer, expected one where texts are its input", path));
+}
+
 Result<std::vector<int32_t>> Model::tokenize(std::string_view text, int64_t most) const {
   return withoutExceptions([&]() -> Result<std::vector<int32_t>> {
     if (!state->tokenizer) {
-      return HEDDLE_ERROR(Unsupported, fmt::format("{}: the model has no tokenizer, expected one "
-                                                   "where texts are its input",
-                                                   path()));
+      return noTokenizer(path());
     }
     return state->tokenizer->encode(text, true, static_cast<size_t>(most));
+  });
+}
+
+Result<std::vector<std::string>> Model::textOfEach(std::span<const int32_t> ids,
+                                                   bool isGenerated) const {
+  return withoutExceptions([&]() -> Result<std::vector<std::string>> {
+    const auto &tokenizer = isGenerated ? state->targetTokenizer : state->tokenizer;
+    if (!tokenizer) {
+      return noTokenizer(path());
+    }
+    HEDDLE_ASSIGN(std::vector<std::string> texts, tokenizer->tokens(ids));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      HEDDLE_ASSIGN(std::string text, tokenizer->decode(ids.subspan(i, 1), false));
+      if (!text.empty() && text.find("\uFFFD") == std::string::npos) {
+        texts[i] = std::move(text);
+      }
+    }
+    return texts;
   });
 }
 

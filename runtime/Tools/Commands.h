@@ -22,6 +22,9 @@ struct AnalyzeOptions : SubcommandOptions, CorpusOptions {
   std::string output = "-";
   /// A picture; empty: none.
   std::string svg;
+  /// A picture of one text, and its line; unset: the first that can be used.
+  std::string alignments;
+  std::optional<int64_t> line;
   /// The similarity above which layers share; unset: no policy.
   std::optional<double> theta;
   BlockRule blocks = BlockRule::Largest;

@@ -12,12 +12,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <tuple>
 
 namespace heddle {
 namespace {
@@ -160,6 +165,122 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   found = readAnalysis(analyze(binary, lines, {"--beam", "4"}).output);
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE(found->theta || found->kinds[0].policy);
+}
+
+/// One map of a drawing: the weight of each pair of words in it, as far as there are squares.
+struct DrawnMap {
+  std::string name;
+  std::vector<std::tuple<std::string, std::string, double>> squares;
+};
+
+std::vector<DrawnMap> mapsOf(const std::string &svg) {
+  static const std::regex part("font-weight=\"600\">([^<]*)<|<title>(.*), (.*): ([0-9.]+)</title>");
+  std::vector<DrawnMap> maps;
+  for (std::sregex_iterator each(svg.begin(), svg.end(), part), end; each != end; ++each) {
+    if ((*each)[1].matched) {
+      maps.push_back({(*each)[1], {}});
+    } else {
+      maps.back().squares.emplace_back((*each)[2], (*each)[3], std::stod((*each)[4]));
+    }
+  }
+  maps.erase(maps.begin());
+  return maps;
+}
+
+TEST(Analyze, DrawsTheAlignmentsOfALine) {
+  const std::string binary = compileModel(oracles + "transformer-post");
+  TemporaryFolder folder;
+  const auto draw = [&](const std::vector<std::string> &options) {
+    std::vector<std::string> all = {"--alignments", folder / "a.svg", "--output",
+                                    folder / "a.json"};
+    all.insert(all.end(), options.begin(), options.end());
+    const tools::Outcome outcome = analyze(binary, "x\n5 6 7 8\n9 10 11\n", all);
+    EXPECT_EQ(outcome.code, 1) << outcome.error;
+    return mapsOf(readBytes(folder / "a.svg"));
+  };
+  const std::vector<DrawnMap> maps = draw({});
+  ASSERT_FALSE(maps.empty());
+  size_t crossed = 0;
+  for (const DrawnMap &map : maps) {
+    // Each row is a distribution, up to squares that are too pale to draw and rounding.
+    std::map<std::string, double> sums;
+    std::set<std::string> keys;
+    for (const auto &[row, key, weight] : map.squares) {
+      sums[row] += weight;
+      keys.insert(key);
+    }
+    const bool isCross = map.name.find("cross") != std::string::npos;
+    crossed += isCross ? 1 : 0;
+    if (isCross || map.name.starts_with("encoder")) {
+      for (const std::string &key : keys) {
+        EXPECT_TRUE(key == "5" || key == "6" || key == "7" || key == "8") << map.name << " " << key;
+      }
+    }
+    if (map.name.starts_with("encoder")) {
+      EXPECT_EQ(sums.size(), 4U) << map.name;
+      for (const auto &[row, sum] : sums) {
+        EXPECT_NEAR(sum, 1, 0.03) << map.name << " " << row;
+      }
+    }
+  }
+  EXPECT_GT(crossed, 0U);
+
+  // The encoder's weights are those of its outputs.
+  auto model = Model::load(binary);
+  auto session = Session::create(*model);
+  const PortInfo &port = model->findEntry("encode")->observed.front();
+  const auto heads = static_cast<size_t>(port.shape[1]);
+  std::vector<float> values(4 * heads * 4);
+  const std::vector<int32_t> ids = {5, 6, 7, 8};
+  const std::vector<int32_t> lengths = {4};
+  const Input input{model->findEntry("encode")->inputs[0].name, ids};
+  const Output output{port.name, values};
+  ASSERT_TRUE(session->run("encode", lengths, {&input, 1}, {&output, 1}).ok());
+  ASSERT_EQ(maps.front().name, port.name);
+  for (const auto &[row, key, weight] : maps.front().squares) {
+    double sum = 0;
+    for (size_t head = 0; head < heads; ++head) {
+      const size_t place = (static_cast<size_t>(std::stoi(row) - 5) * heads + head) * 4;
+      sum += static_cast<double>(values[place + static_cast<size_t>(std::stoi(key) - 5)]);
+    }
+    EXPECT_NEAR(weight, sum / static_cast<double>(heads), 6e-4) << row << " " << key;
+  }
+
+  // Another line; and one of which there is nothing to draw.
+  EXPECT_NE(readBytes(folder / "a.svg").find(">8<"), std::string::npos);
+  draw({"--line", "3"});
+  const std::string third = readBytes(folder / "a.svg");
+  EXPECT_EQ(third.find(">8<"), std::string::npos);
+  EXPECT_NE(third.find(">11<"), std::string::npos);
+  for (const char *const line : {"1", "4"}) {
+    const tools::Outcome none = analyze(binary, "x\n5 6 7 8\n9 10 11\n",
+                                        {"--alignments", folder / "b.svg", "--line", line});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_NE(none.error.find(fmt::format("heddle: --line is {}, and standard input has no text "
+                                          "there that can be used",
+                                          line)),
+              std::string::npos)
+        << none.error;
+    EXPECT_FALSE(std::filesystem::exists(folder / "b.svg"));
+  }
+  const tools::Outcome alone = analyze(binary, "5 6\n", {"--line", "1"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_NE(alone.error.find("--line is given without --alignments, expected both"),
+            std::string::npos)
+      << alone.error;
+}
+
+TEST(Analyze, DrawsTheWordsOfTexts) {
+  const std::string binary = compileModel(HEDDLE_TEST_DATA "/../examples/dates/model");
+  TemporaryFolder folder;
+  const tools::Outcome outcome =
+      tools::runHeddle({"analyze", binary, "--input", "-", "--alignments", folder / "a.svg"},
+                       {.input = "May 3, 2021\n"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const std::string svg = readBytes(folder / "a.svg");
+  for (const char *const word : {">M<", ">ay<", ">␣<", ">5<", ">-<"}) {
+    EXPECT_NE(svg.find(word), std::string::npos) << word;
+  }
 }
 
 /// The analysis is that of the lines that can be used, and the exit code says that some could not.

@@ -26,6 +26,12 @@ void declare(OptionList &list, AnalyzeOptions &options) {
   declareCorpus(list, options);
   list.output("--output", options.output, "Where the analysis goes, as .json");
   list.output("--svg", options.svg, "Where a heat map of it goes");
+  list.output("--alignments", options.alignments,
+              "Where a drawing of one text goes: what each attention looks at, word by word");
+  list.number("--line", options.line, numbersBetween<int64_t>(1, int64_t(1) << 53), "N",
+              "The line of --alignments")
+      .otherwise("the first that can be used")
+      .needs("--alignments");
   list.number("--theta", options.theta, numbersBetween(0.0, 1.0), "T",
               "Also choose a policy of sharing: layers whose similarity is above T share");
   list.word("--blocks", options.blocks, blockWords, "RULE",
@@ -48,7 +54,14 @@ struct Analyzer {
   GenerationOptions search;
   LineReader lines;
   LineErrors errors;
+  /// The text to draw, once it was met.
+  std::optional<Sentence> drawn = {};
 
+  /// Whether the line that was read last is the one to draw.
+  bool isDrawn() const {
+    return !options.alignments.empty() && !drawn &&
+           (!options.line || *options.line == lines.number());
+  }
   Result<Tokens> sourceOf(std::string_view line);
   Result<std::vector<Sentence>> nextBlock();
 };
@@ -68,6 +81,7 @@ Result<Tokens> Analyzer::sourceOf(std::string_view line) {
 /// that cannot be used are passed over.
 Result<std::vector<Sentence>> Analyzer::nextBlock() {
   std::vector<Tokens> sources;
+  std::optional<size_t> drawnSource;
   while (sources.size() < blockSentences) {
     HEDDLE_ASSIGN(const std::optional<Line> line, lines.nextText());
     if (!line) {
@@ -75,6 +89,9 @@ Result<std::vector<Sentence>> Analyzer::nextBlock() {
     }
     Result<Tokens> source = line->status.ok() ? sourceOf(line->text) : line->status;
     if (source.ok()) {
+      if (!drawnSource && isDrawn()) {
+        drawnSource = sources.size();
+      }
       sources.push_back(*std::move(source));
       continue;
     }
@@ -91,6 +108,9 @@ Result<std::vector<Sentence>> Analyzer::nextBlock() {
   std::vector<Sentence> block;
   for (size_t i = 0; i < sources.size(); ++i) {
     block.push_back({std::move(sources[i]), std::move(targets[i])});
+  }
+  if (drawnSource) {
+    drawn = block[*drawnSource];
   }
   return block;
 }
@@ -140,6 +160,18 @@ static Status checkNumbers(const AttentionAnalysis &analysis, const std::string 
   return {};
 }
 
+static Status drawAlignments(Analyzer &analyzer, const AnalyzeOptions &options) {
+  if (!analyzer.drawn) {
+    return optionError(fmt::format("--line is {}, and {} has no text there that can be used",
+                                   *options.line, analyzer.lines.name()));
+  }
+  HEDDLE_ASSIGN(const std::vector<AlignmentMap> maps,
+                analyzer.observer.alignments(*analyzer.drawn, options.tokens));
+  const std::string &model = options.model;
+  return writeTo(options.alignments,
+                 alignmentSvg("Attention of " + model.substr(model.rfind('/') + 1), maps));
+}
+
 Status execute(const AnalyzeOptions &options) {
   HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
   HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
@@ -168,6 +200,9 @@ Status execute(const AnalyzeOptions &options) {
     for (KindAnalysis &kind : analysis.kinds) {
       kind.policy = sharingPolicy(kind.divergence, *options.theta, options.blocks);
     }
+  }
+  if (!options.alignments.empty()) {
+    HEDDLE_TRY(drawAlignments(analyzer, options));
   }
   if (!options.svg.empty()) {
     HEDDLE_TRY(writeTo(options.svg, heatMapSvg(analysis)));

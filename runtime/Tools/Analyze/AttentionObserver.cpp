@@ -162,7 +162,6 @@ Status AttentionObserver::runBoth(std::span<const Sentence> batch, std::span<con
   std::vector<ForcedSentence> forced;
   for (const Sentence &sentence : batch) {
     forced.push_back({sentence.source, forcer->fedFor(sentence.target)});
-    positionCount += static_cast<int64_t>(forced.back().fed.size());
   }
   for (size_t i = 0; i < decoder->observed.size(); ++i) {
     observed.push_back({i, {}});
@@ -171,36 +170,46 @@ Status AttentionObserver::runBoth(std::span<const Sentence> batch, std::span<con
   return forcer->run(forced, outputs, nothing, observed);
 }
 
-Status AttentionObserver::addBatch(std::span<const Sentence> batch) {
+Result<AttentionObserver::Shown> AttentionObserver::observe(std::span<const Sentence> batch) {
   size_t tokens = 0;
   size_t longest = 0;
   for (const Sentence &sentence : batch) {
     tokens += sentence.source.size();
     longest = std::max(longest, sentence.source.size());
   }
-  std::vector<std::vector<float>> values;
-  std::vector<Output> outputs;
-  std::vector<Weights> encoded;
+  Shown shown;
   for (const PortInfo &port : encoder->observed) {
-    values.emplace_back(tokens * static_cast<size_t>(port.shape[1]) * longest);
-    outputs.push_back({port.name, values.back()});
-    encoded.push_back({values.back().data(), static_cast<int64_t>(longest)});
+    shown.encoder.push_back(
+        {std::vector<float>(tokens * static_cast<size_t>(port.shape[1]) * longest),
+         static_cast<int64_t>(longest)});
   }
-  sentenceCount += static_cast<int64_t>(batch.size());
-  positionCount += static_cast<int64_t>(tokens);
+  std::vector<Output> outputs;
+  for (size_t i = 0; i < shown.encoder.size(); ++i) {
+    outputs.push_back({encoder->observed[i].name, shown.encoder[i].values});
+  }
   if (!forcer) {
     HEDDLE_TRY(runEncoder(batch, outputs));
-    addRows(*encoder, encoded, batch);
-    return {};
+    return shown;
   }
   std::vector<ObservedWeights> observed;
   HEDDLE_TRY(runBoth(batch, outputs, observed));
-  std::vector<Weights> decoded;
-  for (const ObservedWeights &each : observed) {
-    decoded.push_back({each.weights.values.data(), each.weights.pitch});
+  for (ObservedWeights &each : observed) {
+    shown.decoder.push_back({std::move(each.weights.values), each.weights.pitch});
   }
-  addRows(*encoder, encoded, batch);
-  addRows(*decoder, decoded, batch);
+  return shown;
+}
+
+Status AttentionObserver::addBatch(std::span<const Sentence> batch) {
+  HEDDLE_ASSIGN(const Shown shown, observe(batch));
+  sentenceCount += static_cast<int64_t>(batch.size());
+  for (const Sentence &sentence : batch) {
+    positionCount += static_cast<int64_t>(sentence.source.size());
+    positionCount += forcer ? static_cast<int64_t>(forcer->fedFor(sentence.target).size()) : 0;
+  }
+  addRows(*encoder, shown.encoder, batch);
+  if (decoder != nullptr) {
+    addRows(*decoder, shown.decoder, batch);
+  }
   return {};
 }
 
@@ -225,7 +234,7 @@ void AttentionObserver::addRows(const EntryInfo &entry, std::span<const Weights>
           layers.clear();
           for (const size_t number : group.numbers) {
             const Weights &each = weights[number];
-            layers.push_back(each.values + (row * group.heads + head) * each.pitch);
+            layers.push_back(each.values.data() + (row * group.heads + head) * each.pitch);
           }
           group.sum.add(layers, keys);
         }
@@ -252,6 +261,54 @@ AttentionAnalysis AttentionObserver::analysis() const {
     analysis.kinds.push_back(std::move(kind));
   }
   return analysis;
+}
+
+Result<std::vector<std::string>> AttentionObserver::wordsOf(std::span<const int32_t> ids,
+                                                            bool isGenerated, bool asIds) const {
+  if (!asIds) {
+    return model.textOfEach(ids, isGenerated);
+  }
+  std::vector<std::string> words;
+  for (const int32_t id : ids) {
+    words.push_back(std::to_string(id));
+  }
+  return words;
+}
+
+Result<std::vector<AlignmentMap>> AttentionObserver::alignments(const Sentence &sentence,
+                                                                bool asIds) {
+  HEDDLE_ASSIGN(const Shown shown, observe({&sentence, 1}));
+  HEDDLE_ASSIGN(const std::vector<std::string> source, wordsOf(sentence.source, false, asIds));
+  std::vector<std::string> fed;
+  std::vector<std::string> generated;
+  if (forcer) {
+    HEDDLE_ASSIGN(fed, wordsOf(forcer->fedFor(sentence.target), true, asIds));
+    HEDDLE_ASSIGN(generated, wordsOf(sentence.target, true, asIds));
+    // Each position shows the token that comes of it; where a text was cut short, the last is none.
+    generated.resize(fed.size());
+  }
+  std::vector<AlignmentMap> maps;
+  for (const Group &group : groups) {
+    const bool isDecoder = group.entry == decoder;
+    const auto &rows = isDecoder ? generated : source;
+    const auto &columns = group.kind == Observed::Decoder ? fed : source;
+    for (const size_t number : group.numbers) {
+      const Weights &each = (isDecoder ? shown.decoder : shown.encoder)[number];
+      AlignmentMap map{group.entry->observed[number].name, rows, columns, {}};
+      for (size_t row = 0; row < rows.size(); ++row) {
+        for (size_t column = 0; column < columns.size(); ++column) {
+          float sum = 0;
+          for (int64_t head = 0; head < group.heads; ++head) {
+            const auto line = static_cast<int64_t>(row) * group.heads + head;
+            sum += each.values[static_cast<size_t>(line * each.pitch) + column];
+          }
+          map.weights.push_back(sum / static_cast<float>(group.heads));
+        }
+      }
+      maps.push_back(std::move(map));
+    }
+  }
+  return maps;
 }
 
 } // namespace heddle::tools

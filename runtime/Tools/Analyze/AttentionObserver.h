@@ -6,6 +6,7 @@
 #define HEDDLE_RUNTIME_TOOLS_ANALYZE_ATTENTIONOBSERVER_H
 
 #include "formats/Analysis/AttentionAnalysis.h"
+#include "formats/Analysis/HeatMap.h"
 #include "runtime/Kernels/JensenShannon.h"
 #include "runtime/Tools/Models/TeacherForcing.h"
 
@@ -37,6 +38,11 @@ public:
   /// The result over all sentences so far.
   AttentionAnalysis analysis() const;
 
+  /// What every attention makes of one sentence, the mean of its heads: those of the encoder, then
+  /// those of the decoder, whose rows are the tokens that it generates. With `asIds` words are
+  /// numbers.
+  Result<std::vector<AlignmentMap>> alignments(const Sentence &sentence, bool asIds);
+
 private:
   /// The attentions of one kind in one entry.
   struct Group {
@@ -50,8 +56,13 @@ private:
   };
   /// The probabilities of one output, [rows, heads, pitch].
   struct Weights {
-    const float *values;
+    std::vector<float> values;
     int64_t pitch;
+  };
+  /// What a pass shows: the outputs of the encoder, and of the decoder if there is one.
+  struct Shown {
+    std::vector<Weights> encoder;
+    std::vector<Weights> decoder;
   };
 
   AttentionObserver(const Model &model, const EntryInfo *encoder)
@@ -62,6 +73,9 @@ private:
   Status runEncoder(std::span<const Sentence> batch, std::span<const Output> outputs);
   Status runBoth(std::span<const Sentence> batch, std::span<const Output> outputs,
                  std::vector<ObservedWeights> &observed);
+  Result<Shown> observe(std::span<const Sentence> batch);
+  Result<std::vector<std::string>> wordsOf(std::span<const int32_t> ids, bool isGenerated,
+                                           bool asIds) const;
   void addRows(const EntryInfo &entry, std::span<const Weights> weights,
                std::span<const Sentence> batch);
 

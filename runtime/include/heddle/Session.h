@@ -197,6 +197,10 @@ public:
   /// The ids of a UTF-8 text, with the special tokens of its template, cut to the model's limit,
   /// and to `most` unless that is 0.
   Result<std::vector<int32_t>> tokenize(std::string_view text, int64_t most = 0) const;
+  /// What each id stands for by itself, in the vocabulary of sources or of what is generated:
+  /// special tokens as they are spelt, as is what has no text alone, such as a part of a character.
+  Result<std::vector<std::string>> textOfEach(std::span<const int32_t> ids,
+                                              bool isGenerated = false) const;
 
 private:
   friend class Executor;

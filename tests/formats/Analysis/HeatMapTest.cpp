@@ -102,6 +102,61 @@ TEST(HeatMap, NamesAreText) {
   EXPECT_TRUE(isWellFormed(heatMapSvg(AttentionAnalysis())));
 }
 
+static AlignmentMap alignmentOf(std::vector<std::string> rows, std::vector<std::string> columns) {
+  std::vector<float> weights(rows.size() * columns.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = static_cast<float>(i) / static_cast<float>(weights.size());
+  }
+  return {"layer.0", std::move(rows), std::move(columns), std::move(weights)};
+}
+
+TEST(Alignments, HaveASquareForEachPairAndTheWordsOnTheirAxes) {
+  const AlignmentMap map = alignmentOf({"la", "<end>", " "}, {" the", "cat", "\xc3\xa9t\xc3\xa9"});
+  const std::string svg = alignmentSvg("Attention of <m>", {&map, 1});
+  EXPECT_TRUE(isWellFormed(svg)) << svg;
+  EXPECT_NE(svg.find(">Attention of &lt;m&gt;<"), std::string::npos);
+  for (const char *const word :
+       {">layer.0<", ">la<", ">&lt;end&gt;<", ">the<", ">cat<", ">\xc3\xa9t\xc3\xa9<", ">␣<"}) {
+    EXPECT_EQ(countOf(svg, word), 1U) << word;
+  }
+  EXPECT_EQ(countOf(svg, "rotate(-90)"), 3U);
+  // The ground, and a square for each weight but the first, which is 0.
+  EXPECT_EQ(countOf(svg, "<rect"), 9U);
+  EXPECT_EQ(countOf(svg, "<title>la, cat: 0.111</title>"), 1U);
+  EXPECT_EQ(countOf(svg, "<title>&lt;end&gt;, \xc3\xa9t\xc3\xa9: 0.556</title>"), 1U);
+}
+
+TEST(Alignments, CutLongWordsBetweenCharacters) {
+  std::string word;
+  for (int i = 0; i < 19; ++i) {
+    word += "\xc3\xa9";
+  }
+  const AlignmentMap map = alignmentOf({word}, {word.substr(2)});
+  const std::string svg = alignmentSvg("m", {&map, 1});
+  EXPECT_EQ(countOf(svg, ">" + word.substr(2) + "\xe2\x80\xa6<"), 1U) << svg;
+  EXPECT_EQ(countOf(svg, ">" + word.substr(2) + "<"), 1U) << svg;
+}
+
+TEST(Alignments, StandSideBySideWhileThereIsRoom) {
+  const std::vector<AlignmentMap> maps(
+      7, alignmentOf(std::vector<std::string>(9, "row"), std::vector<std::string>(9, "key")));
+  const std::string svg = alignmentSvg("m", maps);
+  EXPECT_TRUE(isWellFormed(svg));
+  EXPECT_EQ(countOf(svg, ">layer.0<"), 7U);
+  const int width = std::atoi(svg.c_str() + svg.find("viewBox=\"0 0 ") + 13);
+  EXPECT_GT(width, 1000);
+  EXPECT_LE(width, 1232);
+  EXPECT_TRUE(isWellFormed(alignmentSvg("m", {})));
+}
+
+TEST(Alignments, DrawWhatIsNoNumberAsNothing) {
+  AlignmentMap map = alignmentOf({"a"}, {"b", "c"});
+  map.weights = {std::nanf(""), 2};
+  const std::string svg = alignmentSvg("m", {&map, 1});
+  EXPECT_EQ(countOf(svg, "<rect"), 2U);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
 /// The luminance of a colour in hexadecimal.
 static double luminanceOf(const std::string &hex) {
   double sum = 0;
