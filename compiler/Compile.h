@@ -70,6 +70,7 @@ struct RequestNames {
   std::string_view texts = "texts";
   std::string_view analysis = "analysis";
   std::string_view page = "report=Page";
+  std::string_view codeCache = "codeCache";
 };
 
 struct CompileRequest : CompileOptions {
@@ -95,6 +96,10 @@ struct CompileRequest : CompileOptions {
   /// The file to write the binary to. It is written last: if anything fails, there is none. Empty:
   /// the binary is part of the result.
   std::string output;
+  /// A folder in which the code of functions is kept from one compilation to the next: what a
+  /// binary shares with one before is not compiled again. It is made if it is not there; any file
+  /// in it may be removed. Empty: none. What it has becomes part of binaries.
+  std::string codeCache;
   ReportForm report = ReportForm::None;
   /// A file of `heddle analyze`, to be shown in the page.
   std::string analysis;

@@ -333,9 +333,19 @@ Status Compilation::link(const Report &report) {
   facts.producer = producer();
   facts.precision = task.options.precision;
   facts.reportSummary = report.summary();
+  std::optional<CodeCache> cache;
+  if (!request.codeCache.empty()) {
+    Result<CodeCache> opened = CodeCache::open(request.codeCache);
+    if (!opened.ok()) {
+      return HEDDLE_ERROR(InputOutput, std::string(request.names.codeCache) + ": " +
+                                           std::string(opened.status().message()));
+    }
+    cache = *std::move(opened);
+  }
   DiagnosticText diagnostics(&context, model.source);
   const auto linkTo = [&](const std::string &path) {
-    Status status = linkModel(*model.module, parameterSource(model), facts, path);
+    Status status =
+        linkModel(*model.module, parameterSource(model), facts, path, cache ? &*cache : nullptr);
     return diagnostics.hasErrors() ? diagnostics.status(status.message()) : status;
   };
   if (!request.output.empty()) {

@@ -120,7 +120,7 @@ Result<std::string> programText(ModuleOp module, Phase phase) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (phase == Phase::Assembly) {
-    HEDDLE_ASSIGN(auto listings, generateCodeOfTargets(module, CodeKind::Assembly));
+    HEDDLE_ASSIGN(auto listings, assemblyOfKernels(module));
     for (const auto &listing : listings) {
       stream << llvm::StringRef(listing.data(), listing.size());
     }

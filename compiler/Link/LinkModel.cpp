@@ -6,6 +6,8 @@
 #include "compiler/Link/Linker.h"
 #include "formats/Binary/AppendSections.h"
 
+#include <algorithm>
+#include <atomic>
 #include <shared_mutex>
 #include <thread>
 
@@ -30,34 +32,76 @@ static Result<TargetModules> targetModules(ModuleOp module) {
   return found;
 }
 
-Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(ModuleOp module,
-                                                                      CodeKind kind) {
+static Result<std::vector<std::unique_ptr<TargetCode>>> translateTargets(ModuleOp module) {
   HEDDLE_ASSIGN(const TargetModules modules, targetModules(module));
   if (modules.empty()) {
     return HEDDLE_ERROR(InvalidArgument, "the program has no kernel module, expected one named "
                                          "after a target: " +
                                              targetNames());
   }
-  const std::shared_lock lock(optionsMutex());
   std::vector<std::unique_ptr<TargetCode>> targets;
   for (auto [nested, target] : modules) {
     HEDDLE_ASSIGN(std::unique_ptr<TargetCode> code, target.backend->translate(nested, target));
     targets.push_back(std::move(code));
   }
-  std::vector<std::optional<Result<llvm::SmallVector<char, 0>>>> results(targets.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    threads.emplace_back([&, i] { results[i].emplace(targets[i]->compile(kind)); });
+  return targets;
+}
+
+static Result<Code> compileUnit(const TargetCode &target, const CodeUnit &unit,
+                                const CodeCache *cache) {
+  if (!cache) {
+    return target.compile(unit);
+  }
+  const std::string key = CodeCache::keyOf(target.compilerIdentity(), unit);
+  if (std::optional<Code> code = cache->find(key)) {
+    return *std::move(code);
+  }
+  HEDDLE_ASSIGN(Code code, target.compile(unit));
+  HEDDLE_TRY(cache->store(key, code));
+  return code;
+}
+
+Result<std::vector<Code>> compileKernels(ModuleOp module, const CodeCache *cache) {
+  const std::shared_lock lock(optionsMutex());
+  HEDDLE_ASSIGN(const auto targets, translateTargets(module));
+  std::vector<std::pair<const TargetCode *, const CodeUnit *>> units;
+  for (const auto &target : targets) {
+    for (const CodeUnit &unit : target->units()) {
+      units.emplace_back(target.get(), &unit);
+    }
+  }
+  std::vector<std::optional<Result<Code>>> results(units.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < units.size(); i = next++) {
+      results[i].emplace(compileUnit(*units[i].first, *units[i].second, cache));
+    }
+  };
+  std::vector<std::thread> threads(
+      std::min<size_t>(std::max(1U, std::thread::hardware_concurrency()), units.size()));
+  for (std::thread &thread : threads) {
+    thread = std::thread(work);
   }
   for (std::thread &thread : threads) {
     thread.join();
   }
-  std::vector<llvm::SmallVector<char, 0>> code;
+  std::vector<Code> objects;
   for (auto &result : results) {
     HEDDLE_TRY(result->status());
-    code.push_back(*std::move(*result));
+    objects.push_back(*std::move(*result));
   }
-  return code;
+  return objects;
+}
+
+Result<std::vector<Code>> assemblyOfKernels(ModuleOp module) {
+  const std::shared_lock lock(optionsMutex());
+  HEDDLE_ASSIGN(const auto targets, translateTargets(module));
+  std::vector<Code> listings;
+  for (const auto &target : targets) {
+    HEDDLE_ASSIGN(Code listing, target->assembly());
+    listings.push_back(std::move(listing));
+  }
+  return listings;
 }
 
 static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
@@ -115,8 +159,8 @@ Status writeModel(ModuleOp module, llvm::StringRef library, const ParameterSourc
 }
 
 Status linkModel(ModuleOp module, const ParameterSource &source, ModelFacts &facts,
-                 const std::string &path) {
-  HEDDLE_ASSIGN(auto objects, generateCodeOfTargets(module, CodeKind::Object));
+                 const std::string &path, const CodeCache *cache) {
+  HEDDLE_ASSIGN(auto objects, compileKernels(module, cache));
   HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));
   return writeModel(module, library, source, facts, path);
 }

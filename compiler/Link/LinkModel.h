@@ -5,6 +5,7 @@
 #ifndef HEDDLE_COMPILER_LINK_LINKMODEL_H
 #define HEDDLE_COMPILER_LINK_LINKMODEL_H
 
+#include "compiler/Link/CodeCache.h"
 #include "compiler/Link/Manifest.h"
 #include "compiler/Link/Parameters.h"
 #include "compiler/Target/Target.h"
@@ -25,9 +26,13 @@ struct ModelFacts {
   flatbuffers::Offset<manifest::Tokenizer> targetTokenizer;
 };
 
-/// Compiles the module of every target, in parallel; the code is in the order of the modules.
-Result<std::vector<llvm::SmallVector<char, 0>>> generateCodeOfTargets(mlir::ModuleOp module,
-                                                                      CodeKind kind);
+/// Compiles the module of every target, function by function, by as many threads as the machine
+/// has; the objects are in the order of modules and functions. What is in the cache is not compiled
+/// again; null means no cache.
+Result<std::vector<Code>> compileKernels(mlir::ModuleOp module, const CodeCache *cache);
+
+/// The assembly of the module of every target, in their order: that of the same code.
+Result<std::vector<Code>> assemblyOfKernels(mlir::ModuleOp module);
 
 /// Writes a binary of code that is linked already, that of the module's kernels for every target,
 /// with its weights and manifest, which ends the builder of `facts`. Nothing is left at `path`
@@ -37,7 +42,7 @@ Status writeModel(mlir::ModuleOp module, llvm::StringRef library, const Paramete
 
 /// Compiles the kernels of every target, links them, and writes the binary as writeModel() does.
 Status linkModel(mlir::ModuleOp module, const ParameterSource &source, ModelFacts &facts,
-                 const std::string &path);
+                 const std::string &path, const CodeCache *cache);
 
 } // namespace heddle
 

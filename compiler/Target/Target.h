@@ -100,15 +100,27 @@ struct KernelScratch {
   uint64_t perLongest = 0;
 };
 
-/// What the code generator writes.
-enum class CodeKind { Object, Assembly };
+/// Bytes of a relocatable object, or of assembly.
+using Code = llvm::SmallVector<char, 0>;
+
+/// One function of a target's kernels, which is compiled by itself.
+struct CodeUnit {
+  std::string name;
+  /// What it is compiled from. Equal bytes give equal code, whatever stands beside the function.
+  Code source;
+};
 
 /// One target's kernels on their way to code.
 class TargetCode {
 public:
   virtual ~TargetCode() = default;
-  /// Optimises and compiles them, once. Several may be compiled by several threads.
-  virtual Result<llvm::SmallVector<char, 0>> compile(CodeKind kind) = 0;
+  virtual llvm::ArrayRef<CodeUnit> units() const = 0;
+  /// What the code of a unit follows from beside its source: compiler, machine and options.
+  virtual std::string compilerIdentity() const = 0;
+  /// Optimises and compiles a unit to an object. Several threads may do so at the same time.
+  virtual Result<Code> compile(const CodeUnit &unit) const = 0;
+  /// The assembly of all units.
+  virtual Result<Code> assembly() const = 0;
 };
 
 /// What the folder of a kind of machine answers for its targets.

@@ -26,6 +26,7 @@ static constexpr RequestNames optionNames = {
     .texts = "--emit",
     .analysis = "--analysis",
     .page = "--report=FILE.html",
+    .codeCache = "--code-cache",
 };
 
 static CLI::Option *addText(CLI::App &app, std::string_view name, std::string &value,
@@ -93,6 +94,8 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   app.add_option(std::string(optionNames.disabledPasses), request.disabledPasses,
                  "leave a pass out; may be repeated")
       ->allow_extra_args(false);
+  addText(app, optionNames.codeCache, request.codeCache,
+          "keep compiled functions in this folder, and do not compile again what is in it");
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);
   // Unexpected arguments are reported by parseCommandLine(), in our own words.
   app.allow_extras();

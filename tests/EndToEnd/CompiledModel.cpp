@@ -57,7 +57,9 @@ struct BinaryFolder {
 
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
   static BinaryFolder folder;
-  std::string command = HEDDLE_BINARY_DIR "/bin/heddlec '" + input + "'";
+  // Models and sets of passes have most of their kernels in common.
+  std::string command =
+      HEDDLE_BINARY_DIR "/bin/heddlec '" + input + "' --code-cache '" + folder.path + "/code'";
   for (const std::string &argument : arguments) {
     command += " '" + argument + "'";
   }

@@ -8,7 +8,9 @@
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <map>
 
 namespace heddle {
 namespace {
@@ -47,6 +49,62 @@ TEST(HeddlecLibraryTest, RunsWhatItCompiled) {
   Ragged batch;
   batch.append(std::vector<int32_t>{2, 0});
   EXPECT_EQ(runBinary(request.output, batch)["y"], (std::vector<float>{11, 0, 3, 0}));
+}
+
+/// The files of a folder and when they were written.
+std::map<std::string, std::filesystem::file_time_type> filesOf(const std::string &folder) {
+  std::map<std::string, std::filesystem::file_time_type> files;
+  for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+    files[entry.path()] = entry.last_write_time();
+  }
+  return files;
+}
+
+TEST(HeddlecLibraryTest, TakesCodeFromItsCache) {
+  TemporaryFolder folder;
+  CompileRequest request;
+  request.path = oracles + "bert-tiny";
+  const std::string alone = compile(request).binary;
+  ASSERT_FALSE(alone.empty());
+  request.codeCache = folder / "code";
+  EXPECT_TRUE(compile(request).binary == alone);
+  const auto files = filesOf(request.codeCache);
+  EXPECT_GT(files.size(), 20U);
+
+  EXPECT_TRUE(compile(request).binary == alone);
+  EXPECT_EQ(filesOf(request.codeCache), files) << "something was compiled again";
+
+  // What is damaged or gone is compiled again, and nothing else.
+  const std::string damaged = files.begin()->first;
+  const std::string gone = files.rbegin()->first;
+  std::filesystem::resize_file(damaged, std::filesystem::file_size(damaged) - 1);
+  std::filesystem::remove(gone);
+  EXPECT_TRUE(compile(request).binary == alone);
+  auto mended = filesOf(request.codeCache);
+  EXPECT_EQ(mended.size(), files.size());
+  mended[damaged] = files.at(damaged);
+  mended[gone] = files.at(gone);
+  EXPECT_EQ(mended, files);
+
+  // Another program shares what it has in common with this one.
+  request.disabledPasses = {"fold-epilogues"};
+  const std::string other = compile(request).binary;
+  const size_t both = filesOf(request.codeCache).size();
+  EXPECT_LT(both, 2 * files.size());
+  request.codeCache.clear();
+  EXPECT_TRUE(compile(request).binary == other);
+}
+
+TEST(HeddlecLibraryTest, SaysThatACacheIsNoFolder) {
+  TemporaryFolder folder;
+  CompileRequest request;
+  request.path = oracles + "bert-tiny";
+  request.codeCache = folder.write("file", "x") + "/code";
+  const CompileResult result = compile(request);
+  EXPECT_EQ(result.status.code(), StatusCode::InputOutput);
+  EXPECT_EQ(result.status.message(),
+            "codeCache: " + request.codeCache + ": cannot be made a folder: Not a directory");
+  EXPECT_TRUE(result.binary.empty());
 }
 
 } // namespace

@@ -93,7 +93,7 @@ Result<size_t> ProgramCompiler::numberOf(dataflow::KernelOp kernel,
     status = runPhase(*one, Phase::Llvm, options);
   }
   if (status.ok()) {
-    Result<std::vector<Code>> code = generateCodeOfTargets(*one, CodeKind::Object);
+    Result<std::vector<Code>> code = compileKernels(*one, /*cache=*/nullptr);
     status = code.status();
     if (status.ok()) {
       kernels.push_back(*std::move(code));
