@@ -46,13 +46,13 @@ std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
   return shape;
 }
 
-/// The element type of a buffer or cache, or of a type itself, as manifests store it.
+/// The element type of memory, or of a type itself, as manifests store it.
 uint8_t elementOf(Type type) {
-  auto buffer = dyn_cast<BufferType>(type);
-  auto cache = dyn_cast<CacheType>(type);
-  return uint8_t(elementTypeOf(buffer  ? buffer.getElementType()
-                               : cache ? cache.getElementType()
-                                       : type));
+  Type element = llvm::TypeSwitch<Type, Type>(type)
+                     .Case<BufferType, CacheType, StateType>(
+                         [](auto memory) { return memory.getElementType(); })
+                     .Default(type);
+  return uint8_t(elementTypeOf(element));
 }
 
 /// The kind of an observed output; graphs have been verified.

@@ -331,6 +331,8 @@ TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
   EXPECT_EQ(state->name()->str(), "sum");
   EXPECT_EQ(entry->buffers()->Get(state->buffer())->location(), manifest::Location::State);
   EXPECT_EQ(state->width(), 100u);
+  EXPECT_EQ(state->element(), uint8_t(ElementType::F32));
+  EXPECT_EQ(entry->buffers()->Get(state->buffer())->element(), uint8_t(ElementType::F32));
   EXPECT_TRUE(state->written());
   ASSERT_EQ(entry->dispatches()->size(), 3u);
   for (uint32_t i = 1; i < 3; ++i) {
