@@ -16,8 +16,12 @@ static void addNeeded(Value value, llvm::DenseSet<Operation *> &needed) {
   llvm::SmallVector<Value> open{value};
   while (!open.empty()) {
     Operation *operation = open.pop_back_val().getDefiningOp();
-    if (operation && needed.insert(operation).second) {
-      llvm::append_range(open, operation->getOperands());
+    if (operation && !needed.contains(operation)) {
+      // What stands in a loop reads values from before it.
+      operation->walk([&](Operation *each) {
+        needed.insert(each);
+        llvm::append_range(open, each->getOperands());
+      });
     }
   }
 }

@@ -65,7 +65,7 @@ public:
           return graph.getResultAttr(result, "dataflow.observed") != nullptr;
         });
     const llvm::DenseSet<Operation *> usual = usualWork(graph);
-    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+    for (auto dispatch : graph.getDispatches()) {
       if (!aside.contains(dispatch)) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
         const SmallVector<WeightRead> weights = weightReads(dispatch, kernel, lastTarget, symbols);

@@ -101,7 +101,11 @@ DispatchOp changeBetween(DispatchOp producer, DispatchOp user) {
 std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   auto producer = value.getDefiningOp<DispatchOp>();
   if (!producer) {
-    return "a view lies between it and what produces its input";
+    return value.getDefiningOp<LoopOp>() ? "its input is what a loop gives"
+                                         : "a view lies between it and what produces its input";
+  }
+  if (producer->getBlock() != user.dispatch->getBlock()) {
+    return "its input is computed before the loop" + named(producer.getLoc());
   }
   for (Operation *other : value.getUsers()) {
     if (other != user.dispatch) {
@@ -239,7 +243,7 @@ struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
     SymbolTable symbols(module);
     llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
     for (auto graph : module.getOps<GraphOp>()) {
-      for (auto dispatch : llvm::make_early_inc_range(graph.getBody().getOps<DispatchOp>())) {
+      for (auto dispatch : graph.getDispatches()) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
         if (!isa<RowsAttr>(kernel.getComputes())) {
           continue;

@@ -50,7 +50,7 @@ struct FuseStates : impl::FuseStatesPassBase<FuseStates> {
     llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
     for (auto graph : module.getOps<GraphOp>()) {
       SmallVector<DispatchOp> means;
-      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
         if (isa<PrefixMeanAttr>(familyOf(dispatch, symbols))) {
           means.push_back(dispatch);
         }

@@ -79,7 +79,7 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
 llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
   llvm::DenseMap<StringAttr, int64_t> runs;
   for (auto graph : module.getOps<GraphOp>()) {
-    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+    for (auto dispatch : graph.getDispatches()) {
       ++runs[dispatch.getKernelAttr().getAttr()];
     }
   }

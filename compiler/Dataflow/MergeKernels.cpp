@@ -149,7 +149,7 @@ Classes classify(ArrayRef<KernelOp> kernels) {
 SmallVector<KernelOp> kernelsInOrder(ModuleOp module, SymbolTable &symbols) {
   llvm::SetVector<Operation *> ordered;
   for (auto graph : module.getOps<GraphOp>()) {
-    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+    for (auto dispatch : graph.getDispatches()) {
       ordered.insert(symbols.lookup(dispatch.getKernel()));
     }
   }
@@ -183,7 +183,7 @@ struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
       }
     }
     for (auto graph : module.getOps<GraphOp>()) {
-      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
         StringAttr kernel = dispatch.getKernelAttr().getAttr();
         dispatch.setKernelAttr(FlatSymbolRefAttr::get(renamed.lookup(kernel)));
       }

@@ -119,7 +119,7 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
     SymbolTable symbols(getOperation());
     Runs runs;
     for (auto graph : getOperation().getOps<GraphOp>()) {
-      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
         runs[symbols.lookup(dispatch.getKernel())].push_back(dispatch);
       }
     }

@@ -129,29 +129,64 @@ LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
   return success();
 }
 
+/// What holds a value of a graph: it through any number of views and loops, of which the results
+/// are what their last operations leave.
+Value storedValue(Value value) {
+  Value viewed = viewedValue(value);
+  auto loop = viewed.getDefiningOp<LoopOp>();
+  return loop ? loop.getNext(cast<OpResult>(viewed)) : viewed;
+}
+
+/// The dispatches of a graph with the stretch of time in which each may run, in positions of the
+/// graph: one in a loop runs at any time while the loop does.
+struct Running {
+  DispatchOp dispatch;
+  size_t begin;
+  size_t end;
+};
+
+SmallVector<Running> runningTimes(GraphOp graph) {
+  SmallVector<Running> times;
+  Operation *loop = nullptr;
+  for (DispatchOp dispatch : graph.getDispatches()) {
+    size_t position = times.size() + 1;
+    Operation *parent = dispatch->getParentOp();
+    bool isInSame = isa<LoopOp>(parent) && parent == loop;
+    times.push_back({dispatch, isInSame ? times.back().begin : position, position});
+    loop = parent;
+  }
+  for (size_t i = times.size(); i-- > 1;) {
+    if (times[i - 1].begin == times[i].begin) {
+      times[i - 1].end = times[i].end;
+    }
+  }
+  return times;
+}
+
 /// The results of a graph that need a place, with their lives.
 FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
   SmallVector<Interval> intervals;
   llvm::DenseMap<Value, size_t> indices;
-  Block &body = graph.getBody().front();
   llvm::DenseSet<Value> outputs;
-  outputs.insert_range(body.getTerminator()->getOperands());
-  size_t position = 0;
-  for (auto dispatch : body.getOps<DispatchOp>()) {
-    ++position;
-    for (Value input : dispatch.getInputs()) {
-      if (auto found = indices.find(viewedValue(input)); found != indices.end()) {
-        intervals[found->second].end = position;
+  outputs.insert_range(graph.getBody().front().getTerminator()->getOperands());
+  for (Running running : runningTimes(graph)) {
+    SmallVector<Value> read(running.dispatch.getInputs());
+    if (auto loop = dyn_cast<LoopOp>(running.dispatch->getParentOp())) {
+      llvm::append_range(read, loop.getInitial());
+    }
+    for (Value input : read) {
+      if (auto found = indices.find(storedValue(input)); found != indices.end()) {
+        intervals[found->second].end = running.end;
       }
     }
-    for (OpResult result : dispatch->getResults()) {
+    for (OpResult result : running.dispatch->getResults()) {
       auto type = dyn_cast<BufferType>(result.getType());
       if (!type || outputs.contains(result)) {
         continue;
       }
       std::optional<Stretch> stretch = stretchOf(type);
       if (!stretch) {
-        return dispatch.emitOpError("has a result ")
+        return running.dispatch.emitOpError("has a result ")
                << type
                << " whose size is no multiple of the rows of a space, or of those times the "
                   "most keys of a row";
@@ -159,7 +194,7 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
       uint64_t size =
           llvm::alignTo(type.getConstantElements() * type.getElementBytes(), HEDDLE_ALIGNMENT);
       indices[result] = intervals.size();
-      intervals.push_back({result, *stretch, size, position, position});
+      intervals.push_back({result, *stretch, size, running.begin, running.end});
     }
   }
   return intervals;
@@ -300,7 +335,7 @@ struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
     if (failed(separateOutputs(graph, symbols))) {
       return failure();
     }
-    for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+    for (auto dispatch : graph.getDispatches()) {
       dispatch.removeAtAttr();
     }
     FailureOr<SmallVector<Interval>> intervals = findIntervals(graph);

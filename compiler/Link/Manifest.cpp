@@ -29,23 +29,6 @@ using flatbuffers::Offset;
 namespace heddle {
 namespace {
 
-/// The dimensions of a buffer, of a position of a cache or of a state.
-std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
-  ArrayRef<int64_t> dimensions =
-      llvm::TypeSwitch<Type, ArrayRef<int64_t>>(type).Case<BufferType, CacheType, StateType>(
-          [](auto memory) { return memory.getShape(); });
-  std::vector<manifest::Dimension> shape;
-  for (int64_t dimension : dimensions) {
-    std::optional<RowDimension> rows = RowDimension::of(dimension);
-    if (rows) {
-      shape.emplace_back(0, spaces[rows->space], rows->isLongest);
-    } else {
-      shape.emplace_back(dimension, 0, false);
-    }
-  }
-  return shape;
-}
-
 /// The element type of memory, or of a type itself, as manifests store it.
 uint8_t elementOf(Type type) {
   Type element = llvm::TypeSwitch<Type, Type>(type)
@@ -71,16 +54,6 @@ manifest::CacheLayout layoutOf(CacheType type) {
     return manifest::CacheLayout::Rows;
   }
   llvm_unreachable("every layout is handled");
-}
-
-std::vector<manifest::SizeTerm> toSize(SizeAttr size, const SpaceTable &spaces) {
-  std::vector<manifest::SizeTerm> terms;
-  for (const SizeTerm &term : size.getTerms()) {
-    std::optional<RowSpace> keys = spaceOfDimension(term.longest);
-    terms.emplace_back(term.bytes, spaces[*rowSpaceOf(term.rows)],
-                       keys ? static_cast<uint8_t>(spaces[*keys] + 1) : 0);
-  }
-  return terms;
 }
 
 /// Columns of work: heads, or panels of each group of elements.
@@ -131,6 +104,7 @@ private:
   std::vector<manifest::PositionBound> readsOf(BlockArgument cache);
   LogicalResult writeOutputs();
   LogicalResult writeDispatch(DispatchOp dispatch);
+  LogicalResult writeLoop(LoopOp loop);
   FailureOr<Offset<manifest::Grid>> writeGrid(DispatchOp dispatch, KernelOp kernel);
   /// Writes the buffer of a parameter or a result and gives it a number.
   LogicalResult writeResult(DispatchOp dispatch, OpResult result);
@@ -150,6 +124,7 @@ private:
   llvm::DenseMap<Value, uint32_t> numbers;
   Table<manifest::Buffer> buffers;
   Table<manifest::Dispatch> dispatches;
+  Table<manifest::Loop> loops;
   Table<manifest::Port> inputs;
   Table<manifest::Port> outputs;
   Table<manifest::CachePort> caches;
@@ -204,7 +179,7 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
 }
 
 bool EntryWriter::isChanged(BlockArgument argument) {
-  return llvm::any_of(graph.getBody().getOps<DispatchOp>(), [&](DispatchOp dispatch) {
+  return llvm::any_of(graph.getDispatches(), [&](DispatchOp dispatch) {
     return llvm::any_of(dispatch.getChanges(), [&](int64_t changed) {
       return viewedValue(dispatch.getInputs()[changed]) == argument;
     });
@@ -381,7 +356,7 @@ FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, Ke
 LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   SmallVector<Value> values;
   for (OpResult result : dispatch->getResults()) {
-    if (failed(writeResult(dispatch, result))) {
+    if (!numbers.contains(result) && failed(writeResult(dispatch, result))) {
       return failure();
     }
     values.push_back(result);
@@ -424,6 +399,48 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   return success();
 }
 
+/// The dispatches of a loop, one after the other, then what of their operands is read a step
+/// before.
+LogicalResult EntryWriter::writeLoop(LoopOp loop) {
+  auto first = static_cast<uint32_t>(dispatches.size());
+  // Results are numbered before what reads them a step later is.
+  SmallVector<DispatchOp> inside(loop.getBody().getOps<DispatchOp>());
+  for (DispatchOp dispatch : inside) {
+    for (OpResult result : dispatch->getResults()) {
+      if (failed(writeResult(dispatch, result))) {
+        return failure();
+      }
+    }
+  }
+  for (BlockArgument argument : loop.getBody().getArguments()) {
+    numbers[argument] = numbers.lookup(loop.getNext(argument));
+  }
+  std::vector<manifest::EarlierOperand> earlier;
+  for (auto [number, dispatch] : llvm::enumerate(inside)) {
+    for (OpOperand &input : dispatch.getInputsMutable()) {
+      auto argument = dyn_cast<BlockArgument>(viewedValue(input.get()));
+      if (argument && argument.getOwner()->getParentOp() == loop) {
+        // Operands of a dispatch are its results, then its inputs.
+        uint32_t initial =
+            loop.getInitial().empty()
+                ? 0
+                : numbers.lookup(viewedValue(loop.getInitial()[argument.getArgNumber()])) + 1;
+        earlier.emplace_back(first + number, dispatch->getNumResults() + input.getOperandNumber(),
+                             initial);
+      }
+    }
+    if (failed(writeDispatch(dispatch))) {
+      return failure();
+    }
+  }
+  for (OpResult result : loop->getResults()) {
+    numbers[result] = numbers.lookup(loop.getNext(result));
+  }
+  loops.push_back(manifest::CreateLoop(builder, first, inside.size(), spaces[loop.getRows()],
+                                       builder.CreateVectorOfStructs(earlier)));
+  return success();
+}
+
 FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
   if (!graph.getArenaAttr()) {
     return graph.emitError("graph '") << graph.getSymName() << "' has no arena: its memory is not "
@@ -438,6 +455,9 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
       return failure();
     }
     if (auto dispatch = dyn_cast<DispatchOp>(op); dispatch && failed(writeDispatch(dispatch))) {
+      return failure();
+    }
+    if (auto loop = dyn_cast<LoopOp>(op); loop && failed(writeLoop(loop))) {
       return failure();
     }
   }
@@ -460,7 +480,8 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
       builder, text(builder, graph.getSymName()), builder.CreateVector(inputs),
       builder.CreateVector(outputs), builder.CreateVector(buffers),
       builder.CreateVector(dispatches), arena, graph.getMaxLength(), builder.CreateVector(caches),
-      builder.CreateVector(states), builder.CreateVectorOfStructs(spaces.write()));
+      builder.CreateVector(states), builder.CreateVectorOfStructs(spaces.write()),
+      builder.CreateVector(loops));
 }
 
 FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,

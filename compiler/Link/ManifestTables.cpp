@@ -5,6 +5,8 @@
 
 #include "heddle/Limits.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace heddle::dataflow;
 using flatbuffers::FlatBufferBuilder;
@@ -64,6 +66,32 @@ std::vector<manifest::RowSpace> SpaceTable::write() const {
     table.emplace_back(space.size(), static_cast<uint8_t>(space.kind()));
   }
   return table;
+}
+
+std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
+  ArrayRef<int64_t> dimensions =
+      llvm::TypeSwitch<Type, ArrayRef<int64_t>>(type).Case<BufferType, CacheType, StateType>(
+          [](auto memory) { return memory.getShape(); });
+  std::vector<manifest::Dimension> shape;
+  for (int64_t dimension : dimensions) {
+    std::optional<RowDimension> rows = RowDimension::of(dimension);
+    if (rows) {
+      shape.emplace_back(0, spaces[rows->space], rows->isLongest);
+    } else {
+      shape.emplace_back(dimension, 0, false);
+    }
+  }
+  return shape;
+}
+
+std::vector<manifest::SizeTerm> toSize(SizeAttr size, const SpaceTable &spaces) {
+  std::vector<manifest::SizeTerm> terms;
+  for (const SizeTerm &term : size.getTerms()) {
+    std::optional<RowSpace> keys = spaceOfDimension(term.longest);
+    terms.emplace_back(term.bytes, spaces[*rowSpaceOf(term.rows)],
+                       keys ? static_cast<uint8_t>(spaces[*keys] + 1) : 0);
+  }
+  return terms;
 }
 
 uint32_t KernelTable::numberOf(KernelOp kernel) {

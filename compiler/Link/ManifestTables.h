@@ -37,6 +37,11 @@ private:
   llvm::SmallVector<RowSpace> spaces = {RowSpace::tokens(), RowSpace::sequences()};
 };
 
+/// The dimensions of a buffer, of a position of a cache or of a state.
+std::vector<manifest::Dimension> shapeOf(mlir::Type type, const SpaceTable &spaces);
+/// A sum of sizes as manifests store it.
+std::vector<manifest::SizeTerm> toSize(dataflow::SizeAttr size, const SpaceTable &spaces);
+
 /// The kernels that graphs run, and their finishes, numbered as they are met.
 class KernelTable {
 public:

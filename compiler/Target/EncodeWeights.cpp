@@ -84,7 +84,7 @@ struct EncodeWeights : impl::EncodeWeightsPassBase<EncodeWeights> {
       inputs[kernel] = kernel.getComputes().getInputs(kernel.getKernelType());
     }
     for (auto graph : module.getOps<GraphOp>()) {
-      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
         for (auto [index, input] : llvm::enumerate(inputs[symbols.lookup(dispatch.getKernel())])) {
           if (input.role == KernelInput::Role::Matrix) {
             encoder.encode(dispatch, index, input.groups);

@@ -44,7 +44,7 @@ public:
       inputs[kernel] = kernel.getComputes().getInputs(kernel.getKernelType());
     }
     for (auto graph : module.getOps<GraphOp>()) {
-      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
         addMatrices(dispatch);
       }
     }
@@ -53,7 +53,7 @@ public:
   void run() {
     llvm::MapVector<KernelOp, SmallVector<DispatchOp>> runs;
     for (auto graph : module.getOps<GraphOp>()) {
-      for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
         auto gather = dyn_cast<GatherAttr>(kernel.getComputes());
         if (gather && gather.getEncoded().empty()) {

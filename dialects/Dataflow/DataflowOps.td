@@ -46,6 +46,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
       are both buffers or both caches.
     - C11: a state stands where the family takes one, and nowhere else.
     - C12: `hidden` is that of a causal attention or attention_weights.
+    - C13: where rows are in the order of time, `steps` or `steps_reversed`, each row of the work
+      reads that row of its inputs or, by `collect`, the one of the same position: the rows of a
+      sequence do not lie side by side.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -118,13 +121,14 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
 
     Constraints:
     - C1: arguments and results are caches, states, or dense buffers whose first dimension counts
-      the rows of a row space, such as tokens.
+      the rows of a row space, such as tokens, but not of one in the order of time.
     - C2: the operands of `dataflow.output` have the result types.
     - C3: every argument and result has a `dataflow.name`; those of the arguments are distinct, and
       so are those of the results.
     - C4: every argument of integers has a `dataflow.limit`, an i64 of 1 to 2^31.
     - C5: names are valid UTF-8 without control characters.
-    - C6: the body holds only `dataflow.parameter`, `columns`, `reshape`, `dispatch` and `output`.
+    - C6: the body holds only `dataflow.parameter`, `columns`, `reshape`, `dispatch`, `loop` and
+      `output`.
     - C7: `max_length`, the most rows of a sequence, is not negative; 0 stands for any.
     - C8: a result that is a cache or a state is what a dispatch left of the argument of the same
       name.
@@ -151,6 +155,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// Its dispatches in the order in which they first run, those of loops among them.
+    ::llvm::SmallVector<DispatchOp> getDispatches();
   }];
 }
 
@@ -240,9 +246,9 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
 }
 
 def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
-    [HasParent<"GraphOp">, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    [ParentOneOf<["GraphOp", "LoopOp"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
      DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "one run of a kernel over all rows";
+  let summary = "one run of a kernel over all rows or, in a loop, over those of each step";
   let description = [{
     Its location is the checkpoint name of what it computes. `at` is where the memory plan put its
     results, with `none` for one that a graph outputs, which lies in the caller's buffer, and for a
@@ -275,6 +281,8 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     - C10: `at` has a place or `none` for each result, and none for caches and states.
     - C11: a parameter that is stored encoded is the matrix of a product, of as many groups as its
       encodings have.
+    - C12: in a loop the kernel has the rows of the loop, and each row of its work reads that row of
+      its inputs alone.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -299,4 +307,68 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     /// The place of a result in the arena; null if it has none.
     SizeAttr getPlace(unsigned result);
   }];
+}
+
+def Dataflow_LoopOp : Dataflow_Op<"loop", [HasParent<"GraphOp">, RecursiveMemoryEffects,
+    SingleBlock]> {
+  let summary = "dispatches over the rows of one step after the other";
+  let description = [{
+    The rows are in the order of time, `steps` or `steps_reversed`: those of a step lie side by side
+    and belong to the sequences that have so many rows, the longest first. The dispatches of the
+    region run over the rows of the first step, then over those of the second, and so on, as often
+    as the longest sequence has rows.
+
+    Each argument of the region is a carried value: at the rows of a step what the first operands of
+    `next` are at the rows of the step before, sequence by sequence. At the first step it is an
+    operand of the loop, a row for each sequence in the order of a step, or zeros. As the sequences of a step are the first of those of the step before, that is the same memory a
+    number of rows earlier: nothing is copied. The results of the loop are all rows of the operands
+    of `next`.
+
+    What stands before the loop is read as it is, row by row.
+
+    Constraints:
+    - C1: the results are dense rows [rows, width] of one space in the order of time.
+    - C2: the region has an argument for each carried value, at least one, of the types of the first
+      results.
+    - C3: the region holds only `columns`, `reshape`, `dispatch` and, at its end, `next`.
+    - C4: the operands of `next` have the types of the results, and each is another result of a
+      dispatch of the region.
+    - C5: there are no operands, or one for each carried value: dense rows [ranks, width] of its
+      width.
+
+    ```mlir
+    %y = dataflow.loop() : () -> !dataflow.buffer<[steps, 20], f32> {
+    ^bb0(%before: !dataflow.buffer<[steps, 20], f32>):
+      %new = dataflow.dispatch @contract_20x20(%before, %w, %x) : (!dataflow.buffer<[steps, 20], f32>, !dataflow.buffer<[20, 20], f32>, !dataflow.buffer<[steps, 20], f32>) -> !dataflow.buffer<[steps, 20], f32>
+      dataflow.next %new : !dataflow.buffer<[steps, 20], f32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Dataflow_BufferType>:$initial);
+  let results = (outs Variadic<Dataflow_BufferType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $initial `)` attr-dict `:` functional-type($initial, $results) $body
+  }];
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The space of its rows.
+    ::heddle::RowSpace getRows() {
+      return *::llvm::cast<BufferType>(getResult(0).getType()).getRowSpace();
+    }
+    /// The buffer in the region that a result is.
+    ::mlir::Value getNext(::mlir::OpResult result) {
+      return getBody().front().getTerminator()->getOperand(result.getResultNumber());
+    }
+    /// The buffer in the region whose rows an argument is, a step before.
+    ::mlir::Value getNext(::mlir::BlockArgument argument) {
+      return getBody().front().getTerminator()->getOperand(argument.getArgNumber());
+    }
+  }];
+}
+
+def Dataflow_NextOp : Dataflow_Op<"next", [Pure, Terminator, HasParent<"LoopOp">]> {
+  let summary = "ends a step of a loop: the carried values, then what else the step gives";
+  let arguments = (ins Variadic<Dataflow_BufferType>:$values);
+  let assemblyFormat = "$values attr-dict `:` qualified(type($values))";
 }

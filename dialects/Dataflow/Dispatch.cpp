@@ -193,7 +193,7 @@ static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t
 
 /// C3 and C4, for a dispatch that has the types of its kernel.
 static LogicalResult verifyLookups(DispatchOp dispatch, ArrayRef<KernelInput> inputs) {
-  auto graph = cast<GraphOp>(dispatch->getParentOp());
+  auto graph = dispatch->getParentOfType<GraphOp>();
   for (auto [index, input] : llvm::enumerate(inputs)) {
     if (input.role == KernelInput::Role::Ids && failed(verifyIds(dispatch, graph, index))) {
       return failure();
@@ -371,6 +371,27 @@ static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> in
   return success();
 }
 
+/// C12
+static LogicalResult verifyStep(DispatchOp dispatch, KernelOp kernel,
+                                ArrayRef<KernelInput> inputs) {
+  auto loop = dyn_cast<LoopOp>(dispatch->getParentOp());
+  if (!loop) {
+    return success();
+  }
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (!input.isOfOneRow()) {
+      return dispatch.emitOpError("in a loop: expects a kernel of which each row reads that row of "
+                                  "its inputs, got others of operand #")
+             << index;
+    }
+  }
+  if (kernel.getRows() != loop.getRows()) {
+    return dispatch.emitOpError("in a loop: expects the rows of the loop, ")
+           << loop.getRows().text() << ", got " << kernel.getRows().text();
+  }
+  return success();
+}
+
 LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C1
   Operation *found = symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
@@ -386,7 +407,8 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   }
   KernelFamily family = kernel.getComputes();
   SmallVector<KernelInput> inputs = family.getInputs(kernel.getKernelType());
-  if (failed(verifyEncoded(*this, inputs, symbolTable))) {
+  if (failed(verifyStep(*this, kernel, inputs)) ||
+      failed(verifyEncoded(*this, inputs, symbolTable))) {
     return failure();
   }
   for (int64_t changed : getChanges()) {

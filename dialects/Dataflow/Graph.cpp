@@ -56,7 +56,8 @@ static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned inde
     return success();
   }
   auto buffer = dyn_cast<BufferType>(type);
-  if (!buffer || buffer.getRowStride() != 0 || !buffer.getRowSpace()) {
+  if (!buffer || buffer.getRowStride() != 0 || !buffer.getRowSpace() ||
+      buffer.getRowSpace()->isOrdered()) {
     return graph.emitOpError("expects ")
            << kind << " #" << index
            << " to be a cache, a state or a dense buffer of rows, such as tokens, got " << type;
@@ -151,8 +152,8 @@ static LogicalResult verifyObserved(GraphOp graph) {
 /// C6
 static LogicalResult verifyOperations(GraphOp graph) {
   for (Operation &op : graph.getBody().front()) {
-    if (!isa<ParameterOp, ColumnsOp, ReshapeOp, DispatchOp, OutputOp>(op)) {
-      return op.emitOpError("in a graph: expects parameters, views and dispatches, got '")
+    if (!isa<ParameterOp, ColumnsOp, ReshapeOp, DispatchOp, LoopOp, OutputOp>(op)) {
+      return op.emitOpError("in a graph: expects parameters, views, dispatches and loops, got '")
              << op.getName() << "'";
     }
   }
@@ -171,6 +172,12 @@ static LogicalResult verifyChanged(GraphOp graph, unsigned index, Value value) {
            << index << " to be what a dispatch left of argument " << name << ", got another value";
   }
   return success();
+}
+
+SmallVector<DispatchOp> GraphOp::getDispatches() {
+  SmallVector<DispatchOp> dispatches;
+  getBody().walk([&](DispatchOp dispatch) { dispatches.push_back(dispatch); });
+  return dispatches;
 }
 
 LogicalResult GraphOp::verify() {

@@ -379,11 +379,28 @@ static LogicalResult verifyRows(KernelOp kernel) {
   return success();
 }
 
+/// C13
+static LogicalResult verifyOrder(KernelOp kernel) {
+  FunctionType type = kernel.getKernelType();
+  if (llvm::none_of(namedSpaces(type), [](RowSpace space) { return space.isOrdered(); })) {
+    return success();
+  }
+  for (auto [index, input] : llvm::enumerate(kernel.getComputes().getInputs(type))) {
+    if (!input.isOfOneRow() && input.role != KernelInput::Role::Moved) {
+      return kernel.emitOpError("expects rows in the order of time only where each row of the work "
+                                "reads that row of its inputs, got others of operand #")
+             << index;
+    }
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   if (failed(verifyName(*this)) || failed(verifyRegion(*this)) ||
       failed(getComputes().verifyNumbers([&] { return emitOpError(); })) ||
       failed(verifyOperandCount(*this)) || failed(verifyMemory(*this)) ||
-      failed(verifyRows(*this)) || failed(verifyComputes(*this)) || failed(verifyEpilogue(*this))) {
+      failed(verifyRows(*this)) || failed(verifyComputes(*this)) || failed(verifyOrder(*this)) ||
+      failed(verifyEpilogue(*this))) {
     return failure();
   }
   return getMappedBuffer() ? verifyElementwise(*this) : success();

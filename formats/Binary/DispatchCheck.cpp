@@ -92,7 +92,8 @@ Status EntryChecker::checkWritten(const manifest::Operand &operand,
   return {};
 }
 
-Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritten) const {
+Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritten,
+                                  bool isEarlier) const {
   if (operand.buffer() >= entry.buffers()->size()) {
     return HEDDLE_ERROR(DataLoss, fmt::format("buffer {}, there are {}", operand.buffer(),
                                               entry.buffers()->size()));
@@ -100,7 +101,7 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
   const manifest::Buffer &buffer = *entry.buffers()->Get(operand.buffer());
   if (isWritten) {
     HEDDLE_TRY(checkWritten(operand, buffer));
-  } else if (isWritable(buffer) && buffer.location() != Location::State &&
+  } else if (isWritable(buffer) && buffer.location() != Location::State && !isEarlier &&
              !written[operand.buffer()]) {
     return HEDDLE_ERROR(DataLoss, fmt::format("reads buffer {}, which no dispatch before it writes",
                                               operand.buffer()));
@@ -118,7 +119,7 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
   return {};
 }
 
-Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
+Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t number) {
   const size_t kernels = model.kernels()->size();
   if (dispatch.kernel() >= kernels || dispatch.finish_kernel() < -1 ||
       (dispatch.finish_kernel() >= 0 && uint32_t(dispatch.finish_kernel()) >= kernels)) {
@@ -134,8 +135,9 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
   }
   // What is read must be there before the dispatch, but for states, which must not be changed yet.
   for (uint32_t i = dispatch.written(); i < operands; ++i) {
-    HEDDLE_TRY_WITH(checkOperand(*dispatch.operands()->Get(i), false),
-                    fmt::format("operand {}", i));
+    HEDDLE_TRY_WITH(
+        checkOperand(*dispatch.operands()->Get(i), false, earlier.contains({number, i})),
+        fmt::format("operand {}", i));
   }
   for (uint32_t i = 0; dispatch.spaces() != nullptr && i < dispatch.spaces()->size(); ++i) {
     if (dispatch.spaces()->Get(i) >= entry.spaces()->size()) {
@@ -151,7 +153,7 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch) {
   }
   for (uint32_t i = 0; i < dispatch.written(); ++i) {
     const manifest::Operand &operand = *dispatch.operands()->Get(i);
-    HEDDLE_TRY_WITH(checkOperand(operand, true), fmt::format("operand {}", i));
+    HEDDLE_TRY_WITH(checkOperand(operand, true, false), fmt::format("operand {}", i));
     written[operand.buffer()] = true;
   }
   for (uint32_t i = dispatch.written(); i < operands; ++i) {

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -42,7 +44,8 @@ std::string EntryChecker::show(const SymbolicSize &size) const {
   return text.empty() ? "0" : text;
 }
 
-/// The table begins with tokens and sequences; what derives from tokens follows, each space once.
+/// The table begins with tokens and sequences; what derives from tokens, or is them in another
+/// order, follows, each space once.
 Status EntryChecker::checkSpaces() const {
   const auto &spaces = *entry.spaces();
   if (!isAligned(&spaces)) {
@@ -57,7 +60,8 @@ Status EntryChecker::checkSpaces() const {
     const std::optional<RowSpace> found = spaceOf(*spaces.Get(i));
     const bool isInPlace = i == tokensSpace      ? found == RowSpace::tokens()
                            : i == sequencesSpace ? found == RowSpace::sequences()
-                                                 : found && found->isDerived();
+                                                 : found && *found != RowSpace::tokens() &&
+                                                       *found != RowSpace::sequences();
     if (!isInPlace) {
       return HEDDLE_ERROR(DataLoss,
                           fmt::format("row space {} has kind {} and size {}, expected tokens, "
@@ -484,9 +488,10 @@ Status EntryChecker::run() {
   }
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
-    HEDDLE_TRY_WITH(checkDispatch(dispatch),
+    HEDDLE_TRY_WITH(checkDispatch(dispatch, i),
                     fmt::format("dispatch {} ({})", i, quote(dispatch.name()->string_view())));
   }
+  HEDDLE_TRY(checkLoops(entry));
   HEDDLE_TRY(checkDerived());
   HEDDLE_TRY(checkKept(entry.caches(), "cache",
                        [&](const auto &cache, uint32_t i) { return checkCache(cache, i); }));

@@ -4,11 +4,15 @@
 #ifndef HEDDLE_FORMATS_BINARY_ENTRYCHECKER_H
 #define HEDDLE_FORMATS_BINARY_ENTRYCHECKER_H
 
+#include "formats/Binary/LoopCheck.h"
 #include "formats/Binary/SymbolicSize.h"
 #include "heddle/Status.h"
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -18,7 +22,8 @@ using manifest::Location;
 class EntryChecker {
 public:
   EntryChecker(const manifest::Entry &entry, const manifest::Manifest &model)
-      : entry(entry), model(model), written(entry.buffers()->size(), false) {}
+      : entry(entry), model(model), written(entry.buffers()->size(), false),
+        earlier(earlierOperands(entry)) {}
 
   Status run();
 
@@ -50,10 +55,10 @@ private:
   Status checkCache(const manifest::CachePort &cache, uint32_t index) const;
   Status checkState(const manifest::StatePort &state, uint32_t index) const;
   Status checkKeptBuffer(uint32_t buffer, Location location, uint32_t index) const;
-  Status checkDispatch(const manifest::Dispatch &dispatch);
+  Status checkDispatch(const manifest::Dispatch &dispatch, uint32_t number);
   Status checkGrid(const manifest::Grid &grid) const;
   Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
-  Status checkOperand(const manifest::Operand &operand, bool isWritten) const;
+  Status checkOperand(const manifest::Operand &operand, bool isWritten, bool isEarlier) const;
 
   const manifest::Entry &entry;
   const manifest::Manifest &model;
@@ -65,6 +70,8 @@ private:
   Status checkWritten(const manifest::Operand &operand, const manifest::Buffer &buffer) const;
 
   std::vector<bool> written;
+  /// What loops read a step before.
+  const std::set<std::pair<uint32_t, uint32_t>> earlier;
 };
 
 /// How messages name the element type of a checked table.

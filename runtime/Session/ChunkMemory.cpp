@@ -48,11 +48,18 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
   for (size_t i = 0; i < plan.spaces.size(); ++i) {
     if (plan.spacesUsed[i]) {
       const auto rows = static_cast<uint64_t>(work.spaces[i].rows);
-      layout.spaces[i].offsets = take(sequences + 1);
+      const bool isOrdered = plan.spaces[i].isOrdered();
+      const uint64_t pieces = isOrdered ? static_cast<uint64_t>(work.spaces[i].longest) : sequences;
+      layout.spaces[i].offsets = take(pieces + 1);
       layout.spaces[i].sequenceOf = take(rows);
       layout.spaces[i].positions = take(rows);
+      layout.spaces[i].ranks = take(isOrdered ? sequences : 0);
+      layout.spaces[i].lengths = take(isOrdered ? sequences : 0);
     }
   }
+  // No more than a buffer of the arena that has such rows.
+  layout.zeroBytes = plan.earlierBytes * sequences;
+  layout.zeros = std::exchange(end, end + (layout.zeroBytes > 0 ? padded(layout.zeroBytes) : 0));
   layout.scratch = end;
   layout.scratchStride =
       padded(plan.scratch + plan.scratchPerLongest * static_cast<uint64_t>(chunk.longest));
@@ -89,6 +96,9 @@ Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
     bound.work.spaces.reserve(run.plan.spaces.size());
     layout.spaces.reserve(run.plan.spaces.size());
     reserved = run.plan.number;
+  }
+  if (!run.plan.loops.empty()) {
+    stepOrder.reserve(run.batch.lengths().size(), static_cast<size_t>(run.batch.longest()));
   }
   return memory.grow(device, bytes);
 }
@@ -138,11 +148,38 @@ void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std
   }
   std::byte *const sent = memory.data() + layout.inputs;
   const RowCount &count = laidOut.work.spaces[space];
-  rows[space] = {count.rows, count.longest, at(sent, places.offsets), at(sent, places.sequenceOf),
-                 at(sent, places.positions)};
+  rows[space] = {count.rows,
+                 count.longest,
+                 at(sent, places.offsets),
+                 at(sent, places.sequenceOf),
+                 at(sent, places.positions),
+                 nullptr,
+                 nullptr};
+}
+
+/// The same for a space in the order of time.
+void ChunkMemory::fillSteps(const Run &run, const Chunk &chunk, size_t space, std::byte *staged) {
+  const SpaceLayout &places = layout.spaces[space];
+  const auto listsFrom = [&](std::byte *begin) {
+    const auto at = [&](uint64_t place) {
+      return reinterpret_cast<int32_t *>(begin + (place - layout.inputs));
+    };
+    return HeddleRows{laidOut.work.spaces[space].rows,
+                      laidOut.work.spaces[space].longest,
+                      at(places.offsets),
+                      at(places.sequenceOf),
+                      at(places.positions),
+                      at(places.ranks),
+                      at(places.lengths)};
+  };
+  stepOrder.write(chunk.lengthsIn(run.batch.lengths()), run.plan.spaces[space], listsFrom(staged));
+  rows[space] = listsFrom(memory.data() + layout.inputs);
 }
 
 void ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {
+  if (!run.plan.loops.empty()) {
+    stepOrder.arrange(chunk.lengthsIn(run.batch.lengths()));
+  }
   std::byte *const sent = memory.data() + layout.inputs;
   std::byte *const staged = stream.stage(lane, sent, layout.scratch - layout.inputs);
   uint64_t place = layout.inputs;
@@ -163,10 +200,13 @@ void ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &str
     }
   }
   for (size_t i = 0; i < run.plan.spaces.size(); ++i) {
-    if (run.plan.spacesUsed[i]) {
+    if (run.plan.spacesUsed[i] && run.plan.spaces[i].isOrdered()) {
+      fillSteps(run, chunk, i, staged);
+    } else if (run.plan.spacesUsed[i]) {
       fillRows(run, chunk, i, staged);
     }
   }
+  std::memset(staged + (layout.zeros - layout.inputs), 0, layout.zeroBytes);
   stream.send(lane);
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/Session/Run.h"
 #include "runtime/Session/Scheduler.h"
+#include "runtime/Session/StepOrder.h"
 
 #include <cstdint>
 #include <span>
@@ -39,6 +40,18 @@ public:
   const HeddleRows *const *spacesOf(const PlannedDispatch &dispatch) const {
     return named.data() + dispatch.firstSpace;
   }
+  /// The steps of the chunk's loops; none if there are no loops.
+  const StepOrder &steps() const { return stepOrder; }
+  /// The operands of a loop's dispatches, one after the other.
+  std::span<void *const> operandsOf(const PlannedLoop &loop) const {
+    return std::span(operands).subspan(loop.firstOperand, loop.operandCount);
+  }
+  /// What a loop reads at the first step as that of the step before.
+  std::byte *beforeFirst(const Plan &plan, const EarlierOperand &earlier) const {
+    return earlier.initial == 0 ? memory.data() + layout.zeros
+                                : static_cast<std::byte *>(bases[earlier.initial - 1]) +
+                                      plan.operands[earlier.operand].byteOffset;
+  }
   /// The rows that a dispatch divides.
   int64_t rowsOf(const PlannedDispatch &dispatch) const { return rowsIn(dispatch.rows); }
   std::byte *scratchOf(int caller) const {
@@ -56,6 +69,9 @@ private:
     uint64_t offsets;
     uint64_t sequenceOf;
     uint64_t positions;
+    /// What only spaces in the order of time have.
+    uint64_t ranks;
+    uint64_t lengths;
   };
   /// What decides places: a plan, by its number, and the rows of a chunk.
   struct Basis {
@@ -67,6 +83,9 @@ private:
     uint64_t inputs = 0;
     /// Those that are used.
     std::vector<SpaceLayout> spaces = {};
+    /// Rows that loops read before the first step.
+    uint64_t zeros = 0;
+    uint64_t zeroBytes = 0;
     uint64_t scratch = 0;
     uint64_t scratchStride = 0;
     uint64_t total = 0;
@@ -79,6 +98,7 @@ private:
   Status place(const Run &run, const Chunk &chunk, int callers);
   void sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
   void fillRows(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
+  void fillSteps(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
   void bindCaches(const Run &run, const Chunk &chunk);
   void bindBuffers(const Run &run, const Chunk &chunk, const Device &device);
   void bindOperands(const Plan &plan);
@@ -99,6 +119,7 @@ private:
   /// What the bases, operands and results are for, and the memory that they are in.
   Basis bound;
   const std::byte *boundMemory = nullptr;
+  StepOrder stepOrder;
   /// Where each input begins in the working memory.
   std::vector<uint64_t> inputPlaces;
   /// By the number of the space, and as the dispatches name them.

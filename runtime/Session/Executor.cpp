@@ -14,6 +14,8 @@ namespace heddle {
 
 /// More threads than a machine has use for.
 static constexpr int mostThreads = 1024;
+/// Where nothing is won by smaller chunks.
+static constexpr int64_t mostChunkTokens = 8192;
 /// 4 GiB of them.
 static constexpr int64_t mostTraceRuns = int64_t(1) << 26;
 
@@ -60,7 +62,11 @@ Executor::Executor(std::shared_ptr<Device> device, std::unique_ptr<DeviceStream>
 DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                               const ChunkMemory &bound) const {
   RowPairs counted = {static_cast<double>(chunk.tokens), chunk.pairs};
-  if (dispatch.countedRows != tokensSpace || dispatch.countedKeys != tokensSpace ||
+  // A step has as many rows of steps as tokens.
+  const auto areTokens = [&](uint8_t space) {
+    return space == tokensSpace || run.plan.spaces[space].isOfSteps();
+  };
+  if (!areTokens(dispatch.countedRows) || !areTokens(dispatch.countedKeys) ||
       dispatch.mostKeys != 0) {
     counted = countRows(chunk.lengthsIn(run.batch.lengths()), run.plan.spaces[dispatch.countedRows],
                         run.plan.spaces[dispatch.countedKeys], dispatch.mostKeys);
@@ -88,10 +94,17 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
 
 /// Room for the launches of a run, so that its task allocates nothing: any lane may get all chunks.
 void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
-  for (int lane = 0; options.profile && lane < lanes; ++lane) {
+  size_t operands = 0;
+  for (const PlannedLoop &loop : run.plan.loops) {
+    operands = std::max<size_t>(operands, loop.operandCount);
+  }
+  for (int lane = 0; lane < lanes; ++lane) {
     Worker &worker = workers[static_cast<size_t>(lane)];
-    worker.launches.clear();
-    worker.launches.reserve((run.plan.dispatches.size() + 1) * chunks);
+    worker.stepOperands.reserve(operands);
+    if (options.profile) {
+      worker.launches.clear();
+      worker.launches.reserve((run.plan.launches(run.batch.longest()) + 1) * chunks);
+    }
   }
 }
 
@@ -131,13 +144,61 @@ static Launch launchOf(const PlannedDispatch &dispatch, const ChunkMemory &memor
           {0, dispatch.columns}, dispatch.rowTile};
 }
 
+/// Step by step, the dispatches over the rows of the step. What is read a step before lies as many
+/// rows earlier as the step before has.
+void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &loop,
+                       const ChunkMemory &memory, HeddleKernelContext &context, int lane,
+                       bool together) {
+  const StepOrder &steps = memory.steps();
+  const std::span<void *const> bound = memory.operandsOf(loop);
+  std::vector<void *> &operands = workers[static_cast<size_t>(lane)].stepOperands;
+  operands.assign(bound.begin(), bound.end());
+  Chunk ofStep = chunk;
+  ofStep.longest = 1;
+  ofStep.pairs = 0;
+  for (int64_t step = 0; step < steps.steps(); ++step) {
+    for (const EarlierOperand &earlier : loop.earlier) {
+      const size_t place = earlier.operand - loop.firstOperand;
+      const int64_t before = step == 0 ? 0 : steps.start(step) - steps.start(step - 1);
+      std::byte *const from = step == 0 ? memory.beforeFirst(run.plan, earlier)
+                                        : static_cast<std::byte *>(bound[place]);
+      operands[place] = from - static_cast<uint64_t>(before) * earlier.rowBytes;
+    }
+    const Range rows = {steps.start(step), steps.start(step + 1)};
+    ofStep.tokens = rows.end - rows.begin;
+    for (uint32_t i = 0; i < loop.count; ++i) {
+      const PlannedDispatch &dispatch = run.plan.dispatches[loop.first + i];
+      Launch launch = launchOf(dispatch, memory, context);
+      context.operands = operands.data() + (dispatch.firstOperand - loop.firstOperand);
+      launch.rows = rows;
+      LaunchTime *const time = timeOf(run, dispatch, ofStep, memory, lane, !together || lane == 0);
+      together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
+    }
+  }
+}
+
+/// All that a plan runs of a chunk, on one lane or, `together`, by all lanes of the run.
+void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemory &memory,
+                             HeddleKernelContext &context, int lane, bool together) {
+  auto loop = run.plan.loops.begin();
+  for (size_t i = 0; i < run.plan.dispatches.size();) {
+    if (loop != run.plan.loops.end() && loop->first == i) {
+      runLoop(run, chunk, *loop, memory, context, lane, together);
+      i += loop->count;
+      ++loop;
+      continue;
+    }
+    const PlannedDispatch &dispatch = run.plan.dispatches[i++];
+    const Launch launch = launchOf(dispatch, memory, context);
+    LaunchTime *const time = timeOf(run, dispatch, chunk, memory, lane, !together || lane == 0);
+    together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
+  }
+}
+
 void Executor::runChunk(const Run &run, const Chunk &chunk, int lane) {
   ChunkMemory &memory = workers[static_cast<size_t>(lane)].memory;
   HeddleKernelContext context = memory.bind(run, chunk, 1, *shared, *stream, lane);
-  for (const PlannedDispatch &dispatch : run.plan.dispatches) {
-    stream->launch(lane, launchOf(dispatch, memory, context),
-                   timeOf(run, dispatch, chunk, memory, lane, true));
-  }
+  runDispatches(run, chunk, memory, context, lane, /*together=*/false);
   memory.copyOutputs(run, chunk, *shared, *stream, lane);
 }
 
@@ -193,15 +254,7 @@ Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
   auto task = [&](int lane) {
     HeddleKernelContext context = common;
     context.scratch = memory.scratchOf(lane);
-    for (const PlannedDispatch &dispatch : run.plan.dispatches) {
-      const Launch launch = launchOf(dispatch, memory, context);
-      LaunchTime *const time = timeOf(run, dispatch, chunk, memory, lane, lane == 0);
-      if (lanes == 1) {
-        stream->launch(lane, launch, time);
-      } else {
-        stream->launchTogether(lane, launch, time);
-      }
-    }
+    runDispatches(run, chunk, memory, context, lane, /*together=*/lanes > 1);
     runTail(run, chunk, context, lane);
   };
   const Status status = stream->run(lanes, task);
@@ -246,7 +299,7 @@ bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
   if (options.schedule == Schedule::Cooperative) {
     return true;
   }
-  const auto meetings = static_cast<double>(run.plan.dispatches.size() + 2);
+  const auto meetings = static_cast<double>(run.plan.launches(run.batch.longest()) + 2);
   const double flops = run.plan.flopsPerToken * static_cast<double>(chunk.tokens) +
                        run.plan.flopsPerTokenKey * chunk.pairs +
                        run.plan.boundedFlops(chunk.longest) * static_cast<double>(chunk.tokens);
@@ -265,7 +318,9 @@ Status Executor::run(const Run &run) {
   if (cost.perToken <= 0) {
     cost.perToken = 1;
   }
-  const int64_t chunkTokens = options.chunkTokens > 0 ? options.chunkTokens : stream->chunkTokens();
+  // The sequences of a loop run side by side: the more of them, the more often a weight is used.
+  const int64_t usual = run.plan.loops.empty() ? stream->chunkTokens() : mostChunkTokens;
+  const int64_t chunkTokens = options.chunkTokens > 0 ? options.chunkTokens : usual;
   const bool chunked =
       scheduler.cut(run.batch.lengths(), cost, stream->lanes(), chunkTokens, options.schedule);
   const Chunk &first = scheduler.chunks()[0];

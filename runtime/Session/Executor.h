@@ -58,6 +58,8 @@ private:
   /// State of one lane.
   struct alignas(64) Worker {
     ChunkMemory memory;
+    /// The operands of a loop at the step that runs: there is room for all.
+    std::vector<void *> stepOperands;
     /// With SessionOptions::profile, the launches of the run at hand: there is room for all.
     std::vector<TimedLaunch> launches;
     std::vector<DispatchCost> costs;
@@ -70,6 +72,10 @@ private:
   Status runChunked(const Run &run);
   Status runWhole(const Run &run, const Chunk &chunk, int lanes);
   void runChunk(const Run &run, const Chunk &chunk, int lane);
+  void runDispatches(const Run &run, const Chunk &chunk, const ChunkMemory &memory,
+                     HeddleKernelContext &context, int lane, bool together);
+  void runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &loop,
+               const ChunkMemory &memory, HeddleKernelContext &context, int lane, bool together);
   void runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int lane);
   DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                       const ChunkMemory &bound) const;

@@ -11,17 +11,35 @@ using manifest::Location;
 
 /// Which dispatches contribute to the buffers marked in `needed`, which it extends by all that they
 /// read. A buffer may be written piece by piece: all its writers count.
+/// Those of a loop all count if one does: a step may read what any of them left a step before.
 static std::vector<bool> liveDispatches(const manifest::Entry &entry, std::vector<bool> &needed) {
   std::vector<bool> live(entry.dispatches()->size(), false);
-  for (size_t i = live.size(); i-- > 0;) {
-    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(static_cast<uint32_t>(i));
-    const auto &operands = *dispatch.operands();
-    for (uint32_t each = 0; each < dispatch.written(); ++each) {
-      live[i] = live[i] || needed[operands.Get(each)->buffer()];
+  uint32_t loops = entry.loops() == nullptr ? 0 : entry.loops()->size();
+  for (auto end = static_cast<uint32_t>(live.size()); end > 0;) {
+    const manifest::Loop *const loop = loops > 0 ? entry.loops()->Get(loops - 1) : nullptr;
+    const bool isLoop = loop != nullptr && loop->first() + loop->count() == end;
+    loops -= isLoop ? 1 : 0;
+    const uint32_t begin = isLoop ? loop->first() : end - 1;
+    bool isLive = false;
+    for (uint32_t i = begin; i < end; ++i) {
+      const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+      for (uint32_t each = 0; each < dispatch.written(); ++each) {
+        isLive = isLive || needed[dispatch.operands()->Get(each)->buffer()];
+      }
     }
-    for (uint32_t each = dispatch.written(); live[i] && each < operands.size(); ++each) {
-      needed[operands.Get(each)->buffer()] = true;
+    for (uint32_t i = 0; isLoop && isLive && i < loop->earlier()->size(); ++i) {
+      if (const uint32_t initial = loop->earlier()->Get(i)->initial()) {
+        needed[initial - 1] = true;
+      }
     }
+    for (uint32_t i = begin; isLive && i < end; ++i) {
+      const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+      live[i] = true;
+      for (uint32_t each = dispatch.written(); each < dispatch.operands()->size(); ++each) {
+        needed[dispatch.operands()->Get(each)->buffer()] = true;
+      }
+    }
+    end = begin;
   }
   return live;
 }
@@ -164,6 +182,37 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry
   return place;
 }
 
+/// The loops whose dispatches the plan has; `places` are theirs in it.
+static void addLoops(Plan &plan, const manifest::Entry &entry, const std::vector<bool> &live,
+                     const std::vector<uint32_t> &places) {
+  for (uint32_t i = 0; entry.loops() != nullptr && i < entry.loops()->size(); ++i) {
+    const manifest::Loop &loop = *entry.loops()->Get(i);
+    if (!live[loop.first()]) {
+      continue;
+    }
+    PlannedLoop planned{places[loop.first()], loop.count(), 0, 0, loop.rows(), {}};
+    const PlannedDispatch &last = plan.dispatches[planned.first + planned.count - 1];
+    planned.firstOperand = plan.dispatches[planned.first].firstOperand;
+    planned.operandCount = last.firstOperand + last.operandCount - planned.firstOperand;
+    for (const manifest::EarlierOperand *const earlier : *loop.earlier()) {
+      const uint32_t operand =
+          plan.dispatches[places[earlier->dispatch()]].firstOperand + earlier->operand();
+      const uint64_t bytes = *rowBytes(*entry.buffers()->Get(plan.operands[operand].buffer));
+      planned.earlier.push_back({operand, earlier->initial(), bytes});
+      plan.earlierBytes = std::max(plan.earlierBytes, bytes);
+    }
+    plan.loops.push_back(std::move(planned));
+  }
+}
+
+uint64_t Plan::launches(int64_t longest) const {
+  uint64_t count = dispatches.size();
+  for (const PlannedLoop &loop : loops) {
+    count += loop.count * static_cast<uint64_t>(longest - 1);
+  }
+  return count;
+}
+
 /// Gives every output that is computed a place after the arena.
 static void placeOutputs(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
                          const std::vector<bool> &read) {
@@ -281,6 +330,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
   plan.inputs.resize(entry.inputs()->size());
   plan.spaces = spacesOf(entry);
   plan.spacesUsed.resize(plan.spaces.size(), false);
+  std::vector<uint32_t> places(entry.dispatches()->size(), 0);
   // Caches tell rows of tokens apart.
   plan.spacesUsed[tokensSpace] = true;
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
@@ -288,6 +338,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
       continue;
     }
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    places[i] = static_cast<uint32_t>(plan.dispatches.size());
     addDispatch(plan, artifact, entry, i);
     for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
       const uint32_t index = dispatch.operands()->Get(each)->buffer();
@@ -300,6 +351,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
                         plan.buffers[index].kind == BufferPlace::Kind::State;
     }
   }
+  addLoops(plan, entry, live, places);
   // Results that nobody asked for may be what most of the arena is for.
   plan.memory = arenaOf(entry, live);
   deferLast(plan, entry, request, read);

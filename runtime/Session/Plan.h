@@ -117,6 +117,28 @@ struct PlannedResult {
   RowElements rowElements;
 };
 
+/// An operand that is read a step before, by its place in Plan::operands.
+struct EarlierOperand {
+  uint32_t operand;
+  /// 1 + the buffer that is read at the first step; 0: zeros are.
+  uint32_t initial;
+  /// From a row to the next.
+  uint64_t rowBytes;
+};
+
+/// Dispatches that run over the rows of one step after the other.
+struct PlannedLoop {
+  /// In Plan::dispatches.
+  uint32_t first;
+  uint32_t count;
+  /// The operands of all of them, in Plan::operands.
+  uint32_t firstOperand;
+  uint32_t operandCount;
+  /// The space of their rows.
+  uint8_t rows;
+  std::vector<EarlierOperand> earlier;
+};
+
 /// What a plan is for.
 struct PlanRequest {
   /// One element per output of the entry.
@@ -157,6 +179,10 @@ struct Plan {
   /// No other plan of this process has it, nor has any 0.
   uint64_t number = 0;
   std::vector<PlannedDispatch> dispatches;
+  /// In the order of their dispatches.
+  std::vector<PlannedLoop> loops;
+  /// The most bytes of a row that a loop reads a step before: zeros, at the first step.
+  uint64_t earlierBytes = 0;
   /// What PlanRequest::deferred left out: it writes nothing else, nothing reads what it writes, and
   /// it has no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
@@ -193,6 +219,9 @@ struct Plan {
   std::vector<BoundedKeys> bounded;
   /// The operations per token of these if no sequence is longer.
   double boundedFlops(int64_t longest) const;
+
+  /// How often dispatches are launched where the longest sequence has so many tokens.
+  uint64_t launches(int64_t longest) const;
 };
 
 } // namespace heddle

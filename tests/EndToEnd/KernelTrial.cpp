@@ -4,6 +4,7 @@
 #include "tests/EndToEnd/KernelTrial.h"
 
 #include "formats/Binary/Manifest_generated.h"
+#include "runtime/Session/StepOrder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -135,6 +136,7 @@ void KernelTrial::drawRows() {
     length = std::min(length, most);
     auto past = hasPast ? static_cast<int64_t>(random() % 40) * (random() % 3 == 0 ? 0 : 1) : 0;
     past = std::min(past, most - length);
+    lengths.push_back(static_cast<int32_t>(length));
     for (auto &[space, rows] : spaces) {
       const int64_t first = space == RowSpace::tokens() ? past : 0;
       const int64_t count = space.rowsOf(length);
@@ -146,9 +148,18 @@ void KernelTrial::drawRows() {
       rows.longest = std::max(rows.longest, first + count);
     }
   }
-  for (const auto &[space, rows] : spaces) {
+  ranks.resize(lengths.size());
+  StepOrder order;
+  order.arrange(lengths);
+  for (auto &[space, rows] : spaces) {
+    if (space.isOrdered()) {
+      rows.offsets.resize(static_cast<size_t>(rows.longest) + 1);
+    }
     views.push_back({rows.count(), rows.longest, rows.offsets.data(), rows.sequenceOf.data(),
-                     rows.positions.data()});
+                     rows.positions.data(), ranks.data(), lengths.data()});
+    if (space.isOrdered()) {
+      order.write(lengths, space, views.back());
+    }
   }
 }
 

@@ -64,8 +64,13 @@ ByHand::ByHand(const Artifact &artifact, const Ragged &batch)
         list.positions.push_back(position);
       }
     }
-    list.rows = {work.spaces[space].rows, work.spaces[space].longest, list.offsets.data(),
-                 list.sequenceOf.data(), list.positions.data()};
+    list.rows = {work.spaces[space].rows,
+                 work.spaces[space].longest,
+                 list.offsets.data(),
+                 list.sequenceOf.data(),
+                 list.positions.data(),
+                 nullptr,
+                 nullptr};
   }
   buffers.resize(entry.buffers()->size());
   for (uint32_t i = 0; i < entry.buffers()->size(); ++i) {

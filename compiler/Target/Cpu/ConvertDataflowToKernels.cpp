@@ -91,7 +91,7 @@ static bool isEncodedFor(dataflow::ParameterOp parameter, int64_t groups, Symbol
 static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription> targets) {
   SymbolTable symbols(module);
   for (auto graph : module.getOps<dataflow::GraphOp>()) {
-    for (auto dispatch : graph.getBody().getOps<dataflow::DispatchOp>()) {
+    for (auto dispatch : graph.getDispatches()) {
       auto kernel = symbols.lookup<dataflow::KernelOp>(dispatch.getKernel());
       auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
       for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {

@@ -40,6 +40,9 @@ struct KernelInput {
   enum class Role : uint8_t {
     /// Row r of the work reads row r.
     Rows,
+    /// Row r of the work reads the row of the same sequence and position, which may have another
+    /// number.
+    Moved,
     /// A row of the work reads rows of its sequence, or positions of a cache.
     Sequence,
     /// Row r of the work reads number r: a row of the table that follows.
@@ -82,6 +85,10 @@ struct KernelInput {
   /// For Sequence: the first key that a row reads, by its position; none: it reads those from the
   /// first on.
   std::optional<transformer::PositionBound> readsFrom = std::nullopt;
+  /// Whether each row of the work reads that row alone, or the same of all.
+  bool isOfOneRow() const {
+    return role == Role::Rows || role == Role::Weights || role == Role::Matrix;
+  }
   /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
   /// For Table: whether it lies as the target stores a matrix of one group.
@@ -148,6 +155,7 @@ struct RunRows {
   /// The first row of the sequence of a row.
   int64_t firstRowOf(int64_t row) const { return offsets[sequenceOf[row]]; }
 
+  /// Offsets are of sequences; of rows in the order of time they are of steps.
   llvm::SmallVector<int32_t> offsets = {0}, sequenceOf, positions;
   int64_t longest = 0;
 };

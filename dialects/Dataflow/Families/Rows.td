@@ -39,6 +39,18 @@ def Dataflow_ConvolveAttr : Dataflow_Family<"Convolve", "convolve"> {
   }];
 }
 
+def Dataflow_CollectAttr : Dataflow_Family<"Collect", "collect"> {
+  let summary = "rows of several inputs side by side, each of the same sequence and position";
+  let description = [{
+    Inputs: [rows, widths[i]] each; the result is [rows, sum of the widths]. An input has the rows of
+    the result, or those of `tokens` in another order: so rows are brought into the order of time,
+    and back. Rows of sequences may be those of the last step of rows in the order of time, and rows
+    of `ranks` are those of sequences.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$widths);
+  let assemblyFormat = "`<` `[` $widths `]` `>`";
+}
+
 def Dataflow_GatherAttr : Dataflow_Family<"Gather", "gather"> {
   let summary = "the sum of table rows: ids and table for each id input, then a table by position";
   let description = [{

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 6
+#define HEDDLE_ABI 7
 
 /* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
@@ -54,15 +54,19 @@ typedef struct HeddleResult {
   int64_t row_stride; /* elements from a row to the next */
 } HeddleResult;
 
-/* The rows of one row space (heddle/RowSpaces.def) in a run. Field order is the layout compiled
- * code reads: eight bytes each. */
+/* The rows of one row space (heddle/RowSpaces.def) in a run. In an ordered space, whose rows are in
+ * the order of time, `offsets` is of steps and the last two lists are there; elsewhere these are
+ * null. Field order is the layout compiled code reads: eight bytes each. */
 typedef struct HeddleRows {
   int64_t count;
   int64_t longest; /* the most rows of a sequence; of tokens: or its positions in a cache if those
                       are more */
-  const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s */
+  const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s;
+                                 [longest + 1]: rows offsets[t] .. offsets[t+1] are step t */
   const int32_t *sequence_of; /* [count]: the sequence of a row */
   const int32_t *positions;   /* [count]: the position of a row in its sequence */
+  const int32_t *ranks;   /* [sequences]: the row of a sequence in a step is offsets[t] + this */
+  const int32_t *lengths; /* [sequences]: the tokens of a sequence */
 } HeddleRows;
 
 /* What every kernel call of one dispatch shares. Field order is the layout compiled code reads:

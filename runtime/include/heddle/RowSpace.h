@@ -21,7 +21,7 @@ enum class RowSpaceKind : uint8_t {
 };
 
 /// Where the number of rows comes from.
-enum class RowSpaceOrigin : uint8_t { Given, Derived };
+enum class RowSpaceOrigin : uint8_t { Given, Derived, Ordered };
 
 /// One line of the table.
 struct RowSpaceInfo {
@@ -60,6 +60,12 @@ public:
 
   static constexpr RowSpace tokens() { return {RowSpaceKind::Tokens, 0}; }
   static constexpr RowSpace sequences() { return {RowSpaceKind::Sequences, 0}; }
+  /// The rows of tokens in the order of time, from the first of each sequence or from the last.
+  static constexpr RowSpace steps(bool reversed) {
+    return {reversed ? RowSpaceKind::StepsReversed : RowSpaceKind::Steps, 0};
+  }
+  /// Sequences in the order of each step.
+  static constexpr RowSpace ranks() { return {RowSpaceKind::Ranks, 0}; }
   /// Nothing if there is no such space: only derived spaces have a size, which is within limits.
   static constexpr std::optional<RowSpace> of(RowSpaceKind kind, int64_t size) {
     if (static_cast<size_t>(kind) >= rowSpaceKinds) {
@@ -74,7 +80,7 @@ public:
   /// size, in tokens, would be too large.
   constexpr std::optional<RowSpace> derive(RowSpaceKind kind, int64_t size) const {
     const auto own = static_cast<int64_t>(unit());
-    if (own == 0 || size < leastSize || size > largestSize) {
+    if (own == 0 || isOrdered() || size < leastSize || size > largestSize) {
       return std::nullopt;
     }
     return of(kind, own * size);
@@ -87,6 +93,11 @@ public:
   /// The size of a derived space; else 0.
   constexpr int64_t size() const { return itsSize; }
   constexpr bool isDerived() const { return info().origin == RowSpaceOrigin::Derived; }
+  /// Whether its rows are those of tokens or of sequences in the order of time: rows of a sequence
+  /// do not lie side by side.
+  constexpr bool isOrdered() const { return info().origin == RowSpaceOrigin::Ordered; }
+  /// Whether its rows are those of tokens, step by step.
+  constexpr bool isOfSteps() const { return isOrdered() && unit() != 0; }
   constexpr bool operator==(const RowSpace &) const = default;
 
   /// The rows of a sequence of so many tokens, which are above 0.
@@ -104,6 +115,9 @@ public:
   /// How many rows of `finer` become one row of this space, 0 for all of a sequence; nothing if
   /// these rows are not made of whole rows of that space.
   constexpr std::optional<int64_t> rowsFrom(RowSpace finer) const {
+    if (isOrdered() || finer.isOrdered()) {
+      return std::nullopt;
+    }
     if (unit() == 0 || finer.unit() == 0) {
       return unit() == 0 && finer.unit() != 0 ? std::optional<int64_t>(0) : std::nullopt;
     }
@@ -157,8 +171,8 @@ struct RowDimension {
     const int64_t kind = (bits & 1) | (bits >> 2 & 0x3f) << 1;
     const std::optional<RowSpace> space = RowSpace::of(static_cast<RowSpaceKind>(kind), bits >> 8);
     const bool isLongest = (bits & 2) != 0;
-    // One row for each sequence: there is no list of them.
-    if (!space || (isLongest && space->unit() == 0)) {
+    // One row for each sequence, or rows of several sequences by turns: there is no list of them.
+    if (!space || (isLongest && (space->unit() == 0 || space->isOrdered()))) {
       return std::nullopt;
     }
     return RowDimension{*space, isLongest};

@@ -11,7 +11,7 @@ func.func private @negative(!dataflow.buffer<[-1, 4], f32>)
 
 // -----
 
-// expected-error@+1 {{expects a number, 'tokens', 'sequences', 'blocks(tokens, size)' or 'longest', got 'rows'}}
+// expected-error@+1 {{expects a number, 'tokens', 'sequences', 'blocks(tokens, size)', 'steps', 'steps_reversed', 'ranks' or 'longest', got 'rows'}}
 func.func private @unknown(!dataflow.buffer<[rows, 4], f32>)
 
 // -----
@@ -299,7 +299,7 @@ dataflow.graph @next_line(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.nam
 // -----
 
 dataflow.graph @graph_c6() {
-  // expected-error@+1 {{'arith.constant' op in a graph: expects parameters, views and dispatches, got 'arith.constant'}}
+  // expected-error@+1 {{'arith.constant' op in a graph: expects parameters, views, dispatches and loops, got 'arith.constant'}}
   %0 = arith.constant 0.0 : f32
   dataflow.output
 }

@@ -92,8 +92,14 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   const auto stateList = states.empty() ? 0 : builder.CreateVector(states);
   const auto arena = builder.CreateVectorOfStructs(spec.arena);
   const auto spaces = builder.CreateVectorOfStructs(spec.spaces);
+  std::vector<Offset<manifest::Loop>> loops;
+  for (const LoopSpec &loop : spec.loops) {
+    loops.push_back(manifest::CreateLoop(builder, loop.first, loop.count, loop.rows,
+                                         builder.CreateVectorOfStructs(loop.earlier)));
+  }
+  const auto loopList = loops.empty() ? 0 : builder.CreateVector(loops);
   return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList, arena,
-                               spec.maxLength, cacheList, stateList, spaces);
+                               spec.maxLength, cacheList, stateList, spaces, loopList);
 }
 
 static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,

@@ -97,6 +97,13 @@ struct DispatchSpec {
   uint8_t countedKeys = tokensSpace;
 };
 
+struct LoopSpec {
+  uint32_t first;
+  uint32_t count;
+  uint8_t rows;
+  std::vector<manifest::EarlierOperand> earlier;
+};
+
 struct EntrySpec {
   std::string name;
   std::vector<PortSpec> inputs;
@@ -108,6 +115,7 @@ struct EntrySpec {
   std::vector<CacheSpec> caches = {};
   std::vector<StateSpec> states = {};
   std::vector<manifest::RowSpace> spaces = usualSpaces();
+  std::vector<LoopSpec> loops = {};
 };
 
 struct GenerationSpec {

@@ -391,6 +391,12 @@ Value RowFields::sequenceOf(VectorCode &code) const {
 Value RowFields::positions(VectorCode &code) const {
   return code.loadPointer(field(code, rows, offsetof(HeddleRows, positions)));
 }
+Value RowFields::ranks(VectorCode &code) const {
+  return code.loadPointer(field(code, rows, offsetof(HeddleRows, ranks)));
+}
+Value RowFields::lengths(VectorCode &code) const {
+  return code.loadPointer(field(code, rows, offsetof(HeddleRows, lengths)));
+}
 
 // --- results ---------------------------------------------------------------------------------
 

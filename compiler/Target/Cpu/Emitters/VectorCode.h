@@ -151,6 +151,9 @@ struct RowFields {
   mlir::Value offsets(VectorCode &code) const;
   mlir::Value sequenceOf(VectorCode &code) const;
   mlir::Value positions(VectorCode &code) const;
+  /// What only rows in the order of time have.
+  mlir::Value ranks(VectorCode &code) const;
+  mlir::Value lengths(VectorCode &code) const;
 };
 
 /// The arguments of a kernel function (runtime/include/heddle/Abi.h), loaded as they are asked for.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows brought into another order and put side by side.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+/// Whether rows of one space have the same sequences and positions as those of another, or are the
+/// last of them.
+static bool canMove(RowSpace from, RowSpace to) {
+  auto isOfTokens = [](RowSpace space) { return space == RowSpace::tokens() || space.isOfSteps(); };
+  return from == to || (isOfTokens(from) && isOfTokens(to)) ||
+         (from.isOfSteps() && to == RowSpace::sequences()) ||
+         (from == RowSpace::sequences() && to == RowSpace::ranks());
+}
+
+static int64_t widthOf(CollectAttr family) {
+  ArrayRef<int64_t> widths = family.getWidths();
+  return std::accumulate(widths.begin(), widths.end(), int64_t{0});
+}
+
+StringRef CollectAttr::getNoun() const { return "a collection of rows"; }
+
+std::string CollectAttr::getSizes(FunctionType type) const {
+  std::string sizes;
+  for (auto [index, width] : llvm::enumerate(getWidths())) {
+    std::string from =
+        spaceOfInput(type, index) == rowSpaceOf(rowsOf(type))
+            ? ""
+            : "_of_" +
+                  std::string(
+                      rowSpaceTable[static_cast<size_t>(spaceOfInput(type, index).kind())].name);
+    sizes += (index == 0 ? "" : "_") + std::to_string(width) + from;
+  }
+  return sizes;
+}
+
+LogicalResult CollectAttr::verifyNumbers(EmitError emitError) const {
+  // Each input is code.
+  constexpr size_t mostInputs = 64;
+  constexpr int64_t mostElements = int64_t{1} << 30;
+  int64_t total = 0;
+  bool fits = !getWidths().empty() && getWidths().size() <= mostInputs;
+  for (int64_t width : getWidths()) {
+    fits = fits && width > 0 && width <= mostElements;
+    total += fits ? width : 0;
+  }
+  if (fits && total <= mostElements) {
+    return success();
+  }
+  InFlightDiagnostic error = emitError() << "expects 1 to " << mostInputs
+                                         << " widths above 0 of at most 2^30 in all, got [";
+  llvm::interleaveComma(getWidths(), error);
+  return error << "]";
+}
+
+int64_t CollectAttr::getNumInputs() const { return static_cast<int64_t>(getWidths().size()); }
+
+SmallVector<KernelInput> CollectAttr::getInputs(FunctionType type) const {
+  SmallVector<KernelInput> inputs;
+  for (auto [index, width] : llvm::enumerate(getWidths())) {
+    RowDimension rows{spaceOfInput(type, index)};
+    bool isMoved = rows.number() != rowsOf(type);
+    inputs.push_back({.role = isMoved ? KernelInput::Role::Moved : KernelInput::Role::Rows,
+                      .shape = SmallVector<int64_t>{rows.number(), width}});
+  }
+  return inputs;
+}
+
+SmallVector<KernelResult> CollectAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), widthOf(*this)}}};
+}
+
+LogicalResult CollectAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  for (unsigned index = 0; index < getWidths().size(); ++index) {
+    RowSpace from = spaceOfInput(type, index);
+    if (!canMove(from, *rowSpaceOf(rowsOf(type)))) {
+      return emitError() << "expects input #" << index << " to have the rows of the result, "
+                         << dimensionText(rowsOf(type)) << ", in some order, got " << from.text();
+    }
+  }
+  return success();
+}
+
+Division CollectAttr::getDivision(FunctionType) const { return {}; }
+
+Flops CollectAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport CollectAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
+
+std::optional<unsigned> CollectAttr::getEpilogueResult() const { return 0; }
+
+bool CollectAttr::hidesLaterKeys() const { return false; }
+
+/// The row of `rows` that has a position of a sequence.
+static int64_t findRow(const RunRows &rows, int64_t sequence, int64_t position) {
+  for (int64_t row = 0; row < rows.count(); ++row) {
+    if (rows.sequenceOf[row] == sequence && rows.positions[row] == position) {
+      return row;
+    }
+  }
+  llvm_unreachable("the rows of two orders are the same");
+}
+
+/// The row of `rows` where a sequence ends: of those in the order of time the last in memory.
+static int64_t findLast(const RunRows &rows, int64_t sequence) {
+  int64_t last = 0;
+  for (int64_t row = 0; row < rows.count(); ++row) {
+    last = rows.sequenceOf[row] == sequence ? row : last;
+  }
+  return last;
+}
+
+std::optional<double> CollectAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                            int64_t column) const {
+  unsigned input = 0;
+  for (; column >= getWidths()[input]; ++input) {
+    column -= getWidths()[input];
+  }
+  RowSpace from = spaceOfInput(run.type, input);
+  RowSpace to = *rowSpaceOf(rowsOf(run.type));
+  if (from == to) {
+    return run.at(input, row, column);
+  }
+  const RunRows &source = run.rowsOf(from);
+  const RunRows &rows = run.resultRows();
+  if (to == RowSpace::sequences()) {
+    return run.at(input, findLast(source, row), column);
+  }
+  int64_t sequence = rows.sequenceOf[row];
+  int64_t found =
+      to == RowSpace::ranks() ? sequence : findRow(source, sequence, rows.positions[row]);
+  return run.at(input, found, column);
+}
+
+} // namespace heddle::dataflow

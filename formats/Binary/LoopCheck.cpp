@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A loop has dispatches of its own, all over its rows, and writes what it reads a step before.
+#include "formats/Binary/LoopCheck.h"
+
+#include "formats/Binary/SymbolicSize.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+using manifest::Location;
+
+std::set<std::pair<uint32_t, uint32_t>> earlierOperands(const manifest::Entry &entry) {
+  std::set<std::pair<uint32_t, uint32_t>> found;
+  for (uint32_t i = 0; entry.loops() != nullptr && i < entry.loops()->size(); ++i) {
+    for (const manifest::EarlierOperand *const earlier : *entry.loops()->Get(i)->earlier()) {
+      found.emplace(earlier->dispatch(), earlier->operand());
+    }
+  }
+  return found;
+}
+
+/// Whether a buffer has the rows of a loop, in the arena.
+static bool hasRows(const manifest::Buffer &buffer, uint8_t rows) {
+  const manifest::Dimension &first = *buffer.shape()->Get(0);
+  return buffer.location() == Location::Arena && first.constant() == 0 && !first.longest() &&
+         first.space() == rows && rowBytes(buffer).has_value();
+}
+
+static Status checkDispatch(const manifest::Entry &entry, const manifest::Loop &loop,
+                            uint32_t number) {
+  const manifest::Dispatch &dispatch = *entry.dispatches()->Get(number);
+  if (dispatch.grid()->rows() != loop.rows()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("dispatch {} over rows of space {}, expected {}",
+                                              number, dispatch.grid()->rows(), loop.rows()));
+  }
+  for (uint32_t i = 0; i < dispatch.operands()->size(); ++i) {
+    const manifest::Buffer &buffer = *entry.buffers()->Get(dispatch.operands()->Get(i)->buffer());
+    const bool fits = buffer.location() == Location::Parameter || hasRows(buffer, loop.rows());
+    if (!fits || (i < dispatch.written() && buffer.location() == Location::Parameter)) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("operand {} of dispatch {}, expected parameters and "
+                                      "buffers in the arena of the rows of the loop",
+                                      i, number));
+    }
+  }
+  return {};
+}
+
+/// Whether a dispatch from `begin` to before `end` writes a buffer.
+static bool isWritten(const manifest::Entry &entry, uint32_t begin, uint32_t end, uint32_t buffer) {
+  for (uint32_t i = begin; i < end; ++i) {
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    for (uint32_t each = 0; each < dispatch.written(); ++each) {
+      if (dispatch.operands()->Get(each)->buffer() == buffer) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Whether a buffer is rows of sequences in the order of a step, as wide as another.
+static bool isInitial(const manifest::Entry &entry, const manifest::Buffer &buffer,
+                      const manifest::Buffer &carried) {
+  const uint8_t rows = buffer.shape()->Get(0)->space();
+  const std::vector<RowSpace> spaces = spacesOf(entry);
+  return rows < spaces.size() && spaces[rows] == RowSpace::ranks() && hasRows(buffer, rows) &&
+         rowBytes(buffer) == rowBytes(carried);
+}
+
+static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &loop,
+                           const manifest::EarlierOperand &earlier) {
+  const uint32_t number = earlier.dispatch();
+  if (number < loop.first() || number - loop.first() >= loop.count()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("an operand of dispatch {} a step before, expected "
+                                              "one of {} from {} on",
+                                              number, loop.count(), loop.first()));
+  }
+  const manifest::Dispatch &reader = *entry.dispatches()->Get(number);
+  if (earlier.operand() < reader.written() || earlier.operand() >= reader.operands()->size()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("operand {} of dispatch {} a step before, expected "
+                                              "one that is read, {} to {}",
+                                              earlier.operand(), number, reader.written(),
+                                              reader.operands()->size() - 1));
+  }
+  const uint32_t buffer = reader.operands()->Get(earlier.operand())->buffer();
+  if (!isWritten(entry, loop.first(), loop.first() + loop.count(), buffer)) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} a step before, which no dispatch of the "
+                                              "loop writes",
+                                              buffer));
+  }
+  if (earlier.initial() == 0) {
+    return {};
+  }
+  const uint32_t initial = earlier.initial() - 1;
+  if (initial >= entry.buffers()->size() ||
+      !isInitial(entry, *entry.buffers()->Get(initial), *entry.buffers()->Get(buffer)) ||
+      !isWritten(entry, 0, loop.first(), initial)) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} before the first step, expected rows of "
+                                              "sequences as wide as buffer {}, which a dispatch "
+                                              "before the loop writes",
+                                              initial, buffer));
+  }
+  return {};
+}
+
+static Status checkLoop(const manifest::Entry &entry, const manifest::Loop &loop, uint32_t from) {
+  const uint32_t dispatches = entry.dispatches()->size();
+  if (loop.first() < from || loop.count() == 0 || loop.first() >= dispatches ||
+      loop.count() > dispatches - loop.first()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} dispatches from {} on, expected some of those "
+                                              "from {} to {}",
+                                              loop.count(), loop.first(), from, dispatches));
+  }
+  const std::vector<RowSpace> spaces = spacesOf(entry);
+  if (loop.rows() >= spaces.size() || !spaces[loop.rows()].isOfSteps()) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("rows of space {}, expected one in the order of time", loop.rows()));
+  }
+  for (uint32_t i = 0; i < loop.count(); ++i) {
+    HEDDLE_TRY(checkDispatch(entry, loop, loop.first() + i));
+  }
+  for (const manifest::EarlierOperand *const earlier : *loop.earlier()) {
+    HEDDLE_TRY(checkEarlier(entry, loop, *earlier));
+  }
+  return {};
+}
+
+Status checkLoops(const manifest::Entry &entry) {
+  uint32_t from = 0;
+  for (uint32_t i = 0; entry.loops() != nullptr && i < entry.loops()->size(); ++i) {
+    const manifest::Loop &loop = *entry.loops()->Get(i);
+    HEDDLE_TRY_WITH(checkLoop(entry, loop, from), fmt::format("loop {}", i));
+    from = loop.first() + loop.count();
+  }
+  return {};
+}
+
+} // namespace heddle

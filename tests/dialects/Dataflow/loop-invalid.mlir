@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics
+
+!tokens = !dataflow.buffer<[tokens, 4], f32>
+dataflow.graph @loop_c1() -> () {
+  // expected-error@+1 {{'dataflow.loop' op expects results that are dense rows of f32 of 'steps' or all of 'steps_reversed', got '!dataflow.buffer<[tokens, 4], f32>'}}
+  %0 = dataflow.loop() : () -> !tokens {
+  ^bb0(%before: !tokens):
+    dataflow.next %before : !tokens
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+dataflow.graph @loop_c2() -> () {
+  // expected-error@+1 {{'dataflow.loop' op expects arguments of its region of the types of the first results ('!dataflow.buffer<[steps, 4], f32>'), at least one, got ()}}
+  %0 = dataflow.loop() : () -> !steps {
+    %1 = "dataflow.reshape"(%0) : (!steps) -> !steps
+    dataflow.next %1 : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+transformer.parameter @w : tensor<4x4xf32> from "w"
+dataflow.graph @loop_c3() -> () {
+  %0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    // expected-error@+1 {{'dataflow.parameter' op in a loop: expects views and dispatches, got 'dataflow.parameter'}}
+    %w = dataflow.parameter @w : !dataflow.buffer<[4, 4], f32>
+    dataflow.next %before : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+dataflow.graph @loop_c4() -> () {
+  %0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    // expected-error@+1 {{'dataflow.next' op expects each operand to be another result of a dispatch of the loop, got operand #0}}
+    dataflow.next %before : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+dataflow.graph @loop_c4_types() -> () {
+  %0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    // expected-error@+1 {{'dataflow.next' op expects the types of the loop's results ('!dataflow.buffer<[steps, 4], f32>'), got ('!dataflow.buffer<[steps, 4], f32>', '!dataflow.buffer<[steps, 4], f32>')}}
+    dataflow.next %before, %before : !steps, !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+!tokens = !dataflow.buffer<[tokens, 4], f32>
+dataflow.graph @loop_c5(%x: !tokens {dataflow.name = "x"}) -> () {
+  // expected-error@+1 {{'dataflow.loop' op expects no operands, or those that its carried values begin with, ('!dataflow.buffer<[ranks, 4], f32>'), got ('!dataflow.buffer<[tokens, 4], f32>')}}
+  %0 = dataflow.loop(%x) : (!tokens) -> !steps {
+  ^bb0(%before: !steps):
+    dataflow.next %before : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+!tokens = !dataflow.buffer<[tokens, 4], f32>
+dataflow.kernel @collect : (!tokens) -> !steps computes #dataflow.collect<[4]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c12(%x: !tokens {dataflow.name = "x"}) -> () {
+  %0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    // expected-error@+1 {{'dataflow.dispatch' op in a loop: expects a kernel of which each row reads that row of its inputs, got others of operand #0}}
+    %1 = dataflow.dispatch @collect(%x) : (!tokens) -> !steps
+    dataflow.next %1 : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+!tokens = !dataflow.buffer<[tokens, 4], f32>
+dataflow.kernel @copy : (!tokens) -> !tokens computes #dataflow.rows<width = 4> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @copy_steps : (!steps) -> !steps computes #dataflow.rows<width = 4> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @dispatch_c12_rows(%x: !tokens {dataflow.name = "x"}) -> () {
+  %0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    // expected-error@+1 {{'dataflow.dispatch' op in a loop: expects the rows of the loop, steps, got tokens}}
+    %1 = dataflow.dispatch @copy(%x) : (!tokens) -> !tokens
+    %2 = dataflow.dispatch @copy_steps(%before) : (!steps) -> !steps
+    dataflow.next %2 : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects rows in the order of time only where each row of the work reads that row of its inputs, got others of operand #0}}
+dataflow.kernel @kernel_c13 : (!dataflow.buffer<[steps, 8], f32>, !dataflow.buffer<[3, 8], f32>) -> !dataflow.buffer<[steps, 8], f32>
+    computes #dataflow.convolve<width = 8, kernel = 3, dilation = 1, causal = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 to have the rows of the result, tokens, in some order, got sequences}}
+dataflow.kernel @kernel_c5_collect : (!dataflow.buffer<[sequences, 8], f32>) -> !dataflow.buffer<[tokens, 8], f32>
+    computes #dataflow.collect<[8]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects 1 to 64 widths above 0 of at most 2^30 in all, got [0]}}
+dataflow.kernel @kernel_c9_collect : (!dataflow.buffer<[tokens, 8], f32>) -> !dataflow.buffer<[tokens, 8], f32>
+    computes #dataflow.collect<[0]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{expects a space with several rows a sequence, got 'steps'}}
+func.func private @longest_of_steps(!dataflow.buffer<[tokens, longest(steps)], f32>)
+
+// -----
+
+// expected-error@+1 {{'dataflow.graph' op expects argument #0 to be a cache, a state or a dense buffer of rows, such as tokens, got '!dataflow.buffer<[steps, 8], f32>'}}
+dataflow.graph @graph_c1_steps(%x: !dataflow.buffer<[steps, 8], f32> {dataflow.name = "x"}) -> () {
+  dataflow.output
+}

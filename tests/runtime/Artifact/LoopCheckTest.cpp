@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Loops of a manifest: one that fits is taken, every change that does not is refused with its
+/// message.
+#include "formats/Binary/ManifestCheck.h"
+
+#include "tests/runtime/Artifact/FixtureModel.h"
+
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+#include <vector>
+
+using namespace heddle;
+using namespace heddle::fixture;
+using manifest::Dimension;
+using manifest::Location;
+
+static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
+
+/// The numbers of the spaces in the order of time.
+enum Spaces : uint8_t { Steps = 2, Ranks = 3 };
+/// Buffers: rows by step, what is carried, what else a step gives, and the beginning.
+enum Buffers : uint32_t { Rows = 10, Carried, Given, Initial };
+/// Dispatches: what is before the loop, and the two in it.
+enum Dispatches : uint32_t { Order = 4, Begin, Step, Other };
+
+/// The entry "encode" with a loop of two dispatches after the others.
+static ModelSpec looping() {
+  ModelSpec spec = model();
+  EntrySpec &entry = encode(spec);
+  entry.spaces.emplace_back(0, static_cast<uint8_t>(RowSpaceKind::Steps));
+  entry.spaces.emplace_back(0, static_cast<uint8_t>(RowSpaceKind::Ranks));
+  constexpr uint64_t bytes = width * sizeof(float);
+  entry.arena.emplace_back(3 * bytes, Steps, 0);
+  entry.arena.emplace_back(bytes, Ranks, 0);
+  const auto add = [&](uint8_t space, uint64_t place) {
+    entry.buffers.push_back({Location::Arena,
+                             ElementType::F32,
+                             {Dimension(0, space, false), Dimension(width, 0, false)},
+                             SizeTerms{{place * bytes, space, 0}},
+                             0});
+  };
+  add(Steps, 0);
+  add(Steps, 1);
+  add(Steps, 2);
+  add(Ranks, 0);
+  const auto dispatch = [&](const std::string &name, std::vector<manifest::Operand> operands,
+                            uint8_t rows) {
+    entry.dispatches.push_back({name, 3, -1, std::move(operands), rows, 4, 2, 0, 0});
+    entry.dispatches.back().spaces = {rows};
+  };
+  dispatch("order", {{Rows, 0}, {6, 0}}, Steps);
+  dispatch("begin", {{Initial, 0}, {9, 0}}, Ranks);
+  dispatch("step", {{Carried, 0}, {Rows, 0}, {Carried, 0}, {4, 0}}, Steps);
+  dispatch("other", {{Given, 0}, {Carried, 0}}, Steps);
+  entry.loops = {{Step, 2, Steps, {{Step, 2, Initial + 1}}}};
+  return spec;
+}
+
+static Status check(const ModelSpec &spec) {
+  const std::string bytes = serialize(spec, 0);
+  // Aligned as it is in a file.
+  std::vector<uint64_t> copy((bytes.size() + 7) / 8 + 8);
+  auto *const start =
+      reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(copy.data()) + 63) / 64 * 64);
+  std::memcpy(start, bytes.data(), bytes.size());
+  return checkManifest({start, bytes.size()}, spec.actualWeightsSize);
+}
+
+namespace {
+struct Case {
+  const char *name;
+  std::function<void(EntrySpec &)> change;
+  const char *message;
+};
+} // namespace
+
+class HostileLoop : public testing::TestWithParam<Case> {};
+
+TEST_P(HostileLoop, IsRefused) {
+  ModelSpec spec = looping();
+  ASSERT_EQ(check(spec).message(), "");
+  GetParam().change(encode(spec));
+  const Status status = check(spec);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+}
+
+static const Case cases[] = {
+    {"empty", [](auto &e) { e.loops[0].count = 0; },
+     "loop 0: 0 dispatches from 6 on, expected some of those from 0 to 8"},
+    {"beyond", [](auto &e) { e.loops[0].count = 3; }, "3 dispatches from 6 on"},
+    {"far", [](auto &e) { e.loops[0].first = UINT32_MAX; }, "2 dispatches from 4294967295 on"},
+    {"twice", [](auto &e) { e.loops.push_back(e.loops[0]); },
+     "loop 1: 2 dispatches from 6 on, expected some of those from 8 to 8"},
+    {"tokens", [](auto &e) { e.loops[0].rows = tokensSpace; },
+     "rows of space 0, expected one in the order of time"},
+    {"ranks", [](auto &e) { e.loops[0].rows = Ranks; }, "rows of space 3, expected one in"},
+    {"noSpace", [](auto &e) { e.loops[0].rows = 9; }, "rows of space 9, expected one in"},
+    {"otherRows", [](auto &e) { e.dispatches[Other].rows = tokensSpace; },
+     "dispatch 7 over rows of space 0, expected 2"},
+    {"readsTokens", [](auto &e) { e.dispatches[Step].operands[1] = {6, 0}; },
+     "operand 1 of dispatch 6, expected parameters and buffers in the arena of the rows"},
+    {"dispatchBefore", [](auto &e) { e.loops[0].earlier = {{Order, 1, 0}, {Step, 2, 0}}; },
+     "an operand of dispatch 4 a step before, expected one of 2 from 6 on"},
+    {"written", [](auto &e) { e.loops[0].earlier = {{Step, 0, 0}, {Step, 2, 0}}; },
+     "operand 0 of dispatch 6 a step before, expected one that is read, 1 to 3"},
+    {"noOperand", [](auto &e) { e.loops[0].earlier.emplace_back(Step, 4, 0); },
+     "operand 4 of dispatch 6 a step before"},
+    {"notOfTheLoop", [](auto &e) { e.loops[0].earlier.emplace_back(Step, 1, 0); },
+     "buffer 10 a step before, which no dispatch of the loop writes"},
+    {"notEarlier", [](auto &e) { e.loops[0].earlier.clear(); },
+     "reads buffer 11, which no dispatch before it writes"},
+    {"noInitial", [](auto &e) { e.loops[0].earlier = {{Step, 2, 1000}}; },
+     "buffer 999 before the first step, expected rows of sequences as wide as buffer 11"},
+    {"initialOfSteps", [](auto &e) { e.loops[0].earlier = {{Step, 2, Rows + 1}}; },
+     "buffer 10 before the first step"},
+    {"initialNotWritten", [](auto &e) { e.dispatches[Begin] = e.dispatches[Order]; },
+     "buffer 13 before the first step"},
+};
+INSTANTIATE_TEST_SUITE_P(Loops, HostileLoop, testing::ValuesIn(cases),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Loops, MayBeginWithZeros) {
+  ModelSpec spec = looping();
+  encode(spec).loops[0].earlier = {{Step, 2, 0}};
+  EXPECT_EQ(check(spec).message(), "");
+}
