@@ -76,6 +76,10 @@ def FuseStatesPass : Pass<"dataflow-fuse-states", "::mlir::ModuleOp"> {
   let summary = "Make means of rows and the sum that they leave in a state one kernel";
 }
 
+def HoistFromLoopsPass : Pass<"dataflow-hoist-from-loops", "::mlir::ModuleOp"> {
+  let summary = "Compute what no step changes for the rows of all steps at once, before the loop";
+}
+
 def MergeKernelsPass : Pass<"dataflow-merge-kernels", "::mlir::ModuleOp"> {
   let summary = "Make kernels that compute the same one symbol, named after what they compute";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

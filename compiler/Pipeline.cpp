@@ -107,6 +107,8 @@ static void buildDataflow(PhaseBuilder &builder) {
   if (options.precision == bf16Weights) {
     builder.add(createNarrowWeightsPass());
   }
+  // Before maths is folded into products of which some leave their loop.
+  builder.addOptional(createHoistFromLoopsPass());
   builder.addOptional(createFoldEpiloguesPass());
   builder.addOptional(createFuseStatesPass());
   builder.addOptional(createMergeKernelsPass());

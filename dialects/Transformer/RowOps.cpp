@@ -78,6 +78,20 @@ bool heddle::transformer::areSameSegments(Value left, Value right) {
   return leftHistory && rightHistory && leftHistory.getRows() == rightHistory.getRows();
 }
 
+LogicalResult ConcatOp::verify() {
+  // C1
+  int64_t width = 0;
+  for (Value input : getInputs()) {
+    width += cast<RankedTensorType>(input.getType()).getDimSize(1);
+  }
+  if (getInputs().empty() || width != getType().getDimSize(1)) {
+    return emitOpError("expects a result as wide as its ")
+           << getInputs().size() << " inputs together, " << width << ", got "
+           << getType().getDimSize(1);
+  }
+  return success();
+}
+
 LogicalResult PoolOp::verify() {
   if (!getBlocks()) {
     return success();

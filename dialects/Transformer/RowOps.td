@@ -124,6 +124,22 @@ def Transformer_ColumnsOp : Transformer_Op<"columns", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Transformer_ConcatOp : Transformer_Op<"concat", [Pure]> {
+  let summary = "columns of several rows side by side";
+  let description = [{
+    Constraints:
+    - C1: there is an input, and the result is as wide as all inputs together.
+
+    ```mlir
+    %h = transformer.concat %forwards, %backwards : (tensor<?x20xf32>, tensor<?x20xf32>) -> tensor<?x40xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Transformer_Rows>:$inputs);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result)";
+  let hasVerifier = 1;
+}
+
 def Transformer_AddOp : Transformer_Op<"add", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>,
     TypesMatchWith<"the result has the type of the left operand", "lhs", "result", "$_self">]> {
   let summary = "element-wise sum";

@@ -3,5 +3,6 @@
 include "dialects/Transformer/CacheOps.td"
 include "dialects/Transformer/FusedOps.td"
 include "dialects/Transformer/HeadOps.td"
+include "dialects/Transformer/RecurrenceOps.td"
 include "dialects/Transformer/RowOps.td"
 include "dialects/Transformer/StateOps.td"

@@ -28,6 +28,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -221,6 +222,22 @@ struct Convolution {
   Bias bias = Bias::No;
 };
 
+/// What a recurrence carries and gives: of one step, or of all.
+struct Recurrence {
+  /// The values handed to the next step; after the last step a row for each sequence, [s, w].
+  std::vector<Tensor> carried;
+  /// What the step gives beside them; of all steps rows of the inputs, [t, w].
+  std::vector<Tensor> given;
+};
+
+/// How a recurrence begins and which way it goes.
+struct RecurrenceOptions {
+  /// From the last row of a sequence to the first.
+  bool reversed = false;
+  /// What the first step gets, [s, w] for each carried value; none: zeros.
+  std::vector<Tensor> initial = {};
+};
+
 /// A prefix of checkpoint names, "encoder.layer.0". Operations with parameters are named after the
 /// parameters' common prefix, "encoder.layer.0.output.dense", others after the scope; the name is
 /// the operation's location and what errors and reports call it.
@@ -282,6 +299,24 @@ public:
   /// state of (kernel - 1) * dilation rows.
   Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
                   const State &before, const Convolution &options) const;
+
+  /// Mathematics on one row of each sequence after the other: `step` writes it for one, of the rows
+  /// [t, w] of the inputs and the carried values, whose widths are `carried`, as the step before
+  /// left them. It may use nothing but these and parameters.
+  ///
+  ///     const Recurrence h = scope.recurrence({x}, {width}, rows, [&](auto now, auto before) {
+  ///       const Tensor next = (scope.linear("input", now[0], width) +
+  ///                            scope.linear("hidden", before[0], width, Bias::No)).activate(tanh);
+  ///       return Recurrence{{next}, {next}};
+  ///     });
+  Recurrence recurrence(std::vector<Tensor> inputs, std::vector<int64_t> carried,
+                        const Segments &rows,
+                        const std::function<Recurrence(std::span<const Tensor> now,
+                                                       std::span<const Tensor> before)> &step,
+                        const RecurrenceOptions &options = {}) const;
+
+  /// The columns of all side by side: rows [t, w] each, to [t, sum of the widths].
+  Tensor concat(std::vector<Tensor> rows) const;
 
   /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row, with `name`.weight [w]
   /// and `name`.bias [w]: [t, w] to the same.

@@ -17,6 +17,17 @@ bool hasRows(Value value) {
 
 } // namespace
 
+LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.getElementType().isF32()) {
+    return success();
+  }
+  SmallVector<int64_t> shape = llvm::map_to_vector(tensor.getShape(), [](int64_t size) {
+    return ShapedType::isDynamic(size) ? tokensDimension : size;
+  });
+  return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
+}
+
 EntryContext::EntryContext(GraphOp graph, SymbolTable &symbols)
     : builder(OpBuilder::atBlockEnd(&graph.getBody().front())), symbols(symbols) {}
 
@@ -48,6 +59,11 @@ Value EntryContext::parameter(FlatSymbolRefAttr symbol) {
   Value &buffer = parameters[symbol.getAttr()];
   if (!buffer) {
     transformer::ParameterOp op = parameterOp(symbol);
+    // What stands in a loop is not seen after it.
+    OpBuilder::InsertionGuard guard(builder);
+    if (auto loop = dyn_cast<LoopOp>(builder.getInsertionBlock()->getParentOp())) {
+      builder.setInsertionPoint(loop);
+    }
     buffer = ParameterOp::create(builder, op.getLoc(), denseBuffer(op.getTensorType().getShape()),
                                  symbol);
   }
@@ -116,6 +132,46 @@ LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueB
 
 Value EntryContext::copy(Location location, Value source) {
   return createCopy(builder, symbols, location, source).getResult(0);
+}
+
+// --- Order of rows ---------------------------------------------------------------------------
+
+Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
+  auto type = cast<BufferType>(buffer.getType());
+  int64_t rows = RowDimension{space}.number();
+  if (type.getShape().front() == rows) {
+    return buffer;
+  }
+  Value &result = moves[{buffer, rows}];
+  if (!result) {
+    KernelParts parts;
+    parts.stem = "collect";
+    parts.computes = CollectAttr::get(builder.getContext(), {type.getWidth()});
+    parts.inputs = {buffer};
+    parts.results = {denseBuffer({rows, type.getWidth()})};
+    result = createDispatch(builder, symbols, location, parts).getResult(0);
+  }
+  return result;
+}
+
+Value EntryContext::unmoved(Value buffer) const {
+  for (const auto &[move, result] : moves) {
+    if (result == buffer) {
+      return move.first;
+    }
+  }
+  return buffer;
+}
+
+void EntryContext::eraseUnreadMoves() {
+  for (auto &[move, result] : llvm::reverse(moves)) {
+    auto dispatch = result.getDefiningOp<DispatchOp>();
+    if (dispatch->use_empty()) {
+      symbols.erase(symbols.lookup(dispatch.getKernel()));
+      dispatch.erase();
+    }
+  }
+  moves.clear();
 }
 
 // --- Keys and bounds -------------------------------------------------------------------------

@@ -9,6 +9,8 @@
 #include "compiler/Dataflow/Lowering/KeySources.h"
 #include "dialects/Dataflow/Dataflow.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <optional>
 
 namespace heddle {
@@ -21,6 +23,10 @@ struct CacheView {
   /// Axis i of the value is axis order[i] of the cache; empty: they are the same.
   llvm::SmallVector<int64_t> order;
 };
+
+/// Whether a buffer can hold values of this type; reports if not.
+mlir::LogicalResult checkType(mlir::Type type,
+                              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// What a loop nest computes. The axes are those of the dataflow dialect's `nest`.
 struct NestParts {
@@ -57,11 +63,10 @@ public:
   dataflow::CacheType cacheOf(mlir::Value value) const;
   /// How a value shows that cache; null: as it lies.
   const CacheView *viewOf(mlir::Value value) const;
-  void defineArgument(mlir::BlockArgument argument, mlir::Value buffer) {
-    buffers[argument] = buffer;
-  }
   /// Makes a buffer, or a view of one, that of the only result of an operation.
   mlir::LogicalResult define(mlir::Operation *op, mlir::Value buffer);
+  /// The same for one result of several, or an argument of a region.
+  void defineValue(mlir::Value value, mlir::Value buffer) { buffers[value] = buffer; }
   /// The same for a cache that the result shows another way.
   mlir::LogicalResult defineView(mlir::Operation *op, mlir::Value cache, CacheView view);
 
@@ -86,6 +91,15 @@ public:
                            EpilogueBuilder term = nullptr);
   /// A dense buffer with the elements of another.
   mlir::Value copy(mlir::Location location, mlir::Value source);
+
+  // --- Order of rows
+  /// The rows of a buffer in the order of another space, or of sequences those of its last step.
+  mlir::Value moved(mlir::Location location, mlir::Value buffer, RowSpace space);
+  /// What moved() has brought into another order to make `buffer`; `buffer` itself if that was not
+  /// made so.
+  mlir::Value unmoved(mlir::Value buffer) const;
+  /// Erases what moved() has made and nothing reads.
+  void eraseUnreadMoves();
 
   // --- Keys
   /// The cache whose positions the keys of `op` are; null where they are rows of the entry. Fails
@@ -139,6 +153,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<mlir::Value, CacheView> views;
   llvm::DenseMap<mlir::StringAttr, mlir::Value> parameters;
+  /// By the buffer and the number of the dimension of rows.
+  llvm::MapVector<std::pair<mlir::Value, int64_t>, mlir::Value> moves;
   llvm::DenseMap<mlir::Value, int64_t> limits;
   int64_t maxLength = 0;
 };

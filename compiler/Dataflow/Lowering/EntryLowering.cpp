@@ -34,18 +34,6 @@ BufferType argumentBuffer(Type type) {
   return BufferType::get(type.getContext(), shape, element, /*rowStride=*/0);
 }
 
-/// Whether a buffer can hold values of this type; reports if not.
-LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.getElementType().isF32()) {
-    return success();
-  }
-  SmallVector<int64_t> shape = llvm::map_to_vector(tensor.getShape(), [](int64_t size) {
-    return ShapedType::isDynamic(size) ? tokensDimension : size;
-  });
-  return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
-}
-
 // --- Order -----------------------------------------------------------------------------------
 
 LoweringOrder orderOf(Operation *op) {
@@ -154,6 +142,7 @@ LogicalResult EntryLowering::run() {
       return failure();
     }
   }
+  context.eraseUnreadMoves();
   setSignature();
   return success();
 }
@@ -181,7 +170,7 @@ LogicalResult EntryLowering::lowerArgument(BlockArgument argument) {
            << argument.getArgNumber() << " of entry '" << entry.getSymName() << "' is "
            << argument.getType() << ", expected rows of tokens";
   }
-  context.defineArgument(argument, graph.getBody().front().addArgument(type, argument.getLoc()));
+  context.defineValue(argument, graph.getBody().front().addArgument(type, argument.getLoc()));
   return success();
 }
 

@@ -85,14 +85,14 @@ struct KernelInput {
   /// For Sequence: the first key that a row reads, by its position; none: it reads those from the
   /// first on.
   std::optional<transformer::PositionBound> readsFrom = std::nullopt;
-  /// Whether each row of the work reads that row alone, or the same of all.
-  bool isOfOneRow() const {
-    return role == Role::Rows || role == Role::Weights || role == Role::Matrix;
-  }
   /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
   /// For Table: whether it lies as the target stores a matrix of one group.
   bool isEncoded = false;
+  /// Whether each row of the work reads that row alone, or the same of all.
+  bool isOfOneRow() const {
+    return role == Role::Rows || role == Role::Weights || role == Role::Matrix;
+  }
   /// Whether a parameter has an encoding of the target's here.
   bool takesEncoding() const { return role == Role::Matrix || isEncoded; }
 };

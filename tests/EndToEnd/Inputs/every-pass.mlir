@@ -95,3 +95,16 @@ func.func @words(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transfo
   %y = transformer.linear %x, @word : tensor<?x24xf32> -> tensor<?x32xf32>
   return %y : tensor<?x32xf32>
 }
+
+// A recurrence: a map of rows that no step changes, and one of what is carried.
+func.func @recur(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "steps"}) {
+  %last, %h = transformer.recurrence(%x : tensor<?x24xf32>) in(%rows) -> tensor<?x24xf32>, tensor<?x24xf32> {
+  ^bb0(%now: tensor<?x24xf32>, %before: tensor<?x24xf32>):
+    %a = transformer.linear %now, @square : tensor<?x24xf32> -> tensor<?x24xf32>
+    %u = transformer.linear %before, @other : tensor<?x24xf32> -> tensor<?x24xf32>
+    %sum = transformer.add %a, %u : tensor<?x24xf32>, tensor<?x24xf32>
+    %new = transformer.activate tanh %sum : tensor<?x24xf32>
+    transformer.next %new, %new : tensor<?x24xf32>, tensor<?x24xf32>
+  }
+  return %h : tensor<?x24xf32>
+}

@@ -263,6 +263,73 @@ template <> void Interpreter::evaluate(KeepOp op) {
   define(op, std::move(result));
 }
 
+// --- Recurrences ---------------------------------------------------------------------------------
+
+/// One row as a tensor of its own.
+static BoundedTensor rowOf(const BoundedTensor &rows, int64_t row) {
+  BoundedTensor one({1, rows.width()});
+  for (int64_t column = 0; column < rows.width(); ++column) {
+    one.at(0, column) = rows.at(row, column);
+  }
+  return one;
+}
+
+template <> void Interpreter::evaluate(RecurrenceOp op) {
+  Block &step = op.getBody().front();
+  const auto inputs = static_cast<unsigned>(op.getInputs().size());
+  const int64_t rows = of(op.getInputs().front()).rows();
+  for (unsigned i = 0; i < op.getNumCarried(); ++i) {
+    const auto type = cast<RankedTensorType>(step.getArgument(inputs + i).getType());
+    define(step.getArgument(inputs + i), op.getInitial().empty()
+                                             ? BoundedTensor({1, type.getDimSize(1)})
+                                             : of(op.getInitial()[i]));
+  }
+  for (OpResult result : op->getResults()) {
+    const bool isGiven = op.isGiven(result.getResultNumber());
+    const auto type = cast<RankedTensorType>(result.getType());
+    define(result, BoundedTensor({isGiven ? rows : 1, type.getDimSize(1)}));
+  }
+  for (int64_t number = 0; number < rows; ++number) {
+    const int64_t row = op.getReversed() ? rows - 1 - number : number;
+    for (unsigned i = 0; i < inputs; ++i) {
+      define(step.getArgument(i), rowOf(of(op.getInputs()[i]), row));
+    }
+    evaluateBlock(step);
+    std::vector<BoundedTensor> left;
+    for (Value value : step.getTerminator()->getOperands()) {
+      left.push_back(of(value));
+    }
+    for (OpResult result : op->getResults()) {
+      const unsigned index = result.getResultNumber();
+      BoundedTensor &whole = values[result];
+      for (int64_t column = 0; column < whole.width(); ++column) {
+        whole.at(op.isGiven(index) ? row : 0, column) = left[index].at(0, column);
+      }
+    }
+    for (unsigned i = 0; i < op.getNumCarried(); ++i) {
+      define(step.getArgument(inputs + i), std::move(left[i]));
+    }
+  }
+}
+
+/// The recurrence reads what ends a step.
+template <> void Interpreter::evaluate(NextOp) {}
+
+template <> void Interpreter::evaluate(ConcatOp op) {
+  BoundedTensor result({of(op.getInputs().front()).rows(), op.getType().getDimSize(1)});
+  int64_t first = 0;
+  for (Value input : op.getInputs()) {
+    const BoundedTensor &rows = of(input);
+    for (int64_t row = 0; row < rows.rows(); ++row) {
+      for (int64_t column = 0; column < rows.width(); ++column) {
+        result.at(row, first + column) = rows.at(row, column);
+      }
+    }
+    first += rows.width();
+  }
+  define(op, std::move(result));
+}
+
 // --- The run of an entry, after the rules that it finds -------------------------------------
 
 template <typename Op> void Interpreter::addRule(Rules &rules) {
@@ -294,15 +361,19 @@ std::vector<std::string> Interpreter::operations() {
   return names;
 }
 
-EntryValues Interpreter::run(const EntryInputs &inputs) {
-  bindArguments(inputs);
-  for (Operation &op : entry.getBody().front().without_terminator()) {
+void Interpreter::evaluateBlock(Block &block) {
+  for (Operation &op : block.without_terminator()) {
     const auto rule = rules().find(op.getName().getStringRef().str());
     if (rule == rules().end()) {
       llvm::report_fatal_error("the interpreter has no rule for " + op.getName().getStringRef());
     }
     rule->second(*this, &op);
   }
+}
+
+EntryValues Interpreter::run(const EntryInputs &inputs) {
+  bindArguments(inputs);
+  evaluateBlock(entry.getBody().front());
   return results();
 }
 

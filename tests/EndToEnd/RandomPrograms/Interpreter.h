@@ -84,6 +84,8 @@ private:
   /// By the name of the operation: one for each of the dialect.
   static const Rules &rules();
 
+  /// Evaluates all operations of a block but the last.
+  void evaluateBlock(mlir::Block &block);
   void bindArguments(const EntryInputs &inputs);
   EntryValues results();
 

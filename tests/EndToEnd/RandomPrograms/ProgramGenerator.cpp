@@ -28,6 +28,7 @@ Result<TestProgram> generateProgram(mlir::MLIRContext &context, uint64_t seed) {
 
 ProgramGenerator::ProgramGenerator(uint64_t seed) : dice(seed * 2 + 1) {
   extreme = seed % 10 == 9;
+  recurs = seed % 8 == 5;
   vocabulary = dice.between(2, 30);
   mainWidth = width();
 }
@@ -175,6 +176,9 @@ void ProgramGenerator::poolRows() {
 void ProgramGenerator::writeEncoder(const std::string &name, bool isPlain) {
   writeInputs(hasTypes);
   steps(dice.between(1, isPlain ? 4 : 1));
+  if (recurs) {
+    recurrences(pickRows());
+  }
   if (!isPlain || dice.once(4)) {
     poolRows();
   }

@@ -136,6 +136,9 @@ private:
   Written contractWeights(const Written &x);
   Written contractRows(const Written &x);
   Written repeated(const Written &x);
+  // --- Recurrences
+  void recurrences(const Written &x);
+  Written recurrence(const Written &x, bool reversed);
   // --- Heads
   Written split(const Written &x, int64_t heads);
   Written merge(const Written &x);
@@ -180,6 +183,8 @@ private:
 
   Dice dice;
   bool extreme = false;
+  /// Whether encoders have recurrences.
+  bool recurs = false;
   bool inDecoder = false;
   std::string sequencesText;
   std::string parametersText;

@@ -83,6 +83,30 @@ LogicalResult lowerColumns(transformer::ColumnsOp op, EntryContext &entry) {
       op, ColumnsOp::create(entry.builder, op.getLoc(), type, input, op.getFirstAttr()));
 }
 
+/// Rows that were brought into another order only for this are read where they were.
+LogicalResult lowerConcat(transformer::ConcatOp op, EntryContext &entry) {
+  // In a loop all rows are those of the step.
+  bool isInLoop = isa<LoopOp>(entry.builder.getInsertionBlock()->getParentOp());
+  KernelParts parts;
+  SmallVector<int64_t> widths;
+  int64_t rows = entry.typeOf(op.getInputs().front()).getShape().front();
+  for (Value input : op.getInputs()) {
+    BufferType type = entry.typeOf(input);
+    if (type.getShape().front() != rows) {
+      return op.emitOpError("puts rows of ")
+             << dimensionText(rows) << " and of " << dimensionText(type.getShape().front())
+             << " side by side, expected rows of one space";
+    }
+    widths.push_back(type.getWidth());
+    Value buffer = entry.bufferOf(input);
+    parts.inputs.push_back(isInLoop ? buffer : entry.unmoved(buffer));
+  }
+  parts.stem = "collect";
+  parts.computes = CollectAttr::get(op.getContext(), widths);
+  parts.results = {entry.denseBuffer({rows, op.getType().getDimSize(1)})};
+  return entry.dispatch(op, parts);
+}
+
 /// One norm of rows as a kernel of its own.
 LogicalResult lowerNorm(Operation *op, EntryContext &entry, NormKind kind, FloatAttr epsilon,
                         ArrayRef<FlatSymbolRefAttr> operands) {
@@ -150,6 +174,10 @@ template <> Pattern patternOf<transformer::BlocksOp>() {
 
 template <> Pattern patternOf<transformer::ColumnsOp>() {
   return rowPattern<transformer::ColumnsOp, lowerColumns>();
+}
+
+template <> Pattern patternOf<transformer::ConcatOp>() {
+  return rowPattern<transformer::ConcatOp, lowerConcat>();
 }
 
 template <> Pattern patternOf<transformer::ConvolveOp>() {

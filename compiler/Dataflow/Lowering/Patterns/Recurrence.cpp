@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The pattern of recurrences: rows are brought into the order of time, a loop runs the dispatches
+/// of the region over the rows of each step, and what it gives is brought back.
+#include "compiler/Dataflow/Lowering/EntryContext.h"
+#include "compiler/Dataflow/Lowering/Pattern.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+namespace {
+
+/// Fails unless a run has all rows of every sequence, of tokens, from zeros on.
+LogicalResult checkWhole(transformer::RecurrenceOp op, EntryContext &entry) {
+  auto isRead = [](Operation &each) {
+    return isa<transformer::CachedOp>(each) ||
+           llvm::any_of(each.getOperandTypes(), llvm::IsaPred<transformer::StateType>);
+  };
+  if (llvm::any_of(*op->getBlock(), isRead)) {
+    return op.emitOpError("goes through the rows of an entry that reads a cache or a state, whose "
+                          "runs may begin in the middle of a sequence; expected an entry that "
+                          "reads none");
+  }
+  if (entry.spaceOf(op.getRows()) != RowSpace::tokens()) {
+    return op.emitOpError("goes through rows of ")
+           << entry.spaceOf(op.getRows())->text() << ", expected rows of tokens";
+  }
+  for (Value value : op.getInitial()) {
+    auto type = dyn_cast<BufferType>(entry.bufferOf(value).getType());
+    if (!type || type.getRowSpace() != RowSpace::sequences()) {
+      return op.emitOpError("begins with rows of ")
+             << (type ? dimensionText(type.getShape().front()) : "a cache")
+             << ", expected a row for each sequence";
+    }
+  }
+  for (Type type : op.getBody().getArgumentTypes()) {
+    if (failed(checkType(type, [&] { return op.emitOpError(); }))) {
+      return failure();
+    }
+  }
+  for (Value input : op.getInputs()) {
+    if (failed(entry.checkRows(op, "goes through", entry.bufferOf(input), op.getRows()))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// Lowers the region into a loop with the builder at its end.
+LogicalResult lowerStep(transformer::RecurrenceOp op, EntryContext &entry) {
+  for (Operation &each : op.getBody().front()) {
+    for (Type type : each.getResultTypes()) {
+      if (failed(checkType(type, [&] { return each.emitOpError(); }))) {
+        return failure();
+      }
+    }
+    const Pattern *pattern = findPattern(&each);
+    if (!pattern) {
+      return each.emitOpError("has no kernel in a recurrence");
+    }
+    if (failed(pattern->lower(&each, entry))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry) {
+  if (failed(checkWhole(op, entry))) {
+    return failure();
+  }
+  RowSpace space = RowSpace::steps(op.getReversed());
+  int64_t rows = RowDimension{space}.number();
+  Location location = op.getLoc();
+  auto arguments = op.getBody().getArguments();
+  for (auto [argument, input] : llvm::zip(arguments, op.getInputs())) {
+    entry.defineValue(argument, entry.moved(location, entry.bufferOf(input), space));
+  }
+  auto typeOf = [&](Value value) -> Type {
+    return entry.denseBuffer({rows, cast<RankedTensorType>(value.getType()).getDimSize(1)});
+  };
+  SmallVector<Type> results = llvm::map_to_vector(op.getResults(), typeOf);
+  SmallVector<Value> initial = llvm::map_to_vector(op.getInitial(), [&](Value value) {
+    return entry.moved(location, entry.bufferOf(value), RowSpace::ranks());
+  });
+  auto loop = LoopOp::create(entry.builder, location, results, initial);
+  Block *body = entry.builder.createBlock(&loop.getBody());
+  for (BlockArgument argument : arguments.drop_front(op.getInputs().size())) {
+    entry.defineValue(argument, body->addArgument(typeOf(argument), argument.getLoc()));
+  }
+  if (failed(lowerStep(op, entry))) {
+    return failure();
+  }
+  entry.builder.setInsertionPointAfter(loop);
+  for (auto [result, value] : llvm::zip_equal(op.getResults(), loop.getResults())) {
+    if (!result.use_empty()) {
+      bool isGiven = op.isGiven(result.getResultNumber());
+      entry.defineValue(result, entry.moved(location, value,
+                                            isGiven ? RowSpace::tokens() : RowSpace::sequences()));
+    }
+  }
+  return success();
+}
+
+/// Each value becomes the result of a dispatch of the loop that is nothing else of the step.
+LogicalResult lowerNext(transformer::NextOp op, EntryContext &entry) {
+  SmallVector<Value> values;
+  for (Value value : op.getValues()) {
+    Value buffer = entry.bufferOf(value);
+    auto dispatch = buffer.getDefiningOp<DispatchOp>();
+    bool isOwn = dispatch && dispatch->getBlock() == entry.builder.getInsertionBlock();
+    values.push_back(
+        isOwn && !llvm::is_contained(values, buffer) ? buffer : entry.copy(op.getLoc(), buffer));
+  }
+  NextOp::create(entry.builder, op.getLoc(), values);
+  return success();
+}
+
+} // namespace
+
+template <> Pattern patternOf<transformer::NextOp>() {
+  return rowPattern<transformer::NextOp, lowerNext>();
+}
+
+template <> Pattern patternOf<transformer::RecurrenceOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::RecurrenceOp, lowerRecurrence>};
+}
+
+} // namespace heddle

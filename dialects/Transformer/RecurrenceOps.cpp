@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Verifies recurrences: what their regions take, hold and give.
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+/// C1: the types of the region's arguments.
+static LogicalResult verifyArguments(RecurrenceOp op) {
+  size_t inputs = op.getInputs().size();
+  size_t arguments = op.getBody().getNumArguments();
+  if (inputs == 0 || arguments <= inputs) {
+    return op.emitOpError("expects a row of each input and at least one carried value as arguments "
+                          "of its region, got ")
+           << inputs << " inputs and " << arguments << " arguments";
+  }
+  for (auto [number, argument] : llvm::enumerate(op.getBody().getArguments())) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    bool isRows = type && type.getRank() == 2 && type.isDynamicDim(0) && type.getDimSize(1) > 0 &&
+                  type.getElementType().isF32();
+    if (!isRows || (number < inputs && type != op.getInputs()[number].getType())) {
+      InFlightDiagnostic error = op.emitOpError("expects argument #")
+                                 << number << " of its region to be ";
+      if (number < inputs) {
+        return error << op.getInputs()[number].getType() << " as the input, got "
+                     << argument.getType();
+      }
+      return error << "rows of f32, got " << argument.getType();
+    }
+  }
+  return success();
+}
+
+/// C2
+static LogicalResult verifyNext(RecurrenceOp op) {
+  auto next = dyn_cast<NextOp>(op.getBody().front().getTerminator());
+  if (!next) {
+    return op.emitOpError("expects a region that ends with 'transformer.next', got '")
+           << op.getBody().front().getTerminator()->getName() << "'";
+  }
+  TypeRange given = next.getOperandTypes();
+  TypeRange carried = TypeRange(op.getBody().getArgumentTypes()).drop_front(op.getInputs().size());
+  if (given.size() < carried.size() || given.take_front(carried.size()) != carried) {
+    return next.emitOpError("expects the types of the carried values (")
+           << carried << ") first, got (" << given << ")";
+  }
+  if (op.getResultTypes() != given) {
+    return op.emitOpError("expects results of the types of its 'transformer.next' (")
+           << given << "), got (" << op.getResultTypes() << ")";
+  }
+  return success();
+}
+
+/// C4: whether a type is rows, heads or a weight: what has no keys.
+static bool isOfRows(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getElementType().isF32() && tensor.getNumDynamicDims() <= 1;
+}
+
+LogicalResult RecurrenceOp::verifyRegions() {
+  if (failed(verifyArguments(*this)) || failed(verifyNext(*this))) {
+    return failure();
+  }
+  // C3
+  TypeRange carried = TypeRange(getBody().getArgumentTypes()).drop_front(getInputs().size());
+  if (!getInitial().empty() && TypeRange(getInitial()) != carried) {
+    return emitOpError("expects no values in 'from', or those of the carried types (")
+           << carried << "), got (" << TypeRange(getInitial()) << ")";
+  }
+  // C4
+  for (Operation &op : getBody().front()) {
+    if (op.getDialect() != (*this)->getDialect() || op.getNumRegions() != 0 ||
+        !llvm::all_of(op.getOperandTypes(), isOfRows) ||
+        !llvm::all_of(op.getResultTypes(), isOfRows)) {
+      return op.emitOpError("in a recurrence: expects operations of the model level on rows and "
+                            "weights of f32");
+    }
+  }
+  return success();
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Recurrences: the encoders of the recurrent oracles with and without passes, and a cell that is
+/// in no paper against plain loops; bit by bit whatever else is in a batch, in whatever chunks it
+/// is cut and however many threads there are.
+#include "compiler/Compile.h"
+#include "formats/Checkpoint/Checkpoint.h"
+#include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/base/TemporaryFolder.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace heddle {
+namespace {
+
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/recurrent/";
+
+/// A tensor of an oracle's expected outputs, with its shape.
+struct Expected {
+  Expected(const std::string &oracle, const std::string &name) {
+    const auto file = Checkpoint::open(oracles + oracle + "/expected.safetensors");
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    if (!file.ok() || file->find(name) == nullptr) {
+      return;
+    }
+    const auto &sizes = file->find(name)->shape;
+    shape.assign(sizes.begin(), sizes.end());
+    size_t count = 1;
+    for (const size_t size : shape) {
+      count *= size;
+    }
+    if (name == "source") {
+      ids.resize(count);
+      EXPECT_TRUE(file->readI32(name, ids).ok());
+    } else {
+      values.resize(count);
+      EXPECT_TRUE(file->readF32(name, values).ok());
+    }
+  }
+
+  std::vector<size_t> shape;
+  std::vector<float> values;
+  std::vector<int32_t> ids;
+};
+
+/// The sentences of an oracle, without the padding.
+Ragged sentencesOf(const std::string &oracle) {
+  const Expected source(oracle, "source");
+  Ragged batch;
+  for (size_t i = 0; i < source.shape[0]; ++i) {
+    const auto row = std::span(source.ids).subspan(i * source.shape[1], source.shape[1]);
+    batch.append(row.first(size_t(std::find(row.begin(), row.end(), 0) - row.begin())));
+  }
+  return batch;
+}
+
+/// Rows [batch, longest, width] without the padding.
+std::vector<float> withoutPadding(const Expected &rows, const Ragged &batch) {
+  std::vector<float> result;
+  for (size_t i = 0; i < batch.lengths.size(); ++i) {
+    const auto begin = rows.values.begin() + std::ptrdiff_t(i * rows.shape[1] * rows.shape[2]);
+    result.insert(result.end(), begin, begin + batch.lengths[i] * std::ptrdiff_t(rows.shape[2]));
+  }
+  return result;
+}
+
+/// How the layers of the decoder start, [layers, batch, width], against outputs by layer.
+void expectStart(const std::string &oracle, const std::string &name,
+                 const std::map<std::string, std::vector<float>> &outputs) {
+  const Expected expected(oracle, "start." + name);
+  for (size_t layer = 0; !expected.shape.empty() && layer < expected.shape[0]; ++layer) {
+    const auto found = outputs.find("start." + name + "." + std::to_string(layer));
+    const size_t size = expected.shape[1] * expected.shape[2];
+    const auto part = std::span(expected.values).subspan(layer * size, size);
+    // What begins with zeros is no output.
+    const bool areZeros = std::all_of(part.begin(), part.end(), [](float x) { return x == 0; });
+    if (found == outputs.end()) {
+      EXPECT_TRUE(areZeros) << oracle << " gives no start." << name << " of layer " << layer;
+      continue;
+    }
+    EXPECT_LE(largestDifference(found->second, part), 2e-4F) << oracle << " start." << name;
+  }
+}
+
+class RecurrentOracle : public testing::TestWithParam<const char *> {};
+
+TEST_P(RecurrentOracle, EncodesAsTheDefinitionDoes) {
+  const std::string oracle = GetParam();
+  const Ragged batch = sentencesOf(oracle);
+  const std::vector<float> expected = withoutPadding(Expected(oracle, "encoder"), batch);
+  for (const std::vector<std::string> &passes :
+       {std::vector<std::string>(), std::vector<std::string>{"--disable-pass=hoist-from-loops"},
+        std::vector<std::string>{"--disable-pass=hoist-from-loops", "--disable-pass=fold-epilogues",
+                                 "--disable-pass=plan-memory"}}) {
+    const std::string path = compileModel(oracles + oracle, passes);
+    ASSERT_FALSE(path.empty());
+    for (const std::string &isa : runnableTargets(path)) {
+      for (const int threads : {1, 2}) {
+        const auto outputs = runBinary(path, batch, isa, threads);
+        ASSERT_TRUE(outputs.contains("encoder"));
+        EXPECT_LE(largestDifference(outputs.at("encoder"), expected), 2e-4F)
+            << oracle << " on " << isa << ", " << threads << " threads";
+        expectStart(oracle, "hidden", outputs);
+        expectStart(oracle, "cell", outputs);
+      }
+    }
+  }
+}
+
+/// Sentences that end at one step and at different ones, more than a chunk has.
+Ragged longerBatch(int vocabulary) {
+  Ragged batch = randomSentences(17, 23, vocabulary, 5);
+  batch.append(std::vector<int32_t>{3});
+  batch.append(std::vector<int32_t>(40, 4));
+  batch.append(std::vector<int32_t>(40, 5));
+  return batch;
+}
+
+TEST_P(RecurrentOracle, ASentenceHasTheSameBitsInEveryBatch) {
+  const std::string path = compileModel(oracles + GetParam());
+  ASSERT_FALSE(path.empty());
+  const Ragged batch = longerBatch(26);
+  const auto model = Model::load(path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto one = Session::create(*model);
+  ASSERT_TRUE(one.ok());
+  std::map<std::string, std::vector<float>> expected;
+  std::span<const int32_t> rest = batch.ids;
+  for (const int32_t length : batch.lengths) {
+    Ragged alone;
+    alone.append(rest.first(size_t(length)));
+    for (const auto &[name, values] : runModel(*one, "encode", alone)) {
+      expected[name].insert(expected[name].end(), values.begin(), values.end());
+    }
+    rest = rest.subspan(size_t(length));
+  }
+  for (const int threads : {1, 2}) {
+    for (const int64_t chunk : {0, 1, 50}) {
+      for (const Schedule schedule :
+           {Schedule::Automatic, Schedule::Chunked, Schedule::Cooperative}) {
+        for (const bool profile : {false, true}) {
+          auto session = Session::create(
+              *model,
+              {.threads = threads, .chunkTokens = chunk, .schedule = schedule, .profile = profile});
+          ASSERT_TRUE(session.ok());
+          EXPECT_EQ(runModel(*session, "encode", batch), expected)
+              << threads << " threads, chunks of " << chunk;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, RecurrentOracle,
+                         testing::Values("gnmt-like", "gru-additive", "gru-concat-local-p",
+                                         "gru-last", "location", "location-cumulative",
+                                         "lstm-dot-local-m", "lstm-general", "lstm-none",
+                                         "tanh-additive"));
+
+// --- a cell that is in no paper --------------------------------------------------------------
+
+constexpr int vocabulary = 31;
+constexpr int64_t width = 7;
+
+/// h = tanh(x + U h), which begins with the mean of the rows; a sum of all x so far; steps give h,
+/// x as it came and the sum before the step.
+TEST(Recurrence, CarriesWhatItsRegionSays) {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal(0, 0.6F);
+  std::vector<float> table(vocabulary * width), hidden(width * width);
+  for (std::vector<float> *values : {&table, &hidden}) {
+    std::generate(values->begin(), values->end(), [&] { return normal(random); });
+  }
+  ModelBuilder model("test");
+  Entry entry = model.entry("encode");
+  const Scope scope = model.scope();
+  const Tensor x = scope.gather("table", entry.input("input_ids"), vocabulary, width);
+  const Segments rows = entry.segments();
+  const auto run = [&](bool reversed) {
+    const Tensor mean = x.pool(transformer::Pooling::Mean, rows);
+    return scope.recurrence({x}, {width, width}, rows,
+                            [&](std::span<const Tensor> now, std::span<const Tensor> before) {
+                              const Tensor h =
+                                  (now[0] + scope.linear("hidden", before[0], width, Bias::No))
+                                      .activate(transformer::Activation::Tanh);
+                              return Recurrence{{h, before[1] + now[0]}, {h, now[0], before[1]}};
+                            },
+                            {.reversed = reversed, .initial = {mean, mean}});
+  };
+  for (const bool reversed : {false, true}) {
+    const Recurrence result = run(reversed);
+    const std::string suffix = reversed ? ".reversed" : "";
+    entry.output("last" + suffix, result.carried[0]);
+    entry.output("sum" + suffix, result.carried[1]);
+    entry.output("h" + suffix, result.given[0]);
+    entry.output("x" + suffix, result.given[1]);
+    entry.output("before" + suffix, result.given[2]);
+  }
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.so";
+  const Result<std::string> text = model.text();
+  ASSERT_EQ(text.status().message(), "");
+  CompileRequest request;
+  request.program = *text;
+  request.tensors = {{"table.weight", {vocabulary, width}, table},
+                     {"hidden.weight", {width, width}, hidden}};
+  request.output = path;
+  ASSERT_EQ(compile(request).status.message(), "");
+
+  const Ragged batch = longerBatch(vocabulary);
+  std::map<std::string, std::vector<float>> expected;
+  std::span<const int32_t> rest = batch.ids;
+  for (const int32_t length : batch.lengths) {
+    const auto n = size_t(length);
+    std::vector<double> mean(width);
+    for (size_t row = 0; row < n; ++row) {
+      for (size_t c = 0; c < width; ++c) {
+        mean[c] += double(table[size_t(rest[row]) * width + c]) / double(n);
+      }
+    }
+    for (const bool reversed : {false, true}) {
+      const std::string suffix = reversed ? ".reversed" : "";
+      std::vector<double> h = mean, sum = mean;
+      std::vector<double> hs(n * width), xs(n * width), befores(n * width);
+      for (size_t step = 0; step < n; ++step) {
+        const size_t row = reversed ? n - 1 - step : step;
+        std::vector<double> next(width);
+        for (size_t c = 0; c < width; ++c) {
+          const double now = double(table[size_t(rest[row]) * width + c]);
+          double total = now;
+          for (size_t k = 0; k < width; ++k) {
+            total += h[k] * double(hidden[c * width + k]);
+          }
+          next[c] = std::tanh(total);
+          befores[row * width + c] = sum[c];
+          xs[row * width + c] = now;
+          hs[row * width + c] = next[c];
+          sum[c] += now;
+        }
+        h = next;
+      }
+      const auto append = [&](const std::string &name, const std::vector<double> &values) {
+        expected[name + suffix].insert(expected[name + suffix].end(), values.begin(), values.end());
+      };
+      append("last", h);
+      append("sum", sum);
+      append("h", hs);
+      append("x", xs);
+      append("before", befores);
+    }
+    rest = rest.subspan(n);
+  }
+  for (const std::string &isa : runnableTargets(path)) {
+    for (const int threads : {1, 2}) {
+      const auto found = runBinary(path, batch, isa, threads);
+      ASSERT_EQ(found.size(), expected.size());
+      for (const auto &[name, values] : expected) {
+        EXPECT_LT(largestDifference(found.at(name), values), 1e-4F) << name << " on " << isa;
+      }
+    }
+  }
+}
+
+// --- misuse of the builder -------------------------------------------------------------------
+
+using Step = std::function<Recurrence(std::span<const Tensor>, std::span<const Tensor>)>;
+
+/// What the builder says of a recurrence over x [t, 4] with such a step.
+std::string errorOf(std::vector<int64_t> carried, const std::function<Step(Entry &, Tensor)> &make,
+                    bool hasInput = true) {
+  ModelBuilder model("test");
+  Entry entry = model.entry("encode");
+  const Tensor x = entry.input("x", 4);
+  std::vector<Tensor> inputs;
+  if (hasInput) {
+    inputs.push_back(x);
+  }
+  const Recurrence result =
+      model.scope("cell").recurrence(inputs, std::move(carried), entry.segments(), make(entry, x));
+  EXPECT_TRUE(result.carried.empty());
+  EXPECT_TRUE(result.given.empty());
+  return std::string(model.status().message());
+}
+
+TEST(Recurrence, SaysWhatIsWrongWithAStep) {
+  const auto identity = [](Entry &, Tensor) -> Step {
+    return [](auto, auto before) { return Recurrence{{before[0]}, {}}; };
+  };
+  EXPECT_NE(errorOf({4}, identity, false).find("0 inputs and 1 carried values, expected at least"),
+            std::string::npos);
+  EXPECT_NE(errorOf({}, identity).find("1 inputs and 0 carried values, expected at least one"),
+            std::string::npos);
+  EXPECT_NE(errorOf({0}, identity).find("expected at least one of each, of positive width"),
+            std::string::npos);
+  const auto nothing = [](Entry &, Tensor) -> Step {
+    return [](auto, auto) { return Recurrence(); };
+  };
+  EXPECT_NE(errorOf({4}, nothing).find("a step with 0 carried values, expected 1"),
+            std::string::npos);
+  const auto outside = [](Entry &, Tensor x) -> Step {
+    return [x](auto, auto) { return Recurrence{{x}, {}}; };
+  };
+  EXPECT_NE(errorOf({4}, outside).find("what a step gives is from outside of it"),
+            std::string::npos);
+  const auto mixed = [](Entry &, Tensor x) -> Step {
+    return [x](auto, auto before) { return Recurrence{{before[0] + x}, {}}; };
+  };
+  EXPECT_NE(errorOf({4}, mixed).find("the operands belong to different entries"),
+            std::string::npos);
+  const auto empty = [](Entry &, Tensor) -> Step {
+    return [](auto, auto) { return Recurrence{{Tensor()}, {}}; };
+  };
+  EXPECT_NE(errorOf({4}, empty).find("what a step gives is empty or of another model"),
+            std::string::npos);
+  // Another width than the carried value's is for the verifier.
+  ModelBuilder model("test");
+  Entry entry = model.entry("encode");
+  const Recurrence result =
+      model.scope("cell").recurrence({entry.input("x", 4)}, {5}, entry.segments(),
+                                     [](auto now, auto) { return Recurrence{{now[0]}, {}}; });
+  entry.output("y", result.carried[0]);
+  EXPECT_NE(model.text().status().message().find("expects the types of the carried values"),
+            std::string::npos);
+}
+
+TEST(Concat, SaysWhatIsWrongWithItsRows) {
+  ModelBuilder none("test");
+  none.entry("encode");
+  EXPECT_FALSE(none.scope("both").concat({}).valid());
+  EXPECT_NE(none.status().message().find("no rows to put side by side, expected some"),
+            std::string::npos);
+  ModelBuilder heads("test");
+  Entry entry = heads.entry("encode");
+  EXPECT_FALSE(heads.scope("both").concat({entry.input("x", 4).splitHeads(2)}).valid());
+  EXPECT_NE(heads.status().message().find("one of several rows has shape [?, 2, 2], expected rows"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Random recurrences: one way or both, of random mathematics that cannot grow without bounds.
+#include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace heddle {
+
+void ProgramGenerator::recurrences(const Written &x) {
+  const Written forwards = recurrence(x, dice.once(4));
+  if (dice.once(3)) {
+    return;
+  }
+  const Written backwards = recurrence(dice.once(3) ? forwards : x, !dice.once(4));
+  const int64_t width = forwards.width + backwards.width;
+  define(Kind::Rows, rowsType(width), 0, width, 0,
+         fmt::format("concat {}, {} : ({}, {}) -> {}", forwards.name, backwards.name, forwards.type,
+                     backwards.type, rowsType(width)));
+  steps(dice.between(0, 1));
+}
+
+/// What the steps give of the first carried value.
+Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
+  const int64_t hidden = width();
+  const int64_t count = dice.between(1, 2);
+  std::string from;
+  if (dice.once(3)) {
+    std::vector<std::string> names, types;
+    for (int64_t i = 0; i < count; ++i) {
+      const Written start = linear(
+          rows(x.width, x.exponent, fmt::format("pool mean {} in(%rows)", x.name), Kind::Pooled),
+          hidden);
+      names.push_back(start.name);
+      types.push_back(start.type);
+    }
+    from = fmt::format(" from({} : {})", fmt::join(names, ", "), fmt::join(types, ", "));
+  }
+  // The region has values of its own.
+  const std::string outsideBody = std::exchange(body, "");
+  const std::vector<Written> outside = std::exchange(defined, {});
+  std::vector<Written> arguments;
+  std::vector<std::string> declared;
+  for (int64_t i = 0; i <= count; ++i) {
+    arguments.push_back(argument(fmt::format("%{}", nextValue++), i == 0 ? x.width : hidden));
+    declared.push_back(fmt::format("{}: {}", arguments.back().name, arguments.back().type));
+  }
+  const Written ofInput = linear(arguments[0], hidden);
+  Written state = add(ofInput, linear(arguments[1], hidden));
+  for (int64_t i = dice.below(3); i > 0; --i) {
+    switch (dice.below(4)) {
+    case 0:
+      state = multiplyOther(state);
+      break;
+    case 1:
+      state = norm(state);
+      break;
+    case 2:
+      state = add(state, linear(arguments[0], hidden));
+      break;
+    default:
+      state = activate(state);
+      break;
+    }
+  }
+  const auto bounded = [&](const Written &value) {
+    return define(
+        Kind::Rows, value.type, 0, value.width, 0,
+        fmt::format("activate {} {} : {}", dice.of({"tanh", "sigmoid"}), value.name, value.type));
+  };
+  std::vector<Written> left = {bounded(state)};
+  if (count == 2) {
+    left.push_back(dice.once(3) ? arguments[1] : bounded(add(arguments[2], left[0])));
+  }
+  // The first of these is what comes of the steps; the others need no step, or are old values.
+  const Written given = dice.once(3) ? bounded(add(left[0], ofInput)) : left[0];
+  left.push_back(given);
+  if (dice.once(3)) {
+    left.push_back(dice.of({ofInput, arguments[0], arguments[1]}));
+  }
+  std::vector<std::string> values, types, results;
+  std::vector<Written> after = outside;
+  for (size_t i = 0; i < left.size(); ++i) {
+    values.push_back(left[i].name);
+    types.push_back(left[i].type);
+    results.push_back(fmt::format("%{}", nextValue++));
+    after.push_back({i < static_cast<size_t>(count) ? Kind::Pooled : Kind::Rows, results.back(),
+                     left[i].type, 0, left[i].width});
+  }
+  const std::string region = std::exchange(body, outsideBody);
+  body += fmt::format("  {} = transformer.recurrence({} : {}){} in(%rows){} -> {} {{\n^bb0({}):\n{}"
+                      "  transformer.next {} : {}\n  }}\n",
+                      fmt::join(results, ", "), x.name, x.type, from, reversed ? " reversed" : "",
+                      fmt::join(types, ", "), fmt::join(declared, ", "), region,
+                      fmt::join(values, ", "), fmt::join(types, ", "));
+  defined = std::move(after);
+  return *std::find_if(defined.begin(), defined.end(), [&](const Written &value) {
+    return value.name == results[static_cast<size_t>(count)];
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -convert-transformer-to-dataflow | FileCheck %s
+// RUN: heddle-opt %s -convert-transformer-to-dataflow -dataflow-plan-memory | FileCheck %s --check-prefix=PLANNED
+
+!x = tensor<?x18xf32>
+!h = tensor<?x20xf32>
+
+transformer.parameter @w : tensor<20x18xf32> from "w"
+transformer.parameter @u : tensor<20x20xf32> from "u"
+
+// Rows go into the order of time, through the loop, and back; both directions side by side are
+// collected from where they are.
+func.func @encode(%x: !x {transformer.name = "x"}, %rows: !transformer.segments)
+    -> (tensor<?x40xf32> {transformer.name = "y"}, !h {transformer.name = "last"}) {
+  %last, %f = transformer.recurrence(%x : !x) in(%rows) -> !h, !h {
+  ^bb0(%now: !x, %before: !h):
+    %a = transformer.linear %now, @w : !x -> !h
+    %b = transformer.linear %before, @u : !h -> !h
+    %new = transformer.add %a, %b : !h, !h
+    transformer.next %new, %new : !h, !h
+  }
+  %unread, %b = transformer.recurrence(%x : !x) from(%last : !h) in(%rows) reversed -> !h, !h {
+  ^bb0(%now: !x, %before: !h):
+    %a = transformer.linear %now, @w : !x -> !h
+    %new = transformer.add %a, %before : !h, !h
+    transformer.next %new, %before : !h, !h
+  }
+  %y = transformer.concat %f, %b : (!h, !h) -> tensor<?x40xf32>
+  return %y, %last : tensor<?x40xf32>, !h
+}
+// CHECK-LABEL: dataflow.graph @encode(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: !dataflow.buffer<[tokens, 18], f32>
+// CHECK: %[[XS:.*]] = dataflow.dispatch @collect(%[[X]]) : (!dataflow.buffer<[tokens, 18], f32>) -> !dataflow.buffer<[steps, 18], f32>
+// CHECK-DAG: %[[W:.*]] = dataflow.parameter @w
+// CHECK-DAG: %[[U:.*]] = dataflow.parameter @u
+// CHECK: %[[F:.*]]:2 = dataflow.loop() : () -> (!dataflow.buffer<[steps, 20], f32>, !dataflow.buffer<[steps, 20], f32>) {
+// CHECK-NEXT: ^bb0(%[[BEFORE:.*]]: !dataflow.buffer<[steps, 20], f32>):
+// CHECK-NEXT: %[[A:.*]] = dataflow.dispatch @{{.*}}(%[[XS]], %[[W]])
+// CHECK-NEXT: %[[B:.*]] = dataflow.dispatch @{{.*}}(%[[BEFORE]], %[[U]])
+// CHECK-NEXT: %[[NEW:.*]] = dataflow.dispatch @{{.*}}(%[[A]], %[[B]])
+// CHECK-NEXT: %[[COPY:.*]] = dataflow.dispatch @copy{{.*}}(%[[NEW]])
+// CHECK-NEXT: dataflow.next %[[NEW]], %[[COPY]]
+// CHECK: %[[LAST:.*]] = dataflow.dispatch @{{.*}}(%[[F]]#0) : (!dataflow.buffer<[steps, 20], f32>) -> !dataflow.buffer<[sequences, 20], f32>
+// CHECK: %[[XR:.*]] = dataflow.dispatch @{{.*}}(%[[X]]) : (!dataflow.buffer<[tokens, 18], f32>) -> !dataflow.buffer<[steps_reversed, 18], f32>
+// CHECK: %[[BEGIN:.*]] = dataflow.dispatch @{{.*}}(%[[LAST]]) : (!dataflow.buffer<[sequences, 20], f32>) -> !dataflow.buffer<[ranks, 20], f32>
+// CHECK: %[[R:.*]]:2 = dataflow.loop(%[[BEGIN]]) : (!dataflow.buffer<[ranks, 20], f32>)
+// CHECK: ^bb0(%[[EARLIER:.*]]: !dataflow.buffer<[steps_reversed, 20], f32>):
+// CHECK: %[[OLD:.*]] = dataflow.dispatch @copy{{.*}}(%[[EARLIER]])
+// CHECK-NEXT: dataflow.next %{{.*}}, %[[OLD]]
+// CHECK: %[[Y:.*]] = dataflow.dispatch @{{.*}}(%[[F]]#1, %[[R]]#1) : (!dataflow.buffer<[steps, 20], f32>, !dataflow.buffer<[steps_reversed, 20], f32>) -> !dataflow.buffer<[tokens, 40], f32>
+// CHECK: dataflow.output %[[Y]], %[[LAST]]
+
+// What a loop reads and writes lives as long as the loop: each of its buffers has its own place.
+// PLANNED-LABEL: dataflow.graph @encode(
+// PLANNED: dataflow.loop()
+// PLANNED: at <steps = [[A:[0-9]+]]>
+// PLANNED-NOT: at <steps = [[A]]>
+// PLANNED: dataflow.next
