@@ -37,6 +37,8 @@ static Result<std::string> programOf(const ConfigurationCase &item) {
       values[key] = *stored.string(key);
     } else if (stored.boolean(key).ok()) {
       values[key] = *stored.boolean(key);
+    } else if (stored.object(key).ok()) {
+      values[key] = nlohmann::json::parse(stored.json(key), nullptr, false);
     }
   }
   values.merge_patch(nlohmann::json::parse(item.change, nullptr, false));
@@ -185,7 +187,7 @@ static const ConfigurationCase refused[] = {
      "gated-softplus, gated-abs, gated-sin, gated-cos, gated-gelu_pytorch_tanh, gated-swish"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
      "config.json: \"model_type\" is \"llama\", expected one of "
-     "bart, bert, distilbert, marian, mbart, roberta, t5, transformer"},
+     "bart, bert, distilbert, marian, mbart, recurrent, roberta, t5, transformer"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},
     {"HeadsOfDistilBert", "distilbert-tiny", R"({"n_heads": 4})",
@@ -195,6 +197,27 @@ static const ConfigurationCase refused[] = {
     {"PositionsOfRoberta", "roberta-tiny", R"({"max_position_embeddings": 2})",
      "config.json: \"max_position_embeddings\" is 2, expected more than 2, the first position "
      "after \"pad_token_id\""},
+    {"Cell", "recurrent/lstm-none", R"({"encoder": {"cell": "lru"}})",
+     "config.json: \"encoder\": \"cell\" is \"lru\", expected one of tanh, gru, gru-reset-after, "
+     "lstm"},
+    {"BothWays", "recurrent/lstm-none", R"({"encoder": {"bidirectional": "last"}})",
+     "config.json: \"encoder\": \"bidirectional\" is \"last\", expected true, false or "
+     "\"first\""},
+    {"KeyOfTheEncoder", "recurrent/lstm-none", R"({"encoder": {"hiden": 4}})",
+     "config.json: \"encoder\": unknown key \"hiden\", did you mean \"hidden\"?"},
+    {"KeyOfTheDecoder", "recurrent/lstm-none", R"({"decoder": {"fed": "none"}})",
+     "config.json: \"decoder\": unknown key \"fed\", did you mean \"feed\"?"},
+    {"Residual", "recurrent/gnmt-like", R"({"encoder": {"residual_from": 1}})",
+     "config.json: \"encoder\": \"residual_from\" is 1, expected layers of one width from there "
+     "on: "
+     "layer 1 takes 32 and gives 16"},
+    {"CopiedStates", "recurrent/lstm-none", R"({"decoder": {"hidden": 40}})",
+     "config.json: \"bridge\" is \"copy\", expected a decoder with the encoder's cell and 2 layers "
+     "of "
+     "width 44"},
+    {"BackwardStates", "recurrent/lstm-none", R"({"bridge": "backward"})",
+     "config.json: \"bridge\" is \"backward\", expected an encoder whose last layer goes both "
+     "ways"},
 };
 INSTANTIATE_TEST_SUITE_P(All, RefusedConfiguration, testing::ValuesIn(refused),
                          [](const auto &info) { return info.param.name; });

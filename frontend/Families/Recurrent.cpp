@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Recurrent encoders. The plain cell: Elman, "Finding structure in time". The gated recurrent
+/// unit: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
+/// machine translation"; with the reset gate after the recurrent product: cuDNN and PyTorch. The
+/// long short-term memory: Hochreiter and Schmidhuber, with a forget gate: Gers, Schmidhuber and
+/// Cummins. Both directions: Schuster and Paliwal, "Bidirectional recurrent neural networks". How a
+/// decoder starts: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to
+/// align and translate"; Luong, Pham and Manning, "Effective approaches to attention-based neural
+/// machine translation".
+#include "frontend/Families/Recurrent.h"
+
+#include "formats/Config/Config.h"
+#include "frontend/Families/Family.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+
+using transformer::Activation;
+
+// --- cells -----------------------------------------------------------------------------------
+
+/// Part `index` of rows whose parts are `width` columns each.
+static Tensor part(const Tensor &x, int64_t index, int64_t width) {
+  return x.columns(index * width, width);
+}
+
+static Tensor sigmoid(const Tensor &x) { return x.activate(Activation::Sigmoid); }
+static Tensor tanh(const Tensor &x) { return x.activate(Activation::Tanh); }
+
+/// (1 - gate) * zero + gate * one
+static Tensor between(const Tensor &gate, const Tensor &zero, const Tensor &one) {
+  return zero + gate * (one + zero * -1.0);
+}
+
+/// h = tanh(W x + U h + b)
+static Recurrence stepTanh(const Scope &cell, const Tensor &x, std::span<const Tensor> before,
+                           int64_t n) {
+  const Tensor h = tanh(cell.linear("input", x, n) + cell.linear("hidden", before[0], n, Bias::No));
+  return {{h}, {h}};
+}
+
+/// r, u = sigmoid(W x + U h + b); h = (1 - u) h + u tanh(W x + U (r h) + b)
+static Recurrence stepGru(const Scope &cell, const Tensor &x, std::span<const Tensor> before,
+                          int64_t n) {
+  const Scope hidden = cell.scope("hidden");
+  const Parameter weight = hidden.parameter("weight", {3 * n, n});
+  const Tensor w = cell.linear("input", x, 3 * n);
+  const Tensor gates =
+      sigmoid(w.columns(0, 2 * n) +
+              hidden.linear(before[0], hidden.rows("gates.weight", weight, 0, 2 * n)));
+  const Tensor reset = part(gates, 0, n) * before[0];
+  const Tensor candidate =
+      tanh(part(w, 2, n) + hidden.linear(reset, hidden.rows("candidate.weight", weight, 2 * n, n)));
+  const Tensor h = between(part(gates, 1, n), before[0], candidate);
+  return {{h}, {h}};
+}
+
+/// r, u = sigmoid(W x + b + U h + b'); h = (1 - u) tanh(W x + b + r (U h + b')) + u h
+static Recurrence stepGruResetAfter(const Scope &cell, const Tensor &x,
+                                    std::span<const Tensor> before, int64_t n) {
+  const Tensor w = cell.linear("input", x, 3 * n);
+  const Tensor v = cell.linear("hidden", before[0], 3 * n);
+  const Tensor gates = sigmoid(w.columns(0, 2 * n) + v.columns(0, 2 * n));
+  const Tensor candidate = tanh(part(w, 2, n) + part(gates, 0, n) * part(v, 2, n));
+  const Tensor h = between(part(gates, 1, n), candidate, before[0]);
+  return {{h}, {h}};
+}
+
+/// i, f, g, o = W x + U h + b; c = sigmoid(f) c + sigmoid(i) tanh(g); h = sigmoid(o) tanh(c)
+static Recurrence stepLstm(const Scope &cell, const Tensor &x, std::span<const Tensor> before,
+                           int64_t n) {
+  const Tensor gates =
+      cell.linear("input", x, 4 * n) + cell.linear("hidden", before[0], 4 * n, Bias::No);
+  const Tensor c =
+      sigmoid(part(gates, 1, n)) * before[1] + sigmoid(part(gates, 0, n)) * tanh(part(gates, 2, n));
+  const Tensor h = sigmoid(part(gates, 3, n)) * tanh(c);
+  return {{h, c}, {h}};
+}
+
+/// One layer in one direction: rows, and the state (h, and c of an LSTM) after the last step.
+static Recurrence runLayer(const Scope &cell, CellKind kind, const Tensor &x, int64_t n,
+                           const Segments &rows, bool reversed) {
+  std::vector<int64_t> carried(kind == CellKind::Lstm ? 2 : 1, n);
+  const auto step = [&](std::span<const Tensor> now, std::span<const Tensor> before) {
+    switch (kind) {
+    case CellKind::Tanh:
+      return stepTanh(cell, now[0], before, n);
+    case CellKind::Gru:
+      return stepGru(cell, now[0], before, n);
+    case CellKind::GruResetAfter:
+      return stepGruResetAfter(cell, now[0], before, n);
+    case CellKind::Lstm:
+      return stepLstm(cell, now[0], before, n);
+    }
+    return Recurrence();
+  };
+  return cell.recurrence({x}, carried, rows, step, {.reversed = reversed});
+}
+
+// --- the encoder -----------------------------------------------------------------------------
+
+/// How the decoder's layers start: "Neural machine translation by jointly learning", appendix
+/// A.2.2, for `backward`; "Effective approaches", section 3, for `copy`.
+void Recurrent::start(const Scope &model, Entry &entry, const std::vector<Recurrence> &ends) const {
+  if (bridge == Bridge::Zeros) {
+    return;
+  }
+  for (int64_t index = 0; index < decoder.layers; ++index) {
+    const std::string number = std::to_string(index);
+    if (bridge == Bridge::Copy) {
+      const std::vector<Tensor> &end = ends[static_cast<size_t>(index)].carried;
+      entry.output("start.hidden." + number, end[0]);
+      if (end.size() > 1) {
+        entry.output("start.cell." + number, end[1]);
+      }
+      continue;
+    }
+    const Tensor &last = ends.back().carried[0];
+    const bool isBackward = bridge == Bridge::Backward;
+    const Tensor x =
+        isBackward ? last.columns(last.width() - encoder.hidden, encoder.hidden) : last;
+    const Scope layer = model.scope("bridge", index);
+    const Parameter weight = layer.parameter("weight", {decoder.hidden, x.width()});
+    const Parameter bias = isBackward ? Parameter() : layer.parameter("bias", {decoder.hidden});
+    entry.output("start.hidden." + number, tanh(layer.linear(x, weight, bias)));
+  }
+}
+
+void Recurrent::encode(const Scope &model, Entry entry) const {
+  const Ids source = entry.input("source");
+  const Segments rows = entry.segments();
+  Tensor x = model.gather("source", source, vocabulary, width);
+  std::vector<Recurrence> ends;
+  for (int64_t index = 0; index < encoder.layers; ++index) {
+    const Scope layer = model.scope("encoder.layers", index);
+    Recurrence end =
+        runLayer(layer.scope("forwards"), encoder.cell, x, encoder.hidden, rows, reverse);
+    Tensor y = end.given[0];
+    if (goesBothWays(index)) {
+      const Recurrence back =
+          runLayer(layer.scope("backwards"), encoder.cell, x, encoder.hidden, rows, !reverse);
+      y = layer.concat({y, back.given[0]});
+      for (size_t i = 0; i < end.carried.size(); ++i) {
+        end.carried[i] = layer.concat({end.carried[i], back.carried[i]});
+      }
+    }
+    x = index >= encoder.residualFrom ? x + y : y;
+    ends.push_back(std::move(end));
+  }
+  entry.output("encoder", x);
+  start(model, entry, ends);
+}
+
+} // namespace heddle
