@@ -41,6 +41,8 @@ TEST(RowSpace, SizesHaveLimits) {
   EXPECT_TRUE(RowSpace::tokens().blocks(RowSpace::largestSize));
   EXPECT_FALSE(RowSpace::tokens().blocks(RowSpace::largestSize + 1));
   EXPECT_FALSE(RowSpace::sequences().blocks(2));
+  EXPECT_FALSE(RowSpace::steps(/*reversed=*/false).blocks(2));
+  EXPECT_FALSE(RowSpace::sequences().rowsFrom(RowSpace::steps(/*reversed=*/true)));
   const RowSpace pairs = *RowSpace::tokens().blocks(2);
   EXPECT_EQ(pairs.blocks(3), RowSpace::tokens().blocks(6));
   EXPECT_FALSE(pairs.blocks(RowSpace::largestSize));
@@ -92,8 +94,8 @@ TEST(RowDimension, NumbersAreNegativeAndReadBack) {
     for (const bool isLongest : {false, true}) {
       const RowDimension dimension{space, isLongest};
       EXPECT_LT(dimension.number(), 0);
-      // A sequence has no list of sequences.
-      const bool exists = !isLongest || space.unit() != 0;
+      // A sequence has no list of sequences, nor of rows that do not lie side by side.
+      const bool exists = !isLongest || (space.unit() != 0 && !space.isOrdered());
       EXPECT_EQ(RowDimension::of(dimension.number()),
                 exists ? std::optional(dimension) : std::nullopt)
           << dimension.text();
