@@ -13,7 +13,8 @@
 /// %3 = dataflow.dispatch @contract_0(%a, %w, %b, %x, %nw, %nb) : ... // (sum + bias) + x, norm
 /// ```
 /// The dispatch that remains stands where the later one stood, so its operands are all defined.
-/// Tests: tests/compiler/Dataflow/fold-epilogues.mlir
+/// Maths that reads several others, as the gates of a recurrent cell, takes over one after the
+/// other. Tests: tests/compiler/Dataflow/fold-epilogues.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -142,12 +143,11 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
 }
 
 /// The producer that takes the user's work over: of those that can, the last in the graph, so that
-/// all others are operands defined before it. Reports the reasons if there is none.
-std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols) {
+/// all others are operands defined before it. If there is none, says why in `reason`.
+std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols, std::string &reason) {
   SmallVector<Value> read = {user.inputs.front()};
   llvm::append_range(read, user.elementwise);
   std::optional<Candidate> found;
-  std::string reason;
   for (auto [argument, value] : llvm::enumerate(read)) {
     // Arguments of the graph and vectors are no results of kernels; a kernel of rows of one number
     // has no place for the others.
@@ -165,10 +165,6 @@ std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols) {
       found.emplace(Stage(producer, symbols.lookup<KernelOp>(producer.getKernel())),
                     static_cast<unsigned>(argument));
     }
-  }
-  if (!found) {
-    reportDeclined(user.dispatch.getLoc(), passNames::foldEpilogues,
-                   "not folded: " + (reason.empty() ? "no kernel produces its input" : reason));
   }
   return found;
 }
@@ -244,29 +240,47 @@ struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
     llvm::DenseMap<StringAttr, int64_t> runs = countRuns(module);
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getDispatches()) {
-        auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
-        if (!isa<RowsAttr>(kernel.getComputes())) {
-          continue;
+        bool isFirst = true;
+        while (dispatch) {
+          dispatch = foldOnce(dispatch, isFirst, symbols, runs);
+          isFirst = false;
         }
-        Stage user(dispatch, kernel);
-        std::optional<Candidate> candidate = findProducer(user, symbols);
-        if (!candidate) {
-          continue;
-        }
-        DispatchOp folded = fold(user, *candidate, symbols);
-        reportFold(user, *candidate);
-        dispatch.getResult(0).replaceAllUsesWith(folded.getResult(0));
-        dispatch.erase();
-        candidate->producer.dispatch.erase();
-        // At once: in a long chain each has all the maths of the one before it.
-        for (KernelOp replaced : {kernel, candidate->producer.kernel}) {
-          if (--runs[replaced.getSymNameAttr()] == 0) {
-            symbols.erase(replaced);
-          }
-        }
-        runs[folded.getKernelAttr().getAttr()] = 1;
       }
     }
+  }
+
+private:
+  /// Folds a dispatch of rows into one producer, if any can take it; the dispatch of both, or null.
+  /// Only what folds nowhere `isFirst` is reported.
+  DispatchOp foldOnce(DispatchOp dispatch, bool isFirst, SymbolTable &symbols,
+                      llvm::DenseMap<StringAttr, int64_t> &runs) {
+    auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+    if (!isa<RowsAttr>(kernel.getComputes())) {
+      return {};
+    }
+    Stage user(dispatch, kernel);
+    std::string reason;
+    std::optional<Candidate> candidate = findProducer(user, symbols, reason);
+    if (!candidate) {
+      if (isFirst) {
+        reportDeclined(dispatch.getLoc(), passNames::foldEpilogues,
+                       "not folded: " + (reason.empty() ? "no kernel produces its input" : reason));
+      }
+      return {};
+    }
+    DispatchOp folded = fold(user, *candidate, symbols);
+    reportFold(user, *candidate);
+    dispatch.getResult(0).replaceAllUsesWith(folded.getResult(0));
+    dispatch.erase();
+    candidate->producer.dispatch.erase();
+    // At once: in a long chain each has all the maths of the one before it.
+    for (KernelOp replaced : {kernel, candidate->producer.kernel}) {
+      if (--runs[replaced.getSymNameAttr()] == 0) {
+        symbols.erase(replaced);
+      }
+    }
+    runs[folded.getKernelAttr().getAttr()] = 1;
+    return folded;
   }
 };
 
