@@ -56,33 +56,6 @@ manifest::CacheLayout layoutOf(CacheType type) {
   llvm_unreachable("every layout is handled");
 }
 
-/// Columns of work: heads, or panels of each group of elements.
-uint64_t columnsOf(const Division &division, int64_t panelColumns) {
-  switch (division.columns) {
-  case Division::Columns::None:
-    return 1;
-  case Division::Columns::Heads:
-    return division.count;
-  case Division::Columns::Elements:
-    return division.count * llvm::divideCeil(division.size, panelColumns);
-  }
-  llvm_unreachable("every division has columns");
-}
-
-/// The elements of a row that a column of work computes, and those after which columns begin anew;
-/// zeros where they are no constants.
-std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t panelColumns) {
-  switch (division.columns) {
-  case Division::Columns::None:
-    return {0, 0};
-  case Division::Columns::Heads:
-    return {division.size, division.size};
-  case Division::Columns::Elements:
-    return {panelColumns, division.size};
-  }
-  llvm_unreachable("every division has columns");
-}
-
 /// One graph on its way to an entry of the manifest.
 class EntryWriter {
 public:

@@ -94,6 +94,30 @@ std::vector<manifest::SizeTerm> toSize(SizeAttr size, const SpaceTable &spaces) 
   return terms;
 }
 
+uint64_t columnsOf(const Division &division, int64_t panelColumns) {
+  switch (division.columns) {
+  case Division::Columns::None:
+    return 1;
+  case Division::Columns::Heads:
+    return division.count;
+  case Division::Columns::Elements:
+    return division.count * llvm::divideCeil(division.size, panelColumns);
+  }
+  llvm_unreachable("every division has columns");
+}
+
+std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t panelColumns) {
+  switch (division.columns) {
+  case Division::Columns::None:
+    return {0, 0};
+  case Division::Columns::Heads:
+    return {division.size, division.size};
+  case Division::Columns::Elements:
+    return {panelColumns, division.size};
+  }
+  llvm_unreachable("every division has columns");
+}
+
 uint32_t KernelTable::numberOf(KernelOp kernel) {
   auto [found, isNew] = numbers.try_emplace(kernel.getSymName(), count);
   if (isNew) {

@@ -42,6 +42,13 @@ std::vector<manifest::Dimension> shapeOf(mlir::Type type, const SpaceTable &spac
 /// A sum of sizes as manifests store it.
 std::vector<manifest::SizeTerm> toSize(dataflow::SizeAttr size, const SpaceTable &spaces);
 
+/// Columns of work: heads, or panels of each group of elements.
+uint64_t columnsOf(const dataflow::Division &division, int64_t panelColumns);
+/// The elements of a row that a column of work computes, and those after which columns begin anew;
+/// zeros where they are no constants.
+std::pair<uint64_t, uint64_t> columnElements(const dataflow::Division &division,
+                                             int64_t panelColumns);
+
 /// The kernels that graphs run, and their finishes, numbered as they are met.
 class KernelTable {
 public:

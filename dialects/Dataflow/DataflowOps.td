@@ -47,8 +47,8 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C11: a state stands where the family takes one, and nowhere else.
     - C12: `hidden` is that of a causal attention or attention_weights.
     - C13: where rows are in the order of time, `steps` or `steps_reversed`, each row of the work
-      reads that row of its inputs or, by `collect`, the one of the same position: the rows of a
-      sequence do not lie side by side.
+      reads that row of its inputs, a cache or, by `collect`, the one of the same position: the rows
+      of a sequence do not lie side by side.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -282,7 +282,7 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     - C11: a parameter that is stored encoded is the matrix of a product, of as many groups as its
       encodings have.
     - C12: in a loop the kernel has the rows of the loop, and each row of its work reads that row of
-      its inputs alone.
+      its inputs alone, or caches that nothing has changed.
 
     ```mlir
     %x = dataflow.dispatch @contract_384x384(%h, %w, %b) at <tokens = 1536> : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

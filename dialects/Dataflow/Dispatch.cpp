@@ -379,9 +379,12 @@ static LogicalResult verifyStep(DispatchOp dispatch, KernelOp kernel,
     return success();
   }
   for (auto [index, input] : llvm::enumerate(inputs)) {
-    if (!input.isOfOneRow()) {
-      return dispatch.emitOpError("in a loop: expects a kernel of which each row reads that row of "
-                                  "its inputs, got others of operand #")
+    Value value = dispatch.getInputs()[index];
+    bool isMemory = isa<CacheType>(value.getType()) && isa<BlockArgument>(viewedValue(value));
+    if (!input.isOfOneRow(isMemory)) {
+      return dispatch.emitOpError(
+                 "in a loop: expects a kernel of which each row reads that row of "
+                 "its inputs or a cache that is only read, got others of operand #")
              << index;
     }
   }

@@ -386,7 +386,8 @@ static LogicalResult verifyOrder(KernelOp kernel) {
     return success();
   }
   for (auto [index, input] : llvm::enumerate(kernel.getComputes().getInputs(type))) {
-    if (!input.isOfOneRow() && input.role != KernelInput::Role::Moved) {
+    bool isCache = isa<CacheType>(type.getInput(index));
+    if (!input.isOfOneRow(isCache) && input.role != KernelInput::Role::Moved && !input.isState) {
       return kernel.emitOpError("expects rows in the order of time only where each row of the work "
                                 "reads that row of its inputs, got others of operand #")
              << index;

@@ -161,6 +161,12 @@ SmallVector<RowSpace> namedSpaces(FunctionType type) {
   };
   llvm::for_each(type.getResults(), visit);
   llvm::for_each(type.getInputs(), visit);
+  // Rows in the order of time find a cache by the tokens of their sequence.
+  bool areOrdered = llvm::any_of(spaces, [](RowSpace space) { return space.isOrdered(); });
+  if (areOrdered && llvm::any_of(type.getInputs(), llvm::IsaPred<CacheType>) &&
+      !llvm::is_contained(spaces, RowSpace::tokens())) {
+    spaces.push_back(RowSpace::tokens());
+  }
   return spaces;
 }
 

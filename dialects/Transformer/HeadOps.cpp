@@ -155,6 +155,17 @@ LogicalResult ContractOp::verify() {
   return success();
 }
 
+LogicalResult PairSumOp::verify() {
+  // C1
+  int64_t width = getQuery().getType().getDimSize(1);
+  int64_t shape[] = {ShapedType::kDynamic, ShapedType::kDynamic, width};
+  if (getKey().getType().getDimSize(1) != width || getType().getShape() != ArrayRef(shape)) {
+    return emitOpError("expects rows, keys and a result tensor<?x?xWxf32> of one width, got ")
+           << getQuery().getType() << ", " << getKey().getType() << " and " << getType();
+  }
+  return success();
+}
+
 /// The number that hides a key: C1 of mask_bias, C2 of select.
 static LogicalResult verifyHidden(Operation *op, FloatAttr hidden) {
   // NaN compares false.

@@ -111,6 +111,33 @@ def Transformer_ContractOp : Transformer_Op<"contract", [Pure, DeclareOpInterfac
   }];
 }
 
+def Transformer_PairSumOp : Transformer_Op<"pair_sum", [Pure]> {
+  let summary = "the sum of each row and each of its keys: [t, w] and [k, w] to [t, k, w]";
+  let description = [{
+    `result[t, k, :] = query[t, :] + key[k, :]` for the keys of the row's own sequence. What scores
+    that are no products are made of: v . tanh(q + k) is `activate tanh` of it, and the `contract`
+    "tkw,hw->thk" with v.
+
+    Source: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
+    translate", appendix A.1.2.
+
+    Constraints:
+    - C1: rows and keys are as wide as the result, which is [t, k, w].
+
+    ```mlir
+    %p = transformer.pair_sum %q, %u in(%rows, %source) : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x?x20xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key,
+                       Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = [{
+    $query `,` $key `in` `(` $queries `,` $keys `)` attr-dict
+    `:` type($query) `,` type($key) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Transformer_MaskOp : Transformer_Op<"mask", [Pure]> {
   let summary = "which keys of its own sequence each query sees";
   let description = [{

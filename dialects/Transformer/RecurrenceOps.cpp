@@ -54,10 +54,44 @@ static LogicalResult verifyNext(RecurrenceOp op) {
   return success();
 }
 
-/// C4: whether a type is rows, heads or a weight: what has no keys.
-static bool isOfRows(Type type) {
+/// C4
+static bool isOfFloats(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getElementType().isF32() && tensor.getNumDynamicDims() <= 1;
+  return isa<SegmentsType>(type) || (tensor && tensor.getElementType().isF32());
+}
+
+/// C5: whether a value is a weight, or keys of a cache that the entry only reads.
+static bool isOfMemory(Value value) {
+  while (Operation *view = value.getDefiningOp()) {
+    if (isa<WeightOp>(view)) {
+      return true;
+    }
+    if (auto cached = dyn_cast<CachedOp>(view)) {
+      return isa<BlockArgument>(cached.getCache());
+    }
+    if (!isa<SplitHeadsOp, MergeHeadsOp, RepeatHeadsOp, TransposeOp>(view)) {
+      return false;
+    }
+    value = view->getOperand(0);
+  }
+  return false;
+}
+
+/// C5
+static LogicalResult verifyOutside(RecurrenceOp recurrence, Operation &op) {
+  if (llvm::count(op.getOperands(), recurrence.getRows()) > 1) {
+    return op.emitOpError("in a recurrence: sees rows of other steps, expected keys of a memory");
+  }
+  for (OpOperand &operand : op.getOpOperands()) {
+    Value value = operand.get();
+    bool isInside = recurrence.getBody().isAncestor(value.getParentRegion());
+    if (!isInside && !isa<SegmentsType>(value.getType()) && !isOfMemory(value)) {
+      return op.emitOpError("in a recurrence: expects values of the step, weights, segments and "
+                            "keys of a memory, got others as operand #")
+             << operand.getOperandNumber();
+    }
+  }
+  return success();
 }
 
 LogicalResult RecurrenceOp::verifyRegions() {
@@ -70,13 +104,17 @@ LogicalResult RecurrenceOp::verifyRegions() {
     return emitOpError("expects no values in 'from', or those of the carried types (")
            << carried << "), got (" << TypeRange(getInitial()) << ")";
   }
-  // C4
   for (Operation &op : getBody().front()) {
+    // C4
     if (op.getDialect() != (*this)->getDialect() || op.getNumRegions() != 0 ||
-        !llvm::all_of(op.getOperandTypes(), isOfRows) ||
-        !llvm::all_of(op.getResultTypes(), isOfRows)) {
-      return op.emitOpError("in a recurrence: expects operations of the model level on rows and "
-                            "weights of f32");
+        !llvm::all_of(op.getOperandTypes(), isOfFloats) ||
+        !llvm::all_of(op.getResultTypes(), isOfFloats) ||
+        llvm::any_of(op.getResultTypes(), llvm::IsaPred<SegmentsType>)) {
+      return op.emitOpError("in a recurrence: expects operations of the model level on values of "
+                            "f32");
+    }
+    if (failed(verifyOutside(*this, op))) {
+      return failure();
     }
   }
   return success();

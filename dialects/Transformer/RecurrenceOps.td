@@ -6,7 +6,7 @@
 include "dialects/Transformer/ParameterOps.td"
 
 def Transformer_RecurrenceOp : Transformer_Op<"recurrence", [Pure, AttrSizedOperandSegments,
-    IsolatedFromAbove, SingleBlock]> {
+    SingleBlock]> {
   let summary = "mathematics on one row after the other, with values carried from row to row";
   let description = [{
     The region is one step of every sequence. Its first arguments are the row of each input at that
@@ -21,6 +21,9 @@ def Transformer_RecurrenceOp : Transformer_Op<"recurrence", [Pure, AttrSizedOper
     Cells of networks are what a region says. With a_t = W x_t + b, one with tanh is
     `h_t = tanh(a_t + U h_(t-1))`.
 
+    In the region `in` stands for the row of each sequence at the step, so that operations may look
+    from it at keys that no step changes: those of a memory.
+
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
     machine translation"; Hochreiter and Schmidhuber, "Long short-term memory".
 
@@ -29,7 +32,10 @@ def Transformer_RecurrenceOp : Transformer_Op<"recurrence", [Pure, AttrSizedOper
       the inputs, the others are rows.
     - C2: `next` has the types of the carried values first, and the results have its types.
     - C3: `from` is nothing, or a value for each carried one, of its type.
-    - C4: the region has operations of this dialect alone, on rows, heads and weights of f32.
+    - C4: the region has operations of this dialect alone, without regions, on values of f32.
+    - C5: what comes from outside of the region is weights, segments, the recurrence's at most once
+      for each operation, or keys of a memory: rows that `cached` gives of a cache that nothing
+      appends to, or a view of them.
 
     ```mlir
     %last, %h = transformer.recurrence(%x : tensor<?x18xf32>) in(%rows) reversed -> tensor<?x20xf32>, tensor<?x20xf32> {

@@ -309,6 +309,21 @@ def Transformer_PoolOp : Transformer_Op<"pool", [Pure,
   let hasVerifier = 1;
 }
 
+def Transformer_SpreadOp : Transformer_Op<"spread", [Pure,
+    TypesMatchWith<"the result has the type of the input", "input", "result", "$_self">]> {
+  let summary = "the row of each sequence at every row of the sequence";
+  let description = [{
+    The input has a row for each sequence, as `pool` gives them; the result's rows are those of `to`.
+
+    ```mlir
+    %c = transformer.spread %e to(%rows) : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, Transformer_SegmentsType:$rows);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$input `to` `(` $rows `)` attr-dict `:` type($input)";
+}
+
 def Transformer_NormalizeOp : Transformer_Op<"normalize", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
   let summary = "each row divided by its Euclidean length, or by epsilon if that is larger";
   let description = [{

@@ -53,3 +53,12 @@ LogicalResult KeepOp::verify() {
   }
   return verifyEarlier(*this, getState()); // C3
 }
+
+LogicalResult LoadOp::verify() { return verifyEarlier(*this, getState()); } // C2
+
+LogicalResult StoreOp::verify() {
+  if (failed(verifyOnlyChange(*this))) { // C2
+    return failure();
+  }
+  return verifyEarlier(*this, getState()); // C3
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// States: what all positions of a sequence so far left, their sum or the last of their rows.
+/// States: what all positions of a sequence so far left, their sum, the last of their rows, or a row
+/// that a recurrence carries.
 #ifndef HEDDLE_TRANSFORMER_STATE_OPS
 #define HEDDLE_TRANSFORMER_STATE_OPS
 
@@ -91,6 +92,52 @@ def Transformer_KeepOp : Transformer_Op<"keep", [Pure, Transformer_ChangesKept,
   let assemblyFormat = [{
     $state `,` $input `in` `(` $rows `)` attr-dict `:` qualified(type($state)) `,` type($input)
   }];
+  let hasVerifier = 1;
+}
+
+def Transformer_LoadOp : Transformer_Op<"load", [Pure,
+    Transformer_AsWideAsState<"result", "the result is as wide as the state">]> {
+  let summary = "the row that each sequence has in a state before this run";
+  let description = [{
+    A row for each sequence: what `store` left in the run before. Before the first run it is zero or,
+    with `given`, what another entry has stored in the state of that name.
+
+    Constraints:
+    - C1: the result is as wide as the state.
+    - C2: the state is as it was before the run: nothing has changed it.
+
+    ```mlir
+    %h = transformer.load %s0 : !transformer.state<512>
+    %start = transformer.load %s1 {given} : !transformer.state<512>
+    ```
+  }];
+  let arguments = (ins Transformer_StateType:$state, UnitAttr:$given);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$state attr-dict `:` qualified(type($state))";
+  let hasVerifier = 1;
+}
+
+def Transformer_StoreOp : Transformer_Op<"store", [Pure, Transformer_ChangesKept,
+    TypesMatchWith<"the result has the type of the state", "state", "result", "$_self">,
+    Transformer_AsWideAsState<"input", "the rows are as wide as the state">]> {
+  let summary = "leaves a row for each sequence in the state";
+  let description = [{
+    What a recurrence carries from run to run is loaded before it and stored after it, so that a
+    step, a prefix in one piece and a prefix in chunks are the same mathematics. What one entry
+    stores, such as how a decoder starts, another may load.
+
+    Constraints:
+    - C1: the rows are as wide as the state, and the result is a state of the same type.
+    - C2: no other operation changes the same state: it is changed in place.
+    - C3: the state is as it was before the run: nothing has changed it.
+
+    ```mlir
+    %s1 = transformer.store %s0, %h : !transformer.state<512>
+    ```
+  }];
+  let arguments = (ins Transformer_StateType:$state, Transformer_Rows:$input);
+  let results = (outs Transformer_StateType:$result);
+  let assemblyFormat = "$state `,` $input attr-dict `:` qualified(type($state))";
   let hasVerifier = 1;
 }
 

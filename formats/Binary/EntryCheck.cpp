@@ -84,13 +84,16 @@ Status EntryChecker::checkDerived() const {
     const Location location = entry.buffers()->Get(operand->buffer())->location();
     return location == Location::State || (location == Location::Cache && !isWritten);
   };
-  for (uint32_t i = 0; entry.spaces()->size() > 2 && i < entry.dispatches()->size(); ++i) {
+  const std::vector<RowSpace> spaces = spacesOf(entry);
+  const auto derived =
+      std::count_if(spaces.begin(), spaces.end(), [](RowSpace space) { return space.isDerived(); });
+  for (uint32_t i = 0; derived > 0 && i < entry.dispatches()->size(); ++i) {
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
     for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
       if (isKept(dispatch.operands()->Get(each), each < dispatch.written())) {
         return HEDDLE_ERROR(DataLoss, fmt::format("dispatch {} reads a cache or state in an entry "
                                                   "with {} derived row spaces, expected none",
-                                                  i, entry.spaces()->size() - 2));
+                                                  i, derived));
       }
     }
   }

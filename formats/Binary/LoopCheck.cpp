@@ -24,7 +24,7 @@ std::set<std::pair<uint32_t, uint32_t>> earlierOperands(const manifest::Entry &e
 static bool hasRows(const manifest::Buffer &buffer, uint8_t rows) {
   const manifest::Dimension &first = *buffer.shape()->Get(0);
   return buffer.location() == Location::Arena && first.constant() == 0 && !first.longest() &&
-         first.space() == rows && rowBytes(buffer).has_value();
+         first.space() == rows;
 }
 
 static Status checkDispatch(const manifest::Entry &entry, const manifest::Loop &loop,
@@ -36,11 +36,12 @@ static Status checkDispatch(const manifest::Entry &entry, const manifest::Loop &
   }
   for (uint32_t i = 0; i < dispatch.operands()->size(); ++i) {
     const manifest::Buffer &buffer = *entry.buffers()->Get(dispatch.operands()->Get(i)->buffer());
-    const bool fits = buffer.location() == Location::Parameter || hasRows(buffer, loop.rows());
-    if (!fits || (i < dispatch.written() && buffer.location() == Location::Parameter)) {
+    const bool isSame =
+        buffer.location() == Location::Parameter || buffer.location() == Location::Cache;
+    if (!hasRows(buffer, loop.rows()) && (!isSame || i < dispatch.written())) {
       return HEDDLE_ERROR(DataLoss,
-                          fmt::format("operand {} of dispatch {}, expected parameters and "
-                                      "buffers in the arena of the rows of the loop",
+                          fmt::format("operand {} of dispatch {}, expected parameters, caches that "
+                                      "are read and buffers in the arena of the rows of the loop",
                                       i, number));
     }
   }
@@ -66,7 +67,7 @@ static bool isInitial(const manifest::Entry &entry, const manifest::Buffer &buff
   const uint8_t rows = buffer.shape()->Get(0)->space();
   const std::vector<RowSpace> spaces = spacesOf(entry);
   return rows < spaces.size() && spaces[rows] == RowSpace::ranks() && hasRows(buffer, rows) &&
-         rowBytes(buffer) == rowBytes(carried);
+         rowBytes(buffer).has_value() && rowBytes(buffer) == rowBytes(carried);
 }
 
 static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &loop,
@@ -85,9 +86,10 @@ static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &l
                                               reader.operands()->size() - 1));
   }
   const uint32_t buffer = reader.operands()->Get(earlier.operand())->buffer();
-  if (!isWritten(entry, loop.first(), loop.first() + loop.count(), buffer)) {
-    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} a step before, which no dispatch of the "
-                                              "loop writes",
+  if (!isWritten(entry, loop.first(), loop.first() + loop.count(), buffer) ||
+      !rowBytes(*entry.buffers()->Get(buffer))) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} a step before, expected rows of one size "
+                                              "that a dispatch of the loop writes",
                                               buffer));
   }
   if (earlier.initial() == 0) {

@@ -22,6 +22,13 @@ EntryState *ModelState::entryOf(Block *block) {
   return found == entries.end() ? nullptr : &*found;
 }
 
+bool ModelState::isSeenIn(Block *outer, Block *inner) const {
+  for (const auto &[step, around] : llvm::reverse(steps)) {
+    inner = inner == step && inner != outer ? around : inner;
+  }
+  return inner == outer;
+}
+
 Segments Entry::memory(std::string_view name) {
   if (!model->works()) {
     return {};
@@ -136,17 +143,15 @@ Tensor State::prefixMean(const Tensor &x, const Segments &rows) const {
   return site.make<Tensor, transformer::PrefixMeanOp>(typeOf(x), x.value(), value(), rows.value());
 }
 
-/// Changes a state by rows of its sequences.
-template <typename Op>
-static State changeState(const State &before, const Tensor &x, const Segments &rows,
-                         OperationSite &site) {
+/// Changes a state by rows of its sequences; `operands` are those of the operation.
+template <typename Op, typename... Operands>
+static State changeState(const State &before, OperationSite &site, Operands... operands) {
   EntryState::Cache *const newest = findUnchanged(site, before);
   if (newest == nullptr) {
     site.fail("the state was changed before, expected what it was");
     return {};
   }
-  const auto after =
-      site.make<State, Op>(before.value().getType(), before.value(), x.value(), rows.value());
+  const auto after = site.make<State, Op>(before.value().getType(), before.value(), operands...);
   newest->value = after.value();
   newest->appended = true;
   return after;
@@ -157,12 +162,30 @@ State State::accumulate(const Tensor &x, const Segments &rows) const {
   if (!site.ok() || !expectWidth(site, stateKind, *this, x)) {
     return {};
   }
-  return changeState<transformer::AccumulateOp>(*this, x, rows, site);
+  return changeState<transformer::AccumulateOp>(*this, site, x.value(), rows.value());
 }
 
 State State::keep(const Tensor &x, const Segments &rows) const {
   OperationSite site({this, &x, &rows});
-  return site.ok() ? changeState<transformer::KeepOp>(*this, x, rows, site) : State();
+  return site.ok() ? changeState<transformer::KeepOp>(*this, site, x.value(), rows.value())
+                   : State();
+}
+
+Tensor State::load(Begins begins) const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::LoadOp>(
+      site.tensorType({ShapedType::kDynamic, widthOf(*this)}), value(), begins == Begins::Given);
+}
+
+State State::store(const Tensor &row) const {
+  OperationSite site({this, &row});
+  if (!site.ok() || !expectWidth(site, stateKind, *this, row)) {
+    return {};
+  }
+  return changeState<transformer::StoreOp>(*this, site, row.value());
 }
 
 Segments Segments::history() const {

@@ -95,8 +95,12 @@ public:
   Tensor rows(const Segments &segments) const;
 };
 
-/// What all positions of a sequence so far left: the sum of rows, or the last of them. A state
-/// outlives a run of an entry, and does not grow with the number of positions.
+/// What a state has before the first run.
+enum class Begins { Zero, Given };
+
+/// What all positions of a sequence so far left: the sum of rows, the last of them, or what a
+/// recurrence carries. A state outlives a run of an entry, and does not grow with the number of
+/// positions.
 class State : public ModelValue {
 public:
   using ModelValue::ModelValue;
@@ -110,6 +114,12 @@ public:
   /// Keeps the last rows of each sequence, [t, w], as many as the state has room for. The result is
   /// what accumulate() gives; only Scope::convolve() may still use the state before.
   State keep(const Tensor &x, const Segments &rows) const;
+  /// What store() left in the run before, [s, w]: zeros before the first run, or with Begins::Given
+  /// what another entry has stored in its state of that name.
+  Tensor load(Begins begins = Begins::Zero) const;
+  /// Leaves a row for each sequence, [s, w], such as what a recurrence carries. The result is what
+  /// accumulate() gives; only load() may still use the state before.
+  State store(const Tensor &row) const;
 };
 
 /// One integer for each row, [t].
@@ -162,6 +172,10 @@ public:
   Tensor pool(transformer::Pooling method, const Segments &rows) const;
   /// [t, w] to [b, w], one row for each of the b blocks, which are blocks of `rows`.
   Tensor pool(transformer::Pooling method, const Segments &rows, const Segments &blocks) const;
+  /// [s, w] to [t, w]: the row of each sequence at every row of it.
+  Tensor spread(const Segments &rows) const;
+  /// [t, w] and the keys [k, w] of each row to [t, k, w]: the sums of both.
+  Tensor pairSum(const Tensor &keys, const Segments &rows, const Segments &keySegments) const;
   /// [t, w] or [s, w]: each row divided by its Euclidean length, or by epsilon if that is larger.
   Tensor normalize(double epsilon) const;
 
@@ -302,7 +316,8 @@ public:
 
   /// Mathematics on one row of each sequence after the other: `step` writes it for one, of the rows
   /// [t, w] of the inputs and the carried values, whose widths are `carried`, as the step before
-  /// left them. It may use nothing but these and parameters.
+  /// left them. It may use these, parameters, and attention from them, as `rows`, to the keys of a
+  /// memory.
   ///
   ///     const Recurrence h = scope.recurrence({x}, {width}, rows, [&](auto now, auto before) {
   ///       const Tensor next = (scope.linear("input", now[0], width) +

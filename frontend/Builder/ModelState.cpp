@@ -65,10 +65,10 @@ void OperationSite::check(std::initializer_list<const ModelValue *> operands) {
       return fail("an operand belongs to another model");
     }
     Block *home = operand->value().getParentBlock();
-    if (block != nullptr && block != home) {
+    if (block != nullptr && !state->isSeenIn(home, block) && !state->isSeenIn(block, home)) {
       return fail("the operands belong to different entries");
     }
-    block = home;
+    block = block != nullptr && state->isSeenIn(home, block) ? block : home;
   }
 }
 

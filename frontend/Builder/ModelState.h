@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -70,6 +71,9 @@ struct ModelState {
   /// Those of the checkpoint, in the order of declaration.
   std::vector<heddle::Parameter> tensors;
   std::vector<EntryState> entries;
+  /// The steps that are being written, the innermost last, each with the block that it is written
+  /// in.
+  std::vector<std::pair<mlir::Block *, mlir::Block *>> steps;
   Status error;
   /// Set by build(). The operations then belong to its caller.
   bool finished = false;
@@ -78,6 +82,8 @@ struct ModelState {
   void fail(std::string_view name, std::string_view message);
   /// The entry that a block is the body of.
   EntryState *entryOf(mlir::Block *block);
+  /// Whether values of `outer` are seen in `inner`: the same block, or one around it.
+  bool isSeenIn(mlir::Block *outer, mlir::Block *inner) const;
   /// Declares a parameter. Returns false, with an error, if a different one has that name.
   bool declare(const std::string &name, llvm::ArrayRef<int64_t> shape,
                transformer::ParameterExpressionAttr expression);

@@ -85,7 +85,9 @@ Recurrence Scope::recurrence(
   const std::vector<Tensor> now = tensorsOf(state, body->getArguments(), 0, inputs.size());
   const std::vector<Tensor> before =
       tensorsOf(state, body->getArguments(), inputs.size(), carried.size());
+  state->steps.emplace_back(body.get(), home);
   Recurrence result = step(now, before);
+  state->steps.pop_back();
   const size_t given = result.given.size();
   if (site.ok() && result.carried.size() != carried.size()) {
     site.fail(fmt::format("a step with {} carried values, expected {}", result.carried.size(),

@@ -188,6 +188,25 @@ Tensor Tensor::pool(transformer::Pooling method, const Segments &rows,
   return site.make<Tensor, transformer::PoolOp>(method, value(), rows.value(), blocks.value());
 }
 
+Tensor Tensor::spread(const Segments &rows) const {
+  OperationSite site({this, &rows});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::SpreadOp>(value(), rows.value());
+}
+
+Tensor Tensor::pairSum(const Tensor &keys, const Segments &rows,
+                       const Segments &keySegments) const {
+  OperationSite site({this, &keys, &rows, &keySegments});
+  if (!expectRows(site, *this) || !expectRows(site, keys)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::PairSumOp>(
+      site.tensorType({mlir::ShapedType::kDynamic, mlir::ShapedType::kDynamic, width()}), value(),
+      keys.value(), rows.value(), keySegments.value());
+}
+
 Tensor Tensor::normalize(double epsilon) const {
   OperationSite site({this});
   if (!expectRows(site, *this)) {

@@ -316,13 +316,35 @@ static LogicalResult verifyCaches(ModuleOp module) {
   return success();
 }
 
+/// What an entry reads as given, another must have stored.
+static LogicalResult verifyGiven(ModuleOp module) {
+  const auto stores = [](func::FuncOp entry, Attribute name) {
+    return llvm::any_of(entry.getOps<StoreOp>(),
+                        [&](StoreOp store) { return cacheName(store.getState()) == name; });
+  };
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    for (auto load : entry.getOps<LoadOp>()) {
+      const Attribute name = cacheName(load.getState());
+      const auto isOther = [&](func::FuncOp other) {
+        return other != entry && stores(other, name);
+      };
+      if (load.getGiven() && llvm::none_of(module.getOps<func::FuncOp>(), isOther)) {
+        return load.emitOpError() << "reads what another entry has given in state " << name
+                                  << ", expected one that stores it";
+      }
+    }
+  }
+  return success();
+}
+
 LogicalResult verifyEntries(ModuleOp module) {
   auto entries = module.getOps<func::FuncOp>();
   if (entries.empty()) {
     return module.emitError("the program has no func.func, expected an entry");
   }
   const auto isValid = [](func::FuncOp entry) { return succeeded(verifyEntry(entry)); };
-  return success(llvm::all_of(entries, isValid) && succeeded(verifyCaches(module)));
+  return success(llvm::all_of(entries, isValid) && succeeded(verifyCaches(module)) &&
+                 succeeded(verifyGiven(module)));
 }
 
 LogicalResult verifyParameters(ModuleOp module) {

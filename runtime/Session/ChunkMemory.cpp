@@ -135,8 +135,10 @@ void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std
   int32_t *const offsets = at(staged, places.offsets);
   int32_t *const sequenceOf = at(staged, places.sequenceOf);
   int32_t *const positions = at(staged, places.positions);
-  // Only tokens may continue a sequence.
-  const bool hasStarts = space == tokensSpace && !run.starts.empty();
+  // Only tokens may continue a sequence; the row of a whole sequence has the position it goes on
+  // at.
+  const bool hasStarts =
+      (space == tokensSpace || run.plan.spaces[space].unit() == 0) && !run.starts.empty();
   offsets[0] = 0;
   for (int64_t i = 0; i < chunk.sequences; ++i) {
     const auto sequence = static_cast<size_t>(chunk.firstSequence + i);
@@ -172,7 +174,10 @@ void ChunkMemory::fillSteps(const Run &run, const Chunk &chunk, size_t space, st
                       at(places.ranks),
                       at(places.lengths)};
   };
-  stepOrder.write(chunk.lengthsIn(run.batch.lengths()), run.plan.spaces[space], listsFrom(staged));
+  const std::span<const int32_t> starts =
+      run.starts.empty() ? run.starts : chunk.lengthsIn(run.starts);
+  stepOrder.write(chunk.lengthsIn(run.batch.lengths()), starts, run.plan.spaces[space],
+                  listsFrom(staged));
   rows[space] = listsFrom(memory.data() + layout.inputs);
 }
 

@@ -7,6 +7,7 @@
 #include "formats/Binary/GenerationCheck.h"
 #include "runtime/Session/ModelState.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace heddle {
@@ -99,12 +100,27 @@ Status PagedDecoder::bindEntries() {
   return {};
 }
 
-/// The caches an entry appends to, or the states it changes.
-static std::vector<CacheShape> writtenShapes(const EntryInfo &entry, bool states) {
+static CacheShape shapeOf(const CacheInfo &cache) {
+  return {cache.width, cache.element, cache.transposed};
+}
+
+/// The caches an entry appends to.
+static std::vector<CacheShape> writtenShapes(const EntryInfo &entry) {
   std::vector<CacheShape> shapes;
   for (const CacheInfo &cache : entry.caches) {
-    if (cache.written && cache.state == states) {
-      shapes.push_back({cache.width, cache.element, cache.transposed});
+    if (cache.written && !cache.state) {
+      shapes.push_back(shapeOf(cache));
+    }
+  }
+  return shapes;
+}
+
+/// The states of a hypothesis: all that "decode" has.
+static std::vector<CacheShape> stateShapes(const EntryInfo &decode) {
+  std::vector<CacheShape> shapes;
+  for (const CacheInfo &cache : decode.caches) {
+    if (cache.state) {
+      shapes.push_back(shapeOf(cache));
     }
   }
   return shapes;
@@ -117,25 +133,35 @@ Status PagedDecoder::createPools() {
                              positions);
   };
   HEDDLE_ASSIGN(history,
-                create("history of hypotheses", writtenShapes(*decoder.info, false), HEDDLE_BLOCK));
-  HEDDLE_ASSIGN(states, create("states of hypotheses", writtenShapes(*decoder.info, true), 1));
-  HEDDLE_ASSIGN(memory,
-                create("memory of sources", writtenShapes(*encoder.info, false), HEDDLE_BLOCK));
+                create("history of hypotheses", writtenShapes(*decoder.info), HEDDLE_BLOCK));
+  HEDDLE_ASSIGN(states, create("states of hypotheses", stateShapes(*decoder.info), 1));
+  HEDDLE_ASSIGN(memory, create("memory of sources", writtenShapes(*encoder.info), HEDDLE_BLOCK));
   return {};
 }
 
-/// The place of a cache among those an entry appends to, or of a state among those it changes; -1
-/// if it does not.
+/// The place of a cache among those an entry appends to; -1 if it does not.
 static int64_t writtenIndex(const EntryInfo &entry, const CacheInfo &wanted) {
   int64_t index = 0;
   for (const CacheInfo &cache : entry.caches) {
-    if (!cache.written || cache.state != wanted.state) {
+    if (!cache.written || cache.state) {
       continue;
     }
     if (cache.name == wanted.name) {
       return index;
     }
     ++index;
+  }
+  return -1;
+}
+
+/// The place of a state among those of an entry; -1 if it has none of that name and width.
+static int64_t stateIndex(const EntryInfo &entry, const CacheInfo &wanted) {
+  int64_t index = 0;
+  for (const CacheInfo &cache : entry.caches) {
+    if (cache.state && cache.name == wanted.name) {
+      return cache.width == wanted.width ? index : -1;
+    }
+    index += cache.state ? 1 : 0;
   }
   return -1;
 }
@@ -159,15 +185,34 @@ static std::vector<manifest::PositionBound> readsOf(const manifest::Entry &entry
   return reads;
 }
 
+/// A state of "decode" is changed by it, or given by "encode", or both; "encode" has no others.
+Status PagedDecoder::bindState(Entry &entry, const CacheInfo &state) {
+  const bool decodes = &entry == &decoder;
+  const int64_t index = stateIndex(*decoder.info, state);
+  const auto isIt = [&](const CacheInfo &other) {
+    return other.state && other.written && other.name == state.name;
+  };
+  const bool isGiven = std::any_of(encoder.info->caches.begin(), encoder.info->caches.end(), isIt);
+  if (index < 0 || (decodes ? !state.written && !isGiven : !state.written)) {
+    return doesNotGenerate(loaded, fmt::format("the state {} is in entry {}, expected states that "
+                                               "\"decode\" reads and changes, or that \"encode\" "
+                                               "gives it",
+                                               quote(state.name), quote(entry.info->name)));
+  }
+  givesStates = givesStates || !decodes;
+  entry.caches.push_back({states.memory(static_cast<size_t>(index)),
+                          static_cast<int64_t>(states.blockBytes()), &stateRows.view});
+  return {};
+}
+
 Status PagedDecoder::bindCaches() {
   historyReads = readsOf(*decoder.table);
   for (Entry *const entry : {&encoder, &decoder}) {
     const bool decodes = entry == &decoder;
     for (const CacheInfo &cache : entry->info->caches) {
-      if (cache.state && !(decodes && cache.written)) {
-        return doesNotGenerate(loaded, fmt::format("the state {} is in entry {}, expected states "
-                                                   "that \"decode\" reads and changes",
-                                                   quote(cache.name), quote(entry->info->name)));
+      if (cache.state) {
+        HEDDLE_TRY(bindState(*entry, cache));
+        continue;
       }
       const int64_t own = writtenIndex(*entry->info, cache);
       const int64_t its = decodes ? writtenIndex(*encoder.info, cache) : -1;
@@ -177,8 +222,8 @@ Status PagedDecoder::bindCaches() {
                                                    quote(entry->info->name), quote(cache.name)));
       }
       const bool isHistory = decodes && own >= 0;
-      const BlockPool &pool = cache.state ? states : isHistory ? history : memory;
-      const Rows &rows = cache.state ? stateRows : isHistory ? historyRows : memoryRows;
+      const BlockPool &pool = isHistory ? history : memory;
+      const Rows &rows = isHistory ? historyRows : memoryRows;
       entry->caches.push_back({pool.memory(static_cast<size_t>(own >= 0 ? own : its)),
                                static_cast<int64_t>(pool.blockBytes()), &rows.view});
     }

@@ -119,9 +119,12 @@ Status PagedDecoder::encodeUnguarded(std::span<const std::span<const int32_t>> l
   }
   const Input input{encoder.input, ids};
   HEDDLE_TRY_WITH(batch.bind(*encoder.info, lengths, {&input, 1}, outputs), "entry \"encode\"");
-  HEDDLE_TRY(memory.checkRoom(blocks));
+  const int64_t rows = givesStates ? static_cast<int64_t>(list.size()) : 0;
+  HEDDLE_TRY(states.checkRoom(rows));
+  HEDDLE_TRY(memory.checkRoom(blocks, static_cast<uint64_t>(rows) * states.blockBytes()));
   // Nothing from here to the run can fail but for want of memory, and then it is in bounds to lose
   // nothing but numbers.
+  states.prepare(rows);
   memory.prepare(blocks);
   sources.reserve(sources.size() + list.size());
   freeSources.reserve(sources.capacity());
@@ -136,6 +139,9 @@ Status PagedDecoder::encodeUnguarded(std::span<const std::span<const int32_t>> l
     freeSources.pop_back();
     source.live = true;
     source.table.extend(memory, lengths[i]);
+    if (givesStates) {
+      source.state.change(states);
+    }
     found[i] = SourceId(id);
   }
   const Status status = list.empty() ? Status() : runEncode(found);
@@ -157,8 +163,13 @@ Status PagedDecoder::runEncode(std::span<const SourceId> found) {
   memoryRows.clear();
   memoryRows.prepare(static_cast<int64_t>(found.size()),
                      *std::max_element(lengths.begin(), lengths.end()));
+  stateRows.clear();
+  stateRows.prepare(static_cast<int64_t>(found.size()), 1);
   for (const SourceId id : found) {
     memoryRows.addSegment(find(id)->table);
+    if (givesStates) {
+      stateRows.addState(find(id)->state);
+    }
   }
   memoryRows.view.offsets = nullptr;
   memoryRows.view.segmentOf = nullptr;
@@ -173,6 +184,7 @@ void PagedDecoder::release(SourceId id) {
   assert(source != nullptr && source->hypotheses == 0);
   if (source != nullptr) {
     source->table.clear(memory);
+    source->state.clear(states);
     source->live = false;
     freeSources.push_back(static_cast<int32_t>(id));
   }
@@ -200,6 +212,7 @@ Result<HypothesisId> PagedDecoder::start(SourceId id) {
     hypothesis.live = true;
     hypothesis.length = 0;
     hypothesis.source = static_cast<int32_t>(id);
+    hypothesis.state.shareWith(states, source->state);
     source->hypotheses += 1;
     freeHypotheses.pop_back();
     return HypothesisId(number);

@@ -2,7 +2,8 @@
 ///
 /// The decoder of compiled models: entries "encode" and "decode" over paged caches. Caches that
 /// "decode" appends to are the history of each hypothesis, and what it adds to its states; caches
-/// that "encode" appends to are the memory of a source, which all its hypotheses read.
+/// that "encode" appends to are the memory of a source, which all its hypotheses read, and states
+/// that it leaves are what they begin with.
 #ifndef HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 #define HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 
@@ -86,6 +87,8 @@ private:
     bool live = false;
     int64_t hypotheses = 0;
     BlockTable table;
+    /// What hypotheses begin with, if anything is given.
+    StateRow state;
   };
   struct Hypothesis {
     bool live = false;
@@ -123,6 +126,7 @@ private:
   PagedDecoder(const Model &model, const SessionOptions &options);
   Status bindEntries();
   Status bindCaches();
+  Status bindState(Entry &entry, const CacheInfo &state);
   Status createPools();
   /// Whether anything grows with the tokens of a hypothesis.
   bool keepsHistory() const { return history.blockBytes() != 0; }
@@ -159,6 +163,8 @@ private:
   int64_t vocabularySize = 0;
   int32_t logitsPort = -1;
   int32_t attentionPort = -1;
+  /// Whether "encode" leaves states.
+  bool givesStates = false;
   /// Where rows begin to read the history, by their positions; empty: at its beginning.
   std::vector<manifest::PositionBound> historyReads;
   CacheBudget budget;

@@ -33,8 +33,8 @@ void StepOrder::arrange(std::span<const int32_t> lengths) {
   }
 }
 
-void StepOrder::write(std::span<const int32_t> lengths, RowSpace space,
-                      const HeddleRows &rows) const {
+void StepOrder::write(std::span<const int32_t> lengths, std::span<const int32_t> past,
+                      RowSpace space, const HeddleRows &rows) const {
   // The lists are constant for kernels.
   auto *const offsets = const_cast<int32_t *>(rows.offsets);
   auto *const sequenceOf = const_cast<int32_t *>(rows.sequence_of);
@@ -52,7 +52,7 @@ void StepOrder::write(std::span<const int32_t> lengths, RowSpace space,
     ranks[sequence] = static_cast<int32_t>(rank);
     if (!space.isOfSteps()) {
       sequenceOf[rank] = sequence;
-      positions[rank] = 0;
+      positions[rank] = past.empty() ? 0 : past[static_cast<size_t>(sequence)];
       continue;
     }
     for (int32_t step = 0; step < length; ++step) {

@@ -29,8 +29,10 @@ public:
 
   /// The lists of a space in the order of time, where `rows` says they are: memory of the host. Of
   /// steps there are `rows.longest`, of which those after the last are empty; sequences alone have
-  /// none.
-  void write(std::span<const int32_t> lengths, RowSpace space, const HeddleRows &rows) const;
+  /// none. `past` are the positions that earlier runs had, which rows of sequences alone tell;
+  /// empty: none.
+  void write(std::span<const int32_t> lengths, std::span<const int32_t> past, RowSpace space,
+             const HeddleRows &rows) const;
 
 private:
   /// The sequences, longest first.

@@ -137,15 +137,16 @@ void KernelTrial::drawRows() {
     auto past = hasPast ? static_cast<int64_t>(random() % 40) * (random() % 3 == 0 ? 0 : 1) : 0;
     past = std::min(past, most - length);
     lengths.push_back(static_cast<int32_t>(length));
+    starts.push_back(static_cast<int32_t>(past));
     for (auto &[space, rows] : spaces) {
-      const int64_t first = space == RowSpace::tokens() ? past : 0;
+      const int64_t first = space == RowSpace::tokens() || space.unit() == 0 ? past : 0;
       const int64_t count = space.rowsOf(length);
       for (int64_t row = 0; row < count; ++row) {
         rows.sequenceOf.push_back(static_cast<int32_t>(rows.sequences()));
         rows.positions.push_back(static_cast<int32_t>(first + row));
       }
       rows.offsets.push_back(static_cast<int32_t>(rows.count()));
-      rows.longest = std::max(rows.longest, first + count);
+      rows.longest = std::max(rows.longest, space == RowSpace::tokens() ? first + count : count);
     }
   }
   ranks.resize(lengths.size());
@@ -158,7 +159,7 @@ void KernelTrial::drawRows() {
     views.push_back({rows.count(), rows.longest, rows.offsets.data(), rows.sequenceOf.data(),
                      rows.positions.data(), ranks.data(), lengths.data()});
     if (space.isOrdered()) {
-      order.write(lengths, space, views.back());
+      order.write(lengths, starts, space, views.back());
     }
   }
 }

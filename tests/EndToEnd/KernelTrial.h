@@ -97,8 +97,8 @@ private:
   std::vector<Operand> operands;
   /// KernelRun::spaces as kernels read them.
   std::vector<HeddleRows> views;
-  /// For spaces in the order of time: ranks and lengths of the sequences.
-  std::vector<int32_t> ranks, lengths;
+  /// For spaces in the order of time: ranks and lengths of the sequences, and where they begin.
+  std::vector<int32_t> ranks, lengths, starts;
   /// Rows of the results as they must be, once they have been asked for.
   std::map<std::pair<unsigned, int64_t>, std::vector<std::optional<double>>> twins;
 };

@@ -82,8 +82,7 @@ void expectTwins(ModuleOp program, const std::string &binary) {
   std::set<std::string> tried;
   for (auto [graph, entry] :
        llvm::zip_equal(program.getOps<dataflow::GraphOp>(), *manifest.entries())) {
-    for (auto [op, dispatch] :
-         llvm::zip_equal(graph.getBody().getOps<dataflow::DispatchOp>(), *entry->dispatches())) {
+    for (auto [op, dispatch] : llvm::zip_equal(graph.getDispatches(), *entry->dispatches())) {
       dataflow::DispatchOp here = op;
       auto kernel = symbols.lookup<dataflow::KernelOp>(here.getKernel());
       const std::string name = kernel.getSymName().str();

@@ -28,6 +28,14 @@ LogicalResult checkType(Type type, function_ref<InFlightDiagnostic()> emitError)
   return BufferType::verify(emitError, shape, tensor.getElementType(), /*rowStride=*/0);
 }
 
+bool readsEarlierRuns(Block &entry) {
+  return llvm::any_of(entry, [](Operation &op) {
+    return isa<transformer::CachedOp>(op) ||
+           (!isa<transformer::StoreOp>(op) && !op.hasTrait<OpTrait::IsTerminator>() &&
+            llvm::any_of(op.getOperandTypes(), llvm::IsaPred<transformer::StateType>));
+  });
+}
+
 EntryContext::EntryContext(GraphOp graph, SymbolTable &symbols)
     : builder(OpBuilder::atBlockEnd(&graph.getBody().front())), symbols(symbols) {}
 
@@ -136,11 +144,26 @@ Value EntryContext::copy(Location location, Value source) {
 
 // --- Order of rows ---------------------------------------------------------------------------
 
+Value EntryContext::sourceOf(Value buffer) const {
+  const auto *found = llvm::find_if(moves, [&](const auto &each) { return each.second == buffer; });
+  return found == moves.end() ? Value() : found->first.first;
+}
+
 Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
   auto type = cast<BufferType>(buffer.getType());
   int64_t rows = RowDimension{space}.number();
   if (type.getShape().front() == rows) {
     return buffer;
+  }
+  if (type.getRowSpace() == RowSpace::tokens() && unmoved(buffer) != buffer) {
+    // From where they were before, perhaps in this very order.
+    return moved(location, unmoved(buffer), space);
+  }
+  Value state = sourceOf(buffer);
+  if (state && isa<StateType>(state.getType()) && space == RowSpace::ranks()) {
+    // From where they are kept at once.
+    auto kernel = symbols.lookup<KernelOp>(buffer.getDefiningOp<DispatchOp>().getKernel());
+    return loaded(location, state, cast<LoadAttr>(kernel.getComputes()).getGiven(), space);
   }
   Value &result = moves[{buffer, rows}];
   if (!result) {
@@ -154,13 +177,23 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
   return result;
 }
 
-Value EntryContext::unmoved(Value buffer) const {
-  for (const auto &[move, result] : moves) {
-    if (result == buffer) {
-      return move.first;
-    }
+Value EntryContext::loaded(Location location, Value state, bool given, RowSpace space) {
+  int64_t rows = RowDimension{space}.number();
+  Value &result = moves[{state, rows}];
+  if (!result) {
+    KernelParts parts;
+    parts.stem = "load";
+    parts.computes = LoadAttr::get(builder.getContext(), given);
+    parts.inputs = {state};
+    parts.results = {denseBuffer({rows, cast<StateType>(state.getType()).getWidth()})};
+    result = createDispatch(builder, symbols, location, parts).getResult(0);
   }
-  return buffer;
+  return result;
+}
+
+Value EntryContext::unmoved(Value buffer) const {
+  Value source = sourceOf(buffer);
+  return source && isa<BufferType>(source.getType()) ? source : buffer;
 }
 
 void EntryContext::eraseUnreadMoves() {
@@ -175,6 +208,38 @@ void EntryContext::eraseUnreadMoves() {
 }
 
 // --- Keys and bounds -------------------------------------------------------------------------
+
+LogicalResult EntryContext::checkCacheUse(Operation *op, const CacheUse &use) const {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!cacheOf(value) || isa<transformer::CacheType, transformer::StateType>(value.getType())) {
+      continue;
+    }
+    bool isChanged = viewOf(value) != nullptr;
+    bool isAllowed = false;
+    switch (use.kind) {
+    case CacheUse::None:
+      break;
+    case CacheUse::Views:
+      isAllowed = !isChanged;
+      break;
+    case CacheUse::Transposes:
+    case CacheUse::Contracts:
+      isAllowed = true;
+      break;
+    case CacheUse::Attends: {
+      int number = static_cast<int>(operand.getOperandNumber());
+      isAllowed = !isChanged && (number == use.key || number == use.value);
+      break;
+    }
+    }
+    if (!isAllowed) {
+      return op->emitOpError("reads a cache as rows, expected only attention and its mathematics "
+                             "to read one");
+    }
+  }
+  return success();
+}
 
 LogicalResult EntryContext::checkVisibility(Operation *op,
                                             const transformer::Visibility &visibility,
@@ -210,6 +275,11 @@ LogicalResult EntryContext::checkDistances(Operation *op, Value queries, Value k
 // --- Row spaces ------------------------------------------------------------------------------
 
 std::optional<RowSpace> EntryContext::spaceOf(Value segments) const {
+  auto loop = dyn_cast<LoopOp>(builder.getInsertionBlock()->getParentOp());
+  if (loop && segments == rows) {
+    // Those of the step.
+    return loop.getRows();
+  }
   transformer::SegmentRows its = transformer::rowsOfSegments(segments);
   return its.rows == rows ? its.space : std::nullopt;
 }

@@ -28,6 +28,10 @@ struct CacheView {
 mlir::LogicalResult checkType(mlir::Type type,
                               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
+/// Whether operations of an entry read what its earlier runs left: runs may then begin in the
+/// middle of a sequence.
+bool readsEarlierRuns(mlir::Block &entry);
+
 /// What a loop nest computes. The axes are those of the dataflow dialect's `nest`.
 struct NestParts {
   llvm::StringRef stem;
@@ -98,10 +102,14 @@ public:
   /// What moved() has brought into another order to make `buffer`; `buffer` itself if that was not
   /// made so.
   mlir::Value unmoved(mlir::Value buffer) const;
-  /// Erases what moved() has made and nothing reads.
+  /// The rows of a state, of which `given` is as in `transformer.load`, in a space of sequences.
+  mlir::Value loaded(mlir::Location location, mlir::Value state, bool given, RowSpace space);
+  /// Erases what moved() and loaded() have made and nothing reads.
   void eraseUnreadMoves();
 
   // --- Keys
+  /// Fails if the operation reads a cache as if it were rows of the batch.
+  mlir::LogicalResult checkCacheUse(mlir::Operation *op, const CacheUse &use) const;
   /// The cache whose positions the keys of `op` are; null where they are rows of the entry. Fails
   /// if no cache has them.
   mlir::FailureOr<mlir::Value> keysOf(mlir::Operation *op) const { return keys.of(op); }
@@ -117,7 +125,8 @@ public:
                                      mlir::Value keys) const;
 
   // --- Row spaces
-  /// The row space of segments: that of the entry's rows, or of blocks of them. None for others.
+  /// The row space of segments: that of the entry's rows, or of blocks of them; in a loop, that of
+  /// its steps. None for others.
   std::optional<RowSpace> spaceOf(mlir::Value segments) const;
   /// The dimension of a buffer that counts the rows of segments, of which spaceOf() knows the
   /// space.
@@ -153,7 +162,10 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<mlir::Value, CacheView> views;
   llvm::DenseMap<mlir::StringAttr, mlir::Value> parameters;
-  /// By the buffer and the number of the dimension of rows.
+  /// The move that made a buffer, if one did.
+  mlir::Value sourceOf(mlir::Value buffer) const;
+
+  /// By the buffer, or the state, and the number of the dimension of rows.
   llvm::MapVector<std::pair<mlir::Value, int64_t>, mlir::Value> moves;
   llvm::DenseMap<mlir::Value, int64_t> limits;
   int64_t maxLength = 0;

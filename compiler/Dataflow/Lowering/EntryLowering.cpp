@@ -107,8 +107,6 @@ private:
   /// The type of the argument that holds a cache or a state; null after an error.
   Type keptType(BlockArgument argument);
   LogicalResult lowerOperation(Operation *op);
-  /// Fails if the operation reads a cache as if it were rows of the batch.
-  LogicalResult checkCacheUse(Operation *op, const CacheUse &use);
   LogicalResult lowerReturn(func::ReturnOp op);
   /// The cache or state that the entry returns as a result; null after an error.
   Value returnedCache(func::ReturnOp op, unsigned index);
@@ -132,10 +130,7 @@ LogicalResult EntryLowering::run() {
     }
   }
   Block &body = entry.getBody().front();
-  readsKept = llvm::any_of(body, [](Operation &op) {
-    return isa<transformer::CachedOp>(op) ||
-           llvm::any_of(op.getOperandTypes(), llvm::IsaPred<transformer::StateType>);
-  });
+  readsKept = readsEarlierRuns(body);
   context.keys.begin(context.rows, body, [&](Value value) { return context.bufferOf(value); });
   for (Operation *op : orderOperations(body)) {
     if (failed(lowerOperation(op))) {
@@ -209,7 +204,7 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
   }
   const Pattern *pattern = findPattern(op);
   if (!pattern) {
-    if (failed(checkCacheUse(op, CacheUse::none()))) {
+    if (failed(context.checkCacheUse(op, CacheUse::none()))) {
       return failure();
     }
     auto end = dyn_cast<func::ReturnOp>(op);
@@ -225,43 +220,11 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
     return op->emitOpError("derives rows in an entry that reads a cache or a state, whose runs may "
                            "begin in the middle of a sequence; expected an entry that reads none");
   }
-  if (failed(checkCacheUse(op, pattern->caches)) || failed(context.keys.note(op, *pattern))) {
+  if (failed(context.checkCacheUse(op, pattern->caches)) ||
+      failed(context.keys.note(op, *pattern))) {
     return failure();
   }
   return pattern->lower(op, context);
-}
-
-LogicalResult EntryLowering::checkCacheUse(Operation *op, const CacheUse &use) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    Value value = operand.get();
-    if (!context.cacheOf(value) ||
-        isa<transformer::CacheType, transformer::StateType>(value.getType())) {
-      continue;
-    }
-    bool isChanged = context.viewOf(value) != nullptr;
-    bool isAllowed = false;
-    switch (use.kind) {
-    case CacheUse::None:
-      break;
-    case CacheUse::Views:
-      isAllowed = !isChanged;
-      break;
-    case CacheUse::Transposes:
-    case CacheUse::Contracts:
-      isAllowed = true;
-      break;
-    case CacheUse::Attends: {
-      int number = static_cast<int>(operand.getOperandNumber());
-      isAllowed = !isChanged && (number == use.key || number == use.value);
-      break;
-    }
-    }
-    if (!isAllowed) {
-      return op->emitOpError("reads a cache as rows, expected only attention and its mathematics "
-                             "to read one");
-    }
-  }
-  return success();
 }
 
 // --- Results ---------------------------------------------------------------------------------

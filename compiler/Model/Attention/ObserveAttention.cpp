@@ -69,6 +69,10 @@ public:
                             "not observed: entry '" + entry.getSymName() + "' has " +
                                 Twine(outputs) + " outputs, the most there may be");
     }
+    if (softmax->getParentOp() != entry) {
+      return reportDeclined(softmax.getLoc(), passNames::observeAttention,
+                            "not observed: it is one step of a recurrence");
+    }
     Builder builder(entry.getContext());
     std::string name = freeName(softmax.getLoc());
     NamedAttribute attributes[] = {{nameAttribute, builder.getStringAttr(name)},

@@ -32,9 +32,12 @@ static LogicalResult verifySpaces(EmitError emitError, FunctionType type, unsign
                                   bool comparesPositions) {
   int64_t rows = rowsOf(type);
   if (isa<CacheType>(type.getInput(keys))) {
-    return rows == tokensDimension
+    std::optional<RowSpace> space = rowSpaceOf(rows);
+    bool areSteps = space && space->isOfSteps() && !comparesPositions;
+    return rows == tokensDimension || areSteps
                ? success()
-               : emitError() << "expects rows of tokens with keys of a cache, got rows of "
+               : emitError() << "expects rows of tokens with keys of a cache, or of steps that see "
+                                "all keys, got rows of "
                              << dimensionText(rows);
   }
   int64_t keyRows = RowDimension{spaceOfInput(type, keys)}.number();

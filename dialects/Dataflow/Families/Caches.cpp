@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels that change caches and states, and means that read a state.
+/// Kernels that change caches and states, and those that read a state.
 #include "dialects/Dataflow/Dataflow.h"
 
 using namespace mlir;
@@ -257,6 +257,102 @@ std::optional<double> RunningMeanAttr::evaluate(const KernelRun &run, unsigned r
   double sum =
       sumOfRows(run, /*rows=*/0, /*state=*/1, isState ? tokens.offsets[row + 1] - 1 : row, column);
   return isState ? sum : sum / (tokens.positions[row] + 1);
+}
+
+// --- load ------------------------------------------------------------------------------------
+
+StringRef LoadAttr::getNoun() const { return "the row of a state"; }
+
+std::string LoadAttr::getSizes(FunctionType type) const {
+  return std::to_string(widthOf(type, 0)) + (getGiven() ? "_given" : "");
+}
+
+LogicalResult LoadAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t LoadAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> LoadAttr::getInputs(FunctionType) const {
+  return {{.role = KernelInput::Role::Moved, .isState = true}};
+}
+
+SmallVector<KernelResult> LoadAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), widthOf(type, 0)}}};
+}
+
+LogicalResult LoadAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  std::optional<RowSpace> rows = rowSpaceOf(rowsOf(type));
+  if (rows != RowSpace::sequences() && rows != RowSpace::ranks()) {
+    return emitError() << "expects a row for each sequence, got rows of "
+                       << dimensionText(rowsOf(type));
+  }
+  return success();
+}
+
+Division LoadAttr::getDivision(FunctionType) const { return {}; }
+
+Flops LoadAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport LoadAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> LoadAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool LoadAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> LoadAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                         int64_t column) const {
+  const RunRows &tokens = run.rowsOf(RowSpace::tokens());
+  int64_t first = tokens.offsets[run.resultRows().sequenceOf[row]];
+  return getGiven() || tokens.positions[first] > 0 ? run.atPosition(0, first, 0, column) : 0;
+}
+
+// --- store -----------------------------------------------------------------------------------
+
+StringRef StoreAttr::getNoun() const { return "a state"; }
+
+std::string StoreAttr::getSizes(FunctionType type) const {
+  bool areSteps = spaceOfInput(type, 1).isOfSteps();
+  return std::to_string(widthOf(type, 0)) + (areSteps ? "_of_" + spaceOfInput(type, 1).text() : "");
+}
+
+LogicalResult StoreAttr::verifyNumbers(EmitError) const { return success(); }
+
+int64_t StoreAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> StoreAttr::getInputs(FunctionType type) const {
+  int64_t rows = RowDimension{spaceOfInput(type, 1)}.number();
+  return {
+      {.role = KernelInput::Role::Changed, .isState = true},
+      {.role = KernelInput::Role::Moved, .shape = SmallVector<int64_t>{rows, widthOf(type, 0)}}};
+}
+
+SmallVector<KernelResult> StoreAttr::getResults(FunctionType) const { return {{.changes = 0}}; }
+
+LogicalResult StoreAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  RowSpace rows = spaceOfInput(type, 1);
+  if (rows != RowSpace::sequences() && !rows.isOfSteps()) {
+    return emitError()
+           << "expects a row for each sequence or rows in the order of time, got rows of "
+           << rows.text();
+  }
+  return success();
+}
+
+Division StoreAttr::getDivision(FunctionType) const {
+  return {.rows = Division::Rows::AlongSequences};
+}
+
+Flops StoreAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport StoreAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> StoreAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool StoreAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> StoreAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                          int64_t column) const {
+  RowSpace space = spaceOfInput(run.type, 1);
+  return run.at(1, space.isOfSteps() ? run.rowsOf(space).lastRowOf(row) : row, column);
 }
 
 } // namespace heddle::dataflow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What caches and states take in, and the means that states give.
+/// What caches and states take in, and what states give.
 #ifndef HEDDLE_DATAFLOW_FAMILIES_CACHES
 #define HEDDLE_DATAFLOW_FAMILIES_CACHES
 
@@ -42,6 +42,23 @@ def Dataflow_RunningMeanAttr : Dataflow_Family<"RunningMean", "running_mean"> {
   let description = [{
     Results: the means [tokens, width], bit by bit those of prefix_mean, then the state, as
     accumulate leaves it.
+  }];
+}
+
+def Dataflow_LoadAttr : Dataflow_Family<"Load", "load"> {
+  let summary = "the rows [sequences, width] that the state inputs[0] has";
+  let description = [{
+    A row for each sequence, or of `ranks`. What is in the state of a sequence whose first row has
+    position 0 does not count, it is zero, unless another entry has `given` it.
+  }];
+  let parameters = (ins DefaultValuedParameter<"bool", "false">:$given);
+  let assemblyFormat = "(`<` `given` $given^ `>`)?";
+}
+
+def Dataflow_StoreAttr : Dataflow_Family<"Store", "store"> {
+  let summary = "the rows inputs[1] [sequences, width] in the state inputs[0], the result";
+  let description = [{
+    Of rows in the order of time, `steps`, it is the last row of each sequence.
   }];
 }
 

@@ -17,7 +17,7 @@ static bool canMove(RowSpace from, RowSpace to) {
   auto isOfTokens = [](RowSpace space) { return space == RowSpace::tokens() || space.isOfSteps(); };
   return from == to || (isOfTokens(from) && isOfTokens(to)) ||
          (from.isOfSteps() && to == RowSpace::sequences()) ||
-         (from == RowSpace::sequences() && to == RowSpace::ranks());
+         (from == RowSpace::sequences() && (to == RowSpace::ranks() || isOfTokens(to)));
 }
 
 static int64_t widthOf(CollectAttr family) {
@@ -108,15 +108,6 @@ static int64_t findRow(const RunRows &rows, int64_t sequence, int64_t position) 
   llvm_unreachable("the rows of two orders are the same");
 }
 
-/// The row of `rows` where a sequence ends: of those in the order of time the last in memory.
-static int64_t findLast(const RunRows &rows, int64_t sequence) {
-  int64_t last = 0;
-  for (int64_t row = 0; row < rows.count(); ++row) {
-    last = rows.sequenceOf[row] == sequence ? row : last;
-  }
-  return last;
-}
-
 std::optional<double> CollectAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                             int64_t column) const {
   unsigned input = 0;
@@ -131,11 +122,11 @@ std::optional<double> CollectAttr::evaluate(const KernelRun &run, unsigned, int6
   const RunRows &source = run.rowsOf(from);
   const RunRows &rows = run.resultRows();
   if (to == RowSpace::sequences()) {
-    return run.at(input, findLast(source, row), column);
+    return run.at(input, source.lastRowOf(row), column);
   }
   int64_t sequence = rows.sequenceOf[row];
   int64_t found =
-      to == RowSpace::ranks() ? sequence : findRow(source, sequence, rows.positions[row]);
+      from == RowSpace::sequences() ? sequence : findRow(source, sequence, rows.positions[row]);
   return run.at(input, found, column);
 }
 

@@ -40,8 +40,15 @@ const RunRows &KernelRun::resultRows() const {
 VisibleKeys::VisibleKeys(const KernelRun &run, unsigned input, int64_t row)
     : run(run), input(input), row(row), isCache(isa<CacheType>(run.type.getInput(input))) {
   const RunRows &rows = run.resultRows();
-  const RunRows &keys = run.rowsOf(spaceOfInput(run.type, input));
   int32_t sequence = rows.sequenceOf[row];
+  if (isCache && rowSpaceOf(heddle::dataflow::rowsOf(run.type))->isOrdered()) {
+    // What caches go by is the first token of the sequence; positions are not compared.
+    this->row = run.rowsOf(RowSpace::tokens()).offsets[sequence];
+    first = own = 0;
+    count = run.cachedPositions(input, this->row);
+    return;
+  }
+  const RunRows &keys = run.rowsOf(spaceOfInput(run.type, input));
   first = keys.offsets[sequence];
   count = isCache ? run.cachedPositions(input, row) : keys.offsets[sequence + 1] - first;
   own = isCache ? rows.positions[row] : row - rows.offsets[sequence];

@@ -11,6 +11,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OpImplementation.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
@@ -89,9 +90,11 @@ struct KernelInput {
   int64_t groups = 1;
   /// For Table: whether it lies as the target stores a matrix of one group.
   bool isEncoded = false;
-  /// Whether each row of the work reads that row alone, or the same of all.
-  bool isOfOneRow() const {
-    return role == Role::Rows || role == Role::Weights || role == Role::Matrix;
+  /// Whether each row of the work reads that row alone, or the same of all, or what no row of this
+  /// run changes: `isCache` says that it is a cache.
+  bool isOfOneRow(bool isCache = false) const {
+    return role == Role::Rows || role == Role::Weights || role == Role::Matrix ||
+           (isCache && (role == Role::Sequence || role == Role::Extent));
   }
   /// Whether a parameter has an encoding of the target's here.
   bool takesEncoding() const { return role == Role::Matrix || isEncoded; }
@@ -154,6 +157,10 @@ struct RunRows {
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   /// The first row of the sequence of a row.
   int64_t firstRowOf(int64_t row) const { return offsets[sequenceOf[row]]; }
+  /// Where a sequence ends: of rows in the order of time the last in memory.
+  int64_t lastRowOf(int64_t sequence) const {
+    return count() - 1 - (llvm::find(llvm::reverse(sequenceOf), sequence) - sequenceOf.rbegin());
+  }
 
   /// Offsets are of sequences; of rows in the order of time they are of steps.
   llvm::SmallVector<int32_t> offsets = {0}, sequenceOf, positions;

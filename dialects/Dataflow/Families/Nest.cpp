@@ -184,7 +184,8 @@ static LogicalResult verifySpaces(NestAttr nest, const AxisCheck &check, StringR
     return check.emitError() << "expects sequences as the only run-time size, of one axis, got '"
                              << axes << "' over " << rows.text() << " and " << keys.text();
   }
-  if (check.hasCachedKeys && (rows != RowSpace::tokens() || keys != RowSpace::tokens())) {
+  bool areTokens = (rows == RowSpace::tokens() || rows.isOfSteps()) && keys == RowSpace::tokens();
+  if (check.hasCachedKeys && !areTokens) {
     return check.emitError() << "expects tokens as rows and keys where a cache has the keys, got "
                              << rows.text() << " and " << keys.text();
   }
@@ -267,17 +268,19 @@ int64_t NestAttr::getNumInputs() const {
   return static_cast<int64_t>(getNumNamed()) + (getKeysFrom() ? 1 : 0);
 }
 
-/// A row reads other rows along `k`, its own along `t`; what has neither is read whole.
-static KernelInput::Role roleOf(StringRef axes) {
-  return axes.contains('k')   ? KernelInput::Role::Sequence
-         : axes.contains('t') ? KernelInput::Role::Rows
-                              : KernelInput::Role::Weights;
+/// A row reads its own elements along the axis of rows, other rows along `k` where that is another;
+/// what has neither is read whole.
+static KernelInput::Role roleOf(StringRef axes, char rowAxis) {
+  return axes.contains(rowAxis) ? KernelInput::Role::Rows
+         : axes.contains('k')   ? KernelInput::Role::Sequence
+                                : KernelInput::Role::Weights;
 }
 
 SmallVector<KernelInput> NestAttr::getInputs(FunctionType) const {
   SmallVector<KernelInput> inputs;
+  char rowAxis = getAxes().getValue().contains('t') ? 't' : 'k';
   for (unsigned i = 0; i < getNumNamed(); ++i) {
-    inputs.push_back({.role = roleOf(getInputAxes(i)), .takesAnyCache = true});
+    inputs.push_back({.role = roleOf(getInputAxes(i), rowAxis), .takesAnyCache = true});
   }
   if (getKeysFrom()) {
     inputs.push_back({.role = KernelInput::Role::Extent, .takesAnyCache = true});
@@ -352,6 +355,8 @@ private:
   /// The last input that is a cache.
   std::optional<unsigned> cache;
   int64_t row = 0, firstRow = 0, firstKey = 0, keyCount = 0, position = 0;
+  /// The row itself or, in the order of time, the first token of its sequence: what caches go by.
+  int64_t token = 0;
   /// The value of each axis but the row's, `k` from the first key on; and the size of constant
   /// ones.
   llvm::SmallDenseMap<char, int64_t> axes, sizes;
@@ -403,7 +408,14 @@ int64_t NestTwin::extent(int64_t dimension) const {
 
 void NestTwin::enterRow(int64_t number) {
   row = number;
-  const RunRows &rows = run.rowsOf(spaceOfAxis(rowAxis));
+  RowSpace space = spaceOfAxis(rowAxis);
+  const RunRows &rows = run.rowsOf(space);
+  if (space.isOrdered()) {
+    token = run.rowsOf(RowSpace::tokens()).offsets[rows.sequenceOf[row]];
+    keyCount = cache ? run.cachedPositions(*cache, token) : 0;
+    return;
+  }
+  token = row;
   const RunRows &keys = run.rowsOf(spaceOfAxis('k'));
   int32_t sequence = rows.sequenceOf[row];
   firstRow = rows.offsets[sequence];
@@ -447,7 +459,7 @@ double NestTwin::elementOf(unsigned input) const {
     column = column * extent(dimension) + indexIn(axis, dimension) / share;
   }
   if (type) {
-    return run.atPosition(input, row, axes.lookup('k'), column);
+    return run.atPosition(input, token, axes.lookup('k'), column);
   }
   int64_t first = cast<BufferType>(run.type.getInput(input)).getShape().front();
   return run.at(input, indexIn(letters.front(), first), column);

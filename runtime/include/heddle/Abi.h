@@ -31,7 +31,8 @@
  * [width][HEDDLE_BLOCK], so that a vector of scores is a sum over the head size lane by lane;
  * everything else lies [HEDDLE_BLOCK][width]. A state has one row of width elements for each
  * sequence of the run, in block blocks[s * blocks_pitch]; before a sequence's first position it is
- * zero, whatever is there. Field order is the layout compiled code reads: eight bytes each. */
+ * zero, whatever is there, unless another entry has given it. Field order is the layout compiled
+ * code reads: eight bytes each. */
 typedef struct HeddleCache {
   void *memory;              /* this cache's part of block 0 */
   int64_t block_stride;      /* bytes from a block to the next */
@@ -64,7 +65,9 @@ typedef struct HeddleRows {
   const int32_t *offsets;     /* [sequences + 1]: rows offsets[s] .. offsets[s+1] are sequence s;
                                  [longest + 1]: rows offsets[t] .. offsets[t+1] are step t */
   const int32_t *sequence_of; /* [count]: the sequence of a row */
-  const int32_t *positions;   /* [count]: the position of a row in its sequence */
+  const int32_t *positions;   /* [count]: the position of a row in its sequence; of sequences, the
+                                 position of the first of its tokens in this run; in the order of
+                                 time it counts from there */
   const int32_t *ranks;   /* [sequences]: the row of a sequence in a step is offsets[t] + this */
   const int32_t *lengths; /* [sequences]: the tokens of a sequence */
 } HeddleRows;

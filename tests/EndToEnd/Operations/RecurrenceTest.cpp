@@ -305,17 +305,23 @@ TEST(Recurrence, SaysWhatIsWrongWithAStep) {
   };
   EXPECT_NE(errorOf({4}, outside).find("what a step gives is from outside of it"),
             std::string::npos);
-  const auto mixed = [](Entry &, Tensor x) -> Step {
-    return [x](auto, auto before) { return Recurrence{{before[0] + x}, {}}; };
-  };
-  EXPECT_NE(errorOf({4}, mixed).find("the operands belong to different entries"),
-            std::string::npos);
   const auto empty = [](Entry &, Tensor) -> Step {
     return [](auto, auto) { return Recurrence{{Tensor()}, {}}; };
   };
   EXPECT_NE(errorOf({4}, empty).find("what a step gives is empty or of another model"),
             std::string::npos);
-  // Another width than the carried value's is for the verifier.
+  // Rows from outside are for the verifier, which knows what a memory is.
+  ModelBuilder mixed("test");
+  Entry outer = mixed.entry("encode");
+  const Tensor x = outer.input("x", 4);
+  outer.output("y",
+               mixed.scope("cell")
+                   .recurrence({x}, {4}, outer.segments(),
+                               [&](auto, auto before) { return Recurrence{{before[0] + x}, {}}; })
+                   .carried[0]);
+  EXPECT_NE(mixed.text().status().message().find("in a recurrence: expects values of the step"),
+            std::string::npos);
+  // Another width than the carried value's is too.
   ModelBuilder model("test");
   Entry entry = model.entry("encode");
   const Recurrence result =

@@ -167,6 +167,27 @@ Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
   return s;
 }
 
+/// v . tanh(q + k), or another function, for each of some heads.
+Written ProgramGenerator::pairScores(const Written &queries, const Written &keys, int64_t heads) {
+  const std::string type = fmt::format("tensor<?x?x{}xf32>", keys.width);
+  const auto pairs = [&](const std::string &operation) {
+    return define(Kind::Weight, type, 0, keys.width, 0, operation);
+  };
+  const Written sums =
+      pairs(fmt::format("pair_sum {}, {} in({}, {}) : {}, {} -> {}", queries.name, keys.name,
+                        rowSegments, keySegments, queries.type, keys.type, type));
+  const Written bounded =
+      pairs(fmt::format("activate {} {} : {}", dice.of({"tanh", "sigmoid"}), sums.name, type));
+  const Written by = weight({heads, keys.width}, 0);
+  const std::string scoresType = fmt::format("tensor<?x{}x?xf32>", heads);
+  Written s =
+      define(Kind::Scores, scoresType, heads, 0, 0,
+             fmt::format("contract \"tkw,hw->thk\" {}, {} in({}, {}) : {}, {} -> {}", bounded.name,
+                         by.name, rowSegments, keySegments, type, by.type, scoresType));
+  s.keys = defined.back().keys = keySegments;
+  return s;
+}
+
 /// Whether a query sees what comes after it makes a difference, in a decoder, to how a sequence may
 /// be cut.
 Written ProgramGenerator::hide(const Written &s) {
@@ -317,13 +338,15 @@ Written ProgramGenerator::attention(const Written &x) {
     const Written few = split(rows, groups);
     return groups == heads ? few : repeatHeads(few, heads);
   };
+  const Written keyRows = keys;
   keys = sharesKeys ? keys : spread(keys);
   values = sharesValues ? values : spread(values);
   Written queries = split(project(x, heads, size), heads);
   if (dice.once(6)) {
     queries = scale(queries);
   }
-  const Written product = scores(queries, keys);
+  const Written product =
+      dice.once(8) ? pairScores(linear(x, keyRows.width), keyRows, heads) : scores(queries, keys);
   Written result;
   // Sometimes two attentions of one product, or one with values of two kinds.
   for (int64_t left = dice.once(6) ? 2 : 1; left > 0; --left) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Random recurrences: one way or both, of random mathematics that cannot grow without bounds.
+/// Those of decoders are carried by states, some of which the encoder gives.
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 
 #include <fmt/ranges.h>
@@ -11,8 +12,8 @@
 namespace heddle {
 
 void ProgramGenerator::recurrences(const Written &x) {
-  const Written forwards = recurrence(x, dice.once(4));
-  if (dice.once(3)) {
+  const Written forwards = recurrence(x, !inDecoder && dice.once(4));
+  if (inDecoder || dice.once(3)) {
     return;
   }
   const Written backwards = recurrence(dice.once(3) ? forwards : x, !dice.once(4));
@@ -25,10 +26,25 @@ void ProgramGenerator::recurrences(const Written &x) {
 
 /// What the steps give of the first carried value.
 Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
-  const int64_t hidden = width();
+  const bool isGiven = inDecoder && givenWidth > 0 && dice.once(2);
+  const int64_t hidden = isGiven ? givenWidth : width();
   const int64_t count = dice.between(1, 2);
+  const size_t firstState = keptHere.size();
   std::string from;
-  if (dice.once(3)) {
+  if (inDecoder) {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < count; ++i) {
+      const bool isFirst = isGiven && i == 0;
+      const std::string state = isFirst ? "given" : fmt::format("kept{}", keptHere.size());
+      const std::string type = fmt::format("!transformer.state<{}>", hidden);
+      names.push_back(fmt::format("%{}", nextValue++));
+      body += fmt::format("  {} = transformer.load %{}{} : {}\n", names.back(), state,
+                          isFirst ? " {given}" : "", type);
+      keptHere.push_back({state, type, fmt::format("%{}.after", state)});
+    }
+    const std::vector<std::string> types(names.size(), rowsType(hidden));
+    from = fmt::format(" from({} : {})", fmt::join(names, ", "), fmt::join(types, ", "));
+  } else if (dice.once(3)) {
     std::vector<std::string> names, types;
     for (int64_t i = 0; i < count; ++i) {
       const Written start = linear(
@@ -96,6 +112,10 @@ Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
                       fmt::join(results, ", "), x.name, x.type, from, reversed ? " reversed" : "",
                       fmt::join(types, ", "), fmt::join(declared, ", "), region,
                       fmt::join(values, ", "), fmt::join(types, ", "));
+  for (size_t i = firstState; i < keptHere.size(); ++i) {
+    body += fmt::format("  {} = transformer.store %{}, {} : {}\n", keptHere[i].result,
+                        keptHere[i].name, results[i - firstState], keptHere[i].type);
+  }
   defined = std::move(after);
   return *std::find_if(defined.begin(), defined.end(), [&](const Written &value) {
     return value.name == results[static_cast<size_t>(count)];

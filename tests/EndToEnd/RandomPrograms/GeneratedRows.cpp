@@ -34,6 +34,14 @@ template <> Written ProgramGenerator::write<transformer::ConvolveOp>(const Writt
       rowKind);
 }
 
+/// One row of a sequence, at all of its rows.
+template <> Written ProgramGenerator::write<transformer::SpreadOp>(const Written &x) {
+  const Written row = rows(
+      x.width, x.exponent,
+      fmt::format("pool {} {} in(%rows)", dice.of({"mean", "cls", "max"}), x.name), Kind::Pooled);
+  return rows(x.width, x.exponent, fmt::format("spread {} to(%rows)", row.name), rowKind);
+}
+
 void ProgramGenerator::step() {
   const Written x = pickRows();
   switch (dice.below(18)) {
@@ -83,7 +91,8 @@ void ProgramGenerator::step() {
     onBlocks(x);
     break;
   case 15:
-    write<transformer::ConvolveOp>(x);
+    !inDecoder &&rowKind == Kind::Rows &&dice.once(3) ? write<transformer::SpreadOp>(x)
+                                                      : write<transformer::ConvolveOp>(x);
     break;
   default:
     attention(x);

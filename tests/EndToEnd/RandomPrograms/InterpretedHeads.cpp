@@ -124,6 +124,20 @@ template <> void Interpreter::evaluate(ContractOp op) {
 
 // --- Scores ----------------------------------------------------------------------------------
 
+template <> void Interpreter::evaluate(PairSumOp op) {
+  const BoundedTensor &query = of(op.getQuery()), &key = of(op.getKey());
+  BoundedTensor result({query.rows(), key.rows(), query.width()});
+  size_t next = 0;
+  for (int64_t row = 0; row < query.rows(); ++row) {
+    for (int64_t other = 0; other < key.rows(); ++other) {
+      for (int64_t column = 0; column < query.width(); ++column) {
+        result.elements[next++] = sum(query.at(row, column), key.at(other, column));
+      }
+    }
+  }
+  define(op, std::move(result));
+}
+
 template <> void Interpreter::evaluate(MaskOp op) {
   masks.try_emplace(op, Mask{op.getVisibility().getValue(), segments.at(op.getQueries()),
                              segments.at(op.getKeys())});

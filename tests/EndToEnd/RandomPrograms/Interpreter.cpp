@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 using namespace mlir;
 
@@ -45,7 +46,10 @@ void Interpreter::bindArguments(const EntryInputs &inputs) {
       define(argument,
              filled == inputs.memory.end() ? BoundedTensor({0, cache.getWidth()}) : filled->second);
     } else if (auto state = dyn_cast<StateType>(argument.getType())) {
-      define(argument, BoundedTensor({1, state.getWidth()}));
+      // What another entry has given, or zeros.
+      const auto filled = inputs.memory.find(name);
+      define(argument,
+             filled == inputs.memory.end() ? BoundedTensor({1, state.getWidth()}) : filled->second);
     } else if (auto type = cast<RankedTensorType>(argument.getType()); type.getRank() == 2) {
       BoundedTensor rows({inputs.rows, type.getDimSize(1)});
       if (!entry.getArgAttr(argument.getArgNumber(), "transformer.optional")) {
@@ -263,6 +267,10 @@ template <> void Interpreter::evaluate(KeepOp op) {
   define(op, std::move(result));
 }
 
+template <> void Interpreter::evaluate(LoadOp op) { define(op, of(op.getState())); }
+
+template <> void Interpreter::evaluate(StoreOp op) { define(op, of(op.getInput())); }
+
 // --- Recurrences ---------------------------------------------------------------------------------
 
 /// One row as a tensor of its own.
@@ -289,6 +297,8 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
     const auto type = cast<RankedTensorType>(result.getType());
     define(result, BoundedTensor({isGiven ? rows : 1, type.getDimSize(1)}));
   }
+  // In the step its segments stand for one row.
+  const int64_t all = std::exchange(segments[op.getRows()], 1);
   for (int64_t number = 0; number < rows; ++number) {
     const int64_t row = op.getReversed() ? rows - 1 - number : number;
     for (unsigned i = 0; i < inputs; ++i) {
@@ -310,6 +320,18 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
       define(step.getArgument(inputs + i), std::move(left[i]));
     }
   }
+  segments[op.getRows()] = all;
+}
+
+template <> void Interpreter::evaluate(SpreadOp op) {
+  const BoundedTensor row = of(op.getInput());
+  BoundedTensor result({segments.at(op.getRows()), row.width()});
+  for (int64_t at = 0; at < result.rows(); ++at) {
+    for (int64_t column = 0; column < row.width(); ++column) {
+      result.at(at, column) = row.at(0, column);
+    }
+  }
+  define(op, std::move(result));
 }
 
 /// The recurrence reads what ends a step.

@@ -248,6 +248,17 @@ void ProgramGenerator::writeSourceEntry() {
     keptHere.push_back({name, type, ""});
     changed.emplace_back(name, Written{Kind::Rows, "%" + name + ".after", type, 0, 0});
   }
+  if (recurs) {
+    givenWidth = width();
+    const Written x = pickRows();
+    const Written row = linear(
+        rows(x.width, x.exponent, fmt::format("pool mean {} in(%rows)", x.name), Kind::Pooled),
+        givenWidth);
+    const std::string type = fmt::format("!transformer.state<{}>", givenWidth);
+    body += fmt::format("  %given.after = transformer.store %given, {} : {}\n", row.name, type);
+    keptHere.push_back({"given", type, ""});
+    changed.emplace_back("given", Written{Kind::Rows, "%given.after", type, 0, 0});
+  }
   finishEntry("func.func @encode(%ids: tensor<?xi32> {transformer.name = \"source\"}, "
               "%rows: !transformer.segments" +
                   argumentsOf(keptHere) + ")",
@@ -259,6 +270,9 @@ void ProgramGenerator::writeTargetEntry() {
   keySegments = "%seen";
   writeInputs(false);
   body += "  %seen = transformer.history %rows\n";
+  if (recurs) {
+    recurrences(pickRows());
+  }
   if (keptHere.empty()) {
     const Written x = pickRows();
     const int64_t kind = dice.below(3);

@@ -147,6 +147,7 @@ private:
   Written attention(const Written &x);
   Written project(const Written &x, int64_t heads, int64_t size);
   Written scores(const Written &queries, const Written &keys);
+  Written pairScores(const Written &queries, const Written &keys, int64_t heads);
   Written scoreStep(const Written &s);
   Written hide(const Written &s);
   Written softmax(const Written &s);
@@ -183,8 +184,10 @@ private:
 
   Dice dice;
   bool extreme = false;
-  /// Whether encoders have recurrences.
+  /// Whether entries have recurrences, and the width of what one in a decoder begins with, which
+  /// the encoder gives; 0: nothing.
   bool recurs = false;
+  int64_t givenWidth = 0;
   bool inDecoder = false;
   std::string sequencesText;
   std::string parametersText;

@@ -314,7 +314,7 @@ dataflow.graph @graph_c7() attributes {max_length = -1 : i64} {
 // -----
 
 func.func @dispatch_in_a_function() {
-  // expected-error@+1 {{'dataflow.dispatch' op expects parent op 'dataflow.graph'}}
+  // expected-error@+1 {{'dataflow.dispatch' op expects parent op to be one of 'dataflow.graph, dataflow.loop'}}
   %0 = dataflow.dispatch @f() : () -> !dataflow.buffer<[tokens, 384], f32>
   return
 }

@@ -85,7 +85,7 @@ dataflow.kernel @collect : (!tokens) -> !steps computes #dataflow.collect<[4]> {
 dataflow.graph @dispatch_c12(%x: !tokens {dataflow.name = "x"}) -> () {
   %0 = dataflow.loop() : () -> !steps {
   ^bb0(%before: !steps):
-    // expected-error@+1 {{'dataflow.dispatch' op in a loop: expects a kernel of which each row reads that row of its inputs, got others of operand #0}}
+    // expected-error@+1 {{'dataflow.dispatch' op in a loop: expects a kernel of which each row reads that row of its inputs or a cache that is only read, got others of operand #0}}
     %1 = dataflow.dispatch @collect(%x) : (!tokens) -> !steps
     dataflow.next %1 : !steps
   }
@@ -126,8 +126,8 @@ dataflow.kernel @kernel_c13 : (!dataflow.buffer<[steps, 8], f32>, !dataflow.buff
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects input #0 to have the rows of the result, tokens, in some order, got sequences}}
-dataflow.kernel @kernel_c5_collect : (!dataflow.buffer<[sequences, 8], f32>) -> !dataflow.buffer<[tokens, 8], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #0 to have the rows of the result, tokens, in some order, got ranks}}
+dataflow.kernel @kernel_c5_collect : (!dataflow.buffer<[ranks, 8], f32>) -> !dataflow.buffer<[tokens, 8], f32>
     computes #dataflow.collect<[8]> {
 ^bb0(%x: f32):
   dataflow.yield %x

@@ -69,7 +69,7 @@ dataflow.kernel @kernel_c5_values : (!dataflow.buffer<[tokens, 8], f32>, !datafl
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects rows of tokens with keys of a cache, got rows of blocks(tokens, 2)}}
+// expected-error@+1 {{'dataflow.kernel' op expects rows of tokens with keys of a cache, or of steps that see all keys, got rows of blocks(tokens, 2)}}
 dataflow.kernel @kernel_c10_blocks : (!dataflow.buffer<[blocks(tokens, 2), 8], f32>, !dataflow.cache<[8], f32, keys>, !dataflow.cache<[8], f32, rows>) -> !dataflow.buffer<[blocks(tokens, 2), 8], f32>
     computes #dataflow.attention<heads = 2, keySize = 4, valueSize = 4, scale = 5.000000e-01 : f32, visibility = <all>> {
 ^bb0(%x: f32):

@@ -258,3 +258,19 @@ dataflow.graph @dispatch_c2_results(%s: !two {dataflow.name = "s"}, %x: !rows {d
   %0:2 = dataflow.dispatch @accumulate(%s, %x) changes [0] : (!two, !rows) -> (!two, !rows)
   dataflow.output
 }
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a row for each sequence, got rows of tokens}}
+dataflow.kernel @load_rows : (!dataflow.state<[8], f32>) -> !dataflow.buffer<[tokens, 8], f32> computes #dataflow.load {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a row for each sequence or rows in the order of time, got rows of tokens}}
+dataflow.kernel @store_rows : (!dataflow.state<[8], f32>, !dataflow.buffer<[tokens, 8], f32>) -> !dataflow.state<[8], f32> computes #dataflow.store {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

@@ -242,3 +242,19 @@ func.func @mask_too_far(%rows: !transformer.segments) {
   %m = transformer.mask from i - 1073741825 in(%rows, %rows)
   return
 }
+
+// -----
+
+func.func @pair_sum_c1(%q: tensor<?x20xf32>, %k: tensor<?x24xf32>, %rows: !transformer.segments) {
+  // expected-error@+1 {{'transformer.pair_sum' op expects rows, keys and a result tensor<?x?xWxf32> of one width, got 'tensor<?x20xf32>', 'tensor<?x24xf32>' and 'tensor<?x?x20xf32>'}}
+  %0 = transformer.pair_sum %q, %k in(%rows, %rows) : tensor<?x20xf32>, tensor<?x24xf32> -> tensor<?x?x20xf32>
+  return
+}
+
+// -----
+
+func.func @pair_sum_c1_result(%q: tensor<?x20xf32>, %rows: !transformer.segments) {
+  // expected-error@+1 {{'transformer.pair_sum' op expects rows, keys and a result tensor<?x?xWxf32> of one width, got 'tensor<?x20xf32>', 'tensor<?x20xf32>' and 'tensor<?x20x?xf32>'}}
+  %0 = transformer.pair_sum %q, %q in(%rows, %rows) : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x20x?xf32>
+  return
+}

@@ -67,3 +67,10 @@ func.func @distances_of(%rows: !transformer.segments) -> tensor<?x12x?xf32> {
   %r = transformer.relative_bias @distances in(%rows, %rows) : tensor<?x12x?xf32>
   return %r : tensor<?x12x?xf32>
 }
+
+// CHECK-LABEL: func.func @pairs_of
+func.func @pairs_of(%q: tensor<?x20xf32>, %u: tensor<?x20xf32>, %rows: !transformer.segments, %source: !transformer.segments) -> tensor<?x?x20xf32> {
+  // CHECK: transformer.pair_sum %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x?x20xf32>
+  %p = transformer.pair_sum %q, %u in(%rows, %source) : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x?x20xf32>
+  return %p : tensor<?x?x20xf32>
+}

@@ -77,7 +77,7 @@ func.func @recurrence_c3(%x: !x, %s: tensor<?x5xf32>, %rows: !transformer.segmen
 func.func @recurrence_c4(%x: !x, %rows: !transformer.segments) {
   %0 = transformer.recurrence(%x : !x) in(%rows) -> !x {
   ^bb0(%now: !x, %before: !x):
-    // expected-error@+1 {{'arith.addf' op in a recurrence: expects operations of the model level on rows and weights of f32}}
+    // expected-error@+1 {{'arith.addf' op in a recurrence: expects operations of the model level on values of f32}}
     %1 = arith.addf %now, %before : !x
     transformer.next %1 : !x
   }
@@ -87,12 +87,54 @@ func.func @recurrence_c4(%x: !x, %rows: !transformer.segments) {
 // -----
 
 !x = tensor<?x4xf32>
-func.func @outside(%x: !x, %rows: !transformer.segments) {
-  // expected-note@+1 {{required by region isolation constraints}}
+func.func @recurrence_c4_segments(%x: !x, %rows: !transformer.segments) {
   %0 = transformer.recurrence(%x : !x) in(%rows) -> !x {
   ^bb0(%now: !x, %before: !x):
-    // expected-error@+1 {{'transformer.next' op using value defined outside the region}}
+    // expected-error@+1 {{'transformer.blocks' op in a recurrence: expects operations of the model level on values of f32}}
+    %1 = transformer.blocks %rows, 2
+    transformer.next %now : !x
+  }
+  return
+}
+
+// -----
+
+!x = tensor<?x4xf32>
+func.func @recurrence_c5(%x: !x, %rows: !transformer.segments) {
+  %0 = transformer.recurrence(%x : !x) in(%rows) -> !x {
+  ^bb0(%now: !x, %before: !x):
+    // expected-error@+1 {{'transformer.next' op in a recurrence: expects values of the step, weights, segments and keys of a memory, got others as operand #0}}
     transformer.next %x : !x
+  }
+  return
+}
+
+// -----
+
+!x = tensor<?x4xf32>
+!c = !transformer.cache<4>
+func.func @recurrence_c5_history(%x: !x, %rows: !transformer.segments, %c: !c) {
+  %after = transformer.append %c, %x in(%rows) : !c
+  %seen = transformer.history %rows
+  %keys = transformer.cached %after in(%seen) : !c -> !x
+  %0 = transformer.recurrence(%x : !x) in(%rows) -> !x {
+  ^bb0(%now: !x, %before: !x):
+    // expected-error@+1 {{'transformer.pair_sum' op in a recurrence: expects values of the step, weights, segments and keys of a memory, got others as operand #1}}
+    %1 = transformer.pair_sum %now, %keys in(%rows, %seen) : !x, !x -> tensor<?x?x4xf32>
+    transformer.next %now : !x
+  }
+  return
+}
+
+// -----
+
+!x = tensor<?x4xf32>
+func.func @recurrence_c5_rows(%x: !x, %rows: !transformer.segments) {
+  %0 = transformer.recurrence(%x : !x) in(%rows) -> !x {
+  ^bb0(%now: !x, %before: !x):
+    // expected-error@+1 {{'transformer.pair_sum' op in a recurrence: sees rows of other steps, expected keys of a memory}}
+    %1 = transformer.pair_sum %now, %before in(%rows, %rows) : !x, !x -> tensor<?x?x4xf32>
+    transformer.next %now : !x
   }
   return
 }

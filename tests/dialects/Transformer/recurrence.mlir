@@ -39,6 +39,27 @@ func.func @sum(%x: tensor<?x4xf32>, %y: tensor<?x3xf32>, %s: tensor<?x4xf32>, %r
   return %last : tensor<?x4xf32>
 }
 
+// A step looks at the memory of a source.
+// CHECK-LABEL: func.func @attend
+func.func @attend(%x: tensor<?x4xf32>, %rows: !transformer.segments, %source: !transformer.segments, %c: !transformer.cache<4>) -> tensor<?x4xf32> {
+  %keys = transformer.cached %c in(%source) : !transformer.cache<4> -> tensor<?x4xf32>
+  // CHECK: %[[KEYS:.*]] = transformer.cached
+  // CHECK: transformer.recurrence
+  // CHECK: transformer.contract "thd,khd->thk" %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}})
+  %k = transformer.split_heads %keys : tensor<?x4xf32> -> tensor<?x1x4xf32>
+  %last = transformer.recurrence(%x : tensor<?x4xf32>) in(%rows) -> tensor<?x4xf32> {
+  ^bb0(%now: tensor<?x4xf32>, %before: tensor<?x4xf32>):
+    %q = transformer.split_heads %before : tensor<?x4xf32> -> tensor<?x1x4xf32>
+    %s = transformer.contract "thd,khd->thk" %q, %k in(%rows, %source) : tensor<?x1x4xf32>, tensor<?x1x4xf32> -> tensor<?x1x?xf32>
+    %p = transformer.softmax %s in(%source) : tensor<?x1x?xf32>
+    %sum = transformer.contract "thk,khd->thd" %p, %k in(%rows, %source) : tensor<?x1x?xf32>, tensor<?x1x4xf32> -> tensor<?x1x4xf32>
+    %context = transformer.merge_heads %sum : tensor<?x1x4xf32> -> tensor<?x4xf32>
+    %new = transformer.add %now, %context : tensor<?x4xf32>, tensor<?x4xf32>
+    transformer.next %new : tensor<?x4xf32>
+  }
+  return %last : tensor<?x4xf32>
+}
+
 // CHECK-LABEL: func.func @both
 func.func @both(%forwards: tensor<?x20xf32>, %backwards: tensor<?x20xf32>) -> tensor<?x40xf32> {
   // CHECK: transformer.concat %{{.*}}, %{{.*}} : (tensor<?x20xf32>, tensor<?x20xf32>) -> tensor<?x40xf32>

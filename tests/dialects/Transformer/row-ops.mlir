@@ -136,3 +136,10 @@ func.func @pool_to_blocks(%h: tensor<?x384xf32>, %rows: !transformer.segments) -
   %c = transformer.pool max %h in(%rows) to(%pairs) : tensor<?x384xf32>
   return %c : tensor<?x384xf32>
 }
+
+// CHECK-LABEL: func.func @spread
+func.func @spread(%e: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // CHECK: transformer.spread %{{.*}} to(%{{.*}}) : tensor<?x384xf32>
+  %c = transformer.spread %e to(%rows) : tensor<?x384xf32>
+  return %c : tensor<?x384xf32>
+}

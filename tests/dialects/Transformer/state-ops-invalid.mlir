@@ -112,3 +112,50 @@ func.func @keep_c3(%s: !transformer.state<512>, %y: tensor<?x256xf32>, %rows: !t
   %1 = transformer.keep %0, %y in(%rows) : !transformer.state<512>, tensor<?x256xf32>
   return %1 : !transformer.state<512>
 }
+
+// -----
+
+func.func @load_c1(%s: !transformer.state<512>) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.load' op failed to verify that the result is as wide as the state}}
+  %0 = "transformer.load"(%s) : (!transformer.state<512>) -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @load_c2(%s: !transformer.state<512>, %h: tensor<?x512xf32>) -> (tensor<?x512xf32>, !transformer.state<512>) {
+  // expected-note@+1 {{this has changed it}}
+  %0 = transformer.store %s, %h : !transformer.state<512>
+  // expected-error@+1 {{'transformer.load' op expects a state that nothing has changed}}
+  %1 = transformer.load %0 : !transformer.state<512>
+  return %1, %0 : tensor<?x512xf32>, !transformer.state<512>
+}
+
+// -----
+
+func.func @store_c1(%s: !transformer.state<512>, %h: tensor<?x384xf32>) -> !transformer.state<512> {
+  // expected-error@+1 {{'transformer.store' op failed to verify that the rows are as wide as the state}}
+  %0 = "transformer.store"(%s, %h) : (!transformer.state<512>, tensor<?x384xf32>) -> !transformer.state<512>
+  return %0 : !transformer.state<512>
+}
+
+// -----
+
+func.func @store_c2(%s: !transformer.state<512>, %h: tensor<?x512xf32>, %rows: !transformer.segments)
+    -> (!transformer.state<512>, !transformer.state<512>) {
+  // expected-note@+1 {{this changes it}}
+  %0 = transformer.accumulate %s, %h in(%rows) : !transformer.state<512>
+  // expected-error@+1 {{'transformer.store' op expects a state that nothing else changes}}
+  %1 = transformer.store %s, %h : !transformer.state<512>
+  return %0, %1 : !transformer.state<512>, !transformer.state<512>
+}
+
+// -----
+
+func.func @store_c3(%s: !transformer.state<512>, %h: tensor<?x512xf32>) -> !transformer.state<512> {
+  // expected-note@+1 {{this has changed it}}
+  %0 = transformer.store %s, %h : !transformer.state<512>
+  // expected-error@+1 {{'transformer.store' op expects a state that nothing has changed}}
+  %1 = transformer.store %0, %h : !transformer.state<512>
+  return %1 : !transformer.state<512>
+}

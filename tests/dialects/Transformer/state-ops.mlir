@@ -25,3 +25,23 @@ func.func @window(%x: tensor<?x384xf32>, %rows: !transformer.segments,
   %s1 = transformer.keep %s0, %x in(%rows) : !transformer.state<768>, tensor<?x384xf32>
   return %s1 : !transformer.state<768>
 }
+
+// What another entry gives, and what goes on from run to run.
+// CHECK-LABEL: func.func @carry
+// CHECK-SAME: %[[S:[a-z0-9]+]]: !transformer.state<512>
+func.func @carry(%s0: !transformer.state<512> {transformer.name = "h"}, %s1: !transformer.state<512> {transformer.name = "c"})
+    -> (tensor<?x512xf32>, !transformer.state<512> {transformer.name = "h"}) {
+  // CHECK: %[[H:.*]] = transformer.load %[[S]] : !transformer.state<512>
+  %h = transformer.load %s0 : !transformer.state<512>
+  // CHECK: transformer.load %{{.*}} {given} : !transformer.state<512>
+  %start = transformer.load %s1 {given} : !transformer.state<512>
+  // CHECK: transformer.store %[[S]], %[[H]] : !transformer.state<512>
+  %after = transformer.store %s0, %h : !transformer.state<512>
+  return %start, %after : tensor<?x512xf32>, !transformer.state<512>
+}
+
+func.func @change(%s0: !transformer.state<512> {transformer.name = "h"}, %h: tensor<?x512xf32>)
+    -> (!transformer.state<512> {transformer.name = "h"}) {
+  %s1 = transformer.store %s0, %h : !transformer.state<512>
+  return %s1 : !transformer.state<512>
+}

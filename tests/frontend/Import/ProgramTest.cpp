@@ -414,6 +414,20 @@ TEST_F(ProgramTest, StatesAreResultsWhenAccumulatedInto) {
   EXPECT_EQ(message(), path + ":8:3: error: 'func.func' op expects state \"s\" of type "
                               "'!transformer.state<2>', as in another entry, got "
                               "'!transformer.cache<2>'");
+  const std::string given = "  func.func @g(%rows: !transformer.segments, %s: " + state + ") -> (" +
+                            rows +
+                            ") {\n    %y = transformer.load %s {given} : !transformer.state<2>\n"
+                            "    return %y : tensor<?x2xf32>\n  }\n}\n";
+  folder.write("m.mlir", head + "(" + rows + ", " + state + body + both + given);
+  EXPECT_EQ(message(), path +
+                           ":9:10: error: 'transformer.load' op reads what another entry has given "
+                           "in state \"s\", expected one that stores it");
+  folder.write("m.mlir", head + "(" + rows + ", " + state +
+                             ") {\n    %x = transformer.gather @w[%i] : tensor<?x2xf32>\n"
+                             "    %m = transformer.pool mean %x in(%rows) : tensor<?x2xf32>\n"
+                             "    %s1 = transformer.store %s, %m : !transformer.state<2>\n" +
+                             both + given);
+  EXPECT_EQ(message(), "");
 }
 
 TEST_F(ProgramTest, LaterPhasesMayHaveLostParameters) {

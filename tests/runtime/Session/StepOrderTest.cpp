@@ -26,7 +26,7 @@ struct Lists {
     offsets.assign(static_cast<size_t>(longest) + 1, -1);
     sequenceOf.assign(static_cast<size_t>(count), -1);
     positions.assign(static_cast<size_t>(count), -1);
-    order.write(lengths, space,
+    order.write(lengths, {}, space,
                 {count, longest, offsets.data(), sequenceOf.data(), positions.data(), ranks.data(),
                  ownLengths.data()});
   }

@@ -95,6 +95,29 @@ LogicalResult lowerPrefixMean(transformer::PrefixMeanOp op, EntryContext &entry)
   return entry.dispatch(op, parts);
 }
 
+LogicalResult lowerLoad(transformer::LoadOp op, EntryContext &entry) {
+  return entry.define(op, entry.loaded(op.getLoc(), entry.bufferOf(op.getState()), op.getGiven(),
+                                       RowSpace::sequences()));
+}
+
+/// What a recurrence carries is stored from where its last step has left it.
+LogicalResult lowerStore(transformer::StoreOp op, EntryContext &entry) {
+  BufferType type = entry.typeOf(op.getInput());
+  if (type.getRowSpace() != RowSpace::sequences()) {
+    return op.emitOpError("stores rows of ")
+           << dimensionText(type.getShape().front()) << ", expected a row for each sequence";
+  }
+  Value input = entry.bufferOf(op.getInput());
+  Value source = entry.unmoved(input);
+  KernelParts parts;
+  parts.stem = "store";
+  parts.computes = StoreAttr::get(op.getContext());
+  parts.inputs = {entry.bufferOf(op.getState()),
+                  cast<BufferType>(source.getType()).getRowSpace()->isOfSteps() ? source : input};
+  parts.results = {parts.inputs.front().getType()};
+  return entry.dispatch(op, parts);
+}
+
 } // namespace
 
 template <> Pattern patternOf<transformer::AccumulateOp>() {
@@ -122,9 +145,18 @@ template <> Pattern patternOf<transformer::KeepOp>() {
           lowerAs<transformer::KeepOp, lowerKeep>};
 }
 
+template <> Pattern patternOf<transformer::LoadOp>() {
+  return rowPattern<transformer::LoadOp, lowerLoad>();
+}
+
 template <> Pattern patternOf<transformer::PrefixMeanOp>() {
   return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
           lowerAs<transformer::PrefixMeanOp, lowerPrefixMean>};
+}
+
+template <> Pattern patternOf<transformer::StoreOp>() {
+  return {NamedSegments::None, CacheUse::none(), LoweringOrder::AfterReaders,
+          lowerAs<transformer::StoreOp, lowerStore>};
 }
 
 } // namespace heddle

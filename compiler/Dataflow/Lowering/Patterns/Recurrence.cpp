@@ -11,17 +11,42 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Fails unless a run has all rows of every sequence, of tokens, from zeros on.
-LogicalResult checkWhole(transformer::RecurrenceOp op, EntryContext &entry) {
-  auto isRead = [](Operation &each) {
-    return isa<transformer::CachedOp>(each) ||
-           llvm::any_of(each.getOperandTypes(), llvm::IsaPred<transformer::StateType>);
+/// The state that a carried value is loaded from before the loop and stored in after it; null if
+/// there is none.
+Value stateOf(transformer::RecurrenceOp op, unsigned carried) {
+  auto load = carried < op.getInitial().size()
+                  ? op.getInitial()[carried].getDefiningOp<transformer::LoadOp>()
+                  : transformer::LoadOp();
+  auto isStore = [&](Operation *user) {
+    auto store = dyn_cast<transformer::StoreOp>(user);
+    return store && store.getInput() == op.getResult(carried);
   };
-  if (llvm::any_of(*op->getBlock(), isRead)) {
-    return op.emitOpError("goes through the rows of an entry that reads a cache or a state, whose "
-                          "runs may begin in the middle of a sequence; expected an entry that "
-                          "reads none");
+  return load && llvm::any_of(load.getState().getUsers(), isStore) ? load.getState() : Value();
+}
+
+/// Fails unless a run has all rows of every sequence or goes on where the one before has ended.
+LogicalResult checkBegin(transformer::RecurrenceOp op) {
+  if (!readsEarlierRuns(*op->getBlock())) {
+    return success();
   }
+  StringRef why = " in an entry that reads a cache or a state, whose runs may begin in the middle "
+                  "of a sequence; expected ";
+  if (op.getReversed()) {
+    return op.emitOpError("goes backwards") << why << "an entry that reads none";
+  }
+  for (unsigned carried = 0; carried < op.getNumCarried(); ++carried) {
+    if (!stateOf(op, carried)) {
+      return op.emitOpError("carries value #")
+             << carried << " from no state" << why
+             << "'from' to be what 'transformer.load' gives of a state, and 'transformer.store' to "
+                "leave what is carried there";
+    }
+  }
+  return success();
+}
+
+/// Fails unless the rows are tokens and what is carried begins with a row for each sequence.
+LogicalResult checkRows(transformer::RecurrenceOp op, EntryContext &entry) {
   if (entry.spaceOf(op.getRows()) != RowSpace::tokens()) {
     return op.emitOpError("goes through rows of ")
            << entry.spaceOf(op.getRows())->text() << ", expected rows of tokens";
@@ -59,7 +84,13 @@ LogicalResult lowerStep(transformer::RecurrenceOp op, EntryContext &entry) {
     if (!pattern) {
       return each.emitOpError("has no kernel in a recurrence");
     }
-    if (failed(pattern->lower(&each, entry))) {
+    Value segments = pattern->rowsOf(&each);
+    if (segments && !entry.spaceOf(segments)) {
+      return each.emitOpError(
+          "names other segments for its rows, expected those of the recurrence");
+    }
+    if (failed(entry.checkCacheUse(&each, pattern->caches)) ||
+        failed(entry.keys.note(&each, *pattern)) || failed(pattern->lower(&each, entry))) {
       return failure();
     }
   }
@@ -67,7 +98,7 @@ LogicalResult lowerStep(transformer::RecurrenceOp op, EntryContext &entry) {
 }
 
 LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry) {
-  if (failed(checkWhole(op, entry))) {
+  if (failed(checkBegin(op)) || failed(checkRows(op, entry))) {
     return failure();
   }
   RowSpace space = RowSpace::steps(op.getReversed());

@@ -107,6 +107,20 @@ LogicalResult lowerConcat(transformer::ConcatOp op, EntryContext &entry) {
   return entry.dispatch(op, parts);
 }
 
+LogicalResult lowerSpread(transformer::SpreadOp op, EntryContext &entry) {
+  BufferType type = entry.typeOf(op.getInput());
+  if (type.getRowSpace() != RowSpace::sequences()) {
+    return op.emitOpError("spreads rows of ")
+           << dimensionText(type.getShape().front()) << ", expected a row for each sequence";
+  }
+  if (entry.spaceOf(op.getRows()) != RowSpace::tokens()) {
+    return op.emitOpError("spreads rows over those of ")
+           << entry.spaceOf(op.getRows())->text() << ", expected rows of tokens";
+  }
+  return entry.define(op,
+                      entry.moved(op.getLoc(), entry.bufferOf(op.getInput()), RowSpace::tokens()));
+}
+
 /// One norm of rows as a kernel of its own.
 LogicalResult lowerNorm(Operation *op, EntryContext &entry, NormKind kind, FloatAttr epsilon,
                         ArrayRef<FlatSymbolRefAttr> operands) {
@@ -178,6 +192,11 @@ template <> Pattern patternOf<transformer::ColumnsOp>() {
 
 template <> Pattern patternOf<transformer::ConcatOp>() {
   return rowPattern<transformer::ConcatOp, lowerConcat>();
+}
+
+template <> Pattern patternOf<transformer::SpreadOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::SpreadOp, lowerSpread>};
 }
 
 template <> Pattern patternOf<transformer::ConvolveOp>() {

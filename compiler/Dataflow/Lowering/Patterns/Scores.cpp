@@ -51,6 +51,27 @@ LogicalResult lowerMaskBias(transformer::MaskBiasOp op, EntryContext &entry) {
   });
 }
 
+LogicalResult lowerPairSum(transformer::PairSumOp op, EntryContext &entry) {
+  Value query = entry.bufferOf(op.getQuery()), key = entry.bufferOf(op.getKey());
+  FailureOr<Value> keys = entry.keysOf(op);
+  if (failed(keys) || failed(entry.checkRows(op, "adds keys to", query, op.getQueries())) ||
+      failed(entry.checkRows(op, "adds rows to", key, op.getKeys()))) {
+    return failure();
+  }
+  if (*keys && isa<BufferType>(key.getType())) {
+    return op.emitOpError("has keys that are rows, expected those of a cache");
+  }
+  NestParts nest{"pair_sum",
+                 "tw,kw->tkw",
+                 ReductionKind::None,
+                 {query, key},
+                 entry.denseBuffer({entry.rowsIn(op.getQueries()), entry.longestIn(op.getKeys()),
+                                    op.getType().getDimSize(2)})};
+  return entry.nest(op, nest, [](OpBuilder &region, Location location, ValueRange arguments) {
+    return createSum(region, location, arguments[0], arguments[1]);
+  });
+}
+
 LogicalResult lowerRelativeBias(transformer::RelativeBiasOp op, EntryContext &entry) {
   Value table = entry.parameter(op.getTableAttr());
   int64_t heads = cast<BufferType>(table.getType()).getShape().front();
@@ -107,6 +128,11 @@ template <> Pattern patternOf<transformer::MaskOp>() {
 template <> Pattern patternOf<transformer::MaskBiasOp>() {
   return {NamedSegments::None, CacheUse::none(), LoweringOrder::AtFirstUse,
           lowerAs<transformer::MaskBiasOp, lowerMaskBias>};
+}
+
+template <> Pattern patternOf<transformer::PairSumOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::contracts(), LoweringOrder::InPlace,
+          lowerAs<transformer::PairSumOp, lowerPairSum>};
 }
 
 template <> Pattern patternOf<transformer::RelativeBiasOp>() {

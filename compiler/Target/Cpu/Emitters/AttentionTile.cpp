@@ -70,8 +70,20 @@ static Value firstGroupOf(AttentionTile &a, Value row, int64_t size) {
 
 void loadRowSpaces(AttentionTile &a, const KernelBody &body, int64_t number) {
   a.queryRows = body.rows(a.code);
+  if (body.kernel.getRows().isOrdered()) {
+    a.tokenOffsets = body.arguments.rows(a.code, RowSpace::tokens()).offsets(a.code);
+  }
   mlir::FunctionType type = body.kernel.getKernelType();
   a.keyRows = body.arguments.rows(a.code, dataflow::spaceOfInput(type, number));
+}
+
+// The segment of a cache whose keys a row sees.
+static Value segmentOf(AttentionTile &a, const CacheFields &cache, Value row) {
+  VectorCode &code = a.code;
+  if (a.tokenOffsets) {
+    row = code.loadIndex(a.tokenOffsets, code.loadIndex(a.queryRows.sequenceOf(code), row));
+  }
+  return code.loadIndex(cache.segmentOf, row);
 }
 
 void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number) {
@@ -109,6 +121,16 @@ static CachedSequence cachedSequence(AttentionTile &a, Value sequence, Value row
           blocksOf(a.valueCache), firstGroupOf(a, row, HEDDLE_BLOCK)};
 }
 
+// Takes up the cached keys of a segment that are read from `row` on.
+static void takeKeys(AttentionTile &a, Value segment, Value row) {
+  CachedSequence cached = cachedSequence(a, segment, row);
+  a.firstCached = cached.first;
+  a.keyCount = cached.count;
+  a.keyBlocks = cached.keyBlocks;
+  a.valueBlocks = cached.valueBlocks;
+  a.pitch = a.code.integer(HEDDLE_BLOCK);
+}
+
 // Whether keys are transposed for pieces of a sequence.
 static bool hasPieces(const AttentionTile &a) {
   return !a.isCached && a.key && a.visibility.span(kPieceRows);
@@ -129,10 +151,29 @@ static Value enterPiece(AttentionTile &a, Value row, Value last) {
   return last;
 }
 
+// Where those of the rows from `row` on end, before `rowEnd`, that see the keys of a segment: of
+// rows in the order of time, of which neighbours may.
+static Value endOfSegment(AttentionTile &a, const CacheFields &cache, Value segment, Value row,
+                          Value rowEnd) {
+  VectorCode &code = a.code;
+  Value next = code.add(row, 1), most = code.smaller(rowEnd, code.add(row, kMostRows));
+  return code.loop(next, most, 1, {next}, [&](Value each, ValueRange carried) {
+    Value isSame = code.equal(segmentOf(a, cache, each), segment);
+    Value isNext = code.equal(each, carried[0]);
+    Value longer = code.select(isSame, code.add(each, 1), carried[0]);
+    return SmallVector<Value>{code.select(isNext, longer, carried[0])};
+  })[0];
+}
+
 // Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
-static Value enterSequence(AttentionTile &a, Value row) {
+static Value enterSequence(AttentionTile &a, Value row, Value rowEnd) {
   VectorCode &code = a.code;
   const CacheFields &cache = cacheOf(a);
+  if (a.tokenOffsets) {
+    Value segment = segmentOf(a, cache, row);
+    takeKeys(a, segment, row);
+    return endOfSegment(a, cache, segment, row, rowEnd);
+  }
   Value offsets = a.isCached ? cache.offsets : a.queryRows.offsets(code);
   Value sequenceOf = a.isCached ? cache.segmentOf : a.queryRows.sequenceOf(code);
   Value sequence = code.loadIndex(sequenceOf, row);
@@ -146,12 +187,7 @@ static Value enterSequence(AttentionTile &a, Value row) {
     a.pitch = a.roundUp(a.keyCount);
     return end;
   }
-  CachedSequence cached = cachedSequence(a, sequence, row);
-  a.firstCached = cached.first;
-  a.keyCount = cached.count;
-  a.keyBlocks = cached.keyBlocks;
-  a.valueBlocks = cached.valueBlocks;
-  a.pitch = code.integer(HEDDLE_BLOCK);
+  takeKeys(a, sequence, row);
   return end;
 }
 
@@ -254,7 +290,7 @@ static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value
       [&] {
         code.when(code.less(nextRow, arguments.rowEnd), [&] {
           const CacheFields &cache = cacheOf(a);
-          Value sequence = code.loadIndex(cache.segmentOf, nextRow);
+          Value sequence = segmentOf(a, cache, nextRow);
           askForHead(a, cachedSequence(a, sequence, nextRow), arguments.columnBegin,
                      /*isFirst=*/true);
         });
@@ -285,7 +321,7 @@ void overTiles(AttentionTile &a, const KernelArguments &arguments,
   Value lastHead = arguments.columnEnd;
   // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
-    Value last = code.smaller(enterSequence(a, row), arguments.rowEnd);
+    Value last = code.smaller(enterSequence(a, row, arguments.rowEnd), arguments.rowEnd);
     if (hasPieces(a)) {
       last = enterPiece(a, row, last);
     }

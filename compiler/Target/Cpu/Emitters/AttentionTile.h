@@ -60,6 +60,7 @@ struct AttentionTile {
   /// Neighbouring heads that have both in common: a tile has queries of these.
   int64_t headsTogether = 1;
   RowFields queryRows = {};        // the rows of the queries
+  mlir::Value tokenOffsets = {};   // of sequences, where queries are in the order of time
   RowFields keyRows = {};          // of the keys, where those are no cache
   mlir::Value positions = {};      // of the queries, with a cache
   mlir::Value bias = {};           // [heads][2 * biasDistance + 1], null: none

@@ -297,8 +297,16 @@ static void enterRow(Nest &nest, Value row, const RowLists &lists) {
   VectorCode &code = nest.code;
   Value sequence = code.loadIndex(lists.sequenceOf, row);
   nest.row = row;
-  nest.firstRow = code.loadIndex(lists.offsets, sequence);
-  if (!nest.keys) {
+  // Rows in the order of time see what the first token of their sequence sees.
+  bool isOrdered = nest.body.kernel.getRows().isOrdered();
+  Value token = row;
+  if (isOrdered && nest.keys) {
+    token = code.loadIndex(lists.keyOffsets, sequence);
+  }
+  if (!isOrdered) {
+    nest.firstRow = code.loadIndex(lists.offsets, sequence);
+  }
+  if (!nest.keys && !isOrdered) {
     Value keyOffsets = lists.keyOffsets;
     nest.firstKey = code.loadIndex(keyOffsets, sequence);
     nest.keyCount = code.subtract(code.loadIndex(keyOffsets, code.add(sequence, 1)), nest.firstKey);
@@ -306,11 +314,13 @@ static void enterRow(Nest &nest, Value row, const RowLists &lists) {
     return;
   }
   for (const auto &[operand, fields] : nest.caches) {
-    nest.blocks[operand] = fields.blocksOf(code, code.loadIndex(fields.segmentOf, row));
+    nest.blocks[operand] = fields.blocksOf(code, code.loadIndex(fields.segmentOf, token));
   }
-  const CacheFields &keys = nest.caches.at(*nest.keys);
-  nest.keyCount = code.loadIndex(keys.lengths, code.loadIndex(keys.segmentOf, row));
-  nest.position = code.loadIndex(lists.positions, row);
+  if (nest.keys) {
+    const CacheFields &keys = nest.caches.at(*nest.keys);
+    nest.keyCount = code.loadIndex(keys.lengths, code.loadIndex(keys.segmentOf, token));
+    nest.position = code.loadIndex(lists.positions, row);
+  }
 }
 
 template <> KernelScratch scratchOf(dataflow::NestAttr) { return {}; }
@@ -322,8 +332,9 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::NestAt
   loadExtents(nest);
   loadCaches(nest);
   RowFields rows = body.rows(code);
-  RowLists lists{rows.sequenceOf(code), rows.offsets(code), rows.positions(code),
-                 arguments.rows(code, keySpace(nest)).offsets(code)};
+  RowLists lists{
+      rows.sequenceOf(code), rows.offsets(code), rows.positions(code),
+      arguments.rows(code, nest.keys ? RowSpace::tokens() : keySpace(nest)).offsets(code)};
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
     enterRow(nest, row, lists);
     emitElements(nest);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Running sums of rows, and the last of them: a panel of columns stays in registers while the rows
-/// of a sequence go by in their order, so that every division of rows into runs, of sequences and
-/// of columns gives the same bits.
+/// What states take in and give. Running sums of rows, and the last of them: a panel of columns
+/// stays in registers while the rows of a sequence go by in their order, so that every division of
+/// rows into runs, of sequences and of columns gives the same bits. Rows loaded and stored: copies.
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -175,6 +175,64 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Runnin
   // A panel is read before any row and stored after all: no call sees the sums of another.
   overPanels(code, body, operands.state, operands.width, [&](const Panel &panel) {
     storeSums(code, panel, emitMeans(code, panel, operands, means, positions));
+  });
+}
+
+// --- rows of states ---------------------------------------------------------------------------
+
+// Vectors of a row handled together, so that their latencies overlap.
+static constexpr int64_t kUnroll = 4;
+
+/// Where the row of a sequence is in a state.
+static Value stateOf(VectorCode &code, const CacheFields &state, Value sequence) {
+  return state.blockAt(code, state.blocksOf(code, sequence), code.integer(0));
+}
+
+template <> KernelScratch scratchOf(dataflow::LoadAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::LoadAttr computes) {
+  KernelResult result = KernelResult::load(code, body.arguments);
+  CacheFields state = CacheFields::load(code, body.operand(code, 0));
+  int64_t width = body.kernel.getOperandState(0).getWidth();
+  RowFields rows = body.rows(code);
+  Value sequenceOf = rows.sequenceOf(code), positions = rows.positions(code);
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    Value from = stateOf(code, state, code.loadIndex(sequenceOf, row));
+    Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, row));
+    Value to = result.at(code, row, code.integer(0));
+    code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
+      Value left = code.loadVector(code.at(from, column), valid);
+      // Before the first run the memory is anything, even no numbers, unless it was given.
+      Value value = computes.getGiven() ? left : code.select(hasBegun, left, code.splat(0));
+      code.storeVector(value, code.at(to, column), valid);
+    });
+  });
+}
+
+template <> KernelScratch scratchOf(dataflow::StoreAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::StoreAttr) {
+  StateOperands operands(code, body, /*rows=*/1, /*state=*/0);
+  CacheFields state = CacheFields::load(code, operands.state);
+  bool areSteps = body.kernel.getRows().isOfSteps();
+  RowFields rows = body.rows(code);
+  Value offsets, ranks, lengths;
+  if (areSteps) {
+    offsets = rows.offsets(code);
+    ranks = rows.ranks(code);
+    lengths = rows.lengths(code);
+  }
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value sequence) {
+    Value row = sequence;
+    if (areSteps) {
+      Value last = code.loadIndex(offsets, code.add(code.loadIndex(lengths, sequence), -1));
+      row = code.add(last, code.loadIndex(ranks, sequence));
+    }
+    Value from = code.at(operands.input, code.multiply(row, operands.stride));
+    Value to = stateOf(code, state, sequence);
+    code.overRow(operands.width, kUnroll, [&](Value column, int64_t valid) {
+      code.storeVector(code.loadVector(code.at(from, column), valid), code.at(to, column), valid);
+    });
   });
 }
 

@@ -50,6 +50,40 @@ func.func @encode(%x: !x {transformer.name = "x"}, %rows: !transformer.segments)
 // CHECK: %[[Y:.*]] = dataflow.dispatch @{{.*}}(%[[F]]#1, %[[R]]#1) : (!dataflow.buffer<[steps, 20], f32>, !dataflow.buffer<[steps_reversed, 20], f32>) -> !dataflow.buffer<[tokens, 40], f32>
 // CHECK: dataflow.output %[[Y]], %[[LAST]]
 
+// A decoder goes on where it ended: states are loaded in the order of a step, and stored from where
+// the last step has left what is carried. A step looks at the memory by rows of its own.
+!s = !transformer.state<20>
+!c = !transformer.cache<20>
+func.func @decode(%x: !x {transformer.name = "x"}, %rows: !transformer.segments, %source: !transformer.segments {transformer.name = "memory"},
+    %c: !c {transformer.name = "c"}, %s: !s {transformer.name = "s"}, %t: !s {transformer.name = "t"})
+    -> (!h {transformer.name = "y"}, !s {transformer.name = "s"}) {
+  %keys = transformer.cached %c in(%source) : !c -> !h
+  %begin = transformer.load %s {given} : !s
+  %constant = transformer.load %t : !s
+  %every = transformer.spread %constant to(%rows) : !h
+  %last, %y = transformer.recurrence(%x, %every : !x, !h) from(%begin : !h) in(%rows) -> !h, !h {
+  ^bb0(%now: !x, %other: !h, %before: !h):
+    %a = transformer.linear %now, @w : !x -> !h
+    %pairs = transformer.pair_sum %before, %keys in(%rows, %source) : !h, !h -> tensor<?x?x20xf32>
+    %new = transformer.add %a, %other : !h, !h
+    transformer.next %new, %new : !h, !h
+  }
+  %s1 = transformer.store %s, %last : !s
+  return %y, %s1 : !h, !s
+}
+// CHECK-LABEL: dataflow.graph @decode(
+// CHECK-SAME: %[[DX:[a-z0-9]+]]: !dataflow.buffer<[tokens, 18], f32>
+// CHECK-SAME: %[[C:[a-z0-9]+]]: !dataflow.cache<[20], f32, rows> {dataflow.name = "c"}, %[[S:[a-z0-9]+]]: !dataflow.state<[20], f32> {dataflow.name = "s"}, %[[T:[a-z0-9]+]]: !dataflow.state<[20], f32> {dataflow.name = "t"}
+// CHECK: %[[CONSTANT:.*]] = dataflow.dispatch @load{{.*}}(%[[T]]) : (!dataflow.state<[20], f32>) -> !dataflow.buffer<[sequences, 20], f32>
+// CHECK: %[[EVERY:.*]] = dataflow.dispatch @collect{{.*}}(%[[CONSTANT]]) : (!dataflow.buffer<[sequences, 20], f32>) -> !dataflow.buffer<[steps, 20], f32>
+// CHECK: %[[BEGIN:.*]] = dataflow.dispatch @load{{.*}}(%[[S]]) : (!dataflow.state<[20], f32>) -> !dataflow.buffer<[ranks, 20], f32>
+// CHECK: %[[L:.*]]:2 = dataflow.loop(%[[BEGIN]]) :
+// CHECK: dataflow.dispatch @pair_sum{{.*}}(%{{.*}}, %[[C]]) : (!dataflow.buffer<[steps, 20], f32>, !dataflow.cache<[20], f32, rows>) -> !dataflow.buffer<[steps, longest, 20], f32>
+// CHECK: %[[DY:.*]] = dataflow.dispatch @collect{{.*}}(%[[L]]#1) : (!dataflow.buffer<[steps, 20], f32>) -> !dataflow.buffer<[tokens, 20], f32>
+// CHECK: %[[S1:.*]] = dataflow.dispatch @store{{.*}}(%[[S]], %[[L]]#0) changes [0] : (!dataflow.state<[20], f32>, !dataflow.buffer<[steps, 20], f32>) -> !dataflow.state<[20], f32>
+// CHECK-NOT: dataflow.dispatch
+// CHECK: dataflow.output %[[DY]], %[[S1]]
+
 // What a loop reads and writes lives as long as the loop: each of its buffers has its own place.
 // PLANNED-LABEL: dataflow.graph @encode(
 // PLANNED: dataflow.loop()
