@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Recurrent encoders. The plain cell: Elman, "Finding structure in time". The gated recurrent
-/// unit: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
-/// machine translation"; with the reset gate after the recurrent product: cuDNN and PyTorch. The
-/// long short-term memory: Hochreiter and Schmidhuber, with a forget gate: Gers, Schmidhuber and
-/// Cummins. Both directions: Schuster and Paliwal, "Bidirectional recurrent neural networks". How a
-/// decoder starts: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to
-/// align and translate"; Luong, Pham and Manning, "Effective approaches to attention-based neural
-/// machine translation".
+/// Recurrent cells and encoders. The plain cell: Elman, "Finding structure in time". The gated
+/// recurrent unit: Cho et al., "Learning phrase representations using RNN encoder-decoder for
+/// statistical machine translation"; with the reset gate after the recurrent product: cuDNN and
+/// PyTorch. The long short-term memory: Hochreiter and Schmidhuber, with a forget gate: Gers,
+/// Schmidhuber and Cummins. Both directions: Schuster and Paliwal, "Bidirectional recurrent neural
+/// networks". How a decoder starts: Bahdanau, Cho and Bengio, "Neural machine translation by
+/// jointly learning to align and translate"; Luong, Pham and Manning, "Effective approaches to
+/// attention-based neural machine translation".
 #include "frontend/Families/Recurrent.h"
 
 #include "formats/Config/Config.h"
@@ -34,19 +34,45 @@ static Tensor between(const Tensor &gate, const Tensor &zero, const Tensor &one)
   return zero + gate * (one + zero * -1.0);
 }
 
+Tensor linearOfPieces(const Scope &scope, std::string_view name, std::span<const Tensor> pieces,
+                      int64_t width, Bias bias) {
+  if (pieces.size() == 1) {
+    return scope.linear(name, pieces[0], width, bias);
+  }
+  const Scope own = scope.scope(name);
+  int64_t total = 0;
+  for (const Tensor &piece : pieces) {
+    total += piece.width();
+  }
+  const Parameter weight = own.parameter("weight", {width, total});
+  Tensor sum;
+  int64_t first = 0;
+  for (const Tensor &piece : pieces) {
+    const Parameter columns =
+        own.columns(fmt::format("weight.{}", first), weight, first, piece.width());
+    const bool hasBias = bias == Bias::Yes && first == 0;
+    const Tensor term =
+        own.linear(piece, columns, hasBias ? own.parameter("bias", {width}) : Parameter());
+    sum = sum.valid() ? sum + term : term;
+    first += piece.width();
+  }
+  return sum;
+}
+
 /// h = tanh(W x + U h + b)
-static Recurrence stepTanh(const Scope &cell, const Tensor &x, std::span<const Tensor> before,
-                           int64_t n) {
-  const Tensor h = tanh(cell.linear("input", x, n) + cell.linear("hidden", before[0], n, Bias::No));
+static Recurrence stepTanh(const Scope &cell, std::span<const Tensor> x,
+                           std::span<const Tensor> before, int64_t n) {
+  const Tensor h =
+      tanh(linearOfPieces(cell, "input", x, n) + cell.linear("hidden", before[0], n, Bias::No));
   return {{h}, {h}};
 }
 
 /// r, u = sigmoid(W x + U h + b); h = (1 - u) h + u tanh(W x + U (r h) + b)
-static Recurrence stepGru(const Scope &cell, const Tensor &x, std::span<const Tensor> before,
-                          int64_t n) {
+static Recurrence stepGru(const Scope &cell, std::span<const Tensor> x,
+                          std::span<const Tensor> before, int64_t n) {
   const Scope hidden = cell.scope("hidden");
   const Parameter weight = hidden.parameter("weight", {3 * n, n});
-  const Tensor w = cell.linear("input", x, 3 * n);
+  const Tensor w = linearOfPieces(cell, "input", x, 3 * n);
   const Tensor gates =
       sigmoid(w.columns(0, 2 * n) +
               hidden.linear(before[0], hidden.rows("gates.weight", weight, 0, 2 * n)));
@@ -58,9 +84,9 @@ static Recurrence stepGru(const Scope &cell, const Tensor &x, std::span<const Te
 }
 
 /// r, u = sigmoid(W x + b + U h + b'); h = (1 - u) tanh(W x + b + r (U h + b')) + u h
-static Recurrence stepGruResetAfter(const Scope &cell, const Tensor &x,
+static Recurrence stepGruResetAfter(const Scope &cell, std::span<const Tensor> x,
                                     std::span<const Tensor> before, int64_t n) {
-  const Tensor w = cell.linear("input", x, 3 * n);
+  const Tensor w = linearOfPieces(cell, "input", x, 3 * n);
   const Tensor v = cell.linear("hidden", before[0], 3 * n);
   const Tensor gates = sigmoid(w.columns(0, 2 * n) + v.columns(0, 2 * n));
   const Tensor candidate = tanh(part(w, 2, n) + part(gates, 0, n) * part(v, 2, n));
@@ -69,14 +95,29 @@ static Recurrence stepGruResetAfter(const Scope &cell, const Tensor &x,
 }
 
 /// i, f, g, o = W x + U h + b; c = sigmoid(f) c + sigmoid(i) tanh(g); h = sigmoid(o) tanh(c)
-static Recurrence stepLstm(const Scope &cell, const Tensor &x, std::span<const Tensor> before,
-                           int64_t n) {
+static Recurrence stepLstm(const Scope &cell, std::span<const Tensor> x,
+                           std::span<const Tensor> before, int64_t n) {
   const Tensor gates =
-      cell.linear("input", x, 4 * n) + cell.linear("hidden", before[0], 4 * n, Bias::No);
+      linearOfPieces(cell, "input", x, 4 * n) + cell.linear("hidden", before[0], 4 * n, Bias::No);
   const Tensor c =
       sigmoid(part(gates, 1, n)) * before[1] + sigmoid(part(gates, 0, n)) * tanh(part(gates, 2, n));
   const Tensor h = sigmoid(part(gates, 3, n)) * tanh(c);
   return {{h, c}, {h}};
+}
+
+Recurrence stepCell(const Scope &cell, CellKind kind, std::span<const Tensor> x,
+                    std::span<const Tensor> before, int64_t n) {
+  switch (kind) {
+  case CellKind::Tanh:
+    return stepTanh(cell, x, before, n);
+  case CellKind::Gru:
+    return stepGru(cell, x, before, n);
+  case CellKind::GruResetAfter:
+    return stepGruResetAfter(cell, x, before, n);
+  case CellKind::Lstm:
+    return stepLstm(cell, x, before, n);
+  }
+  return {};
 }
 
 /// One layer in one direction: rows, and the state (h, and c of an LSTM) after the last step.
@@ -84,17 +125,7 @@ static Recurrence runLayer(const Scope &cell, CellKind kind, const Tensor &x, in
                            const Segments &rows, bool reversed) {
   std::vector<int64_t> carried(kind == CellKind::Lstm ? 2 : 1, n);
   const auto step = [&](std::span<const Tensor> now, std::span<const Tensor> before) {
-    switch (kind) {
-    case CellKind::Tanh:
-      return stepTanh(cell, now[0], before, n);
-    case CellKind::Gru:
-      return stepGru(cell, now[0], before, n);
-    case CellKind::GruResetAfter:
-      return stepGruResetAfter(cell, now[0], before, n);
-    case CellKind::Lstm:
-      return stepLstm(cell, now[0], before, n);
-    }
-    return Recurrence();
+    return stepCell(cell, kind, now, before, n);
   };
   return cell.recurrence({x}, carried, rows, step, {.reversed = reversed});
 }
@@ -107,13 +138,19 @@ void Recurrent::start(const Scope &model, Entry &entry, const std::vector<Recurr
   if (bridge == Bridge::Zeros) {
     return;
   }
+  const auto begin = [&](const std::string &name, const Tensor &x) {
+    entry.output("start." + name, x);
+    if (canDecode()) {
+      entry.state(name, decoder.hidden).store(x);
+    }
+  };
   for (int64_t index = 0; index < decoder.layers; ++index) {
     const std::string number = std::to_string(index);
     if (bridge == Bridge::Copy) {
       const std::vector<Tensor> &end = ends[static_cast<size_t>(index)].carried;
-      entry.output("start.hidden." + number, end[0]);
+      begin("hidden." + number, end[0]);
       if (end.size() > 1) {
-        entry.output("start.cell." + number, end[1]);
+        begin("cell." + number, end[1]);
       }
       continue;
     }
@@ -124,7 +161,7 @@ void Recurrent::start(const Scope &model, Entry &entry, const std::vector<Recurr
     const Scope layer = model.scope("bridge", index);
     const Parameter weight = layer.parameter("weight", {decoder.hidden, x.width()});
     const Parameter bias = isBackward ? Parameter() : layer.parameter("bias", {decoder.hidden});
-    entry.output("start.hidden." + number, tanh(layer.linear(x, weight, bias)));
+    begin("hidden." + number, tanh(layer.linear(x, weight, bias)));
   }
 }
 
@@ -151,6 +188,12 @@ void Recurrent::encode(const Scope &model, Entry entry) const {
   }
   entry.output("encoder", x);
   start(model, entry, ends);
+  if (canDecode() && attention.kind == ScoreKind::Last) {
+    entry.state("context", memoryWidth()).store(ends.back().carried[0]);
+  }
+  if (canDecode() && attention.hasScores()) {
+    remember(model, entry, x, rows);
+  }
 }
 
 } // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A recurrent encoder-decoder of the project's own format: its sizes, and the mathematics of its
-/// encoder in the order of the papers.
+/// A recurrent encoder-decoder of the project's own format: its sizes, and its mathematics in the
+/// order of the papers.
 #ifndef HEDDLE_FRONTEND_FAMILIES_RECURRENT_H
 #define HEDDLE_FRONTEND_FAMILIES_RECURRENT_H
 
@@ -9,6 +9,7 @@
 #include "heddle/Status.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace heddle {
@@ -38,12 +39,52 @@ struct RecurrentStack {
 /// How the decoder's layers start.
 enum class Bridge { Zeros, Copy, Backward, Linear };
 
+/// When the decoder looks at the source: with the top layer's state before a step, or with what the
+/// step gives.
+enum class StepOrder { AttendFirst, StateFirst };
+
+/// What goes into a step beside the embedding, of the step before.
+enum class Feed { None, Context, Attentional };
+
+/// How the decoder scores the states of the encoder. Last looks at the last of them alone.
+enum class ScoreKind { None, Last, Additive, Dot, General, Concat, Location };
+
+/// How the decoder looks at the source.
+struct RecurrentAttention {
+  ScoreKind kind = ScoreKind::None;
+  /// How many terms are summed, where scores are no products.
+  int64_t width = 0;
+  /// Whether additive scores have a map of the memory.
+  bool projectMemory = true;
+  /// Whether only a window of the memory is seen.
+  bool hasWindow = false;
+
+  /// Whether there are scores.
+  bool hasScores() const { return kind != ScoreKind::None && kind != ScoreKind::Last; }
+};
+
+/// How states become logits.
+struct Readout {
+  enum class Kind { Linear, Attentional, Maxout };
+  Kind kind = Kind::Linear;
+  /// It takes the top layer's state before the step.
+  bool isPrevious = false;
+  /// The width of maxout, and that of the map after it; 0: no map.
+  int64_t width = 0;
+  int64_t rank = 0;
+};
+
 /// A model of the family.
 struct Recurrent {
   int64_t vocabulary = 0;
+  int64_t targetVocabulary = 0;
   int64_t width = 0;
   RecurrentStack encoder;
   RecurrentStack decoder;
+  StepOrder order = StepOrder::AttendFirst;
+  Feed feed = Feed::None;
+  RecurrentAttention attention;
+  Readout readout;
   /// How many layers, from the first on, go both ways.
   int64_t bothWays = 0;
   /// The source is read from its end.
@@ -54,11 +95,30 @@ struct Recurrent {
   static Result<Recurrent> read(const Config &config);
   /// The entry that reads the source.
   void encode(const Scope &model, Entry entry) const;
+  /// The entry that writes the target.
+  void decode(const Scope &model, Entry entry) const;
+  /// Whether there is a kernel for all that the decoder does.
+  bool canDecode() const { return attention.kind != ScoreKind::Location && !attention.hasWindow; }
+  /// Columns of what the encoder gives.
+  int64_t memoryWidth() const { return encoder.hidden * (bothWays == encoder.layers ? 2 : 1); }
 
 private:
   bool goesBothWays(int64_t layer) const { return layer < bothWays; }
+  void remember(const Scope &model, Entry &entry, const Tensor &memory, const Segments &rows) const;
+  Tensor read(const Scope &model, const Tensor &state, const Tensor &context,
+              const Tensor &embedding) const;
   void start(const Scope &model, Entry &entry, const std::vector<Recurrence> &ends) const;
 };
+
+/// What one step of a layer computes of its input, columns in several pieces, and its state: h, and
+/// c of an LSTM.
+Recurrence stepCell(const Scope &cell, CellKind kind, std::span<const Tensor> x,
+                    std::span<const Tensor> before, int64_t n);
+
+/// W [a; b; ...] + bias with `name`.weight as W_a a + W_b b + ...: nothing needs to be put side by
+/// side, and what no step changes is computed before all steps.
+Tensor linearOfPieces(const Scope &scope, std::string_view name, std::span<const Tensor> pieces,
+                      int64_t width, Bias bias = Bias::Yes);
 
 } // namespace heddle
 

@@ -7,6 +7,7 @@
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace heddle {
@@ -88,17 +89,126 @@ static Result<Bridge> readBridge(const Config &config, const Recurrent &model) {
                               : Bridge::Linear;
 }
 
-/// What only the decoder needs, which is not compiled yet: nothing but misspelt keys is refused.
-static Status readDecoder(const Config &config, const Config &decoder) {
-  HEDDLE_TRY(config.integerOr("target_vocab_size", 1, tableLimit, 1).status());
-  for (const std::string_view key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
-    HEDDLE_TRY(config.integerOr(key, 0, tableLimit, 0).status());
+/// A window of keys that a step sees.
+static Status readWindow(const Config &config) {
+  HEDDLE_ASSIGN(const Config window, config.object("window"));
+  HEDDLE_TRY(window.oneOf("kind", {"monotonic", "predictive"}).status());
+  HEDDLE_TRY(window.integer("size", 0, tableLimit).status());
+  return refuseUnreadKeys(window, formatPage);
+}
+
+/// The keys that location-sensitive scores have.
+static Status readLocation(const Config &config) {
+  HEDDLE_TRY(config.integer("filters", 1, widthLimit).status());
+  HEDDLE_TRY(config.integer("kernel", 1, widthLimit).status());
+  HEDDLE_TRY(config.booleanOr("cumulative", false).status());
+  HEDDLE_TRY(config.oneOfOr("first", {"one-hot", "zeros"}, "zeros").status());
+  return config.oneOfOr("normaliser", {"softmax", "smooth"}, "softmax").status();
+}
+
+static Result<RecurrentAttention> readAttention(const Config &whole, const Recurrent &model) {
+  HEDDLE_ASSIGN(const Config config, whole.object("attention"));
+  RecurrentAttention attention;
+  const std::initializer_list<std::string_view> kinds = {"none",    "last",   "additive", "dot",
+                                                         "general", "concat", "location"};
+  HEDDLE_ASSIGN(const std::string kind, config.oneOf("kind", kinds));
+  attention.kind =
+      static_cast<ScoreKind>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+  const bool isSum = attention.kind == ScoreKind::Additive || attention.kind == ScoreKind::Concat ||
+                     attention.kind == ScoreKind::Location;
+  if (isSum) {
+    HEDDLE_ASSIGN(attention.width, config.integer("width", 1, widthLimit));
   }
-  HEDDLE_TRY(config.object("attention").status());
-  HEDDLE_TRY(config.object("readout").status());
-  HEDDLE_TRY(decoder.oneOf("order", {"attend-first", "state-first"}).status());
-  HEDDLE_TRY(decoder.oneOf("feed", {"none", "context", "attentional"}).status());
+  if (attention.kind == ScoreKind::Additive) {
+    HEDDLE_ASSIGN(attention.projectMemory, config.booleanOr("project_memory", true));
+  }
+  if (attention.kind == ScoreKind::Location) {
+    HEDDLE_TRY(readLocation(config));
+  }
+  attention.hasWindow = config.has("window");
+  if (attention.hasWindow) {
+    HEDDLE_TRY(readWindow(config));
+  }
+  const int64_t memory = model.memoryWidth();
+  if (!attention.projectMemory && attention.width != memory) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"width\" is {}, expected {}, the width of what the "
+                                    "encoder gives, without \"project_memory\"",
+                                    config.where(), attention.width, memory));
+  }
+  if (attention.kind == ScoreKind::Dot && model.decoder.hidden != memory) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"kind\" is \"dot\", expected a decoder whose \"hidden\" "
+                                    "is {}, the width of what the encoder gives, got {}",
+                                    config.where(), memory, model.decoder.hidden));
+  }
+  HEDDLE_TRY(refuseUnreadKeys(config, formatPage));
+  return attention;
+}
+
+static Result<Readout> readReadout(const Config &whole) {
+  HEDDLE_ASSIGN(const Config config, whole.object("readout"));
+  Readout readout;
+  HEDDLE_ASSIGN(const std::string kind, config.oneOf("kind", {"linear", "attentional", "maxout"}));
+  HEDDLE_ASSIGN(const std::string state,
+                config.oneOfOr("state", {"previous", "current"}, "current"));
+  readout.isPrevious = state == "previous";
+  if (kind == "maxout") {
+    readout.kind = Readout::Kind::Maxout;
+    HEDDLE_ASSIGN(readout.width, config.integer("width", 1, widthLimit));
+    HEDDLE_ASSIGN(readout.rank, config.integerOr("rank", 0, widthLimit, 0));
+  } else if (kind == "attentional") {
+    readout.kind = Readout::Kind::Attentional;
+  }
+  HEDDLE_TRY(refuseUnreadKeys(config, formatPage));
+  return readout;
+}
+
+/// The order of a step and what it feeds back.
+static Status readStep(const Config &decoder, Recurrent &model) {
+  HEDDLE_ASSIGN(const std::string order, decoder.oneOf("order", {"attend-first", "state-first"}));
+  HEDDLE_ASSIGN(const std::string feed, decoder.oneOf("feed", {"none", "context", "attentional"}));
+  model.order = order == "attend-first" ? StepOrder::AttendFirst : StepOrder::StateFirst;
+  model.feed = feed == "none" ? Feed::None : feed == "context" ? Feed::Context : Feed::Attentional;
+  if (model.order == StepOrder::AttendFirst && model.feed != Feed::None) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"feed\" is \"{}\", expected \"none\" where \"order\" is "
+                                    "\"attend-first\", whose steps take the context at hand",
+                                    decoder.where(), feed));
+  }
   return refuseUnreadKeys(decoder, formatPage);
+}
+
+/// What the layers of the decoder add up must have one width.
+static Status checkDecoderResidual(const Config &decoder, const Recurrent &model) {
+  const bool hasContext = model.attention.kind != ScoreKind::None;
+  const int64_t context = hasContext ? model.memoryWidth() : 0;
+  const bool takesContext = model.order == StepOrder::AttendFirst || model.feed == Feed::Context;
+  const int64_t input = model.width + (takesContext                      ? context
+                                       : model.feed == Feed::Attentional ? model.decoder.hidden
+                                                                         : 0);
+  if (model.decoder.residualFrom == 0 && input != model.decoder.hidden) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"residual_from\" is 0, expected layers of one width from "
+                                    "there on: layer 0 takes {} and gives {}",
+                                    decoder.where(), input, model.decoder.hidden));
+  }
+  return {};
+}
+
+static Status readDecoder(const Config &config, const Config &decoder, Recurrent &model) {
+  HEDDLE_ASSIGN(model.targetVocabulary,
+                config.integerOr("target_vocab_size", 1, tableLimit, model.vocabulary));
+  HEDDLE_ASSIGN(model.attention, readAttention(config, model));
+  HEDDLE_ASSIGN(model.readout, readReadout(config));
+  HEDDLE_TRY(readStep(decoder, model));
+  if (model.feed == Feed::Attentional && model.readout.kind != Readout::Kind::Attentional) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"feed\" is \"attentional\", expected \"readout\" of "
+                                    "the kind \"attentional\", which makes what is fed",
+                                    decoder.where()));
+  }
+  return checkDecoderResidual(decoder, model);
 }
 
 Result<Recurrent> Recurrent::read(const Config &config) {
@@ -114,19 +224,39 @@ Result<Recurrent> Recurrent::read(const Config &config) {
   HEDDLE_ASSIGN(const Config decoder, config.object("decoder"));
   HEDDLE_ASSIGN(model.decoder, readStack(decoder));
   HEDDLE_ASSIGN(model.bridge, readBridge(config, model));
-  HEDDLE_TRY(readDecoder(config, decoder));
+  HEDDLE_TRY(readDecoder(config, decoder, model));
   return model;
+}
+
+/// The format has one token of each kind; the search is the papers'.
+static Result<Generation> readTokens(const Config &config, int64_t vocabulary) {
+  Generation generation;
+  HEDDLE_ASSIGN(const int64_t start, config.integer("bos_token_id", 0, vocabulary - 1));
+  HEDDLE_ASSIGN(const int64_t end, config.integer("eos_token_id", 0, vocabulary - 1));
+  HEDDLE_ASSIGN(const int64_t pad, config.integerOr("pad_token_id", 0, tableLimit, 0));
+  generation.start = {static_cast<int32_t>(start)};
+  generation.end = {static_cast<int32_t>(end)};
+  generation.pad = static_cast<int32_t>(pad);
+  generation.rules = "paper";
+  return generation;
 }
 
 Result<FamilyModel> buildRecurrent(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(const Recurrent model, Recurrent::read(source.config));
+  HEDDLE_ASSIGN(const Generation generation, readTokens(source.config, model.targetVocabulary));
   ModelBuilder builder(context, "recurrent");
   model.encode(builder.scope(), builder.entry("encode"));
+  if (model.canDecode()) {
+    builder.generation(generation);
+    model.decode(builder.scope(), builder.entry("decode"));
+  }
   HEDDLE_ASSIGN(auto module, builder.build());
-  // What only the decoder reads.
-  return FamilyModel{std::move(module),
-                     {"target.", "layers.", "attention.", "combine.", "readout.", "output."},
-                     {formatPage, {}, {}, {}}};
+  std::vector<std::string> unused;
+  if (!model.canDecode()) {
+    // What only the decoder reads.
+    unused = {"target.", "layers.", "attention.", "combine.", "readout.", "output."};
+  }
+  return FamilyModel{std::move(module), std::move(unused), {formatPage, {}, {}, {}}};
 }
 
 } // namespace heddle

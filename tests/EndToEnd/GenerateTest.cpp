@@ -215,6 +215,13 @@ TEST(Generate, SharedAttentionIsThatOfItsOracle) { expectPaper("san"); }
 
 TEST(Generate, AverageAttentionIsThatOfThePaper) { expectPaper("san-average"); }
 
+TEST(Generate, RecurrentModelsAreThoseOfTheirOracles) {
+  for (const char *name :
+       {"gnmt-like", "gru-additive", "gru-last", "lstm-general", "lstm-none", "tanh-additive"}) {
+    expectPaper(std::string("recurrent/") + name, 50);
+  }
+}
+
 TEST(Generate, BranchesAreThoseOfThePaper) { expectPaper("weighted"); }
 
 TEST(Generate, BranchesWithOneFeedForwardLayer) { expectPaper("weighted-shared-ffn"); }
