@@ -140,9 +140,7 @@ void Recurrent::start(const Scope &model, Entry &entry, const std::vector<Recurr
   }
   const auto begin = [&](const std::string &name, const Tensor &x) {
     entry.output("start." + name, x);
-    if (canDecode()) {
-      entry.state(name, decoder.hidden).store(x);
-    }
+    entry.state(name, decoder.hidden).store(x);
   };
   for (int64_t index = 0; index < decoder.layers; ++index) {
     const std::string number = std::to_string(index);
@@ -188,10 +186,10 @@ void Recurrent::encode(const Scope &model, Entry entry) const {
   }
   entry.output("encoder", x);
   start(model, entry, ends);
-  if (canDecode() && attention.kind == ScoreKind::Last) {
+  if (attention.kind == ScoreKind::Last) {
     entry.state("context", memoryWidth()).store(ends.back().carried[0]);
   }
-  if (canDecode() && attention.hasScores()) {
+  if (attention.hasScores()) {
     remember(model, entry, x, rows);
   }
 }

@@ -47,7 +47,7 @@ enum class StepOrder { AttendFirst, StateFirst };
 enum class Feed { None, Context, Attentional };
 
 /// How the decoder scores the states of the encoder. Last looks at the last of them alone.
-enum class ScoreKind { None, Last, Additive, Dot, General, Concat, Location };
+enum class ScoreKind { None, Last, Additive, Dot, General, Concat };
 
 /// How the decoder looks at the source.
 struct RecurrentAttention {
@@ -56,8 +56,11 @@ struct RecurrentAttention {
   int64_t width = 0;
   /// Whether additive scores have a map of the memory.
   bool projectMemory = true;
-  /// Whether only a window of the memory is seen.
-  bool hasWindow = false;
+  /// Which keys a step sees: all, those about its own number, or about a place that its state says.
+  enum class Window { None, Monotonic, Predictive };
+  Window window = Window::None;
+  /// Keys on each side of the window's centre.
+  int64_t reach = 0;
 
   /// Whether there are scores.
   bool hasScores() const { return kind != ScoreKind::None && kind != ScoreKind::Last; }
@@ -97,8 +100,6 @@ struct Recurrent {
   void encode(const Scope &model, Entry entry) const;
   /// The entry that writes the target.
   void decode(const Scope &model, Entry entry) const;
-  /// Whether there is a kernel for all that the decoder does.
-  bool canDecode() const { return attention.kind != ScoreKind::Location && !attention.hasWindow; }
   /// Columns of what the encoder gives.
   int64_t memoryWidth() const { return encoder.hidden * (bothWays == encoder.layers ? 2 : 1); }
 

@@ -90,44 +90,40 @@ static Result<Bridge> readBridge(const Config &config, const Recurrent &model) {
 }
 
 /// A window of keys that a step sees.
-static Status readWindow(const Config &config) {
+static Status readWindow(const Config &config, RecurrentAttention &attention) {
   HEDDLE_ASSIGN(const Config window, config.object("window"));
-  HEDDLE_TRY(window.oneOf("kind", {"monotonic", "predictive"}).status());
-  HEDDLE_TRY(window.integer("size", 0, tableLimit).status());
+  HEDDLE_ASSIGN(const std::string kind, window.oneOf("kind", {"monotonic", "predictive"}));
+  attention.window = kind == "monotonic" ? RecurrentAttention::Window::Monotonic
+                                         : RecurrentAttention::Window::Predictive;
+  // The factor of a predicted place has a width.
+  const int64_t least = attention.window == RecurrentAttention::Window::Predictive ? 1 : 0;
+  HEDDLE_ASSIGN(attention.reach, window.integer("size", least, tableLimit));
+  if (!attention.hasScores()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"window\" is set, expected a \"kind\" with scores beside "
+                                    "it, neither \"none\" nor \"last\"",
+                                    config.where()));
+  }
   return refuseUnreadKeys(window, formatPage);
-}
-
-/// The keys that location-sensitive scores have.
-static Status readLocation(const Config &config) {
-  HEDDLE_TRY(config.integer("filters", 1, widthLimit).status());
-  HEDDLE_TRY(config.integer("kernel", 1, widthLimit).status());
-  HEDDLE_TRY(config.booleanOr("cumulative", false).status());
-  HEDDLE_TRY(config.oneOfOr("first", {"one-hot", "zeros"}, "zeros").status());
-  return config.oneOfOr("normaliser", {"softmax", "smooth"}, "softmax").status();
 }
 
 static Result<RecurrentAttention> readAttention(const Config &whole, const Recurrent &model) {
   HEDDLE_ASSIGN(const Config config, whole.object("attention"));
   RecurrentAttention attention;
-  const std::initializer_list<std::string_view> kinds = {"none",    "last",   "additive", "dot",
-                                                         "general", "concat", "location"};
+  const std::initializer_list<std::string_view> kinds = {"none", "last",    "additive",
+                                                         "dot",  "general", "concat"};
   HEDDLE_ASSIGN(const std::string kind, config.oneOf("kind", kinds));
   attention.kind =
       static_cast<ScoreKind>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
-  const bool isSum = attention.kind == ScoreKind::Additive || attention.kind == ScoreKind::Concat ||
-                     attention.kind == ScoreKind::Location;
+  const bool isSum = attention.kind == ScoreKind::Additive || attention.kind == ScoreKind::Concat;
   if (isSum) {
     HEDDLE_ASSIGN(attention.width, config.integer("width", 1, widthLimit));
   }
   if (attention.kind == ScoreKind::Additive) {
     HEDDLE_ASSIGN(attention.projectMemory, config.booleanOr("project_memory", true));
   }
-  if (attention.kind == ScoreKind::Location) {
-    HEDDLE_TRY(readLocation(config));
-  }
-  attention.hasWindow = config.has("window");
-  if (attention.hasWindow) {
-    HEDDLE_TRY(readWindow(config));
+  if (config.has("window")) {
+    HEDDLE_TRY(readWindow(config, attention));
   }
   const int64_t memory = model.memoryWidth();
   if (!attention.projectMemory && attention.width != memory) {
@@ -246,17 +242,10 @@ Result<FamilyModel> buildRecurrent(mlir::MLIRContext &context, const ModelSource
   HEDDLE_ASSIGN(const Generation generation, readTokens(source.config, model.targetVocabulary));
   ModelBuilder builder(context, "recurrent");
   model.encode(builder.scope(), builder.entry("encode"));
-  if (model.canDecode()) {
-    builder.generation(generation);
-    model.decode(builder.scope(), builder.entry("decode"));
-  }
+  builder.generation(generation);
+  model.decode(builder.scope(), builder.entry("decode"));
   HEDDLE_ASSIGN(auto module, builder.build());
-  std::vector<std::string> unused;
-  if (!model.canDecode()) {
-    // What only the decoder reads.
-    unused = {"target.", "layers.", "attention.", "combine.", "readout.", "output."};
-  }
-  return FamilyModel{std::move(module), std::move(unused), {formatPage, {}, {}, {}}};
+  return FamilyModel{std::move(module), {}, {formatPage, {}, {}, {}}};
 }
 
 } // namespace heddle

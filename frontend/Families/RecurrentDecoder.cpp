@@ -11,6 +11,7 @@
 #include "frontend/Families/DotProductAttention.h"
 
 #include <array>
+#include <cmath>
 
 namespace heddle {
 
@@ -22,6 +23,13 @@ static Tensor tanh(const Tensor &x) { return x.activate(Activation::Tanh); }
 
 static constexpr std::string_view keyName = "attention.key";
 static constexpr std::string_view valueName = "attention.value";
+static constexpr std::string_view placeName = "attention.place";
+static constexpr std::string_view lengthName = "attention.length";
+
+/// The number one, [1].
+static Tensor oneOf(const Scope &scope, Entry &entry) {
+  return entry.weight(scope.reshape("one", scope.onesFrom("one.table", 0, 1, 1), {1}));
+}
 
 /// The keys of the memory, once for each sentence: U h of v . tanh(W q + U h), W h of q W h.
 static Tensor keysOf(const Scope &scope, const Recurrent &model, const Tensor &memory) {
@@ -48,6 +56,19 @@ void Recurrent::remember(const Scope &model, Entry &entry, const Tensor &memory,
   const Tensor keys = keysOf(model.scope("attention"), *this, memory);
   entry.cache(keyName, keys.width()).append(keys, rows);
   entry.cache(valueName, memory.width()).append(memory, rows);
+  if (attention.window == RecurrentAttention::Window::None) {
+    return;
+  }
+  // The positions of the keys, counted, and how many there are.
+  const Tensor one = oneOf(model.scope("attention"), entry);
+  const auto count = [&](std::span<const Tensor>, std::span<const Tensor> before) {
+    return Recurrence{{before[0] + one}, {before[0]}};
+  };
+  const Recurrence counted = model.scope("attention").recurrence({memory}, {1}, rows, count);
+  if (!counted.given.empty()) {
+    entry.cache(placeName, 1).append(counted.given[0], rows);
+    entry.state(lengthName, 1).store(counted.carried[0]);
+  }
 }
 
 namespace {
@@ -67,6 +88,30 @@ public:
       const Parameter v = scope.parameter("v", {attention.width});
       weights = entry.weight(scope.reshape("v.heads", v, {1, attention.width}));
     }
+    if (hasWindow()) {
+      one = oneOf(scope, entry);
+      ones = entry.weight(scope.onesFrom("one.table", 0, 1, 1));
+      places = entry.cache(placeName, 1).rows(memory.rows);
+    }
+  }
+
+  bool hasWindow() const { return attention.window != RecurrentAttention::Window::None; }
+  bool isMonotonic() const { return attention.window == RecurrentAttention::Window::Monotonic; }
+  bool isPredictive() const { return attention.window == RecurrentAttention::Window::Predictive; }
+  /// The number of the step after `step`.
+  Tensor after(const Tensor &step) const { return step + one; }
+
+  /// Where a step looks among the `length` keys, "Effective approaches", section 3.2: at the key of
+  /// its own number or, if there are not so many, the last; or at S sigmoid(v . tanh(W q)). All are
+  /// rows of one number.
+  Tensor place(const Tensor &state, const Tensor &step, const Tensor &length) const {
+    if (isMonotonic()) {
+      const Tensor last = (length * -1.0 + one) * -1.0;
+      return least(step, last);
+    }
+    const Tensor inner = tanh(scope.linear("position", state, n, Bias::No));
+    const Parameter v = scope.reshape("position_v.row", scope.parameter("position_v", {n}), {1, n});
+    return length * scope.linear(inner, v).activate(Activation::Sigmoid);
   }
 
   /// What the scores take of a state: W q of v . tanh(W q + U h).
@@ -83,15 +128,62 @@ public:
     }
   }
 
-  /// The context of queries, and where they look.
-  Attended operator()(const Tensor &query, const Segments &rows) const {
-    if (!weights.valid()) {
-      return attend(scope, query, rows, memory, 1, {});
+  /// The context of queries, and where they look; `place` and `length` are of windows.
+  Attended operator()(const Tensor &query, const Segments &rows, const Tensor &place,
+                      const Tensor &length) const {
+    Tensor scores;
+    if (weights.valid()) {
+      const Tensor pairs = tanh(query.pairSum(memory.key, rows, memory.rows));
+      scores = scope.contract("tkw,hw->thk", pairs, weights, rows, memory.rows);
+    } else {
+      scores = scope.contract("thd,khd->thk", query.splitHeads(1), memory.key.splitHeads(1), rows,
+                              memory.rows);
     }
-    const Tensor pairs = tanh(query.pairSum(memory.key, rows, memory.rows));
-    const Tensor scores = scope.contract("tkw,hw->thk", pairs, weights, rows, memory.rows);
-    const Tensor probabilities = scores.softmax(memory.rows);
+    if (hasWindow()) {
+      scores = scores + windowBias(rows, place, length);
+    }
+    Tensor probabilities = scores.softmax(memory.rows);
+    if (isPredictive()) {
+      probabilities = probabilities * nearness(rows, place);
+    }
     return {mixValues(scope, probabilities, rows, memory.value, memory.rows, 1), probabilities};
+  }
+
+private:
+  /// The smaller of two, by elements.
+  static Tensor least(const Tensor &a, const Tensor &b) {
+    return a + (a + b * -1.0).activate(Activation::Relu) * -1.0;
+  }
+  /// x - 1/2
+  Tensor lessHalf(const Tensor &x) const { return (x * -2.0 + one) * -0.5; }
+  /// How far each key is after a place, [rows, keys, 1].
+  Tensor distances(const Segments &rows, const Tensor &place) const {
+    return (place * -1.0).pairSum(places, rows, memory.rows);
+  }
+  /// One number for each row and key as scores of one head.
+  Tensor asScores(const Tensor &pairs, const Segments &rows) const {
+    return scope.contract("tkw,hw->thk", pairs, ones, rows, memory.rows);
+  }
+
+  /// What hides the keys j that are more than D from the centre, a step's own number or
+  /// min(floor(p), S - 1) of a predicted place p: |j - floor(p)| <= D is |j - (p - 1/2)| <= D + 1/2
+  /// where p is no integer.
+  Tensor windowBias(const Segments &rows, const Tensor &place, const Tensor &length) const {
+    const Tensor middle = isMonotonic() ? place : lessHalf(least(place, lessHalf(length)));
+    const double within = 1 / (static_cast<double>(attention.reach) + 0.5);
+    const Tensor inside = distances(rows, middle).activate(Activation::Abs) * -within + one;
+    constexpr double hidden = -1e30;
+    return asScores((inside * -1.0).activate(Activation::Relu) * hidden, rows);
+  }
+
+  /// exp(-(j - p)^2 / (2 (D/2)^2)). Below -20 a sigmoid is the exponential function to the last
+  /// bit.
+  Tensor nearness(const Segments &rows, const Tensor &place) const {
+    constexpr double far = 20;
+    const auto reach = static_cast<double>(attention.reach);
+    const Tensor distance = distances(rows, place);
+    const Tensor exponent = (distance * distance * (2 / (reach * reach * far)) + one) * -far;
+    return asScores(exponent.activate(Activation::Sigmoid) * std::exp(far), rows);
   }
 
 private:
@@ -101,6 +193,8 @@ private:
   Memory memory;
   /// The v of scores that are no products, [1, width].
   Tensor weights;
+  /// One, [1] and [1, 1], and the positions of the keys.
+  Tensor one, ones, places;
 };
 } // namespace
 
@@ -209,6 +303,11 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
     context = entry.state("context", w).load(Begins::Given).spread(rows);
     inputs.push_back(context);
   }
+  Tensor length;
+  if (look.hasWindow()) {
+    length = entry.state(lengthName, 1).load(Begins::Given).spread(rows);
+    inputs.push_back(length);
+  }
   Carried carried(entry);
   const size_t parts = decoder.cell == CellKind::Lstm ? 2 : 1;
   for (int64_t layer = 0; layer < decoder.layers; ++layer) {
@@ -224,18 +323,23 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
   } else if (feedsAttentional) {
     fed = carried.add("feed.attentional", n, false);
   }
+  const size_t counted = look.isMonotonic() ? carried.add("feed.step", 1, false) : 0;
 
   // What a step gives, beside the state of the top layer that comes first.
-  enum Given : size_t { Query = 1, Context, Previous, Attentional, count };
+  enum Given : size_t { Query = 1, Context, Previous, Attentional, Place, count };
   std::array<size_t, Given::count> places = {};
   const auto step = [&](std::span<const Tensor> now, std::span<const Tensor> before) {
     Recurrence left;
     const Tensor previous = before[parts * static_cast<size_t>(decoder.layers - 1)];
     Tensor seen = attention.kind == ScoreKind::Last ? now[1] : Tensor();
     Tensor query;
+    Tensor place;
     const auto lookWith = [&](const Tensor &state) {
       query = look.query(state);
-      seen = look(query, rows).context;
+      if (look.hasWindow()) {
+        place = look.place(state, look.isMonotonic() ? before[counted] : Tensor(), now.back());
+      }
+      seen = look(query, rows, place, now.back()).context;
     };
     if (looksInStep && attendsFirst) {
       lookWith(previous);
@@ -271,6 +375,12 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
       give(Query, query);
       give(Context, seen);
     }
+    if (look.isMonotonic() && !looksInStep) {
+      place = look.place(top, before[counted], now.back());
+    }
+    if (place.valid()) {
+      give(Place, place);
+    }
     if (readout.isPrevious) {
       give(Previous, previous);
     }
@@ -280,6 +390,9 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
       const Tensor vector = combine(model, seen, readout.isPrevious ? previous : top);
       left.carried.push_back(vector);
       give(Attentional, vector);
+    }
+    if (look.isMonotonic()) {
+      left.carried.push_back(look.after(before[counted]));
     }
     return left;
   };
@@ -291,11 +404,15 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
   carried.store(result.carried);
   const Tensor top = result.given[0];
   Tensor alignment;
+  Tensor place = places[Place] > 0 ? result.given[places[Place]] : Tensor();
+  if (look.isPredictive() && !looksInStep) {
+    place = look.place(top, Tensor(), length);
+  }
   if (looksInStep) {
     context = result.given[places[Context]];
-    alignment = look(result.given[places[Query]], rows).probabilities;
+    alignment = look(result.given[places[Query]], rows, place, length).probabilities;
   } else if (attention.hasScores()) {
-    const Attended attended = look(look.query(top), rows);
+    const Attended attended = look(look.query(top), rows, place, length);
     context = attended.context;
     alignment = attended.probabilities;
   }
@@ -305,6 +422,9 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
   entry.output("decoder", top);
   if (context.valid()) {
     entry.output("context", context);
+  }
+  if (look.isPredictive()) {
+    entry.output("position", place);
   }
   if (alignment.valid()) {
     entry.output("attention", alignment);

@@ -151,7 +151,8 @@ TEST(EncoderDecoder, AgreesWithRestrictedAttention) {
 }
 TEST(EncoderDecoder, AgreesWithRecurrentModels) {
   for (const char *name :
-       {"gnmt-like", "gru-additive", "gru-last", "lstm-general", "lstm-none", "tanh-additive"}) {
+       {"gnmt-like", "gru-additive", "gru-concat-local-p", "gru-last",
+                           "lstm-dot-local-m", "lstm-general", "lstm-none", "tanh-additive"}) {
     expectRecurrent(std::string("recurrent/") + name);
   }
 }

@@ -217,7 +217,8 @@ TEST(Generate, AverageAttentionIsThatOfThePaper) { expectPaper("san-average"); }
 
 TEST(Generate, RecurrentModelsAreThoseOfTheirOracles) {
   for (const char *name :
-       {"gnmt-like", "gru-additive", "gru-last", "lstm-general", "lstm-none", "tanh-additive"}) {
+       {"gnmt-like", "gru-additive", "gru-concat-local-p", "gru-last",
+                           "lstm-dot-local-m", "lstm-general", "lstm-none", "tanh-additive"}) {
     expectPaper(std::string("recurrent/") + name, 50);
   }
 }

@@ -156,9 +156,8 @@ TEST_P(RecurrentOracle, ASentenceHasTheSameBitsInEveryBatch) {
 
 INSTANTIATE_TEST_SUITE_P(Folders, RecurrentOracle,
                          testing::Values("gnmt-like", "gru-additive", "gru-concat-local-p",
-                                         "gru-last", "location", "location-cumulative",
-                                         "lstm-dot-local-m", "lstm-general", "lstm-none",
-                                         "tanh-additive"));
+                                         "gru-last", "lstm-dot-local-m", "lstm-general",
+                                         "lstm-none", "tanh-additive"));
 
 // --- a cell that is in no paper --------------------------------------------------------------
 

@@ -255,6 +255,43 @@ TEST_F(BuilderTest, WritesStates) {
 )");
 }
 
+TEST_F(BuilderTest, WritesWhatAStateCarries) {
+  Entry entry = model.entry("decode");
+  const Ids ids = entry.input("ids");
+  const Segments rows = entry.segments();
+  const Tensor x = model.scope().gather("words", ids, 50, 24);
+  const State first = entry.state("first", 24);
+  const State row = entry.state("row", 24);
+  const Tensor every = row.load(Begins::Given).spread(rows);
+  const Recurrence sums = model.scope("layer").recurrence(
+      {x, every}, {24}, rows,
+      [](std::span<const Tensor> now, std::span<const Tensor> before) {
+        const Tensor sum = before[0] + now[0];
+        return Recurrence{{sum}, {sum + now[1]}};
+      },
+      {.initial = {first.load()}});
+  first.store(sums.carried[0]);
+  entry.output("sums", sums.given[0]);
+  EXPECT_EQ(text(model), R"(module attributes {transformer.model_type = "test"} {
+  transformer.parameter @words.weight : tensor<50x24xf32> from "words.weight"
+  func.func @decode(%arg0: tensor<?xi32> {transformer.name = "ids"}, %arg1: !transformer.segments, %arg2: !transformer.state<24> {transformer.name = "first"}, %arg3: !transformer.state<24> {transformer.name = "row"}) -> (tensor<?x24xf32> {transformer.name = "sums"}, !transformer.state<24> {transformer.name = "first"}) {
+    %0 = transformer.gather @words.weight[%arg0] : tensor<?x24xf32>
+    %1 = transformer.load %arg3 {given} : !transformer.state<24>
+    %2 = transformer.spread %1 to(%arg1) : tensor<?x24xf32>
+    %3 = transformer.load %arg2 : !transformer.state<24>
+    %4:2 = transformer.recurrence(%0, %2 : tensor<?x24xf32>, tensor<?x24xf32>) from(%3 : tensor<?x24xf32>) in(%arg1) -> tensor<?x24xf32>, tensor<?x24xf32> {
+    ^bb0(%arg4: tensor<?x24xf32>, %arg5: tensor<?x24xf32>, %arg6: tensor<?x24xf32>):
+      %6 = transformer.add %arg6, %arg4 : tensor<?x24xf32>, tensor<?x24xf32>
+      %7 = transformer.add %6, %arg5 : tensor<?x24xf32>, tensor<?x24xf32>
+      transformer.next %6, %7 : tensor<?x24xf32>, tensor<?x24xf32>
+    }
+    %5 = transformer.store %arg2, %4#0 : !transformer.state<24>
+    return %4#1, %5 : tensor<?x24xf32>, !transformer.state<24>
+  }
+}
+)");
+}
+
 TEST_F(BuilderTest, DerivesParameters) {
   Entry entry = model.entry("encode");
   const Ids ids = entry.input("ids");

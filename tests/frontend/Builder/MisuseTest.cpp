@@ -101,6 +101,18 @@ static const MisuseCase misuseCases[] = {
        state.keep(d.x, d.rows);
        state.keep(d.x, d.rows);
      }},
+    {"StoredOtherRows", "\"s\": rows of shape [?, 24] for the state, expected [?, 25]",
+     [](Draft &d) { d.entry.state("s", 25).store(d.x); }},
+    {"StoredTwice", "\"s\": the state was changed before, expected what it was",
+     [](Draft &d) {
+       const State state = d.entry.state("s", 24);
+       state.store(d.x);
+       state.store(d.x);
+     }},
+    {"SpreadHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",
+     [](Draft &d) { d.heads.spread(d.rows); }},
+    {"PairsOfHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",
+     [](Draft &d) { d.x.pairSum(d.heads, d.rows, d.rows); }},
     {"MemoryWithoutName", "\"encode\": memory \"\" has no name",
      [](Draft &d) { d.entry.memory(""); }},
     {"TwoMemories", "\"encode\": memory \"b\" is the second of the entry",

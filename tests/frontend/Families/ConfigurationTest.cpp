@@ -218,6 +218,41 @@ static const ConfigurationCase refused[] = {
     {"BackwardStates", "recurrent/lstm-none", R"({"bridge": "backward"})",
      "config.json: \"bridge\" is \"backward\", expected an encoder whose last layer goes both "
      "ways"},
+    {"ScoresByLocation", "recurrent/lstm-none", R"({"attention": {"kind": "location"}})",
+     "config.json: \"attention\": \"kind\" is \"location\", expected one of none, last, additive, "
+     "dot, general, concat"},
+    {"MemoryAsItIs", "recurrent/gru-additive", R"({"attention": {"project_memory": false}})",
+     "config.json: \"attention\": \"width\" is 19, expected 40, the width of what the encoder "
+     "gives, without \"project_memory\""},
+    {"DotProducts", "recurrent/gru-additive", R"({"attention": {"kind": "dot"}})",
+     "config.json: \"attention\": \"kind\" is \"dot\", expected a decoder whose \"hidden\" is 40, "
+     "the width of what the encoder gives, got 26"},
+    {"WindowWithoutScores", "recurrent/lstm-none",
+     R"({"attention": {"window": {"kind": "monotonic", "size": 2}}})",
+     "config.json: \"attention\": \"window\" is set, expected a \"kind\" with scores beside it, "
+     "neither \"none\" nor \"last\""},
+    {"NarrowWindow", "recurrent/gru-concat-local-p", R"({"attention": {"window": {"size": 0}}})",
+     "config.json: \"attention\": \"window\": \"size\" is 0, expected an integer from 1 to "
+     "16777216"},
+    {"KeyOfTheWindow", "recurrent/gru-concat-local-p", R"({"attention": {"window": {"sise": 2}}})",
+     "config.json: \"attention\": \"window\": unknown key \"sise\", did you mean \"size\"?"},
+    {"KeyOfTheAttention", "recurrent/gru-additive", R"({"attention": {"widht": 4}})",
+     "config.json: \"attention\": unknown key \"widht\", did you mean \"width\"?"},
+    {"FedFirst", "recurrent/gru-additive", R"({"decoder": {"feed": "context"}})",
+     "config.json: \"decoder\": \"feed\" is \"context\", expected \"none\" where \"order\" is "
+     "\"attend-first\", whose steps take the context at hand"},
+    {"FedNothing", "recurrent/lstm-general", R"({"readout": {"kind": "linear"}})",
+     "config.json: \"decoder\": \"feed\" is \"attentional\", expected \"readout\" of the kind "
+     "\"attentional\", which makes what is fed"},
+    {"ResidualOfTheDecoder", "recurrent/lstm-none", R"({"decoder": {"residual_from": 0}})",
+     "config.json: \"decoder\": \"residual_from\" is 0, expected layers of one width from there "
+     "on: layer 0 takes 18 and gives 44"},
+    {"ReadoutKind", "recurrent/lstm-none", R"({"readout": {"kind": "max"}})",
+     "config.json: \"readout\": \"kind\" is \"max\", expected one of linear, attentional, maxout"},
+    {"WidthOfMaxout", "recurrent/lstm-none", R"({"readout": {"kind": "maxout"}})",
+     "config.json: \"readout\": \"width\" is missing, expected an integer from 1 to 65536"},
+    {"OrderOfAStep", "recurrent/lstm-none", R"({"decoder": {"order": "first"}})",
+     "config.json: \"decoder\": \"order\" is \"first\", expected one of attend-first, state-first"},
 };
 INSTANTIATE_TEST_SUITE_P(All, RefusedConfiguration, testing::ValuesIn(refused),
                          [](const auto &info) { return info.param.name; });

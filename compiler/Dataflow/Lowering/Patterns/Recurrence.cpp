@@ -72,6 +72,19 @@ LogicalResult checkRows(transformer::RecurrenceOp op, EntryContext &entry) {
   return success();
 }
 
+/// For each value that ends a step, which result of the loop it is: what is given as it is carried,
+/// or given twice, is one.
+SmallVector<unsigned> resultsOf(transformer::RecurrenceOp op) {
+  SmallVector<Value> values(op.getBody().front().getTerminator()->getOperands());
+  SmallVector<unsigned> results;
+  unsigned count = 0;
+  for (auto [number, value] : llvm::enumerate(values)) {
+    size_t first = llvm::find(values, value) - values.begin();
+    results.push_back(op.isGiven(number) && first < number ? results[first] : count++);
+  }
+  return results;
+}
+
 /// Lowers the region into a loop with the builder at its end.
 LogicalResult lowerStep(transformer::RecurrenceOp op, EntryContext &entry) {
   for (Operation &each : op.getBody().front()) {
@@ -111,7 +124,13 @@ LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry)
   auto typeOf = [&](Value value) -> Type {
     return entry.denseBuffer({rows, cast<RankedTensorType>(value.getType()).getDimSize(1)});
   };
-  SmallVector<Type> results = llvm::map_to_vector(op.getResults(), typeOf);
+  SmallVector<unsigned> places = resultsOf(op);
+  SmallVector<Type> results;
+  for (auto [result, place] : llvm::zip_equal(op.getResults(), places)) {
+    if (place == results.size()) {
+      results.push_back(typeOf(result));
+    }
+  }
   SmallVector<Value> initial = llvm::map_to_vector(op.getInitial(), [&](Value value) {
     return entry.moved(location, entry.bufferOf(value), RowSpace::ranks());
   });
@@ -124,10 +143,10 @@ LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry)
     return failure();
   }
   entry.builder.setInsertionPointAfter(loop);
-  for (auto [result, value] : llvm::zip_equal(op.getResults(), loop.getResults())) {
+  for (auto [result, place] : llvm::zip_equal(op.getResults(), places)) {
     if (!result.use_empty()) {
       bool isGiven = op.isGiven(result.getResultNumber());
-      entry.defineValue(result, entry.moved(location, value,
+      entry.defineValue(result, entry.moved(location, loop.getResult(place),
                                             isGiven ? RowSpace::tokens() : RowSpace::sequences()));
     }
   }
@@ -137,7 +156,11 @@ LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry)
 /// Each value becomes the result of a dispatch of the loop that is nothing else of the step.
 LogicalResult lowerNext(transformer::NextOp op, EntryContext &entry) {
   SmallVector<Value> values;
-  for (Value value : op.getValues()) {
+  SmallVector<unsigned> places = resultsOf(cast<transformer::RecurrenceOp>(op->getParentOp()));
+  for (auto [value, place] : llvm::zip_equal(op.getValues(), places)) {
+    if (place < values.size()) {
+      continue;
+    }
     Value buffer = entry.bufferOf(value);
     auto dispatch = buffer.getDefiningOp<DispatchOp>();
     bool isOwn = dispatch && dispatch->getBlock() == entry.builder.getInsertionBlock();
