@@ -150,8 +150,7 @@ TEST(EncoderDecoder, AgreesWithRestrictedAttention) {
   }
 }
 TEST(EncoderDecoder, AgreesWithRecurrentModels) {
-  for (const char *name :
-       {"gnmt-like", "gru-additive", "gru-concat-local-p", "gru-last",
+  for (const char *name : {"gnmt-like", "gru-additive", "gru-concat-local-p", "gru-last",
                            "lstm-dot-local-m", "lstm-general", "lstm-none", "tanh-additive"}) {
     expectRecurrent(std::string("recurrent/") + name);
   }

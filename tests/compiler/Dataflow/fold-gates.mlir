@@ -74,3 +74,25 @@ func.func @gated_row(%x: tensor<?x48xf32> {transformer.name = "x"}, %rows: !tran
 // CHECK-LABEL: dataflow.graph @gated_row(
 // CHECK: %[[GATE:.*]] = dataflow.dispatch @contract_1x48(
 // CHECK: dataflow.dispatch @contract_96x48_multiply{{.*}}(%arg0, %{{.*}}, %[[GATE]])
+
+// The gates of a cell are columns of one product: all that follows from them is one kernel, though
+// several had been read.
+func.func @cell(%x: tensor<?x48xf32> {transformer.name = "x"}, %c: tensor<?x64xf32> {transformer.name = "c"}, %rows: !transformer.segments) -> (tensor<?x64xf32> {transformer.name = "y"}) {
+  %gates = transformer.linear %x, @both : tensor<?x48xf32> -> tensor<?x192xf32>
+  %i = transformer.columns %gates from 0 : tensor<?x192xf32> -> tensor<?x64xf32>
+  %f = transformer.columns %gates from 64 : tensor<?x192xf32> -> tensor<?x64xf32>
+  %g = transformer.columns %gates from 128 : tensor<?x192xf32> -> tensor<?x64xf32>
+  %input = transformer.activate sigmoid %i : tensor<?x64xf32>
+  %forget = transformer.activate sigmoid %f : tensor<?x64xf32>
+  %candidate = transformer.activate tanh %g : tensor<?x64xf32>
+  %old = transformer.multiply %forget, %c : tensor<?x64xf32>, tensor<?x64xf32>
+  %new = transformer.multiply %input, %candidate : tensor<?x64xf32>, tensor<?x64xf32>
+  %sum = transformer.add %old, %new : tensor<?x64xf32>, tensor<?x64xf32>
+  return %sum : tensor<?x64xf32>
+}
+// CHECK-LABEL: dataflow.graph @cell(
+// CHECK: dataflow.dispatch @contract_192x48(
+// CHECK-NOT: dataflow.dispatch
+// CHECK: %[[SUM:.*]] = dataflow.dispatch @rows_64{{.*}}(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) :
+// CHECK-NOT: dataflow.dispatch
+// CHECK: dataflow.output %[[SUM]]
