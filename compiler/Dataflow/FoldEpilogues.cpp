@@ -119,9 +119,13 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
   KernelFamily family = kernel.getComputes();
   // What computes something else beside its rows stays where that is needed.
-  if (family.getEpilogueSupport() != EpilogueSupport::MathsAndNorm ||
-      producer->getNumResults() != 1) {
+  EpilogueSupport support = family.getEpilogueSupport();
+  bool takesMaths = support == EpilogueSupport::Maths || support == EpilogueSupport::MathsAndNorm;
+  if (!takesMaths || producer->getNumResults() != 1) {
     return ("its input is " + family.getNoun() + ", which has no epilogue").str();
+  }
+  if (user.kernel.getNorm() && support != EpilogueSupport::MathsAndNorm) {
+    return ("its input is " + family.getNoun() + ", which has no norm").str();
   }
   if (kernel.getNorm()) {
     return "its input is normalised rows" + named(producer.getLoc());

@@ -2,6 +2,7 @@
 /// Graphs, dispatches and kernels.
 include "dialects/Dataflow/Families/Attention.td"
 include "dialects/Dataflow/Families/Caches.td"
+include "dialects/Dataflow/Families/Choices.td"
 include "dialects/Dataflow/Families/Contract.td"
 include "dialects/Dataflow/Families/Nest.td"
 include "dialects/Dataflow/Families/Rows.td"
@@ -227,13 +228,16 @@ def Dataflow_ColumnsOp : Dataflow_Op<"columns", [Pure]> {
 def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
   let summary = "the same memory with each row's elements in another shape";
   let description = [{
-    Heads split from or merged into rows, or into the positions of a cache.
+    Heads split from or merged into rows, or into the positions of a cache; or parts of dense rows
+    as their choices.
 
     Constraints:
     - C1: the result has the source's first dimension, element type and row stride; or both are
-      caches of one element type and layout.
-    - C2: a row of the result has as many elements as a row of the source: constant dimensions, and
-      after them the most keys of a row, such as `longest`, if both have it.
+      caches of one element type and layout. Of dense rows it may have the choices of the source's
+      rows.
+    - C2: a row of the result has as many elements as a row of the source, all choices of it
+      together: constant dimensions, and after them the most keys of a row, such as `longest`, if
+      both have it.
 
     ```mlir
     %h = dataflow.reshape %q : !dataflow.buffer<[tokens, 384], f32> -> !dataflow.buffer<[tokens, 12, 32], f32>

@@ -89,6 +89,7 @@ unsigned KernelOp::getNumNormOperands() {
   case NormKind::RmsNorm:
     return 1;
   case NormKind::Normalize:
+  case NormKind::Softmax:
     return 0;
   }
   llvm_unreachable("every norm has a number of operands");
@@ -291,8 +292,10 @@ static LogicalResult verifyComputes(KernelOp kernel) {
     if (!buffer) {
       continue;
     }
-    if (result.shape && failed(verifyShape(kernel, "result #" + Twine(index), buffer, *result.shape,
-                                           Float32Type::get(kernel.getContext())))) {
+    Type element = result.isInteger ? Type(IntegerType::get(kernel.getContext(), 32))
+                                    : Type(Float32Type::get(kernel.getContext()));
+    if (result.shape &&
+        failed(verifyShape(kernel, "result #" + Twine(index), buffer, *result.shape, element))) {
       return failure();
     }
     if (buffer.getRowStride() != 0) {

@@ -30,7 +30,9 @@ LogicalResult ReshapeOp::verify() {
     return verifyCaches(*this);
   }
   // C1
-  if (source.getShape().front() != result.getShape().front() ||
+  std::optional<RowSpace> from = source.getRowSpace(), to = result.getRowSpace();
+  bool isSplit = from && to && to->isSplit() && to->base() == *from && !source.getRowStride();
+  if ((!isSplit && source.getShape().front() != result.getShape().front()) ||
       source.getElementType() != result.getElementType() ||
       source.getRowStride() != result.getRowStride()) {
     return emitOpError(
@@ -45,9 +47,10 @@ LogicalResult ReshapeOp::verify() {
     sourceRow = sourceRow.drop_back();
     resultRow = resultRow.drop_back();
   }
+  int64_t parts = isSplit ? to->parts() : 1;
   auto isConstant = [](int64_t dimension) { return dimension > 0; };
   if (!llvm::all_of(sourceRow, isConstant) || !llvm::all_of(resultRow, isConstant) ||
-      source.getConstantElements() != result.getConstantElements()) {
+      source.getConstantElements() != parts * result.getConstantElements()) {
     return emitOpError("expects as many elements a row as its source, got ")
            << result << " from " << source;
   }

@@ -12,7 +12,9 @@ static std::string spaceChoices() {
   std::string choices;
   for (const RowSpaceInfo &info : rowSpaceTable) {
     choices += (choices.empty() ? "'" : ", '") + std::string(info.name);
-    choices += info.origin == RowSpaceOrigin::Derived ? "(tokens, size)'" : "'";
+    choices += info.origin == RowSpaceOrigin::Derived ? "(tokens, size)'"
+               : info.origin == RowSpaceOrigin::Split ? "(tokens, count)'"
+                                                      : "'";
   }
   return choices;
 }
@@ -40,6 +42,34 @@ static FailureOr<RowSpace> parseDerived(AsmParser &parser, RowSpaceKind kind) {
   return *space;
 }
 
+static FailureOr<RowSpace> parseSpace(AsmParser &parser, llvm::SMLoc location, StringRef name,
+                                      const Twine &choices);
+
+/// `(blocks(tokens, 3), 2)` of a split space.
+static FailureOr<RowSpace> parseSplit(AsmParser &parser) {
+  llvm::SMLoc location, countLocation;
+  StringRef name;
+  if (parser.parseLParen() || parser.getCurrentLocation(&location) || parser.parseKeyword(&name)) {
+    return failure();
+  }
+  FailureOr<RowSpace> base = parseSpace(parser, location, name, spaceChoices());
+  int64_t count = 0;
+  if (failed(base) || parser.parseComma() || parser.getCurrentLocation(&countLocation) ||
+      parser.parseInteger(count) || parser.parseRParen()) {
+    return failure();
+  }
+  if (base->isSplit()) {
+    return parser.emitError(location, "expects rows that are no choices themselves, got '")
+           << base->text() << "'";
+  }
+  std::optional<RowSpace> space = base->choices(count);
+  if (!space) {
+    return parser.emitError(countLocation, "expects 1 to ")
+           << SplitSize::mostParts << " choices, got " << count;
+  }
+  return *space;
+}
+
 /// The space of a name that has been read; `choices` is what a message offers instead of another.
 static FailureOr<RowSpace> parseSpace(AsmParser &parser, llvm::SMLoc location, StringRef name,
                                       const Twine &choices) {
@@ -48,8 +78,16 @@ static FailureOr<RowSpace> parseSpace(AsmParser &parser, llvm::SMLoc location, S
     return parser.emitError(location, "expects ") << choices << ", got '" << name << "'";
   }
   auto kind = static_cast<RowSpaceKind>(info - rowSpaceTable);
-  return info->origin == RowSpaceOrigin::Derived ? parseDerived(parser, kind)
-                                                 : FailureOr(*RowSpace::of(kind, 0));
+  switch (info->origin) {
+  case RowSpaceOrigin::Derived:
+    return parseDerived(parser, kind);
+  case RowSpaceOrigin::Split:
+    return parseSplit(parser);
+  case RowSpaceOrigin::Given:
+  case RowSpaceOrigin::Ordered:
+    return *RowSpace::of(kind, 0);
+  }
+  llvm_unreachable("every origin of rows has its text");
 }
 
 /// The dimension of which a name has been read.

@@ -65,7 +65,8 @@ class Dataflow_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 def Dataflow_NormKind : Dataflow_Enum<"NormKind", "what is done to a finished row", [
   I32EnumAttrCase<"LayerNorm", 0, "layer_norm">,
   I32EnumAttrCase<"Normalize", 1, "normalize">,
-  I32EnumAttrCase<"RmsNorm", 2, "rms_norm">]>;
+  I32EnumAttrCase<"RmsNorm", 2, "rms_norm">,
+  I32EnumAttrCase<"Softmax", 3, "softmax">]>;
 
 def Dataflow_CacheLayout : Dataflow_Enum<"CacheLayout", "how a block of a cache lies in memory", [
   I32EnumAttrCase<"Keys", 0, "keys">,   // [width][HEDDLE_BLOCK]

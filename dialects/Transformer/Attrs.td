@@ -40,7 +40,8 @@ def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activ
 def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequence are reduced to one", [
   I32EnumAttrCase<"Mean", 0, "mean">,
   I32EnumAttrCase<"Cls", 1, "cls">, // the first row
-  I32EnumAttrCase<"Max", 2, "max">]>;
+  I32EnumAttrCase<"Max", 2, "max">,
+  I32EnumAttrCase<"Sum", 3, "sum">]>;
 def Transformer_PoolingAttr : EnumAttr<Transformer_Dialect, Transformer_Pooling, "pooling">;
 
 def Transformer_VisibilityAttr : AttrDef<Transformer_Dialect, "Visibility"> {

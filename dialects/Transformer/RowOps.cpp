@@ -38,6 +38,9 @@ LogicalResult BlocksOp::verify() {
     // What is invalid itself is reported there.
     return success();
   }
+  if (rows->isSplit()) {
+    return emitOpError("expects rows that are no choices, got ") << rows->text();
+  }
   bool isBlockOfBlocks =
       size >= heddle::RowSpace::leastSize && size <= heddle::RowSpace::largestSize;
   return emitOpError("expects blocks of ")
@@ -103,7 +106,8 @@ LogicalResult PoolOp::verify() {
     // Reported where they are derived.
     return success();
   }
-  bool isGrouped = from.rows == to.rows && to.space->rowsFrom(*from.space).value_or(0) > 1;
+  bool isGrouped = from.rows == to.rows && from.space != to.space &&
+                   to.space->rowsFrom(*from.space).value_or(0) > (from.space->isSplit() ? 0 : 1);
   if (isGrouped) {
     return success();
   }

@@ -285,18 +285,19 @@ def Transformer_BlocksOp : Transformer_Op<"blocks", [Pure, DeclareOpInterfaceMet
 
 def Transformer_PoolOp : Transformer_Op<"pool", [Pure,
     TypesMatchWith<"the result has the type of the input", "input", "result", "$_self">]> {
-  let summary = "one row for each sequence, or for each of its blocks: a mean, first row or maximum";
+  let summary = "one row for each sequence, block, or row that chose: a mean, first row, maximum or sum";
   let description = [{
     The input's rows are those of `in`; the result's rows are sequences or, with `to`, blocks of the
-    input's rows.
+    input's rows, or the rows whose choices these are. A sum is taken in the order of the rows.
 
     Constraints:
-    - C1: the rows of `to` are groups of neighbouring rows of `in`: `blocks` of them, or larger
-      blocks of what those are blocks of.
+    - C1: the rows of `to` are groups of neighbouring rows of `in`: `blocks` of them, larger
+      blocks of what those are blocks of, or the rows whose `choices` they are.
 
     ```mlir
     %e = transformer.pool mean %h in(%rows) : tensor<?x384xf32>
     %c = transformer.pool max %h in(%rows) to(%pairs) : tensor<?x384xf32>
+    %y = transformer.pool sum %z in(%two) to(%rows) : tensor<?x384xf32>
     ```
   }];
   let arguments = (ins Transformer_PoolingAttr:$method, Transformer_Rows:$input,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// All definitions of the model level, for the generators.
 include "dialects/Transformer/CacheOps.td"
+include "dialects/Transformer/ChoiceOps.td"
 include "dialects/Transformer/FusedOps.td"
 include "dialects/Transformer/HeadOps.td"
 include "dialects/Transformer/RecurrenceOps.td"

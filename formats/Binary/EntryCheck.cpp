@@ -78,15 +78,15 @@ Status EntryChecker::checkSpaces() const {
 }
 
 /// A run may begin in the middle of a sequence where it reads what earlier ones left, and only
-/// where nothing derives from its rows.
+/// where nothing derives from its rows but what each of them alone has chosen.
 Status EntryChecker::checkDerived() const {
   const auto isKept = [&](const manifest::Operand *operand, bool isWritten) {
     const Location location = entry.buffers()->Get(operand->buffer())->location();
     return location == Location::State || (location == Location::Cache && !isWritten);
   };
   const std::vector<RowSpace> spaces = spacesOf(entry);
-  const auto derived =
-      std::count_if(spaces.begin(), spaces.end(), [](RowSpace space) { return space.isDerived(); });
+  const auto derived = std::count_if(spaces.begin(), spaces.end(),
+                                     [](RowSpace space) { return space.base().isDerived(); });
   for (uint32_t i = 0; derived > 0 && i < entry.dispatches()->size(); ++i) {
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
     for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {

@@ -205,4 +205,13 @@ Segments Segments::blocks(int64_t size) const {
                                                     static_cast<uint64_t>(size));
 }
 
+Segments Segments::choices(int64_t count) const {
+  OperationSite site({this});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Segments, transformer::ChoicesOp>(value().getType(), value(),
+                                                     static_cast<uint64_t>(count));
+}
+
 } // namespace heddle

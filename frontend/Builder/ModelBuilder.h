@@ -80,6 +80,9 @@ public:
   /// sequence may be shorter. Tensor::pool() gives values to them, and whatever takes rows takes
   /// these: attention may have queries of rows and keys of blocks.
   Segments blocks(int64_t size) const;
+  /// What each row chooses, `count` (1 to 255) of something, as rows of their own: those of row r
+  /// are r * count on, its first choice first. Tensor::topK() makes choices.
+  Segments choices(int64_t count) const;
 };
 
 /// The rows of one tensor (keys or values) at all positions so far of every sequence. A cache
@@ -128,6 +131,8 @@ public:
   using ModelValue::ModelValue;
 };
 
+struct Chosen;
+
 /// Which keys a query sees, [t, k].
 class Mask : public ModelValue {
 public:
@@ -170,12 +175,25 @@ public:
   Tensor columns(int64_t first, int64_t count) const;
   /// [t, w] to [s, w], one row for each of the s sequences.
   Tensor pool(transformer::Pooling method, const Segments &rows) const;
-  /// [t, w] to [b, w], one row for each of the b blocks, which are blocks of `rows`.
+  /// [t, w] to [b, w], one row for each of the b blocks, which are blocks of `rows`; or [c, w] to
+  /// [t, w], one row for each that made the choices `rows`.
   Tensor pool(transformer::Pooling method, const Segments &rows, const Segments &blocks) const;
   /// [s, w] to [t, w]: the row of each sequence at every row of it.
   Tensor spread(const Segments &rows) const;
   /// [t, w] and the keys [k, w] of each row to [t, k, w]: the sums of both.
   Tensor pairSum(const Tensor &keys, const Segments &rows, const Segments &keySegments) const;
+  /// [t, w]: the `choices` largest columns of each row, the largest first, of equal ones the lower
+  /// column. NaN is larger than any number.
+  Chosen topK(const Segments &choices) const;
+  /// [t, w] to [c, w]: each row once for every choice of it.
+  Tensor repeat(const Segments &choices) const;
+  /// [t, count * w] to [c, w]: equal parts of the columns of each row as its choices.
+  Tensor splitRows(const Segments &choices) const;
+  /// [t, count] to [t, columns]: the values of a row in the columns that it chose, which topK()
+  /// said, and zero elsewhere.
+  Tensor placeColumns(const Ids &chosen, int64_t columns) const;
+  /// [t, w]: exp(x - max) / sum over the columns of each row.
+  Tensor rowSoftmax() const;
   /// [t, w] or [s, w]: each row divided by its Euclidean length, or by epsilon if that is larger.
   Tensor normalize(double epsilon) const;
 
@@ -187,6 +205,12 @@ public:
   Tensor operator*(const Tensor &right) const;
   /// Any shape: every element times a number.
   Tensor operator*(double factor) const;
+};
+
+/// What Tensor::topK() gives: the columns, [c], and what is in them, [t, count].
+struct Chosen {
+  Ids column;
+  Tensor value;
 };
 
 /// A weight: a tensor of the checkpoint, or one that is derived from other weights.
@@ -289,6 +313,8 @@ public:
   /// `count` rows along the first axis, starting at `first`.
   Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
                  int64_t count) const;
+  /// Parameters one after the other along the first axis: the weights of experts, for example.
+  Parameter concat(std::string_view name, std::span<const Parameter> parts) const;
   /// `count` columns of a matrix, starting at `first`.
   Parameter columns(std::string_view name, const Parameter &parameter, int64_t first,
                     int64_t count) const;
@@ -301,6 +327,13 @@ public:
   Tensor linear(std::string_view name, const Tensor &x, int64_t width, Bias bias = Bias::Yes) const;
   /// The same with given parameters, for example a tied table. An invalid bias means no bias.
   Tensor linear(const Tensor &x, const Parameter &weight, const Parameter &bias = {}) const;
+
+  /// The linear map that each row has chosen of `maps`: row c of x times rows chosen[c] * width on
+  /// of a weight [maps * width, w], which concat() makes of those of the maps, and likewise of a
+  /// bias. `chosen` are choices of topK(), for rows of choices, or an input, for the rows of the
+  /// entry: [c, w] to [c, width]. Work does not grow with the number of maps.
+  Tensor chosenLinear(const Tensor &x, const Ids &chosen, int64_t maps, const Parameter &weight,
+                      const Parameter &bias = {}) const;
 
   /// A depthwise convolution over the rows of each sequence, zero outside it: column c of row p is
   /// the sum over j of weight[c, j] * x[p + (j - center) * dilation, c], with `name`.weight
@@ -374,7 +407,7 @@ public:
 private:
   std::string join(std::string_view name) const;
   Parameter derive(std::string_view name, transformer::ExpressionKind kind,
-                   std::initializer_list<const Parameter *> operands,
+                   const std::vector<const Parameter *> &operands,
                    std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const;
 
   ModelState *state;

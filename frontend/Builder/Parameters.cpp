@@ -63,7 +63,7 @@ Parameter Scope::parameter(std::string_view name, std::span<const int64_t> shape
 }
 
 Parameter Scope::derive(std::string_view name, ExpressionKind kind,
-                        std::initializer_list<const Parameter *> operands,
+                        const std::vector<const Parameter *> &operands,
                         std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const {
   if (state == nullptr || !state->works()) {
     return {};
@@ -124,6 +124,21 @@ Parameter Scope::columns(std::string_view name, const Parameter &parameter, int6
   // The verifier reports a parameter of another rank.
   const int64_t rows = parameter.shape().empty() ? 0 : parameter.shape().front();
   return derive(name, ExpressionKind::Columns, {&parameter}, {first}, {rows, count});
+}
+
+Parameter Scope::concat(std::string_view name, std::span<const Parameter> parts) const {
+  std::vector<const Parameter *> operands;
+  std::vector<int64_t> shape;
+  for (const Parameter &part : parts) {
+    operands.push_back(&part);
+    if (shape.empty()) {
+      shape = part.shape();
+    } else if (!part.shape().empty()) {
+      // The verifier reports other shapes.
+      shape.front() += part.shape().front();
+    }
+  }
+  return derive(name, ExpressionKind::Concat, operands, {}, std::move(shape));
 }
 
 } // namespace heddle

@@ -92,6 +92,28 @@ Tensor Scope::linear(const Tensor &x, const Parameter &weight, const Parameter &
       FlatSymbolRefAttr::get(state->context, weight.symbol()), biasSymbol);
 }
 
+Tensor Scope::chosenLinear(const Tensor &x, const Ids &chosen, int64_t maps,
+                           const Parameter &weight, const Parameter &bias) const {
+  OperationSite site(state, ownerOf(weight), {&x, &chosen});
+  if (!expectParameter(site, weight, "weight", 2) ||
+      (bias.valid() && !expectParameter(site, bias, "bias", 1))) {
+    return {};
+  }
+  if (maps < 1 || weight.shape()[0] % maps != 0) {
+    site.fail(fmt::format("the weight has {} rows, expected a multiple of {} maps",
+                          weight.shape()[0], maps));
+    return {};
+  }
+  FlatSymbolRefAttr biasSymbol;
+  if (bias.valid()) {
+    biasSymbol = FlatSymbolRefAttr::get(state->context, bias.symbol());
+  }
+  return site.make<Tensor, transformer::ChosenLinearOp>(
+      site.tensorType({ShapedType::kDynamic, weight.shape()[0] / maps}), x.value(), chosen.value(),
+      FlatSymbolRefAttr::get(state->context, weight.symbol()), biasSymbol,
+      Builder(state->context).getI64IntegerAttr(maps));
+}
+
 Tensor Scope::convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
                        const State &before, const Convolution &options) const {
   const Scope inner = scope(name);

@@ -14,6 +14,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <sstream>
 
 using namespace mlir;
@@ -190,6 +191,27 @@ void KernelTrial::draw(std::vector<double> &values, double scale) {
   }
 }
 
+/// Numbers of rows of a table, numbers below a limit, or all rows in the order of the operand
+/// before.
+void KernelTrial::drawIntegers(unsigned index, const KernelInput &input) {
+  std::vector<double> &values = operands[index].values;
+  if (input.role == KernelInput::Role::Order) {
+    const std::vector<double> &chosen = operands[index - 1].values;
+    std::iota(values.begin(), values.end(), 0);
+    std::ranges::sort(values, [&](double left, double right) {
+      return std::pair(chosen[static_cast<size_t>(left)], left) <
+             std::pair(chosen[static_cast<size_t>(right)], right);
+    });
+    return;
+  }
+  const int64_t limit = input.role == KernelInput::Role::Chosen
+                            ? input.limit
+                            : kernel.getOperandBuffer(index + 1).getShape().front();
+  for (double &value : values) {
+    value = static_cast<double>(random() % static_cast<uint64_t>(limit));
+  }
+}
+
 void KernelTrial::drawBuffer(unsigned index) {
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
   Operand &operand = operands[index];
@@ -197,11 +219,8 @@ void KernelTrial::drawBuffer(unsigned index) {
   operand.values.resize(extent(buffer.getShape().front()) * rowElements(buffer));
   bool isMatrix = index < inputs.size() && inputs[index].role == KernelInput::Role::Matrix;
   draw(operand.values, isMatrix ? 1 / std::sqrt(static_cast<double>(buffer.getWidth())) : 1);
-  if (index < inputs.size() && inputs[index].role == KernelInput::Role::Ids) {
-    int64_t rows = kernel.getOperandBuffer(index + 1).getShape().front();
-    for (double &value : operand.values) {
-      value = static_cast<double>(random() % static_cast<uint64_t>(rows));
-    }
+  if (index < inputs.size() && inputs[index].isInteger) {
+    drawIntegers(index, inputs[index]);
   }
   if (buffer.getElementType().isBF16()) {
     for (double &value : operand.values) {
@@ -273,7 +292,7 @@ void KernelTrial::perturb() {
   std::uniform_real_distribution<double> relative(-0x1p-20, 0x1p-20);
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
   for (auto [i, operand] : llvm::enumerate(operands)) {
-    if (i < inputs.size() && inputs[i].role == KernelInput::Role::Ids) {
+    if (i < inputs.size() && inputs[i].isInteger) {
       continue;
     }
     for (double &value : operand.values) {
@@ -401,6 +420,13 @@ void KernelTrial::normalize(std::vector<std::optional<double>> &row) const {
   for (const auto &value : row) {
     mean += *value / width;
   }
+  double most = *row.front(), exponentials = 0;
+  for (const auto &value : row) {
+    most = std::max(most, *value);
+  }
+  for (const auto &value : row) {
+    exponentials += std::exp(*value - most);
+  }
   const bool isCentred = kernel.getNorm()->getKind() == NormKind::LayerNorm;
   for (auto &value : row) {
     *value -= isCentred ? mean : 0;
@@ -416,6 +442,9 @@ void KernelTrial::normalize(std::vector<std::optional<double>> &row) const {
     case NormKind::RmsNorm:
       row[i] = *row[i] / std::sqrt(squares / width + epsilon) * at(weight, column, 0);
       break;
+    case NormKind::Softmax:
+      row[i] = std::exp(*row[i] - most) / exponentials;
+      break;
     case NormKind::Normalize:
       row[i] = *row[i] / std::max(std::sqrt(squares), epsilon);
       break;
@@ -429,7 +458,7 @@ std::vector<std::optional<double>> KernelTrial::rowOf(unsigned result, int64_t r
   const int64_t width = buffer ? rowElements(buffer) : widthOf(type.getResult(result));
   // A nest applies its region itself.
   const bool isMapped = family.getEpilogueResult() == result &&
-                        family.getEpilogueSupport() == EpilogueSupport::MathsAndNorm;
+                        family.getEpilogueSupport() != EpilogueSupport::IsRegion;
   std::vector<std::optional<double>> values;
   for (int64_t column = 0; column < width; ++column) {
     std::optional<double> value = family.evaluate(*this, result, row, column);
@@ -506,9 +535,12 @@ std::string KernelTrial::compareRow(unsigned number, int64_t row,
 std::string KernelTrial::compareBuffer(unsigned number, const std::vector<float> &result) {
   auto buffer = cast<BufferType>(type.getResult(number));
   const int64_t width = rowElements(buffer);
+  const bool isInteger = buffer.getElementType().isInteger(32);
   for (int64_t row = 0; row < extent(buffer.getShape().front()); ++row) {
-    std::string difference =
-        compareRow(number, row, [&](int64_t column) { return result[row * width + column]; });
+    std::string difference = compareRow(number, row, [&](int64_t column) {
+      const float value = result[row * width + column];
+      return isInteger ? static_cast<float>(std::bit_cast<int32_t>(value)) : value;
+    });
     if (!difference.empty()) {
       return difference;
     }

@@ -68,6 +68,7 @@ private:
   KernelTrial(dataflow::KernelOp kernel, uint64_t seed);
   void drawRows();
   void drawBuffer(unsigned index);
+  void drawIntegers(unsigned index, const dataflow::KernelInput &input);
   void drawCache(unsigned index);
   void draw(std::vector<double> &values, double scale);
   static void lay(Operand &operand);

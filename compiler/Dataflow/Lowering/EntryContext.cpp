@@ -105,8 +105,21 @@ BufferType EntryContext::denseBuffer(ArrayRef<int64_t> shape) {
 
 LogicalResult EntryContext::dispatch(Operation *op, const KernelParts &parts,
                                      EpilogueBuilder epilogue) {
-  DispatchOp created = createDispatch(builder, symbols, op->getLoc(), parts, epilogue);
+  DispatchOp created = heddle::createDispatch(builder, symbols, op->getLoc(), parts, epilogue);
   return define(op, created.getResult(0));
+}
+
+LogicalResult EntryContext::dispatchTo(ArrayRef<Value> results, Location location,
+                                       const KernelParts &parts) {
+  DispatchOp created = heddle::createDispatch(builder, symbols, location, parts);
+  for (auto [value, buffer] : llvm::zip_equal(results, created.getResults())) {
+    buffers[value] = buffer;
+  }
+  return success();
+}
+
+Value EntryContext::createDispatch(Location location, const KernelParts &parts) {
+  return heddle::createDispatch(builder, symbols, location, parts).getResult(0);
 }
 
 LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueBuilder term) {
@@ -296,13 +309,16 @@ LogicalResult EntryContext::checkRows(Operation *op, StringRef verb, Value buffe
 }
 
 LogicalResult EntryContext::limitIds(Operation *op, Value ids, FlatSymbolRefAttr table) {
+  return limitIds(op, ids, parameterOp(table).getTensorType().getDimSize(0));
+}
+
+LogicalResult EntryContext::limitIds(Operation *op, Value ids, int64_t count) {
   Value buffer = bufferOf(ids);
   if (!buffer) {
     return op->emitOpError("looks up ids that are neither an input nor positions");
   }
-  int64_t tableRows = parameterOp(table).getTensorType().getDimSize(0);
-  auto [limit, isNew] = limits.try_emplace(buffer, tableRows);
-  limit->second = std::min(limit->second, tableRows);
+  auto [limit, isNew] = limits.try_emplace(buffer, count);
+  limit->second = std::min(limit->second, count);
   return success();
 }
 

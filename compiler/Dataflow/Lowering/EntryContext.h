@@ -90,6 +90,11 @@ public:
   /// one.
   mlir::LogicalResult dispatch(mlir::Operation *op, const KernelParts &parts,
                                EpilogueBuilder epilogue = nullptr);
+  /// The same for an operation of several results, which are the dispatch's in this order.
+  mlir::LogicalResult dispatchTo(llvm::ArrayRef<mlir::Value> results, mlir::Location location,
+                                 const KernelParts &parts);
+  /// A dispatch of no operation: its first result.
+  mlir::Value createDispatch(mlir::Location location, const KernelParts &parts);
   /// The same for a loop nest; `term` maps the elements of its inputs.
   mlir::LogicalResult nest(mlir::Operation *op, const NestParts &nest,
                            EpilogueBuilder term = nullptr);
@@ -142,6 +147,8 @@ public:
                                 mlir::Value segments) const;
 
   // --- Bounds
+  /// Notes that `ids` must be less than `count`. Fails if they are no input.
+  mlir::LogicalResult limitIds(mlir::Operation *op, mlir::Value ids, int64_t count);
   /// Notes that `ids` look up a table: ids must be less than its rows. Fails if they are no input.
   mlir::LogicalResult limitIds(mlir::Operation *op, mlir::Value ids, mlir::FlatSymbolRefAttr table);
   /// Notes that positions of rows from `offset` on look up a table. Fails if it has no such row.
@@ -156,6 +163,9 @@ public:
   /// The segments of the entry's own rows; null if it has none.
   mlir::Value rows;
   KeySources keys;
+  /// The orders that products go over rows in, by the numbers that the rows have chosen and how
+  /// many there are to choose from.
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> orders;
 
 private:
   mlir::SymbolTable &symbols;

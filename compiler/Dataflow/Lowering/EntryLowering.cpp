@@ -196,6 +196,16 @@ Type EntryLowering::keptType(BlockArgument argument) {
   return CacheType::getChecked(emitError, context, ArrayRef<int64_t>(width), element, layout);
 }
 
+/// Whether what an operation computes does not depend on where the rows of choices are in their
+/// sequences, which begin anew with each run.
+bool areFreeOfPositions(Operation *op, Value segments) {
+  std::optional<RowSpace> space =
+      segments ? transformer::rowsOfSegments(segments).space : std::nullopt;
+  return !space || !space->isSplit() ||
+         isa<transformer::ChoicesOp, transformer::TopKOp, transformer::RepeatOp,
+             transformer::SplitRowsOp, transformer::PoolOp>(op);
+}
+
 LogicalResult EntryLowering::lowerOperation(Operation *op) {
   for (Type type : op->getResultTypes()) {
     if (failed(checkType(type, [&] { return op->emitOpError(); }))) {
@@ -216,7 +226,13 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
         "names other segments for its rows, expected those of the entry's rows or what derives "
         "from them");
   }
-  if (readsKept && isa<transformer::DerivedRowsInterface>(op)) {
+  if (readsKept && !areFreeOfPositions(op, segments)) {
+    return op->emitOpError("reads positions of choices in an entry that reads a cache or a state, "
+                           "whose runs may begin in the middle of a sequence; expected their rows, "
+                           "where they begin");
+  }
+  // Choices are of each row alone.
+  if (readsKept && isa<transformer::DerivedRowsInterface>(op) && !isa<transformer::ChoicesOp>(op)) {
     return op->emitOpError("derives rows in an entry that reads a cache or a state, whose runs may "
                            "begin in the middle of a sequence; expected an entry that reads none");
   }

@@ -17,4 +17,22 @@ def Dataflow_ContractAttr : Dataflow_Family<"Contract", "contract"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Dataflow_ContractChosenAttr : Dataflow_Family<"ContractChosen", "contract_chosen"> {
+  let summary = "rows inputs[0] [rows, k] times the weights [n, k] that each has chosen, transposed";
+  let description = [{
+    Inputs: the rows; weights [groups * n, k]; for each row of the result the number of its group;
+    and the rows of the result in the order of these numbers, as `order` gives them; with `biased`
+    a vector [groups * n], the part of its group is added to a row. Column i of row c of the result is the
+    product of the input with row g * n + i of the weights, g being the group of row c.
+
+    Where the result has choices of the rows of the input, row c reads the row whose choice it is.
+    Work is divided by places in the order, so that a call writes rows anywhere in the result. Of
+    numbers and rows that are out of range the nearest are taken: they cannot be, but what lies in
+    memory is not checked.
+  }];
+  let parameters = (ins "int64_t":$n, "int64_t":$k, "int64_t":$groups,
+                        DefaultValuedParameter<"bool", "false">:$biased);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif

@@ -57,6 +57,13 @@ struct KernelInput {
     /// The same for a matrix [groups * n, k] that rows are multiplied with: a target chooses how it
     /// lies in memory.
     Matrix,
+    /// Row r of the work reads one row, by a number that it has itself or that others have of it:
+    /// the row whose choice it is, or the one that an Order puts in its place.
+    Routed,
+    /// Number r says which group of a matrix row r is multiplied with. It is below `limit`.
+    Chosen,
+    /// All rows once, in the order in which the work goes over them.
+    Order,
     /// A cache or state that the kernel changes in place: a result is the same memory.
     Changed,
     /// A cache whose elements are not read: it says how many keys there are.
@@ -86,6 +93,8 @@ struct KernelInput {
   /// For Sequence: the first key that a row reads, by its position; none: it reads those from the
   /// first on.
   std::optional<transformer::PositionBound> readsFrom = std::nullopt;
+  /// For Chosen.
+  int64_t limit = 0;
   /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
   /// For Table: whether it lies as the target stores a matrix of one group.
@@ -107,6 +116,8 @@ struct KernelResult {
   std::optional<unsigned> changes = std::nullopt;
   /// The dimensions of a buffer; none: verifyOperands() checks them.
   std::optional<llvm::SmallVector<int64_t>> shape = std::nullopt;
+  /// i32, else f32.
+  bool isInteger = false;
 };
 
 /// How work is divided: into rows, and into independent columns of each row.
@@ -147,7 +158,9 @@ enum class EpilogueSupport : uint8_t {
   /// The region is what is computed: it has an argument for each input that the family names, and
   /// there are neither element-wise operands nor a norm.
   IsRegion,
-  /// Scalar maths with element-wise operands, then a norm of the finished row.
+  /// Scalar maths with element-wise operands.
+  Maths,
+  /// The same, then a norm of the finished row.
   MathsAndNorm,
 };
 

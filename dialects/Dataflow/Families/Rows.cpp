@@ -280,13 +280,15 @@ StringRef PoolAttr::getNoun() const { return "a pooling"; }
 static std::optional<int64_t> pooledRows(FunctionType type) {
   std::optional<RowSpace> result = rowSpaceOf(rowsOf(type));
   std::optional<int64_t> rows = result ? result->rowsFrom(spaceOfInput(type, 0)) : std::nullopt;
-  return rows == 1 ? std::nullopt : rows;
+  bool isChoice = spaceOfInput(type, 0).isSplit() && result != spaceOfInput(type, 0);
+  return rows == 1 && !isChoice ? std::nullopt : rows;
 }
 
 std::string PoolAttr::getSizes(FunctionType type) const {
   int64_t rows = pooledRows(type).value_or(0);
   std::string name = llvm::formatv("{0}_{1}", stringifyPoolKind(getKind()), getWidth()).str();
-  return rows == 0 ? name : name + "_blocks" + std::to_string(rows);
+  StringRef groups = spaceOfInput(type, 0).isSplit() ? "_choices" : "_blocks";
+  return rows == 0 ? name : name + groups.str() + std::to_string(rows);
 }
 
 LogicalResult PoolAttr::verifyNumbers(EmitError emitError) const {
@@ -329,7 +331,10 @@ std::optional<double> PoolAttr::evaluate(const KernelRun &run, unsigned, int64_t
   int64_t count = *pooledRows(run.type);
   int64_t first = finer.offsets[rows.sequenceOf[row]];
   int64_t end = finer.offsets[rows.sequenceOf[row] + 1];
-  if (count > 0) {
+  if (count > 0 && spaceOfInput(run.type, 0).isSplit()) {
+    first = row * count;
+    end = first + count;
+  } else if (count > 0) {
     first += rows.positions[row] * count;
     end = std::min(end, first + count);
   }
@@ -346,6 +351,8 @@ std::optional<double> PoolAttr::evaluate(const KernelRun &run, unsigned, int64_t
     return run.at(0, first, column);
   case PoolKind::Max:
     return most;
+  case PoolKind::Sum:
+    return sum;
   }
   llvm_unreachable("every pooling has a formula");
 }

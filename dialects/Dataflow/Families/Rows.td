@@ -9,7 +9,8 @@ include "dialects/Dataflow/Families/KernelFamily.td"
 def Dataflow_PoolKind : Dataflow_Enum<"PoolKind", "how several rows become one", [
   I32EnumAttrCase<"Mean", 0, "mean">,
   I32EnumAttrCase<"Cls", 1, "cls">,
-  I32EnumAttrCase<"Max", 2, "max">]>;
+  I32EnumAttrCase<"Max", 2, "max">,
+  I32EnumAttrCase<"Sum", 3, "sum">]>;
 
 def Dataflow_RowsAttr : Dataflow_Family<"Rows", "rows"> {
   let summary = "inputs[0] [rows, width], element by element";
@@ -83,7 +84,7 @@ def Dataflow_PoolAttr : Dataflow_Family<"Pool", "pool"> {
   let summary = "inputs[0] [rows, width] to one row for each sequence, or for each of its blocks";
   let description = [{
     The result has the rows of another space, each made of whole rows of the input: `sequences`, or
-    `blocks(tokens, 6)` of `tokens` or of `blocks(tokens, 2)`.
+    `blocks(tokens, 6)` of `tokens` or of `blocks(tokens, 2)`, or `tokens` of `choices(tokens, 2)`.
   }];
   let parameters = (ins EnumParameter<Dataflow_PoolKind>:$kind, "int64_t":$width);
   let assemblyFormat = "`<` $kind `,` `width` `=` $width `>`";

@@ -21,7 +21,25 @@ enum class RowSpaceKind : uint8_t {
 };
 
 /// Where the number of rows comes from.
-enum class RowSpaceOrigin : uint8_t { Given, Derived, Ordered };
+enum class RowSpaceOrigin : uint8_t { Given, Derived, Ordered, Split };
+
+/// The size of a split space: a row of the space (`baseKind`, `baseSize`) becomes `parts` rows.
+struct SplitSize {
+  static constexpr int64_t mostParts = 0xff;
+
+  int64_t parts, baseKind, baseSize;
+
+  /// One number, as RowSpace::size() has it.
+  constexpr int64_t packed() const { return parts | baseKind << 8 | baseSize << 12; }
+  static constexpr SplitSize of(int64_t packed) {
+    return {packed & mostParts, packed >> 8 & 0xf, packed >> 12};
+  }
+};
+
+// What the table says of a split space: what it says of the other one, for each part.
+constexpr uint64_t splitRows(uint64_t n, uint64_t size);
+constexpr uint64_t splitPerToken(uint64_t bytes, uint64_t size);
+constexpr uint64_t splitPerSequence(uint64_t bytes, uint64_t size);
 
 /// One line of the table.
 struct RowSpaceInfo {
@@ -71,16 +89,17 @@ public:
     if (static_cast<size_t>(kind) >= rowSpaceKinds) {
       return std::nullopt;
     }
-    const bool isDerived =
-        rowSpaceTable[static_cast<size_t>(kind)].origin == RowSpaceOrigin::Derived;
-    const bool fits = isDerived ? size >= leastSize && size <= largestSize : size == 0;
+    const RowSpaceOrigin origin = rowSpaceTable[static_cast<size_t>(kind)].origin;
+    const bool fits = origin == RowSpaceOrigin::Split     ? isSplitSize(size)
+                      : origin == RowSpaceOrigin::Derived ? size >= leastSize && size <= largestSize
+                                                          : size == 0;
     return fits ? std::optional(RowSpace(kind, size)) : std::nullopt;
   }
   /// The space that derives from the rows of this one; nothing if these are whole sequences or the
   /// size, in tokens, would be too large.
   constexpr std::optional<RowSpace> derive(RowSpaceKind kind, int64_t size) const {
     const auto own = static_cast<int64_t>(unit());
-    if (own == 0 || isOrdered() || size < leastSize || size > largestSize) {
+    if (own == 0 || isOrdered() || isSplit() || size < leastSize || size > largestSize) {
       return std::nullopt;
     }
     return of(kind, own * size);
@@ -89,15 +108,33 @@ public:
     return derive(RowSpaceKind::Blocks, size);
   }
 
+  /// What each of these rows chooses, `count` of something; nothing if they are choices themselves
+  /// or the count is not 1 to SplitSize::mostParts.
+  constexpr std::optional<RowSpace> choices(int64_t count) const {
+    if (count < 1 || count > SplitSize::mostParts) {
+      return std::nullopt;
+    }
+    return of(RowSpaceKind::Choices,
+              SplitSize{count, static_cast<int64_t>(itsKind), itsSize}.packed());
+  }
+
   constexpr RowSpaceKind kind() const { return itsKind; }
   /// The size of a derived space; else 0.
   constexpr int64_t size() const { return itsSize; }
-  constexpr bool isDerived() const { return info().origin == RowSpaceOrigin::Derived; }
+  constexpr bool isDerived() const { return info().origin == RowSpaceOrigin::Derived || isSplit(); }
   /// Whether its rows are those of tokens or of sequences in the order of time: rows of a sequence
   /// do not lie side by side.
   constexpr bool isOrdered() const { return info().origin == RowSpaceOrigin::Ordered; }
   /// Whether its rows are those of tokens, step by step.
   constexpr bool isOfSteps() const { return isOrdered() && unit() != 0; }
+  /// Whether each row of base() has parts() rows side by side here: those of row r, of all
+  /// sequences, begin at r * parts(), also where a run continues its sequences.
+  constexpr bool isSplit() const { return info().origin == RowSpaceOrigin::Split; }
+  constexpr int64_t parts() const { return isSplit() ? SplitSize::of(itsSize).parts : 1; }
+  constexpr RowSpace base() const {
+    const SplitSize size = SplitSize::of(itsSize);
+    return isSplit() ? RowSpace(static_cast<RowSpaceKind>(size.baseKind), size.baseSize) : *this;
+  }
   constexpr bool operator==(const RowSpace &) const = default;
 
   /// The rows of a sequence of so many tokens, which are above 0.
@@ -109,6 +146,9 @@ public:
   /// The most tokens of a sequence that has at most `rows` rows, or the most that any may have.
   constexpr int64_t tokensWithin(int64_t rows) const {
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    if (isSplit()) {
+      return base().tokensWithin(rows / parts());
+    }
     const auto tokens = static_cast<int64_t>(unit());
     return tokens == 0 || rows > most / tokens ? most : rows * tokens;
   }
@@ -117,6 +157,12 @@ public:
   constexpr std::optional<int64_t> rowsFrom(RowSpace finer) const {
     if (isOrdered() || finer.isOrdered()) {
       return std::nullopt;
+    }
+    if (isSplit() || finer.isSplit()) {
+      return *this == finer          ? std::optional<int64_t>(1)
+             : *this == finer.base() ? std::optional(finer.parts())
+             : *this == sequences()  ? std::optional<int64_t>(0)
+                                     : std::nullopt;
     }
     if (unit() == 0 || finer.unit() == 0) {
       return unit() == 0 && finer.unit() != 0 ? std::optional<int64_t>(0) : std::nullopt;
@@ -133,6 +179,9 @@ public:
   /// "tokens", "blocks(tokens, 2)"
   std::string text() const {
     std::string text(info().name);
+    if (isSplit()) {
+      return text + "(" + base().text() + ", " + std::to_string(parts()) + ")";
+    }
     return isDerived() ? text + "(" + std::string(tokens().info().name) + ", " +
                              std::to_string(itsSize) + ")"
                        : text;
@@ -140,12 +189,35 @@ public:
 
 private:
   constexpr RowSpace(RowSpaceKind kind, int64_t size) : itsKind(kind), itsSize(size) {}
+  static constexpr bool isSplitSize(int64_t packed) {
+    const SplitSize size = SplitSize::of(packed);
+    const std::optional<RowSpace> base =
+        size.parts > 0 && packed > 0 ? of(static_cast<RowSpaceKind>(size.baseKind), size.baseSize)
+                                     : std::nullopt;
+    return base && !base->isSplit() && !base->isOrdered();
+  }
   constexpr const RowSpaceInfo &info() const { return rowSpaceTable[static_cast<size_t>(itsKind)]; }
   constexpr uint64_t argument() const { return static_cast<uint64_t>(itsSize); }
 
   RowSpaceKind itsKind;
   int64_t itsSize;
 };
+
+constexpr RowSpace splitBase(uint64_t size) {
+  return RowSpace::of(RowSpaceKind::Choices, static_cast<int64_t>(size))->base();
+}
+constexpr uint64_t splitRows(uint64_t n, uint64_t size) {
+  const auto parts = static_cast<uint64_t>(SplitSize::of(static_cast<int64_t>(size)).parts);
+  return parts * static_cast<uint64_t>(splitBase(size).rowsOf(static_cast<int64_t>(n)));
+}
+constexpr uint64_t splitPerToken(uint64_t bytes, uint64_t size) {
+  const auto parts = static_cast<uint64_t>(SplitSize::of(static_cast<int64_t>(size)).parts);
+  return splitBase(size).perToken(parts * bytes);
+}
+constexpr uint64_t splitPerSequence(uint64_t bytes, uint64_t size) {
+  const auto parts = static_cast<uint64_t>(SplitSize::of(static_cast<int64_t>(size)).parts);
+  return splitBase(size).perSequence(parts * bytes);
+}
 
 /// A dimension of a shape that depends on the batch: the rows of a space, or the most rows that one
 /// sequence has in it, which is the stride between the key lists of consecutive rows. In shapes it

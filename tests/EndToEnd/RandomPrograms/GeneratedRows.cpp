@@ -44,7 +44,7 @@ template <> Written ProgramGenerator::write<transformer::SpreadOp>(const Written
 
 void ProgramGenerator::step() {
   const Written x = pickRows();
-  switch (dice.below(18)) {
+  switch (dice.below(20)) {
   case 0:
     linear(x, width());
     break;
@@ -94,6 +94,12 @@ void ProgramGenerator::step() {
     !inDecoder &&rowKind == Kind::Rows &&dice.once(3) ? write<transformer::SpreadOp>(x)
                                                       : write<transformer::ConvolveOp>(x);
     break;
+  case 16:
+    onChoices(x);
+    break;
+  case 17:
+    dice.once(3) ? rowSoftmax(x) : norm(x);
+    break;
   default:
     attention(x);
     break;
@@ -121,7 +127,7 @@ void ProgramGenerator::onBlocks(const Written &x) {
     norm(x);
     return;
   }
-  const std::string method = dice.of({"mean", "cls", "max"});
+  const std::string method = dice.of({"mean", "cls", "max", "sum"});
   std::string outer = "%rows", rowsName = x.name;
   if (blockSegments.empty()) {
     innerSegments = dice.once(3) ? fmt::format("%b{}.inner", nextValue) : "";
@@ -148,6 +154,9 @@ void ProgramGenerator::onBlocks(const Written &x) {
   steps(dice.between(0, 2));
   rowKind = Kind::Rows;
   rowSegments = keySegments = "%rows";
+  if (dice.once(3)) {
+    attention(pickRows());
+  }
 }
 
 Written ProgramGenerator::linear(const Written &x, int64_t width) {

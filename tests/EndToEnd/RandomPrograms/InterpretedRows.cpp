@@ -340,12 +340,14 @@ static void poolInto(BoundedTensor &result, int64_t row, Pooling method, const B
   for (int64_t column = 0; column < input.width(); ++column) {
     Bounded &pooled = result.at(row, column);
     pooled = input.at(first, column);
-    if (method == Pooling::Mean) {
+    if (method == Pooling::Mean || method == Pooling::Sum) {
       ProductSum total;
       for (int64_t each = first; each < end; ++each) {
         total.add(input.at(each, column), Bounded::exact(1));
       }
-      pooled = product(total.finish(), Bounded::exact(1 / static_cast<double>(end - first)));
+      pooled = method == Pooling::Sum
+                   ? total.finish()
+                   : product(total.finish(), Bounded::exact(1 / static_cast<double>(end - first)));
     }
     for (int64_t each = first; method == Pooling::Max && each < end; ++each) {
       const Bounded &x = input.at(each, column);
@@ -360,7 +362,11 @@ template <> void Interpreter::evaluate(PoolOp op) {
   const BoundedTensor &input = of(op.getInput());
   // How many rows become one: blocks, of blocks, of the rows.
   int64_t count = op.getBlocks() ? 1 : input.rows();
-  for (Value blocks = op.getBlocks(); blocks && blocks != op.getRows();) {
+  auto choices = op.getRows().getDefiningOp<ChoicesOp>();
+  if (op.getBlocks() && choices) {
+    count = static_cast<int64_t>(choices.getCount());
+  }
+  for (Value blocks = op.getBlocks(); !choices && blocks && blocks != op.getRows();) {
     auto each = blocks.getDefiningOp<BlocksOp>();
     count *= static_cast<int64_t>(each.getSize());
     blocks = each.getRows();

@@ -152,8 +152,8 @@ void ProgramGenerator::poolRows() {
   const bool ofBlocks = !blockSegments.empty() && dice.once(3);
   const Written x = ofBlocks ? pick(Kind::Blocks) : pickRows();
   Written pooled = rows(x.width, x.exponent,
-                        fmt::format("pool {} {} in({})", dice.of({"mean", "cls", "max"}), x.name,
-                                    ofBlocks ? blockSegments : "%rows"),
+                        fmt::format("pool {} {} in({})", dice.of({"mean", "cls", "max", "sum"}),
+                                    x.name, ofBlocks ? blockSegments : "%rows"),
                         Kind::Pooled);
   while (!dice.once(3)) {
     switch (dice.below(4)) {
@@ -187,8 +187,8 @@ void ProgramGenerator::writeEncoder(const std::string &name, bool isPlain) {
       pick(defined.back().kind == Kind::Pooled ? Kind::Pooled : Kind::Rows)};
   std::vector<Written> observed;
   for (const Written &value : defined) {
-    const bool isRows =
-        value.kind == Kind::Rows || value.kind == Kind::Blocks || value.kind == Kind::Pooled;
+    const bool isRows = value.kind == Kind::Rows || value.kind == Kind::Blocks ||
+                        value.kind == Kind::Choices || value.kind == Kind::Pooled;
     const bool isObserved = value.isSoftmax && value.keys == "%rows";
     if ((isRows || isObserved) && dice.once(value.kind == Kind::Blocks ? 3 : 10)) {
       (value.isSoftmax ? observed : outputs).push_back(value);

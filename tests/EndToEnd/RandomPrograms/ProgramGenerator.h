@@ -48,13 +48,14 @@ private:
 /// A value of the program that is written.
 struct Written {
   enum class Kind : uint8_t {
-    Rows,   // [t, width]
-    Heads,  // [t, heads, width]
-    Scores, // [t, heads, k]
-    Pairs,  // [t, k]
-    Blocks, // [blocks, width]
-    Pooled, // [sequences, width]
-    Weight, // of its own shape
+    Rows,    // [t, width]
+    Heads,   // [t, heads, width]
+    Scores,  // [t, heads, k]
+    Pairs,   // [t, k]
+    Blocks,  // [blocks, width]
+    Choices, // [choices, width]
+    Pooled,  // [sequences, width]
+    Weight,  // of its own shape
   };
   Kind kind = Kind::Rows;
   std::string name;
@@ -123,6 +124,11 @@ private:
   template <typename Op> Written write(const Written &x);
   Written lookUp();
   void onBlocks(const Written &x);
+  /// Rows that choose linear maps, mathematics on what they chose, and rows of it.
+  void onChoices(const Written &x);
+  Written preferences(const Written &x, int64_t columns);
+  Written chosenLinear(const Written &x, const std::string &choice, int64_t maps, int64_t columns);
+  Written rowSoftmax(const Written &x);
   Written linear(const Written &x, int64_t width);
   Written columns(const Written &x);
   Written add(const Written &a, const Written &b);

@@ -150,6 +150,10 @@ LogicalResult lowerNormalize(transformer::NormalizeOp op, EntryContext &entry) {
   return lowerNorm(op, entry, NormKind::Normalize, op.getEpsilonAttr(), {});
 }
 
+LogicalResult lowerRowSoftmax(transformer::RowSoftmaxOp op, EntryContext &entry) {
+  return lowerNorm(op, entry, NormKind::Softmax, entry.builder.getF32FloatAttr(0), {});
+}
+
 PoolKind toPoolKind(transformer::Pooling method) {
   switch (method) {
   case transformer::Pooling::Mean:
@@ -158,6 +162,8 @@ PoolKind toPoolKind(transformer::Pooling method) {
     return PoolKind::Cls;
   case transformer::Pooling::Max:
     return PoolKind::Max;
+  case transformer::Pooling::Sum:
+    return PoolKind::Sum;
   }
   llvm_unreachable("every pooling has its kernel");
 }
@@ -227,6 +233,10 @@ template <> Pattern patternOf<transformer::PoolOp>() {
 
 template <> Pattern patternOf<transformer::RmsNormOp>() {
   return rowPattern<transformer::RmsNormOp, lowerRmsNorm>();
+}
+
+template <> Pattern patternOf<transformer::RowSoftmaxOp>() {
+  return rowPattern<transformer::RowSoftmaxOp, lowerRowSoftmax>();
 }
 
 } // namespace heddle

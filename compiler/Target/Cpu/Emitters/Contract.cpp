@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Matrix products with packed weights: rows [m, k] times panels [n / c][k][c], c the target's
-/// panelColumns. With groups, every panel belongs to one of them, and reads and writes its columns.
+/// panelColumns. With groups, every panel belongs to one of them, and reads and writes its columns;
+/// where rows have chosen groups, those of one are computed together, in place.
 ///
 /// The inner loop is a register tile of rows x vectors with the whole of k in one loop, so that
 /// every element's sum runs in the order of k whatever the number of rows: same row, same bits. A
@@ -15,6 +16,7 @@
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -40,8 +42,8 @@ static int64_t linesAsked(const VectorCode &code, Type element) {
 
 namespace {
 /// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,
-/// weights [k][c], sums [rows][c], and memory to be asked for: `ahead`, `step` bytes for every
-/// step of k.
+/// or a list of where each is; weights [k][c], sums [rows][c], and memory to be asked for: `ahead`,
+/// `step` bytes for every step of k.
 enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
 } // namespace
 
@@ -96,15 +98,22 @@ static void tileColumns(VectorCode &code, Type element, Block &entry, ArrayRef<V
   }
 }
 
+// Entry `number` of a list of addresses, which changes from tile to tile.
+static Value listed(VectorCode &code, Value list, Value number) {
+  Value place = code.bytesAt(list, code.multiply(number, sizeof(void *)));
+  return LLVM::LoadOp::create(code.builder, code.location, code.pointer, place, sizeof(void *));
+}
+
 // The tile function for a number of rows and of columns, those of a panel or the whole vectors that
 // hold those of a last one, written once in a module. No kernel's name has a slash.
 static func::FuncOp tileFunction(VectorCode &code, Type element, func::FuncOp kernel,
-                                 int64_t rowCount, int64_t width) {
+                                 int64_t rowCount, int64_t width, bool isListed) {
   auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name = ("tile/contract_" + Twine(rowCount) + "x" + Twine(width) +
-                      (element.isF32() ? "" : "_" + Twine(infoOf(elementTypeOf(element)).name)) +
-                      "." + code.target.name)
-                         .str();
+  std::string name =
+      ("tile/contract_" + Twine(isListed ? "listed_" : "") + Twine(rowCount) + "x" + Twine(width) +
+       (element.isF32() ? "" : "_" + Twine(infoOf(elementTypeOf(element)).name)) + "." +
+       code.target.name)
+          .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;
   }
@@ -118,7 +127,9 @@ static func::FuncOp tileFunction(VectorCode &code, Type element, func::FuncOp ke
   code.builder.setInsertionPointToStart(&entry);
   SmallVector<Value> rows;
   for (int64_t r = 0; r < rowCount; ++r) {
-    rows.push_back(code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
+    rows.push_back(
+        isListed ? listed(code, entry.getArgument(Rows), code.integer(r))
+                 : code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
   }
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
   for (int64_t column = 0; column < width; column += columns) {
@@ -131,12 +142,12 @@ static func::FuncOp tileFunction(VectorCode &code, Type element, func::FuncOp ke
 
 // Calls the tile function for `count` rows, a number from 1 to the target's tile, and a width.
 static void callTile(VectorCode &code, Type element, func::FuncOp kernel, Value count,
-                     int64_t width, ValueRange arguments) {
+                     int64_t width, bool isListed, ValueRange arguments) {
   int64_t most = code.target.tileRows;
   SmallVector<int64_t> cases;
   SmallVector<func::FuncOp> tiles;
   for (int64_t rows = 1; rows <= most; ++rows) {
-    tiles.push_back(tileFunction(code, element, kernel, rows, width));
+    tiles.push_back(tileFunction(code, element, kernel, rows, width, isListed));
     if (rows < most) {
       cases.push_back(rows);
     }
@@ -158,10 +169,34 @@ static void callTile(VectorCode &code, Type element, func::FuncOp kernel, Value 
 }
 
 namespace {
+/// The numbers of a product, and which rows it is of.
+struct Product {
+  int64_t n, k, groups;
+  /// The rows in the order in which the product goes over them; null: one after the other.
+  Value order = {};
+  /// How many rows of the result read the same row.
+  int64_t parts = 1;
+  /// The rows of the result, for an order, and room for the addresses of a tile's rows.
+  Value rowCount = {}, list = {};
+  /// The group of all rows, and its bias; null where panels say what group they are of, and where
+  /// there is none.
+  Value group = {}, bias = {};
+
+  /// The row at a place of the order.
+  Value rowAt(VectorCode &code, Value place) const {
+    if (!order) {
+      return place;
+    }
+    return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(order, place),
+                                  code.subtract(rowCount, 1));
+  }
+};
+
 /// The result of a product, and the epilogue on the way to it.
 struct Destination {
   KernelResult result;
   const Epilogue &epilogue;
+  const Product &product;
 };
 
 /// A panel: the first columns of input and result that it reads and writes, and its number among
@@ -179,20 +214,22 @@ static Type weightType(const KernelBody &body) {
   return body.kernel.getOperandBuffer(1).getElementType();
 }
 
-static Panel panelAt(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes,
+static Panel panelAt(VectorCode &code, const KernelBody &body, const Product &product,
                      Value index) {
   Value group = code.integer(0), number = index;
-  if (computes.getGroups() > 1) {
-    int64_t groupPanels = llvm::divideCeilSigned(computes.getN(), code.target.panelColumns);
+  int64_t groupPanels = llvm::divideCeilSigned(product.n, code.target.panelColumns);
+  if (product.group) {
+    index = code.add(code.multiply(product.group, groupPanels), index);
+  } else if (product.groups > 1) {
     group = code.divide(index, groupPanels);
     number = code.remainder(index, groupPanels);
   }
   Value weights = body.operand(code, 1);
-  int64_t bytes = computes.getK() * panelRowBytes(code, weightType(body));
-  return {code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, computes.getK()),
-          code.add(code.multiply(group, computes.getN()),
-                   code.multiply(number, code.target.panelColumns)),
-          number};
+  int64_t bytes = product.k * panelRowBytes(code, weightType(body));
+  return {
+      code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, product.k),
+      code.add(code.multiply(group, product.n), code.multiply(number, code.target.panelColumns)),
+      number};
 }
 
 // Takes `rows` rows of sums of one panel, from number `first` of the tile on, through the epilogue;
@@ -202,12 +239,15 @@ static void storeRows(VectorCode &code, const Destination &to, Value sums, Value
                       int64_t rows, Value column, int64_t width) {
   SmallVector<std::tuple<Value, Value, int64_t>> results;
   for (int64_t r = 0; r < rows; ++r) {
-    Value number = code.add(first, r), line = code.add(row, number);
+    Value number = code.add(first, r), line = to.product.rowAt(code, code.add(row, number));
     Value from = code.at(sums, code.multiply(number, code.target.panelColumns));
     for (int64_t v = 0; v * code.lanes < width; ++v) {
       int64_t valid = code.validLanes(v, width);
       Value at = code.add(column, v * code.lanes);
       Value value = code.loadVector(code.at(from, v * code.lanes));
+      if (to.product.bias) {
+        value = code.addFloat(value, code.loadVector(code.at(to.product.bias, at), valid));
+      }
       value = to.epilogue.apply(code, value, line, at, valid);
       results.push_back({value, to.result.at(code, line, at), valid});
     }
@@ -254,12 +294,13 @@ struct Tiles {
   Value stride; // bytes for every step of k
   Value share;  // bytes for a tile
 
-  static Tiles of(VectorCode &code, const KernelBody &body, Value first, Value last);
+  static Tiles of(VectorCode &code, const KernelBody &body, const Product &product, Value first,
+                  Value last);
 };
 } // namespace
 
-Tiles Tiles::of(VectorCode &code, const KernelBody &body, Value first, Value last) {
-  auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
+Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product, Value first,
+                Value last) {
   Type element = weightType(body);
   Value rows = code.subtract(last, first), tiles = code.divideUp(rows, code.target.tileRows);
   // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
@@ -269,18 +310,29 @@ Tiles Tiles::of(VectorCode &code, const KernelBody &body, Value first, Value las
   Value everyTile = code.divideUp(code.integer(linesRead(code, element)), tiles);
   Value lines = code.smaller(everyTile, code.integer(linesAsked(code, element)));
   return {first, EvenParts::of(code, rows, tiles), code.multiply(lines, kLineBytes / kUnroll),
-          code.multiply(lines, computes.getK() / kUnroll * kLineBytes)};
+          code.multiply(lines, product.k / kUnroll * kLineBytes)};
+}
+
+// Lists where the rows are that those from a place of the order on read.
+static void listRows(VectorCode &code, const Product &product, Value rows, int64_t rowElements,
+                     Value place, Value count) {
+  code.loop(code.integer(0), count, 1, [&](Value number) {
+    Value row = code.divide(product.rowAt(code, code.add(place, number)), product.parts);
+    LLVM::StoreOp::create(
+        code.builder, code.location, code.at(rows, code.multiply(row, rowElements)),
+        code.bytesAt(product.list, code.multiply(number, sizeof(void *))), sizeof(void *));
+  });
 }
 
 // All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
 static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
                       const Tiles &tiles, Value index) {
-  auto computes = cast<dataflow::ContractAttr>(body.kernel.getComputes());
+  const Product &product = to.product;
   Type element = weightType(body);
-  int64_t k = computes.getK(), panelBytes = k * panelRowBytes(code, element);
+  int64_t k = product.k, panelBytes = k * panelRowBytes(code, element);
   int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
   Value rows = body.operand(code, 0);
-  Panel panel = panelAt(code, body, computes, index);
+  Panel panel = panelAt(code, body, product, index);
   Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
   // A tile alone passes over its panel at the speed of memory: it asks for what itself will read.
   Value isAlone = code.less(tiles.rows.count, code.integer(2));
@@ -294,47 +346,107 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
     Value step = code.select(asks, tiles.stride, code.integer(0));
     ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
     step = code.select(isAlone, code.integer(panelRowBytes(code, element)), step);
-    Value from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
+    Value from = product.list;
+    if (product.order) {
+      listRows(code, product, rows, inputElements, row, rowCount);
+    } else {
+      from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
+    }
     SmallVector<Value> arguments = {
         from, code.integer(inputElements), panel.weights, code.integer(k), sums, ahead, step};
     auto computeColumns = [&](int64_t width) {
       int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
-      callTile(code, element, body.function, rowCount, vectors * code.lanes, arguments);
+      callTile(code, element, body.function, rowCount, vectors * code.lanes,
+               /*isListed=*/static_cast<bool>(product.order), arguments);
       storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
     };
-    int64_t tail = computes.getN() % code.target.panelColumns;
+    int64_t tail = product.n % code.target.panelColumns;
     if (tail == 0) {
       computeColumns(code.target.panelColumns);
       return;
     }
-    Value whole = code.less(panel.number, code.integer(computes.getN() / code.target.panelColumns));
+    Value whole = code.less(panel.number, code.integer(product.n / code.target.panelColumns));
     code.when(
         whole, [&] { computeColumns(code.target.panelColumns); }, [&] { computeColumns(tail); });
+  });
+}
+
+// All panels of the call for the rows [begin, end).
+static void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
+                       Value begin, Value end) {
+  const KernelArguments &arguments = body.arguments;
+  // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
+  // are whole tiles of about the same number.
+  int64_t tile = code.target.tileRows;
+  int64_t most = std::max<int64_t>(code.target.cacheBytes / 2 / (to.product.k * 4) / tile, 2);
+  Value rows = code.subtract(end, begin);
+  Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
+  code.loop(code.integer(0), blocks, 1, [&](Value block) {
+    EvenParts parts = EvenParts::of(code, tiles, blocks);
+    auto edge = [&](Value number) {
+      Value rowsBefore = code.multiply(parts.begin(code, number), tile);
+      return code.smaller(code.add(begin, rowsBefore), end);
+    };
+    Tiles tilesOfBlock = Tiles::of(code, body, to.product, edge(block), edge(code.add(block, 1)));
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1,
+              [&](Value panel) { emitPanel(code, body, to, sums, tilesOfBlock, panel); });
   });
 }
 
 template <> KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
+  Epilogue epilogue(code, body);
+  Product product{computes.getN(), computes.getK(), computes.getGroups()};
+  Destination to{KernelResult::load(code, body.arguments), epilogue, product};
+  Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
+  emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd);
+}
+
+template <> KernelScratch scratchOf(dataflow::ContractChosenAttr) { return {}; }
+
+// The first place after `begin`, before `end`, whose row has chosen another group; `end` if none.
+static Value endOfGroup(VectorCode &code, Value begin, Value end, Value group,
+                        llvm::function_ref<Value(Value place)> groupAt) {
+  auto op = scf::WhileOp::create(code.builder, code.location, TypeRange{code.i64},
+                                 ValueRange{code.add(begin, 1)});
+  OpBuilder::InsertionGuard guard(code.builder);
+  Block *before = code.builder.createBlock(&op.getBefore(), {}, {code.i64}, {code.location});
+  Value place = before->getArgument(0);
+  // There is a place to read, whatever the first condition says.
+  Value goesOn = code.both(code.less(place, end),
+                           code.equal(groupAt(code.smaller(place, code.subtract(end, 1))), group));
+  scf::ConditionOp::create(code.builder, code.location, goesOn, before->getArguments());
+  Block *after = code.builder.createBlock(&op.getAfter(), {}, {code.i64}, {code.location});
+  scf::YieldOp::create(code.builder, code.location, ValueRange{code.add(after->getArgument(0), 1)});
+  return op.getResult(0);
+}
+
+template <>
+void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr computes) {
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
-  Destination to{KernelResult::load(code, arguments), epilogue};
+  Product product{computes.getN(), computes.getK(), computes.getGroups()};
+  Destination to{KernelResult::load(code, arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
-  // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
-  // are whole tiles of about the same number.
-  int64_t tile = code.target.tileRows;
-  int64_t most = std::max<int64_t>(code.target.cacheBytes / 2 / (computes.getK() * 4) / tile, 2);
-  Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
-  Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
-  code.loop(code.integer(0), blocks, 1, [&](Value block) {
-    EvenParts parts = EvenParts::of(code, tiles, blocks);
-    auto edge = [&](Value number) {
-      Value rowsBefore = code.multiply(parts.begin(code, number), tile);
-      return code.smaller(code.add(arguments.rowBegin, rowsBefore), arguments.rowEnd);
-    };
-    Tiles tilesOfBlock = Tiles::of(code, body, edge(block), edge(code.add(block, 1)));
-    code.loop(arguments.columnBegin, arguments.columnEnd, 1,
-              [&](Value panel) { emitPanel(code, body, to, sums, tilesOfBlock, panel); });
+  // An address is as wide as two elements.
+  product.list = code.frame(body.function, 2 * code.target.tileRows);
+  product.order = body.operand(code, 3);
+  product.rowCount = body.rows(code).count(code);
+  bool isOwnRow = *body.kernel.getOperandBuffer(0).getRowSpace() == body.kernel.getRows();
+  product.parts = isOwnRow ? 1 : body.kernel.getRows().parts();
+  Value chosen = body.operand(code, 2);
+  auto groupAt = [&](Value place) {
+    return chosenNumber(code, chosen, product.rowAt(code, place), computes.getGroups());
+  };
+  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value begin) {
+    product.group = groupAt(begin);
+    if (computes.getBiased()) {
+      product.bias = code.at(body.operand(code, 4), code.multiply(product.group, computes.getN()));
+    }
+    Value end = endOfGroup(code, begin, arguments.rowEnd, product.group, groupAt);
+    emitBlocks(code, body, to, sums, begin, end);
+    return end;
   });
 }
 

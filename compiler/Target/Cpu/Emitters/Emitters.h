@@ -8,6 +8,8 @@
 #include "compiler/Target/Cpu/Emitters/VectorCode.h"
 #include "dialects/Dataflow/Dataflow.h"
 
+#include <functional>
+
 namespace heddle {
 
 /// A kernel being written: its specification, its function, its arguments.
@@ -50,6 +52,17 @@ private:
 /// vectors of one type. Returns the value it yields.
 mlir::Value cloneScalarMaths(VectorCode &code, mlir::Block &block, mlir::ValueRange arguments,
                              mlir::Type type);
+
+/// Runs `element(column, valid)`, which `elementsOf` gives for a row, through the epilogue into
+/// every row of a kernel, and the norm after it.
+void emitRows(VectorCode &code, const KernelBody &body, int64_t width,
+              llvm::function_ref<
+                  std::function<mlir::Value(mlir::Value column, int64_t valid)>(mlir::Value row)>
+                  elementsOf);
+
+/// Number `row` of a list of integers that another kernel wrote, at most `limit` - 1 whatever is
+/// there.
+mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, int64_t limit);
 
 /// Applies the kernel's norm, in place, to the finished row at `row` of `width` elements.
 void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int64_t width);

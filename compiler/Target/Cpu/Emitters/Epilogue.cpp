@@ -4,7 +4,10 @@
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -148,6 +151,33 @@ static void emitNormalize(VectorCode &code, Value row, int64_t width, float epsi
   });
 }
 
+// exp(x - max) / sum. A NaN is none of the maximum, but makes the sum one.
+static void emitSoftmax(VectorCode &code, Value row, int64_t width) {
+  Value lowest = code.splat(-std::numeric_limits<float>::infinity());
+  int64_t whole = width / code.lanes * code.lanes;
+  Value most = code.loop(code.integer(0), code.integer(whole), code.lanes, {lowest},
+                         [&](Value column, ValueRange carried) {
+                           Value x = code.loadVector(code.at(row, column));
+                           return SmallVector<Value>{code.maximum(x, carried[0])};
+                         })[0];
+  if (whole < width) {
+    Value x = code.keepBelow(code.loadVector(code.at(row, whole), width - whole), code.integer(0),
+                             code.integer(width - whole), -std::numeric_limits<float>::infinity());
+    most = code.maximum(x, most);
+  }
+  Value largest = code.broadcast(code.maximumOfLanes(most));
+  code.overRow(width, 1, [&](Value column, int64_t valid) {
+    Value x = code.subtractFloat(code.loadVector(code.at(row, column), valid), largest);
+    code.storeVector(math::ExpOp::create(code.builder, code.location, x), code.at(row, column),
+                     valid);
+  });
+  Value sum = code.broadcast(sumOverRow(code, row, width, [](Value x, int64_t) { return x; }));
+  code.overRow(width, 4, [&](Value column, int64_t valid) {
+    Value x = code.loadVector(code.at(row, column), valid);
+    code.storeVector(code.divideFloat(x, sum), code.at(row, column), valid);
+  });
+}
+
 void emitRowNorm(VectorCode &code, const KernelBody &body, Value row, int64_t width) {
   dataflow::NormAttr norm = *body.kernel.getNorm();
   float epsilon = norm.getEpsilon().getValue().convertToFloat();
@@ -160,6 +190,9 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, Value row, int64_t wi
     return;
   case dataflow::NormKind::Normalize:
     emitNormalize(code, row, width, epsilon);
+    return;
+  case dataflow::NormKind::Softmax:
+    emitSoftmax(code, row, width);
     return;
   }
 }

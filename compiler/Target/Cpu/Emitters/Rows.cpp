@@ -6,7 +6,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <functional>
 #include <limits>
 
 using namespace mlir;
@@ -16,8 +15,7 @@ namespace heddle {
 // Vectors of a row handled together, so that their latencies overlap.
 static constexpr int64_t kUnroll = 4;
 
-// Runs `element(row, column, valid)` through the epilogue into every row, and the norm after it.
-static void emitRowLoop(
+void emitRows(
     VectorCode &code, const KernelBody &body, int64_t width,
     llvm::function_ref<std::function<Value(Value column, int64_t valid)>(Value row)> elementsOf) {
   const KernelArguments &arguments = body.arguments;
@@ -41,7 +39,7 @@ template <> KernelScratch scratchOf(dataflow::RowsAttr) { return {}; }
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
   Value input = body.operand(code, 0);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
-  emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
+  emitRows(code, body, computes.getWidth(), [&](Value row) {
     Value from = code.at(input, code.multiply(row, stride));
     return [&code, from](Value column, int64_t valid) {
       return code.loadVector(code.at(from, column), valid);
@@ -102,7 +100,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
   for (size_t i = 0; i < computes.getPositionOffsets().size(); ++i) {
     tables.push_back(Table::load(code, body, 2 * lookups + i, /*isEncoded=*/false));
   }
-  emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
+  emitRows(code, body, computes.getWidth(), [&](Value row) {
     SmallVector<Value> rows;
     for (int64_t i = 0; i < lookups; ++i) {
       rows.push_back(tables[i].at(code, code.loadIndex(ids[i], row)));
@@ -124,7 +122,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
   });
 }
 
-// The mean or maximum of one column vector over the rows [first, end).
+// The mean, sum or maximum of one column vector over the rows [first, end).
 static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, int64_t stride,
                         Value first, Value end, Value column, int64_t valid) {
   auto load = [&](Value row) {
@@ -133,13 +131,13 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
   if (kind == dataflow::PoolKind::Cls) {
     return load(first);
   }
-  bool mean = kind == dataflow::PoolKind::Mean;
-  Value initial = code.splat(mean ? 0.0f : -std::numeric_limits<float>::infinity());
+  bool sums = kind != dataflow::PoolKind::Max;
+  Value initial = code.splat(sums ? 0.0f : -std::numeric_limits<float>::infinity());
   Value pooled = code.loop(first, end, 1, {initial}, [&](Value row, ValueRange carried) {
     Value x = load(row);
-    return SmallVector<Value>{mean ? code.addFloat(carried[0], x) : code.maximum(x, carried[0])};
+    return SmallVector<Value>{sums ? code.addFloat(carried[0], x) : code.maximum(x, carried[0])};
   })[0];
-  if (!mean) {
+  if (kind != dataflow::PoolKind::Mean) {
     return pooled;
   }
   Value count =
@@ -153,16 +151,22 @@ struct PooledRows {
   Value sequenceOf, positions; // of the result's rows
   Value offsets;               // of the input's
   int64_t count;               // how many; 0: all of the sequence
+  bool areChoices;             // those of row r begin at r * count
 
   static PooledRows load(VectorCode &code, const KernelBody &body) {
     RowSpace finer = *body.kernel.getOperandBuffer(0).getRowSpace();
     RowFields rows = body.rows(code);
     return {rows.sequenceOf(code), rows.positions(code),
-            body.arguments.rows(code, finer).offsets(code), *body.kernel.getRows().rowsFrom(finer)};
+            body.arguments.rows(code, finer).offsets(code), *body.kernel.getRows().rowsFrom(finer),
+            finer.isSplit()};
   }
 
   /// The first and past the last; the last block of a sequence may have fewer than others.
   std::pair<Value, Value> of(VectorCode &code, Value row) const {
+    if (areChoices && count > 0) {
+      Value begin = code.multiply(row, count);
+      return {begin, code.add(begin, count)};
+    }
     Value sequence = code.loadIndex(sequenceOf, row);
     Value first = code.loadIndex(offsets, sequence);
     Value end = code.loadIndex(offsets, code.add(sequence, 1));
@@ -181,7 +185,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAt
   Value input = body.operand(code, 0);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   PooledRows pooled = PooledRows::load(code, body);
-  emitRowLoop(code, body, computes.getWidth(), [&](Value row) {
+  emitRows(code, body, computes.getWidth(), [&](Value row) {
     auto [first, end] = pooled.of(code, row);
     return [&code, computes, input, stride, first = first, end = end](Value column, int64_t valid) {
       return poolColumn(code, computes.getKind(), input, stride, first, end, column, valid);

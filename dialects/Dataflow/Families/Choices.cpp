@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels of rows that choose among columns, and of the rows that are their choices.
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+
+namespace heddle::dataflow {
+
+/// The dimension of the choices of rows; no size where these have none.
+static int64_t choicesOf(int64_t rows, int64_t count) {
+  std::optional<RowSpace> space = rowSpaceOf(rows);
+  std::optional<RowSpace> choices = space ? space->choices(count) : std::nullopt;
+  return choices ? RowDimension{*choices}.number() : anySize;
+}
+
+/// The choices that each row makes must be some of the columns.
+static LogicalResult verifyChoices(KernelFamily family, EmitError emitError, int64_t count,
+                                   int64_t columns) {
+  if (failed(verifyPositive(family, emitError, {count, columns}))) {
+    return failure();
+  }
+  if (count > columns || count > SplitSize::mostParts) {
+    return emitError() << "expects at most " << std::min(columns, SplitSize::mostParts)
+                       << " choices of " << columns << " columns, got " << count;
+  }
+  return success();
+}
+
+/// Rows that are choices have none of their own.
+static LogicalResult verifyChoosing(EmitError emitError, FunctionType type) {
+  std::optional<RowSpace> rows = rowSpaceOf(rowsOf(type));
+  return rows && rows->isSplit()
+             ? LogicalResult(emitError()
+                             << "expects rows that are no choices themselves, got " << rows->text())
+             : success();
+}
+
+// --- top_k -----------------------------------------------------------------------------------
+
+StringRef TopKAttr::getNoun() const { return "a choice of the largest"; }
+
+std::string TopKAttr::getSizes(FunctionType) const {
+  return llvm::formatv("{0}of{1}", getCount(), getColumns());
+}
+
+LogicalResult TopKAttr::verifyNumbers(EmitError emitError) const {
+  return verifyChoices(*this, emitError, getCount(), getColumns());
+}
+
+int64_t TopKAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> TopKAttr::getInputs(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getColumns()}}};
+}
+
+SmallVector<KernelResult> TopKAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getCount()}},
+          {.shape = SmallVector<int64_t>{choicesOf(rowsOf(type), getCount())}, .isInteger = true}};
+}
+
+LogicalResult TopKAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  return verifyChoosing(emitError, type);
+}
+
+Division TopKAttr::getDivision(FunctionType) const { return {}; }
+
+Flops TopKAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport TopKAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> TopKAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool TopKAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> TopKAttr::evaluate(const KernelRun &run, unsigned result, int64_t row,
+                                         int64_t column) const {
+  int64_t of = result == 0 ? row : row / getCount();
+  int64_t place = result == 0 ? column : row % getCount();
+  SmallVector<int64_t> columns(getColumns());
+  std::iota(columns.begin(), columns.end(), 0);
+  llvm::sort(columns, [&](int64_t left, int64_t right) {
+    double a = run.at(0, of, left), b = run.at(0, of, right);
+    if (std::isnan(a) || std::isnan(b) || a == b) {
+      return std::isnan(a) == std::isnan(b) ? left < right : std::isnan(a);
+    }
+    return a > b;
+  });
+  return result == 0 ? run.at(0, of, columns[place]) : static_cast<double>(columns[place]);
+}
+
+// --- order -----------------------------------------------------------------------------------
+
+StringRef OrderAttr::getNoun() const { return "an order of rows"; }
+
+std::string OrderAttr::getSizes(FunctionType) const { return std::to_string(getGroups()); }
+
+LogicalResult OrderAttr::verifyNumbers(EmitError emitError) const {
+  // A kernel has a counter for each.
+  constexpr int64_t mostGroups = 1 << 16;
+  if (getGroups() < 1 || getGroups() > mostGroups) {
+    return emitError() << "expects 1 to " << mostGroups << " groups, got " << getGroups();
+  }
+  return success();
+}
+
+int64_t OrderAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> OrderAttr::getInputs(FunctionType type) const {
+  return {{.role = KernelInput::Role::Chosen,
+           .shape = SmallVector<int64_t>{rowsOf(type)},
+           .isInteger = true,
+           .isDense = true,
+           .limit = getGroups()}};
+}
+
+SmallVector<KernelResult> OrderAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type)}, .isInteger = true}};
+}
+
+LogicalResult OrderAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division OrderAttr::getDivision(FunctionType) const { return {.rowsShareWork = true}; }
+
+Flops OrderAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport OrderAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> OrderAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool OrderAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> OrderAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                          int64_t) const {
+  SmallVector<int64_t> rows(run.resultRows().count());
+  std::iota(rows.begin(), rows.end(), 0);
+  llvm::sort(rows, [&](int64_t left, int64_t right) {
+    return std::pair(run.at(0, left), left) < std::pair(run.at(0, right), right);
+  });
+  return static_cast<double>(rows[row]);
+}
+
+// --- repeat ----------------------------------------------------------------------------------
+
+StringRef RepeatAttr::getNoun() const { return "a repetition"; }
+
+std::string RepeatAttr::getSizes(FunctionType type) const {
+  std::optional<RowSpace> rows = rowSpaceOf(rowsOf(type));
+  return llvm::formatv("{0}x{1}", rows ? rows->parts() : 1, getWidth());
+}
+
+LogicalResult RepeatAttr::verifyNumbers(EmitError emitError) const {
+  return verifyPositive(*this, emitError, getWidth());
+}
+
+int64_t RepeatAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> RepeatAttr::getInputs(FunctionType type) const {
+  int64_t rows = RowDimension{spaceOfInput(type, 0)}.number();
+  return {{.role = KernelInput::Role::Routed, .shape = SmallVector<int64_t>{rows, getWidth()}}};
+}
+
+SmallVector<KernelResult> RepeatAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
+}
+
+LogicalResult RepeatAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  std::optional<RowSpace> rows = rowSpaceOf(rowsOf(type));
+  if (rows && (!rows->isSplit() || rows->base() != spaceOfInput(type, 0))) {
+    return emitError() << "expects a result of choices of the input's rows, got " << rows->text()
+                       << " of " << spaceOfInput(type, 0).text();
+  }
+  return success();
+}
+
+Division RepeatAttr::getDivision(FunctionType) const { return {}; }
+
+Flops RepeatAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport RepeatAttr::getEpilogueSupport() const { return EpilogueSupport::MathsAndNorm; }
+
+std::optional<unsigned> RepeatAttr::getEpilogueResult() const { return 0; }
+
+bool RepeatAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> RepeatAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                           int64_t column) const {
+  return run.at(0, row / rowSpaceOf(rowsOf(run.type))->parts(), column);
+}
+
+// --- place_columns ---------------------------------------------------------------------------
+
+StringRef PlaceColumnsAttr::getNoun() const { return "values in chosen columns"; }
+
+std::string PlaceColumnsAttr::getSizes(FunctionType) const {
+  return llvm::formatv("{0}of{1}", getCount(), getColumns());
+}
+
+LogicalResult PlaceColumnsAttr::verifyNumbers(EmitError emitError) const {
+  return verifyChoices(*this, emitError, getCount(), getColumns());
+}
+
+int64_t PlaceColumnsAttr::getNumInputs() const { return 2; }
+
+SmallVector<KernelInput> PlaceColumnsAttr::getInputs(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getCount()}},
+          {.role = KernelInput::Role::Chosen,
+           .shape = SmallVector<int64_t>{choicesOf(rowsOf(type), getCount())},
+           .isInteger = true,
+           .isDense = true,
+           .limit = getColumns()}};
+}
+
+SmallVector<KernelResult> PlaceColumnsAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getColumns()}}};
+}
+
+LogicalResult PlaceColumnsAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  return verifyChoosing(emitError, type);
+}
+
+Division PlaceColumnsAttr::getDivision(FunctionType) const { return {}; }
+
+Flops PlaceColumnsAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport PlaceColumnsAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> PlaceColumnsAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool PlaceColumnsAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> PlaceColumnsAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                                 int64_t column) const {
+  for (int64_t choice = getCount(); choice-- > 0;) {
+    if (static_cast<int64_t>(run.at(1, row * getCount() + choice)) == column) {
+      return run.at(0, row, choice);
+    }
+  }
+  return 0;
+}
+
+} // namespace heddle::dataflow

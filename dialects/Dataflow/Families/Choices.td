@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Kernels of rows that choose among columns, and of the rows that are their choices.
+#ifndef HEDDLE_DATAFLOW_FAMILIES_CHOICES
+#define HEDDLE_DATAFLOW_FAMILIES_CHOICES
+
+include "dialects/Dataflow/Types.td"
+include "dialects/Dataflow/Families/KernelFamily.td"
+
+def Dataflow_TopKAttr : Dataflow_Family<"TopK", "top_k"> {
+  let summary = "the largest of `columns` elements of each row, and which columns they are in";
+  let description = [{
+    The results are the elements, [rows, count], and the columns as integers, [choices]: the largest
+    first, of equal ones that of the lower column. NaN is larger than any number and equal to NaN.
+  }];
+  let parameters = (ins "int64_t":$count, "int64_t":$columns);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_OrderAttr : Dataflow_Family<"Order", "order"> {
+  let summary = "the rows of inputs[0] in the order of the `groups` numbers there, as integers";
+  let description = [{
+    Rows of equal numbers stay in their order. Each call counts all numbers and writes its own
+    places. A number that is out of range counts as the nearest.
+  }];
+  let parameters = (ins "int64_t":$groups);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_RepeatAttr : Dataflow_Family<"Repeat", "repeat"> {
+  let summary = "rows inputs[0], once for every choice of each";
+  let parameters = (ins "int64_t":$width);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_PlaceColumnsAttr : Dataflow_Family<"PlaceColumns", "place_columns"> {
+  let summary = "inputs[0] [rows, count] in the columns that inputs[1] [choices] names, else zero";
+  let description = [{
+    Of columns that are out of range the nearest is taken, and of equal ones the last counts: they
+    cannot be, but what lies in memory is not checked.
+  }];
+  let parameters = (ins "int64_t":$count, "int64_t":$columns);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows that choose, and values of their choices. As in Tensor.cpp, only what result types depend
+/// on is checked here.
+#include "frontend/Builder/ModelState.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle {
+
+/// Checks that a tensor is [t, w].
+static bool expectRows(OperationSite &site, const Tensor &tensor) {
+  if (!site.ok()) {
+    return false;
+  }
+  const RankedTensorType type = typeOf(tensor);
+  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1)) {
+    site.fail(fmt::format("the input has shape {}, expected rows [?, width]",
+                          printSizes(type.getShape())));
+  }
+  return site.ok();
+}
+
+/// How many choices each row has in segments; 0, with an error, if they are no choices.
+static int64_t countOf(OperationSite &site, const Segments &choices) {
+  auto op = choices.value().getDefiningOp<transformer::ChoicesOp>();
+  if (!op) {
+    site.fail("the segments are no choices, expected what Segments::choices() gives");
+    return 0;
+  }
+  return op.getCountAttr().getInt();
+}
+
+namespace {
+/// A choice as the site makes it.
+struct MadeChoice {
+  MadeChoice(ModelState *state, transformer::TopKOp op)
+      : chosen{Ids(state, op.getChoice()), Tensor(state, op.getValue())} {}
+  Chosen chosen;
+};
+} // namespace
+
+Chosen Tensor::topK(const Segments &choices) const {
+  OperationSite site({this, &choices});
+  const int64_t count = expectRows(site, *this) ? countOf(site, choices) : 0;
+  if (!site.ok()) {
+    return {};
+  }
+  const RankedTensorType type = site.tensorType({ShapedType::kDynamic, count});
+  const auto ids =
+      RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(site.model()->context, 32));
+  return site.make<MadeChoice, transformer::TopKOp>(ids, type, value(), choices.value()).chosen;
+}
+
+Tensor Tensor::repeat(const Segments &choices) const {
+  OperationSite site({this, &choices});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::RepeatOp>(typeOf(*this), value(), choices.value());
+}
+
+Tensor Tensor::splitRows(const Segments &choices) const {
+  OperationSite site({this, &choices});
+  const int64_t count = expectRows(site, *this) ? countOf(site, choices) : 0;
+  if (!site.ok()) {
+    return {};
+  }
+  if (count < 1 || width() % count != 0) {
+    site.fail(
+        fmt::format("the input has {} columns, expected a multiple of {} choices", width(), count));
+    return {};
+  }
+  return site.make<Tensor, transformer::SplitRowsOp>(
+      site.tensorType({ShapedType::kDynamic, width() / count}), value(), choices.value());
+}
+
+Tensor Tensor::placeColumns(const Ids &chosen, int64_t columns) const {
+  OperationSite site({this, &chosen});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  if (columns < 1) {
+    site.fail(fmt::format("expected at least one column, got {}", columns));
+    return {};
+  }
+  return site.make<Tensor, transformer::PlaceColumnsOp>(
+      site.tensorType({ShapedType::kDynamic, columns}), value(), chosen.value());
+}
+
+Tensor Tensor::rowSoftmax() const {
+  OperationSite site({this});
+  if (!expectRows(site, *this)) {
+    return {};
+  }
+  return site.make<Tensor, transformer::RowSoftmaxOp>(value());
+}
+
+} // namespace heddle

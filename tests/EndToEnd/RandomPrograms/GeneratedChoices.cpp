@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows that choose linear maps, and mathematics on their choices.
+#include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle {
+
+/// What rows choose by: numbers of a table, with equal ones among them, or anything.
+Written ProgramGenerator::preferences(const Written &x, int64_t columns) {
+  if (!hasIds || dice.once(2)) {
+    return linear(x, columns);
+  }
+  const std::string table = store({vocabulary, columns}, 0);
+  for (float &value : tensors[table]) {
+    value = dice.once(3) ? 0.5F : value;
+  }
+  return rows(columns, 0, fmt::format("gather @{}[%ids]", table));
+}
+
+Written ProgramGenerator::chosenLinear(const Written &x, const std::string &choice, int64_t maps,
+                                       int64_t columns) {
+  const double wanted = target();
+  const double size = wanted - x.exponent - std::log10(static_cast<double>(x.width)) / 2;
+  std::string operation =
+      fmt::format("chosen_linear {}, @{}", x.name, parameter({maps * columns, x.width}, size));
+  if (dice.once(3)) {
+    operation += fmt::format(", @{}", parameter({maps * columns}, wanted));
+  }
+  return define(x.kind, rowsType(columns), 0, columns, wanted,
+                fmt::format("{} of({}) {{maps = {} : i64}} : {} -> {}", operation, choice, maps,
+                            x.type, rowsType(columns)));
+}
+
+void ProgramGenerator::onChoices(const Written &x) {
+  if (rowKind != Kind::Rows) {
+    norm(x);
+    return;
+  }
+  if (hasIds && dice.once(6)) {
+    chosenLinear(x, "%ids", vocabulary, width());
+    return;
+  }
+  const int64_t maps = dice.between(2, 9), count = dice.between(1, std::min<int64_t>(maps, 4));
+  const Written by = preferences(x, maps);
+  const std::string segments = fmt::format("%c{}", nextValue);
+  const std::string choice = segments + ".choice";
+  const std::string valueType = rowsType(count);
+  body += fmt::format("  {} = transformer.choices %rows, {}\n", segments, count);
+  const Written values{Kind::Rows, segments + ".value", valueType, 0, count, "", by.exponent};
+  body += fmt::format("  {}, {} = transformer.top_k {} to({}) : {} -> {}\n", choice, values.name,
+                      by.name, segments, by.type, valueType);
+  defined.push_back(values);
+  Written gates = values;
+  if (dice.once(2)) {
+    gates = rows(count, 0, fmt::format("row_softmax {}", values.name));
+  }
+  if (dice.once(4)) {
+    define(Kind::Rows, rowsType(maps), 0, maps, gates.exponent,
+           fmt::format("place_columns {} at {} : {} -> {}", gates.name, choice, valueType,
+                       rowsType(maps)));
+  }
+  const auto split = [&](const Written &from) {
+    const int64_t columns = from.width / count;
+    return define(Kind::Choices, rowsType(columns), 0, columns, from.exponent,
+                  fmt::format("split_rows {} to({}) : {} -> {}", from.name, segments, from.type,
+                              rowsType(columns)));
+  };
+  Written y = x.width % count == 0 && dice.once(4)
+                  ? split(x)
+                  : define(Kind::Choices, x.type, 0, x.width, x.exponent,
+                           fmt::format("repeat {} to({}) : {}", x.name, segments, x.type));
+  const Written start = y;
+  y = chosenLinear(y, choice, maps, width());
+  switch (dice.below(4)) {
+  case 0:
+    y = chosenLinear(activate(y), choice, maps, width());
+    break;
+  case 1: {
+    // A gated map.
+    const Written other = chosenLinear(start, choice, maps, y.width);
+    y = define(Kind::Choices, y.type, 0, y.width, y.exponent + other.exponent,
+               fmt::format("multiply {}, {} : {}, {}", y.name, other.name, y.type, other.type));
+    break;
+  }
+  case 2:
+    y = norm(add(y, linear(start, y.width)));
+    break;
+  default:
+    break;
+  }
+  if (dice.once(2)) {
+    const Written factors = split(gates);
+    y = define(Kind::Choices, y.type, 0, y.width, y.exponent + factors.exponent,
+               fmt::format("multiply {}, {} : {}, {}", y.name, factors.name, y.type, factors.type));
+  }
+  define(Kind::Rows, y.type, 0, y.width, y.exponent,
+         fmt::format("pool {} {} in({}) to(%rows) : {}",
+                     dice.of({"sum", "sum", "mean", "cls", "max"}), y.name, segments, y.type));
+}
+
+Written ProgramGenerator::rowSoftmax(const Written &x) {
+  return define(x.kind, x.type, 0, x.width, 0, fmt::format("row_softmax {} : {}", x.name, x.type));
+}
+
+} // namespace heddle
