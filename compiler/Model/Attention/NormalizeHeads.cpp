@@ -106,6 +106,46 @@ void rewrite(DerivedParameters &parameters, ContractOp contract, const WeightCon
   eraseUnused(contract);
 }
 
+/// Makes `contract` a linear map of each group if it is one: "tgd,gnd->tgn". A weight lies as the
+/// matrix that all groups have together. Keys `k` may be positions of a cache, which stay in it.
+bool rewriteGroups(DerivedParameters &parameters, ContractOp contract) {
+  bool isLeft = static_cast<bool>(viewWeight(contract.getLhs(), contract.getLhsAxes()).weight);
+  WeightView weight = isLeft ? viewWeight(contract.getLhs(), contract.getLhsAxes())
+                             : viewWeight(contract.getRhs(), contract.getRhsAxes());
+  Value rows = isLeft ? contract.getRhs() : contract.getLhs();
+  StringRef rowsAxes = isLeft ? contract.getRhsAxes() : contract.getLhsAxes();
+  StringRef result = contract.getResultAxes();
+  auto type = cast<RankedTensorType>(rows.getType());
+  if (!weight.weight || weight.axes.size() != 3 || rowsAxes.size() != 3 || result.size() != 3 ||
+      !type.isDynamicDim(0) || type.getNumDynamicDims() != 1) {
+    return false;
+  }
+  if (rowsAxes[0] == 'k') {
+    return false;
+  }
+  char group = weight.axes[0], made = weight.axes[1], summed = weight.axes[2];
+  if (rowsAxes != std::string{rowsAxes[0], group, summed} ||
+      result != std::string{rowsAxes[0], group, made}) {
+    return false;
+  }
+  OpBuilder builder(contract);
+  Location location = contract.getLoc();
+  ArrayRef<int64_t> sizes = weight.weight.getType().getShape();
+  FlatSymbolRefAttr matrix = mapOfHeads(parameters, location, weight.weight, {0, 1, 2});
+  reportTaken(location, passNames::normalizeHeads,
+              "a linear map of each of " + std::to_string(sizes[0]) + " groups, " +
+                  printSizes({sizes[2]}) + " to " + printSizes({sizes[1]}));
+  Value merged = mergedHeads(builder, location, rows);
+  auto mappedType =
+      RankedTensorType::get({ShapedType::kDynamic, sizes[0] * sizes[1]}, type.getElementType());
+  Value mapped = GroupedLinearOp::create(builder, location, mappedType, merged, matrix,
+                                         FlatSymbolRefAttr(), builder.getI64IntegerAttr(sizes[0]));
+  contract.getResult().replaceAllUsesWith(
+      splitHeads(builder, location, mapped, sizes[0], sizes[1]));
+  eraseUnused(contract);
+  return true;
+}
+
 /// A linear map without a bias behind views, each used once.
 struct PlainMap {
   LinearOp linear;
@@ -194,6 +234,9 @@ struct NormalizeHeadsPass : impl::NormalizeHeadsPassBase<NormalizeHeadsPass> {
       }
     });
     for (ContractOp contract : contractions) {
+      if (rewriteGroups(parameters, contract)) {
+        continue;
+      }
       std::string reason;
       FailureOr<WeightContraction> map = matchWeightContraction(contract, reason);
       if (failed(map)) {

@@ -17,11 +17,11 @@ func.func @axes_interleaved(%x: tensor<?x3x8xf32>) -> tensor<?x24xf32> {
   return %c : tensor<?x24xf32>
 }
 
-func.func @map_for_each_head(%x: tensor<?x3x8xf32>) -> tensor<?x3x8xf32> {
+func.func @map_for_each_head(%x: tensor<?x3x8xf32>) -> tensor<?x8x3xf32> {
   %w = transformer.weight @batched : tensor<3x8x8xf32>
   // expected-remark @below {{not a linear map: axis 'h' has a map of its own for each index}}
-  %c = transformer.contract "thd,hed->the" %x, %w : tensor<?x3x8xf32>, tensor<3x8x8xf32> -> tensor<?x3x8xf32>
-  return %c : tensor<?x3x8xf32>
+  %c = transformer.contract "thd,hed->teh" %x, %w : tensor<?x3x8xf32>, tensor<3x8x8xf32> -> tensor<?x8x3xf32>
+  return %c : tensor<?x8x3xf32>
 }
 
 func.func @map_within_heads(%x: tensor<?x3x8xf32>) -> tensor<?x3x8xf32> {

@@ -11,6 +11,8 @@ transformer.parameter @stored.weight : tensor<24x24xf32> from "stored.weight"
 transformer.parameter @stored.heads : tensor<3x8x24xf32> = reshape(@stored.weight)
 transformer.parameter @bias : tensor<24xf32> from "bias"
 
+transformer.parameter @groups : tensor<3x5x8xf32> from "groups"
+
 // Rank 3 becomes a matrix; what is first in the weight is first in the matrix.
 // CHECK-DAG: transformer.parameter @query.weight.matrix : tensor<24x24xf32> ={{ *}}reshape{{ *}}(@query.weight)
 // CHECK-DAG: transformer.parameter @query.bias.vector : tensor<24xf32> ={{ *}}reshape{{ *}}(@query.bias)
@@ -99,4 +101,17 @@ func.func @summed_between(%x: tensor<?x24xf32>) -> tensor<?x2x5xf32> {
   %w = transformer.weight @between : tensor<2x24x5xf32>
   %c = transformer.contract "tm,hmd->thd" %x, %w : tensor<?x24xf32>, tensor<2x24x5xf32> -> tensor<?x2x5xf32>
   return %c : tensor<?x2x5xf32>
+}
+
+// A map for each head is a map of each group of columns.
+// CHECK-LABEL: func.func @map_of_groups(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x24xf32>
+// CHECK-NEXT: %[[G:.*]] = transformer.grouped_linear %[[X]], @groups.matrix {groups = 3 : i64} : tensor<?x24xf32> -> tensor<?x15xf32>
+// CHECK-NEXT: return %[[G]]
+func.func @map_of_groups(%x: tensor<?x24xf32>) -> tensor<?x15xf32> {
+  %h = transformer.split_heads %x : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %w = transformer.weight @groups : tensor<3x5x8xf32>
+  %c = transformer.contract "thd,hed->the" %h, %w : tensor<?x3x8xf32>, tensor<3x5x8xf32> -> tensor<?x3x5xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x5xf32> -> tensor<?x15xf32>
+  return %m : tensor<?x15xf32>
 }
