@@ -23,6 +23,9 @@ std::variant<RowSpace, Value> rowsMade(Operation *operation) {
   if (auto pool = dyn_cast<PoolOp>(operation)) {
     return pool.getBlocks() ? spaceOf(pool.getBlocks()) : RowSpace::sequences();
   }
+  if (auto slide = dyn_cast<SlideOp>(operation)) {
+    return spaceOf(slide.getResultRows());
+  }
   // Operations on rows and keys name the rows first. Softmax names its keys only.
   for (Value operand : operation->getOperands()) {
     if (isa<SegmentsType>(operand.getType()) && !isa<SoftmaxOp>(operation)) {

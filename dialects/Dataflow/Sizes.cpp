@@ -12,9 +12,11 @@ static std::string spaceChoices() {
   std::string choices;
   for (const RowSpaceInfo &info : rowSpaceTable) {
     choices += (choices.empty() ? "'" : ", '") + std::string(info.name);
-    choices += info.origin == RowSpaceOrigin::Derived ? "(tokens, size)'"
-               : info.origin == RowSpaceOrigin::Split ? "(tokens, count)'"
-                                                      : "'";
+    const bool isGrid = info.name == rowSpaceTable[static_cast<size_t>(RowSpaceKind::Grid)].name;
+    choices += isGrid                                   ? "(tokens, across, down, right)'"
+               : info.origin == RowSpaceOrigin::Derived ? "(tokens, size)'"
+               : info.origin == RowSpaceOrigin::Split   ? "(tokens, count)'"
+                                                        : "'";
   }
   return choices;
 }
@@ -29,10 +31,23 @@ static const RowSpaceInfo *findSpace(StringRef name) {
 static FailureOr<RowSpace> parseDerived(AsmParser &parser, RowSpaceKind kind) {
   StringRef tokens = rowSpaceTable[static_cast<size_t>(RowSpaceKind::Tokens)].name;
   llvm::SMLoc location;
-  int64_t size = 0;
+  int64_t size = 0, down = 1, right = 1;
+  bool isGrid = kind == RowSpaceKind::Grid;
   if (parser.parseLParen() || parser.parseKeyword(tokens) || parser.parseComma() ||
-      parser.getCurrentLocation(&location) || parser.parseInteger(size) || parser.parseRParen()) {
+      parser.getCurrentLocation(&location) || parser.parseInteger(size) ||
+      (isGrid && (parser.parseComma() || parser.parseInteger(down) || parser.parseComma() ||
+                  parser.parseInteger(right))) ||
+      parser.parseRParen()) {
     return failure();
+  }
+  if (isGrid) {
+    std::optional<RowSpace> grid = RowSpace::tokens().strided(size, down, right);
+    if (!grid || grid->kind() != kind) {
+      return parser.emitError(location, "expects rows of 2 to ")
+             << GridSize::mostAcross << " pixels and strides of 1 to " << GridSize::mostStride
+             << ", got " << size << " pixels and strides of " << down << " and " << right;
+    }
+    return *grid;
   }
   std::optional<RowSpace> space = RowSpace::of(kind, size);
   if (!space) {

@@ -44,6 +44,57 @@ def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequenc
   I32EnumAttrCase<"Sum", 3, "sum">]>;
 def Transformer_PoolingAttr : EnumAttr<Transformer_Dialect, Transformer_Pooling, "pooling">;
 
+def Transformer_SlideKind : Transformer_Enum<"SlideKind", "what a row becomes of the rows in its window", [
+  I32EnumAttrCase<"Patches", 0, "patches">,     // all of them, side by side
+  I32EnumAttrCase<"Depthwise", 1, "depthwise">, // a weighted sum for each column
+  I32EnumAttrCase<"Max", 2, "max">]>;
+def Transformer_SlideKindAttr : EnumAttr<Transformer_Dialect, Transformer_SlideKind, "slide_kind">;
+
+def Transformer_WindowAttr : AttrDef<Transformer_Dialect, "Window"> {
+  let mnemonic = "window";
+  let summary = "the rows of a sequence that a row is made of, as a convolution and a pooling see them";
+  let description = [{
+    The rows of a sequence are the pixels of an image, row by row, `across` in each; with `across` 1
+    they are places in a line. The window has `height` x `width` elements, `dilationDown` and
+    `dilationRight` pixels from one to the next. It stands at every `strideDown`th row of pixels and at
+    every `strideRight`th of its columns: an axis of n places becomes ceil(n / stride).
+
+    Along an axis of n places the window begins floor(p / 2) places before the place it stands at,
+    p = max((ceil(n / stride) - 1) * stride + (elements - 1) * dilation + 1 - n, 0): the margins
+    "same" of TensorFlow. With `causal` it ends at the place it stands at.
+  }];
+  let parameters = (ins "int64_t":$height, DefaultValuedParameter<"int64_t", "1">:$width,
+                        DefaultValuedParameter<"int64_t", "1">:$strideDown,
+                        DefaultValuedParameter<"int64_t", "1">:$strideRight,
+                        DefaultValuedParameter<"int64_t", "1">:$dilationDown,
+                        DefaultValuedParameter<"int64_t", "1">:$dilationRight,
+                        DefaultValuedParameter<"int64_t", "1">:$across,
+                        DefaultValuedParameter<"bool", "false">:$causal);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The elements of a window.
+    int64_t getElements() const { return getHeight() * getWidth(); }
+    bool hasStrides() const { return getStrideDown() > 1 || getStrideRight() > 1; }
+    /// Columns of pixels that strides leave.
+    int64_t getAcrossAfter() const { return (getAcross() + getStrideRight() - 1) / getStrideRight(); }
+    /// Rows of pixels before the first element of a window that stands at row 0 of `rows`.
+    int64_t getMarginAbove(int64_t rows) const;
+    /// The same for columns.
+    int64_t getMarginLeft() const;
+    /// The rows before a run that a causal window over a line sees.
+    int64_t getRowsBefore() const { return (getHeight() - 1) * getDilationDown(); }
+    /// The row space that it makes of the rows of another; nothing if it does not fit these.
+    std::optional<::heddle::RowSpace> spaceAfter(::heddle::RowSpace space) const {
+      return space.strided(getAcross(), getStrideDown(), getStrideRight());
+    }
+    /// Whether it is the window of a depthwise `convolve`.
+    bool isOverLine() const {
+      return getAcross() == 1 && !hasStrides() && (getCausal() || getHeight() % 2 == 1);
+    }
+  }];
+}
+
 def Transformer_VisibilityAttr : AttrDef<Transformer_Dialect, "Visibility"> {
   let mnemonic = "visibility";
   let summary = "which keys of its sequence a query sees";

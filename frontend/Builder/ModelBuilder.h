@@ -83,6 +83,23 @@ public:
   /// What each row chooses, `count` (1 to 255) of something, as rows of their own: those of row r
   /// are r * count on, its first choice first. Tensor::topK() makes choices.
   Segments choices(int64_t count) const;
+  /// Every `down`th row as rows of their own or, of images whose rows have `across` pixels, every
+  /// `down`th row of pixels and every `right`th of its columns: of n places ceil(n / stride). A
+  /// window gives values to them.
+  Segments strided(int64_t down, int64_t right = 1, int64_t across = 1) const;
+};
+
+/// What a convolution or pooling sees of a sequence's rows: places in a line or, with `across`, the
+/// pixels of an image, row by row. Along an axis it begins (p / 2) places before where it stands,
+/// p = max((ceil(n / stride) - 1) * stride + (elements - 1) * dilation + 1 - n, 0).
+struct Window {
+  int64_t height = 1, width = 1;
+  int64_t strideDown = 1, strideRight = 1;
+  int64_t dilationDown = 1, dilationRight = 1;
+  /// Pixels of a row of an image.
+  int64_t across = 1;
+  /// It ends where it stands.
+  bool causal = false;
 };
 
 /// The rows of one tensor (keys or values) at all positions so far of every sequence. A cache
@@ -173,6 +190,15 @@ public:
   Tensor activate(transformer::Activation function) const;
   /// [t, w] to [t, count]: the columns from `first` on.
   Tensor columns(int64_t first, int64_t count) const;
+  /// What a window sees of the rows, side by side, element by element: [t, w] to [t, elements * w];
+  /// a linear map of it is a convolution of all channels. With `groups`, those of each part of the
+  /// columns are side by side. The result's rows are `to`, if the window has strides. `before` are
+  /// the rows of earlier runs, for a causal window over a line: see State::keep().
+  Tensor patches(const Window &window, const Segments &rows, const Segments &to = {},
+                 int64_t groups = 1, const State &before = {}) const;
+  /// The largest of each column that a window sees. Outside the sequence there is nothing; before a
+  /// causal window zeros.
+  Tensor largest(const Window &window, const Segments &rows, const Segments &to = {}) const;
   /// [t, w] to [s, w], one row for each of the s sequences.
   Tensor pool(transformer::Pooling method, const Segments &rows) const;
   /// [t, w] to [b, w], one row for each of the b blocks, which are blocks of `rows`; or [c, w] to
@@ -310,6 +336,11 @@ public:
   /// The same elements in another shape.
   Parameter reshape(std::string_view name, const Parameter &parameter,
                     std::initializer_list<int64_t> shape) const;
+  /// Parameters one after the other along the first axis.
+  Parameter concat(std::string_view name, std::span<const Parameter> parts) const;
+  /// Matrices side by side.
+  Parameter concatColumns(std::string_view name, std::span<const Parameter> parts) const;
+  Parameter zeros(std::string_view name, std::initializer_list<int64_t> shape) const;
   /// `count` rows along the first axis, starting at `first`.
   Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
                  int64_t count) const;
@@ -366,6 +397,15 @@ public:
   /// The columns of all side by side: rows [t, w] each, to [t, sum of the widths].
   Tensor concat(std::vector<Tensor> rows) const;
 
+  /// A depthwise convolution with strides or over images: column c is the sum over the window's
+  /// elements j of weight[c, j] times column c of element j, with a weight [w, elements]. Rows and
+  /// `before` are those of Tensor::patches().
+  Tensor convolve(const Tensor &x, const Parameter &weight, const Window &window,
+                  const Segments &rows, const Segments &to = {}, const State &before = {}) const;
+  /// The matrix [n, elements * w] that patches of `weight`, [n, w, height, width], are multiplied
+  /// with; what it is derived by is named `name`.
+  Parameter patchMatrix(std::string_view name, const Parameter &weight) const;
+
   /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row, with `name`.weight [w]
   /// and `name`.bias [w]: [t, w] to the same.
   Tensor layerNorm(std::string_view name, const Tensor &x, double epsilon,
@@ -407,7 +447,10 @@ public:
 private:
   std::string join(std::string_view name) const;
   Parameter derive(std::string_view name, transformer::ExpressionKind kind,
-                   const std::vector<const Parameter *> &operands,
+                   std::span<const Parameter *const> operands,
+                   std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const;
+  Parameter derive(std::string_view name, transformer::ExpressionKind kind,
+                   std::initializer_list<const Parameter *> operands,
                    std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const;
 
   ModelState *state;

@@ -63,7 +63,7 @@ Parameter Scope::parameter(std::string_view name, std::span<const int64_t> shape
 }
 
 Parameter Scope::derive(std::string_view name, ExpressionKind kind,
-                        const std::vector<const Parameter *> &operands,
+                        std::span<const Parameter *const> operands,
                         std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const {
   if (state == nullptr || !state->works()) {
     return {};
@@ -83,6 +83,13 @@ Parameter Scope::derive(std::string_view name, ExpressionKind kind,
     return {};
   }
   return Parameter(state, full, std::move(shape));
+}
+
+Parameter Scope::derive(std::string_view name, ExpressionKind kind,
+                        std::initializer_list<const Parameter *> operands,
+                        std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const {
+  return derive(name, kind, std::span(operands.begin(), operands.size()), numbers,
+                std::move(shape));
 }
 
 Parameter Scope::sinusoid(std::string_view name, int64_t positions, int64_t width,
@@ -108,6 +115,64 @@ Parameter Scope::onesFrom(std::string_view name, int64_t first, int64_t rows, in
 Parameter Scope::reshape(std::string_view name, const Parameter &parameter,
                          std::initializer_list<int64_t> shape) const {
   return derive(name, ExpressionKind::Reshape, {&parameter}, {}, shape);
+}
+
+/// The shape of parameters joined along an axis; the verifier reports those that do not fit.
+static std::vector<int64_t> joinedShape(std::span<const Parameter> parts, size_t axis,
+                                        std::vector<const Parameter *> &operands) {
+  std::vector<int64_t> shape;
+  for (const Parameter &part : parts) {
+    operands.push_back(&part);
+    if (shape.empty()) {
+      shape = part.shape();
+    } else if (axis < part.shape().size() && axis < shape.size()) {
+      shape[axis] += part.shape()[axis];
+    }
+  }
+  return shape;
+}
+
+Parameter Scope::concat(std::string_view name, std::span<const Parameter> parts) const {
+  std::vector<const Parameter *> operands;
+  std::vector<int64_t> shape = joinedShape(parts, 0, operands);
+  return derive(name, ExpressionKind::Concat, operands, {}, std::move(shape));
+}
+
+Parameter Scope::concatColumns(std::string_view name, std::span<const Parameter> parts) const {
+  std::vector<const Parameter *> operands;
+  std::vector<int64_t> shape = joinedShape(parts, 1, operands);
+  return derive(name, ExpressionKind::ConcatColumns, operands, {}, std::move(shape));
+}
+
+Parameter Scope::zeros(std::string_view name, std::initializer_list<int64_t> shape) const {
+  return derive(name, ExpressionKind::Zeros, {}, {}, shape);
+}
+
+Parameter Scope::patchMatrix(std::string_view name, const Parameter &weight) const {
+  const std::vector<int64_t> shape = weight.shape();
+  if (shape.size() != 4) {
+    if (state != nullptr && state->works()) {
+      state->fail(join(name), fmt::format("the weight has {} axes, expected four: those made, "
+                                          "those summed, height and width",
+                                          shape.size()));
+    }
+    return {};
+  }
+  const int64_t made = shape[0], summed = shape[1], elements = shape[2] * shape[3];
+  const Scope own = scope(name);
+  // [made, summed, elements] to a matrix [made, summed] of each element, side by side.
+  const Parameter flat = own.reshape("flat", weight, {made * summed, elements});
+  const Parameter turned =
+      own.derive("turned", ExpressionKind::Transpose, {&flat}, {}, {elements, made * summed});
+  const Parameter stacked = own.reshape("stacked", turned, {elements * made, summed});
+  if (elements == 1) {
+    return stacked;
+  }
+  std::vector<Parameter> matrices;
+  for (int64_t j = 0; j < elements; ++j) {
+    matrices.push_back(own.rows(fmt::format("element{}", j), stacked, j * made, made));
+  }
+  return own.concatColumns("matrix", matrices);
 }
 
 Parameter Scope::rows(std::string_view name, const Parameter &parameter, int64_t first,

@@ -44,6 +44,11 @@ Status Batch::bindLengths(const EntryInfo &entry) {
                                                   "most {}",
                                                   i + 1, length, entry.maxLength));
     }
+    if (length % entry.lengthMultiple != 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("sequence {} has {} tokens, expected whole rows of {} pixels",
+                                      i + 1, length, entry.lengthMultiple));
+    }
     tokenCount += length;
     longestLength = std::max(longestLength, length);
     if (tokenCount > mostTokens) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <numeric>
 
 namespace heddle {
 
@@ -101,6 +102,9 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
   info.outputs.erase(observed, info.outputs.end());
   info.caches = describeCaches(entry);
   info.maxLength = static_cast<int64_t>(entry.max_length());
+  for (const RowSpace space : spaces) {
+    info.lengthMultiple = std::lcm(info.lengthMultiple, space.tokenMultiple());
+  }
   const std::vector<bool> counted = unobserved(entry, info.outputs.size());
   describeArena(arenaOf(entry, counted), spaces, info);
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {

@@ -133,8 +133,13 @@ void KernelTrial::drawRows() {
       spaces.emplace_back(space, RunRows());
     }
   }
+  // Images have whole rows of pixels.
+  int64_t multiple = 1;
+  for (const auto &[space, rows] : spaces) {
+    multiple = std::max(multiple, space.tokenMultiple());
+  }
   for (int64_t length : {1, 17, 4, 2}) {
-    length = std::min(length, most);
+    length = std::min(length * multiple, std::max(most, multiple) / multiple * multiple);
     auto past = hasPast ? static_cast<int64_t>(random() % 40) * (random() % 3 == 0 ? 0 : 1) : 0;
     past = std::min(past, most - length);
     lengths.push_back(static_cast<int32_t>(length));

@@ -22,6 +22,10 @@ std::vector<RowSpace> someSpaces() {
       }
     }
   }
+  for (const GridSize grid : {GridSize{2, 1, 1}, GridSize{29, 2, 2}, GridSize{7, 3, 1},
+                              GridSize{GridSize::mostAcross, 255, 255}}) {
+    spaces.push_back(*RowSpace::of(RowSpaceKind::Grid, grid.packed()));
+  }
   return spaces;
 }
 
@@ -48,6 +52,33 @@ TEST(RowSpace, SizesHaveLimits) {
   EXPECT_FALSE(pairs.blocks(RowSpace::largestSize));
 }
 
+TEST(RowSpace, StridesLeaveRowsAndPixels) {
+  const RowSpace tokens = RowSpace::tokens();
+  EXPECT_EQ(tokens.strided(1, 1, 1), tokens);
+  EXPECT_EQ(tokens.strided(1, 4, 1), tokens.blocks(4));
+  EXPECT_EQ(tokens.strided(1, 4, 1)->strided(1, 2, 1), tokens.blocks(8));
+  EXPECT_FALSE(tokens.strided(1, 1, 2));
+  EXPECT_FALSE(tokens.strided(0, 1, 1));
+  EXPECT_FALSE(tokens.strided(3, 256, 1));
+  EXPECT_FALSE(tokens.strided(GridSize::mostAcross + 1, 1, 1));
+  EXPECT_FALSE(RowSpace::sequences().strided(3, 1, 1));
+  EXPECT_FALSE(tokens.blocks(2)->strided(3, 1, 1));
+  // 33 rows of 29 pixels: 17 of 15, 9 of 8.
+  const RowSpace half = *tokens.strided(29, 2, 2);
+  EXPECT_EQ(half.text(), "grid(tokens, 29, 2, 2)");
+  EXPECT_EQ(half.rowsOf(33 * 29), 17 * 15);
+  EXPECT_EQ(half.tokenMultiple(), 29);
+  EXPECT_EQ(half.strided(1, 1, 1), half);
+  EXPECT_EQ(half.strided(15, 1, 1), half);
+  EXPECT_FALSE(half.strided(1, 2, 1));
+  EXPECT_FALSE(half.strided(14, 2, 2));
+  EXPECT_FALSE(half.blocks(2));
+  EXPECT_EQ(half.strided(15, 2, 2)->rowsOf(33 * 29), 9 * 8);
+  EXPECT_FALSE(half.strided(15, 128, 1));
+  EXPECT_FALSE(half.rowsFrom(tokens));
+  EXPECT_EQ(RowSpace::sequences().rowsFrom(half), 0);
+}
+
 TEST(RowSpace, RowsStayWithinTheBoundsForPlanning) {
   constexpr uint64_t bytes = 12;
   for (const RowSpace space : someSpaces()) {
@@ -69,7 +100,8 @@ TEST(RowSpace, TokensWithinRowsAreTheMost) {
       const int64_t tokens = space.tokensWithin(rows);
       EXPECT_LE(tokens, longest);
       EXPECT_LE(space.rowsOf(tokens), rows) << space.text();
-      EXPECT_TRUE(tokens == longest || space.rowsOf(tokens + 1) > rows) << space.text();
+      EXPECT_TRUE(tokens == longest || space.rowsOf(tokens + space.tokenMultiple()) > rows)
+          << space.text();
     }
   }
 }

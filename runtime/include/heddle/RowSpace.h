@@ -20,6 +20,33 @@ enum class RowSpaceKind : uint8_t {
 #include "heddle/RowSpaces.def"
 };
 
+/// The size of a space of pixels: rows of an image have `across` pixels each, of which every
+/// `down`th row and every `right`th column is left. The tokens of a sequence are the pixels of an
+/// image, row by row.
+struct GridSize {
+  static constexpr int64_t mostAcross = (int64_t{1} << 16) - 1;
+  static constexpr int64_t mostStride = (int64_t{1} << 8) - 1;
+
+  uint64_t across = 1, down = 1, right = 1;
+
+  /// Pixels of a row that are left.
+  constexpr uint64_t rowPixels() const { return (across + right - 1) / right; }
+  constexpr uint64_t rows(uint64_t tokens) const {
+    const uint64_t height = (tokens + across - 1) / across;
+    return (height + down - 1) / down * rowPixels();
+  }
+  /// One number, as RowSpace::size() has it.
+  constexpr int64_t packed() const {
+    return static_cast<int64_t>(across << 16 | down << 8 | right);
+  }
+  constexpr bool isValid() const {
+    return across > 1 && across <= mostAcross && down > 0 && down <= mostStride && right > 0 &&
+           right <= mostStride;
+  }
+};
+
+constexpr GridSize gridOf(uint64_t size) { return {size >> 16, size >> 8 & 0xff, size & 0xff}; }
+
 /// Where the number of rows comes from.
 enum class RowSpaceOrigin : uint8_t { Given, Derived, Ordered, Split };
 
@@ -69,7 +96,8 @@ inline constexpr RowSpaceInfo rowSpaceTable[] = {
 
 inline constexpr size_t rowSpaceKinds = sizeof(rowSpaceTable) / sizeof(rowSpaceTable[0]);
 
-/// One row space. Derived spaces derive from tokens: blocks of blocks are larger blocks of tokens.
+/// One row space. Derived spaces derive from tokens: blocks of blocks are larger blocks of tokens,
+/// and pixels that strides leave of others are pixels of tokens.
 class RowSpace {
 public:
   /// The least and the largest size of a derived space.
@@ -90,7 +118,9 @@ public:
       return std::nullopt;
     }
     const RowSpaceOrigin origin = rowSpaceTable[static_cast<size_t>(kind)].origin;
-    const bool fits = origin == RowSpaceOrigin::Split     ? isSplitSize(size)
+    const bool fits = kind == RowSpaceKind::Grid
+                          ? size >= 0 && gridOf(static_cast<uint64_t>(size)).isValid()
+                      : origin == RowSpaceOrigin::Split   ? isSplitSize(size)
                       : origin == RowSpaceOrigin::Derived ? size >= leastSize && size <= largestSize
                                                           : size == 0;
     return fits ? std::optional(RowSpace(kind, size)) : std::nullopt;
@@ -99,7 +129,8 @@ public:
   /// size, in tokens, would be too large.
   constexpr std::optional<RowSpace> derive(RowSpaceKind kind, int64_t size) const {
     const auto own = static_cast<int64_t>(unit());
-    if (own == 0 || isOrdered() || isSplit() || size < leastSize || size > largestSize) {
+    if (own == 0 || isOrdered() || isSplit() || itsKind == RowSpaceKind::Grid || size < leastSize ||
+        size > largestSize) {
       return std::nullopt;
     }
     return of(kind, own * size);
@@ -118,7 +149,38 @@ public:
               SplitSize{count, static_cast<int64_t>(itsKind), itsSize}.packed());
   }
 
+  /// What is left of these rows, `across` of which are side by side, if every `down`th and, of
+  /// those side by side, every `right`th stays. Rows that are not side by side, `across` 1, are
+  /// left as blocks. Nothing if there is no such space, or if rows of an image are of another
+  /// width.
+  constexpr std::optional<RowSpace> strided(int64_t across, int64_t down, int64_t right) const {
+    const bool isInRange = across > 0 && across <= GridSize::mostAcross && down > 0 &&
+                           down <= GridSize::mostStride && right > 0 &&
+                           right <= GridSize::mostStride;
+    if (!isInRange || isOrdered() || unit() == 0 || (across == 1 && right > 1)) {
+      return std::nullopt;
+    }
+    if (across == 1) {
+      return down == 1 ? std::optional(*this) : blocks(down);
+    }
+    GridSize grid{static_cast<uint64_t>(across), 1, 1};
+    if (itsKind == RowSpaceKind::Grid) {
+      grid = gridOf(argument());
+    }
+    if ((itsKind != RowSpaceKind::Grid && itsKind != RowSpaceKind::Tokens) ||
+        grid.rowPixels() != static_cast<uint64_t>(across)) {
+      return std::nullopt;
+    }
+    grid.down *= static_cast<uint64_t>(down);
+    grid.right *= static_cast<uint64_t>(right);
+    return grid.isValid() ? of(RowSpaceKind::Grid, grid.packed()) : std::nullopt;
+  }
+
   constexpr RowSpaceKind kind() const { return itsKind; }
+  /// What the tokens of every sequence are a multiple of.
+  constexpr int64_t tokenMultiple() const {
+    return itsKind == RowSpaceKind::Grid ? static_cast<int64_t>(gridOf(argument()).across) : 1;
+  }
   /// The size of a derived space; else 0.
   constexpr int64_t size() const { return itsSize; }
   constexpr bool isDerived() const { return info().origin == RowSpaceOrigin::Derived || isSplit(); }
@@ -149,6 +211,12 @@ public:
     if (isSplit()) {
       return base().tokensWithin(rows / parts());
     }
+    if (itsKind == RowSpaceKind::Grid) {
+      const GridSize grid = gridOf(argument());
+      const auto lines = static_cast<int64_t>(static_cast<uint64_t>(rows) / grid.rowPixels());
+      const auto line = static_cast<int64_t>(grid.down * grid.across);
+      return lines > most / line ? most : lines * line;
+    }
     const auto tokens = static_cast<int64_t>(unit());
     return tokens == 0 || rows > most / tokens ? most : rows * tokens;
   }
@@ -167,6 +235,9 @@ public:
     if (unit() == 0 || finer.unit() == 0) {
       return unit() == 0 && finer.unit() != 0 ? std::optional<int64_t>(0) : std::nullopt;
     }
+    if (itsKind == RowSpaceKind::Grid || finer.kind() == RowSpaceKind::Grid) {
+      return *this == finer ? std::optional<int64_t>(1) : std::nullopt;
+    }
     return unit() % finer.unit() == 0 ? std::optional(static_cast<int64_t>(unit() / finer.unit()))
                                       : std::nullopt;
   }
@@ -176,11 +247,16 @@ public:
   constexpr uint64_t perSequence(uint64_t bytes) const {
     return info().perSequence(bytes, argument());
   }
-  /// "tokens", "blocks(tokens, 2)"
+  /// "tokens", "blocks(tokens, 2)", "grid(tokens, 29, 2, 2)"
   std::string text() const {
     std::string text(info().name);
     if (isSplit()) {
       return text + "(" + base().text() + ", " + std::to_string(parts()) + ")";
+    }
+    if (itsKind == RowSpaceKind::Grid) {
+      const GridSize grid = gridOf(argument());
+      return text + "(" + std::string(tokens().info().name) + ", " + std::to_string(grid.across) +
+             ", " + std::to_string(grid.down) + ", " + std::to_string(grid.right) + ")";
     }
     return isDerived() ? text + "(" + std::string(tokens().info().name) + ", " +
                              std::to_string(itsSize) + ")"

@@ -107,6 +107,8 @@ struct EntryInfo {
   std::vector<CacheInfo> caches;
   /// The longest sequence, in tokens; 0: any.
   int64_t maxLength = 0;
+  /// The tokens of every sequence are a multiple of this: rows of pixels of an image.
+  int64_t lengthMultiple = 1;
   /// Bytes of working memory for a batch: at most perToken * tokens + perSequence * sequences +
   /// perTokenAndLongest * tokens * longest, exact unless the entry has derived rows.
   uint64_t arenaBytesPerToken = 0;

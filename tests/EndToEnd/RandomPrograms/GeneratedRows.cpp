@@ -42,9 +42,51 @@ template <> Written ProgramGenerator::write<transformer::SpreadOp>(const Written
   return rows(x.width, x.exponent, fmt::format("spread {} to(%rows)", row.name), rowKind);
 }
 
+/// Without strides the rows stay what they are; in a decoder those before a run are in a state.
+template <> Written ProgramGenerator::write<transformer::SlideOp>(const Written &x) {
+  return slide(x, "", "");
+}
+
+Written ProgramGenerator::slide(const Written &x, const std::string &strides,
+                                const std::string &to) {
+  const bool isImage = strides.find("across") != std::string::npos;
+  const int64_t broad = isImage ? dice.between(1, 3) : 1;
+  const std::string kind = dice.of({"patches", "patches", "depthwise", "max"});
+  const int64_t height = dice.of<int64_t>({1, 2, 3, 3, 4, 5, 9}), elements = height * broad;
+  const int64_t dilation = kind == "max" ? 1 : dice.of<int64_t>({1, 1, 2, 3});
+  const bool isCausal = inDecoder || (!isImage && dice.once(2));
+  const double wanted = kind == "depthwise" ? target() : x.exponent;
+  std::string operation = fmt::format("slide {} {}", kind, x.name);
+  if (kind == "depthwise") {
+    operation += fmt::format(", @{}", parameter({x.width, elements}, wanted - x.exponent));
+  }
+  operation += fmt::format(" in({})", rowSegments);
+  operation += to.empty() ? "" : fmt::format(" to({})", to);
+  if (inDecoder && height > 1) {
+    const Written state = lastRows(x, (height - 1) * dilation);
+    operation += fmt::format(" after({} : {})", state.name, state.type);
+  }
+  operation += fmt::format(" window<height = {}, width = {}, dilationDown = {}, causal = {}{}>",
+                           height, broad, dilation, isCausal, strides);
+  const bool isGrouped = kind == "patches" && x.width % 2 == 0 && dice.once(2);
+  operation += isGrouped ? " {groups = 2 : i64}" : "";
+  const int64_t wide = kind == "patches" ? x.width * elements : x.width;
+  const Written seen = define(to.empty() ? rowKind : Kind::Weight, rowsType(wide), 0, wide, wanted,
+                              fmt::format("{} : {} -> {}", operation, x.type, rowsType(wide)));
+  if (kind != "patches") {
+    return seen;
+  }
+  // A convolution of all channels.
+  return define(
+      seen.kind, rowsType(x.width), 0, x.width, target(),
+      fmt::format("linear {}, @{} : {} -> {}", seen.name,
+                  parameter({x.width, wide}, target() - x.exponent - std::log10(double(wide)) / 2),
+                  seen.type, rowsType(x.width)));
+}
+
 void ProgramGenerator::step() {
   const Written x = pickRows();
-  switch (dice.below(20)) {
+  switch (dice.below(21)) {
   case 0:
     linear(x, width());
     break;
@@ -100,6 +142,9 @@ void ProgramGenerator::step() {
   case 17:
     dice.once(3) ? rowSoftmax(x) : norm(x);
     break;
+  case 18:
+    write<transformer::SlideOp>(x);
+    break;
   default:
     attention(x);
     break;
@@ -120,6 +165,31 @@ Written ProgramGenerator::lookUp() {
               rowKind);
 }
 
+/// The segments of an entry's blocks: blocks, blocks of blocks, or what strides leave of rows or of
+/// the pixels of images.
+void ProgramGenerator::defineBlocks() {
+  innerSegments = dice.once(3) ? fmt::format("%b{}.inner", nextValue) : "";
+  blockSegments = fmt::format("%b{}", nextValue);
+  blockStrides.clear();
+  const int64_t stride = dice.between(2, 5);
+  if (!innerSegments.empty()) {
+    body += fmt::format("  {} = transformer.blocks %rows, 2\n", innerSegments);
+    body += fmt::format("  {} = transformer.blocks {}, {}\n", blockSegments, innerSegments, stride);
+  } else if (dice.once(2)) {
+    pixelsAcross = pixelsAcross == 1 ? dice.between(2, 4) : pixelsAcross;
+    const int64_t down = dice.between(1, 3), right = dice.between(1, 2);
+    body += fmt::format("  {} = transformer.strided %rows down {} right {} across {}\n",
+                        blockSegments, down, right, pixelsAcross);
+    blockStrides =
+        fmt::format(", strideDown = {}, strideRight = {}, across = {}", down, right, pixelsAcross);
+  } else {
+    body += dice.once(2)
+                ? fmt::format("  {} = transformer.strided %rows down {}\n", blockSegments, stride)
+                : fmt::format("  {} = transformer.blocks %rows, {}\n", blockSegments, stride);
+    blockStrides = fmt::format(", strideDown = {}", stride);
+  }
+}
+
 /// Rows of blocks, and mathematics on them. An entry has blocks of one size; those of two steps are
 /// blocks of blocks.
 void ProgramGenerator::onBlocks(const Written &x) {
@@ -130,13 +200,7 @@ void ProgramGenerator::onBlocks(const Written &x) {
   const std::string method = dice.of({"mean", "cls", "max", "sum"});
   std::string outer = "%rows", rowsName = x.name;
   if (blockSegments.empty()) {
-    innerSegments = dice.once(3) ? fmt::format("%b{}.inner", nextValue) : "";
-    blockSegments = fmt::format("%b{}", nextValue);
-    if (!innerSegments.empty()) {
-      body += fmt::format("  {} = transformer.blocks %rows, 2\n", innerSegments);
-    }
-    body += fmt::format("  {} = transformer.blocks {}, {}\n", blockSegments,
-                        innerSegments.empty() ? "%rows" : innerSegments, dice.between(2, 5));
+    defineBlocks();
   }
   if (!innerSegments.empty() && dice.once(2)) {
     // In two steps. What is between is of no kind that anything else takes.
@@ -146,9 +210,16 @@ void ProgramGenerator::onBlocks(const Written &x) {
     outer = innerSegments;
     rowsName = inner.name;
   }
-  define(
-      Kind::Blocks, x.type, 0, x.width, x.exponent,
-      fmt::format("pool {} {} in({}) to({}) : {}", method, rowsName, outer, blockSegments, x.type));
+  const bool isImage = blockStrides.find("across") != std::string::npos;
+  if (isImage || (!blockStrides.empty() && dice.once(2))) {
+    const Written strided = slide(x, blockStrides, blockSegments);
+    define(Kind::Blocks, strided.type, 0, strided.width, strided.exponent,
+           fmt::format("scale {}, {} : {}", strided.name, numberText(0.5), strided.type));
+  } else {
+    define(Kind::Blocks, x.type, 0, x.width, x.exponent,
+           fmt::format("pool {} {} in({}) to({}) : {}", method, rowsName, outer, blockSegments,
+                       x.type));
+  }
   rowKind = Kind::Blocks;
   rowSegments = keySegments = blockSegments;
   steps(dice.between(0, 2));

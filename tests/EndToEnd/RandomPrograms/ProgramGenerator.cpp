@@ -59,7 +59,10 @@ void ProgramGenerator::writeSequences(bool decodes) {
   };
   const int64_t count = dice.between(2, 4);
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t length = dice.between(1, dice.once(4) ? longest : 9);
+    // Whole rows of pixels.
+    const int64_t drawn = dice.between(1, dice.once(4) ? longest : 9);
+    const int64_t most = longest / pixelsAcross * pixelsAcross;
+    const int64_t length = std::min((drawn + pixelsAcross - 1) / pixelsAcross * pixelsAcross, most);
     const int64_t target = dice.between(1, dice.once(4) ? longest : 9);
     sequencesText +=
         fmt::format("// sequence: {} | {} | {}\n", ids(length, vocabulary),

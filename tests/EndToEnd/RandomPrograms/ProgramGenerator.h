@@ -122,6 +122,8 @@ private:
   void step();
   /// A step that writes an operation of one type, for those that need no more than that.
   template <typename Op> Written write(const Written &x);
+  /// What a window sees, or a product of it; with `strides`, of the rows of `to`.
+  Written slide(const Written &x, const std::string &strides, const std::string &to);
   Written lookUp();
   void onBlocks(const Written &x);
   /// Rows that choose linear maps, mathematics on what they chose, and rows of it.
@@ -129,6 +131,7 @@ private:
   Written preferences(const Written &x, int64_t columns);
   Written chosenLinear(const Written &x, const std::string &choice, int64_t maps, int64_t columns);
   Written rowSoftmax(const Written &x);
+  void defineBlocks();
   Written linear(const Written &x, int64_t width);
   Written columns(const Written &x);
   Written add(const Written &a, const Written &b);
@@ -222,6 +225,10 @@ private:
   /// none.
   std::string blockSegments;
   std::string innerSegments;
+  /// Windows with the strides that leave them, in text; empty if none do.
+  std::string blockStrides;
+  /// Pixels in a row of an image, in entries that have some.
+  int64_t pixelsAcross = 1;
   /// Caches and states of the entry: arguments, and what it returns of them.
   struct Kept {
     std::string name;

@@ -11,7 +11,7 @@ func.func private @negative(!dataflow.buffer<[-1, 4], f32>)
 
 // -----
 
-// expected-error@+1 {{expects a number, 'tokens', 'sequences', 'blocks(tokens, size)', 'steps', 'steps_reversed', 'ranks', 'choices(tokens, count)' or 'longest', got 'rows'}}
+// expected-error@+1 {{expects a number, 'tokens', 'sequences', 'blocks(tokens, size)', 'steps', 'steps_reversed', 'ranks', 'choices(tokens, count)', 'grid(tokens, across, down, right)' or 'longest', got 'rows'}}
 func.func private @unknown(!dataflow.buffer<[rows, 4], f32>)
 
 // -----

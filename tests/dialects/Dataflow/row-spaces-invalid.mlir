@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -split-input-file -verify-diagnostics
 
-// expected-error@+1 {{expects a number, 'tokens', 'sequences', 'blocks(tokens, size)', 'steps', 'steps_reversed', 'ranks', 'choices(tokens, count)' or 'longest', got 'pixels'}}
+// expected-error@+1 {{expects a number, 'tokens', 'sequences', 'blocks(tokens, size)', 'steps', 'steps_reversed', 'ranks', 'choices(tokens, count)', 'grid(tokens, across, down, right)' or 'longest', got 'pixels'}}
 func.func private @unknown(!dataflow.buffer<[pixels, 8], f32>)
 
 // -----

@@ -14,6 +14,7 @@
 /// rows, and each tile asks for its share of the panel that comes next, so that a pass over few
 /// rows runs at the speed of the products and not at the latency of memory (docs/performance.md).
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
+#include "compiler/Target/Cpu/Emitters/Windows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -192,6 +193,13 @@ struct Product {
   }
 };
 
+/// The rows of a block that are multiplied, in memory: the first is row `first` of the work.
+struct ProductRows {
+  Value memory;
+  int64_t elements; // from a row to the next
+  Value first;
+};
+
 /// The result of a product, and the epilogue on the way to it.
 struct Destination {
   KernelResult result;
@@ -314,24 +322,22 @@ Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product
 }
 
 // Lists where the rows are that those from a place of the order on read.
-static void listRows(VectorCode &code, const Product &product, Value rows, int64_t rowElements,
-                     Value place, Value count) {
+static void listRows(VectorCode &code, const Product &product, const ProductRows &rows, Value place,
+                     Value count) {
   code.loop(code.integer(0), count, 1, [&](Value number) {
     Value row = code.divide(product.rowAt(code, code.add(place, number)), product.parts);
     LLVM::StoreOp::create(
-        code.builder, code.location, code.at(rows, code.multiply(row, rowElements)),
+        code.builder, code.location, code.at(rows.memory, code.multiply(row, rows.elements)),
         code.bytesAt(product.list, code.multiply(number, sizeof(void *))), sizeof(void *));
   });
 }
 
 // All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
-static void emitPanel(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
-                      const Tiles &tiles, Value index) {
+static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+                      const Destination &to, Value sums, const Tiles &tiles, Value index) {
   const Product &product = to.product;
   Type element = weightType(body);
   int64_t k = product.k, panelBytes = k * panelRowBytes(code, element);
-  int64_t inputElements = body.kernel.getOperandBuffer(0).getRowElements();
-  Value rows = body.operand(code, 0);
   Panel panel = panelAt(code, body, product, index);
   Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
   // A tile alone passes over its panel at the speed of memory: it asks for what itself will read.
@@ -348,12 +354,13 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
     step = code.select(isAlone, code.integer(panelRowBytes(code, element)), step);
     Value from = product.list;
     if (product.order) {
-      listRows(code, product, rows, inputElements, row, rowCount);
+      listRows(code, product, rows, row, rowCount);
     } else {
-      from = code.at(rows, code.add(code.multiply(row, inputElements), panel.inputColumn));
+      Value inMemory = code.multiply(code.subtract(row, rows.first), rows.elements);
+      from = code.at(rows.memory, code.add(inMemory, panel.inputColumn));
     }
     SmallVector<Value> arguments = {
-        from, code.integer(inputElements), panel.weights, code.integer(k), sums, ahead, step};
+        from, code.integer(rows.elements), panel.weights, code.integer(k), sums, ahead, step};
     auto computeColumns = [&](int64_t width) {
       int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
       callTile(code, element, body.function, rowCount, vectors * code.lanes,
@@ -371,14 +378,14 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const Destinatio
   });
 }
 
-// All panels of the call for the rows [begin, end).
+// All panels of the call for the rows [begin, end), block by block: at most `most` tiles in each.
+// `rowsOf` gives what the rows [first, last) of a block are multiplied from.
 static void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
-                       Value begin, Value end) {
+                       Value begin, Value end, int64_t most,
+                       llvm::function_ref<ProductRows(Value first, Value last)> rowsOf) {
   const KernelArguments &arguments = body.arguments;
-  // Half of the second-level cache holds a block of rows while the weights stream past it. Blocks
-  // are whole tiles of about the same number.
+  // Blocks are whole tiles of about the same number.
   int64_t tile = code.target.tileRows;
-  int64_t most = std::max<int64_t>(code.target.cacheBytes / 2 / (to.product.k * 4) / tile, 2);
   Value rows = code.subtract(end, begin);
   Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
   code.loop(code.integer(0), blocks, 1, [&](Value block) {
@@ -387,10 +394,24 @@ static void emitBlocks(VectorCode &code, const KernelBody &body, const Destinati
       Value rowsBefore = code.multiply(parts.begin(code, number), tile);
       return code.smaller(code.add(begin, rowsBefore), end);
     };
-    Tiles tilesOfBlock = Tiles::of(code, body, to.product, edge(block), edge(code.add(block, 1)));
-    code.loop(arguments.columnBegin, arguments.columnEnd, 1,
-              [&](Value panel) { emitPanel(code, body, to, sums, tilesOfBlock, panel); });
+    Value first = edge(block), last = edge(code.add(block, 1));
+    ProductRows rowsOfBlock = rowsOf(first, last);
+    Tiles tilesOfBlock = Tiles::of(code, body, to.product, first, last);
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value panel) {
+      emitPanel(code, body, rowsOfBlock, to, sums, tilesOfBlock, panel);
+    });
   });
+}
+
+// Half of the second-level cache holds a block of rows while the weights stream past it.
+static int64_t tilesInCache(VectorCode &code, const Product &product) {
+  int64_t tiles = code.target.cacheBytes / 2 / (product.k * 4) / code.target.tileRows;
+  return std::max<int64_t>(tiles, 2);
+}
+
+// The rows of the first operand.
+static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
+  return {body.operand(code, 0), body.kernel.getOperandBuffer(0).getRowElements(), code.integer(0)};
 }
 
 template <> KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
@@ -400,7 +421,64 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Contra
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
-  emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd);
+  ProductRows rows = operandRows(code, body);
+  emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
+             tilesInCache(code, product), [&](Value, Value) { return rows; });
+}
+
+// What the windows of a block of rows see, of which the second-level cache of every target holds
+// twice as much; and the most rows that a tile of any target has.
+static constexpr int64_t kSeenBytes = 512 * 1024;
+static constexpr int64_t kMostTileRows = 16;
+
+template <> KernelScratch scratchOf(dataflow::ContractSlideAttr computes) {
+  int64_t twoTiles = 2 * kMostTileRows * computes.getInner() * int64_t(sizeof(float));
+  return {.fixed = static_cast<uint64_t>(std::max(kSeenBytes, twoTiles))};
+}
+
+// The convolution over a line that a slide is, which goes over several rows at once.
+static std::optional<dataflow::ConvolveAttr> overLine(dataflow::SlideAttr slide) {
+  heddle::transformer::WindowAttr window = slide.getWindow();
+  if (slide.getKind() != dataflow::SlideKind::Depthwise || !window.isOverLine()) {
+    return std::nullopt;
+  }
+  return dataflow::ConvolveAttr::get(slide.getContext(), slide.getWidth(), window.getHeight(),
+                                     window.getDilationDown(), window.getCausal(),
+                                     slide.getResumes());
+}
+
+template <>
+void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr computes) {
+  Epilogue epilogue(code, body);
+  Product product{computes.getN(), computes.getK(), computes.getGroups()};
+  Destination to{KernelResult::load(code, body.arguments), epilogue, product};
+  Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
+  int64_t inner = computes.getInner(), tile = code.target.tileRows;
+  assert(tile <= kMostTileRows && "scratch has room for two tiles");
+  int64_t most = std::max<int64_t>(kSeenBytes / (inner * int64_t(sizeof(float))) / tile, 2);
+  constexpr unsigned weights = 2;
+  SlideSource source(code, body, computes.getSlide(), weights);
+  Value seen = body.arguments.scratch(code);
+  auto rowsOf = [&](Value first, Value last) {
+    auto rowOf = [&](Value row) {
+      return code.at(seen, code.multiply(code.subtract(row, first), inner));
+    };
+    if (std::optional<dataflow::ConvolveAttr> convolve = overLine(computes.getSlide())) {
+      ConvolvedRows rows{*convolve, first, last, weights, computes.getSlide().getRectifies()};
+      emitConvolution(code, body, rows, [&](Value value, Value row, Value column, int64_t valid) {
+        code.storeVector(value, code.at(rowOf(row), column), valid);
+      });
+      return ProductRows{seen, inner, first};
+    }
+    code.loop(first, last, 1, [&](Value row) {
+      Value to = rowOf(row);
+      source.emitRow(row, [&](Value value, Value column, int64_t valid) {
+        code.storeVector(value, code.at(to, column), valid);
+      });
+    });
+    return ProductRows{seen, inner, first};
+  };
+  emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd, most, rowsOf);
 }
 
 template <> KernelScratch scratchOf(dataflow::ContractChosenAttr) { return {}; }
@@ -436,6 +514,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr
   bool isOwnRow = *body.kernel.getOperandBuffer(0).getRowSpace() == body.kernel.getRows();
   product.parts = isOwnRow ? 1 : body.kernel.getRows().parts();
   Value chosen = body.operand(code, 2);
+  ProductRows rows = operandRows(code, body);
   auto groupAt = [&](Value place) {
     return chosenNumber(code, chosen, product.rowAt(code, place), computes.getGroups());
   };
@@ -445,7 +524,8 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr
       product.bias = code.at(body.operand(code, 4), code.multiply(product.group, computes.getN()));
     }
     Value end = endOfGroup(code, begin, arguments.rowEnd, product.group, groupAt);
-    emitBlocks(code, body, to, sums, begin, end);
+    emitBlocks(code, body, to, sums, begin, end, tilesInCache(code, product),
+               [&](Value, Value) { return rows; });
     return end;
   });
 }

@@ -5,7 +5,7 @@
 /// loaded once for all rows, each vector of the input once for all sums it is part of. The panel is
 /// as wide as the first cache has room for, so that the next rows find there what they share with
 /// these.
-#include "compiler/Target/Cpu/Emitters/Emitters.h"
+#include "compiler/Target/Cpu/Emitters/Windows.h"
 
 using namespace mlir;
 
@@ -17,8 +17,8 @@ struct Convolution {
   VectorCode &code;
   const KernelBody &body;
   dataflow::ConvolveAttr computes;
-  Epilogue epilogue;
-  KernelResult result;
+  bool rectifies;
+  SlideSource::StoreRow store;
   Value input, weights;
   int64_t stride; // elements between rows of the input
   Value packed;   // the weights of a panel: vectors of all elements, for each vector of columns
@@ -30,6 +30,10 @@ struct Convolution {
   /// How far after the row the element j of the kernel reads.
   int64_t distanceOf(int64_t j) const {
     return (j - computes.getCenter()) * computes.getDilation();
+  }
+  Value loadInput(Value address, int64_t valid) const {
+    Value x = code.loadVector(address, valid);
+    return rectifies ? code.maximum(x, code.splat(0)) : x;
   }
   /// A vector of columns of the element j of the kernel, as the matrix has it.
   Value loadWeight(Value j, Value column, int64_t valid) {
@@ -80,12 +84,6 @@ static void enterSequence(Convolution &c, Value row) {
   }
 }
 
-/// Stores the sum of a vector of columns of a row.
-static void storeSum(Convolution &c, Value sum, Value row, Value column, int64_t valid) {
-  Value value = c.epilogue.apply(c.code, sum, row, column, valid);
-  c.code.storeVector(value, c.result.at(c.code, row, column), valid);
-}
-
 /// Where the row begins that is `number` rows after the first of the sequence. One before it is in
 /// the state.
 static Value rowAt(Convolution &c, Value number) {
@@ -113,12 +111,12 @@ static void emitColumns(Convolution &c, Value row, Value first, Value end, Value
     for (auto [i, sum] : llvm::enumerate(carried)) {
       int64_t offset = static_cast<int64_t>(i) * code.lanes;
       next.push_back(code.fma(c.loadWeight(j, code.add(column, offset), valid[i]),
-                              code.loadVector(code.at(x, offset), valid[i]), sum));
+                              c.loadInput(code.at(x, offset), valid[i]), sum));
     }
     return next;
   });
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    storeSum(c, sum, row, code.add(column, static_cast<int64_t>(i) * code.lanes), valid[i]);
+    c.store(sum, row, code.add(column, static_cast<int64_t>(i) * code.lanes), valid[i]);
   }
 }
 
@@ -158,13 +156,13 @@ static void emitRows(Convolution &c, Value first, int64_t rows, Value column, in
     Value weight = weights(j);
     for (int64_t r = 0; r < rows; ++r) {
       if (static_cast<int64_t>(x.size()) == j + r) {
-        x.push_back(code.loadVector(code.at(here, c.distanceOf(j + r) * c.stride), valid));
+        x.push_back(c.loadInput(code.at(here, c.distanceOf(j + r) * c.stride), valid));
       }
       sums[r] = code.fma(weight, x[j + r], sums[r]);
     }
   }
   for (int64_t r = 0; r < rows; ++r) {
-    storeSum(c, sums[r], code.add(first, r * c.computes.getDilation()), column, valid);
+    c.store(sums[r], code.add(first, r * c.computes.getDilation()), column, valid);
   }
 }
 
@@ -228,26 +226,25 @@ static void emitInside(Convolution &c, const Blocking &blocking, Value first, Va
   }
 }
 
-template <> KernelScratch scratchOf(dataflow::ConvolveAttr) { return {}; }
-
-template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ConvolveAttr computes) {
-  const KernelArguments &arguments = body.arguments;
+void emitConvolution(VectorCode &code, const KernelBody &body, const ConvolvedRows &rows,
+                     SlideSource::StoreRow store, llvm::function_ref<void(Value)> finish) {
+  dataflow::ConvolveAttr computes = rows.computes;
   Blocking blocking(code.target, computes);
   Convolution c{code,
                 body,
                 computes,
-                Epilogue(code, body),
-                KernelResult::load(code, arguments),
+                rows.rectifies,
+                store,
                 body.operand(code, 0),
-                body.operand(code, 1),
+                body.operand(code, rows.weights),
                 body.kernel.getOperandBuffer(0).getRowElements(),
                 code.frame(body.function, blocking.columns * computes.getKernel())};
   if (computes.getResumes()) {
-    c.state = CacheFields::load(code, body.operand(code, 2));
+    c.state = CacheFields::load(code, body.operand(code, rows.weights + 1));
   }
-  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
+  code.walk(rows.begin, rows.end, [&](Value row) {
     enterSequence(c, row);
-    Value end = code.smaller(code.smaller(arguments.rowEnd, c.endRow),
+    Value end = code.smaller(code.smaller(rows.end, c.endRow),
                              code.add(row, kRowsOfPass * computes.getDilation()));
     Value inside =
         code.smaller(code.larger(row, code.add(c.firstRow, computes.getRowsBefore())), end);
@@ -256,13 +253,32 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Convol
     code.loop(row, inside, 1, [&](Value each) { emitRow(c, each); });
     code.when(code.less(inside, outside), [&] { emitInside(c, blocking, inside, outside); });
     code.loop(outside, end, 1, [&](Value each) { emitRow(c, each); });
-    if (body.kernel.getNorm()) {
-      code.loop(row, end, 1, [&](Value finished) {
-        emitRowNorm(code, body, c.result.at(code, finished, code.integer(0)), computes.getWidth());
-      });
+    if (finish) {
+      code.loop(row, end, 1, [&](Value finished) { finish(finished); });
     }
     return end;
   });
+}
+
+template <> KernelScratch scratchOf(dataflow::ConvolveAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ConvolveAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Epilogue epilogue(code, body);
+  KernelResult result = KernelResult::load(code, arguments);
+  auto store = [&](Value sum, Value row, Value column, int64_t valid) {
+    Value value = epilogue.apply(code, sum, row, column, valid);
+    code.storeVector(value, result.at(code, row, column), valid);
+  };
+  auto norm = [&](Value row) {
+    emitRowNorm(code, body, result.at(code, row, code.integer(0)), computes.getWidth());
+  };
+  ConvolvedRows rows{computes, arguments.rowBegin, arguments.rowEnd};
+  if (body.kernel.getNorm()) {
+    emitConvolution(code, body, rows, store, norm);
+  } else {
+    emitConvolution(code, body, rows, store);
+  }
 }
 
 } // namespace heddle

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rules of windows that slide over rows, by the formula of their margins.
+#include "tests/EndToEnd/RandomPrograms/Interpreter.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace mlir;
+
+namespace heddle {
+
+using namespace transformer;
+
+template <> void Interpreter::evaluate(StridedOp op) {
+  const auto across = static_cast<int64_t>(op.getAcross());
+  const auto left = [](int64_t places, uint64_t stride) {
+    return (places + static_cast<int64_t>(stride) - 1) / static_cast<int64_t>(stride);
+  };
+  const int64_t lines = left(segments.at(op.getRows()) / across, op.getDown());
+  segments[op] = lines * left(across, op.getRight());
+}
+
+namespace {
+/// One axis of a window.
+struct Axis {
+  int64_t places, elements, stride, dilation;
+  bool causal;
+
+  int64_t after() const { return (places + stride - 1) / stride; }
+  /// Where an element is that belongs to the result's place `place`; nothing outside.
+  std::optional<int64_t> at(int64_t place, int64_t element) const {
+    const int64_t reach = (elements - 1) * dilation;
+    const int64_t margins = std::max<int64_t>((after() - 1) * stride + reach + 1 - places, 0);
+    const int64_t found = place * stride - (causal ? reach : margins / 2) + element * dilation;
+    return found >= 0 && found < places ? std::optional(found) : std::nullopt;
+  }
+};
+
+/// The larger of two, of which either may be the one in f32.
+Bounded largerOf(const Bounded &a, const Bounded &b) {
+  Bounded larger = a;
+  larger.value = std::max(a.value, b.value);
+  larger.error = std::max(a.error, b.error);
+  larger.magnitude = std::max(a.magnitude, b.magnitude);
+  return larger;
+}
+} // namespace
+
+template <> void Interpreter::evaluate(SlideOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  const BoundedTensor *weight = op.getWeight() ? &parameter(*op.getWeight()) : nullptr;
+  const WindowAttr window = op.getWindow();
+  const Axis down{input.rows() / window.getAcross(), window.getHeight(), window.getStrideDown(),
+                  window.getDilationDown(), window.getCausal()};
+  const Axis right{window.getAcross(), window.getWidth(), window.getStrideRight(),
+                   window.getDilationRight(), false};
+  BoundedTensor result({down.after() * right.after(), op.getType().getDimSize(1)});
+  const auto groups = static_cast<int64_t>(op.getGroups());
+  const int64_t own = input.width() / groups, elements = window.getElements();
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    const auto elementAt = [&](int64_t j, int64_t column) -> std::optional<Bounded> {
+      const auto line = down.at(row / right.after(), j / window.getWidth());
+      const auto place = right.at(row % right.after(), j % window.getWidth());
+      return line && place ? std::optional(input.at(*line * right.places + *place, column))
+                           : std::nullopt;
+    };
+    for (int64_t column = 0; column < result.width(); ++column) {
+      if (op.getKind() == SlideKind::Patches) {
+        const int64_t group = column / (own * elements), place = column % (own * elements);
+        result.at(row, column) =
+            elementAt(place / own, group * own + place % own).value_or(Bounded::exact(0));
+        continue;
+      }
+      ProductSum total;
+      std::optional<Bounded> largest;
+      for (int64_t j = 0; j < elements; ++j) {
+        std::optional<Bounded> x = elementAt(j, column);
+        if (weight && x) {
+          total.add(weight->at(column, j), *x);
+        }
+        x = window.getCausal() ? x.value_or(Bounded::exact(0)) : x;
+        largest = x && largest ? largerOf(*x, *largest) : x ? x : largest;
+      }
+      result.at(row, column) = weight ? total.finish() : *largest;
+    }
+  }
+  define(op, std::move(result));
+}
+
+} // namespace heddle
