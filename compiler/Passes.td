@@ -76,6 +76,10 @@ def FuseStatesPass : Pass<"dataflow-fuse-states", "::mlir::ModuleOp"> {
   let summary = "Make means of rows and the sum that they leave in a state one kernel";
 }
 
+def FuseWindowsPass : Pass<"dataflow-fuse-windows", "::mlir::ModuleOp"> {
+  let summary = "Multiply what a window sees while it is in the cache, with the rectifier before it";
+}
+
 def HoistFromLoopsPass : Pass<"dataflow-hoist-from-loops", "::mlir::ModuleOp"> {
   let summary = "Compute what no step changes for the rows of all steps at once, before the loop";
 }

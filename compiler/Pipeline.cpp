@@ -109,6 +109,7 @@ static void buildDataflow(PhaseBuilder &builder) {
   }
   // Before maths is folded into products of which some leave their loop.
   builder.addOptional(createHoistFromLoopsPass());
+  builder.addOptional(createFuseWindowsPass());
   builder.addOptional(createFoldEpiloguesPass());
   builder.addOptional(createFuseStatesPass());
   builder.addOptional(createMergeKernelsPass());

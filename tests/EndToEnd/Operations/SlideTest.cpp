@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Windows over places in a line and over images of any height, with strides, written with the
+/// builder, compiled and run on every target: against plain loops over pixels, alone and in a
+/// batch, with the pass that multiplies what they see in the cache and without.
+#include "compiler/Compile.h"
+#include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/DecodedLogits.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <optional>
+#include <random>
+
+namespace heddle {
+namespace {
+
+constexpr int vocabulary = 61;
+
+struct Case {
+  int64_t width, made, groups;
+  Window window;
+};
+
+/// The tensors of a model whose pixels are looked up in a table.
+struct Weights {
+  explicit Weights(const Case &c) {
+    std::mt19937 random(static_cast<unsigned>(c.width * 100 + c.window.height));
+    std::normal_distribution<float> normal(0, 1);
+    auto fill = [&](std::vector<float> &values, int64_t count) {
+      values.resize(static_cast<size_t>(count));
+      std::generate(values.begin(), values.end(), [&] { return normal(random); });
+    };
+    const int64_t elements = c.window.height * c.window.width;
+    fill(table, vocabulary * c.width);
+    fill(depthwise, c.width * elements);
+    fill(pointwise, c.made * c.width);
+    fill(full, c.made * (c.width / c.groups) * elements);
+  }
+
+  std::vector<TensorValues> tensors(const Case &c) const {
+    return {{"table.weight", {vocabulary, c.width}, table},
+            {"depthwise.weight", {c.width, c.window.height * c.window.width}, depthwise},
+            {"pointwise.weight", {c.made, c.width}, pointwise},
+            {"full.weight", {c.made, c.width / c.groups, c.window.height, c.window.width}, full}};
+  }
+
+  std::vector<float> table, depthwise, pointwise, full;
+};
+
+/// The outputs "largest" of x, and "separable" and "full" of max(x, 0).
+struct Outputs {
+  Tensor largest, separable, full;
+};
+
+Outputs convolve(ModelBuilder &model, Entry &entry, const Case &c, const Tensor &given,
+                 const Segments &rows, const Segments &to, const State &before = {}) {
+  const Scope scope = model.scope();
+  const Tensor x = given.activate(transformer::Activation::Relu);
+  const int64_t elements = c.window.height * c.window.width;
+  Outputs outputs;
+  Window near = c.window;
+  near.dilationDown = near.dilationRight = 1;
+  outputs.largest = before.valid() ? Tensor() : given.largest(near, rows, to);
+  const Tensor deep = scope.convolve(x, scope.parameter("depthwise.weight", {c.width, elements}),
+                                     c.window, rows, to, before);
+  outputs.separable = scope.linear(deep, scope.parameter("pointwise.weight", {c.made, c.width}));
+  const Parameter matrix = scope.patchMatrix(
+      "matrix", scope.parameter("full.weight",
+                                {c.made, c.width / c.groups, c.window.height, c.window.width}));
+  const Tensor patches = x.patches(c.window, rows, to, c.groups, before);
+  if (c.groups == 1) {
+    outputs.full = scope.linear(patches, matrix);
+  } else {
+    const Parameter heads = scope.reshape(
+        "groups", matrix, {c.groups, c.made / c.groups, elements * c.width / c.groups});
+    const Tensor each =
+        scope.contract("tgd,gnd->tgn", patches.splitHeads(c.groups), entry.weight(heads));
+    outputs.full = each.mergeHeads();
+  }
+  return outputs;
+}
+
+/// What plain loops give for one sequence.
+struct Expected {
+  std::vector<double> largest, separable, full;
+};
+
+/// Where an element of a window is; nothing outside.
+std::optional<int64_t> placeOf(int64_t place, int64_t element, int64_t places, int64_t elements,
+                               int64_t stride, int64_t dilation, bool causal) {
+  const int64_t after = (places + stride - 1) / stride, reach = (elements - 1) * dilation;
+  const int64_t margins = std::max<int64_t>((after - 1) * stride + reach + 1 - places, 0);
+  const int64_t found = place * stride - (causal ? reach : margins / 2) + element * dilation;
+  return found >= 0 && found < places ? std::optional(found) : std::nullopt;
+}
+
+/// The largest of every column that a window without dilation sees; before a causal one are zeros.
+std::vector<double> largestOf(const Case &c, const Weights &w, std::span<const int32_t> ids,
+                              int64_t row) {
+  const Window &k = c.window;
+  const int64_t lines = static_cast<int64_t>(ids.size()) / k.across;
+  const int64_t right = (k.across + k.strideRight - 1) / k.strideRight;
+  std::vector<double> largest(size_t(c.width),
+                              k.causal && row * k.strideDown < k.height - 1 ? 0.0 : -INFINITY);
+  for (int64_t j = 0; j < k.height * k.width; ++j) {
+    const auto line = placeOf(row / right, j / k.width, lines, k.height, k.strideDown, 1, k.causal);
+    const auto place =
+        placeOf(row % right, j % k.width, k.across, k.width, k.strideRight, 1, false);
+    for (int64_t m = 0; line && place && m < c.width; ++m) {
+      const int64_t id = ids[size_t(*line * k.across + *place)];
+      largest[size_t(m)] = std::max(largest[size_t(m)], double(w.table[size_t(id * c.width + m)]));
+    }
+  }
+  return largest;
+}
+
+Expected loops(const Case &c, const Weights &w, std::span<const int32_t> ids) {
+  const Window &k = c.window;
+  const auto pixels = static_cast<int64_t>(ids.size());
+  const int64_t lines = pixels / k.across, elements = k.height * k.width;
+  const int64_t down = (lines + k.strideDown - 1) / k.strideDown;
+  const int64_t right = (k.across + k.strideRight - 1) / k.strideRight;
+  Expected result;
+  for (int64_t row = 0; row < down * right; ++row) {
+    std::vector<std::vector<double>> seen;
+    for (int64_t j = 0; j < elements; ++j) {
+      const auto line = placeOf(row / right, j / k.width, lines, k.height, k.strideDown,
+                                k.dilationDown, k.causal);
+      const auto place = placeOf(row % right, j % k.width, k.across, k.width, k.strideRight,
+                                 k.dilationRight, false);
+      std::vector<double> &x = seen.emplace_back(size_t(c.width), 0.0);
+      for (int64_t m = 0; line && place && m < c.width; ++m) {
+        const int64_t id = ids[size_t(*line * k.across + *place)];
+        x[size_t(m)] = std::max(0.0F, w.table[size_t(id * c.width + m)]);
+      }
+    }
+    std::vector<double> deep;
+    for (int64_t m = 0; m < c.width; ++m) {
+      double sum = 0;
+      for (int64_t j = 0; j < elements; ++j) {
+        sum += double(w.depthwise[size_t(m * elements + j)]) * seen[size_t(j)][size_t(m)];
+      }
+      deep.push_back(sum);
+    }
+    for (const double each : largestOf(c, w, ids, row)) {
+      result.largest.push_back(each);
+    }
+    const int64_t summed = c.width / c.groups;
+    for (int64_t n = 0; n < c.made; ++n) {
+      double separable = 0, full = 0;
+      for (int64_t m = 0; m < c.width; ++m) {
+        separable += double(w.pointwise[size_t(n * c.width + m)]) * deep[size_t(m)];
+      }
+      const int64_t group = n / (c.made / c.groups);
+      for (int64_t m = 0; m < summed; ++m) {
+        for (int64_t j = 0; j < elements; ++j) {
+          full += double(w.full[size_t((n * summed + m) * elements + j)]) *
+                  seen[size_t(j)][size_t(group * summed + m)];
+        }
+      }
+      result.separable.push_back(separable);
+      result.full.push_back(full);
+    }
+  }
+  return result;
+}
+
+void expectNear(std::span<const float> found, std::span<const double> expected, double tolerance,
+                const std::string &what) {
+  ASSERT_EQ(found.size(), expected.size()) << what;
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], tolerance) << what << ", element " << i;
+  }
+}
+
+void compileTo(const std::string &path, ModelBuilder &model, const Case &c, const Weights &weights,
+               const std::vector<std::string> &disabled) {
+  const Result<std::string> text = model.text();
+  ASSERT_EQ(text.status().message(), "");
+  CompileRequest request;
+  request.program = *text;
+  request.tensors = weights.tensors(c);
+  request.output = path;
+  request.disabledPasses = disabled;
+  const CompileResult result = compile(request);
+  ASSERT_EQ(result.status.message(), "");
+}
+
+class Slide : public testing::TestWithParam<Case> {};
+
+/// Sequences of whole rows of pixels: one row, few, and many.
+std::vector<std::vector<int32_t>> images(int64_t across) {
+  std::mt19937 random(7);
+  std::vector<std::vector<int32_t>> all;
+  for (const int64_t lines : {3, 1, 2, 17, 40, 5}) {
+    std::vector<int32_t> &each = all.emplace_back();
+    for (int64_t i = 0; i < lines * across; ++i) {
+      each.push_back(static_cast<int32_t>(random() % vocabulary));
+    }
+  }
+  return all;
+}
+
+TEST_P(Slide, IsThatOfPlainLoopsInAnyBatch) {
+  const Case c = GetParam();
+  const Weights weights(c);
+  const double tolerance =
+      1e-5 * std::sqrt(double(c.width * c.window.height * c.window.width)) + 2e-5;
+  std::map<std::string, std::map<std::string, std::vector<float>>> byTarget;
+  for (const bool isFused : {true, false}) {
+    ModelBuilder model("test");
+    Entry entry = model.entry("encode");
+    const Segments rows = entry.segments();
+    const Tensor x = model.scope().gather("table", entry.input("input_ids"), vocabulary, c.width);
+    const bool derives = c.window.strideDown * c.window.strideRight > 1 || c.window.across > 1;
+    const Segments to =
+        derives ? rows.strided(c.window.strideDown, c.window.strideRight, c.window.across)
+                : Segments();
+    const Outputs outputs = convolve(model, entry, c, x, rows, to);
+    entry.output("largest", outputs.largest);
+    entry.output("separable", outputs.separable);
+    entry.output("full", outputs.full);
+    const TemporaryFolder folder;
+    const std::string path = folder / "model.so";
+    std::vector<std::string> disabled;
+    if (!isFused) {
+      disabled = {"fuse-windows"};
+    }
+    compileTo(path, model, c, weights, disabled);
+    Ragged batch;
+    for (const auto &ids : images(c.window.across)) {
+      batch.append(ids);
+    }
+    for (const std::string &isa : runnableTargets(path)) {
+      auto all = runBinary(path, batch, isa);
+      EXPECT_EQ(runBinary(path, batch, isa, 2), all);
+      // The same sums in the same order.
+      const auto [known, isNew] = byTarget.try_emplace(isa, all);
+      EXPECT_TRUE(known->second == all) << isa;
+      std::map<std::string, size_t> first;
+      for (const auto &ids : images(c.window.across)) {
+        const Expected wanted = loops(c, weights, ids);
+        Ragged one;
+        one.append(ids);
+        const auto alone = runBinary(path, one, isa);
+        for (const auto &[name, values] :
+             {std::pair("largest", &wanted.largest), std::pair("separable", &wanted.separable),
+              std::pair("full", &wanted.full)}) {
+          const auto part = std::span(all[name]).subspan(first[name], values->size());
+          first[name] += values->size();
+          expectNear(part, *values, tolerance, isa + ", " + name);
+          EXPECT_EQ(alone.at(name), std::vector<float>(part.begin(), part.end())) << isa << name;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OddSizes, Slide,
+    testing::Values(
+        Case{1, 3, 1, {.height = 3}}, Case{8, 6, 2, {.height = 4, .dilationDown = 3}},
+        Case{48, 20, 4, {.height = 3, .causal = true}},
+        Case{17, 50, 1, {.height = 5, .strideDown = 4, .causal = true}},
+        Case{33, 8, 1, {.height = 5, .strideDown = 2, .dilationDown = 2}},
+        Case{130, 100, 2, {.height = 15, .causal = true}},
+        Case{3, 10, 1, {.height = 3, .width = 3, .strideDown = 2, .strideRight = 2, .across = 29}},
+        Case{20, 36, 4, {.height = 3, .width = 3, .across = 5}},
+        Case{6, 9, 1, {.height = 3, .width = 3, .strideDown = 2, .across = 5}},
+        Case{12,
+             7,
+             1,
+             {.height = 4,
+              .width = 2,
+              .strideDown = 3,
+              .strideRight = 2,
+              .dilationDown = 2,
+              .dilationRight = 3,
+              .across = 4}},
+        Case{70, 64, 1, {.strideDown = 2, .strideRight = 2, .across = 3}}));
+
+TEST(SlideState, HasTheRowsBeforeARunInAState) {
+  for (const Case &c : {Case{48, 20, 4, {.height = 3, .causal = true}},
+                        Case{17, 50, 1, {.height = 5, .dilationDown = 4, .causal = true}}}) {
+    const Weights weights(c);
+    for (const bool isFused : {true, false}) {
+      ModelBuilder model("test");
+      Entry encode = model.entry("encode"), decode = model.entry("decode");
+      const auto lookUp = [&](Entry &entry, std::string_view input) {
+        return model.scope().gather("table", entry.input(input), vocabulary, c.width);
+      };
+      encode.output("encoder", lookUp(encode, "source"));
+      const Tensor x = lookUp(decode, "target");
+      const Segments rows = decode.segments();
+      const int64_t reach = (c.window.height - 1) * c.window.dilationDown;
+      const State before = decode.state("kept", reach * c.width);
+      const Outputs outputs = convolve(model, decode, c, x, rows, {}, before);
+      decode.output("logits", outputs.full + outputs.separable);
+      before.keep(x.activate(transformer::Activation::Relu), rows);
+      const TemporaryFolder folder;
+      const std::string path = folder / "model.so";
+      std::vector<std::string> disabled;
+      if (!isFused) {
+        disabled = {"fuse-windows"};
+      }
+      compileTo(path, model, c, weights, disabled);
+      std::mt19937 random(5);
+      const Tokens target = randomTokens(random, 50, vocabulary);
+      Expected wanted = loops(c, weights, target);
+      for (size_t i = 0; i < wanted.full.size(); ++i) {
+        wanted.full[i] += wanted.separable[i];
+      }
+      for (const std::string &isa : runnableTargets(path)) {
+        const Result<Model> loaded = Model::load(path, {.isa = isa});
+        ASSERT_EQ(loaded.status().message(), "");
+        const auto decoder =
+            PagedDecoder::create(*loaded, {.threads = 2, .schedule = Schedule::Cooperative});
+        ASSERT_EQ(decoder.status().message(), "");
+        const std::vector<float> whole = logitsOf(**decoder, {1}, target, {target.size()});
+        expectNear(whole, wanted.full, 1e-3, isa);
+        EXPECT_EQ(logitsOf(**decoder, {1}, target, std::vector<size_t>(target.size(), 1)), whole);
+        EXPECT_EQ(logitsOf(**decoder, {1}, target, {1, 16, 2, 31}), whole);
+      }
+    }
+  }
+}
+
+TEST(SlideState, RefusesImagesThatAreNotWholeRowsOfPixels) {
+  const Case c{3, 5, 1, {.height = 3, .width = 3, .across = 7}};
+  const Weights weights(c);
+  ModelBuilder model("test");
+  Entry entry = model.entry("encode");
+  const Segments rows = entry.segments();
+  const Tensor x = model.scope().gather("table", entry.input("input_ids"), vocabulary, c.width);
+  const Outputs outputs = convolve(model, entry, c, x, rows, rows.strided(1, 1, 7));
+  entry.output("full", outputs.full);
+  entry.output("separable", outputs.separable);
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.so";
+  compileTo(path, model, c, weights, {});
+  const Result<Model> loaded = Model::load(path, {});
+  ASSERT_EQ(loaded.status().message(), "");
+  Result<Session> session = Session::create(*loaded);
+  ASSERT_EQ(session.status().message(), "");
+  const std::vector<int32_t> ids(20, 1), lengths = {14, 6};
+  std::vector<float> full(20 * 5);
+  const std::vector<Input> inputs = {{"input_ids", ids}};
+  const std::vector<Output> wanted = {{"full", full}};
+  EXPECT_EQ(session->run("encode", lengths, inputs, wanted).message(),
+            "entry \"encode\": sequence 2 has 6 tokens, expected whole rows of 7 pixels");
+}
+
+} // namespace
+} // namespace heddle
