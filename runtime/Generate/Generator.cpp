@@ -83,7 +83,7 @@ static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) 
 }
 
 /// The limits set by the positions and vocabularies of a model.
-static GenerationLimits limitsOf(const PagedDecoder &decoder) {
+static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDefaults &defaults) {
   GenerationLimits limits{.vocabulary = decoder.vocabulary(),
                           .longestSource = decoder.longestSource(),
                           .longestTarget = decoder.longestTarget()};
@@ -93,6 +93,11 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder) {
     if (!input.optional) {
       limits.sourceVocabulary = input.limit;
     }
+  }
+  // A start that is never generated is the first of the tasks.
+  const EntryInfo *const decode = decoder.model().findEntry("decode");
+  if (defaults.start.front() == limits.vocabulary) {
+    limits.commands = decode->inputs.front().limit - limits.vocabulary;
   }
   return limits;
 }
@@ -113,7 +118,7 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
     HEDDLE_ASSIGN(const GenerationDefaults defaults, defaultsOf(*table));
     HEDDLE_ASSIGN(std::unique_ptr<PagedDecoder> decoder,
                   PagedDecoder::create(model, options.session));
-    const GenerationLimits limits = limitsOf(*decoder);
+    const GenerationLimits limits = limitsOf(*decoder, defaults);
     auto state = std::make_unique<State>(std::move(decoder), defaults, limits, options.batchTokens);
     state->sourceTokenizer = model.state->tokenizer;
     state->targetTokenizer = model.state->targetTokenizer;

@@ -61,6 +61,7 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
   settings.tokenScores = options.tokenScores;
   settings.attention = options.attention;
   settings.start = defaults.start;
+  settings.start.front() += options.command.value_or(0);
   settings.prefix = request.prefix;
   settings.end = sortedOnce(defaults.end);
   settings.suppressed = defaults.suppressed;
@@ -159,6 +160,18 @@ static Status checkAllTokens(const GenerationRequest &request, const Settings &s
   HEDDLE_TRY(checkTokens("prefix", request.prefix, limits.vocabulary));
   HEDDLE_TRY(checkTokens("shortlist", request.shortlist, limits.vocabulary));
   HEDDLE_TRY(checkTokens("suppressed", settings.suppressed, limits.vocabulary));
+  if (const std::optional<int32_t> command = request.options.command) {
+    if (limits.commands == 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("command is {}, expected none: the model has "
+                                      "one task",
+                                      *command));
+    }
+    if (*command < 0 || *command >= limits.commands) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("command is {}, expected 0 to {}", *command,
+                                                  limits.commands - 1));
+    }
+  }
   for (const int32_t forced : {settings.forcedFirst, settings.forcedLast}) {
     if (forced != -1) {
       HEDDLE_TRY(checkTokens("forced", {&forced, 1}, limits.vocabulary));

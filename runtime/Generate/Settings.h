@@ -38,6 +38,8 @@ struct GenerationLimits {
   int64_t longestSource = 0;
   /// Includes start tokens. The last generated token needs no position.
   int64_t longestTarget = 0;
+  /// The tasks of the model: tokens from `vocabulary` on, which are only read.
+  int64_t commands = 0;
 };
 
 /// The options of one request.

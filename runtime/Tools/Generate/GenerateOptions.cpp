@@ -100,12 +100,19 @@ static std::string checkTogether(const GenerationOptions &options) {
   return "";
 }
 
+/// The task of a model of several.
+static void declareTask(OptionList &list, GenerationOptions &options) {
+  list.whole("--command", options.command, 0, mostTokens, "N", "Which task, of a model of several")
+      .otherwise("0");
+}
+
 void declare(OptionList &list, GenerateOptions &options) {
   GenerationOptions &search = options.generation;
   declareModel(list, options);
   declareFiles(list, options);
   declareScoring(list, search);
   declareVariety(list, search);
+  declareTask(list, search);
   declareBatchTokens(list, options,
                      "Source tokens that run together, counted once for each hypothesis");
   list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",

@@ -148,7 +148,10 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
   HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
   HEDDLE_ASSIGN(const RunInputs sources,
                 readRunInputs(encode, *source, tensors, where, decoder->pad()));
-  HEDDLE_ASSIGN(const RunInputs targets, readTargets(decode, *target, tensors, where));
+  HEDDLE_ASSIGN(RunInputs targets, readTargets(decode, *target, tensors, where));
+  const auto logitsPort = std::find_if(decode.outputs.begin(), decode.outputs.end(),
+                                       [](const auto &each) { return each.name == logitsOutput; });
+  HEDDLE_TRY(putCommands(targets, rowWidth(*logitsPort), target->limit, tensors, where));
   if (sources.batch.sequences() != targets.batch.sequences()) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: tensor {} has {} sequences and tensor {} has {}, expected "

@@ -343,6 +343,34 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
   return inputs;
 }
 
+Status putCommands(RunInputs &targets, int64_t vocabulary, int64_t limit,
+                   std::span<const SafetensorsTensor> tensors, std::string_view where) {
+  constexpr std::string_view name = "command";
+  const SafetensorsTensor *const tensor = findTensor(tensors, name);
+  if (tensor == nullptr || limit <= vocabulary) {
+    return {};
+  }
+  if (tensor->shape != std::vector<int64_t>{targets.batch.sequences()}) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has shape {}, expected [{}], one for each sequence",
+                                    tensorWhere(where, name), formatShape(tensor->shape),
+                                    targets.batch.sequences()));
+  }
+  HEDDLE_ASSIGN(const std::vector<int32_t> commands, integersOf(*tensor, where));
+  size_t first = 0;
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (commands[i] < 0 || commands[i] >= limit - vocabulary) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: sequence {} has {}, expected 0 to {}",
+                                                  tensorWhere(where, name), i + 1, commands[i],
+                                                  limit - vocabulary - 1));
+    }
+    targets.inputs.front().ids[first] = static_cast<int32_t>(vocabulary) + commands[i];
+    first += static_cast<size_t>(targets.batch.lengths[i]);
+  }
+  std::erase(targets.ignored, name);
+  return {};
+}
+
 /// The space of an output's rows, if it derives from tokens.
 static std::optional<RowSpace> derivedSpace(const PortInfo &output) {
   const std::optional<RowSpace> space = rowSpaceOf(output.shape.front());

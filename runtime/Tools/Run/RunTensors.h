@@ -86,6 +86,12 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where,
                                 int32_t pad = -1);
 
+/// Puts commands in the place of the first token of every target: of a model of several tasks,
+/// where the tokens from `vocabulary` to below `limit` are the commands. They are the tensor
+/// "command", [sequences]; without one the targets stay what they are.
+Status putCommands(RunInputs &targets, int64_t vocabulary, int64_t limit,
+                   std::span<const SafetensorsTensor> tensors, std::string_view where);
+
 /// The shape of an output in the file: [B,S,width] or [tokens,width], and [sequences,width]. Where
 /// rows derive from tokens it is [B,R,width], R being the rows of S tokens, or [rows,width].
 std::vector<int64_t> outputShape(const PortInfo &output, const PaddedBatch &batch);

@@ -89,6 +89,8 @@ struct GenerationOptions {
   /// score.
   std::optional<int32_t> forcedFirst = std::nullopt;
   std::optional<int32_t> forcedLast = std::nullopt;
+  /// Which task, of a model of several; without it task 0.
+  std::optional<int32_t> command = std::nullopt;
   /// Whether Hypothesis::tokenScores and attention are filled.
   bool tokenScores = false;
   bool attention = false;
