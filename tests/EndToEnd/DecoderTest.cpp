@@ -252,7 +252,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "local/masked-local", "local/weighted-window", "recurrent/lstm-none",
                     "recurrent/gru-last", "recurrent/gru-additive", "recurrent/lstm-general",
                     "recurrent/gnmt-like", "recurrent/tanh-additive", "recurrent/lstm-dot-local-m",
-                    "recurrent/gru-concat-local-p", "marian-tiny", "bart-tiny", "t5-tiny"),
+                    "recurrent/gru-concat-local-p", "marian-tiny", "bart-tiny", "t5-tiny",
+                    "multimodel/multimodel-text-dense"),
     [](const testing::TestParamInfo<const char *> &info) {
       std::string name = info.param;
       std::replace(name.begin(), name.end(), '-', '_');

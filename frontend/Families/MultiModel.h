@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// MultiModel: Kaiser et al., "One model to learn them all". Convolutional blocks over rows, in a
+/// decoder with attention to the target and the source between them; a text becomes a text, or one
+/// of several classes.
+#ifndef HEDDLE_FRONTEND_FAMILIES_MULTIMODEL_H
+#define HEDDLE_FRONTEND_FAMILIES_MULTIMODEL_H
+
+#include "frontend/Families/DotProductAttention.h"
+#include "heddle/Status.h"
+
+#include <optional>
+#include <vector>
+
+namespace heddle {
+
+class Config;
+
+/// A ConvStep: LN(conv(ReLU(x))).
+struct ConvStep {
+  int64_t made = 0;
+  int64_t kernel = 1;
+  int64_t dilation = 1;
+  int64_t stride = 1;
+  /// 0: depthwise, then pointwise; -s: s groups of channels, each with its own; s: s groups, each
+  /// with an ordinary convolution, and a linear map of all.
+  int64_t separability = 0;
+  bool rectifies = true;
+};
+
+/// Rows that steps go over: those of an encoder see both sides, those of a decoder or of a class of
+/// a text only what is before them. A decoder keeps the rows before a run.
+struct ConvRows {
+  Entry *entry = nullptr;
+  Segments in = {};
+  /// Those that strides leave.
+  Segments out = {};
+  bool causal = false;
+  bool keeps = false;
+};
+
+struct MultiModel {
+  int64_t width = 0;
+  int64_t sourceVocabulary = 0;
+  /// 0: the output is a class.
+  int64_t targetVocabulary = 0;
+  int64_t classes = 0;
+  int64_t commands = 0;
+  /// Convolutional units of the stacks.
+  int64_t encoderUnits = 0;
+  int64_t decoderUnits = 0;
+
+  /// The four steps of a block.
+  std::vector<ConvStep> block;
+  /// x + CS(CS(x)) twice, instead of tensor2tensor's form.
+  bool paperBlock = false;
+
+  /// Steps of an attention, and its heads; 0 heads: without projections.
+  std::vector<ConvStep> queries;
+  int64_t heads = 0;
+
+  int64_t mixerSeparability = 0;
+  int64_t mixerBlocks = 0;
+
+  /// The number of sines; 0: sines and cosines in turns over the whole width.
+  int64_t timescales = 0;
+  int64_t maxTarget = 0;
+
+  /// Reads config.json.
+  static Result<MultiModel> read(const Config &config);
+
+  void encode(const Scope &model, Entry entry) const;
+  void decode(const Scope &model, Entry entry) const;
+
+private:
+  Tensor step(const Scope &scope, const Tensor &x, const ConvStep &step,
+              const ConvRows &rows) const;
+  Tensor merge(const Scope &scope, const Tensor &attended, const Tensor &target,
+               const ConvRows &rows) const;
+  Tensor convBlock(const Scope &scope, const Tensor &x, const ConvRows &rows) const;
+  Tensor addTiming(const Scope &model, const Tensor &x, const Segments &rows) const;
+  Tensor attention(const Scope &model, const Scope &scope, const Tensor &x, const ConvRows &rows,
+                   const Memory &source, Tensor *alignment) const;
+  Tensor classify(const Scope &top, const Tensor &x, Entry &entry) const;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_FRONTEND_FAMILIES_MULTIMODEL_H

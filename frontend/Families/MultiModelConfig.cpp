@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reads config.json of a MultiModel in the project's own format. What is not compiled yet is
+/// refused by the name of its key.
+#include "frontend/Families/Family.h"
+
+#include "formats/Config/Config.h"
+#include "formats/Config/Generation.h"
+#include "frontend/Families/MultiModel.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+
+static constexpr std::string_view formatPage = "the keys of docs/model-format.md";
+/// Larger sizes of a window have no code.
+static constexpr int64_t kernelLimit = 255;
+static constexpr int64_t dilationLimit = int64_t{1} << 12;
+
+/// Checks that a step's groups divide the channels that it sees and those that it makes.
+static Status checkGroups(const Config &config, std::string_view key, const ConvStep &step,
+                          int64_t width) {
+  const int64_t groups = std::max<int64_t>(1, std::abs(step.separability));
+  if (width % groups == 0 && step.made % groups == 0) {
+    return {};
+  }
+  return HEDDLE_ERROR(InvalidArgument,
+                      fmt::format("{}: \"{}\" has {} groups of channels, expected a number that "
+                                  "divides {}",
+                                  config.where(), key, groups, width));
+}
+
+/// Steps of the model's width: lists "kernels", "dilations" and "separabilities" of the same size.
+static Result<std::vector<ConvStep>> readSteps(const Config &config, int64_t width) {
+  HEDDLE_ASSIGN(const std::vector<int64_t> kernels, config.integers("kernels", 1, kernelLimit));
+  HEDDLE_ASSIGN(const std::vector<int64_t> dilations,
+                config.integers("dilations", 1, dilationLimit));
+  HEDDLE_ASSIGN(const std::vector<int64_t> groups,
+                config.integers("separabilities", -widthLimit, widthLimit));
+  for (const auto &[key, size] :
+       {std::pair("dilations", dilations.size()), std::pair("separabilities", groups.size())}) {
+    if (size != kernels.size()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: \"{}\" has {} items, expected {}, as \"kernels\" has",
+                                      config.where(), key, size, kernels.size()));
+    }
+  }
+  std::vector<ConvStep> steps;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (kernels[i] % 2 == 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: \"kernels\" has one of {}, expected odd numbers",
+                                      config.where(), kernels[i]));
+    }
+    steps.push_back(
+        {.made = width, .kernel = kernels[i], .dilation = dilations[i], .separability = groups[i]});
+    HEDDLE_TRY(checkGroups(config, "separabilities", steps.back(), width));
+  }
+  return steps;
+}
+
+static Status readBlock(MultiModel &model, const Config &config) {
+  HEDDLE_ASSIGN(const Config block, config.object("block"));
+  HEDDLE_ASSIGN(const std::string form, nearestOf(block, "form", {"paper", "tensor2tensor"}));
+  model.paperBlock = form == "paper";
+  HEDDLE_ASSIGN(model.block, readSteps(block, model.width));
+  if (model.block.size() != 4) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: \"kernels\" has {} items, expected 4, the steps of a block", block.where(),
+                    model.block.size()));
+  }
+  return refuseUnreadKeys(block, formatPage);
+}
+
+/// How many units a stack has, all of them convolutional.
+static Result<int64_t> readUnits(const Config &config, std::string_view key) {
+  HEDDLE_ASSIGN(const std::vector<std::string> units, config.strings(key));
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (units[i] != "conv") {
+      return HEDDLE_ERROR(Unsupported,
+                          fmt::format("{}: \"{}\" has \"{}\" as unit {}, expected \"conv\", which "
+                                      "alone is compiled",
+                                      config.where(), key, units[i], i + 1));
+    }
+  }
+  return static_cast<int64_t>(units.size());
+}
+
+static Status readAttention(MultiModel &model, const Config &config) {
+  HEDDLE_ASSIGN(const Config attention, config.object("attention"));
+  HEDDLE_ASSIGN(const std::string kind, nearestOf(attention, "kind", {"simple", "transformer"}));
+  if (kind == "transformer") {
+    HEDDLE_ASSIGN(model.heads, attention.integer("heads", 1, widthLimit));
+    HEDDLE_TRY(checkHeads(attention, "heads", model.heads, "d_model", model.width));
+  }
+  HEDDLE_ASSIGN(model.queries, readSteps(attention, model.width));
+  return refuseUnreadKeys(attention, formatPage);
+}
+
+/// Half of the mixer's groups see what was attended to, half the target.
+static Status readMixer(MultiModel &model, const Config &config) {
+  HEDDLE_ASSIGN(const Config mixer, config.object("mixer"));
+  HEDDLE_ASSIGN(model.mixerSeparability, mixer.integer("separability", 0, widthLimit));
+  HEDDLE_ASSIGN(model.mixerBlocks, mixer.integer("blocks", 0, layerLimit));
+  const int64_t groups = model.mixerSeparability;
+  if (groups > 1 && (groups % 2 != 0 || model.width % groups != 0)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"separability\" is {}, expected 0, 1 or an even number "
+                                    "that divides \"d_model\", {}",
+                                    mixer.where(), groups, model.width));
+  }
+  return refuseUnreadKeys(mixer, formatPage);
+}
+
+static Status readTiming(MultiModel &model, const Config &config) {
+  HEDDLE_ASSIGN(const Config timing, config.object("timing"));
+  HEDDLE_ASSIGN(const std::string kind, nearestOf(timing, "kind", {"interleaved", "timescales"}));
+  if (kind == "timescales") {
+    HEDDLE_ASSIGN(model.timescales, timing.integer("count", 2, model.width / 2));
+  } else if (model.width % 2 != 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"d_model\" is {}, expected an even number for "
+                                    "\"interleaved\" timing",
+                                    config.where(), model.width));
+  }
+  return refuseUnreadKeys(timing, formatPage);
+}
+
+/// The size of the vocabulary of a text.
+static Result<int64_t> readLanguage(const Config &modality) {
+  HEDDLE_ASSIGN(const int64_t size, modality.integer("vocab_size", 1, tableLimit));
+  HEDDLE_TRY(refuseUnreadKeys(modality, formatPage));
+  return size;
+}
+
+static Status readModalities(MultiModel &model, const Config &config) {
+  HEDDLE_ASSIGN(const Config input, config.object("input"));
+  HEDDLE_ASSIGN(const std::string in, nearestOf(input, "modality", {"language", "image", "audio"}));
+  if (in != "language") {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: \"modality\" is \"{}\", expected \"language\", which "
+                                    "alone is compiled",
+                                    input.where(), in));
+  }
+  HEDDLE_ASSIGN(model.sourceVocabulary, readLanguage(input));
+  HEDDLE_ASSIGN(const Config output, config.object("output"));
+  HEDDLE_ASSIGN(const std::string out, nearestOf(output, "modality", {"language", "class"}));
+  if (out == "language") {
+    HEDDLE_ASSIGN(model.targetVocabulary, readLanguage(output));
+    return {};
+  }
+  HEDDLE_ASSIGN(model.classes, output.integer("classes", 1, tableLimit));
+  if (model.width % 4 != 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"d_model\" is {}, expected a multiple of 4 for classes",
+                                    config.where(), model.width));
+  }
+  return refuseUnreadKeys(output, formatPage);
+}
+
+Result<MultiModel> MultiModel::read(const Config &config) {
+  MultiModel model;
+  HEDDLE_ASSIGN(model.width, config.integer("d_model", 4, widthLimit));
+  HEDDLE_TRY(readModalities(model, config));
+  HEDDLE_ASSIGN(model.encoderUnits, readUnits(config, "encoder"));
+  HEDDLE_TRY(readBlock(model, config));
+  HEDDLE_TRY(readTiming(model, config));
+  if (model.targetVocabulary > 0) {
+    HEDDLE_ASSIGN(model.commands, config.integer("commands", 1, tableLimit));
+    HEDDLE_ASSIGN(model.decoderUnits, readUnits(config, "decoder"));
+    HEDDLE_TRY(readAttention(model, config));
+    HEDDLE_TRY(readMixer(model, config));
+    HEDDLE_ASSIGN(model.maxTarget, config.integerOr("max_target_length", 1, tableLimit, 0));
+  }
+  return model;
+}
+
+/// Targets start with command 0, unless a caller asks for another one: the tokens after those of
+/// the vocabulary are the commands.
+static Result<Generation> readTokens(const Config &config, const MultiModel &model) {
+  Generation generation;
+  const int64_t last = model.targetVocabulary - 1;
+  HEDDLE_TRY(config.integer("bos_token_id", 0, last).status());
+  HEDDLE_ASSIGN(const int64_t end, config.integer("eos_token_id", 0, last));
+  HEDDLE_ASSIGN(const int64_t pad, config.integerOr("pad_token_id", 0, last, 0));
+  generation.start = {static_cast<int32_t>(model.targetVocabulary)};
+  generation.end = {static_cast<int32_t>(end)};
+  generation.pad = static_cast<int32_t>(pad);
+  generation.maxLength = static_cast<int32_t>(model.maxTarget);
+  return generation;
+}
+
+Result<FamilyModel> buildMultiModel(mlir::MLIRContext &context, const ModelSource &source) {
+  HEDDLE_ASSIGN(const MultiModel model, MultiModel::read(source.config));
+  ModelBuilder builder(context, "multimodel");
+  ConfigKeys keys{formatPage, {}, {}, {}};
+  model.encode(builder.scope(), builder.entry("encode"));
+  if (model.targetVocabulary > 0) {
+    HEDDLE_ASSIGN(const Generation generation, readTokens(source.config, model));
+    builder.generation(generation);
+    model.decode(builder.scope(), builder.entry("decode"));
+  } else {
+    keys.neutral = {"pad_token_id", "bos_token_id", "eos_token_id"};
+  }
+  HEDDLE_ASSIGN(auto module, builder.build());
+  return FamilyModel{std::move(module), {}, keys};
+}
+
+} // namespace heddle

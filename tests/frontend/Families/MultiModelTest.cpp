@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The program of a MultiModel, and configurations that are refused.
+#include "tests/frontend/Families/FamilyProgram.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace heddle {
+
+static const std::string folder = HEDDLE_TEST_DATA "/oracles/multimodel/multimodel-text-dense";
+
+/// The program with a change of the configuration, or the message.
+static Result<std::string> programWith(const std::string &change) {
+  std::ifstream stream(folder + "/config.json");
+  nlohmann::json values = nlohmann::json::parse(stream, nullptr, false);
+  values.merge_patch(nlohmann::json::parse(change, nullptr, false));
+  HEDDLE_ASSIGN(const Config config, Config::fromJson(values, "config.json"));
+  HEDDLE_ASSIGN(const Checkpoint checkpoint, Checkpoint::open(folder));
+  mlir::MLIRContext context;
+  HEDDLE_ASSIGN(const FamilyModel model,
+                buildFamily(context, {config, checkpoint, std::nullopt, std::nullopt}));
+  return printed(*model.module);
+}
+
+TEST(MultiModelTest, AStepIsANormOfAConvolutionOfARectifier) {
+  const std::string text = *programWith("{}");
+  const auto has = [&](const std::string &part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has("@encoder.0.block.steps.0.parts.elements in(%arg1) window<height = 3> : "
+                  "tensor<?x40xf32> -> tensor<?x40xf32>"))
+      << text;
+  EXPECT_TRUE(has("@encoder.0.block.steps.0.parts.0.pointwise.weight : tensor<?x40xf32> -> "
+                  "tensor<?x40xf32>"));
+  EXPECT_TRUE(has("window<height = 5, dilationDown = 4>"));
+  // Causal, with the rows before a run.
+  EXPECT_TRUE(has("window<height = 5, dilationDown = 4, causal = true>"));
+  EXPECT_TRUE(has("!transformer.state<640>"));
+  // Half of the mixer's groups see what was attended to, half the target.
+  EXPECT_TRUE(has("window<height = 3, causal = true> {groups = 2 : i64} : tensor<?x40xf32> -> "
+                  "tensor<?x120xf32>"));
+}
+
+TEST(MultiModelTest, OtherFormsAreWritten) {
+  EXPECT_EQ(programWith(R"({"mixer": {"separability": 1}})").status().message(), "");
+  EXPECT_EQ(programWith(R"({"mixer": {"separability": 0}})").status().message(), "");
+  EXPECT_EQ(programWith(R"({"block": {"form": "tensor2tensor"}})").status().message(), "");
+  EXPECT_EQ(programWith(R"({"block": {"separabilities": [-2, 2, 1, -4]}})").status().message(), "");
+  EXPECT_EQ(programWith(R"({"timing": {"kind": "timescales", "count": 7}})").status().message(),
+            "");
+  EXPECT_EQ(programWith(R"({"attention": {"kind": "simple", "heads": null}})").status().message(),
+            "");
+  EXPECT_EQ(programWith(R"({"output": {"modality": "class", "classes": 5, "vocab_size": null},
+                            "commands": null, "decoder": null, "mixer": null,
+                            "attention": null})")
+                .status()
+                .message(),
+            "");
+}
+
+struct Refused {
+  const char *change;
+  const char *message;
+};
+
+TEST(MultiModelTest, ConfigurationsAreRefused) {
+  const Refused cases[] = {
+      {R"({"d_model": 0})", "config.json: \"d_model\" is 0, expected an integer from 4 to 65536"},
+      {R"({"d_model": null})", "config.json: \"d_model\" is missing, expected an integer from 4 to 65536"},
+      {R"({"encoder": ["conv", "moe"]})", "config.json: \"encoder\" has \"moe\" as unit 2, "
+                                          "expected \"conv\", which alone is compiled"},
+      {R"({"decoder": ["moe"]})", "config.json: \"decoder\" has \"moe\" as unit 1, expected "
+                                  "\"conv\", which alone is compiled"},
+      {R"({"input": {"modality": "image"}})",
+       "config.json: \"input\": \"modality\" is \"image\", expected \"language\", which alone is "
+       "compiled"},
+      {R"({"input": {"modality": "audio"}})",
+       "config.json: \"input\": \"modality\" is \"audio\", expected \"language\", which alone is "
+       "compiled"},
+      {R"({"block": {"kernels": [3, 3, 5]}})",
+       "config.json: \"block\": \"dilations\" has 4 items, expected 3, as \"kernels\" has"},
+      {R"({"block": {"separabilities": [0, 0, 0, 0, 0]}})",
+       "config.json: \"block\": \"separabilities\" has 5 items, expected 4, as \"kernels\" has"},
+      {R"({"block": {"kernels": [3, 4, 5, 5]}})",
+       "config.json: \"block\": \"kernels\" has one of 4, expected odd numbers"},
+      {R"({"block": {"kernels": [3], "dilations": [1], "separabilities": [0]}})",
+       "config.json: \"block\": \"kernels\" has 1 items, expected 4, the steps of a block"},
+      {R"({"block": {"separabilities": [0, -3, 0, 0]}})",
+       "config.json: \"block\": \"separabilities\" has 3 groups of channels, expected a number "
+       "that "
+       "divides 40"},
+      {R"({"block": {"form": "papers"}})",
+       "config.json: \"block\": \"form\" is \"papers\", expected one of paper, tensor2tensor; did "
+       "you mean \"paper\"?"},
+      {R"({"attention": {"heads": 3}})",
+       "config.json: \"attention\": \"heads\" is 3, expected a divisor of \"d_model\", 40"},
+      {R"({"mixer": {"separability": 3}})", "config.json: \"mixer\": \"separability\" is 3, "
+                                            "expected 0, 1 or an even number that divides "
+                                            "\"d_model\", 40"},
+      {R"({"timing": {"kind": "timescales", "count": 21}})",
+       "config.json: \"timing\": \"count\" is 21, expected an integer from 2 to 20"},
+      {R"({"timing": {"kind": "timescales"}})", "config.json: \"timing\": \"count\" is missing, expected an integer from 2 to 20"},
+      {R"({"d_model": 45, "block": {"separabilities": [0, 0, 0, 0]}})",
+       "config.json: \"d_model\" is 45, expected an even number for \"interleaved\" timing"},
+      {R"({"commands": 0})", "config.json: \"commands\" is 0, expected an integer from 1 to 16777216"},
+      {R"({"eos_token_id": 27})", "config.json: \"eos_token_id\" is 27, expected an integer from 0 to 26"},
+      {R"({"mixer": {"blocks": 1, "seperability": 4}})",
+       "config.json: \"mixer\": unknown key \"seperability\", did you mean \"separability\"?"},
+      {R"({"d_model": 42, "attention": {"heads": 3}, "block": {"separabilities": [0, 0, 0, 0]},
+           "output": {"modality": "class", "classes": 5, "vocab_size": null}})",
+       "config.json: \"d_model\" is 42, expected a multiple of 4 for classes"},
+  };
+  for (const Refused &item : cases) {
+    const Result<std::string> program = programWith(item.change);
+    EXPECT_EQ(program.status().message(), item.message) << item.change;
+  }
+}
+
+} // namespace heddle
