@@ -336,7 +336,7 @@ public:
   /// The same elements in another shape.
   Parameter reshape(std::string_view name, const Parameter &parameter,
                     std::initializer_list<int64_t> shape) const;
-  /// Parameters one after the other along the first axis.
+  /// Parameters one after the other along the first axis: the weights of experts, for example.
   Parameter concat(std::string_view name, std::span<const Parameter> parts) const;
   /// Matrices side by side.
   Parameter concatColumns(std::string_view name, std::span<const Parameter> parts) const;
@@ -344,8 +344,6 @@ public:
   /// `count` rows along the first axis, starting at `first`.
   Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
                  int64_t count) const;
-  /// Parameters one after the other along the first axis: the weights of experts, for example.
-  Parameter concat(std::string_view name, std::span<const Parameter> parts) const;
   /// `count` columns of a matrix, starting at `first`.
   Parameter columns(std::string_view name, const Parameter &parameter, int64_t first,
                     int64_t count) const;

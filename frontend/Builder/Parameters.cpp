@@ -191,19 +191,4 @@ Parameter Scope::columns(std::string_view name, const Parameter &parameter, int6
   return derive(name, ExpressionKind::Columns, {&parameter}, {first}, {rows, count});
 }
 
-Parameter Scope::concat(std::string_view name, std::span<const Parameter> parts) const {
-  std::vector<const Parameter *> operands;
-  std::vector<int64_t> shape;
-  for (const Parameter &part : parts) {
-    operands.push_back(&part);
-    if (shape.empty()) {
-      shape = part.shape();
-    } else if (!part.shape().empty()) {
-      // The verifier reports other shapes.
-      shape.front() += part.shape().front();
-    }
-  }
-  return derive(name, ExpressionKind::Concat, operands, {}, std::move(shape));
-}
-
 } // namespace heddle

@@ -182,6 +182,31 @@ Tensor MultiModel::convBlock(const Scope &scope, const Tensor &x, const ConvRows
   return paperBlock ? result : result + y;
 }
 
+static Tensor sideBySide(const Scope &scope, const std::vector<Tensor> &rows) {
+  return rows.size() == 1 ? rows.front() : scope.concat(rows);
+}
+
+/// Section 2.2.2: LN(x + the sum of g_e E_e(x) over the experts e that a row chooses), g the softmax
+/// over these alone. `gates` get those of all experts, 0 for the others.
+Tensor MultiModel::chooseExperts(const Scope &scope, const Tensor &x, const Segments &rows,
+                                 std::vector<Tensor> &gates) const {
+  const Segments choices = rows.choices(activeExperts);
+  const Chosen chosen = scope.linear("gate", x, experts, Bias::No).topK(choices);
+  const Tensor gate = chosen.value.rowSoftmax();
+  gates.push_back(gate.placeColumns(chosen.column, experts));
+  const auto map = [&](const std::string &name, const Tensor &in, int64_t made) {
+    std::vector<Parameter> each;
+    for (int64_t expert = 0; expert < experts; ++expert) {
+      each.push_back(
+          scope.scope("experts", expert).parameter(name + ".weight", {made, in.width()}));
+    }
+    return scope.chosenLinear(in, chosen.column, experts, scope.concat(name, each));
+  };
+  const Tensor inner = map("inner", x.repeat(choices), expertWidth).activate(Activation::Relu);
+  const Tensor outer = map("outer", inner, width) * gate.splitRows(choices);
+  return scope.layerNorm("norm", x + outer.pool(transformer::Pooling::Sum, choices, rows), epsilon);
+}
+
 // --- Attention -------------------------------------------------------------------------------
 
 /// Section 2.3: sines and cosines of positions.
@@ -269,10 +294,17 @@ void MultiModel::encode(const Scope &model, Entry entry) const {
       model.gather(model.parameter("source.weight", {sourceVocabulary, width}), source) *
       std::sqrt(static_cast<double>(width));
   Tensor x = addTiming(model, bottom, rows.in);
-  for (int64_t unit = 0; unit < encoderUnits; ++unit) {
-    x = convBlock(model.scope("encoder", unit).scope("block"), x, rows);
+  std::vector<Tensor> gates;
+  for (size_t unit = 0; unit < encoder.size(); ++unit) {
+    const Scope scope = model.scope("encoder", static_cast<int64_t>(unit));
+    x = encoder[unit] == MultiModelUnit::Block
+            ? convBlock(scope.scope("block"), x, rows)
+            : chooseExperts(scope.scope("moe"), x, rows.in, gates);
   }
   entry.output("encoder", x);
+  if (!gates.empty()) {
+    entry.output("encoder.gates", sideBySide(model.scope("encoder"), gates));
+  }
   if (targetVocabulary == 0) {
     entry.output("class.logits", classify(model.scope("top"), x, entry));
     return;
@@ -288,8 +320,11 @@ void MultiModel::encode(const Scope &model, Entry entry) const {
     return;
   }
   remember(model.scope("attention.cross_attention"));
-  for (int64_t unit = 0; unit < decoderUnits; ++unit) {
-    remember(model.scope("decoder", unit).scope("attention.cross_attention"));
+  for (size_t unit = 0; unit < decoder.size(); ++unit) {
+    if (decoder[unit] == MultiModelUnit::Block) {
+      remember(
+          model.scope("decoder", static_cast<int64_t>(unit)).scope("attention.cross_attention"));
+    }
   }
 }
 
@@ -323,10 +358,18 @@ void MultiModel::decode(const Scope &model, Entry entry) const {
     x = convBlock(model.scope("mixer", index), x, rows);
   }
   entry.output("mixer", x);
-  for (int64_t unit = 0; unit < decoderUnits; ++unit) {
-    const Scope scope = model.scope("decoder", unit);
+  std::vector<Tensor> gates;
+  for (size_t unit = 0; unit < decoder.size(); ++unit) {
+    const Scope scope = model.scope("decoder", static_cast<int64_t>(unit));
+    if (decoder[unit] == MultiModelUnit::Experts) {
+      x = chooseExperts(scope.scope("moe"), x, rows.in, gates);
+      continue;
+    }
     x = convBlock(scope.scope("block"), x, rows);
     x = x + attention(model, scope.scope("attention"), x, rows, source, &alignment);
+  }
+  if (!gates.empty()) {
+    entry.output("decoder.gates", sideBySide(model.scope("decoder"), gates));
   }
   entry.output("logits",
                model.linear(x, model.parameter("output.weight", {targetVocabulary, width})));

@@ -39,6 +39,9 @@ struct ConvRows {
   bool keeps = false;
 };
 
+/// A unit of a stack: a convolutional block, or experts.
+enum class MultiModelUnit : uint8_t { Block, Experts };
+
 struct MultiModel {
   int64_t width = 0;
   int64_t sourceVocabulary = 0;
@@ -46,9 +49,13 @@ struct MultiModel {
   int64_t targetVocabulary = 0;
   int64_t classes = 0;
   int64_t commands = 0;
-  /// Convolutional units of the stacks.
-  int64_t encoderUnits = 0;
-  int64_t decoderUnits = 0;
+  std::vector<MultiModelUnit> encoder;
+  std::vector<MultiModelUnit> decoder;
+
+  /// How many there are, how many a row chooses, and their inner width.
+  int64_t experts = 0;
+  int64_t activeExperts = 0;
+  int64_t expertWidth = 0;
 
   /// The four steps of a block.
   std::vector<ConvStep> block;
@@ -78,6 +85,8 @@ private:
   Tensor merge(const Scope &scope, const Tensor &attended, const Tensor &target,
                const ConvRows &rows) const;
   Tensor convBlock(const Scope &scope, const Tensor &x, const ConvRows &rows) const;
+  Tensor chooseExperts(const Scope &scope, const Tensor &x, const Segments &rows,
+                       std::vector<Tensor> &gates) const;
   Tensor addTiming(const Scope &model, const Tensor &x, const Segments &rows) const;
   Tensor attention(const Scope &model, const Scope &scope, const Tensor &x, const ConvRows &rows,
                    const Memory &source, Tensor *alignment) const;

@@ -8,6 +8,7 @@
 #include "formats/Config/Generation.h"
 #include "frontend/Families/MultiModel.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace heddle {
@@ -16,6 +17,9 @@ static constexpr std::string_view formatPage = "the keys of docs/model-format.md
 /// Larger sizes of a window have no code.
 static constexpr int64_t kernelLimit = 255;
 static constexpr int64_t dilationLimit = int64_t{1} << 12;
+static constexpr int64_t expertLimit = int64_t{1} << 12;
+/// What a row may choose: Segments::choices().
+static constexpr int64_t activeExpertLimit = 255;
 
 /// Checks that a step's groups divide the channels that it sees and those that it makes.
 static Status checkGroups(const Config &config, std::string_view key, const ConvStep &step,
@@ -73,18 +77,36 @@ static Status readBlock(MultiModel &model, const Config &config) {
   return refuseUnreadKeys(block, formatPage);
 }
 
-/// How many units a stack has, all of them convolutional.
-static Result<int64_t> readUnits(const Config &config, std::string_view key) {
-  HEDDLE_ASSIGN(const std::vector<std::string> units, config.strings(key));
-  for (size_t i = 0; i < units.size(); ++i) {
-    if (units[i] != "conv") {
+/// The units of a stack.
+static Result<std::vector<MultiModelUnit>> readUnits(const Config &config, std::string_view key) {
+  HEDDLE_ASSIGN(const std::vector<std::string> names, config.strings(key));
+  std::vector<MultiModelUnit> units;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != "conv" && names[i] != "moe") {
       return HEDDLE_ERROR(Unsupported,
-                          fmt::format("{}: \"{}\" has \"{}\" as unit {}, expected \"conv\", which "
-                                      "alone is compiled",
-                                      config.where(), key, units[i], i + 1));
+                          fmt::format("{}: \"{}\" has \"{}\" as unit {}, expected \"conv\" or "
+                                      "\"moe\"",
+                                      config.where(), key, names[i], i + 1));
     }
+    units.push_back(names[i] == "conv" ? MultiModelUnit::Block : MultiModelUnit::Experts);
   }
-  return static_cast<int64_t>(units.size());
+  return units;
+}
+
+/// The sizes of experts, where a stack has some.
+static Status readExperts(MultiModel &model, const Config &config) {
+  const auto has = [](const std::vector<MultiModelUnit> &units) {
+    return std::find(units.begin(), units.end(), MultiModelUnit::Experts) != units.end();
+  };
+  if (!has(model.encoder) && !has(model.decoder)) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const Config moe, config.object("moe"));
+  HEDDLE_ASSIGN(model.experts, moe.integer("experts", 1, expertLimit));
+  HEDDLE_ASSIGN(model.activeExperts,
+                moe.integer("active", 1, std::min(model.experts, activeExpertLimit)));
+  HEDDLE_ASSIGN(model.expertWidth, moe.integer("hidden", 1, widthLimit));
+  return refuseUnreadKeys(moe, formatPage);
 }
 
 static Status readAttention(MultiModel &model, const Config &config) {
@@ -163,16 +185,17 @@ Result<MultiModel> MultiModel::read(const Config &config) {
   MultiModel model;
   HEDDLE_ASSIGN(model.width, config.integer("d_model", 4, widthLimit));
   HEDDLE_TRY(readModalities(model, config));
-  HEDDLE_ASSIGN(model.encoderUnits, readUnits(config, "encoder"));
+  HEDDLE_ASSIGN(model.encoder, readUnits(config, "encoder"));
   HEDDLE_TRY(readBlock(model, config));
   HEDDLE_TRY(readTiming(model, config));
   if (model.targetVocabulary > 0) {
     HEDDLE_ASSIGN(model.commands, config.integer("commands", 1, tableLimit));
-    HEDDLE_ASSIGN(model.decoderUnits, readUnits(config, "decoder"));
+    HEDDLE_ASSIGN(model.decoder, readUnits(config, "decoder"));
     HEDDLE_TRY(readAttention(model, config));
     HEDDLE_TRY(readMixer(model, config));
     HEDDLE_ASSIGN(model.maxTarget, config.integerOr("max_target_length", 1, tableLimit, 0));
   }
+  HEDDLE_TRY(readExperts(model, config));
   return model;
 }
 

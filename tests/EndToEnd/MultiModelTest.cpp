@@ -9,6 +9,7 @@
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -108,6 +109,11 @@ void expectOracle(const std::string &name, const std::vector<std::string> &flags
 
 TEST(MultiModel, TextDenseAgreesWithItsOracle) { expectOracle("multimodel-text-dense", {}); }
 
+TEST(MultiModel, TextAgreesWithItsOracle) {
+  expectOracle("multimodel-text", {});
+  expectOracle("multimodel-text", withoutPasses());
+}
+
 TEST(MultiModel, TextDenseAgreesWithItsOracleUnfused) {
   expectOracle("multimodel-text-dense", withoutPasses());
   expectOracle("multimodel-text-dense", {"--disable-pass=fuse-windows"});
@@ -124,8 +130,10 @@ Tokens unpadded(std::span<const float> ids) {
   return tokens;
 }
 
-TEST(MultiModel, SearchesAreThoseOfTheOracleForEveryCommand) {
-  const std::string name = "multimodel-text-dense";
+class MultiModelSearch : public testing::TestWithParam<const char *> {};
+
+TEST_P(MultiModelSearch, IsThatOfTheOracleForEveryCommand) {
+  const std::string name = GetParam();
   const std::string binary = compileModel(oracles + name);
   ASSERT_FALSE(binary.empty());
   const std::string file = oracles + name + "/expected.safetensors";
@@ -158,6 +166,50 @@ TEST(MultiModel, SearchesAreThoseOfTheOracleForEveryCommand) {
       }
       EXPECT_EQ(found[0][k]["tokens"].get<Tokens>(), row(beams, i * 4 + k, width));
       EXPECT_NEAR(found[0][k]["score"].get<double>(), static_cast<double>(score), 2e-4);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, MultiModelSearch,
+                         testing::Values("multimodel-text-dense", "multimodel-text"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+/// The largest difference of a tensor, [B, width], or [B, 1, S, width] of which `lengths` rows
+/// count.
+float differenceOf(const Values &found, Values expected, const std::vector<int64_t> &lengths) {
+  if (expected.shape.size() == 4) {
+    expected.shape.erase(expected.shape.begin() + 1);
+  } else {
+    expected.shape.insert(expected.shape.begin() + 1, 1);
+  }
+  Values same = found;
+  same.shape = expected.shape;
+  EXPECT_EQ(found.values.size(), expected.values.size());
+  return differenceOfTokens(same, expected, lengths);
+}
+
+TEST(MultiModel, ClassesAndGatesAreThoseOfTheOracle) {
+  const std::string name = "multimodel-text-class", file = oracles + name + "/expected.safetensors";
+  const auto sources = lengthsOf(readTensor(file, "source"));
+  const TemporaryFolder folder;
+  for (const std::vector<std::string> &flags : {std::vector<std::string>{}, withoutPasses()}) {
+    const std::string binary = compileModel(oracles + name, flags);
+    for (const std::string &isa : runnableTargets(binary)) {
+      const std::string output = runOracle(binary, name, isa, 1, folder);
+      ASSERT_FALSE(output.empty()) << isa;
+      EXPECT_LE(
+          differenceOfTokens(readTensor(output, "encoder"), readTensor(file, "encoder"), sources),
+          2e-4F);
+      EXPECT_LE(differenceOf(readTensor(output, "encoder.gates"),
+                             readTensor(file, "encoder.gates"), sources),
+                2e-4F);
+      EXPECT_LE(differenceOf(readTensor(output, "class.logits"), readTensor(file, "class.logits"),
+                             std::vector<int64_t>(sources.size(), 1)),
+                2e-4F);
     }
   }
 }

@@ -66,10 +66,12 @@ TEST(MultiModelTest, ConfigurationsAreRefused) {
   const Refused cases[] = {
       {R"({"d_model": 0})", "config.json: \"d_model\" is 0, expected an integer from 4 to 65536"},
       {R"({"d_model": null})", "config.json: \"d_model\" is missing, expected an integer from 4 to 65536"},
-      {R"({"encoder": ["conv", "moe"]})", "config.json: \"encoder\" has \"moe\" as unit 2, "
-                                          "expected \"conv\", which alone is compiled"},
-      {R"({"decoder": ["moe"]})", "config.json: \"decoder\" has \"moe\" as unit 1, expected "
-                                  "\"conv\", which alone is compiled"},
+      {R"({"encoder": ["conv", "mow"]})", "config.json: \"encoder\" has \"mow\" as unit 2, "
+                                          "expected \"conv\" or \"moe\""},
+      {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 4, "hidden": 8}})",
+       "config.json: \"moe\": \"active\" is 4, expected an integer from 1 to 3"},
+      {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 1, "hidden": 0}})",
+       "config.json: \"moe\": \"hidden\" is 0, expected an integer from 1 to 65536"},
       {R"({"input": {"modality": "image"}})",
        "config.json: \"input\": \"modality\" is \"image\", expected \"language\", which alone is "
        "compiled"},
