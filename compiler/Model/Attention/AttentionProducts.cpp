@@ -238,8 +238,10 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
     reason = "keys of products that are summed lie in caches of their own";
     return failure();
   }
+  // A number of each row is one of the queries: keys cannot have it.
   if (llvm::all_of(match.products, [&](const ScoreProduct &each) {
-        return isSame(each.query, first.query) && each.key.share == first.key.share;
+        return isSame(each.query, first.query) && each.key.share == first.key.share &&
+               llvm::all_of(each.factor.numbers, weightOf);
       })) {
     return ProductArrangement::SameQueries;
   }

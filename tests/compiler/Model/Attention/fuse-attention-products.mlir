@@ -194,6 +194,24 @@ func.func @numbers_of_rows(%x: tensor<?x20xf32>, %g: tensor<?x1xf32>, %rows: !tr
   return %c : !heads
 }
 
+// One number of each row for keys of other sequences than its own would be taken for one of the key.
+// CHECK-LABEL: func.func @numbers_of_rows_of_one_query(
+// CHECK-NOT: transformer.attention
+func.func @numbers_of_rows_of_one_query(%x: tensor<?x20xf32>, %g: tensor<?x1xf32>, %rows: !transformer.segments) -> !heads {
+  %q1 = transformer.linear %x, @q1 : tensor<?x20xf32> -> !rows
+  %k1 = transformer.linear %x, @k1 : tensor<?x20xf32> -> !rows
+  %q1h = transformer.split_heads %q1 : !rows -> !heads
+  %k1h = transformer.split_heads %k1 : !rows -> !heads
+  %s1 = transformer.contract "thd,khd->thk" %q1h, %k1h in(%rows, %rows) : !heads, !heads -> !scores
+  %s2 = transformer.contract "thd,khd->thk" %q1h, %q1h in(%rows, %rows) : !heads, !heads -> !scores
+  %z2 = transformer.multiply %s2, %g : !scores, tensor<?x1xf32>
+  %s = transformer.add %s1, %z2 : !scores, !scores
+  // expected-remark @below {{not fused: products that are summed have factors of their own for each row}}
+  %p = transformer.softmax %s in(%rows) : !scores
+  %c = transformer.contract "thk,khd->thd" %p, %k1h in(%rows, %rows) : !scores, !heads -> !heads
+  return %c : !heads
+}
+
 // CHECK-LABEL: func.func @factors_far_apart(
 // CHECK-NOT: transformer.attention
 func.func @factors_far_apart(%q: !rows, %u: !rows, %k: !rows, %rows: !transformer.segments) -> !heads {
