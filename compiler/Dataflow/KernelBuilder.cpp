@@ -25,7 +25,9 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
   OpBuilder kernelBuilder(builder.getContext());
   auto kernel =
       KernelOp::create(kernelBuilder, location, parts.stem, type, parts.computes, parts.norm);
-  size_t arguments = numComputedArguments(parts.computes, type) + parts.elementwise.size();
+  // A region that maps scores may take the bias that goes with one.
+  size_t arguments = numComputedArguments(parts.computes, type) + parts.elementwise.size() +
+                     (parts.takesBias ? 1 : 0);
   SmallVector<Type> argumentTypes(arguments, builder.getF32Type());
   SmallVector<Location> argumentLocations(arguments, location);
   Block *block =

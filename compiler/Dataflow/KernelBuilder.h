@@ -28,6 +28,8 @@ struct KernelParts {
   llvm::SmallVector<mlir::Value> normOperands;
   /// Buffers, and the types of inputs that are changed in place.
   llvm::SmallVector<mlir::Type> results;
+  /// Whether the region maps scores and takes their bias.
+  bool takesBias = false;
 };
 
 /// Whether a buffer is rows of f32, [rows, width]: what every fast kernel writes.

@@ -41,7 +41,11 @@ bool isRowElement(KernelOp kernel, Value value) {
   if (!argument) {
     return false;
   }
-  if (kernel.getComputes().getEpilogueSupport() == EpilogueSupport::IsRegion) {
+  EpilogueSupport support = kernel.getComputes().getEpilogueSupport();
+  if (support == EpilogueSupport::MapsScores) {
+    return argument.getArgNumber() > 0;
+  }
+  if (support == EpilogueSupport::IsRegion) {
     return true;
   }
   unsigned index = argument.getArgNumber();

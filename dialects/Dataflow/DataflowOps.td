@@ -38,7 +38,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
       one number, [rows, 1], or one number, [1].
     - C5: the inputs, the results and the operands of the norm have the shapes that `computes` names.
     - C6: a family without an epilogue has a region that yields its argument and no element-wise
-      operands; only one that takes a norm has a norm, whose epsilon is finite and not negative.
+      operands; one whose region maps scores gives it the score and, if there is a table of biases,
+      perhaps the bias; only one that takes a norm has a norm, whose epsilon is finite and not
+      negative.
     - C7: the name is not empty and has only letters, digits, '_', '.' and '-': it becomes a symbol
       of an object file.
     - C8: every buffer that is a result, or an input that the family wants dense, has no row stride.

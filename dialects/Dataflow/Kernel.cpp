@@ -74,9 +74,10 @@ bool KernelOp::hasFinish() {
 }
 
 unsigned KernelOp::getNumElementwise() {
-  return getComputes().getEpilogueSupport() == EpilogueSupport::IsRegion
-             ? 0
-             : getEpilogue().front().getNumArguments() - 1;
+  EpilogueSupport support = getComputes().getEpilogueSupport();
+  bool hasElementwise =
+      support != EpilogueSupport::IsRegion && support != EpilogueSupport::MapsScores;
+  return hasElementwise ? getEpilogue().front().getNumArguments() - 1 : 0;
 }
 
 unsigned KernelOp::getNumNormOperands() {
@@ -343,9 +344,25 @@ static LogicalResult verifyElementwise(KernelOp kernel) {
   return success();
 }
 
+/// C6 for a region that maps scores: it may take the bias too, if there is one.
+static LogicalResult verifyScore(KernelOp kernel) {
+  auto isBias = [](const KernelInput &input) { return input.role == KernelInput::Role::Weights; };
+  bool hasBias = llvm::any_of(kernel.getComputes().getInputs(kernel.getKernelType()), isBias);
+  unsigned arguments = kernel.getEpilogue().front().getNumArguments();
+  if (arguments > (hasBias ? 2 : 1)) {
+    return kernel.emitOpError("expects a region that takes the score")
+           << (hasBias ? " and the bias" : "") << " for " << kernel.getComputes() << ", got "
+           << arguments << " arguments";
+  }
+  return success();
+}
+
 /// C6
 static LogicalResult verifyEpilogue(KernelOp kernel) {
   EpilogueSupport support = kernel.getComputes().getEpilogueSupport();
+  if (support == EpilogueSupport::MapsScores && failed(verifyScore(kernel))) {
+    return failure();
+  }
   if (support == EpilogueSupport::None) {
     if (kernel.getNumElementwise() > 0) {
       return kernel.emitOpError("expects no element-wise operands of ")

@@ -134,11 +134,12 @@ def Transformer_HiddenAttr : AttrDef<Transformer_Dialect, "Hidden"> {
   let mnemonic = "hidden";
   let summary = "the score of a key after the row, if a causal mask is finite";
   let description = [{
-    The score of a visible key is `scale * q k + bias`. A key after the row has instead
+    The score of a visible key is `scale * q k + bias`, or with a `#transformer.score` f
+    `f(scale * q k) + bias`. A key after the row has instead
 
-    - `added`: `scale * q k + bias + number`;
+    - `added`: that score plus `number`;
     - `score`: `number`;
-    - `product`: `number + bias`.
+    - `product`: `number + bias`, or `number` where f takes the bias.
 
     The number is an f32 of magnitude at most 2^127, half of f32's range, so that a kernel that
     computes powers of two instead of e may multiply it by log2(e).
@@ -149,6 +150,35 @@ def Transformer_HiddenAttr : AttrDef<Transformer_Dialect, "Hidden"> {
     static constexpr double largestNumber = 0x1p127;
   }];
   let genVerifyDecl = 1;
+}
+
+def Transformer_ScoreAttr : AttrDef<Transformer_Dialect, "Score"> {
+  let mnemonic = "score";
+  let summary = "scalar maths between the product of a query and a key and the softmax";
+  let description = [{
+    Steps, each of which makes a number: s0 is `scale * q k`, sn the result of step n, and the last
+    result is the score. A step is `add(x, y)`, `multiply(x, y)` or an activation, `tanh(x)`, where x
+    and y are earlier numbers, constants, or `bias`: the element of the table of biases by distance,
+    which is then not added to the score.
+
+    `tanh(s0), multiply(s1, 5.0e+01)` is a soft cap: 50 tanh(s / 50), with 1 / 50 part of the scale.
+    Masks follow: what a row does not see has no weight, whatever its score.
+
+    Constraints:
+    - C1: there are 1 to 16 steps.
+    - C2: a step takes numbers made before it, and finite constants.
+  }];
+  let parameters = (ins ArrayRefParameter<"::heddle::transformer::ScoreStep">:$steps);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// More steps are no model's.
+    static constexpr size_t mostSteps = 16;
+    /// Whether a step takes the bias by distance.
+    bool takesBias() const;
+    /// `tanh(s0), multiply(s1, 50)`
+    std::string text() const;
+  }];
 }
 
 def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a parameter is derived", [

@@ -61,6 +61,23 @@ static LogicalResult verifyHidden(Operation *op, VisibilityAttr visibility, Hidd
   return success();
 }
 
+/// C6 of attention, C7 of attention_weights.
+static LogicalResult verifyScore(Operation *op, ScoreAttr score, FlatSymbolRefAttr bias,
+                                 SymbolTableCollection &symbolTable) {
+  if (!score || !score.takesBias()) {
+    return success();
+  }
+  if (!bias) {
+    return op->emitOpError("expects a bias for a score that takes it, got none");
+  }
+  auto table = symbolTable.lookupNearestSymbolFrom<ParameterOp>(op, bias);
+  if (table.getTensorType().getDimSize(1) == 1) {
+    return op->emitOpError("expects a bias of several distances for a score that takes it, got ")
+           << bias << " of one";
+  }
+  return success();
+}
+
 /// C2 of attend and attention: the width of the result is that of the values times the share.
 static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
                                       RankedTensorType result, int64_t share) {
@@ -119,10 +136,10 @@ LogicalResult AttentionOp::verify() {
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C4
-  if (!getBiasAttr()) {
-    return success();
+  if (getBiasAttr() && failed(verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable))) {
+    return failure();
   }
-  return verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable);
+  return verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable);
 }
 
 LogicalResult AttentionWeightsOp::verify() {
@@ -147,10 +164,10 @@ LogicalResult AttentionWeightsOp::verify() {
 
 LogicalResult AttentionWeightsOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // C4
-  if (!getBiasAttr()) {
-    return success();
+  if (getBiasAttr() && failed(verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable))) {
+    return failure();
   }
-  return verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable);
+  return verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable);
 }
 
 LogicalResult EmbedOp::verify() {

@@ -55,6 +55,9 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     Source: "Attention is all you need", equation 1. The bias, if any, is that of `relative_bias`
     with the same segments.
 
+    With `score` the scalar maths that it says maps each scaled product before the softmax; the bias
+    is added after it, unless it takes the bias itself.
+
     A row sees the keys that `visibility` says; those outside are neither read nor computed. With
     `hidden` a causal row also sees later keys, with the scores that the attribute defines: a finite
     mask keeps its exact meaning.
@@ -72,6 +75,7 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     - C4: the bias, if there is one, is a parameter of shape [heads, 2 * distance + 1], the distance
       at most 2^20.
     - C5: `hidden` is given only for causal attention.
+    - C6: a score that takes the bias has one, of several distances.
 
     ```mlir
     %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
@@ -83,7 +87,8 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
                        OptionalAttr<Transformer_HiddenAttr>:$hidden,
                        DefaultValuedAttr<I64Attr, "1">:$key_share,
-                       DefaultValuedAttr<I64Attr, "1">:$value_share);
+                       DefaultValuedAttr<I64Attr, "1">:$value_share,
+                       OptionalAttr<Transformer_ScoreAttr>:$score);
   let results = (outs Transformer_Rows:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{
@@ -98,7 +103,8 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
   let summary = "softmax(scale * Q K^T + bias) for every head, over the row's own keys";
   let description = [{
     The weights of `attention` without the sum of values, for layers that share them and callers that
-    request them. Keys that a row does not see have weight zero. `hidden` is as in `attention`.
+    request them. Keys that a row does not see have weight zero. `hidden` and `score` are as in
+    `attention`.
 
     Constraints:
     - C1: the number of heads divides the width of queries; `key_share` divides it.
@@ -108,6 +114,7 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
       at most 2^20.
     - C5: the result is [t, heads, k].
     - C6: `hidden` is given only for causal weights.
+    - C7: a score that takes the bias has one, of several distances.
 
     ```mlir
     %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
@@ -118,7 +125,8 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
                        I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
                        OptionalAttr<Transformer_HiddenAttr>:$hidden,
-                       DefaultValuedAttr<I64Attr, "1">:$key_share);
+                       DefaultValuedAttr<I64Attr, "1">:$key_share,
+                       OptionalAttr<Transformer_ScoreAttr>:$score);
   let results = (outs Transformer_Scores:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{

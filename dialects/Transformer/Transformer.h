@@ -7,6 +7,7 @@
 #define HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H
 
 #include "dialects/Transformer/ElementTypes.h"
+#include "dialects/Transformer/Score.h"
 #include "dialects/Transformer/Visibility.h"
 #include "heddle/AttentionKind.h"
 #include "heddle/RowSpace.h"

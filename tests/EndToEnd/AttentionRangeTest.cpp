@@ -124,6 +124,37 @@ TEST_F(NumberOfEachRow, OfOrdinarySize) {
   expectTaken();
 }
 
+/// Scores times a number of each key, which the kernel multiplies the keys by.
+class NumberOfEachKey : public AttentionRange {
+protected:
+  void writeNumbers(float number) {
+    parameters.push_back(filled("numbers", vocabulary, 1, number));
+    lookUp();
+    split("q");
+    split("k");
+    write("%s = transformer.contract \"thd,khd->kht\" %qh, %kh in(%rows, %rows) : " + heads + ", " +
+          heads + " -> " + scores);
+    body += gatherText("n", "numbers", 1);
+    multiply(rowsType(1));
+    write("%t = transformer.transpose %z [2, 1, 0] : " + scores + " -> " + scores);
+    finish("t");
+  }
+};
+
+TEST_F(NumberOfEachKey, ThatKeysCannotTake) {
+  parameter(0, 1e-37f);
+  parameter(1, 1e10f);
+  writeNumbers(1e30f);
+  expectDeclined(
+      "not fused: numbers of each key would be multiplied before queries of weights whose "
+      "rows add up to ");
+}
+
+TEST_F(NumberOfEachKey, OfOrdinarySize) {
+  writeNumbers(0.37f);
+  expectTaken();
+}
+
 // The product of what is not scaled yet is infinite.
 TEST_F(AttentionRange, ConstantsOfQueriesAndKeys) {
   parameter(0, 1e20f);

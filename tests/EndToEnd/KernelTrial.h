@@ -29,6 +29,7 @@ class RegionMaths {
 public:
   explicit RegionMaths(mlir::Block &region);
   double apply(llvm::ArrayRef<double> arguments) const;
+  unsigned numArguments() const { return block->getNumArguments(); }
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> holder;
@@ -52,6 +53,7 @@ public:
   double applyRegion(llvm::ArrayRef<double> arguments) const override {
     return region.apply(arguments);
   }
+  unsigned regionArguments() const override { return region.numArguments(); }
 
 private:
   /// A buffer, or the blocks of a cache or state.

@@ -182,6 +182,14 @@ TEST(KernelTwinsTest, AgreeOnSharedHeadsOfCaches) {
   }
 }
 
+// Functions of scores, with a bias before and after.
+TEST(KernelTwinsTest, AgreeOnFunctionsOfScores) {
+  for (const char *name : {"soft-cap-and-mask", "soft-cap-of-a-bias", "bias-after-a-soft-cap",
+                           "scores-gated-by-themselves", "functions-of-a-sum-of-products"}) {
+    expectTwins(HEDDLE_TEST_DATA "/EndToEnd/spellings/" + std::string(name) + ".mlir", {});
+  }
+}
+
 template <typename... Attributes>
 void insertFamilies(std::set<std::string> &names, dataflow::detail::AttributeList<Attributes...>) {
   auto insert = [&]<typename Attribute>() {

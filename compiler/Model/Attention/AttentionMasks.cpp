@@ -77,6 +77,11 @@ FailureOr<AttentionMasks::HiddenKeys *> AttentionMasks::addMask(Value mask) {
   if (seen.isAll()) {
     return nullptr;
   }
+  // What hides a key here is a score like any other there.
+  if (pieces > 0) {
+    return decline("a mask is applied before a function of the scores, by which the keys that it "
+                   "hides would have weights");
+  }
   auto keys = llvm::find_if(hiddenKeys, [&](const HiddenKeys &each) { return each.seen == seen; });
   return keys == hiddenKeys.end() ? &hiddenKeys.emplace_back(HiddenKeys{seen}) : keys;
 }
@@ -85,9 +90,9 @@ LogicalResult AttentionMasks::addNumber(HiddenKeys &keys, double hiding, const S
   if (keys.isWritten) {
     return success();
   }
-  if (!after.numbers.empty()) {
-    return decline("a factor follows the mask that only a run knows (" +
-                   describeProducer(after.numbers.back()) + "): it may hide keys or prefer them");
+  if (Value number = after.unknown()) {
+    return decline("a factor follows the mask that only a run knows (" + describeProducer(number) +
+                   "): it may hide keys or prefer them");
   }
   keys.number += hiding * after.constant;
   // Minus infinity by a factor that is not positive; or what is past f32.
@@ -159,12 +164,17 @@ LogicalResult AttentionMasks::addDistances(RelativeBiasOp distances, const Score
   if (!std::isfinite(static_cast<float>(after.constant))) {
     return decline("the product of the factors of a bias by distance is not finite in f32");
   }
-  for (Value number : after.numbers) {
+  for (Value number : llvm::concat<const Value>(after.numbers, after.keyNumbers)) {
     if (!number.getDefiningOp<WeightOp>()) {
       return decline("a factor of each row follows the bias by distance (" +
                      describeProducer(number) + "), which is one table for all rows");
     }
   }
+  if (!biases.empty() && piecesAfterBiases != pieces) {
+    return decline("biases by distance are added before and after a function of the scores, of "
+                   "which the kernel has one table");
+  }
+  piecesAfterBiases = pieces;
   this->distances.push_back(distances);
   biases.push_back({distances.getTableAttr(), after});
   return success();
@@ -181,6 +191,11 @@ LogicalResult AttentionMasks::resolveTables() {
     return decline("two tables of distances have " + Twine(columnsOf(*least)) + " and " +
                    Twine(columnsOf(*most)) + " columns, expected at most " + Twine(mostWidened) +
                    " more");
+  }
+  // The fused operation leaves such a bias out, as it should where nothing but the softmax follows.
+  if (piecesAfterBiases > 0 && columnsOf(*most) == 1) {
+    return decline("a bias by distance that has one column is added before a function of the "
+                   "scores");
   }
   return success();
 }

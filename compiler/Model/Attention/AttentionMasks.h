@@ -23,6 +23,9 @@ public:
   /// multiples. No, if it is made of very many.
   static bool isBias(mlir::Value value);
 
+  /// What is met from now on comes before maths that is no factor.
+  void enterMaths() { ++pieces; }
+
   /// Scores where the mask is true. `after` is the product of the factors between this selection
   /// and the softmax.
   llvm::LogicalResult addSelection(transformer::SelectOp select, const ScoreFactor &after);
@@ -69,6 +72,9 @@ private:
   llvm::SmallVector<transformer::RelativeBiasOp> distances;
   /// One for each of `distances`.
   llvm::SmallVector<DistanceBias> biases;
+  /// Pieces of maths that were met so far, and when the biases were met.
+  size_t pieces = 0;
+  size_t piecesAfterBiases = 0;
   /// By what they see, in the order in which masks were met.
   llvm::SmallVector<HiddenKeys, 2> hiddenKeys;
   transformer::Visibility visibility = transformer::Visibility::all();

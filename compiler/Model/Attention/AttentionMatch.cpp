@@ -4,6 +4,7 @@
 #include "compiler/Model/Attention/AttentionMatch.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
+#include "compiler/Model/Attention/ScoreMaths.h"
 #include "compiler/Model/Attention/WeightContraction.h"
 #include "compiler/Model/Parameters/WeightExpression.h"
 #include "compiler/Remarks/Report.h"
@@ -98,6 +99,7 @@ private:
 
   LogicalResult matchScores();
   LogicalResult matchSummand(Summand summand, SmallVectorImpl<Summand> &pending);
+  LogicalResult matchMaths(const MathsPiece &piece, Summand &summand);
   LogicalResult matchMasked(Operation *masked, Summand &summand, SmallVectorImpl<Summand> &pending);
   LogicalResult matchProduct(ContractOp contract, const Summand &summand);
   LogicalResult matchSegments();
@@ -112,11 +114,12 @@ private:
 
   AttentionMatch match;
   AttentionMasks masks;
+  ScoreMaths maths;
   std::string &reason;
 };
 
-/// Walks from the softmax to the contractions, over factors, masks and transposes. Other users of
-/// what is passed over keep it: products in the kernel cost less than scores in memory.
+/// Walks from the softmax to the contractions, over factors, maths, masks and transposes. Other
+/// users of what is passed over keep it: products in the kernel cost less than scores in memory.
 LogicalResult AttentionMatcher::matchScores() {
   match.heads = match.softmax.getType().getDimSize(1);
   SmallVector<Summand> pending = {{match.softmax.getInput(), {}, {0, 1, 2}}};
@@ -133,17 +136,27 @@ LogicalResult AttentionMatcher::matchSummand(Summand summand, SmallVectorImpl<Su
   while (true) {
     Operation *producer = summand.value.getDefiningOp();
     if (isNumberTimes(producer)) {
-      // A number of each row goes with the axis that comes first here, which must be the queries.
+      // A number of each row goes with the axis that comes first here: queries or keys.
       bool isOfRows = producer->getNumOperands() == 2 &&
                       cast<RankedTensorType>(producer->getOperand(1).getType()).getRank() == 2;
       if (isOfRows && summand.order.front() != 0) {
-        return decline("a number of each key multiplies the scores");
+        summand.factor.keyNumbers.push_back(producer->getOperand(1));
+      } else {
+        summand.factor = summand.factor.times(producer);
       }
-      summand.factor = summand.factor.times(producer);
       summand.value = producer->getOperand(0);
     } else if (auto transpose = dyn_cast_if_present<TransposeOp>(producer)) {
       moveThrough(transpose, summand.order);
       summand.value = transpose.getInput();
+    } else if (std::optional<MathsPiece> piece = mathsBefore(summand.value)) {
+      if (!match.products.empty() || !pending.empty()) {
+        return decline("a function is applied to one of several products whose sum the scores are "
+                       "(" +
+                       describe(producer) + ")");
+      }
+      if (failed(matchMaths(*piece, summand))) {
+        return failure();
+      }
     } else if (isa_and_nonnull<SelectOp, AddOp>(producer)) {
       if (failed(matchMasked(producer, summand, pending))) {
         return failure();
@@ -160,6 +173,30 @@ LogicalResult AttentionMatcher::matchSummand(Summand summand, SmallVectorImpl<Su
                      ")");
     }
   }
+}
+
+/// Goes on to what a piece of maths is applied to. The factors met so far follow it.
+LogicalResult AttentionMatcher::matchMaths(const MathsPiece &piece, Summand &summand) {
+  if (Value number = summand.factor.unknown()) {
+    return decline("a factor that only a run knows follows a function of the scores (" +
+                   (number.getDefiningOp() ? describe(number.getDefiningOp()) : "an argument") +
+                   ")");
+  }
+  auto factor = static_cast<float>(summand.factor.constant);
+  if (!std::isfinite(factor)) {
+    return decline("the product of the factors is not finite in f32");
+  }
+  SmallVector<ScoreStep> steps = piece.steps;
+  if (factor != 1) {
+    auto last = static_cast<int64_t>(steps.size());
+    steps.push_back(ScoreStep::multiply(ScoreTerm::ofValue(last), ScoreTerm::ofConstant(factor)));
+  }
+  maths.prepend(steps);
+  masks.enterMaths();
+  summand.value = piece.input;
+  summand.factor = {};
+  summand.factor.constant = maths.takeFactor();
+  return success();
 }
 
 /// Goes on to the scores that are masked, or that something is added to. The factors met so far are
@@ -184,8 +221,17 @@ LogicalResult AttentionMatcher::matchMasked(Operation *masked, Summand &summand,
   Value added = isRight ? add.getLhs() : add.getRhs();
   summand.value = isRight ? add.getRhs() : add.getLhs();
   if (AttentionMasks::isBias(added)) {
-    return isInOrder ? masks.addBias(added, summand.factor)
-                     : decline("the mask is applied to scores with their axes in another order");
+    if (!isInOrder) {
+      return decline("the mask is applied to scores with their axes in another order");
+    }
+    bool isFirst = masks.getBiases().empty();
+    if (failed(masks.addBias(added, summand.factor))) {
+      return failure();
+    }
+    if (isFirst && !masks.getBiases().empty() && !maths.empty()) {
+      maths.prepend(ScoreStep::add(ScoreTerm::ofValue(0), ScoreTerm::ofBias()));
+    }
+    return success();
   }
   if (match.products.size() + pending.size() + 1 == mostProducts) {
     return decline("the scores are a sum of more than " + Twine(mostProducts) + " products");
@@ -229,6 +275,8 @@ LogicalResult AttentionMatcher::matchProduct(ContractOp contract, const Summand 
   if (querySize != keySize) {
     return decline("queries and keys are not contracted over one axis");
   }
+  product.key.numbers = std::move(product.factor.keyNumbers);
+  product.factor.keyNumbers.clear();
   match.products.push_back(product);
   return success();
 }
@@ -285,7 +333,11 @@ LogicalResult AttentionMatcher::matchSegments() {
   match.visibility = masks.getVisibility();
   match.hidden = masks.getHidden();
   match.biases.assign(masks.getBiases().begin(), masks.getBiases().end());
-  return success();
+  match.score.assign(maths.getSteps().begin(), maths.getSteps().end());
+  return match.score.size() <= ScoreAttr::mostSteps
+             ? success()
+             : decline("the function of the scores has more than " + Twine(ScoreAttr::mostSteps) +
+                       " steps");
 }
 
 LogicalResult AttentionMatcher::matchUses() {

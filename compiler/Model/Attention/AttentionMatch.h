@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finding softmax(scale * Q K^T + bias + mask) V around a softmax, whatever its spelling, for one
-/// V or for several that share the probabilities.
+/// Finding softmax(f(scale * Q K^T) + bias + mask) V around a softmax, whatever its spelling, for
+/// one V or for several that share the probabilities.
 ///
 /// Axes are compared by what they do, never by their letters or their order: the softmax's first
 /// axis is the query row, its second the head, its third the key; the axis that Q and K share and
@@ -23,6 +23,8 @@ struct AttentionOperand {
   llvm::SmallVector<int64_t, 3> order;
   /// Neighbouring heads of scores that have one head of this.
   int64_t share = 1;
+  /// What multiplies it, a number of each row; of keys alone.
+  llvm::SmallVector<mlir::Value, 1> numbers;
   bool isRows() const { return order == llvm::SmallVector<int64_t, 3>{0, 1}; }
 };
 
@@ -31,11 +33,19 @@ struct ScoreFactor {
   double constant = 1.0;
   /// Weights of one number, or rows of one number each.
   llvm::SmallVector<mlir::Value, 1> numbers;
+  /// Rows of one number for each key.
+  llvm::SmallVector<mlir::Value, 1> keyNumbers;
 
   /// This times what an operation multiplies by, which isNumberTimes().
   ScoreFactor times(mlir::Operation *op) const;
+  /// A number that the compiler does not know; null if it knows all.
+  mlir::Value unknown() const {
+    return !numbers.empty()     ? numbers.back()
+           : keyNumbers.empty() ? mlir::Value()
+                                : keyNumbers.back();
+  }
   bool operator==(const ScoreFactor &other) const {
-    return constant == other.constant && numbers == other.numbers;
+    return constant == other.constant && numbers == other.numbers && keyNumbers == other.keyNumbers;
   }
 };
 
@@ -105,6 +115,8 @@ struct AttentionMatch {
   transformer::HiddenAttr hidden;
   /// The tables of biases by distance that are added to the scores.
   llvm::SmallVector<DistanceBias, 1> biases;
+  /// What is done to scores between the products and the masks; none: nothing.
+  llvm::SmallVector<transformer::ScoreStep> score;
 
   /// The constant factor of the first product.
   double scale() const { return products.front().factor.constant; }

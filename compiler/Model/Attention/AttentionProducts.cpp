@@ -31,7 +31,8 @@ namespace {
 constexpr double mostRatio = 0x1p20;
 
 bool isSame(const AttentionOperand &left, const AttentionOperand &right) {
-  return left.tensor == right.tensor && left.order == right.order && left.share == right.share;
+  return left.tensor == right.tensor && left.order == right.order && left.share == right.share &&
+         left.numbers == right.numbers;
 }
 
 /// The linear map that makes an operand, if it does as rows.
@@ -190,9 +191,18 @@ Value queryRows(OpBuilder &builder, Location location, const ScoreProduct &produ
   return mergedHeads(builder, location, repeatedHeads(builder, location, split, share));
 }
 
+/// The keys as rows, times the numbers that they have.
+Value keyRows(OpBuilder &builder, Location location, const AttentionOperand &key) {
+  Value rows = toRows(builder, location, key);
+  for (Value number : key.numbers) {
+    rows = MultiplyOp::create(builder, location, rows, number);
+  }
+  return rows;
+}
+
 /// The factor of a product beside that of the first.
 ScoreFactor besideFirst(const AttentionMatch &match, const ScoreProduct &product) {
-  return {product.factor.constant / match.scale(), product.factor.numbers};
+  return {product.factor.constant / match.scale(), product.factor.numbers, {}};
 }
 
 } // namespace
@@ -214,6 +224,14 @@ int64_t keyShareOf(const AttentionMatch &match) {
 }
 
 FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::string &reason) {
+  auto hasKeyNumbers = [](const ScoreProduct &each) { return !each.key.numbers.empty(); };
+  bool isCachedTimes = llvm::any_of(match.products, [&](const ScoreProduct &each) {
+    return hasKeyNumbers(each) && cachedSource(each.key.tensor);
+  });
+  if (isCachedTimes) {
+    reason = "a number of each key multiplies scores whose keys lie in a cache";
+    return failure();
+  }
   if (match.products.size() == 1) {
     return ProductArrangement::Alone;
   }
@@ -244,6 +262,10 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
                llvm::all_of(each.factor.numbers, weightOf);
       })) {
     return ProductArrangement::SameQueries;
+  }
+  if (llvm::any_of(match.products, hasKeyNumbers)) {
+    reason = "a number of each key multiplies some of several products of other queries";
+    return failure();
   }
   for (const ScoreProduct &product : match.products) {
     for (auto [what, operand] :
@@ -278,7 +300,7 @@ ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParame
   auto queries = [&](const ScoreProduct &product) {
     return queryRows(builder, location, product, match.heads);
   };
-  auto keys = [&](const ScoreProduct &product) { return toRows(builder, location, product.key); };
+  auto keys = [&](const ScoreProduct &product) { return keyRows(builder, location, product.key); };
   switch (arrangement) {
   case ProductArrangement::Alone:
   case ProductArrangement::SameKeys:

@@ -85,6 +85,14 @@ std::optional<double> AttentionRange::sizeOfRows(Value rows) {
 
 std::string AttentionRange::obstacleOf(const ScoreProduct &product) {
   double spread = product.spread;
+  if (!product.key.numbers.empty()) {
+    std::optional<double> size = sizeOfRows(product.query.tensor);
+    std::string obstacle =
+        judgeSize("numbers of each key would be multiplied before queries of", size.value_or(1));
+    if (!obstacle.empty()) {
+      return obstacle;
+    }
+  }
   for (Value number : product.factor.numbers) {
     auto weight = number.getDefiningOp<WeightOp>();
     if (!weight) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes softmax(scale * Q K^T + bias + mask) V, however it is spelt, as one operation on merged
-/// rows. Every softmax is a candidate; AttentionMatch says which are attention, and why others are
-/// not.
+/// Writes softmax(f(scale * Q K^T) + bias + mask) V, however it is spelt, as one operation on
+/// merged rows. Every softmax is a candidate; AttentionMatch says which are attention, and why
+/// others are not.
 ///
 /// Where several V share the probabilities, as in layers that share attention, those become an
 /// operation of their own, transformer.attention_weights, and each sum a transformer.attend; so
@@ -19,6 +19,9 @@
 ///   %m = transformer.merge_heads %c
 /// After:
 ///   %m = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 3, scale = 0.25, ...}
+///
+/// f is any element-wise maths of scores, such as a soft cap (ScoreMaths.h): it is the operation's
+/// `score`. Masks come after it, biases by distance before, within or after it.
 ///
 /// Neighbouring heads may share keys or values. Scores may be a sum of products, and biases by
 /// distance a sum of multiples: each becomes one (AttentionProducts.h), by parameters that are
@@ -78,7 +81,7 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
 }
 
 std::string summarise(const AttentionMatch &match, ProductArrangement arrangement,
-                      FlatSymbolRefAttr bias) {
+                      FlatSymbolRefAttr bias, ScoreAttr score) {
   int64_t size = sizeOfHeads(match, arrangement);
   std::string text = std::to_string(match.heads) + " heads of " + std::to_string(size);
   if (match.sums.size() == 1 && match.sums.front().valueSize != size) {
@@ -92,7 +95,8 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   }
   text += summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
           match.visibility.text() + summarise(match.hidden) +
-          (bias ? ", bias @" + bias.getValue().str() : "");
+          (bias ? ", bias @" + bias.getValue().str() : "") +
+          (score ? ", score " + score.text() : "");
   if (match.sums.size() > 1) {
     text += ", weights of " + std::to_string(match.sums.size()) + " sums";
   } else if (match.sums.empty()) {
@@ -167,6 +171,8 @@ public:
         heads(builder.getI64IntegerAttr(match.heads)),
         scale(builder.getF32FloatAttr(static_cast<float>(match.scale()))),
         visibility(VisibilityAttr::get(builder.getContext(), match.visibility)),
+        score(match.score.empty() ? ScoreAttr()
+                                  : ScoreAttr::get(builder.getContext(), match.score)),
         segments(match.products.front().contract.getSegments()) {}
 
   void run() {
@@ -198,7 +204,7 @@ private:
   /// Reports what is made, with the parameters that it needs.
   void begin(Location location) {
     bias = deriveBias(parameters, location, match.biases);
-    reportTaken(location, passNames::fuseAttention, summarise(match, arrangement, bias));
+    reportTaken(location, passNames::fuseAttention, summarise(match, arrangement, bias, score));
   }
 
   /// One value: attention, and directly after it the weights if they are asked for, so that the
@@ -213,7 +219,7 @@ private:
     Value result =
         AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
                             segments[0], segments[1], heads, scale, visibility, bias, match.hidden,
-                            number(rows.keyShare), number(sum.value.share));
+                            number(rows.keyShare), number(sum.value.share), score);
     if (match.isResult) {
       Operation *last = replaceWeights(location, rows);
       for (Operation *view : match.views) {
@@ -245,7 +251,7 @@ private:
   AttentionWeightsOp replaceWeights(Location location, const ProductRows &rows) {
     auto weights = AttentionWeightsOp::create(
         builder, location, match.softmax.getType(), rows.query, rows.key, segments[0], segments[1],
-        heads, scale, visibility, bias, match.hidden, number(rows.keyShare));
+        heads, scale, visibility, bias, match.hidden, number(rows.keyShare), score);
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
     return weights;
   }
@@ -278,6 +284,7 @@ private:
   IntegerAttr heads;
   FloatAttr scale;
   VisibilityAttr visibility;
+  ScoreAttr score;
   SmallVector<Value> segments;
 };
 

@@ -107,6 +107,10 @@ LogicalResult checkMember(SoftmaxOp head, SoftmaxOp member) {
     return errorAbout(member) << "has another mask or another bias by distance than " << name
                               << ", whose attention it is to share";
   }
+  if (first->score != second->score) {
+    return errorAbout(member) << "has another function of its scores than " << name
+                              << ", whose attention it is to share";
+  }
   return success();
 }
 

@@ -34,6 +34,9 @@ std::string textOf(Attribute attribute) {
   if (auto hidden = dyn_cast_if_present<HiddenAttr>(attribute)) {
     return stringifyHiddenKind(hidden.getKind()).str() + " " + textOf(hidden.getNumber());
   }
+  if (auto score = dyn_cast_if_present<ScoreAttr>(attribute)) {
+    return score.text();
+  }
   std::string text;
   llvm::raw_string_ostream stream(text);
   attribute ? stream << attribute : stream << "none";
@@ -228,7 +231,9 @@ std::string Differences::ofAttentions(AttentionOp mine, AttentionOp other) {
         std::tuple("masks", Attribute(mine.getVisibilityAttr()),
                    Attribute(other.getVisibilityAttr())),
         std::tuple("scores of hidden keys", Attribute(mine.getHiddenAttr()),
-                   Attribute(other.getHiddenAttr()))}) {
+                   Attribute(other.getHiddenAttr())),
+        std::tuple("maths of the scores", Attribute(mine.getScoreAttr()),
+                   Attribute(other.getScoreAttr()))}) {
     if (left != right) {
       return std::string("the ") + what + " differ: " + textOf(left) + " and " + textOf(right);
     }
@@ -263,6 +268,7 @@ std::string headOrder(AttentionOp attention, AttentionOp other, const ValueNumbe
                  attention.getScaleAttr() == other.getScaleAttr() &&
                  attention.getVisibilityAttr() == other.getVisibilityAttr() &&
                  attention.getHiddenAttr() == other.getHiddenAttr() &&
+                 attention.getScoreAttr() == other.getScoreAttr() &&
                  !attention.getBiasAttr() == !other.getBiasAttr() &&
                  // Heads that share keys or values have no maps of their own.
                  attention.getQuery().getType() == attention.getKey().getType() &&

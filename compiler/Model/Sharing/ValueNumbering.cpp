@@ -219,11 +219,11 @@ void ValueNumbering::numberOperation(Operation *op) {
           .Case([&](ColumnsOp columns) { return numberColumns(columns); })
           .Case([&](ScaleOp scale) { return numberScale(scale); })
           .Case([&](AttentionOp attention) {
-            unsigned weights =
-                numberScores({attention.getQuery(), attention.getKey(), attention.getQueries(),
-                              attention.getKeys(), attention.getHeadsAttr(),
-                              attention.getScaleAttr(), attention.getVisibilityAttr(),
-                              attention.getHiddenAttr(), attention.getBiasAttr()});
+            unsigned weights = numberScores(
+                {attention.getQuery(), attention.getKey(), attention.getQueries(),
+                 attention.getKeys(), attention.getHeadsAttr(), attention.getScaleAttr(),
+                 attention.getVisibilityAttr(), attention.getHiddenAttr(), attention.getScoreAttr(),
+                 attention.getBiasAttr()});
             weightNumbers[attention] = weights;
             return numberAttend(weights, attention.getValue(), attention.getQueries(),
                                 attention.getKeys(), attention.getAttendedKeys(),
@@ -233,7 +233,7 @@ void ValueNumbering::numberOperation(Operation *op) {
             return numberScores({weights.getQuery(), weights.getKey(), weights.getQueries(),
                                  weights.getKeys(), weights.getHeadsAttr(), weights.getScaleAttr(),
                                  weights.getVisibilityAttr(), weights.getHiddenAttr(),
-                                 weights.getBiasAttr()});
+                                 weights.getScoreAttr(), weights.getBiasAttr()});
           })
           .Case([&](AttendOp attend) {
             return numberAttend(operandNumber(attend.getWeights()), attend.getValue(),
@@ -256,6 +256,7 @@ unsigned ValueNumbering::numberScores(const Scores &scores) {
               keyOf(scores.scale),
               keyOf(scores.visibility),
               keyOf(scores.hidden),
+              keyOf(scores.score),
               uintptr_t(bool(scores.bias))};
   if (scores.bias) {
     term.parameters.push_back(contents.rowsOf(scores.bias));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace mlir;
 
@@ -111,7 +112,7 @@ static StringRef cachedOf(FunctionType type) {
 
 // --- naive twins -----------------------------------------------------------------------------
 
-/// The score of a key for a row, of the product of both, scaled; -inf hides it.
+/// The score of a key for a row, of the product of both, scaled; -inf hides it. The region maps it.
 template <typename Attention>
 static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
                       const VisibleKeys &keys, int64_t key, double product) {
@@ -120,6 +121,11 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
     int64_t distance = std::clamp(key - keys.own, -most, most);
     bias = run.at(attention.getNumInputs() - 1, head, distance + most);
   }
+  SmallVector<double, 2> arguments = {product};
+  if (run.regionArguments() > 1) {
+    arguments.push_back(std::exchange(bias, 0));
+  }
+  product = run.applyRegion(arguments);
   if (attention.getVisibility().getValue().sees(keys.own, key)) {
     return product + bias;
   }
@@ -139,7 +145,7 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   llvm_unreachable("every mask has a formula");
 }
 
-/// softmax(scale * q K^T + bias) of a row and head: inputs 0 and 1 are Q and K.
+/// softmax(score(scale * q K^T) + bias) of a row and head: inputs 0 and 1 are Q and K.
 template <typename Attention>
 static SmallVector<double> weightsOf(Attention attention, const KernelRun &run, int64_t row,
                                      int64_t head) {
@@ -230,7 +236,7 @@ Flops AttentionAttr::getFlops(FunctionType) const {
   return ofVisibleKeys(getVisibility(), 2 * getHeads() * sizes);
 }
 
-EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSupport::MapsScores; }
 
 std::optional<unsigned> AttentionAttr::getEpilogueResult() const { return std::nullopt; }
 
@@ -292,7 +298,9 @@ Flops AttentionWeightsAttr::getFlops(FunctionType) const {
   return ofVisibleKeys(getVisibility(), uint64_t{2} * getHeads() * getKeySize());
 }
 
-EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const {
+  return EpilogueSupport::MapsScores;
+}
 
 std::optional<unsigned> AttentionWeightsAttr::getEpilogueResult() const { return std::nullopt; }
 

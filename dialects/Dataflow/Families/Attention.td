@@ -31,6 +31,9 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
     With a `biasDistance` D above 0, inputs[3] is a table [heads, 2 D + 1], and the score of key k
     for row t has bias[h, min(max(position(k) - position(t), -D), D) + D] added after scaling.
 
+    The region maps scores: its argument is the scaled product, and what it yields has the bias
+    added. With a second argument it takes the bias itself.
+
     With `hidden` a causal query sees the keys after it too, with the scores of
     `#transformer.hidden`.
 
@@ -49,7 +52,7 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
 def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attention_weights"> {
   let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [rows, heads, longest]";
   let description = [{
-    Keys, their share, visibility, bias and `hidden` are as for `attention`; the table of biases is
+    Keys, their share, visibility, bias, region and `hidden` are as for `attention`; the table of biases is
     inputs[2]. Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not
     written.
   }];

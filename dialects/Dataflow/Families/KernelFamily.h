@@ -158,6 +158,10 @@ enum class EpilogueSupport : uint8_t {
   /// The region is what is computed: it has an argument for each input that the family names, and
   /// there are neither element-wise operands nor a norm.
   IsRegion,
+  /// The region maps a number in the midst of what is computed, the score of a key. Its arguments
+  /// are that and, if it takes a second, the element of the family's weights that goes with it.
+  /// Nothing may follow what is computed.
+  MapsScores,
   /// Scalar maths with element-wise operands.
   Maths,
   /// The same, then a norm of the finished row.
@@ -194,8 +198,10 @@ public:
   /// An element of one of them, before the run; the one row of a state is position 0.
   virtual double atPosition(unsigned input, int64_t row, int64_t position,
                             int64_t column) const = 0;
-  /// The region of a family that computes what its region says.
+  /// The region of a family that computes what its region says, or whose scores it maps.
   virtual double applyRegion(llvm::ArrayRef<double> arguments) const = 0;
+  /// How many arguments it has.
+  virtual unsigned regionArguments() const = 0;
 
   /// The rows of a space that the kernel's type names, or of tokens.
   const RunRows &rowsOf(RowSpace space) const;

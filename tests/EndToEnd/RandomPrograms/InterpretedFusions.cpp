@@ -33,6 +33,23 @@ static Bounded scoreAfter(HiddenAttr hidden, const Bounded &product, const Bound
   llvm_unreachable("every kind has its score");
 }
 
+/// What the maths of a score makes of a product; it takes `bias` in place of its being added.
+static Bounded mappedScore(ScoreAttr score, const Bounded &product, const Bounded &bias) {
+  std::vector<Bounded> values = {product};
+  const auto valueOf = [&](const ScoreTerm &term) {
+    return term.kind == ScoreTerm::Kind::Value      ? values[static_cast<size_t>(term.value)]
+           : term.kind == ScoreTerm::Kind::Constant ? Bounded::exact(term.constant)
+                                                    : bias;
+  };
+  for (const ScoreStep &step : score.getSteps()) {
+    const Bounded left = valueOf(step.left), right = valueOf(step.right);
+    values.push_back(step.kind == ScoreStep::Kind::Add        ? sum(left, right)
+                     : step.kind == ScoreStep::Kind::Multiply ? heddle::product(left, right)
+                                                              : activated(step.activation, left));
+  }
+  return values.back();
+}
+
 template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
   const BoundedTensor &query = of(op.getQuery());
   const BoundedTensor &key = of(op.getKey());
@@ -52,11 +69,15 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
         for (int64_t i = 0; i < size; ++i) {
           total.add(query.at(row, head * size + i), key.at(k, keyHead * size + i));
         }
-        const Bounded product = scaled(total.finish(), scale);
+        Bounded product = scaled(total.finish(), scale);
         Bounded bias = Bounded::exact(0);
         if (table) {
           const int64_t most = table->width() / 2;
           bias = table->at(head, std::clamp(k - row, -most, most) + most);
+        }
+        if (const ScoreAttr score = op.getScoreAttr()) {
+          product = mappedScore(score, product, bias);
+          bias = score.takesBias() ? Bounded::exact(0) : bias;
         }
         scores[k] = mask.sees(row, k) ? sum(product, bias) : scoreAfter(hidden, product, bias);
       }

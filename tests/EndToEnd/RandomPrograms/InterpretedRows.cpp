@@ -148,7 +148,9 @@ template <> void Interpreter::evaluate(ScaleOp op) {
 
 // --- Functions of one number -----------------------------------------------------------------
 
-static Bounded activate(const ActivationTwin &twin, const Bounded &x) {
+Bounded activated(Activation function, const Bounded &x) {
+  // InterpreterTest asks for a twin of each.
+  const ActivationTwin &twin = *findActivationTwin(stringifyActivation(function));
   if (!x.isKnown() || x.hidden) {
     return Bounded::anything();
   }
@@ -170,11 +172,9 @@ static Bounded activate(const ActivationTwin &twin, const Bounded &x) {
 }
 
 template <> void Interpreter::evaluate(ActivateOp op) {
-  // InterpreterTest asks for a twin of each.
-  const ActivationTwin *twin = findActivationTwin(stringifyActivation(op.getFunction()));
   BoundedTensor result = of(op.getInput());
   for (Bounded &element : result.elements) {
-    element = activate(*twin, element);
+    element = activated(op.getFunction(), element);
   }
   define(op, std::move(result));
 }

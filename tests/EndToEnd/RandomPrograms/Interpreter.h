@@ -50,6 +50,8 @@ struct EntryValues {
 
 /// The number that hides a key: beyond anything, or one like any other.
 Bounded hiddenScore(double hidden);
+/// A function of one number, by its row in ActivationTwins.h.
+Bounded activated(transformer::Activation function, const Bounded &x);
 /// One row of scores becomes probabilities.
 void softmaxRow(Bounded *scores, size_t count);
 /// Layer norm of every row.

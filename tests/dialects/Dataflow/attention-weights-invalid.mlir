@@ -71,12 +71,22 @@ dataflow.kernel @weights_operands : (!rows, !rows, !dataflow.buffer<[2, 33], f32
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>>, got another}}
-dataflow.kernel @weights_epilogue : (!rows, !rows) -> !scores
+// expected-error@+1 {{'dataflow.kernel' op expects a region that takes the score for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>>, got 2 arguments}}
+dataflow.kernel @kernel_c6_of_scores_without_bias : (!rows, !rows) -> !scores
     computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
-^bb0(%x: f32):
-  %0 = arith.negf %x : f32
+^bb0(%x: f32, %bias: f32):
+  %0 = arith.addf %x, %bias : f32
   dataflow.yield %0
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region that takes the score and the bias for #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, visibility = <all>, biasDistance = 16>, got 3 arguments}}
+dataflow.kernel @kernel_c6_of_scores : (!rows, !rows, !rows, !dataflow.buffer<[2, 33], f32>) -> !rows
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, biasDistance = 16> {
+^bb0(%x: f32, %bias: f32, %more: f32):
+  dataflow.yield %x
 }
 
 // -----

@@ -207,17 +207,6 @@ dataflow.kernel @epsilon : (!rows) -> !rows computes #dataflow.rows<width = 384>
 // -----
 
 !rows = !dataflow.buffer<[tokens, 384], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a region that yields its argument for #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.000000e+00 : f32, visibility = <all>>, got another}}
-dataflow.kernel @attention_epilogue : (!rows, !rows, !rows) -> !rows
-    computes #dataflow.attention<heads = 12, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>> {
-^bb0(%x: f32):
-  %0 = arith.negf %x : f32
-  dataflow.yield %0
-}
-
-// -----
-
-!rows = !dataflow.buffer<[tokens, 384], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a name of letters, digits, '_', '.' and '-', got "kernel_c7$"}}
 dataflow.kernel @kernel_c7$ : (!rows) -> !rows computes #dataflow.rows<width = 384> {
 ^bb0(%x: f32):

@@ -42,6 +42,14 @@ func.func @attention_weights_c5(%x: tensor<?x384xf32>, %rows: !transformer.segme
 
 // -----
 
+func.func @attention_weights_c7(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects a bias for a score that takes it, got none}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<tanh(s0), multiply(s1, bias)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
 func.func @attention_weights_of_constant_keys(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x8xf32> {
   // expected-error@+1 {{'transformer.attention_weights' op result #0 must be numbers of queries, heads and keys, tensor<?xHx?xf32>, but got 'tensor<?x12x8xf32>'}}
   %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x8xf32>

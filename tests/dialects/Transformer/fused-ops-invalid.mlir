@@ -292,3 +292,60 @@ func.func @embed_c8(%rows: !transformer.segments) -> tensor<?x384xf32> {
   %x = transformer.embed [@place] ids(%p) : tensor<?x384xf32>
   return %x : tensor<?x384xf32>
 }
+
+// -----
+
+func.func @attention_c6(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects a bias for a score that takes it, got none}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<add(s0, bias)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @one : tensor<12x1xf32> from "one"
+func.func @attention_c6_of_one_distance(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects a bias of several distances for a score that takes it, got @one of one}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {bias = @one, heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<add(s0, bias)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @score_c1(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{expects 1 to 16 steps of a score, got 17}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<relu(s0), relu(s1), relu(s2), relu(s3), relu(s4), relu(s5), relu(s6), relu(s7), relu(s8), relu(s9), relu(s10), relu(s11), relu(s12), relu(s13), relu(s14), relu(s15), relu(s16)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @score_c2(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{expects step 2 of a score to take s0 to s1, got s2}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<tanh(s0), add(s0, s2)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @score_c2_beyond_f32(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{expects finite constants of a score, got INF in step 1}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<multiply(s0, 1.0e+300)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @score_of_no_step(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{expected 'add', 'multiply' or an activation, got 'softmax'}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<softmax(s0)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+func.func @score_of_no_number(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{expected a number of the score, such as 's0', 'bias' or a constant}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<tanh(x)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}

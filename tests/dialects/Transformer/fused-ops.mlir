@@ -42,6 +42,16 @@ func.func @distances_of(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> 
   return %a : tensor<?x384xf32>
 }
 
+// Every kind of step and of what it takes.
+// CHECK-LABEL: func.func @scores
+func.func @scores(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> (tensor<?x384xf32>, tensor<?x12x?xf32>) {
+  // CHECK: transformer.attention {{.*}} score = #transformer.score<multiply(s0, -2.000000e-02), tanh(s1), multiply(s2, s0), add(bias, s3)>
+  %a = transformer.attention %q, %q, %q in(%rows, %rows) {bias = @distances, heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<multiply(s0, -0.02), tanh(s1), multiply(s2, s0), add(bias, s3)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  // CHECK: transformer.attention_weights {{.*}} score = #transformer.score<gelu_new(s0)>
+  %p = transformer.attention_weights %q, %q in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<gelu_new(s0)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %a, %p : tensor<?x384xf32>, tensor<?x12x?xf32>
+}
+
 // CHECK-LABEL: func.func @scaled
 func.func @scaled(%ids: tensor<?xi32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
   // CHECK: transformer.embed [@word.weight, @position.weight] ids(%{{.*}}) positions(%{{.*}}) {position_offsets = array<i64: 0>, scales = array<f32: 2.000000e+01>} : tensor<?x384xf32>

@@ -2,6 +2,7 @@
 ///
 /// Patterns of attention and its halves, which have kernels of their own.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
+#include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -55,6 +56,52 @@ int64_t addBias(FlatSymbolRefAttr bias, EntryContext &entry, KernelParts &parts)
   return distance;
 }
 
+/// The maths of a score: its arguments are the scaled product and, if it takes it, the bias.
+Value createScore(OpBuilder &builder, Location location, transformer::ScoreAttr score,
+                  ValueRange arguments) {
+  SmallVector<Value> values = {arguments.front()};
+  auto valueOf = [&](const transformer::ScoreTerm &term) {
+    switch (term.kind) {
+    case transformer::ScoreTerm::Kind::Value:
+      return values[term.value];
+    case transformer::ScoreTerm::Kind::Constant:
+      return createNumber(builder, location, term.constant);
+    case transformer::ScoreTerm::Kind::Bias:
+      return arguments[1];
+    }
+    llvm_unreachable("every term has a value");
+  };
+  for (const transformer::ScoreStep &step : score.getSteps()) {
+    Value left = valueOf(step.left);
+    switch (step.kind) {
+    case transformer::ScoreStep::Kind::Add:
+      values.push_back(createSum(builder, location, left, valueOf(step.right)));
+      break;
+    case transformer::ScoreStep::Kind::Multiply:
+      values.push_back(createProduct(builder, location, left, valueOf(step.right)));
+      break;
+    case transformer::ScoreStep::Kind::Activate:
+      values.push_back(createActivation(builder, location, step.activation, left));
+      break;
+    }
+  }
+  return values.back();
+}
+
+/// Writes the dispatch of an attention whose region is the maths of its scores.
+template <typename Attention>
+LogicalResult dispatchScored(Attention op, EntryContext &entry, KernelParts &parts) {
+  transformer::ScoreAttr score = op.getScoreAttr();
+  if (!score) {
+    return entry.dispatch(op, parts);
+  }
+  parts.takesBias = score.takesBias();
+  return entry.dispatch(op, parts,
+                        [&](OpBuilder &builder, Location location, ValueRange arguments) {
+                          return createScore(builder, location, score, arguments);
+                        });
+}
+
 LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
   int64_t heads = op.getHeads();
   int64_t keySize = op.getQuery().getType().getDimSize(1) / heads;
@@ -74,7 +121,7 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
                                       op.getScaleAttr(), op.getVisibility(), distance,
                                       op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
   parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
-  return entry.dispatch(op, parts);
+  return dispatchScored(op, entry, parts);
 }
 
 LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryContext &entry) {
@@ -95,7 +142,7 @@ LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryCon
                                 op.getVisibility(), distance, op.getHiddenAttr(), op.getKeyShare());
   parts.results = {
       entry.denseBuffer({entry.rowsIn(op.getQueries()), heads, entry.longestIn(op.getKeys())})};
-  return entry.dispatch(op, parts);
+  return dispatchScored(op, entry, parts);
 }
 
 LogicalResult lowerAttend(transformer::AttendOp op, EntryContext &entry) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// softmax(scale * Q K^T) V, one sequence and head of keys at a time, with scores that never leave
-/// the first-level cache.
+/// softmax(score(scale * Q K^T)) V, one sequence and head of keys at a time, with scores that never
+/// leave the first-level cache.
 ///
 /// The keys of a sequence are transposed once into scratch. A tile of queries walks the keys in
 /// blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,
@@ -165,6 +165,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   loadKeys(a, body, 1);
   loadValues(a, body, 2);
   loadBias(a, body, 3, computes.getBiasDistance());
+  loadScore(a, body);
   a.scores = body.arguments.scratch(code);
   a.scorePitch = code.integer(kKeyBlock);
   a.accumulators = code.at(a.scores, rows * kKeyBlock);

@@ -91,8 +91,8 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
                    });
 }
 
-// scores[r][j] = log2(e) * bias[head][j - position of row r], for the keys firstKey + j, from <= j
-// < count.
+// scores[r][j] = bias[head][j - position of row r], times log2(e) unless the maths of scores takes
+// it, for the keys firstKey + j, from <= j < count.
 static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Value from,
                      Value count) {
   VectorCode &code = a.code;
@@ -106,8 +106,10 @@ static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Val
       Value index = code.larger(code.add(first, j), code.integer(0));
       index = code.smaller(index, code.integer(width - 1));
       Value bias = code.loadScalar(code.at(table, index));
-      Value scaled = code.multiplyFloat(bias, code.number(static_cast<float>(M_LOG2E)));
-      code.storeScalar(scaled, code.at(scores, j));
+      if (!a.scoreTakesBias) {
+        bias = code.multiplyFloat(bias, code.number(static_cast<float>(M_LOG2E)));
+      }
+      code.storeScalar(bias, code.at(scores, j));
     });
   }
 }
@@ -117,17 +119,30 @@ static float hiddenNumber(const AttentionTile &a) {
   return static_cast<float>(a.hidden.getNumber().getValueAsDouble() * M_LOG2E);
 }
 
+// Whether the bias is added to scores, rather than taken by their maths.
+static bool addsBias(const AttentionTile &a) { return a.bias && !a.scoreTakesBias; }
+
+// log2(e) * score(product), of a vector of scaled products whose bias, if that takes it, lies at
+// `place`.
+static Value mappedScores(AttentionTile &a, Value product, Value place) {
+  VectorCode &code = a.code;
+  SmallVector<Value, 2> arguments = {product};
+  if (a.score->getNumArguments() > 1) {
+    arguments.push_back(code.loadVector(place));
+  }
+  Value score = cloneScalarMaths(code, *a.score, arguments, code.vector);
+  return code.multiplyFloat(score, code.splat(static_cast<float>(M_LOG2E)));
+}
+
 // The scores of a vector of keys from `first` on, of which the row sees those below `visible` and a
-// mask of a finite number hides the others: log2(e) * (scale * product + bias), whose factor is
-// `factor` and whose bias, if there is one, lies at `place` already.
-static Value hiddenScores(AttentionTile &a, Value product, Value factor, Value place, Value first,
-                          Value visible) {
+// mask of a finite number hides the others: `scores`, which have log2(e), plus the bias, which lies
+// at `place` already, if there is one.
+static Value hiddenScores(AttentionTile &a, Value scores, Value place, Value first, Value visible) {
   VectorCode &code = a.code;
   float number = hiddenNumber(a);
-  auto withBias = [&](Value scores) {
-    return a.bias ? code.addFloat(scores, code.loadVector(place)) : scores;
+  auto withBias = [&](Value unbiased) {
+    return addsBias(a) ? code.addFloat(unbiased, code.loadVector(place)) : unbiased;
   };
-  Value scores = code.multiplyFloat(product, factor);
   switch (a.hidden.getKind()) {
   case transformer::HiddenKind::Added:
     return code.addFloat(withBias(scores), code.keepBelow(code.splat(0), first, visible, number));
@@ -136,6 +151,19 @@ static Value hiddenScores(AttentionTile &a, Value product, Value factor, Value p
   case transformer::HiddenKind::Product:
     return withBias(code.keepBelow(scores, first, visible, number));
   }
+}
+
+// The scores of a vector of keys without masks: products times a factor, mapped, plus the bias
+// where no mask comes between.
+static Value unmaskedScores(AttentionTile &a, Value product, Value factor, Value place) {
+  VectorCode &code = a.code;
+  bool isBiased = addsBias(a) && !a.hidden;
+  if (isBiased && !a.score) {
+    return code.fma(product, factor, code.loadVector(place));
+  }
+  Value scores = code.multiplyFloat(product, factor);
+  scores = a.score ? mappedScores(a, scores, place) : scores;
+  return isBiased ? code.addFloat(scores, code.loadVector(place)) : scores;
 }
 
 // Writes the number of hidden keys as the scores from `first` on, and brings the maxima up to date.
@@ -158,7 +186,8 @@ static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
                               Value from, Value count, const KeyLimits &limits) {
   VectorCode &code = a.code;
-  Value factor = code.splat(static_cast<float>(scale * M_LOG2E));
+  // Powers of two take the place of those of e; where there is maths between, after it.
+  Value factor = code.splat(a.score ? scale : static_cast<float>(scale * M_LOG2E));
   SmallVector<Value> queries, scores, visible;
   for (int64_t r = 0; r < a.rows; ++r) {
     visible.push_back(a.hidden ? code.subtract(tile.visible[r], firstKey) : Value());
@@ -182,10 +211,8 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
       for (int64_t v = 0; v < vectors; ++v) {
         Value first = code.add(j, v * code.lanes);
         Value place = code.at(scores[r], first);
-        Value product = sums[r * vectors + v];
-        Value score = a.hidden ? hiddenScores(a, product, factor, place, first, visible[r])
-                      : a.bias ? code.fma(product, factor, code.loadVector(place))
-                               : code.multiplyFloat(product, factor);
+        Value score = unmaskedScores(a, sums[r * vectors + v], factor, place);
+        score = a.hidden ? hiddenScores(a, score, place, first, visible[r]) : score;
         score = code.keepBelow(score, first, limits.ends[r], kHidden);
         if (!limits.begins.empty()) {
           score = code.keepFrom(score, first, limits.begins[r], kHidden);

@@ -99,6 +99,12 @@ void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t 
   a.bias = distance > 0 ? body.operand(a.code, number) : Value();
 }
 
+void loadScore(AttentionTile &a, const KernelBody &body) {
+  Block &region = body.kernel.getEpilogue().front();
+  a.scoreTakesBias = region.getNumArguments() > 1;
+  a.score = a.scoreTakesBias || !body.kernel.hasTrivialEpilogue() ? &region : nullptr;
+}
+
 namespace {
 /// The cached positions of a sequence: how many, the lists of their blocks, and the first that a
 /// row reads, at the beginning of a block.

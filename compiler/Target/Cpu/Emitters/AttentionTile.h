@@ -65,6 +65,8 @@ struct AttentionTile {
   mlir::Value positions = {};      // of the queries, with a cache
   mlir::Value bias = {};           // [heads][2 * biasDistance + 1], null: none
   int64_t biasDistance = 0;        // columns of `bias` on each side
+  mlir::Block *score = nullptr;    // the maths of a score, null: none
+  bool scoreTakesBias = false;     // else the bias is added to what it yields
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
   mlir::Value keysTransposed = {}; // [keySize][pitch], from firstTransposed on
@@ -147,6 +149,9 @@ void loadValues(AttentionTile &a, const KernelBody &body, int64_t number);
 /// Takes up the table of biases by distance, if there is one.
 void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance);
 
+/// Takes up the maths of scores, which is the kernel's region.
+void loadScore(AttentionTile &a, const KernelBody &body);
+
 /// Calls `tile(query, last)` for the tiles of queries of all sequences and heads of the call: the
 /// queries from number `query` on, `last` being past the last one. The number of a query is that of
 /// its row, or, where heads share keys, counts the heads at hand of one row after the other. Keys
@@ -178,9 +183,9 @@ mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Valu
 /// their scores are masked.
 void transposeKeys(AttentionTile &a);
 
-/// scores[r][j] = log2(e) * (scale * (Q[r] . K[j]) + bias), for the keys firstKey + j, from <= j <
-/// count, minus infinity where row r does not see the key; what `a.hidden` says where a mask hides
-/// it. `from` is a multiple of the lanes. Returns the maximum of each row, lane by lane.
+/// scores[r][j] = log2(e) * (score(scale * (Q[r] . K[j])) + bias), for the keys firstKey + j, from
+/// <= j < count, minus infinity where row r does not see the key; what `a.hidden` says where a mask
+/// hides it. `from` is a multiple of the lanes. Returns the maximum of each row, lane by lane.
 llvm::SmallVector<mlir::Value> emitScores(AttentionTile &a, const TileRows &tile, float scale,
                                           mlir::Value firstKey, mlir::Value from, mlir::Value count,
                                           const KeyLimits &limits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// softmax(scale * Q K^T): the first half of attention, with weights that are stored.
+/// softmax(score(scale * Q K^T)): the first half of attention, with weights that are stored.
 ///
 /// A tile of queries has the scores of all its keys in scratch before the first exponential: the
 /// maximum is then known, and no product has to be corrected. Only keys that the sequence has are
@@ -100,6 +100,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAt
   a.query = body.operand(code, 0);
   loadKeys(a, body, 1);
   loadBias(a, body, 2, computes.getBiasDistance());
+  loadScore(a, body);
   a.factors = body.arguments.scratch(code);
   a.scores = code.at(a.factors, kMostLanes);
   std::optional<int64_t> scores =

@@ -39,20 +39,6 @@ func.func @scores_an_argument(%a: tensor<?x3x?xf32>, %q: tensor<?x24xf32>, %k: t
   return %m : tensor<?x24xf32>
 }
 
-func.func @scores_activated(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %z = transformer.activate tanh %s : tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: the scores are not a contraction of queries and keys (transformer.activate)}}
-  %p = transformer.softmax %z in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
 func.func @softmax_of_other_segments(%other: !transformer.segments, %q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>,
     %rows: !transformer.segments) -> tensor<?x24xf32> {
   %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
@@ -120,22 +106,6 @@ func.func @queries_without_size(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: 
   %s = transformer.contract "thk,khd->thk" %first, %kh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   // expected-remark @below {{not fused: the heads of the queries have no constant size}}
   %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
-  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
-  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
-  return %m : tensor<?x24xf32>
-}
-
-// Numbers of rows go onto the queries; behind the transpose these are of the keys.
-func.func @numbers_of_keys(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>, %g: tensor<?x1xf32>,
-    %rows: !transformer.segments) -> tensor<?x24xf32> {
-  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
-  %s = transformer.contract "thd,khd->kht" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %z = transformer.multiply %s, %g : tensor<?x3x?xf32>, tensor<?x1xf32>
-  %t = transformer.transpose %z [2, 1, 0] : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
-  // expected-remark @below {{not fused: a number of each key multiplies the scores}}
-  %p = transformer.softmax %t in(%rows) : tensor<?x3x?xf32>
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>

@@ -194,7 +194,7 @@ func.func @numbers_of_rows(%x: tensor<?x20xf32>, %g: tensor<?x1xf32>, %rows: !tr
   return %c : !heads
 }
 
-// One number of each row for keys of other sequences than its own would be taken for one of the key.
+// The number of a row would be multiplied into the keys that lie in that row.
 // CHECK-LABEL: func.func @numbers_of_rows_of_one_query(
 // CHECK-NOT: transformer.attention
 func.func @numbers_of_rows_of_one_query(%x: tensor<?x20xf32>, %g: tensor<?x1xf32>, %rows: !transformer.segments) -> !heads {
@@ -207,6 +207,46 @@ func.func @numbers_of_rows_of_one_query(%x: tensor<?x20xf32>, %g: tensor<?x1xf32
   %z2 = transformer.multiply %s2, %g : !scores, tensor<?x1xf32>
   %s = transformer.add %s1, %z2 : !scores, !scores
   // expected-remark @below {{not fused: products that are summed have factors of their own for each row}}
+  %p = transformer.softmax %s in(%rows) : !scores
+  %c = transformer.contract "thk,khd->thd" %p, %k1h in(%rows, %rows) : !scores, !heads -> !heads
+  return %c : !heads
+}
+
+// Of each key: keys are summed, each with its numbers.
+// CHECK-LABEL: func.func @numbers_of_keys_of_one_query(
+// CHECK: %[[N:.*]] = transformer.multiply %{{.*}}, %arg1 : tensor<?x24xf32>, tensor<?x1xf32>
+// CHECK: %[[K:.*]] = transformer.add %[[N]], %{{.*}} : tensor<?x24xf32>
+// CHECK: transformer.attention %{{.*}}, %[[K]], %
+func.func @numbers_of_keys_of_one_query(%x: tensor<?x20xf32>, %g: tensor<?x1xf32>, %rows: !transformer.segments) -> !heads {
+  %q1 = transformer.linear %x, @q1 : tensor<?x20xf32> -> !rows
+  %k1 = transformer.linear %x, @k1 : tensor<?x20xf32> -> !rows
+  %q1h = transformer.split_heads %q1 : !rows -> !heads
+  %k1h = transformer.split_heads %k1 : !rows -> !heads
+  // expected-remark @below {{3 heads of 8, 2 products by the sum of their keys, scale 1, all}}
+  %s1 = transformer.contract "thd,khd->kht" %q1h, %k1h in(%rows, %rows) : !heads, !heads -> !scores
+  %z1 = transformer.multiply %s1, %g : !scores, tensor<?x1xf32>
+  %y1 = transformer.transpose %z1 [2, 1, 0] : !scores -> !scores
+  %s2 = transformer.contract "thd,khd->thk" %q1h, %q1h in(%rows, %rows) : !heads, !heads -> !scores
+  %s = transformer.add %y1, %s2 : !scores, !scores
+  %p = transformer.softmax %s in(%rows) : !scores
+  %c = transformer.contract "thk,khd->thd" %p, %k1h in(%rows, %rows) : !scores, !heads -> !heads
+  return %c : !heads
+}
+
+// Other queries, other keys, and numbers of some of the keys.
+// CHECK-LABEL: func.func @numbers_of_keys_of_other_queries(
+// CHECK-NOT: transformer.attention
+func.func @numbers_of_keys_of_other_queries(%x: tensor<?x20xf32>, %g: tensor<?x1xf32>, %rows: !transformer.segments) -> !heads {
+  %q1 = transformer.linear %x, @q1 : tensor<?x20xf32> -> !rows
+  %k1 = transformer.linear %x, @k1 : tensor<?x20xf32> -> !rows
+  %q1h = transformer.split_heads %q1 : !rows -> !heads
+  %k1h = transformer.split_heads %k1 : !rows -> !heads
+  %s1 = transformer.contract "thd,khd->kht" %q1h, %k1h in(%rows, %rows) : !heads, !heads -> !scores
+  %z1 = transformer.multiply %s1, %g : !scores, tensor<?x1xf32>
+  %y1 = transformer.transpose %z1 [2, 1, 0] : !scores -> !scores
+  %s2 = transformer.contract "thd,khd->thk" %k1h, %q1h in(%rows, %rows) : !heads, !heads -> !scores
+  %s = transformer.add %y1, %s2 : !scores, !scores
+  // expected-remark @below {{not fused: a number of each key multiplies some of several products of other queries}}
   %p = transformer.softmax %s in(%rows) : !scores
   %c = transformer.contract "thk,khd->thd" %p, %k1h in(%rows, %rows) : !scores, !heads -> !heads
   return %c : !heads

@@ -21,10 +21,25 @@ func.func @masks(%q: tensor<?x2x4xf32>, %k: tensor<?x2x4xf32>, %va: tensor<?x2x4
 func.func @scores(%q: tensor<?x2x4xf32>, %k: tensor<?x2x4xf32>, %v: tensor<?x2x4xf32>,
                   %rows: !transformer.segments) -> (tensor<?x2x4xf32>, tensor<?x2x4xf32>) {
   %s = transformer.contract "thd,khd->thk" %q, %k in(%rows, %rows) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
-  %z = transformer.activate tanh %s : tensor<?x2x?xf32>
-  // expected-error @below {{is to share its attention and is not the softmax of one: the scores are not a contraction of queries and keys (transformer.activate)}}
+  %t = transformer.contract "thd,khd->thk" %k, %q in(%rows, %rows) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
+  %z = transformer.multiply %s, %t : tensor<?x2x?xf32>
+  // expected-error @below {{is to share its attention and is not the softmax of one: the scores are not a contraction of queries and keys (transformer.multiply)}}
   %pa = transformer.softmax %z in(%rows) : tensor<?x2x?xf32>
   %ca = transformer.contract "thk,khd->thd" %pa, %v in(%rows, %rows) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
+  %pb = transformer.softmax %s in(%rows) : tensor<?x2x?xf32>
+  %cb = transformer.contract "thk,khd->thd" %pb, %v in(%rows, %rows) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
+  return %ca, %cb : tensor<?x2x4xf32>, tensor<?x2x4xf32>
+}
+
+// -----
+
+func.func @function_of_scores(%q: tensor<?x2x4xf32>, %k: tensor<?x2x4xf32>, %v: tensor<?x2x4xf32>,
+                  %rows: !transformer.segments) -> (tensor<?x2x4xf32>, tensor<?x2x4xf32>) {
+  %s = transformer.contract "thd,khd->thk" %q, %k in(%rows, %rows) : tensor<?x2x4xf32>, tensor<?x2x4xf32> -> tensor<?x2x?xf32>
+  %z = transformer.activate tanh %s : tensor<?x2x?xf32>
+  %pa = transformer.softmax %z in(%rows) : tensor<?x2x?xf32>
+  %ca = transformer.contract "thk,khd->thd" %pa, %v in(%rows, %rows) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
+  // expected-error @below {{has another function of its scores than}}
   %pb = transformer.softmax %s in(%rows) : tensor<?x2x?xf32>
   %cb = transformer.contract "thk,khd->thd" %pb, %v in(%rows, %rows) : tensor<?x2x?xf32>, tensor<?x2x4xf32> -> tensor<?x2x4xf32>
   return %ca, %cb : tensor<?x2x4xf32>, tensor<?x2x4xf32>

@@ -92,6 +92,25 @@ func.func @scale(%x: tensor<?x4xf32>, %rows: !transformer.segments) -> (tensor<?
 
 // -----
 
+// Another function of the scores.
+// CHECK-LABEL: func.func @score(
+// CHECK-COUNT-2: transformer.attention %
+// CHECK-NOT: transformer.attend
+transformer.parameter @aq : tensor<4x4xf32> from "aq" {content = "q"}
+transformer.parameter @ak : tensor<4x4xf32> from "ak" {content = "k"}
+transformer.parameter @av : tensor<4x4xf32> from "av" {content = "v"}
+func.func @score(%x: tensor<?x4xf32>, %rows: !transformer.segments) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
+  %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
+  %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) {heads = 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  // expected-remark @below {{the maths of the scores differ: tanh(s0), multiply(s1, 2) and none}}
+  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) {heads = 2 : i64, scale = 0.5 : f32, visibility = #transformer.visibility<all>, score = #transformer.score<tanh(s0), multiply(s1, 2.0)>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
 // Another mask.
 // CHECK-LABEL: func.func @mask(
 // CHECK-COUNT-2: transformer.attention %

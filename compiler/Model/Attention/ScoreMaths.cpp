@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A piece of maths is a graph, as s * sigmoid(s) is: its input is the nearest value through which
+/// everything that reaches the end must go.
+#include "compiler/Model/Attention/ScoreMaths.h"
+
+#include "compiler/Model/Attention/AttentionMasks.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+namespace {
+
+using Values = llvm::SmallSetVector<Value, 4>;
+
+/// Whether an operation computes every score from those of its operands at the same place.
+bool isElementwise(Operation *op) {
+  if (isa_and_nonnull<ScaleOp, ActivateOp>(op)) {
+    return true;
+  }
+  return isa_and_nonnull<AddOp, MultiplyOp>(op) && !isNumberTimes(op) &&
+         op->getOperand(0).getType() == op->getOperand(1).getType() &&
+         !AttentionMasks::isBias(op->getOperand(0)) && !AttentionMasks::isBias(op->getOperand(1));
+}
+
+/// The one of the values that the program computes last; arguments come before everything.
+Value lastOf(const Values &values) {
+  return *std::max_element(values.begin(), values.end(), [](Value left, Value right) {
+    Operation *first = left.getDefiningOp();
+    Operation *second = right.getDefiningOp();
+    return second && (!first || first->isBeforeInBlock(second));
+  });
+}
+
+/// One step for each of the operations, which are listed backwards.
+SmallVector<ScoreStep> stepsOf(ArrayRef<Operation *> backwards, Value input) {
+  llvm::SmallDenseMap<Value, int64_t> numbers = {{input, 0}};
+  SmallVector<ScoreStep> steps;
+  for (Operation *op : llvm::reverse(backwards)) {
+    auto numberOf = [&](unsigned operand) {
+      return ScoreTerm::ofValue(numbers.lookup(op->getOperand(operand)));
+    };
+    if (auto scale = dyn_cast<ScaleOp>(op)) {
+      ScoreTerm factor = ScoreTerm::ofConstant(scale.getFactor().convertToFloat());
+      steps.push_back(ScoreStep::multiply(numberOf(0), factor));
+    } else if (auto activate = dyn_cast<ActivateOp>(op)) {
+      steps.push_back(ScoreStep::activate(activate.getFunction(), numberOf(0)));
+    } else if (isa<AddOp>(op)) {
+      steps.push_back(ScoreStep::add(numberOf(0), numberOf(1)));
+    } else {
+      steps.push_back(ScoreStep::multiply(numberOf(0), numberOf(1)));
+    }
+    numbers[op->getResult(0)] = static_cast<int64_t>(steps.size());
+  }
+  return steps;
+}
+
+} // namespace
+
+std::optional<MathsPiece> mathsBefore(Value value) {
+  Values open;
+  open.insert(value);
+  SmallVector<Operation *> backwards;
+  // The maths up to where it had one input.
+  Value input = value;
+  size_t count = 0;
+  // One more than is allowed: the score is then declined for what it is.
+  while (backwards.size() <= ScoreAttr::mostSteps) {
+    if (open.size() == 1) {
+      input = open.front();
+      count = backwards.size();
+    }
+    Value last = lastOf(open);
+    Operation *op = last.getDefiningOp();
+    if (!isElementwise(op)) {
+      break;
+    }
+    backwards.push_back(op);
+    open.remove(last);
+    open.insert(op->operand_begin(), op->operand_end());
+  }
+  backwards.truncate(count);
+  auto isLinear = [](Operation *op) { return isa<ScaleOp, AddOp>(op); };
+  if (llvm::all_of(backwards, isLinear)) {
+    return std::nullopt;
+  }
+  return MathsPiece{input, stepsOf(backwards, input)};
+}
+
+/// Counts the numbers that a step takes from `by` further on.
+static void renumber(MutableArrayRef<ScoreStep> steps, int64_t by) {
+  for (ScoreStep &step : steps) {
+    for (ScoreTerm *term : {&step.left, &step.right}) {
+      bool isUsed = term == &step.left || step.kind != ScoreStep::Kind::Activate;
+      if (isUsed && term->kind == ScoreTerm::Kind::Value) {
+        term->value += by;
+      }
+    }
+  }
+}
+
+void ScoreMaths::prepend(ArrayRef<ScoreStep> before) {
+  renumber(steps, static_cast<int64_t>(before.size()));
+  steps.insert(steps.begin(), before.begin(), before.end());
+}
+
+double ScoreMaths::takeFactor() {
+  double factor = 1;
+  auto takesInput = [](const ScoreStep &step) {
+    return step.left.isValue(0) ||
+           (step.kind != ScoreStep::Kind::Activate && step.right.isValue(0));
+  };
+  while (!steps.empty()) {
+    const ScoreStep &first = steps.front();
+    bool isFactor = first.kind == ScoreStep::Kind::Multiply && first.left.isValue(0) &&
+                    first.right.kind == ScoreTerm::Kind::Constant && first.right.constant != 0;
+    if (!isFactor || llvm::any_of(ArrayRef(steps).drop_front(), takesInput)) {
+      break;
+    }
+    factor *= first.right.constant;
+    steps.erase(steps.begin());
+    renumber(steps, -1);
+  }
+  return factor;
+}
+
+} // namespace heddle

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Attention whose scores are functions of the products, soft caps and others, with tables of
+/// distances and masks: fused, and run on every target against a plain loop; the same bits whatever
+/// else is in a batch, however many threads there are and in whatever pieces a decoder is given its
+/// rows.
+#include "compiler/Compile.h"
+#include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/DecodedLogits.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+namespace heddle {
+namespace {
+
+using transformer::Activation;
+using transformer::Visibility;
+
+constexpr int vocabulary = 61;
+/// The largest one in the table of biases.
+constexpr int64_t distance = 5;
+
+struct Case {
+  const char *name;
+  /// Writes the scores of the products and the biases by distance, and the same by its formula.
+  Tensor (*write)(const Tensor &product, const Tensor &bias);
+  double (*score)(double product, double bias);
+  bool hasBias;
+  Visibility visibility = Visibility::all();
+  /// What masks write over the scores that they hide.
+  double hidden = -std::numeric_limits<double>::infinity();
+  int64_t heads = 2, keyHeads = 2, size = 16;
+  /// The weights are used with two kinds of values: they are computed by themselves.
+  bool hasTwoSums = false;
+
+  int64_t keyWidth() const { return keyHeads * size; }
+  int64_t width() const { return heads * size; }
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+const Case cases[] = {
+    {"SoftCap",
+     [](const Tensor &s, const Tensor &) { return (s * 0.5).activate(Activation::Tanh) * 2; },
+     [](double s, double) { return 2 * std::tanh(s / 2); }, false},
+    {"CapOfABiasInAWindow",
+     [](const Tensor &s, const Tensor &b) {
+       return ((s + b) * 0.8).activate(Activation::Tanh) * 3;
+     },
+     [](double s, double b) { return 3 * std::tanh((s + b) * 0.8); }, true, Visibility::window(40)},
+    {"BiasAfterACap",
+     [](const Tensor &s, const Tensor &b) { return s.activate(Activation::Tanh) + b * 2; },
+     [](double s, double b) { return std::tanh(s) + 2 * b; }, true, Visibility::all(),
+     -std::numeric_limits<double>::infinity(), 4, 2, 8},
+    {"GateUnderAMaskOfANumber",
+     [](const Tensor &s, const Tensor &) { return (s * 1.5).activate(Activation::Sigmoid) * s; },
+     [](double s, double) { return sigmoid(1.5 * s) * s; }, false, Visibility::causal(), -1e4},
+    {"WeightsOfABiasBetween",
+     [](const Tensor &s, const Tensor &b) {
+       return (s.activate(Activation::Softplus) + b).activate(Activation::Silu);
+     },
+     [](double s, double b) {
+       const double x = std::log1p(std::exp(s)) + b;
+       return x * sigmoid(x);
+     },
+     true, Visibility::blocks(7, 9, 5), -std::numeric_limits<double>::infinity(), 3, 1, 20, true},
+};
+
+/// Rows of queries, keys and values are looked up in tables.
+struct Tables {
+  explicit Tables(const Case &c) {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal(0, 0.7F);
+    const auto draw = [&](const char *name, int64_t count) {
+      std::vector<float> &values = of[name];
+      values.resize(static_cast<size_t>(count));
+      std::generate(values.begin(), values.end(), [&] { return normal(random); });
+    };
+    draw("q", vocabulary * c.width());
+    for (const char *name : {"k", "v", "u"}) {
+      draw(name, vocabulary * c.keyWidth());
+    }
+    draw("near", c.heads * (2 * distance + 1));
+  }
+
+  std::map<std::string, std::vector<float>> of;
+};
+
+/// What is written for the rows of an entry; `lookUp` gives keys or values as they are attended to.
+template <typename LookUp>
+Tensor attend(const Scope &scope, const Case &c, const Tensor &query, const Segments &rows,
+              const Segments &keys, bool isCausal, const LookUp &lookUp) {
+  const auto split = [&](const char *name) {
+    const Tensor heads = lookUp(name).splitHeads(c.keyHeads);
+    return c.heads == c.keyHeads ? heads : heads.repeatHeads(c.heads / c.keyHeads);
+  };
+  const Tensor product =
+      scope.contract("thd,khd->thk", query.splitHeads(c.heads), split("k"), rows, keys);
+  Tensor bias;
+  if (c.hasBias) {
+    const Parameter near = scope.parameter("near", {c.heads, 2 * distance + 1});
+    bias = scope.relativeBias(near, rows, keys);
+  }
+  Tensor scores = c.write(product * 0.25, bias);
+  scores = scores.select(scope.mask(c.visibility, rows, keys), c.hidden);
+  if (isCausal) {
+    scores = scores.select(scope.mask(Visibility::causal(), rows, keys),
+                           -std::numeric_limits<double>::infinity());
+  }
+  const Tensor weights = scores.softmax(keys);
+  const auto sum = [&](const char *name) {
+    return scope.contract("thk,khd->thd", weights, split(name), rows, keys).mergeHeads();
+  };
+  return c.hasTwoSums ? sum("v") + sum("u") : sum("v");
+}
+
+/// Compiles, and expects the scores in a kernel of attention.
+void compileTo(const std::string &path, ModelBuilder &model, const Case &c, const Tables &tables) {
+  const Result<std::string> text = model.text();
+  ASSERT_EQ(text.status().message(), "");
+  CompileRequest request;
+  request.program = *text;
+  for (const auto &[name, values] : tables.of) {
+    const bool isTable = name == "near";
+    const int64_t rows = isTable ? c.heads : vocabulary;
+    const auto width = static_cast<int64_t>(values.size()) / rows;
+    if ((name != "u" || c.hasTwoSums) && (!isTable || c.hasBias)) {
+      request.tensors.push_back({isTable ? name : name + ".weight", {rows, width}, values});
+    }
+  }
+  request.output = path;
+  request.texts = {Phase::Fused};
+  const CompileResult result = compile(request);
+  ASSERT_EQ(result.status.message(), "");
+  const std::string &fused = result.texts.front().second;
+  EXPECT_NE(fused.find("#transformer.score<"), std::string::npos) << fused;
+  EXPECT_EQ(fused.find("transformer.softmax"), std::string::npos) << fused;
+}
+
+/// One sequence, element by element.
+std::vector<double> define(const Case &c, const Tables &tables, std::span<const int32_t> ids) {
+  const auto at = [&](const char *name, int64_t row, int64_t column) {
+    const std::vector<float> &table = tables.of.at(name);
+    const int64_t width = static_cast<int64_t>(table.size()) / vocabulary;
+    return static_cast<double>(table[static_cast<size_t>(ids[size_t(row)] * width + column)]);
+  };
+  const std::vector<float> &near = tables.of.at("near");
+  const auto count = static_cast<int64_t>(ids.size());
+  std::vector<double> result;
+  for (int64_t row = 0; row < count; ++row) {
+    for (int64_t head = 0; head < c.heads; ++head) {
+      const int64_t first = head / (c.heads / c.keyHeads) * c.size;
+      std::vector<double> sums(static_cast<size_t>(c.size), 0);
+      double total = 0;
+      for (int64_t key = 0; key < count; ++key) {
+        if (!c.visibility.sees(row, key)) {
+          continue;
+        }
+        double product = 0;
+        for (int64_t d = 0; d < c.size; ++d) {
+          product += at("q", row, head * c.size + d) * at("k", key, first + d);
+        }
+        const int64_t place = std::clamp(key - row, -distance, distance) + distance;
+        const double bias = near[static_cast<size_t>(head * (2 * distance + 1) + place)];
+        const double weight = std::exp(c.score(product * 0.25, bias));
+        total += weight;
+        for (int64_t d = 0; d < c.size; ++d) {
+          const double other = c.hasTwoSums ? at("u", key, first + d) : 0;
+          sums[static_cast<size_t>(d)] += weight * (at("v", key, first + d) + other);
+        }
+      }
+      for (const double sum : sums) {
+        result.push_back(sum / total);
+      }
+    }
+  }
+  return result;
+}
+
+void expectNear(std::span<const float> found, std::span<const double> expected, const Case &c) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], 1e-5)
+        << "row " << i / size_t(c.width()) << " column " << i % size_t(c.width());
+  }
+}
+
+class ScoreMaths : public testing::TestWithParam<Case> {};
+
+TEST_P(ScoreMaths, IsThatOfAPlainLoopInAnyBatch) {
+  const Case c = GetParam();
+  const Tables tables(c);
+  ModelBuilder model("test");
+  Entry entry = model.entry("encode");
+  const Ids ids = entry.input("input_ids");
+  const auto lookUp = [&](const char *name) {
+    return model.scope().gather(name, ids, vocabulary, name[0] == 'q' ? c.width() : c.keyWidth());
+  };
+  const Segments rows = entry.segments();
+  entry.output("y", attend(model.scope(), c, lookUp("q"), rows, rows, /*isCausal=*/false, lookUp));
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.so";
+  compileTo(path, model, c, tables);
+  // Within one vector of keys, within a block of them, and of several blocks.
+  Ragged batch = randomSentences(4, 40, vocabulary, 3);
+  for (const int length : {1, 257, 300}) {
+    std::mt19937 random(static_cast<unsigned>(length));
+    batch.append(randomTokens(random, static_cast<size_t>(length), vocabulary));
+  }
+  for (const std::string &isa : runnableTargets(path)) {
+    const std::vector<float> all = runBinary(path, batch, isa)["y"];
+    const Result<Model> loaded = Model::load(path, {.isa = isa});
+    ASSERT_EQ(loaded.status().message(), "");
+    auto two = Session::create(*loaded, {.threads = 2, .schedule = Schedule::Cooperative});
+    ASSERT_EQ(two.status().message(), "");
+    EXPECT_EQ(runModel(*two, "encode", batch)["y"], all) << isa;
+    size_t first = 0;
+    for (const int32_t length : batch.lengths) {
+      const auto sentence = std::span(batch.ids).subspan(first, size_t(length));
+      const auto part =
+          std::span(all).subspan(first * size_t(c.width()), sentence.size() * size_t(c.width()));
+      expectNear(part, define(c, tables, sentence), c);
+      Ragged alone;
+      alone.append(sentence);
+      EXPECT_EQ(runBinary(path, alone, isa)["y"], std::vector<float>(part.begin(), part.end()))
+          << isa << ", a sequence of " << length;
+      first += sentence.size();
+    }
+  }
+}
+
+TEST_P(ScoreMaths, ReadsTheRowsBeforeARunFromACache) {
+  Case c = GetParam();
+  const Tables tables(c);
+  ModelBuilder model("test");
+  Entry encode = model.entry("encode");
+  Entry decode = model.entry("decode");
+  const auto tableOf = [&](const Ids &ids, const char *name) {
+    return model.scope().gather(name, ids, vocabulary, name[0] == 'q' ? c.width() : c.keyWidth());
+  };
+  encode.output("encoder", tableOf(encode.input("source"), "v"));
+  const Ids ids = decode.input("target");
+  const Segments rows = decode.segments();
+  const Segments seen = rows.history();
+  const auto lookUp = [&](const char *name) {
+    return decode.cache(name, c.keyWidth()).append(tableOf(ids, name), rows).rows(seen);
+  };
+  // No row of a decoder has a score for a key after it.
+  c.hidden = -std::numeric_limits<double>::infinity();
+  decode.output("logits", attend(model.scope(), c, tableOf(ids, "q"), rows, seen,
+                                 /*isCausal=*/true, lookUp));
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.so";
+  compileTo(path, model, c, tables);
+  c.visibility = *c.visibility.intersect(Visibility::causal());
+  std::mt19937 random(5);
+  const Tokens target = randomTokens(random, 150, vocabulary);
+  for (const std::string &isa : runnableTargets(path)) {
+    const Result<Model> loaded = Model::load(path, {.isa = isa});
+    ASSERT_EQ(loaded.status().message(), "");
+    for (const int threads : {1, 2}) {
+      const auto decoder =
+          PagedDecoder::create(*loaded, {.threads = threads, .schedule = Schedule::Cooperative});
+      ASSERT_EQ(decoder.status().message(), "");
+      const std::vector<float> whole = logitsOf(**decoder, {1}, target, {target.size()});
+      expectNear(whole, define(c, tables, target), c);
+      EXPECT_EQ(logitsOf(**decoder, {1}, target, std::vector<size_t>(target.size(), 1)), whole);
+      EXPECT_EQ(logitsOf(**decoder, {1}, target, {1, 16, 2, 31, 9, 17, 20, 54}), whole);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, ScoreMaths, testing::ValuesIn(cases),
+                         [](const testing::TestParamInfo<Case> &info) {
+                           return std::string(info.param.name);
+                         });
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A soft cap of scores and a table of distances, then a window.
+transformer.parameter @word.weight : tensor<32x24xf32> from "word.weight"
+transformer.parameter @query.weight : tensor<24x24xf32> from "query.weight"
+transformer.parameter @query.bias : tensor<24xf32> from "query.bias"
+transformer.parameter @key.weight : tensor<24x24xf32> from "key.weight"
+transformer.parameter @key.bias : tensor<24xf32> from "key.bias"
+transformer.parameter @value.weight : tensor<24x24xf32> from "value.weight"
+transformer.parameter @value.bias : tensor<24xf32> from "value.bias"
+transformer.parameter @output.weight : tensor<24x24xf32> from "output.weight"
+transformer.parameter @output.bias : tensor<24xf32> from "output.bias"
+transformer.parameter @norm.weight : tensor<24xf32> from "norm.weight"
+transformer.parameter @norm.bias : tensor<24xf32> from "norm.bias"
+transformer.parameter @near.rows : tensor<3x24xf32> = rows(@output.weight, 3)
+transformer.parameter @near : tensor<3x9xf32> = columns(@near.rows, 2)
+
+func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !transformer.segments)
+    -> (tensor<?x24xf32> {transformer.name = "last_hidden_state"}) {
+  %x = transformer.gather @word.weight[%ids] : tensor<?x24xf32>
+  %q = transformer.linear %x, @query.weight, @query.bias : tensor<?x24xf32> -> tensor<?x24xf32>
+  %k = transformer.linear %x, @key.weight, @key.bias : tensor<?x24xf32> -> tensor<?x24xf32>
+  %v = transformer.linear %x, @value.weight, @value.bias : tensor<?x24xf32> -> tensor<?x24xf32>
+  %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %kh = transformer.split_heads %k : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %vh = transformer.split_heads %v : tensor<?x24xf32> -> tensor<?x3x8xf32>
+  %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %z = transformer.scale %s, 3.5355339e-01 : tensor<?x3x?xf32>
+  %b = transformer.relative_bias @near in(%rows, %rows) : tensor<?x3x?xf32>
+  %w = transformer.add %b, %z : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  %a = transformer.scale %w, 0.5 : tensor<?x3x?xf32>
+  %t = transformer.activate tanh %a : tensor<?x3x?xf32>
+  %u = transformer.scale %t, 2.0 : tensor<?x3x?xf32>
+  %mask = transformer.mask from i - 3 to i + 2 in(%rows, %rows)
+  %y = transformer.select %mask, %u {hidden = 0xFF800000 : f32} : tensor<?x3x?xf32>
+  %p = transformer.softmax %y in(%rows) : tensor<?x3x?xf32>
+  %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
+  %o = transformer.linear %m, @output.weight, @output.bias : tensor<?x24xf32> -> tensor<?x24xf32>
+  %r = transformer.add %o, %x : tensor<?x24xf32>, tensor<?x24xf32>
+  %n = transformer.layer_norm %r, @norm.weight, @norm.bias {epsilon = 1.0e-12 : f32} : tensor<?x24xf32>
+  return %n : tensor<?x24xf32>
+}
