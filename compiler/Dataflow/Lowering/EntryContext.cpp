@@ -185,7 +185,7 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
     parts.computes = CollectAttr::get(builder.getContext(), {type.getWidth()});
     parts.inputs = {buffer};
     parts.results = {denseBuffer({rows, type.getWidth()})};
-    result = createDispatch(builder, symbols, location, parts).getResult(0);
+    result = createDispatch(location, parts);
   }
   return result;
 }
@@ -199,7 +199,7 @@ Value EntryContext::loaded(Location location, Value state, bool given, RowSpace 
     parts.computes = LoadAttr::get(builder.getContext(), given);
     parts.inputs = {state};
     parts.results = {denseBuffer({rows, cast<StateType>(state.getType()).getWidth()})};
-    result = createDispatch(builder, symbols, location, parts).getResult(0);
+    result = createDispatch(location, parts);
   }
   return result;
 }
