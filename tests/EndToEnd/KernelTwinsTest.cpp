@@ -30,7 +30,7 @@ namespace {
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 /// Random programs that are tried, and those among which every family must be.
 constexpr uint64_t leastPrograms = 6;
-constexpr uint64_t mostPrograms = 300;
+constexpr uint64_t mostPrograms = 1000;
 
 /// Values of a matrix as the targets have asked for it to lie, which agree here: its expression, on
 /// other values.

@@ -309,7 +309,7 @@ Written ProgramGenerator::attention(const Written &x) {
   int64_t size = dice.of<int64_t>({1, 4, 6, 17});
   int64_t valueSize = dice.once(4) ? dice.of<int64_t>({1, 6}) : size;
   const bool isCompressed = !inDecoder && rowKind != Kind::Blocks && !blockSegments.empty();
-  const bool seesBlocks = isCompressed && dice.once(2);
+  const bool seesBlocks = isCompressed && !dice.once(4);
   const Written source = seesBlocks ? pick(Kind::Blocks) : dice.once(4) ? pickRows() : x;
   Written keys, values;
   // Heads of keys and values: as many as queries have, or fewer that they share.
