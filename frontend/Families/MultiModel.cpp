@@ -186,8 +186,8 @@ static Tensor sideBySide(const Scope &scope, const std::vector<Tensor> &rows) {
   return rows.size() == 1 ? rows.front() : scope.concat(rows);
 }
 
-/// Section 2.2.2: LN(x + the sum of g_e E_e(x) over the experts e that a row chooses), g the softmax
-/// over these alone. `gates` get those of all experts, 0 for the others.
+/// Section 2.2.2: LN(x + the sum of g_e E_e(x) over the experts e that a row chooses), g the
+/// softmax over these alone. `gates` get those of all experts, 0 for the others.
 Tensor MultiModel::chooseExperts(const Scope &scope, const Tensor &x, const Segments &rows,
                                  std::vector<Tensor> &gates) const {
   const Segments choices = rows.choices(activeExperts);
@@ -230,8 +230,7 @@ Tensor MultiModel::addTiming(const Scope &model, const Tensor &x, const Segments
 /// Section 2.3. The target, with timing and convolved, attends to itself and then to the source; or
 /// without projections to the source alone, whose rows are keys and values.
 Tensor MultiModel::attention(const Scope &model, const Scope &scope, const Tensor &x,
-                             const ConvRows &rows, const Memory &source,
-                             Tensor *alignment) const {
+                             const ConvRows &rows, const Memory &source, Tensor *alignment) const {
   Entry &entry = *rows.entry;
   Tensor query = addTiming(model, x, rows.in);
   for (size_t i = 0; i < queries.size(); ++i) {
@@ -256,7 +255,8 @@ Tensor MultiModel::attention(const Scope &model, const Scope &scope, const Tenso
                     {.scale = scale, .visibility = Visibility::causal()});
   query = self.linear("output", attended.context, width);
   const Memory memory = {entry.cache(cross.scope("key").name(), width).rows(source.rows),
-                         entry.cache(cross.scope("value").name(), width).rows(source.rows), source.rows};
+                         entry.cache(cross.scope("value").name(), width).rows(source.rows),
+                         source.rows};
   attended =
       attend(cross, cross.linear("query", query, width), rows.in, memory, heads, {.scale = scale});
   *alignment = attended.probabilities;

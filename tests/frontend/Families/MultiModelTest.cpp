@@ -65,7 +65,8 @@ struct Refused {
 TEST(MultiModelTest, ConfigurationsAreRefused) {
   const Refused cases[] = {
       {R"({"d_model": 0})", "config.json: \"d_model\" is 0, expected an integer from 4 to 65536"},
-      {R"({"d_model": null})", "config.json: \"d_model\" is missing, expected an integer from 4 to 65536"},
+      {R"({"d_model": null})",
+       "config.json: \"d_model\" is missing, expected an integer from 4 to 65536"},
       {R"({"encoder": ["conv", "mow"]})", "config.json: \"encoder\" has \"mow\" as unit 2, "
                                           "expected \"conv\" or \"moe\""},
       {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 4, "hidden": 8}})",
@@ -100,11 +101,14 @@ TEST(MultiModelTest, ConfigurationsAreRefused) {
                                             "\"d_model\", 40"},
       {R"({"timing": {"kind": "timescales", "count": 21}})",
        "config.json: \"timing\": \"count\" is 21, expected an integer from 2 to 20"},
-      {R"({"timing": {"kind": "timescales"}})", "config.json: \"timing\": \"count\" is missing, expected an integer from 2 to 20"},
+      {R"({"timing": {"kind": "timescales"}})",
+       "config.json: \"timing\": \"count\" is missing, expected an integer from 2 to 20"},
       {R"({"d_model": 45, "block": {"separabilities": [0, 0, 0, 0]}})",
        "config.json: \"d_model\" is 45, expected an even number for \"interleaved\" timing"},
-      {R"({"commands": 0})", "config.json: \"commands\" is 0, expected an integer from 1 to 16777216"},
-      {R"({"eos_token_id": 27})", "config.json: \"eos_token_id\" is 27, expected an integer from 0 to 26"},
+      {R"({"commands": 0})",
+       "config.json: \"commands\" is 0, expected an integer from 1 to 16777216"},
+      {R"({"eos_token_id": 27})",
+       "config.json: \"eos_token_id\" is 27, expected an integer from 0 to 26"},
       {R"({"mixer": {"blocks": 1, "seperability": 4}})",
        "config.json: \"mixer\": unknown key \"seperability\", did you mean \"separability\"?"},
       {R"({"d_model": 42, "attention": {"heads": 3}, "block": {"separabilities": [0, 0, 0, 0]},
