@@ -246,20 +246,21 @@ TEST(SharedDecoding, TheAttentionOfALayerIsThatOfItsBlock) {
   EXPECT_EQ(weights[4], weights[3]);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Models, Decoding,
-    testing::Values("transformer-post", "transformer-pre", "san", "san-average", "local/mixed",
-                    "local/masked-local", "local/weighted-window", "recurrent/lstm-none",
-                    "recurrent/gru-last", "recurrent/gru-additive", "recurrent/lstm-general",
-                    "recurrent/gnmt-like", "recurrent/tanh-additive", "recurrent/lstm-dot-local-m",
-                    "recurrent/gru-concat-local-p", "marian-tiny", "bart-tiny", "t5-tiny",
-                    "multimodel/multimodel-text-dense"),
-    [](const testing::TestParamInfo<const char *> &info) {
-      std::string name = info.param;
-      std::replace(name.begin(), name.end(), '-', '_');
-      std::replace(name.begin(), name.end(), '/', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Models, Decoding,
+                         testing::Values("transformer-post", "transformer-pre", "san",
+                                         "san-average", "local/mixed", "local/masked-local",
+                                         "local/weighted-window", "recurrent/lstm-none",
+                                         "recurrent/gru-last", "recurrent/gru-additive",
+                                         "recurrent/lstm-general", "recurrent/gnmt-like",
+                                         "recurrent/tanh-additive", "recurrent/lstm-dot-local-m",
+                                         "recurrent/gru-concat-local-p", "marian-tiny", "bart-tiny",
+                                         "t5-tiny", "multimodel/multimodel-text-dense"),
+                         [](const testing::TestParamInfo<const char *> &info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           std::replace(name.begin(), name.end(), '/', '_');
+                           return name;
+                         });
 
 } // namespace
 } // namespace heddle

@@ -204,8 +204,8 @@ TEST(MultiModel, ClassesAndGatesAreThoseOfTheOracle) {
       EXPECT_LE(
           differenceOfTokens(readTensor(output, "encoder"), readTensor(file, "encoder"), sources),
           2e-4F);
-      EXPECT_LE(differenceOf(readTensor(output, "encoder.gates"),
-                             readTensor(file, "encoder.gates"), sources),
+      EXPECT_LE(differenceOf(readTensor(output, "encoder.gates"), readTensor(file, "encoder.gates"),
+                             sources),
                 2e-4F);
       EXPECT_LE(differenceOf(readTensor(output, "class.logits"), readTensor(file, "class.logits"),
                              std::vector<int64_t>(sources.size(), 1)),
