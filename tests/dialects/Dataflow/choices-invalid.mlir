@@ -28,7 +28,7 @@ dataflow.kernel @top_k_numbers : (!rows) -> (!dataflow.buffer<[tokens, 5], f32>,
 
 !rows = !dataflow.buffer<[tokens, 4], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects result #1 of shape [choices(tokens, 2)] and element type 'i32', got '!dataflow.buffer<[tokens], i32>'}}
-dataflow.kernel @top_k_c5 : (!rows) -> (!dataflow.buffer<[tokens, 2], f32>, !dataflow.buffer<[tokens], i32>) computes #dataflow.top_k<count = 2, columns = 4> {
+dataflow.kernel @kernel_c5_top_k : (!rows) -> (!dataflow.buffer<[tokens, 2], f32>, !dataflow.buffer<[tokens], i32>) computes #dataflow.top_k<count = 2, columns = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -55,7 +55,7 @@ dataflow.kernel @order_numbers : (!ids) -> !ids computes #dataflow.order<groups 
 
 !rows = !dataflow.buffer<[tokens, 4], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a result of choices of the input's rows, got tokens of tokens}}
-dataflow.kernel @repeat_c5 : (!rows) -> !rows computes #dataflow.repeat<width = 4> {
+dataflow.kernel @kernel_c5_repeat : (!rows) -> !rows computes #dataflow.repeat<width = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -64,7 +64,7 @@ dataflow.kernel @repeat_c5 : (!rows) -> !rows computes #dataflow.repeat<width = 
 
 !rows = !dataflow.buffer<[tokens, 4], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #1 of shape [choices(tokens, 2)] and element type 'i32', got '!dataflow.buffer<[tokens], i32>'}}
-dataflow.kernel @place_columns_c5 : (!dataflow.buffer<[tokens, 2], f32>, !dataflow.buffer<[tokens], i32>) -> !rows computes #dataflow.place_columns<count = 2, columns = 4> {
+dataflow.kernel @kernel_c5_place_columns : (!dataflow.buffer<[tokens, 2], f32>, !dataflow.buffer<[tokens], i32>) -> !rows computes #dataflow.place_columns<count = 2, columns = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -73,7 +73,7 @@ dataflow.kernel @place_columns_c5 : (!dataflow.buffer<[tokens, 2], f32>, !datafl
 
 !ids = !dataflow.buffer<[choices(tokens, 2)], i32>
 // expected-error@+1 {{'dataflow.kernel' op expects rows of the result, or those whose choices they are, got sequences for choices(tokens, 2)}}
-dataflow.kernel @chosen_c5 : (!dataflow.buffer<[sequences, 4], f32>, !dataflow.buffer<[15, 4], f32>, !ids, !ids) -> !dataflow.buffer<[choices(tokens, 2), 5], f32> computes #dataflow.contract_chosen<n = 5, k = 4, groups = 3> {
+dataflow.kernel @kernel_c5_chosen : (!dataflow.buffer<[sequences, 4], f32>, !dataflow.buffer<[15, 4], f32>, !ids, !ids) -> !dataflow.buffer<[choices(tokens, 2), 5], f32> computes #dataflow.contract_chosen<n = 5, k = 4, groups = 3> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -83,7 +83,7 @@ dataflow.kernel @chosen_c5 : (!dataflow.buffer<[sequences, 4], f32>, !dataflow.b
 !ids = !dataflow.buffer<[tokens], i32>
 !rows = !dataflow.buffer<[tokens, 4], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects no norm for #dataflow.contract_chosen<n = 4, k = 4, groups = 3>, got one}}
-dataflow.kernel @chosen_c6 : (!rows, !dataflow.buffer<[12, 4], f32>, !ids, !ids) -> !rows computes #dataflow.contract_chosen<n = 4, k = 4, groups = 3> norm <normalize, 1.0e-6 : f32> {
+dataflow.kernel @kernel_c6_chosen : (!rows, !dataflow.buffer<[12, 4], f32>, !ids, !ids) -> !rows computes #dataflow.contract_chosen<n = 4, k = 4, groups = 3> norm <normalize, 1.0e-6 : f32> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }
@@ -92,7 +92,7 @@ dataflow.kernel @chosen_c6 : (!rows, !dataflow.buffer<[12, 4], f32>, !ids, !ids)
 
 !rows = !dataflow.buffer<[tokens, 4], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects a finite epsilon of 0 or more, got -1.000000e+00 : f32}}
-dataflow.kernel @softmax_c6 : (!rows) -> !rows computes #dataflow.rows<width = 4> norm <softmax, -1.0 : f32> {
+dataflow.kernel @kernel_c6_softmax : (!rows) -> !rows computes #dataflow.rows<width = 4> norm <softmax, -1.0 : f32> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

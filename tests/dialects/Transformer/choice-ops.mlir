@@ -59,3 +59,32 @@ func.func @encode(%x: tensor<?x8xf32> {transformer.name = "x"}, %language: tenso
   %y = transformer.chosen_linear %x, @words of(%language) {maps = 7 : i64} : tensor<?x8xf32> -> tensor<?x5xf32>
   return %y : tensor<?x5xf32>
 }
+
+// -----
+
+transformer.parameter @inner.weight : tensor<32768x512xf32> from "inner.weight"
+
+// Gates of all maps.
+// OP-LABEL: func.func @gates
+func.func @gates(%logits: tensor<?x16xf32> {transformer.name = "logits"}, %rows: !transformer.segments) -> (tensor<?x16xf32> {transformer.name = "gates"}) {
+  %two = transformer.choices %rows, 2
+  %e, %v = transformer.top_k %logits to(%two) : tensor<?x16xf32> -> tensor<?x2xf32>
+  %gates = transformer.row_softmax %v : tensor<?x2xf32>
+  %g = transformer.place_columns %gates at %e : tensor<?x2xf32> -> tensor<?x16xf32>
+  return %g : tensor<?x16xf32>
+}
+
+// What is chosen, weighed and added up; rows of another width.
+// OP-LABEL: func.func @chosen
+func.func @chosen(%logits: tensor<?x16xf32> {transformer.name = "logits"}, %x: tensor<?x512xf32> {transformer.name = "x"}, %other: tensor<?x384xf32> {transformer.name = "other"}, %rows: !transformer.segments) -> (tensor<?x2048xf32> {transformer.name = "h"}, tensor<?x384xf32> {transformer.name = "y"}) {
+  %two = transformer.choices %rows, 2
+  %e, %gates = transformer.top_k %logits to(%two) : tensor<?x16xf32> -> tensor<?x2xf32>
+  %g = transformer.split_rows %gates to(%two) : tensor<?x2xf32> -> tensor<?x1xf32>
+  %c = transformer.repeat %x to(%two) : tensor<?x512xf32>
+  %h = transformer.chosen_linear %c, @inner.weight of(%e) {maps = 16 : i64} : tensor<?x512xf32> -> tensor<?x2048xf32>
+  %hs = transformer.pool sum %h in(%two) to(%rows) : tensor<?x2048xf32>
+  %o = transformer.repeat %other to(%two) : tensor<?x384xf32>
+  %z = transformer.multiply %o, %g : tensor<?x384xf32>, tensor<?x1xf32>
+  %y = transformer.pool sum %z in(%two) to(%rows) : tensor<?x384xf32>
+  return %hs, %y : tensor<?x2048xf32>, tensor<?x384xf32>
+}
