@@ -367,6 +367,12 @@ template <> void Interpreter::evaluate(PoolOp op) {
     count = static_cast<int64_t>(choices.getCount());
   }
   for (Value blocks = op.getBlocks(); !choices && blocks && blocks != op.getRows();) {
+    // Every n-th row of a line is the first of a block.
+    if (auto strided = blocks.getDefiningOp<StridedOp>()) {
+      count *= static_cast<int64_t>(strided.getDown());
+      blocks = strided.getRows();
+      continue;
+    }
     auto each = blocks.getDefiningOp<BlocksOp>();
     count *= static_cast<int64_t>(each.getSize());
     blocks = each.getRows();
