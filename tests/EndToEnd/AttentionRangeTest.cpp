@@ -235,7 +235,8 @@ protected:
     write("%c = transformer.contract \"thk,km->thm\" %p, %v in(%rows, %rows) : " + scores + ", " +
           rowsType(width) + " -> " + heads);
     write("%w = transformer.weight @map : tensor<1x8x8xf32>");
-    write("%o = transformer.contract \"thm,hdm->thd\" %c, %w : " + heads +
+    // Its axes do not lie as those of a linear map, which it would be otherwise.
+    write("%o = transformer.contract \"thm,hmd->thd\" %c, %w : " + heads +
           ", tensor<1x8x8xf32> -> " + heads);
     write("%out = transformer.merge_heads %o : " + heads + " -> " + rowsType(width));
   }

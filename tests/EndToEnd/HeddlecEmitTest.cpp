@@ -179,9 +179,9 @@ std::string everyPass(const TemporaryFolder &folder) {
       {"word", {32, 24}},      {"segment", {2, 24}}, {"square", {24, 24}}, {"query", {24, 24}},
       {"key", {24, 24}},       {"value", {24, 24}},  {"heads", {3, 8, 8}}, {"norm.weight", {24}},
       {"norm.bias", {24}},     {"unused", {24}},     {"other", {24, 24}},  {"key.copy", {24, 24}},
-      {"value.copy", {24, 24}}};
+      {"value.copy", {24, 24}}, {"window", {24, 72}}};
   // Every tensor begins at another number, copies where theirs does.
-  std::vector<float> values(32 * 24 + shapes.size());
+  std::vector<float> values(24 * 72 + shapes.size());
   std::iota(values.begin(), values.end(), 0.0F);
   std::map<std::string, size_t> beginnings;
   std::vector<SafetensorsTensor> tensors;
@@ -218,7 +218,7 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
   // The others do without conditions: what they see, they take.
   for (const char *pass :
        {"normalize-heads", "fuse-attention", "share-attention", "fuse-branches", "fuse-projections",
-        "fuse-embedding", "hoist-from-loops", "fold-epilogues"}) {
+        "fuse-embedding", "hoist-from-loops", "fuse-windows", "fold-epilogues"}) {
     EXPECT_GT(declined[pass], 0) << pass;
   }
 }

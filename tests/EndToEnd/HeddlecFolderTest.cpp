@@ -118,7 +118,7 @@ const std::vector<FolderCase> folderCases = {
      config("\"model_type\"", "\"hidden_size\"")},
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt2\", expected one of bart, bert, distilbert, "
-     "marian, mbart, recurrent, roberta, t5, transformer",
+     "marian, mbart, multimodel, recurrent, roberta, t5, transformer",
      config("\"bert\"", "\"gpt2\"")},
     {"NoModelType", "{}/config.json: \"model_type\" is missing, expected a string",
      config("\"model_type\"", "\"type\"")},

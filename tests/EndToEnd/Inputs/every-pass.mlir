@@ -13,6 +13,7 @@ transformer.parameter @value.copy : tensor<24x24xf32> from "value.copy"
 transformer.parameter @heads : tensor<3x8x8xf32> from "heads"
 transformer.parameter @norm.weight : tensor<24xf32> from "norm.weight"
 transformer.parameter @norm.bias : tensor<24xf32> from "norm.bias"
+transformer.parameter @window : tensor<24x72xf32> from "window"
 transformer.parameter @unused : tensor<24xf32> from "unused"
 
 func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
@@ -51,7 +52,8 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   // What looks like attention and is not.
   %xh = transformer.split_heads %x : tensor<?x24xf32> -> tensor<?x3x8xf32>
   %s2 = transformer.contract "thd,khd->thk" %xh, %xh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
-  %a2 = transformer.activate relu %s2 : tensor<?x3x?xf32>
+  %s4 = transformer.contract "thd,khd->thk" %qh, %xh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
+  %a2 = transformer.multiply %s2, %s4 : tensor<?x3x?xf32>, tensor<?x3x?xf32>
   %p2 = transformer.softmax %a2 in(%rows) : tensor<?x3x?xf32>
   %c2 = transformer.contract "thk,khd->thd" %p2, %xh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   // Two equal operations. A contraction that is a linear map, and one with a map for each head.
@@ -62,7 +64,7 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"},
   %both = transformer.add %once, %twice : tensor<?x24xf32>, tensor<?x24xf32>
   %l = transformer.contract "tm,nm->tn" %both, %weight : tensor<?x24xf32>, tensor<24x24xf32> -> tensor<?x24xf32>
   %maps = transformer.weight @heads : tensor<3x8x8xf32>
-  %h = transformer.contract "thd,hed->the" %c2, %maps : tensor<?x3x8xf32>, tensor<3x8x8xf32> -> tensor<?x3x8xf32>
+  %h = transformer.contract "thd,hde->the" %c2, %maps : tensor<?x3x8xf32>, tensor<3x8x8xf32> -> tensor<?x3x8xf32>
   %h2 = transformer.merge_heads %h : tensor<?x3x8xf32> -> tensor<?x24xf32>
   // Maps of the same rows that cannot be one.
   %l1 = transformer.linear %l, @square : tensor<?x24xf32> -> tensor<?x24xf32>
@@ -87,6 +89,15 @@ func.func @average(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !tra
   %g = transformer.prefix_mean %x, %s0 in(%rows) : !transformer.state<24>
   %s1 = transformer.accumulate %s0, %x in(%rows) : !transformer.state<24>
   return %g, %s1 : tensor<?x24xf32>, !transformer.state<24>
+}
+
+// What windows see, multiplied at once; and what is wanted itself.
+func.func @windows(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "y"}, tensor<?x72xf32> {transformer.name = "seen"}, tensor<?x24xf32> {transformer.name = "z"}) {
+  %p = transformer.slide patches %x in(%rows) window<height = 3> : tensor<?x24xf32> -> tensor<?x72xf32>
+  %y = transformer.linear %p, @window : tensor<?x72xf32> -> tensor<?x24xf32>
+  %q = transformer.slide patches %x in(%rows) window<height = 3, causal = true> : tensor<?x24xf32> -> tensor<?x72xf32>
+  %z = transformer.linear %q, @window : tensor<?x72xf32> -> tensor<?x24xf32>
+  return %y, %q, %z : tensor<?x24xf32>, tensor<?x72xf32>, tensor<?x24xf32>
 }
 
 // A table that is looked up and multiplied with.
