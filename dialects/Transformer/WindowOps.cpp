@@ -3,6 +3,8 @@
 /// Verifiers and costs of windows that slide over rows, and where along an axis a window begins.
 #include "dialects/Transformer/ParameterChecks.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -123,7 +125,11 @@ LogicalResult SlideOp::verify() {
   int64_t inputs = getInput().getType().getDimSize(1), width = getType().getDimSize(1);
   bool makesPatches = getKind() == SlideKind::Patches;
   // C1
-  int64_t expected = makesPatches ? inputs * getWindow().getElements() : inputs;
+  int64_t expected = inputs;
+  if (makesPatches && llvm::MulOverflow(inputs, getWindow().getElements(), expected)) {
+    // No width.
+    expected = 0;
+  }
   if (width != expected) {
     return emitOpError("expects a result of width ") << expected << ", got " << width;
   }
@@ -156,7 +162,9 @@ LogicalResult SlideOp::verify() {
     return emitOpError("expects no state, as its window is ")
            << (window.getCausal() ? "one with strides" : "not causal");
   }
-  if (getState().getType().getWidth() != window.getRowsBefore() * inputs) {
+  int64_t kept = 0;
+  if (llvm::MulOverflow(window.getRowsBefore(), inputs, kept) ||
+      getState().getType().getWidth() != kept) {
     return emitOpError("expects a state of ") << window.getRowsBefore() << " rows of " << inputs
                                               << " elements, got " << getState().getType();
   }

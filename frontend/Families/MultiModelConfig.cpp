@@ -217,17 +217,19 @@ static Result<Generation> readTokens(const Config &config, const MultiModel &mod
 Result<FamilyModel> buildMultiModel(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(const MultiModel model, MultiModel::read(source.config));
   ModelBuilder builder(context, "multimodel");
-  ConfigKeys keys{formatPage, {}, {}, {}};
   model.encode(builder.scope(), builder.entry("encode"));
   if (model.targetVocabulary > 0) {
     HEDDLE_ASSIGN(const Generation generation, readTokens(source.config, model));
     builder.generation(generation);
     model.decode(builder.scope(), builder.entry("decode"));
   } else {
-    keys.neutral = {"pad_token_id", "bos_token_id", "eos_token_id"};
+    // Tokens of texts mean nothing to classes.
+    for (std::string_view key : {"pad_token_id", "bos_token_id", "eos_token_id"}) {
+      HEDDLE_TRY(source.config.integerOr(key, 0, tableLimit, 0).status());
+    }
   }
   HEDDLE_ASSIGN(auto module, builder.build());
-  return FamilyModel{std::move(module), {}, keys};
+  return FamilyModel{std::move(module), {}, {formatPage, {}, {}, {}}};
 }
 
 } // namespace heddle

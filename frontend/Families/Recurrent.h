@@ -41,7 +41,7 @@ enum class Bridge { Zeros, Copy, Backward, Linear };
 
 /// When the decoder looks at the source: with the top layer's state before a step, or with what the
 /// step gives.
-enum class StepOrder { AttendFirst, StateFirst };
+enum class DecoderOrder { AttendFirst, StateFirst };
 
 /// What goes into a step beside the embedding, of the step before.
 enum class Feed { None, Context, Attentional };
@@ -84,7 +84,7 @@ struct Recurrent {
   int64_t width = 0;
   RecurrentStack encoder;
   RecurrentStack decoder;
-  StepOrder order = StepOrder::AttendFirst;
+  DecoderOrder order = DecoderOrder::AttendFirst;
   Feed feed = Feed::None;
   RecurrentAttention attention;
   Readout readout;

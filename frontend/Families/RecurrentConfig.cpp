@@ -164,9 +164,9 @@ static Result<Readout> readReadout(const Config &whole) {
 static Status readStep(const Config &decoder, Recurrent &model) {
   HEDDLE_ASSIGN(const std::string order, decoder.oneOf("order", {"attend-first", "state-first"}));
   HEDDLE_ASSIGN(const std::string feed, decoder.oneOf("feed", {"none", "context", "attentional"}));
-  model.order = order == "attend-first" ? StepOrder::AttendFirst : StepOrder::StateFirst;
+  model.order = order == "attend-first" ? DecoderOrder::AttendFirst : DecoderOrder::StateFirst;
   model.feed = feed == "none" ? Feed::None : feed == "context" ? Feed::Context : Feed::Attentional;
-  if (model.order == StepOrder::AttendFirst && model.feed != Feed::None) {
+  if (model.order == DecoderOrder::AttendFirst && model.feed != Feed::None) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: \"feed\" is \"{}\", expected \"none\" where \"order\" is "
                                     "\"attend-first\", whose steps take the context at hand",
@@ -179,7 +179,7 @@ static Status readStep(const Config &decoder, Recurrent &model) {
 static Status checkDecoderResidual(const Config &decoder, const Recurrent &model) {
   const bool hasContext = model.attention.kind != ScoreKind::None;
   const int64_t context = hasContext ? model.memoryWidth() : 0;
-  const bool takesContext = model.order == StepOrder::AttendFirst || model.feed == Feed::Context;
+  const bool takesContext = model.order == DecoderOrder::AttendFirst || model.feed == Feed::Context;
   const int64_t input = model.width + (takesContext                      ? context
                                        : model.feed == Feed::Attentional ? model.decoder.hidden
                                                                          : 0);

@@ -290,7 +290,7 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
   const Look look(*this, model.scope("attention"), entry);
   const Tensor embedding = model.gather("target", target, targetVocabulary, width);
   const bool hasContext = attention.kind != ScoreKind::None;
-  const bool attendsFirst = order == StepOrder::AttendFirst;
+  const bool attendsFirst = order == DecoderOrder::AttendFirst;
   const bool feedsContext = !attendsFirst && feed == Feed::Context && hasContext;
   const bool feedsAttentional = !attendsFirst && feed == Feed::Attentional;
   // Only what a later step needs is looked up step by step.

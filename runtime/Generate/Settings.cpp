@@ -61,7 +61,10 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
   settings.tokenScores = options.tokenScores;
   settings.attention = options.attention;
   settings.start = defaults.start;
-  settings.start.front() += options.command.value_or(0);
+  // What is no command is refused with the other tokens.
+  settings.start.front() = static_cast<int32_t>(
+      std::min<int64_t>(int64_t(settings.start.front()) + options.command.value_or(0),
+                        std::numeric_limits<int32_t>::max()));
   settings.prefix = request.prefix;
   settings.end = sortedOnce(defaults.end);
   settings.suppressed = defaults.suppressed;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -24,6 +25,16 @@ uint64_t ChunkMemory::inputBytes(const PlannedInput &input, const Chunk &chunk) 
   return input.used ? padded(static_cast<uint64_t>(chunk.tokens) * input.rowBytes) : 0;
 }
 
+/// Whether a run uses rows in the order of time.
+static bool hasOrder(const Plan &plan) {
+  for (size_t i = 0; i < plan.spaces.size(); ++i) {
+    if (plan.spacesUsed[i] && plan.spaces[i].isOrdered()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Divides the memory for the rows in `laidOut`.
 Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
   const Plan &plan = run.plan;
@@ -34,6 +45,16 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
                         fmt::format("{} tokens in {} sequences, the longest of {}, need more than "
                                     "2^62 bytes of working memory",
                                     chunk.tokens, chunk.sequences, chunk.longest));
+  }
+  for (size_t i = 0; i < plan.spaces.size(); ++i) {
+    // Rows are numbered in i32.
+    if (work.spaces[i].rows > std::numeric_limits<int32_t>::max()) {
+      return HEDDLE_ERROR(ResourceExhausted,
+                          fmt::format("{} tokens in {} sequences have {} rows of {}, expected at "
+                                      "most 2^31 - 1",
+                                      chunk.tokens, chunk.sequences, work.spaces[i].rows,
+                                      plan.spaces[i].text()));
+    }
   }
   const auto sequences = static_cast<uint64_t>(chunk.sequences);
   layout.inputs = padded(*plan.memory.evaluate(work));
@@ -97,7 +118,7 @@ Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
     layout.spaces.reserve(run.plan.spaces.size());
     reserved = run.plan.number;
   }
-  if (!run.plan.loops.empty()) {
+  if (hasOrder(run.plan)) {
     stepOrder.reserve(run.batch.lengths().size(), static_cast<size_t>(run.batch.longest()));
   }
   return memory.grow(device, bytes);
@@ -182,7 +203,7 @@ void ChunkMemory::fillSteps(const Run &run, const Chunk &chunk, size_t space, st
 }
 
 void ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {
-  if (!run.plan.loops.empty()) {
+  if (hasOrder(run.plan)) {
     stepOrder.arrange(chunk.lengthsIn(run.batch.lengths()));
   }
   std::byte *const sent = memory.data() + layout.inputs;

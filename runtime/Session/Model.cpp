@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <limits>
 #include <numeric>
 
 namespace heddle {
@@ -103,7 +104,10 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
   info.caches = describeCaches(entry);
   info.maxLength = static_cast<int64_t>(entry.max_length());
   for (const RowSpace space : spaces) {
-    info.lengthMultiple = std::lcm(info.lengthMultiple, space.tokenMultiple());
+    const int64_t multiple = (space.isSplit() ? space.base() : space).tokenMultiple();
+    // Lengths are i32: none is a multiple of more.
+    info.lengthMultiple = std::min<int64_t>(std::lcm(info.lengthMultiple, multiple),
+                                            std::numeric_limits<int32_t>::max());
   }
   const std::vector<bool> counted = unobserved(entry, info.outputs.size());
   describeArena(arenaOf(entry, counted), spaces, info);

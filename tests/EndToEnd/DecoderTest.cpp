@@ -197,7 +197,8 @@ TEST_P(Decoding, AttentionWeightsAreThoseOfItsMathematics) {
   const std::string binary = compileModel(folder);
   const std::string plain = compileModel(folder, {"--disable-pass=fuse-attention"});
   ASSERT_FALSE(binary.empty() || plain.empty());
-  const bool isPredictive = readBytes(folder + "/config.json").find("\"predictive\"") != std::string::npos;
+  const bool isPredictive =
+      readBytes(folder + "/config.json").find("\"predictive\"") != std::string::npos;
   for (const std::string &isa : runnableTargets(binary)) {
     std::mt19937 random(13);
     const std::unique_ptr<PagedDecoder> fused = decoderOf(binary, isa, 1);

@@ -176,9 +176,9 @@ std::string everyPass(const TemporaryFolder &folder) {
   const std::string path = folder.write(
       "every-pass.mlir", readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/every-pass.mlir"));
   const std::vector<std::pair<const char *, std::vector<int64_t>>> shapes = {
-      {"word", {32, 24}},      {"segment", {2, 24}}, {"square", {24, 24}}, {"query", {24, 24}},
-      {"key", {24, 24}},       {"value", {24, 24}},  {"heads", {3, 8, 8}}, {"norm.weight", {24}},
-      {"norm.bias", {24}},     {"unused", {24}},     {"other", {24, 24}},  {"key.copy", {24, 24}},
+      {"word", {32, 24}},       {"segment", {2, 24}}, {"square", {24, 24}}, {"query", {24, 24}},
+      {"key", {24, 24}},        {"value", {24, 24}},  {"heads", {3, 8, 8}}, {"norm.weight", {24}},
+      {"norm.bias", {24}},      {"unused", {24}},     {"other", {24, 24}},  {"key.copy", {24, 24}},
       {"value.copy", {24, 24}}, {"window", {24, 72}}};
   // Every tensor begins at another number, copies where theirs does.
   std::vector<float> values(24 * 72 + shapes.size());

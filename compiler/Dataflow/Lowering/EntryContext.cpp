@@ -158,8 +158,12 @@ Value EntryContext::copy(Location location, Value source) {
 // --- Order of rows ---------------------------------------------------------------------------
 
 Value EntryContext::sourceOf(Value buffer) const {
-  const auto *found = llvm::find_if(moves, [&](const auto &each) { return each.second == buffer; });
-  return found == moves.end() ? Value() : found->first.first;
+  const auto isIt = [&](const auto &each) { return each.second == buffer; };
+  if (const auto *found = llvm::find_if(moves, isIt); found != moves.end()) {
+    return found->first.first;
+  }
+  const auto *found = llvm::find_if(loads, isIt);
+  return found == loads.end() ? Value() : found->first.first;
 }
 
 Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
@@ -192,7 +196,7 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
 
 Value EntryContext::loaded(Location location, Value state, bool given, RowSpace space) {
   int64_t rows = RowDimension{space}.number();
-  Value &result = moves[{state, rows}];
+  Value &result = loads[{state, {rows, given}}];
   if (!result) {
     KernelParts parts;
     parts.stem = "load";

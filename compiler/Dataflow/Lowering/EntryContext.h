@@ -177,6 +177,8 @@ private:
 
   /// By the buffer, or the state, and the number of the dimension of rows.
   llvm::MapVector<std::pair<mlir::Value, int64_t>, mlir::Value> moves;
+  /// What was loaded of a state: in which rows, and whether as it was given.
+  llvm::MapVector<std::pair<mlir::Value, std::pair<int64_t, int64_t>>, mlir::Value> loads;
   llvm::DenseMap<mlir::Value, int64_t> limits;
   int64_t maxLength = 0;
 };

@@ -44,7 +44,8 @@ std::string SlideAttr::getSizes(FunctionType) const {
 }
 
 LogicalResult SlideAttr::verifyNumbers(EmitError emitError) const {
-  if (failed(verifyPositive(*this, emitError, {getWidth(), getGroups()}))) {
+  if (failed(verifyPositive(*this, emitError,
+                            {multiplySizes(getWidth(), getWindow().getElements()), getGroups()}))) {
     return failure();
   }
   if (getWidth() % getGroups() != 0 || (getGroups() > 1 && getKind() != SlideKind::Patches)) {

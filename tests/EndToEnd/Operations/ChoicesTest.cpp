@@ -331,5 +331,37 @@ TEST(TopK, TakesNaNForLargerThanAnyNumber) {
   EXPECT_EQ(found["softmax"][8], 0);
 }
 
+TEST(Choices, AreRefusedWhereThereAreMoreRowsThanNumbers) {
+  const std::string program = R"(
+transformer.parameter @words : tensor<2x255xf32> from "words"
+func.func @encode(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments)
+    -> (tensor<?x255xf32> {transformer.name = "y"}) {
+  %x = transformer.gather @words[%ids] : tensor<?x255xf32>
+  %all = transformer.choices %rows, 255
+  %e, %v = transformer.top_k %x to(%all) : tensor<?x255xf32> -> tensor<?x255xf32>
+  %y = transformer.pool mean %v in(%rows) : tensor<?x255xf32>
+  return %y : tensor<?x255xf32>
+})";
+  const std::vector<float> words(2 * 255);
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.so";
+  compileTo(path, program, {{"words", {2, 255}, words}});
+  auto model = Model::load(path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto session = Session::create(*model);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const std::vector<int32_t> lengths = {8'421'505};
+  const std::vector<int32_t> ids(8'421'505);
+  std::vector<float> y(255);
+  const Input input{"ids", ids};
+  const Output output{"y", y};
+  const Status status = session->run("encode", lengths, {&input, 1}, {&output, 1});
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
+  EXPECT_NE(status.message().find("8421505 tokens in 1 sequences have 2147483775 rows of "
+                                  "choices(tokens, 255), expected at most 2^31 - 1"),
+            std::string_view::npos)
+      << status.message();
+}
+
 } // namespace
 } // namespace heddle

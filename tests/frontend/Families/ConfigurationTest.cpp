@@ -187,7 +187,7 @@ static const ConfigurationCase refused[] = {
      "gated-softplus, gated-abs, gated-sin, gated-cos, gated-gelu_pytorch_tanh, gated-swish"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
      "config.json: \"model_type\" is \"llama\", expected one of "
-     "bart, bert, distilbert, marian, mbart, recurrent, roberta, t5, transformer"},
+     "bart, bert, distilbert, marian, mbart, multimodel, recurrent, roberta, t5, transformer"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},
     {"HeadsOfDistilBert", "distilbert-tiny", R"({"n_heads": 4})",

@@ -310,12 +310,12 @@ static const FolderCase folderCases[] = {
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt_neo\", expected one of bart, bert, distilbert, "
      "marian, "
-     "mbart, "
+     "mbart, multimodel, "
      "recurrent, roberta, t5, transformer",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
     {"UnknownModelTypeWithoutWeights",
      "{}/config.json: \"model_type\" is \"gpt2\", expected one of bart, bert, distilbert, marian, "
-     "mbart, "
+     "mbart, multimodel, "
      "recurrent, roberta, t5, transformer",
      [](ModelFolder &folder) {
        std::filesystem::remove(folder / "model.safetensors");
