@@ -158,12 +158,8 @@ Value EntryContext::copy(Location location, Value source) {
 // --- Order of rows ---------------------------------------------------------------------------
 
 Value EntryContext::sourceOf(Value buffer) const {
-  const auto isIt = [&](const auto &each) { return each.second == buffer; };
-  if (const auto *found = llvm::find_if(moves, isIt); found != moves.end()) {
-    return found->first.first;
-  }
-  const auto *found = llvm::find_if(loads, isIt);
-  return found == loads.end() ? Value() : found->first.first;
+  const auto *found = llvm::find_if(moves, [&](const auto &each) { return each.second == buffer; });
+  return found == moves.end() ? Value() : found->first.first;
 }
 
 Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
@@ -182,7 +178,7 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
     auto kernel = symbols.lookup<KernelOp>(buffer.getDefiningOp<DispatchOp>().getKernel());
     return loaded(location, state, cast<LoadAttr>(kernel.getComputes()).getGiven(), space);
   }
-  Value &result = moves[{buffer, rows}];
+  Value &result = moves[{buffer, {rows, 0}}];
   if (!result) {
     KernelParts parts;
     parts.stem = "collect";
@@ -196,7 +192,7 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
 
 Value EntryContext::loaded(Location location, Value state, bool given, RowSpace space) {
   int64_t rows = RowDimension{space}.number();
-  Value &result = loads[{state, {rows, given}}];
+  Value &result = moves[{state, {rows, given}}];
   if (!result) {
     KernelParts parts;
     parts.stem = "load";

@@ -175,10 +175,10 @@ private:
   /// The move that made a buffer, if one did.
   mlir::Value sourceOf(mlir::Value buffer) const;
 
-  /// By the buffer, or the state, and the number of the dimension of rows.
-  llvm::MapVector<std::pair<mlir::Value, int64_t>, mlir::Value> moves;
-  /// What was loaded of a state: in which rows, and whether as it was given.
-  llvm::MapVector<std::pair<mlir::Value, std::pair<int64_t, int64_t>>, mlir::Value> loads;
+  /// The buffer or state, the number of the dimension of rows and, of a state, whether it is loaded
+  /// as it was given: 0 or 1.
+  using Move = std::pair<mlir::Value, std::pair<int64_t, int64_t>>;
+  llvm::MapVector<Move, mlir::Value> moves;
   llvm::DenseMap<mlir::Value, int64_t> limits;
   int64_t maxLength = 0;
 };

@@ -74,6 +74,8 @@ func.func @decode(%x: !x {transformer.name = "x"}, %rows: !transformer.segments,
 // CHECK-LABEL: dataflow.graph @decode(
 // CHECK-SAME: %[[DX:[a-z0-9]+]]: !dataflow.buffer<[tokens, 18], f32>
 // CHECK-SAME: %[[C:[a-z0-9]+]]: !dataflow.cache<[20], f32, rows> {dataflow.name = "c"}, %[[S:[a-z0-9]+]]: !dataflow.state<[20], f32> {dataflow.name = "s"}, %[[T:[a-z0-9]+]]: !dataflow.state<[20], f32> {dataflow.name = "t"}
+// A state is loaded in the order in which it is read, and in no other.
+// CHECK-NOT: dataflow.dispatch
 // CHECK: %[[CONSTANT:.*]] = dataflow.dispatch @load{{.*}}(%[[T]]) : (!dataflow.state<[20], f32>) -> !dataflow.buffer<[sequences, 20], f32>
 // CHECK: %[[EVERY:.*]] = dataflow.dispatch @collect{{.*}}(%[[CONSTANT]]) : (!dataflow.buffer<[sequences, 20], f32>) -> !dataflow.buffer<[steps, 20], f32>
 // CHECK: %[[BEGIN:.*]] = dataflow.dispatch @load{{.*}}(%[[S]]) : (!dataflow.state<[20], f32>) -> !dataflow.buffer<[ranks, 20], f32>
