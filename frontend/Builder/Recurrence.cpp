@@ -124,6 +124,9 @@ Tensor Scope::concat(std::vector<Tensor> rows) const {
   if (!site.ok()) {
     return {};
   }
+  if (rows.size() == 1) {
+    return rows.front();
+  }
   int64_t width = 0;
   for (const Tensor &each : rows) {
     width += each.width();

@@ -182,10 +182,6 @@ Tensor MultiModel::convBlock(const Scope &scope, const Tensor &x, const ConvRows
   return paperBlock ? result : result + y;
 }
 
-static Tensor sideBySide(const Scope &scope, const std::vector<Tensor> &rows) {
-  return rows.size() == 1 ? rows.front() : scope.concat(rows);
-}
-
 /// Section 2.2.2: LN(x + the sum of g_e E_e(x) over the experts e that a row chooses), g the
 /// softmax over these alone. `gates` get those of all experts, 0 for the others.
 Tensor MultiModel::chooseExperts(const Scope &scope, const Tensor &x, const Segments &rows,
@@ -303,7 +299,7 @@ void MultiModel::encode(const Scope &model, Entry entry) const {
   }
   entry.output("encoder", x);
   if (!gates.empty()) {
-    entry.output("encoder.gates", sideBySide(model.scope("encoder"), gates));
+    entry.output("encoder.gates", model.scope("encoder").concat(gates));
   }
   if (targetVocabulary == 0) {
     entry.output("class.logits", classify(model.scope("top"), x, entry));
@@ -369,7 +365,7 @@ void MultiModel::decode(const Scope &model, Entry entry) const {
     x = x + attention(model, scope.scope("attention"), x, rows, source, &alignment);
   }
   if (!gates.empty()) {
-    entry.output("decoder.gates", sideBySide(model.scope("decoder"), gates));
+    entry.output("decoder.gates", model.scope("decoder").concat(gates));
   }
   entry.output("logits",
                model.linear(x, model.parameter("output.weight", {targetVocabulary, width})));

@@ -356,7 +356,7 @@ void Recurrent::decode(const Scope &model, Entry entry) const {
           stepCell(model.scope("layers", layer), decoder.cell, x, before.subspan(first, parts), n);
       const Tensor y = next.given[0];
       if (layer >= decoder.residualFrom) {
-        x = {(x.size() == 1 ? x[0] : model.concat(x)) + y};
+        x = {model.concat(x) + y};
       } else {
         x = {y};
       }
