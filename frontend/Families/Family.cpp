@@ -96,6 +96,18 @@ Status checkHeads(const Config &config, std::string_view headsKey, int64_t heads
   return {};
 }
 
+Result<Generation> readOwnTokens(const Config &config, int64_t vocabulary) {
+  Generation generation;
+  HEDDLE_ASSIGN(const int64_t start, config.integer("bos_token_id", 0, vocabulary - 1));
+  HEDDLE_ASSIGN(const int64_t end, config.integer("eos_token_id", 0, vocabulary - 1));
+  HEDDLE_ASSIGN(const int64_t pad, config.integerOr("pad_token_id", 0, tableLimit, 0));
+  generation.start = {static_cast<int32_t>(start)};
+  generation.end = {static_cast<int32_t>(end)};
+  generation.pad = static_cast<int32_t>(pad);
+  generation.rules = "paper";
+  return generation;
+}
+
 Status refuseOption(const Config &config, std::string_view key) {
   if (config.has(key)) {
     return HEDDLE_ERROR(Unsupported, fmt::format("{}: {} is set, expected a model without",

@@ -7,6 +7,7 @@
 #define HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 
 #include "formats/Config/Config.h"
+#include "formats/Config/Generation.h"
 #include "formats/Config/SentenceTransformers.h"
 #include "frontend/Families/ConfigKeys.h"
 #include "heddle/Status.h"
@@ -75,6 +76,9 @@ Result<transformer::Activation> readActivation(const Config &config, std::string
 /// Checks that the number of heads divides the width.
 Status checkHeads(const Config &config, std::string_view headsKey, int64_t heads,
                   std::string_view widthKey, int64_t width);
+
+/// The tokens of the project's own format, one of each kind. The search is the papers'.
+Result<Generation> readOwnTokens(const Config &config, int64_t vocabulary);
 
 /// Refuses a configuration that has this key, because it changes what the model computes.
 Status refuseOption(const Config &config, std::string_view key);

@@ -224,22 +224,9 @@ Result<Recurrent> Recurrent::read(const Config &config) {
   return model;
 }
 
-/// The format has one token of each kind; the search is the papers'.
-static Result<Generation> readTokens(const Config &config, int64_t vocabulary) {
-  Generation generation;
-  HEDDLE_ASSIGN(const int64_t start, config.integer("bos_token_id", 0, vocabulary - 1));
-  HEDDLE_ASSIGN(const int64_t end, config.integer("eos_token_id", 0, vocabulary - 1));
-  HEDDLE_ASSIGN(const int64_t pad, config.integerOr("pad_token_id", 0, tableLimit, 0));
-  generation.start = {static_cast<int32_t>(start)};
-  generation.end = {static_cast<int32_t>(end)};
-  generation.pad = static_cast<int32_t>(pad);
-  generation.rules = "paper";
-  return generation;
-}
-
 Result<FamilyModel> buildRecurrent(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(const Recurrent model, Recurrent::read(source.config));
-  HEDDLE_ASSIGN(const Generation generation, readTokens(source.config, model.targetVocabulary));
+  HEDDLE_ASSIGN(const Generation generation, readOwnTokens(source.config, model.targetVocabulary));
   ModelBuilder builder(context, "recurrent");
   model.encode(builder.scope(), builder.entry("encode"));
   builder.generation(generation);

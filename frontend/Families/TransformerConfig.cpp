@@ -209,15 +209,9 @@ Result<Transformer> Transformer::read(const Config &config) {
   return model;
 }
 
-/// The format has one token of each kind. The search is the paper's unless the model was converted.
+/// The search is the paper's unless the model was converted.
 static Result<Generation> readTokens(const Config &config, int64_t vocabulary) {
-  Generation generation;
-  HEDDLE_ASSIGN(const int64_t start, config.integer("bos_token_id", 0, vocabulary - 1));
-  HEDDLE_ASSIGN(const int64_t end, config.integer("eos_token_id", 0, vocabulary - 1));
-  HEDDLE_ASSIGN(const int64_t pad, config.integerOr("pad_token_id", 0, tableLimit, 0));
-  generation.start = {static_cast<int32_t>(start)};
-  generation.end = {static_cast<int32_t>(end)};
-  generation.pad = static_cast<int32_t>(pad);
+  HEDDLE_ASSIGN(Generation generation, readOwnTokens(config, vocabulary));
   HEDDLE_ASSIGN(generation.rules,
                 config.oneOfOr("rules", {"paper", "transformers", "ctranslate2"}, "paper"));
   return generation;
