@@ -6,6 +6,7 @@
 #include "base/AtomicFile.h"
 #include "base/MappedFile.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <array>
