@@ -190,10 +190,11 @@ void BeamSearch::lookAt(std::span<const int64_t> rows, const StepAttention &atte
   }
 }
 
-Beam BeamSearch::extended(const Continuation &candidate) const {
-  const Beam &parent = alive[candidate.parent];
-  Beam beam{candidate.parent,   candidate.sum,    parent.tokens,
-            parent.tokenScores, parent.attention, parent.coverage};
+Beam BeamSearch::extended(const Continuation &candidate) {
+  Beam &parent = alive[candidate.parent];
+  Beam beam = --uses[candidate.parent] == 0 ? std::move(parent) : parent;
+  beam.parent = candidate.parent;
+  beam.sum = candidate.sum;
   beam.tokens.push_back(candidate.token);
   if (settings.tokenScores) {
     beam.tokenScores.push_back(static_cast<float>(candidate.score));
@@ -239,14 +240,16 @@ void BeamSearch::finish(const Continuation &candidate) {
   record(beam, candidate.sum, generated + 1);
 }
 
-void BeamSearch::goOn(const Continuation &candidate) {
-  if (next.size() < width) {
-    next.push_back(extended(candidate));
-  }
-}
-
 /// Decides for every candidate whether it finishes, continues or is dropped.
 void BeamSearch::decide(bool last) {
+  decisions.clear();
+  size_t kept = 0;
+  const auto goOn = [&](size_t i) {
+    if (kept < width) {
+      decisions.push_back({i, false});
+      ++kept;
+    }
+  };
   // The next candidate outside the beam, for rules that let it replace a finished one.
   size_t spare = width;
   const auto ends = [&](size_t i) { return settings.isEnd(continuations[i].token); };
@@ -255,21 +258,34 @@ void BeamSearch::decide(bool last) {
   for (size_t i = 0; i < considered; ++i) {
     const bool stops = ends(i) || (last && rules.maximumFinishes);
     if (!stops) {
-      goOn(continuations[i]);
+      goOn(i);
       continue;
     }
     if (i < width || !rules.onlyBeamFinishes) {
       bestEnded = bestEnded || i == 0;
-      finish(continuations[i]);
+      decisions.push_back({i, true});
     }
     if (rules.refillsPlaces && !last) {
       while (spare < continuations.size() && ends(spare)) {
         ++spare;
       }
       if (spare < continuations.size()) {
-        goOn(continuations[spare++]);
+        goOn(spare++);
       }
     }
+  }
+}
+
+/// Does what was decided. The last continuation of a hypothesis takes what it has: a greedy search
+/// copies no history.
+void BeamSearch::follow() {
+  uses.assign(alive.size(), 0);
+  for (const Decision &decision : decisions) {
+    ++uses[continuations[decision.continuation].parent];
+  }
+  for (const Decision &decision : decisions) {
+    const Continuation &candidate = continuations[decision.continuation];
+    decision.finishes ? finish(candidate) : next.push_back(extended(candidate));
   }
 }
 
@@ -314,6 +330,7 @@ Status BeamSearch::advance(Candidates &candidates, std::span<const int64_t> rows
     }
   }
   decide(last);
+  follow();
   done = mayStop(last);
   ++generated;
   if (done && found.empty()) {

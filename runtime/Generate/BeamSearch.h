@@ -69,6 +69,11 @@ private:
     double sum;
     double score;
   };
+  /// That a continuation, by its number, becomes a hypothesis, or a result.
+  struct Decision {
+    size_t continuation;
+    bool finishes;
+  };
   /// The lists that the queries of a hypothesis refer to.
   struct Lists {
     std::vector<int32_t> penalized;
@@ -83,11 +88,11 @@ private:
   Status draw(Candidates &candidates, int64_t row);
   void lookAt(std::span<const int64_t> rows, const StepAttention &attention);
   void decide(bool last);
-  void goOn(const Continuation &candidate);
+  void follow();
   void finish(const Continuation &candidate);
   void record(const Beam &beam, double sum, int64_t length);
   bool mayStop(bool last) const;
-  Beam extended(const Continuation &candidate) const;
+  Beam extended(const Continuation &candidate);
 
   const Settings &settings;
   const SearchRules &rules;
@@ -107,6 +112,9 @@ private:
   // The lists of the current step.
   std::vector<Lists> lists;
   std::vector<Continuation> continuations;
+  std::vector<Decision> decisions;
+  /// How many of the decisions that are left continue each hypothesis.
+  std::vector<size_t> uses;
   std::vector<ScoredToken> best;
   // [beams][source]: the attention of this step, and the part that counts as coverage.
   std::vector<float> looked;
