@@ -2,6 +2,7 @@
 ///
 /// The types of memory: their text, their checks and their sizes.
 #include "dialects/Dataflow/Dataflow.h"
+#include "heddle/Limits.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -9,15 +10,11 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// More elements than any buffer has; a few such counts added up or multiplied by 4 do not
-/// overflow.
-static constexpr int64_t kMostElements = int64_t{1} << 40;
-
-/// The product of the constant dimensions, or nothing if it is above kMostElements.
+/// The product of the constant dimensions, or nothing if it is above mostElements.
 static std::optional<int64_t> multiplyConstants(ArrayRef<int64_t> shape) {
   int64_t product = 1;
   for (int64_t size : shape) {
-    if (size > 0 && (llvm::MulOverflow(product, size, product) || product > kMostElements)) {
+    if (size > 0 && (llvm::MulOverflow(product, size, product) || product > mostElements)) {
       return std::nullopt;
     }
   }
@@ -112,7 +109,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expects a row stride only for rows of constant size, got "
                          << rowStride;
     }
-    if (rowStride <= *multiplyConstants(row) || rowStride > kMostElements) {
+    if (rowStride <= *multiplyConstants(row) || rowStride > mostElements) {
       return emitError() << "expects a row stride above " << *multiplyConstants(row)
                          << " elements, and at most 2^40, got " << rowStride;
     }

@@ -2,6 +2,7 @@
 ///
 /// Verifies choices of rows and the mathematics of what they chose.
 #include "dialects/Transformer/ParameterChecks.h"
+#include "heddle/Limits.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -98,8 +99,8 @@ LogicalResult PlaceColumnsOp::verify() {
 LogicalResult ChosenLinearOp::verify() {
   // C1
   int64_t maps = getMapsAttr().getInt();
-  if (maps < 1) {
-    return emitOpError("expects at least one map, got ") << maps;
+  if (maps < 1 || maps > mostGroups) {
+    return emitOpError("expects 1 to ") << mostGroups << " maps, got " << maps;
   }
   // C4
   if (auto topK = getChoice().getDefiningOp<TopKOp>()) {

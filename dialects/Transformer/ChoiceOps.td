@@ -125,7 +125,7 @@ def Transformer_ChosenLinearOp : Transformer_Op<"chosen_linear", [Pure,
     from.
 
     Constraints:
-    - C1: there is at least one map.
+    - C1: there are 1 to 65536 maps.
     - C2: the weight is a parameter of shape [maps * result width, input width].
     - C3: the bias, if there is one, is a parameter of shape [maps * result width].
     - C4: the choices are those of a `top_k` of at most so many columns, or an input of the entry.

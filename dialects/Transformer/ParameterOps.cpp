@@ -2,15 +2,12 @@
 ///
 /// Verifies parameters and the weight algebra on them.
 #include "dialects/Transformer/ParameterChecks.h"
+#include "heddle/Limits.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
-
-/// More elements than any tensor of a checkpoint has, and few enough that sums of such counts
-/// cannot overflow.
-static constexpr int64_t kMostElements = int64_t{1} << 40;
 
 /// More than the positions, distances and rows of any table.
 static constexpr int64_t kMostPositions = int64_t{1} << 32;
@@ -40,7 +37,7 @@ LogicalResult ParameterOp::verify() {
   }
   int64_t elements = 1;
   for (int64_t size : type.getShape()) {
-    if (llvm::MulOverflow(elements, size, elements) || elements > kMostElements) {
+    if (llvm::MulOverflow(elements, size, elements) || elements > mostElements) {
       return emitOpError("expects at most 2^40 elements, got ") << type;
     }
   }

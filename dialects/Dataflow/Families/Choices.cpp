@@ -2,6 +2,7 @@
 ///
 /// Kernels of rows that choose among columns, and of the rows that are their choices.
 #include "dialects/Dataflow/Dataflow.h"
+#include "heddle/Limits.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -101,8 +102,6 @@ StringRef OrderAttr::getNoun() const { return "an order of rows"; }
 std::string OrderAttr::getSizes(FunctionType) const { return std::to_string(getGroups()); }
 
 LogicalResult OrderAttr::verifyNumbers(EmitError emitError) const {
-  // A kernel has a counter for each.
-  constexpr int64_t mostGroups = 1 << 16;
   if (getGroups() < 1 || getGroups() > mostGroups) {
     return emitError() << "expects 1 to " << mostGroups << " groups, got " << getGroups();
   }

@@ -16,8 +16,12 @@ inline constexpr size_t mostPorts = 1024;
 inline constexpr size_t mostSpaces = 64;
 /// The most elements of one position of a cache.
 inline constexpr uint64_t widestCache = uint64_t(1) << 20;
+/// The most elements of a tensor of weights, of a state, or of the constant dimensions of a buffer.
+inline constexpr int64_t mostElements = int64_t(1) << 40;
 /// The most columns of a grid.
 inline constexpr uint32_t largestGrid = uint32_t(1) << 24;
+/// The most groups of weights that rows choose from: each has a counter.
+inline constexpr uint32_t mostGroups = uint32_t(1) << 16;
 /// The most scratch bytes of a thread for one kernel: in total, and for each row of the longest
 /// sequence.
 inline constexpr uint64_t largestScratch = uint64_t(1) << 30;

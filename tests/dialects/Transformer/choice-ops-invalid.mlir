@@ -90,7 +90,7 @@ func.func @place_columns_c1_columns(%x: tensor<?x4xf32>, %rows: !transformer.seg
 
 transformer.parameter @w : tensor<12x4xf32> from "w"
 func.func @chosen_linear_c1(%x: tensor<?x4xf32>, %ids: tensor<?xi32>) {
-  // expected-error@+1 {{'transformer.chosen_linear' op expects at least one map, got 0}}
+  // expected-error@+1 {{'transformer.chosen_linear' op expects 1 to 65536 maps, got 0}}
   %y = transformer.chosen_linear %x, @w of(%ids) {maps = 0 : i64} : tensor<?x4xf32> -> tensor<?x4xf32>
   return
 }
@@ -107,9 +107,18 @@ func.func @chosen_linear_c2(%x: tensor<?x4xf32>, %ids: tensor<?xi32>) {
 // -----
 
 transformer.parameter @w : tensor<12x4xf32> from "w"
+func.func @chosen_linear_c1_many(%x: tensor<?x4xf32>, %ids: tensor<?xi32>) {
+  // expected-error@+1 {{'transformer.chosen_linear' op expects 1 to 65536 maps, got 65537}}
+  %y = transformer.chosen_linear %x, @w of(%ids) {maps = 65537 : i64} : tensor<?x4xf32> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+transformer.parameter @w : tensor<12x4xf32> from "w"
 func.func @chosen_linear_c2_many(%x: tensor<?x4xf32>, %ids: tensor<?xi32>) {
-  // expected-error@+1 {{'transformer.chosen_linear' op expects fewer maps, got 9223372036854775807}}
-  %y = transformer.chosen_linear %x, @w of(%ids) {maps = 9223372036854775807 : i64} : tensor<?x4xf32> -> tensor<?x4xf32>
+  // expected-error@+1 {{'transformer.chosen_linear' op expects fewer maps, got 65536}}
+  %y = transformer.chosen_linear %x, @w of(%ids) {maps = 65536 : i64} : tensor<?x4xf32> -> tensor<?x4611686018427387904xf32>
   return
 }
 
@@ -197,6 +206,19 @@ func.func @encode(%x: tensor<?x4xf32> {transformer.name = "x"}, %rows: !transfor
   %c = transformer.choices %b, 2
   // expected-error@+1 {{'transformer.repeat' op has choices of rows of blocks(tokens, 2), got rows of tokens}}
   %y = transformer.repeat %x to(%c) : tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @encode(%x: tensor<?x4xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x4xf32> {transformer.name = "y"}) {
+  %b = transformer.blocks %rows, 2
+  %p = transformer.pool max %x in(%rows) to(%b) : tensor<?x4xf32>
+  %c = transformer.choices %rows, 2
+  %e, %v = transformer.top_k %x to(%c) : tensor<?x4xf32> -> tensor<?x2xf32>
+  %w = transformer.columns %p from 0 : tensor<?x4xf32> -> tensor<?x2xf32>
+  // expected-error@+1 {{'transformer.place_columns' op has values of rows of blocks(tokens, 2), expected the rows that chose}}
+  %y = transformer.place_columns %w at %e : tensor<?x2xf32> -> tensor<?x4xf32>
   return %y : tensor<?x4xf32>
 }
 
