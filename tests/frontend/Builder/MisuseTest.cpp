@@ -51,7 +51,30 @@ TEST_P(MisuseTest, IsTheFirstErrorOfBuild) {
   EXPECT_EQ(module.status().message(), GetParam().message);
 }
 
+/// A recurrence of a draft's scope that carries what it began with.
+static void recur(Draft &d, std::vector<Tensor> inputs, const Segments &rows) {
+  d.scope.recurrence(std::move(inputs), {4}, rows,
+                     [](auto, auto before) { return Recurrence{{before[0]}, {}}; });
+}
+
 static const MisuseCase misuseCases[] = {
+    {"RecurrenceOverTwoEntries",
+     "\"layer\": an input of a recurrence belongs to another entry or step than those before it",
+     [](Draft &d) { recur(d, {d.x, d.model.entry("other").input("x", 4)}, d.rows); }},
+    {"RecurrenceOverRowsOfAnotherEntry",
+     "\"layer\": the rows and the inputs belong to different entries",
+     [](Draft &d) { recur(d, {d.x}, d.model.entry("other").segments()); }},
+    {"ChoicesOfNoChoices",
+     "\"layer.words\": the segments are no choices, expected what Segments::choices() gives",
+     [](Draft &d) { d.x.topK(d.rows); }},
+    {"PartsOfARowThatDoNotFit",
+     "\"layer.words\": the input has 24 columns, expected a multiple of 5 choices",
+     [](Draft &d) { d.x.splitRows(d.rows.choices(5)); }},
+    {"ValuesInNoColumns", "\"layer.words\": expected at least one column, got 0",
+     [](Draft &d) {
+       const Chosen chosen = d.x.topK(d.rows.choices(2));
+       chosen.value.placeColumns(chosen.column, 0);
+     }},
     {"ProductOfOtherShapes",
      "\"layer.words\": a product of shapes [?, 24] and [?, 4, 6], expected the same, trailing "
      "sizes of the first, [1] or [?, 1]",
