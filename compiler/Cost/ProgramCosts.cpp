@@ -56,7 +56,7 @@ public:
     entry.name = graph.getSymName();
     entry.maxLength = graph.getMaxLength();
     if (SizeAttr arena = graph.getArenaAttr()) {
-      addArena(arena, entry);
+      entry.arena = boundOf(arena);
     }
     addPorts(graph, entry);
     readInEntry.clear();
@@ -80,17 +80,14 @@ public:
   }
 
 private:
-  /// The arena, at most, in tokens, sequences and pairs of a token and a key.
-  static void addArena(SizeAttr arena, EntryCosts &entry) {
+  static BatchBound boundOf(SizeAttr arena) {
+    BatchBound bound;
     for (const SizeTerm &term : arena.getTerms()) {
       RowSpace rows = *rowSpaceOf(term.rows);
       std::optional<RowSpace> keys = spaceOfDimension(term.longest);
-      uint64_t ofTokens = rows.perToken(term.bytes);
-      uint64_t ofSequences = rows.perSequence(term.bytes);
-      entry.arenaPerToken += keys ? keys->perSequence(ofTokens) : ofTokens;
-      entry.arenaPerSequence += keys ? 0 : ofSequences;
-      entry.arenaPerTokenAndLongest += keys ? keys->perToken(ofTokens) + ofSequences : 0;
+      keys ? bound.addPairs(term.bytes, rows, *keys) : bound.addRows(term.bytes, rows);
     }
+    return bound;
   }
 
   /// What a run executes that asks for no probabilities; all that is needed, if there is nothing
@@ -286,9 +283,9 @@ void writeCosts(llvm::json::OStream &json, const EntryCosts &entry) {
         writeDispatch(json, dispatch);
       }
     });
-    json.attribute("arena_bytes_per_token", entry.arenaPerToken);
-    json.attribute("arena_bytes_per_sequence", entry.arenaPerSequence);
-    json.attribute("arena_bytes_per_token_and_longest", entry.arenaPerTokenAndLongest);
+    json.attribute("arena_bytes_per_token", entry.arena.perToken);
+    json.attribute("arena_bytes_per_sequence", entry.arena.perSequence);
+    json.attribute("arena_bytes_per_token_and_longest", entry.arena.perTokenAndLongest);
     json.attribute("max_length", entry.maxLength);
   });
 }

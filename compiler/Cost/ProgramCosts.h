@@ -6,6 +6,8 @@
 #ifndef HEDDLE_COMPILER_COST_PROGRAMCOSTS_H
 #define HEDDLE_COMPILER_COST_PROGRAMCOSTS_H
 
+#include "heddle/RowSpace.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/Support/JSON.h"
@@ -82,9 +84,8 @@ struct EntryCosts {
   uint64_t activationBytesPerToken = 0;
   /// Whether it goes on from what caches and states hold: a step of a decoder does.
   bool readsCaches = false;
-  uint64_t arenaPerToken = 0;
-  uint64_t arenaPerSequence = 0;
-  uint64_t arenaPerTokenAndLongest = 0;
+  /// Bytes of working memory.
+  BatchBound arena;
   int64_t maxLength = 0;
 };
 

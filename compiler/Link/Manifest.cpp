@@ -363,12 +363,13 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   for (RowSpace space : namedSpaces(kernel.getKernelType())) {
     named.push_back(spaces[space]);
   }
+  const ChosenGroups chosen = chosenGroups(kernel);
   dispatches.push_back(manifest::CreateDispatch(
       builder, number, kernel.hasFinish() ? number + 1 : -1,
       builder.CreateVectorOfStructs(operands), *grid, builder.CreateVector(named),
       text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.ofRow.perRow,
       flops.ofRow.perRowAndKey, bytesPerRow, dispatch->getNumResults(), spaces[flops.rows],
-      spaces[flops.keys], flops.ofRow.mostKeys));
+      spaces[flops.keys], flops.ofRow.mostKeys, chosen.groups, chosen.by));
   return success();
 }
 

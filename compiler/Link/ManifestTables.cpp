@@ -118,6 +118,19 @@ std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t p
   llvm_unreachable("every division has columns");
 }
 
+ChosenGroups chosenGroups(KernelOp kernel) {
+  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+  ChosenGroups found;
+  bool hasMatrix = false;
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    hasMatrix |= input.role == KernelInput::Role::Matrix;
+    if (input.role == KernelInput::Role::Chosen) {
+      found = {static_cast<uint32_t>(input.limit), kernel.getCallOperand(index)};
+    }
+  }
+  return hasMatrix ? found : ChosenGroups();
+}
+
 uint32_t KernelTable::numberOf(KernelOp kernel) {
   auto [found, isNew] = numbers.try_emplace(kernel.getSymName(), count);
   if (isNew) {

@@ -49,6 +49,14 @@ uint64_t columnsOf(const dataflow::Division &division, int64_t panelColumns);
 std::pair<uint64_t, uint64_t> columnElements(const dataflow::Division &division,
                                              int64_t panelColumns);
 
+/// How many groups of weights a kernel has of which each row reads one, and the operand of a call
+/// that says which; 0 groups: every row reads all weights.
+struct ChosenGroups {
+  uint32_t groups = 0;
+  uint32_t by = 0;
+};
+ChosenGroups chosenGroups(dataflow::KernelOp kernel);
+
 /// The kernels that graphs run, and their finishes, numbered as they are met.
 class KernelTable {
 public:

@@ -119,6 +119,33 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
   return {};
 }
 
+/// What a profile reads of the rows that choose among groups of weights: an integer for each.
+Status EntryChecker::checkChoice(const manifest::Dispatch &dispatch) const {
+  if (dispatch.chosen_groups() == 0) {
+    return {};
+  }
+  const uint32_t operand = dispatch.chosen_by();
+  if (dispatch.chosen_groups() > mostGroups || operand < dispatch.written() ||
+      operand >= dispatch.operands()->size()) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("rows choose among {} groups by operand {}, expected at most "
+                                    "{} and operand {} to {}",
+                                    dispatch.chosen_groups(), operand, mostGroups,
+                                    dispatch.written(), dispatch.operands()->size() - 1));
+  }
+  const manifest::Buffer &buffer =
+      *entry.buffers()->Get(dispatch.operands()->Get(operand)->buffer());
+  const bool isList = buffer.element() == static_cast<uint8_t>(ElementType::I32) &&
+                      buffer.shape()->size() == 1 && buffer.shape()->Get(0)->constant() == 0 &&
+                      buffer.shape()->Get(0)->space() == dispatch.counted_rows() &&
+                      !buffer.shape()->Get(0)->longest() &&
+                      dispatch.operands()->Get(operand)->byte_offset() == 0;
+  return isList ? Status()
+                : HEDDLE_ERROR(DataLoss, fmt::format("rows choose by operand {}, which has no "
+                                                     "integer for each of them",
+                                                     operand));
+}
+
 Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t number) {
   const size_t kernels = model.kernels()->size();
   if (dispatch.kernel() >= kernels || dispatch.finish_kernel() < -1 ||
@@ -151,6 +178,7 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t 
                                               dispatch.counted_rows(), dispatch.counted_keys(),
                                               entry.spaces()->size()));
   }
+  HEDDLE_TRY(checkChoice(dispatch));
   for (uint32_t i = 0; i < dispatch.written(); ++i) {
     const manifest::Operand &operand = *dispatch.operands()->Get(i);
     HEDDLE_TRY_WITH(checkOperand(operand, true, false), fmt::format("operand {}", i));

@@ -32,6 +32,11 @@ static bool isOf(const manifest::Dimension &dimension, uint8_t space, bool longe
 
 std::string EntryChecker::showSpace(uint8_t space) const { return spacesOf(entry)[space].text(); }
 
+/// Whether the rows of a sequence are a list in this space, whose longest a dimension may be.
+bool EntryChecker::hasLists(uint8_t space) const {
+  return RowDimension::of(RowDimension{spacesOf(entry)[space], true}.number()).has_value();
+}
+
 /// "64 * tokens + 128 * tokens * longest"
 std::string EntryChecker::show(const SymbolicSize &size) const {
   std::string text;
@@ -108,14 +113,14 @@ Status EntryChecker::checkTerms(const flatbuffers::Vector<const manifest::SizeTe
   }
   for (uint32_t i = 0; terms != nullptr && i < terms->size(); ++i) {
     const manifest::SizeTerm &term = *terms->Get(i);
-    if (term.keys() == sequencesSpace + 1) {
-      return HEDDLE_ERROR(DataLoss,
-                          fmt::format("{} has a term of the most sequences of a sequence", what));
-    }
     if (term.rows() >= spaces || term.keys() > spaces) {
       return HEDDLE_ERROR(DataLoss, fmt::format("{} has a term of row space {} and key space {}, "
                                                 "expected less than {} and at most {}",
                                                 what, term.rows(), term.keys(), spaces, spaces));
+    }
+    if (term.keys() != 0 && !hasLists(static_cast<uint8_t>(term.keys() - 1))) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("{} has a term of the most {} of a sequence", what,
+                                                showSpace(static_cast<uint8_t>(term.keys() - 1))));
     }
     for (uint32_t j = 0; j < i; ++j) {
       if (terms->Get(j)->rows() == term.rows() && terms->Get(j)->keys() == term.keys()) {
@@ -154,9 +159,9 @@ EntryChecker::checkShape(const flatbuffers::Vector<const manifest::Dimension *> 
       return HEDDLE_ERROR(DataLoss, fmt::format("a dimension of row space {}, there are {}",
                                                 dimension->space(), entry.spaces()->size()));
     }
-    if (dimension->constant() == 0 && dimension->longest() &&
-        dimension->space() == sequencesSpace) {
-      return HEDDLE_ERROR(DataLoss, "a dimension of the most sequences of a sequence");
+    if (dimension->constant() == 0 && dimension->longest() && !hasLists(dimension->space())) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("a dimension of the most {} of a sequence",
+                                                showSpace(dimension->space())));
     }
   }
   return {};
@@ -303,6 +308,11 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   }
   if (elementOf(port) != ElementType::F32 || !ofRows || (!constantRows && !ofKeys)) {
     return HEDDLE_ERROR(DataLoss, "expected an output of floats with rows of constant width");
+  }
+  if (spacesOf(entry)[rows.space()].isOrdered()) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("an output of {}, expected rows in the order of their sequences",
+                              showSpace(rows.space())));
   }
   return {};
 }

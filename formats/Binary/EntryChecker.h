@@ -37,6 +37,7 @@ private:
   Status checkAligned(const SymbolicSize &size, std::string_view what) const;
   std::string show(const SymbolicSize &size) const;
   std::string showSpace(uint8_t space) const;
+  bool hasLists(uint8_t space) const;
   Status checkShape(const flatbuffers::Vector<const manifest::Dimension *> *shape) const;
   Status checkBuffer(const manifest::Buffer &buffer) const;
   Status checkArena(const manifest::Buffer &buffer, const SymbolicSize &size) const;
@@ -56,6 +57,7 @@ private:
   Status checkState(const manifest::StatePort &state, uint32_t index) const;
   Status checkKeptBuffer(uint32_t buffer, Location location, uint32_t index) const;
   Status checkDispatch(const manifest::Dispatch &dispatch, uint32_t number);
+  Status checkChoice(const manifest::Dispatch &dispatch) const;
   Status checkGrid(const manifest::Grid &grid) const;
   Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
   Status checkOperand(const manifest::Operand &operand, bool isWritten, bool isEarlier) const;

@@ -104,17 +104,31 @@ void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
     if (options.profile) {
       worker.launches.clear();
       worker.launches.reserve((run.plan.launches(run.batch.longest()) + 1) * chunks);
+      for (const PlannedDispatch &dispatch : run.plan.dispatches) {
+        worker.groupRows.reserve(dispatch.chosenGroups);
+        worker.costs[run.firstCost + dispatch.index].groupRows.resize(dispatch.chosenGroups);
+      }
     }
   }
 }
 
 /// Where the time of a launch goes.
 LaunchTime *Executor::startTiming(const Run &run, const PlannedDispatch &dispatch,
-                                  const Chunk &chunk, const ChunkMemory &bound, int lane,
-                                  bool counts) {
+                                  const Launched &launched, int lane, bool counts) {
   Worker &worker = workers[static_cast<size_t>(lane)];
   const bool kept = worker.spans.size() + worker.launches.size() < worker.spans.capacity();
-  const DispatchWork work = counts || kept ? workOf(run, dispatch, chunk, bound) : DispatchWork();
+  DispatchWork work;
+  if (counts || kept) {
+    work = workOf(run, dispatch, launched.chunk, launched.memory);
+    // What rows chose was written before: the launches of a lane follow one another.
+    if (dispatch.chosenGroups != 0 && shared->sharesHostMemory()) {
+      countGroups(launched.chosenBy(dispatch), dispatch.chosenGroups, worker.groupRows);
+      work.weightBytes *= shareOfGroups(worker.groupRows);
+      if (counts) {
+        addGroups(worker.costs[run.firstCost + dispatch.index].groupRows, worker.groupRows);
+      }
+    }
+  }
   worker.launches.push_back({run.firstCost + dispatch.index, work, counts, {}});
   return &worker.launches.back().time;
 }
@@ -171,7 +185,8 @@ void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &lo
       Launch launch = launchOf(dispatch, memory, context);
       context.operands = operands.data() + (dispatch.firstOperand - loop.firstOperand);
       launch.rows = rows;
-      LaunchTime *const time = timeOf(run, dispatch, ofStep, memory, lane, !together || lane == 0);
+      const Launched launched{ofStep, memory, context.operands, rows};
+      LaunchTime *const time = timeOf(run, dispatch, launched, lane, !together || lane == 0);
       together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
     }
   }
@@ -190,7 +205,8 @@ void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemo
     }
     const PlannedDispatch &dispatch = run.plan.dispatches[i++];
     const Launch launch = launchOf(dispatch, memory, context);
-    LaunchTime *const time = timeOf(run, dispatch, chunk, memory, lane, !together || lane == 0);
+    const Launched launched{chunk, memory, context.operands, launch.rows};
+    LaunchTime *const time = timeOf(run, dispatch, launched, lane, !together || lane == 0);
     together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
   }
 }
@@ -211,8 +227,11 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
   const std::optional<PlannedDispatch> &deferred = run.plan.deferred;
   context.operands = deferred ? memory.operandsOf(*deferred) : nullptr;
   context.spaces = deferred ? memory.spacesOf(*deferred) : nullptr;
-  LaunchTime *const time =
-      deferred ? timeOf(run, *deferred, chunk, memory, lane, lane == 0) : nullptr;
+  LaunchTime *time = nullptr;
+  if (deferred) {
+    const Launched launched{chunk, memory, context.operands, {0, memory.rowsOf(*deferred)}};
+    time = timeOf(run, *deferred, launched, lane, lane == 0);
+  }
   const double begin = time == nullptr ? 0 : stream->now();
   run.tail->run(lane, {*stream, context, memory.places()});
   if (time != nullptr) {

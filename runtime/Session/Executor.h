@@ -55,6 +55,19 @@ private:
     bool counts;
     LaunchTime time;
   };
+  /// What a dispatch is launched over: these rows of a chunk, with operands of its own in a loop.
+  struct Launched {
+    const Chunk &chunk;
+    const ChunkMemory &memory;
+    void *const *operands;
+    Range rows;
+
+    /// The group of weights that each row chose. Only where the dispatch has groups.
+    std::span<const int32_t> chosenBy(const PlannedDispatch &dispatch) const {
+      return {static_cast<const int32_t *>(operands[dispatch.chosenBy]) + rows.begin,
+              static_cast<size_t>(rows.end - rows.begin)};
+    }
+  };
   /// State of one lane.
   struct alignas(64) Worker {
     ChunkMemory memory;
@@ -62,6 +75,8 @@ private:
     std::vector<void *> stepOperands;
     /// With SessionOptions::profile, the launches of the run at hand: there is room for all.
     std::vector<TimedLaunch> launches;
+    /// How many rows of the launch at hand chose each group of weights.
+    std::vector<uint64_t> groupRows;
     std::vector<DispatchCost> costs;
     /// At most SessionOptions::traceRuns, for which there is room from the start.
     std::vector<DispatchSpan> spans;
@@ -80,12 +95,12 @@ private:
   DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                       const ChunkMemory &bound) const;
   void expectLaunches(const Run &run, size_t chunks, int lanes);
-  LaunchTime *startTiming(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
-                          const ChunkMemory &bound, int lane, bool counts);
+  LaunchTime *startTiming(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
+                          int lane, bool counts);
   /// The same; null unless somebody wants it.
-  LaunchTime *timeOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
-                     const ChunkMemory &bound, int lane, bool counts) {
-    return options.profile ? startTiming(run, dispatch, chunk, bound, lane, counts) : nullptr;
+  LaunchTime *timeOf(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
+                     int lane, bool counts) {
+    return options.profile ? startTiming(run, dispatch, launched, lane, counts) : nullptr;
   }
   void countLaunches(Worker &worker);
 

@@ -70,23 +70,13 @@ static std::vector<bool> unobserved(const manifest::Entry &entry, size_t outputs
   return others;
 }
 
-/// A bound in tokens, sequences and pairs of a token and a key.
-static void describeArena(const SymbolicSize &arena, std::span<const RowSpace> spaces,
-                          EntryInfo &info) {
+static BatchBound boundOf(const SymbolicSize &arena, std::span<const RowSpace> spaces) {
+  BatchBound bound;
   for (const SymbolicSize::Term &term : arena.terms()) {
-    const RowSpace rows = spaces[term.rows];
-    const uint64_t ofTokens = rows.perToken(term.bytes);
-    const uint64_t ofSequences = rows.perSequence(term.bytes);
-    if (term.keys == 0) {
-      info.arenaBytesPerToken += ofTokens;
-      info.arenaBytesPerSequence += ofSequences;
-      continue;
-    }
-    // A sequence has at most `longest` tokens, and keys in any space.
-    const RowSpace keys = spaces[term.keys - 1U];
-    info.arenaBytesPerTokenAndLongest += keys.perToken(ofTokens) + ofSequences;
-    info.arenaBytesPerToken += keys.perSequence(ofTokens);
+    term.keys == 0 ? bound.addRows(term.bytes, spaces[term.rows])
+                   : bound.addPairs(term.bytes, spaces[term.rows], spaces[term.keys - 1U]);
   }
+  return bound;
 }
 
 static EntryInfo describeEntry(const manifest::Entry &entry) {
@@ -110,7 +100,10 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
                                             std::numeric_limits<int32_t>::max());
   }
   const std::vector<bool> counted = unobserved(entry, info.outputs.size());
-  describeArena(arenaOf(entry, counted), spaces, info);
+  const BatchBound arena = boundOf(arenaOf(entry, counted), spaces);
+  info.arenaBytesPerToken = arena.perToken;
+  info.arenaBytesPerSequence = arena.perSequence;
+  info.arenaBytesPerTokenAndLongest = arena.perTokenAndLongest;
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
     if (!counted[i]) {
       ++info.observedDispatches;

@@ -116,6 +116,8 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   planned.mostKeys = static_cast<double>(dispatch.most_keys());
   planned.weightBytes = static_cast<double>(columns.weight_bytes());
   planned.weightBytesPerRow = static_cast<double>(dispatch.weight_bytes_per_row());
+  planned.chosenGroups = dispatch.chosen_groups();
+  planned.chosenBy = dispatch.chosen_by();
   for (const manifest::Operand *const operand : *dispatch.operands()) {
     plan.operands.push_back({operand->buffer(), operand->byte_offset()});
   }

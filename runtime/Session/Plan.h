@@ -47,6 +47,10 @@ struct PlannedDispatch {
   /// Bytes of weights read by a call, and for each of these rows.
   double weightBytes;
   double weightBytesPerRow;
+  /// How many groups of weights there are of which each row reads one, and the operand that says
+  /// which; 0 groups: every row reads all weights.
+  uint32_t chosenGroups;
+  uint32_t chosenBy;
 
   /// The columns of the grid that compute the elements [begin, end) of a row, and the elements that
   /// a range of columns computes. Only where columnElements is not 0.

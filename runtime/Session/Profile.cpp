@@ -4,6 +4,7 @@
 #include "runtime/Session/Profile.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace heddle {
 
@@ -20,6 +21,25 @@ CachedWork cachedWork(const HeddleCache &cache, double positionBytes, double mos
   return work;
 }
 
+void countGroups(std::span<const int32_t> chosen, uint32_t groups, std::vector<uint64_t> &rows) {
+  rows.assign(groups, 0);
+  for (const int32_t group : chosen) {
+    if (static_cast<uint32_t>(group) < groups) {
+      ++rows[static_cast<uint32_t>(group)];
+    }
+  }
+}
+
+double shareOfGroups(std::span<const uint64_t> rows) {
+  const auto idle = std::count(rows.begin(), rows.end(), uint64_t(0));
+  return 1 - static_cast<double>(idle) / static_cast<double>(rows.size());
+}
+
+void addGroups(std::vector<uint64_t> &sum, std::span<const uint64_t> rows) {
+  sum.resize(std::max(sum.size(), rows.size()));
+  std::transform(rows.begin(), rows.end(), sum.begin(), sum.begin(), std::plus<>());
+}
+
 std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
                                        std::span<const DispatchCost> costs) {
   std::vector<DispatchProfile> list;
@@ -30,8 +50,8 @@ std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
       if (cost.calls != 0) {
         list.push_back({entry->name()->str(), dispatch->name()->str(),
                         model.kernels()->Get(dispatch->kernel())->name()->str(), cost.calls,
-                        cost.seconds, cost.work.flops, cost.work.weightBytes,
-                        cost.work.cacheBytes});
+                        cost.seconds, cost.work.flops, cost.work.weightBytes, cost.work.cacheBytes,
+                        cost.groupRows});
       }
     }
   }

@@ -28,13 +28,19 @@ struct DispatchWork {
   }
 };
 
+/// Adds numbers of rows, group by group.
+void addGroups(std::vector<uint64_t> &sum, std::span<const uint64_t> rows);
+
 /// What a dispatch has cost one worker.
 struct DispatchCost {
   uint64_t calls = 0;
   double seconds = 0;
   DispatchWork work;
+  /// How many rows chose each group of weights; empty where none is chosen.
+  std::vector<uint64_t> groupRows = {};
 
   DispatchCost &operator+=(const DispatchCost &other) {
+    addGroups(groupRows, other.groupRows);
     calls += other.calls;
     seconds += other.seconds;
     work += other.work;
@@ -58,6 +64,12 @@ struct CachedWork {
   double pairs = 0;
 };
 CachedWork cachedWork(const HeddleCache &cache, double positionBytes, double mostKeys = 0);
+
+/// Counts how many rows chose each of so many groups. What they chose is not checked: a number that
+/// is no group is not counted.
+void countGroups(std::span<const int32_t> chosen, uint32_t groups, std::vector<uint64_t> &rows);
+/// The share of the groups that any row chose.
+double shareOfGroups(std::span<const uint64_t> rows);
 
 /// The dispatches that were called, of costs in the order of the manifest.
 std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,

@@ -6,9 +6,11 @@
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace heddle {
 namespace {
@@ -96,6 +98,42 @@ TEST_F(ProfileTool, HypothesesHaveHistoriesOfTheirOwnAndOneMemory) {
   const Json cross = rowOf(list[0], "decode", "decoder.layers.*.cross_attention", "attention");
   EXPECT_EQ(cross["cache_bytes"], layers * target * source * 2 * width * number);
   EXPECT_EQ(cross["flops"], layers * (1 + beams) * source * 4 * width);
+}
+
+TEST_F(ProfileTool, ExpertsAreCountedAndOnlyThoseUsedAreRead) {
+  const std::string folder = HEDDLE_TEST_DATA "/oracles/multimodel/multimodel-text";
+  const Json config = Json::parse(readBytes(folder + "/config.json"));
+  const auto experts = config["moe"]["experts"].get<size_t>();
+  const double active = config["moe"]["active"], source = 3;
+  for (const char *const threads : {"1", "2"}) {
+    const Json list =
+        works({compileModel(folder), "--cases", "1x1", "--source-length", "3", "--target-length",
+               "1", "--runs", "2", "--by", "dispatch", "--threads", threads});
+    ASSERT_EQ(list.size(), 1u);
+    int found = 0;
+    for (const Json &row : list[0]["rows"]) {
+      if (row["entry"] != "encode" || !row.contains("group_rows")) {
+        continue;
+      }
+      found += 1;
+      const auto rows = row["group_rows"].get<std::vector<double>>();
+      EXPECT_EQ(rows.size(), experts);
+      EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), 0.0), source * active);
+      const auto used = static_cast<double>(experts) -
+                        static_cast<double>(std::count(rows.begin(), rows.end(), 0.0));
+      // Three rows choose at most three times as many experts as one; of those alone weights are
+      // read.
+      EXPECT_LE(used, source * active);
+      const double width = config["d_model"], hidden = config["moe"]["hidden"];
+      EXPECT_LE(row["weight_bytes"], used * number * (width * hidden + std::max(width, hidden)));
+      EXPECT_GE(row["weight_bytes"], used * number * width * hidden);
+    }
+    EXPECT_GE(found, 2);
+  }
+  const tools::Outcome table = profile({compileModel(folder), "--cases", "1x1", "--source-length",
+                                        "3", "--target-length", "1", "--runs", "2"});
+  EXPECT_NE(table.output.find(" groups of weights, "), std::string::npos) << table.output;
+  EXPECT_NE(table.output.find(" idle; rows of each in a run: "), std::string::npos) << table.output;
 }
 
 TEST_F(ProfileTool, SharesAddUp) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace heddle {
@@ -119,6 +120,34 @@ TEST(RowSpace, RowsAreMadeOfWholeRowsOfFinerSpaces) {
   EXPECT_EQ(RowSpace::sequences().rowsFrom(RowSpace::tokens()), 0);
   EXPECT_FALSE(RowSpace::tokens().rowsFrom(RowSpace::sequences()));
   EXPECT_FALSE(RowSpace::tokens().blocks(3)->rowsFrom(*RowSpace::tokens().blocks(2)));
+}
+
+TEST(BatchBound, HoldsForRowsAndForTheirKeys) {
+  constexpr uint64_t bytes = 12;
+  for (const RowSpace rows : someSpaces()) {
+    for (const RowSpace keys : someSpaces()) {
+      if (!RowDimension::of(RowDimension{keys, /*isLongest=*/true}.number())) {
+        continue;
+      }
+      BatchBound bound;
+      bound.addRows(bytes, rows);
+      bound.addPairs(bytes, rows, keys);
+      for (const std::vector<int64_t> &lengths :
+           {std::vector<int64_t>{1}, {1, 1, 1}, {2, 7, 1}, {64, 1, 65}}) {
+        uint64_t tokens = 0, ofRows = 0, longest = 0, mostKeys = 0;
+        for (const int64_t length : lengths) {
+          tokens += static_cast<uint64_t>(length);
+          ofRows += static_cast<uint64_t>(rows.rowsOf(length));
+          longest = std::max(longest, static_cast<uint64_t>(length));
+          mostKeys = std::max(mostKeys, static_cast<uint64_t>(keys.rowsOf(length)));
+        }
+        EXPECT_LE(bytes * ofRows * (1 + mostKeys), bound.perToken * tokens +
+                                                       bound.perSequence * lengths.size() +
+                                                       bound.perTokenAndLongest * tokens * longest)
+            << rows.text() << ", keys " << keys.text() << ", " << tokens << " tokens";
+      }
+    }
+  }
 }
 
 TEST(RowDimension, NumbersAreNegativeAndReadBack) {

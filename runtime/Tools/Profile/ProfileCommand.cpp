@@ -90,6 +90,21 @@ static std::string tableRow(const ProfileRow &row, const Measured &measured, boo
                      roof, withEntry ? row.entry : "", kernelOf(row), row.name);
 }
 
+/// "moe.experts: 4 groups of weights, 1 idle; rows of each in a run: 118.5 0 12 7".
+static std::string groupsText(const ProfileRow &row, int64_t runs) {
+  if (row.groupRows.empty()) {
+    return "";
+  }
+  const auto idle = std::count(row.groupRows.begin(), row.groupRows.end(), uint64_t(0));
+  std::string text =
+      fmt::format("{}: {} groups of weights, {} idle; rows of each in a run:", row.name,
+                  row.groupRows.size(), idle);
+  for (const uint64_t rows : row.groupRows) {
+    text += fmt::format(" {:g}", rounded(static_cast<double>(rows) / static_cast<double>(runs), 1));
+  }
+  return text + "\n";
+}
+
 static std::string table(const Measured &measured) {
   std::set<std::string_view> entries;
   for (const ProfileRow &row : measured.rows) {
@@ -110,6 +125,9 @@ static std::string table(const Measured &measured) {
   }
   text += fmt::format("{:>6.1f}%{:>11.4f}  outside dispatches\n",
                       measured.outside() / measured.seconds * 100, measured.outside() * 1e3);
+  for (const ProfileRow &row : measured.rows) {
+    text += groupsText(row, measured.runs);
+  }
   return text;
 }
 
@@ -131,6 +149,9 @@ static Json recordOf(const Measured &measured) {
                     {"gb_per_s", rounded(row.traffic(), 3)},
                     {"fraction_of_roof", rounded(row.ofRoof(), 4)},
                     {"bound", row.boundByMemory() ? "memory" : "compute"}});
+    for (const uint64_t chosen : row.groupRows) {
+      rows.back()["group_rows"].push_back(rounded(static_cast<double>(chosen) / runs, 3));
+    }
   }
   return {{"work", measured.title},
           {"tokens", measured.tokens},

@@ -4,6 +4,7 @@
 #include "runtime/Tools/Profile/ProfileRows.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -79,6 +80,14 @@ static std::tuple<std::string, std::string, std::string> keyOf(const DispatchPro
 static void add(ProfileRow &row, const DispatchProfile &dispatch, double seconds,
                 const MachineRoof &roof) {
   const LeastTime least = leastTime(dispatch, roof);
+  if (row.calls == 0) {
+    row.groupRows = dispatch.groupRows;
+  } else if (row.groupRows.size() == dispatch.groupRows.size()) {
+    std::transform(row.groupRows.begin(), row.groupRows.end(), dispatch.groupRows.begin(),
+                   row.groupRows.begin(), std::plus<>());
+  } else {
+    row.groupRows.clear();
+  }
   row.calls += dispatch.calls;
   row.seconds += seconds;
   row.flops += dispatch.flops;

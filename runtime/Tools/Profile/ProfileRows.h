@@ -35,6 +35,9 @@ struct ProfileRow {
   /// which it is memory that decides.
   double leastSeconds = 0;
   double memorySeconds = 0;
+  /// How many rows chose each group of weights, such as those of an expert; empty where none is
+  /// chosen, or where dispatches of a row have other numbers of groups.
+  std::vector<uint64_t> groupRows = {};
 
   /// 10^9 operations, and bytes of weights and caches, per second.
   double rate() const { return seconds > 0 ? flops * 1e-9 / seconds : 0; }

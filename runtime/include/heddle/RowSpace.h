@@ -334,6 +334,27 @@ struct RowDimension {
   }
 };
 
+/// A bound in the sizes that a caller knows: `perToken` * tokens + `perSequence` * sequences +
+/// `perTokenAndLongest` * tokens * longest sequence.
+struct BatchBound {
+  uint64_t perToken = 0, perSequence = 0, perTokenAndLongest = 0;
+
+  /// Adds `bytes` for each of the rows.
+  constexpr void addRows(uint64_t bytes, RowSpace rows) {
+    perToken += rows.perToken(bytes);
+    perSequence += rows.perSequence(bytes);
+  }
+  /// Adds `bytes` for each of the rows and, of each, the most keys that a sequence has.
+  constexpr void addPairs(uint64_t bytes, RowSpace rows, RowSpace keys) {
+    const uint64_t ofTokens = rows.perToken(bytes);
+    const uint64_t ofSequences = rows.perSequence(bytes);
+    // There are no more sequences than tokens.
+    perTokenAndLongest += keys.perToken(ofTokens) + keys.perToken(ofSequences);
+    perToken += keys.perSequence(ofTokens);
+    perSequence += keys.perSequence(ofSequences);
+  }
+};
+
 /// The space whose rows a dimension counts; nothing for other dimensions.
 constexpr std::optional<RowSpace> rowSpaceOf(int64_t dimension) {
   const std::optional<RowDimension> found = RowDimension::of(dimension);

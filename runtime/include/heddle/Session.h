@@ -281,6 +281,9 @@ struct DispatchProfile {
   /// sees the same positions. Repeated reads from the processor's caches do not count.
   double weightBytes = 0;
   double cacheBytes = 0;
+  /// Where each row chooses one of several groups of weights, such as those of experts: how many
+  /// rows chose each. Empty elsewhere.
+  std::vector<uint64_t> groupRows = {};
 };
 
 /// One run of a dispatch, or of one thread's part of it.

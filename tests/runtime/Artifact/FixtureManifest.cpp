@@ -64,7 +64,7 @@ dispatches(FlatBufferBuilder &builder, const std::vector<DispatchSpec> &list, si
     result.push_back(manifest::CreateDispatch(
         builder, dispatch.kernel, dispatch.finish, operands, grid, spaces, name, dispatch.flops,
         dispatch.flopsPerKey, dispatch.weightBytesPerRow, dispatch.written, dispatch.countedRows,
-        dispatch.countedKeys));
+        dispatch.countedKeys, /*most_keys=*/0, dispatch.chosenGroups, dispatch.chosenBy));
   }
   return result;
 }

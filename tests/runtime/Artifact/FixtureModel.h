@@ -95,6 +95,8 @@ struct DispatchSpec {
   std::vector<uint8_t> spaces = {tokensSpace};
   uint8_t countedRows = tokensSpace;
   uint8_t countedKeys = tokensSpace;
+  uint32_t chosenGroups = 0;
+  uint32_t chosenBy = 0;
 };
 
 struct LoopSpec {

@@ -100,6 +100,10 @@ static std::vector<manifest::RowSpace> blockSpaces() {
   return spaces;
 }
 
+static manifest::RowSpace spaceOf(RowSpaceKind kind, int64_t size) {
+  return {static_cast<uint64_t>(size), static_cast<uint8_t>(kind)};
+}
+
 static const Case spaceCases[] = {
     {"none", [](auto &m) { encode(m).spaces.clear(); }, "0 row spaces, expected 2 to 64"},
     {"tooMany", [](auto &m) { encode(m).spaces.resize(65, fixture::blocksOf(2)); },
@@ -122,6 +126,45 @@ static const Case spaceCases[] = {
        encode(m).spaces[3] = fixture::blocksOf(2);
      },
      "row space 3 repeats \"blocks(tokens, 2)\""},
+    {"choicesOfChoices",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Choices, SplitSize{2, 6, 0}.packed()));
+     },
+     "row space 2 has kind 6 and size 1538, expected tokens, sequences, then spaces derived"},
+    {"choicesOfSteps",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Choices, SplitSize{2, 3, 0}.packed()));
+     },
+     "row space 2 has kind 6 and size 770"},
+    {"choicesOfNothing",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Choices, SplitSize{0, 0, 0}.packed()));
+     },
+     "row space 2 has kind 6 and size 0"},
+    {"gridOfOnePixel",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Grid, GridSize{1, 2, 2}.packed()));
+     },
+     "row space 2 has kind 7 and size 66050"},
+    {"gridWithoutStride",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Grid, GridSize{9, 0, 1}.packed()));
+     },
+     "row space 2 has kind 7 and size 589825"},
+    {"stepsOfSize", [](auto &m) { encode(m).spaces.push_back(spaceOf(RowSpaceKind::Steps, 2)); },
+     "row space 2 has kind 3 and size 2"},
+    {"longestSteps",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Steps, 0));
+       encode(m).buffers[6].shape[0] = Dimension(0, 2, true);
+     },
+     "a dimension of the most steps of a sequence"},
+    {"sizeTermOfRanks",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Ranks, 0));
+       encode(m).arena = {manifest::SizeTerm(64, 0, 3)};
+     },
+     "arena has a term of the most ranks of a sequence"},
     {"longestSequences",
      [](auto &m) { encode(m).buffers[6].shape[0] = Dimension(0, sequencesSpace, true); },
      "a dimension of the most sequences of a sequence"},
@@ -291,6 +334,15 @@ static const Case portCases[] = {
        encode(m).buffers[8].shape[1] = Dimension(0, tokensSpace, true);
      },
      "expected an output of floats with rows of constant width"},
+    {"outputOfRanks",
+     [](auto &m) {
+       encode(m).spaces.push_back(spaceOf(RowSpaceKind::Ranks, 0));
+       encode(m).outputs[1].shape[0] = Dimension(0, 2, false);
+       encode(m).buffers[9].shape[0] = Dimension(0, 2, false);
+       encode(m).dispatches[3].rows = 2;
+       encode(m).dispatches[3].spaces[0] = 2;
+     },
+     "output \"pooler_output\": an output of ranks, expected rows in the order of their sequences"},
     {"observedUnknown", [](auto &m) { encode(m).inputs[0].observed = manifest::Observed(7); },
      "input \"input_ids\": observed as 7, expected at most 3 of an output and 0 of an input"},
     {"observedInput", [](auto &m) { encode(m).inputs[1].observed = manifest::Observed::Cross; },
@@ -368,6 +420,34 @@ static const Case dispatchCases[] = {
      "reads buffer 6, which no dispatch before it writes"},
     {"byteOffset", [](auto &m) { encode(m).dispatches[1].operands[1] = manifest::Operand(6, 128); },
      "begins at byte 128 of a row of buffer 6, expected a multiple of 4 less than 128"},
+    // The rows of the gather are tokens, and its first input has an integer for each.
+    {"chosenByAResult", [](auto &m) { encode(m).dispatches[0].chosenGroups = 2; },
+     "rows choose among 2 groups by operand 0, expected at most 65536 and operand 1 to 4"},
+    {"chosenAmongMany",
+     [](auto &m) {
+       encode(m).dispatches[0].chosenGroups = 65537;
+       encode(m).dispatches[0].chosenBy = 1;
+     },
+     "rows choose among 65537 groups by operand 1, expected at most 65536"},
+    {"chosenByNothing",
+     [](auto &m) {
+       encode(m).dispatches[0].chosenGroups = 2;
+       encode(m).dispatches[0].chosenBy = 5;
+     },
+     "rows choose among 2 groups by operand 5"},
+    {"chosenByFloats",
+     [](auto &m) {
+       encode(m).dispatches[0].chosenGroups = 2;
+       encode(m).dispatches[0].chosenBy = 3;
+     },
+     "rows choose by operand 3, which has no integer for each of them"},
+    {"chosenByOtherRows",
+     [](auto &m) {
+       encode(m).dispatches[0].chosenGroups = 2;
+       encode(m).dispatches[0].chosenBy = 1;
+       encode(m).dispatches[0].countedRows = sequencesSpace;
+     },
+     "rows choose by operand 1, which has no integer for each of them"},
     {"byteOffsetAlignment",
      [](auto &m) { encode(m).dispatches[1].operands[1] = manifest::Operand(6, 2); },
      "begins at byte 2"},
@@ -375,6 +455,13 @@ static const Case dispatchCases[] = {
 INSTANTIATE_TEST_SUITE_P(Dispatches, HostileManifest, testing::ValuesIn(dispatchCases), nameOf);
 
 TEST(ManifestCheck, AcceptsTheFixture) { EXPECT_EQ(check(model()).message(), ""); }
+
+TEST(ManifestCheck, AcceptsRowsThatChoose) {
+  ModelSpec spec = model();
+  encode(spec).dispatches[0].chosenGroups = 2;
+  encode(spec).dispatches[0].chosenBy = 1;
+  EXPECT_EQ(check(spec).message(), "");
+}
 
 TEST(ManifestCheck, AcceptsColumnsThatMakeUpARow) {
   const std::pair<uint64_t, uint64_t> good[] = {{16, 32}, {17, 32}, {31, 32}, {16, 16}, {48, 16}};
