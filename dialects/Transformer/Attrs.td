@@ -22,7 +22,8 @@ def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function o
   I32EnumAttrCase<"Softplus", 7, "softplus">,
   I32EnumAttrCase<"Abs", 8, "abs">,
   I32EnumAttrCase<"Sin", 9, "sin">,
-  I32EnumAttrCase<"Cos", 10, "cos">]>;
+  I32EnumAttrCase<"Cos", 10, "cos">,
+  I32EnumAttrCase<"Floor", 11, "floor">]>;
 /// Their formulas, for the documentation of `transformer.activate`.
 defvar activationFormulas = [{
     - `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2
@@ -34,6 +35,7 @@ defvar activationFormulas = [{
     - `quick_gelu`: x sigmoid(1.702 x)
     - `softplus`: log(1 + exp(x))
     - `abs`: |x|
+    - `floor`: the largest integer of at most x
 }];
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 

@@ -21,6 +21,8 @@ enum class TwinRounding {
   OfInput,
   /// An exponential is as good as its argument.
   OfExponent,
+  /// Exact, but not continuous: never falls, and jumps.
+  Jumps,
 };
 
 struct ActivationTwin {
@@ -39,6 +41,7 @@ inline double twinOfSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline constexpr std::array activationTwins = {
     ActivationTwin{"abs", [](double x) { return std::abs(x); }, 1, TwinRounding::None, false},
     ActivationTwin{"cos", [](double x) { return std::cos(x); }, 1, TwinRounding::OfExponent, true},
+    ActivationTwin{"floor", [](double x) { return std::floor(x); }, 0, TwinRounding::Jumps, false},
     ActivationTwin{"gelu", [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; }, 1.13,
                    TwinRounding::OfInput, false},
     ActivationTwin{"gelu_new",

@@ -111,6 +111,8 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
     return math::SinOp::create(builder, location, input);
   case transformer::Activation::Cos:
     return math::CosOp::create(builder, location, input);
+  case transformer::Activation::Floor:
+    return math::FloorOp::create(builder, location, input);
   }
   llvm_unreachable("every activation has its maths");
 }

@@ -437,7 +437,7 @@ static EmitFunction arithmeticOf(Operation *op) {
 /// Whether an operation is no function, or one that every target has an instruction for. All others
 /// would become calls of a library, and the binary has none.
 static bool hasInstruction(Operation *op) {
-  return isa<math::AbsFOp, math::CopySignOp, math::FmaOp, math::SqrtOp>(op) ||
+  return isa<math::AbsFOp, math::CopySignOp, math::FloorOp, math::FmaOp, math::SqrtOp>(op) ||
          !(isa<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op));
 }
 

@@ -151,6 +151,9 @@ template <> void Interpreter::evaluate(ScaleOp op) {
 Bounded activated(Activation function, const Bounded &x) {
   // InterpreterTest asks for a twin of each.
   const ActivationTwin &twin = *findActivationTwin(stringifyActivation(function));
+  if (x.hidden && function == Activation::Sigmoid) {
+    return Bounded::exact(0);
+  }
   if (!x.isKnown() || x.hidden) {
     return Bounded::anything();
   }
@@ -159,6 +162,8 @@ Bounded activated(Activation function, const Bounded &x) {
   switch (twin.rounding) {
   case TwinRounding::None:
     return roundResult(value, twin.slope * x.error);
+  case TwinRounding::Jumps:
+    return roundResult(value, std::max(twin.value(x.high()) - value, value - twin.value(x.low())));
   case TwinRounding::OfInput:
     rounding = 8 * std::abs(x.value);
     break;

@@ -25,7 +25,9 @@ func.func @each(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf
   %9 = transformer.activate softplus %8 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_tanh :
   %10 = transformer.activate tanh %9 : tensor<?x64xf32>
-  return %10 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_floor :
+  %11 = transformer.activate floor %10 : tensor<?x64xf32>
+  return %11 : tensor<?x64xf32>
 }
 
 // What passes make of the maths may have operands of a sum or product the other way round; maths that

@@ -130,7 +130,8 @@ func.func @functions(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?
   %1 = transformer.activate abs %0 : tensor<?x64xf32>
   %2 = transformer.activate sin %1 : tensor<?x64xf32>
   %3 = transformer.activate cos %2 : tensor<?x64xf32>
-  return %3 : tensor<?x64xf32>
+  %4 = transformer.activate floor %3 : tensor<?x64xf32>
+  return %4 : tensor<?x64xf32>
 }
 
 // CHECK: dataflow.kernel @softplus
@@ -147,6 +148,8 @@ func.func @functions(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?
 // CHECK:   math.sin %{{.*}} : f32
 // CHECK: dataflow.kernel @cos
 // CHECK:   math.cos %{{.*}} : f32
+// CHECK: dataflow.kernel @floor
+// CHECK:   math.floor %{{.*}} : f32
 // CHECK-LABEL: dataflow.graph @functions(
 
 func.func @norms(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf32> {transformer.name = "y"}) {
