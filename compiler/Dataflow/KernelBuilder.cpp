@@ -55,6 +55,19 @@ static Value keysOf(Value scores) {
   return found == dispatch.getInputs().end() ? Value() : *found;
 }
 
+/// Whether a buffer is numbers of keys that no nest has computed: a loop carries or gives them, or
+/// they were kept or moved. Nothing says then how many keys a row has; they are copied as rows.
+static bool areCarriedKeys(SymbolTable &symbols, Value source) {
+  auto type = cast<BufferType>(source.getType());
+  if (type.getShape().size() != 3 || type.getWidth() != longestDimension ||
+      source.getDefiningOp<ReshapeOp>()) {
+    return false;
+  }
+  auto dispatch = source.getDefiningOp<DispatchOp>();
+  return !dispatch ||
+         isa<CollectAttr, LoadAttr>(symbols.lookup<KernelOp>(dispatch.getKernel()).getComputes());
+}
+
 DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location location, Value source) {
   auto type = cast<BufferType>(source.getType());
   KernelParts parts;
@@ -64,13 +77,15 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
                                    /*rowStride=*/0)};
   if (isRows(type)) {
     parts.computes = RowsAttr::get(builder.getContext(), type.getWidth());
+  } else if (areCarriedKeys(symbols, source)) {
+    parts.computes = CollectAttr::get(builder.getContext(), {type.getShape()[1]});
   } else {
     std::string axes = axesOf(type);
     Value keys = type.hasLongest() ? keysOf(source) : Value();
     parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes + "->" + axes),
                                    ReductionKind::None, FloatAttr(), transformer::VisibilityAttr(),
                                    /*relative=*/false,
-                                   /*keysFrom=*/static_cast<bool>(keys));
+                                   /*keysFrom=*/static_cast<bool>(keys), /*slides=*/false);
     if (keys) {
       parts.inputs.push_back(keys);
     }

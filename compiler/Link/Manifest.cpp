@@ -203,7 +203,7 @@ void EntryWriter::writeState(BlockArgument argument) {
   addBuffer(argument, manifest::Location::State, states.size());
   states.push_back(manifest::CreateStatePort(builder, text(builder, name.getValue()),
                                              type.getWidth(), elementOf(type), isChanged(argument),
-                                             numbers.lookup(argument)));
+                                             numbers.lookup(argument), type.getKeyed()));
 }
 
 LogicalResult EntryWriter::writeOutputs() {

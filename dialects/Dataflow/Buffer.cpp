@@ -166,7 +166,7 @@ int64_t CacheType::getWidth() const { return *multiplyConstants(getShape()); }
 // --- state -----------------------------------------------------------------------------------
 
 LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                ArrayRef<int64_t> shape, Type elementType) {
+                                ArrayRef<int64_t> shape, Type elementType, bool) {
   return verifyKept(emitError, "state", shape, elementType);
 }
 

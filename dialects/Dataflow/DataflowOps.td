@@ -334,14 +334,15 @@ def Dataflow_LoopOp : Dataflow_Op<"loop", [HasParent<"GraphOp">, RecursiveMemory
     What stands before the loop is read as it is, row by row.
 
     Constraints:
-    - C1: the results are dense rows [rows, width] of one space in the order of time.
+    - C1: the results are dense rows [rows, width] of one space in the order of time, or numbers of
+      the keys of such rows, [rows, heads, longest].
     - C2: the region has an argument for each carried value, at least one, of the types of the first
       results.
     - C3: the region holds only `columns`, `reshape`, `dispatch` and, at its end, `next`.
     - C4: the operands of `next` have the types of the results, and each is another result of a
       dispatch of the region.
-    - C5: there are no operands, or one for each carried value: dense rows [ranks, width] of its
-      width.
+    - C5: there are no operands, where rows alone are carried, or one for each carried value: dense
+      rows [ranks, width] of its width, or numbers [ranks, heads, longest].
 
     ```mlir
     %y = dataflow.loop() : () -> !dataflow.buffer<[steps, 20], f32> {

@@ -379,6 +379,10 @@ static LogicalResult verifyEpilogue(KernelOp kernel) {
   if (support != EpilogueSupport::MathsAndNorm) {
     return kernel.emitOpError("expects no norm for ") << kernel.getComputes() << ", got one";
   }
+  if (isLongest(kernel.getMappedBuffer().getWidth())) {
+    return kernel.emitOpError("expects a norm of rows of one width, got ")
+           << kernel.getMappedBuffer();
+  }
   APFloat epsilon = kernel.getNorm()->getEpsilon().getValue();
   if (!epsilon.isFinite() || epsilon.isNegative()) {
     return kernel.emitOpError("expects a finite epsilon of 0 or more, got ")

@@ -13,11 +13,13 @@ static LogicalResult verifyResults(LoopOp loop) {
   for (Type type : loop.getResultTypes()) {
     auto buffer = cast<BufferType>(type);
     std::optional<RowSpace> space = buffer.getRowSpace();
-    bool isDense = buffer.getShape().size() == 2 && buffer.getWidth() > 0 &&
+    ArrayRef<int64_t> row = buffer.getShape().drop_front();
+    bool areKeys = row.size() == 2 && row[0] > 0 && row[1] == longestDimension;
+    bool isDense = ((row.size() == 1 && row[0] > 0) || areKeys) &&
                    buffer.getElementType().isF32() && buffer.getRowStride() == 0;
     if (!isDense || !space || !space->isOfSteps() || space != rows.value_or(*space)) {
-      return loop.emitOpError("expects results that are dense rows of f32 of 'steps' or all of "
-                              "'steps_reversed', got ")
+      return loop.emitOpError("expects results that are dense rows of f32, or numbers of keys, of "
+                              "'steps' or all of 'steps_reversed', got ")
              << type;
     }
     rows = space;
@@ -49,10 +51,15 @@ static LogicalResult verifyInitial(LoopOp loop) {
   TypeRange carried = loop.getBody().getArgumentTypes();
   SmallVector<Type> expected = llvm::map_to_vector(carried, [](Type type) -> Type {
     auto buffer = cast<BufferType>(type);
-    return BufferType::get(type.getContext(),
-                           {RowDimension{RowSpace::ranks()}.number(), buffer.getWidth()},
-                           buffer.getElementType(), /*rowStride=*/0);
+    SmallVector<int64_t> shape(buffer.getShape());
+    shape.front() = RowDimension{RowSpace::ranks()}.number();
+    return BufferType::get(type.getContext(), shape, buffer.getElementType(), /*rowStride=*/0);
   });
+  bool haveKeys = llvm::any_of(
+      carried, [](Type type) { return cast<BufferType>(type).getShape().size() == 3; });
+  if (loop.getInitial().empty() && haveKeys) {
+    return loop.emitOpError("expects operands where it carries numbers of keys, got none");
+  }
   if (!loop.getInitial().empty() && loop.getOperandTypes() != TypeRange(expected)) {
     return loop.emitOpError("expects no operands, or those that its carried values begin with, (")
            << expected << "), got (" << loop.getOperandTypes() << ")";

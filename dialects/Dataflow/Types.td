@@ -103,17 +103,21 @@ def Dataflow_StateType : TypeDef<Dataflow_Dialect, "State"> {
     `!dataflow.state<[512], f32>`: what all rows of a sequence so far left, such as their sum. It
     has no positions, and no place for each row as a cache has: a run changes it as a whole.
 
+    `!dataflow.state<[1], f32, keys>` has so many numbers for each key of the memory that a sequence
+    sees, in blocks as those of a cache that lie as keys do, `[heads][HEDDLE_BLOCK]`.
+
     Constraints:
     - C1: the rank is 1 to 3, every dimension is positive, and their product is at most 2^40.
     - C2: the element type is one of runtime/include/heddle/ElementTypes.def with whole bytes.
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
-  let assemblyFormat = "`<` `[` $shape `]` `,` $elementType `>`";
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        DefaultValuedParameter<"bool", "false">:$keyed);
+  let assemblyFormat = "`<` `[` $shape `]` `,` $elementType `` custom<StateKeys>($keyed) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Elements of a sequence.
+    /// Elements of a sequence, or of each of its keys.
     int64_t getWidth() const;
-    /// Bytes of a sequence.
+    /// Bytes of these.
     int64_t getBytes() const { return getWidth() * infoOf(getElement()).bytes(); }
     /// The element type as the table has it.
     ElementType getElement() const { return elementTypeOf(getElementType()); }

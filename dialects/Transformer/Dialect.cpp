@@ -90,6 +90,14 @@ static void printExpressionText(AsmPrinter &printer, ParameterExpressionAttr exp
   printer << ')';
 }
 
+/// `, keys` of a state that has numbers for every key.
+static ParseResult parseStateKeys(AsmParser &parser, bool &keyed) {
+  keyed = succeeded(parser.parseOptionalComma());
+  return keyed ? parser.parseKeyword("keys") : ParseResult(success());
+}
+
+static void printStateKeys(AsmPrinter &printer, bool keyed) { printer << (keyed ? ", keys" : ""); }
+
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Transformer/Types.cpp.inc"
 
@@ -124,12 +132,20 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
-LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
+LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width, bool) {
   // C1
   if (width < 1) {
     return emitError() << "expects a state of positive width, got " << width;
   }
   return success();
+}
+
+RankedTensorType StateType::getRows() const {
+  SmallVector<int64_t> shape = {ShapedType::kDynamic, getWidth()};
+  if (getKeyed()) {
+    shape.push_back(ShapedType::kDynamic);
+  }
+  return RankedTensorType::get(shape, Float32Type::get(getContext()));
 }
 
 void TransformerDialect::initialize() {

@@ -220,6 +220,49 @@ LogicalResult SoftmaxOp::verify() {
   return verifyScores(*this, getInput().getType());
 }
 
+LogicalResult DivideBySumOp::verify() {
+  // C1
+  return verifyScores(*this, getInput().getType());
+}
+
+LogicalResult ConvolveKeysOp::verify() {
+  // C1
+  if (failed(verifyScores(*this, getInput().getType()))) {
+    return failure();
+  }
+  RankedTensorType type = getType();
+  if (type.getRank() != 3 || !type.isDynamicDim(0) || !type.isDynamicDim(1) ||
+      type.isDynamicDim(2)) {
+    return emitOpError("expects a result tensor<?x?xWxf32>, got ") << type;
+  }
+  return success();
+}
+
+LogicalResult ConvolveKeysOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // C2
+  ParameterOp parameter = lookUpParameter(*this, "weight", getWeightAttr(), symbolTable);
+  if (!parameter) {
+    return failure();
+  }
+  ArrayRef<int64_t> shape = parameter.getTensorType().getShape();
+  int64_t width = getType().getDimSize(2), heads = getInput().getType().getDimSize(1);
+  if (shape.size() == 3 && shape[0] == width && shape[1] == heads && shape[2] % 2 == 1) {
+    return success();
+  }
+  InFlightDiagnostic error = emitOpError("expects weight '")
+                             << getWeightAttr() << "' of shape " << width << "x" << heads
+                             << "xN with N odd, got " << printShape(shape);
+  error.attachNote(parameter.getLoc()) << "the parameter is defined here";
+  return error;
+}
+
+/// Two for each element of the weight.
+OperationFlops ConvolveKeysOp::getFlops() {
+  auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(*this, getWeightAttr());
+  return parameter ? OperationFlops{.perRowAndKey = 2 * parameter.getTensorType().getNumElements()}
+                   : OperationFlops();
+}
+
 /// Two for each combination of the constant axes of a contraction that has keys.
 OperationFlops ContractOp::getFlops() {
   if (getSegments().empty()) {

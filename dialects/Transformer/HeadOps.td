@@ -233,4 +233,53 @@ def Transformer_SoftmaxOp : Transformer_Op<"softmax", [Pure, TypesMatchWith<
   let hasVerifier = 1;
 }
 
+def Transformer_DivideBySumOp : Transformer_Op<"divide_by_sum", [Pure, TypesMatchWith<
+    "the result has the type of the input", "input", "result", "$_self">]> {
+  let summary = "x / sum, over the keys of each row and head";
+  let description = [{
+    Weights of keys that no exponential makes: of sigmoids of scores it is the smooth attention of
+    Chorowski et al., "Attention-based models for speech recognition", section 2.2. The sum runs over
+    the last axis, the keys of the row's own sequence, in their order.
+
+    Constraints:
+    - C1: the input is of rank 3, [t, h, k], t and k dynamic.
+
+    ```mlir
+    %p = transformer.divide_by_sum %z in(%rows) : tensor<?x12x?xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$input, Transformer_SegmentsType:$keys);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$input `in` `(` $keys `)` attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def Transformer_ConvolveKeysOp : Transformer_Op<"convolve_keys", [Pure,
+    DeclareOpInterfaceMethods<Transformer_CostInterface>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a convolution over the keys of each row: [t, h, k] to [t, k, w]";
+  let description = [{
+    `result[t, k, c] = sum over h, j of weight[c, h, j] * input[t, h, k + j - (n - 1) / 2]` with n
+    elements for each head; what is before the first key of the row's own sequence or after its last
+    one is zero. Where a step has looked becomes what its neighbours add to the scores of keys.
+
+    Source: Chorowski et al., "Attention-based models for speech recognition", section 2.1.
+
+    Constraints:
+    - C1: the input is of rank 3, [t, h, k], t and k dynamic, and the result is [t, k, w].
+    - C2: the weight is a parameter of shape [w, h, n], n odd.
+
+    ```mlir
+    %f = transformer.convolve_keys %p, @location.weight in(%rows, %source) : tensor<?x1x?xf32> -> tensor<?x?x20xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$input, FlatSymbolRefAttr:$weight,
+                       Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = [{
+    $input `,` $weight `in` `(` $queries `,` $keys `)` attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

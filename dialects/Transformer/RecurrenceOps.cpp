@@ -8,6 +8,13 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
+/// Whether a type is that of numbers of keys, [t, h, k].
+static bool areScores(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 3 && tensor.isDynamicDim(0) && !tensor.isDynamicDim(1) &&
+         tensor.getDimSize(1) > 0 && tensor.isDynamicDim(2) && tensor.getElementType().isF32();
+}
+
 /// C1: the types of the region's arguments.
 static LogicalResult verifyArguments(RecurrenceOp op) {
   size_t inputs = op.getInputs().size();
@@ -21,14 +28,15 @@ static LogicalResult verifyArguments(RecurrenceOp op) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     bool isRows = type && type.getRank() == 2 && type.isDynamicDim(0) && type.getDimSize(1) > 0 &&
                   type.getElementType().isF32();
-    if (!isRows || (number < inputs && type != op.getInputs()[number].getType())) {
+    bool isCarried = number >= inputs && (isRows || areScores(type));
+    if (!isCarried && (!isRows || type != op.getInputs()[number].getType())) {
       InFlightDiagnostic error = op.emitOpError("expects argument #")
                                  << number << " of its region to be ";
       if (number < inputs) {
         return error << op.getInputs()[number].getType() << " as the input, got "
                      << argument.getType();
       }
-      return error << "rows of f32, got " << argument.getType();
+      return error << "rows of f32 or numbers of keys, got " << argument.getType();
     }
   }
   return success();
@@ -103,6 +111,9 @@ LogicalResult RecurrenceOp::verifyRegions() {
   if (!getInitial().empty() && TypeRange(getInitial()) != carried) {
     return emitOpError("expects no values in 'from', or those of the carried types (")
            << carried << "), got (" << TypeRange(getInitial()) << ")";
+  }
+  if (getInitial().empty() && llvm::any_of(carried, areScores)) {
+    return emitOpError("expects values in 'from' where numbers of keys are carried, got none");
   }
   for (Operation &op : getBody().front()) {
     // C4

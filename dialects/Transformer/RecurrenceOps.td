@@ -24,14 +24,18 @@ def Transformer_RecurrenceOp : Transformer_Op<"recurrence", [Pure, AttrSizedOper
     In the region `in` stands for the row of each sequence at the step, so that operations may look
     from it at keys that no step changes: those of a memory.
 
+    What is carried may be numbers of keys, tensor<?xHx?xf32>, such as where a step has looked: then
+    `from` says which keys they are.
+
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
     machine translation"; Hochreiter and Schmidhuber, "Long short-term memory".
 
     Constraints:
     - C1: there is an input and a carried value; the first arguments of the region have the types of
-      the inputs, the others are rows.
+      the inputs, the others are rows or numbers of keys.
     - C2: `next` has the types of the carried values first, and the results have its types.
-    - C3: `from` is nothing, or a value for each carried one, of its type.
+    - C3: `from` is nothing, where rows alone are carried, or a value for each carried one, of its
+      type.
     - C4: the region has operations of this dialect alone, without regions, on values of f32.
     - C5: what comes from outside of the region is weights, segments, the recurrence's at most once
       for each operation, or keys of a memory: rows that `cached` gives of a cache that nothing
@@ -48,9 +52,9 @@ def Transformer_RecurrenceOp : Transformer_Op<"recurrence", [Pure, AttrSizedOper
     }
     ```
   }];
-  let arguments = (ins Variadic<Transformer_Rows>:$inputs, Variadic<Transformer_Rows>:$initial,
+  let arguments = (ins Variadic<Transformer_Rows>:$inputs, Variadic<Transformer_RowsOrScores>:$initial,
                        Transformer_SegmentsType:$rows, UnitAttr:$reversed);
-  let results = (outs Variadic<Transformer_Rows>:$results);
+  let results = (outs Variadic<Transformer_RowsOrScores>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `(` $inputs `:` type($inputs) `)` (`from` `(` $initial^ `:` type($initial) `)`)?
@@ -68,7 +72,7 @@ def Transformer_RecurrenceOp : Transformer_Op<"recurrence", [Pure, AttrSizedOper
 
 def Transformer_NextOp : Transformer_Op<"next", [Pure, Terminator, HasParent<"RecurrenceOp">]> {
   let summary = "ends a step of a recurrence: the values carried on, then what the step gives";
-  let arguments = (ins Variadic<Transformer_Rows>:$values);
+  let arguments = (ins Variadic<Transformer_RowsOrScores>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 

@@ -97,7 +97,7 @@ def Transformer_ConvolveOp : Transformer_Op<"convolve", [Pure,
     ```
   }];
   let arguments = (ins Transformer_Rows:$input, Transformer_SegmentsType:$rows,
-                       Optional<Transformer_StateType>:$state, FlatSymbolRefAttr:$weight,
+                       Optional<Transformer_RowState>:$state, FlatSymbolRefAttr:$weight,
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
                        DefaultValuedAttr<I64Attr, "1">:$dilation, UnitAttr:$causal);
   let results = (outs Transformer_Rows:$result);

@@ -54,7 +54,19 @@ LogicalResult KeepOp::verify() {
   return verifyEarlier(*this, getState()); // C3
 }
 
-LogicalResult LoadOp::verify() { return verifyEarlier(*this, getState()); } // C2
+LogicalResult LoadOp::verify() {
+  // C3
+  bool isKeyed = getState().getType().getKeyed();
+  if (isKeyed != static_cast<bool>(getKeys())) {
+    return emitOpError("expects 'over' exactly where a state has keys, got ")
+           << (isKeyed ? "none for " : "it for ") << getState().getType();
+  }
+  if (isKeyed && getGiven()) {
+    return emitOpError("expects a state without keys to be given by another entry, got ")
+           << getState().getType();
+  }
+  return verifyEarlier(*this, getState()); // C2
+}
 
 LogicalResult StoreOp::verify() {
   if (failed(verifyOnlyChange(*this))) { // C2

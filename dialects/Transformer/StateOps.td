@@ -6,12 +6,9 @@
 
 include "dialects/Transformer/ParameterOps.td"
 
-/// `$rows`, as wide as the state.
+/// `$rows`, as wide as the state; of one with keys, its numbers of every key.
 class Transformer_AsWideAsState<string rows, string text>
-    : TypesMatchWith<text, "state", rows,
-      "::mlir::RankedTensorType::get({::mlir::ShapedType::kDynamic, "
-      "::llvm::cast<StateType>($_self).getWidth()}, "
-      "::mlir::Float32Type::get($_self.getContext()))">;
+    : TypesMatchWith<text, "state", rows, "::llvm::cast<StateType>($_self).getRows()">;
 
 def Transformer_PrefixMeanOp : Transformer_Op<"prefix_mean", [Pure,
     Transformer_AsWideAsState<"input", "the rows are as wide as the state">,
@@ -34,7 +31,7 @@ def Transformer_PrefixMeanOp : Transformer_Op<"prefix_mean", [Pure,
     %g = transformer.prefix_mean %y, %s0 in(%rows) : !transformer.state<512>
     ```
   }];
-  let arguments = (ins Transformer_Rows:$input, Transformer_StateType:$state,
+  let arguments = (ins Transformer_Rows:$input, Transformer_RowState:$state,
                        Transformer_SegmentsType:$rows);
   let results = (outs Transformer_Rows:$result);
   let assemblyFormat = [{
@@ -60,7 +57,7 @@ def Transformer_AccumulateOp : Transformer_Op<"accumulate", [Pure, Transformer_C
     %s1 = transformer.accumulate %s0, %y in(%rows) : !transformer.state<512>
     ```
   }];
-  let arguments = (ins Transformer_StateType:$state, Transformer_Rows:$input,
+  let arguments = (ins Transformer_RowState:$state, Transformer_Rows:$input,
                        Transformer_SegmentsType:$rows);
   let results = (outs Transformer_StateType:$result);
   let assemblyFormat = [{
@@ -86,7 +83,7 @@ def Transformer_KeepOp : Transformer_Op<"keep", [Pure, Transformer_ChangesKept,
     %s1 = transformer.keep %s0, %x in(%rows) : !transformer.state<768>, tensor<?x384xf32>
     ```
   }];
-  let arguments = (ins Transformer_StateType:$state, Transformer_Rows:$input,
+  let arguments = (ins Transformer_RowState:$state, Transformer_Rows:$input,
                        Transformer_SegmentsType:$rows);
   let results = (outs Transformer_StateType:$result);
   let assemblyFormat = [{
@@ -100,20 +97,26 @@ def Transformer_LoadOp : Transformer_Op<"load", [Pure,
   let summary = "the row that each sequence has in a state before this run";
   let description = [{
     A row for each sequence: what `store` left in the run before. Before the first run it is zero or,
-    with `given`, what another entry has stored in the state of that name.
+    with `given`, what another entry has stored in the state of that name. A state with keys has its
+    numbers for each key of the memory `over`.
 
     Constraints:
     - C1: the result is as wide as the state.
     - C2: the state is as it was before the run: nothing has changed it.
+    - C3: `over` is there exactly where the state has keys, which no other entry gives.
 
     ```mlir
     %h = transformer.load %s0 : !transformer.state<512>
     %start = transformer.load %s1 {given} : !transformer.state<512>
+    %looked = transformer.load %s2 over(%memory) : !transformer.state<1, keys>
     ```
   }];
-  let arguments = (ins Transformer_StateType:$state, UnitAttr:$given);
-  let results = (outs Transformer_Rows:$result);
-  let assemblyFormat = "$state attr-dict `:` qualified(type($state))";
+  let arguments = (ins Transformer_StateType:$state, Optional<Transformer_SegmentsType>:$keys,
+                       UnitAttr:$given);
+  let results = (outs Transformer_RowsOrScores:$result);
+  let assemblyFormat = [{
+    $state (`over` `(` $keys^ `)`)? attr-dict `:` qualified(type($state))
+  }];
   let hasVerifier = 1;
 }
 
@@ -133,9 +136,10 @@ def Transformer_StoreOp : Transformer_Op<"store", [Pure, Transformer_ChangesKept
 
     ```mlir
     %s1 = transformer.store %s0, %h : !transformer.state<512>
+    %s3 = transformer.store %s2, %looked : !transformer.state<1, keys>
     ```
   }];
-  let arguments = (ins Transformer_StateType:$state, Transformer_Rows:$input);
+  let arguments = (ins Transformer_StateType:$state, Transformer_RowsOrScores:$input);
   let results = (outs Transformer_StateType:$result);
   let assemblyFormat = "$state `,` $input attr-dict `:` qualified(type($state))";
   let hasVerifier = 1;

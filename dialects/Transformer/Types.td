@@ -41,14 +41,28 @@ def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
     cache it is a value: `accumulate` and `keep` return the state as it is after the rows of a run,
     `prefix_mean` and `convolve` read what it was before.
 
+    `!transformer.state<1, keys>` has that many numbers for each key of the memory that the sequence
+    sees: where a step has looked.
+
     Constraints:
     - C1: the width is positive.
   }];
-  let parameters = (ins "int64_t":$width);
-  let assemblyFormat = "`<` $width `>`";
+  let parameters = (ins "int64_t":$width, DefaultValuedParameter<"bool", "false">:$keyed);
+  let assemblyFormat = "`<` $width `` custom<StateKeys>($keyed) `>`";
+  let builders = [TypeBuilder<(ins "int64_t":$width), [{
+    return $_get($_ctxt, width, /*keyed=*/false);
+  }]>];
+  let extraClassDeclaration = [{
+    /// The value of a state: rows, or numbers of keys.
+    ::mlir::RankedTensorType getRows() const;
+  }];
   let genVerifyDecl = 1;
 }
 
+/// A state of rows: as many numbers for every sequence.
+def Transformer_RowState : Type<And<[Transformer_StateType.predicate,
+    CPred<"!::llvm::cast<::heddle::transformer::StateType>($_self).getKeyed()">]>,
+  "a state without keys", "::heddle::transformer::StateType">;
 /// f32 values of any rank, for example rows `tensor<?x384xf32>` or scores `tensor<?x12x?xf32>`.
 def Transformer_Tensor : RankedTensorOf<[F32]>;
 /// The values of a parameter, in the type they are stored in.
@@ -79,6 +93,10 @@ def Transformer_Scores : Type<And<[Transformer_Tensor.predicate,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(1) > 0">,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).isDynamicDim(2)">]>,
   "numbers of queries, heads and keys, tensor<?xHx?xf32>", "::mlir::RankedTensorType">;
+/// What steps of a recurrence hand on: rows, or numbers of keys.
+def Transformer_RowsOrScores : Type<Or<[Transformer_Rows.predicate, Transformer_Scores.predicate]>,
+  "rows of activations, tensor<?xWxf32>, or numbers of keys, tensor<?xHx?xf32>",
+  "::mlir::RankedTensorType">;
 /// One integer for each row: `tensor<?xi32>`.
 def Transformer_Ids : Type<And<[
     CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,

@@ -77,7 +77,7 @@ def Transformer_SlideOp : Transformer_Op<"slide", [Pure, AttrSizedOperandSegment
   }];
   let arguments = (ins Transformer_SlideKindAttr:$kind, Transformer_Rows:$input,
                        Transformer_SegmentsType:$rows, Optional<Transformer_SegmentsType>:$to,
-                       Optional<Transformer_StateType>:$state,
+                       Optional<Transformer_RowState>:$state,
                        OptionalAttr<FlatSymbolRefAttr>:$weight, Transformer_WindowAttr:$window,
                        DefaultValuedAttr<I64Attr, "1">:$groups);
   let results = (outs Transformer_Rows:$result);

@@ -92,7 +92,8 @@ Status checkSharedCaches(const manifest::Manifest &model) {
                          infoOf(elementOf(cache)).name, unsigned(cache.layout()));
     }));
     HEDDLE_TRY(addShared(states, "state", *entry, entry->states(), [](const auto &state) {
-      return fmt::format("{} elements of {}", state.width(), infoOf(elementOf(state)).name);
+      return fmt::format("{} elements of {}{}", state.width(), infoOf(elementOf(state)).name,
+                         state.keyed() ? " for each key" : "");
     }));
   }
   HEDDLE_TRY(checkWriters(caches, "append to cache", false));

@@ -61,13 +61,20 @@ static bool isWritten(const manifest::Entry &entry, uint32_t begin, uint32_t end
   return false;
 }
 
+/// Whether the rows of two buffers are equally long in every batch.
+static bool areAsLong(const manifest::Buffer &buffer, const manifest::Buffer &other) {
+  const RowElements row = RowElements::of(buffer), its = RowElements::of(other);
+  return row.constant > 0 && row.constant == its.constant && !row.rows && !its.rows &&
+         row.keys == its.keys && buffer.element() == other.element();
+}
+
 /// Whether a buffer is rows of sequences in the order of a step, as wide as another.
 static bool isInitial(const manifest::Entry &entry, const manifest::Buffer &buffer,
                       const manifest::Buffer &carried) {
   const uint8_t rows = buffer.shape()->Get(0)->space();
   const std::vector<RowSpace> spaces = spacesOf(entry);
   return rows < spaces.size() && spaces[rows] == RowSpace::ranks() && hasRows(buffer, rows) &&
-         rowBytes(buffer).has_value() && rowBytes(buffer) == rowBytes(carried);
+         areAsLong(buffer, carried);
 }
 
 static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &loop,
@@ -86,14 +93,20 @@ static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &l
                                               reader.operands()->size() - 1));
   }
   const uint32_t buffer = reader.operands()->Get(earlier.operand())->buffer();
+  const manifest::Buffer &carried = *entry.buffers()->Get(buffer);
   if (!isWritten(entry, loop.first(), loop.first() + loop.count(), buffer) ||
-      !rowBytes(*entry.buffers()->Get(buffer))) {
+      !areAsLong(carried, carried)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} a step before, expected rows of one size "
                                               "that a dispatch of the loop writes",
                                               buffer));
   }
   if (earlier.initial() == 0) {
-    return {};
+    // Zeros are there for rows whose size the model says.
+    return rowBytes(carried) ? Status()
+                             : HEDDLE_ERROR(DataLoss, fmt::format("buffer {} a step before, "
+                                                                  "expected one that is read "
+                                                                  "before the first step",
+                                                                  buffer));
   }
   const uint32_t initial = earlier.initial() - 1;
   if (initial >= entry.buffers()->size() ||

@@ -48,7 +48,7 @@ Segments Entry::memory(std::string_view name) {
 }
 
 /// Adds an argument that outlives a run; null after an error.
-Value Entry::addKept(std::string_view kind, std::string_view name, int64_t width) {
+Value Entry::addKept(std::string_view kind, std::string_view name, int64_t width, bool keyed) {
   if (!model->works()) {
     return {};
   }
@@ -63,8 +63,9 @@ Value Entry::addKept(std::string_view kind, std::string_view name, int64_t width
     model->fail(entry.name, fmt::format("{} {} {}", kind, quote(name), wrong));
     return {};
   }
-  const Type type = kind == stateKind ? Type(transformer::StateType::get(model->context, width))
-                                      : transformer::CacheType::get(model->context, width);
+  const Type type = kind == stateKind
+                        ? Type(transformer::StateType::get(model->context, width, keyed))
+                        : transformer::CacheType::get(model->context, width);
   BlockArgument argument = entry.body().addArgument(type, model->nameLocation(name));
   entry.caches.push_back({std::string(name), argument});
   return argument;
@@ -78,6 +79,10 @@ State Entry::state(std::string_view name, int64_t width) {
   return State(model, addKept(stateKind, name, width));
 }
 
+State Entry::keyedState(std::string_view name, int64_t heads) {
+  return State(model, addKept(stateKind, name, heads, /*keyed=*/true));
+}
+
 /// The width of a valid cache or state.
 static int64_t widthOf(const ModelValue &kept) {
   const Type type = kept.value().getType();
@@ -88,12 +93,14 @@ static int64_t widthOf(const ModelValue &kept) {
 /// Fails if the rows and the cache or state differ in width.
 static bool expectWidth(OperationSite &site, std::string_view kind, const ModelValue &kept,
                         const Tensor &x) {
-  const int64_t width = widthOf(kept);
-  if (typeOf(x) == site.tensorType({ShapedType::kDynamic, width})) {
+  const auto state = dyn_cast<transformer::StateType>(kept.value().getType());
+  const RankedTensorType expected =
+      state ? state.getRows() : site.tensorType({ShapedType::kDynamic, widthOf(kept)});
+  if (typeOf(x) == expected) {
     return true;
   }
-  site.fail(fmt::format("rows of shape {} for the {}, expected [?, {}]",
-                        printSizes(typeOf(x).getShape()), kind, width));
+  site.fail(fmt::format("rows of shape {} for the {}, expected {}",
+                        printSizes(typeOf(x).getShape()), kind, printSizes(expected.getShape())));
   return false;
 }
 
@@ -177,7 +184,18 @@ Tensor State::load(Begins begins) const {
     return {};
   }
   return site.make<Tensor, transformer::LoadOp>(
-      site.tensorType({ShapedType::kDynamic, widthOf(*this)}), value(), begins == Begins::Given);
+      cast<transformer::StateType>(value().getType()).getRows(), value(), Value(),
+      begins == Begins::Given);
+}
+
+Tensor State::load(const Segments &memory) const {
+  OperationSite site({this, &memory});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::LoadOp>(
+      cast<transformer::StateType>(value().getType()).getRows(), value(), memory.value(),
+      /*given=*/false);
 }
 
 State State::store(const Tensor &row) const {

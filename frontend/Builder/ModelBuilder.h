@@ -137,7 +137,10 @@ public:
   /// What store() left in the run before, [s, w]: zeros before the first run, or with Begins::Given
   /// what another entry has stored in its state of that name.
   Tensor load(Begins begins = Begins::Zero) const;
-  /// Leaves a row for each sequence, [s, w], such as what a recurrence carries. The result is what
+  /// The same of a state with keys, those of `memory`: [s, h, k].
+  Tensor load(const Segments &memory) const;
+  /// Leaves a row for each sequence, [s, w], or numbers of its keys, [s, h, k], such as what a
+  /// recurrence carries. The result is what
   /// accumulate() gives; only load() may still use the state before.
   State store(const Tensor &row) const;
 };
@@ -183,6 +186,8 @@ public:
   }
   /// [t, h, k] to the same: exp(x - max) / sum over the keys of each row and head.
   Tensor softmax(const Segments &keys) const;
+  /// [t, h, k] to the same: x / sum over the keys of each row and head.
+  Tensor divideBySum(const Segments &keys) const;
   /// [t, h, k]: the score where the mask is true, `hidden` (-1e4 or less, or minus infinity)
   /// elsewhere.
   Tensor select(const Mask &mask, double hidden) const;
@@ -298,7 +303,7 @@ struct Recurrence {
 struct RecurrenceOptions {
   /// From the last row of a sequence to the first.
   bool reversed = false;
-  /// What the first step gets, [s, w] for each carried value; none: zeros.
+  /// What the first step gets, [s, w] or [s, h, k] for each carried value; none: zeros.
   std::vector<Tensor> initial = {};
 };
 
@@ -341,6 +346,8 @@ public:
   /// Matrices side by side.
   Parameter concatColumns(std::string_view name, std::span<const Parameter> parts) const;
   Parameter zeros(std::string_view name, std::initializer_list<int64_t> shape) const;
+  /// A matrix [m, k] times another, [k, n]: [m, n].
+  Parameter product(std::string_view name, const Parameter &left, const Parameter &right) const;
   /// `count` rows along the first axis, starting at `first`.
   Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
                  int64_t count) const;
@@ -376,10 +383,16 @@ public:
   Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
                   const State &before, const Convolution &options) const;
 
+  /// A convolution over the keys of each row, zero outside them: column c at key k is the sum over
+  /// h and j of weight[c, h, j] * x[h, k + j - (n - 1) / 2], with a weight [w, h, n], n odd: [t, h,
+  /// k] to [t, k, w].
+  Tensor convolveKeys(const Tensor &x, const Parameter &weight, const Segments &rows,
+                      const Segments &keys) const;
+
   /// Mathematics on one row of each sequence after the other: `step` writes it for one, of the rows
   /// [t, w] of the inputs and the carried values, whose widths are `carried`, as the step before
   /// left them. It may use these, parameters, and attention from them, as `rows`, to the keys of a
-  /// memory.
+  /// memory. What begins with numbers of keys, [s, h, k], of h = `carried`, is such.
   ///
   ///     const Recurrence h = scope.recurrence({x}, {width}, rows, [&](auto now, auto before) {
   ///       const Tensor next = (scope.linear("input", now[0], width) +
@@ -477,6 +490,8 @@ public:
   Cache cache(std::string_view name, int64_t width);
   /// The state of that name, of `width`. It is zero before the first run of a sequence.
   State state(std::string_view name, int64_t width);
+  /// The same with `heads` numbers for each key of the memory that a sequence sees.
+  State keyedState(std::string_view name, int64_t heads);
   /// The value of a parameter, for operations other than linear() and gather().
   Tensor weight(const Parameter &parameter) const;
   /// Names a result: [t, w], [s, w] or [b, w] if it was pooled, or [t, h, k].
@@ -486,7 +501,8 @@ private:
   Ids addIds(std::string_view name, bool optional);
   Tensor addRows(std::string_view name, int64_t width, bool optional);
   mlir::Value addInput(std::string_view name, bool optional, mlir::Type type);
-  mlir::Value addKept(std::string_view kind, std::string_view name, int64_t width);
+  mlir::Value addKept(std::string_view kind, std::string_view name, int64_t width,
+                      bool keyed = false);
 
   ModelState *model;
   size_t index;

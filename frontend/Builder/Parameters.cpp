@@ -148,6 +148,14 @@ Parameter Scope::zeros(std::string_view name, std::initializer_list<int64_t> sha
   return derive(name, ExpressionKind::Zeros, {}, {}, shape);
 }
 
+Parameter Scope::product(std::string_view name, const Parameter &left,
+                         const Parameter &right) const {
+  // The verifier reports what are no matrices that fit.
+  const int64_t rows = left.shape().empty() ? 0 : left.shape().front();
+  const int64_t columns = right.shape().empty() ? 0 : right.shape().back();
+  return derive(name, ExpressionKind::Product, {&left, &right}, {}, {rows, columns});
+}
+
 Parameter Scope::patchMatrix(std::string_view name, const Parameter &weight) const {
   const std::vector<int64_t> shape = weight.shape();
   if (shape.size() != 4) {

@@ -10,9 +10,10 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// Checks that values are rows [t, w] of the model and of one block; that block, or null.
+/// Checks that values are rows [t, w], or numbers [t, h, k] of keys if these may be there, of the
+/// model and of one block; that block, or null.
 Block *checkRows(OperationSite &site, ModelState *state, std::string_view what,
-                 std::span<const Tensor> values) {
+                 std::span<const Tensor> values, bool mayHaveKeys = false) {
   Block *block = nullptr;
   for (const Tensor &value : values) {
     if (!site.ok()) {
@@ -24,9 +25,11 @@ Block *checkRows(OperationSite &site, ModelState *state, std::string_view what,
       return nullptr;
     }
     const RankedTensorType type = typeOf(value);
-    if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1)) {
-      site.fail(fmt::format("{} has shape {}, expected rows [?, width]", what,
-                            printSizes(type.getShape())));
+    const bool haveKeys = mayHaveKeys && type.getRank() == 3 && type.isDynamicDim(2);
+    if ((type.getRank() != 2 && !haveKeys) || !type.isDynamicDim(0) || type.isDynamicDim(1)) {
+      site.fail(fmt::format("{} has shape {}, expected rows [?, width]{}", what,
+                            printSizes(type.getShape()),
+                            mayHaveKeys ? " or numbers of keys [?, heads, ?]" : ""));
       return nullptr;
     }
     Block *const home = value.value().getParentBlock();
@@ -70,7 +73,7 @@ Recurrence Scope::recurrence(
   if (site.ok() && home != rows.value().getParentBlock()) {
     site.fail("the rows and the inputs belong to different entries");
   }
-  checkRows(site, state, "what a recurrence begins with", options.initial);
+  checkRows(site, state, "what a recurrence begins with", options.initial, /*mayHaveKeys=*/true);
   if (!site.ok()) {
     return {};
   }
@@ -79,8 +82,13 @@ Recurrence Scope::recurrence(
   for (const Tensor &input : inputs) {
     body->addArgument(typeOf(input), location);
   }
-  for (int64_t width : carried) {
-    body->addArgument(site.tensorType({ShapedType::kDynamic, width}), location);
+  for (auto [number, width] : llvm::enumerate(carried)) {
+    const bool haveKeys =
+        number < options.initial.size() && typeOf(options.initial[number]).getRank() == 3;
+    body->addArgument(haveKeys
+                          ? site.tensorType({ShapedType::kDynamic, width, ShapedType::kDynamic})
+                          : site.tensorType({ShapedType::kDynamic, width}),
+                      location);
   }
   const std::vector<Tensor> now = tensorsOf(state, body->getArguments(), 0, inputs.size());
   const std::vector<Tensor> before =
@@ -95,7 +103,7 @@ Recurrence Scope::recurrence(
   }
   std::vector<Tensor> left = std::move(result.carried);
   left.insert(left.end(), result.given.begin(), result.given.end());
-  Block *const inside = checkRows(site, state, "what a step gives", left);
+  Block *const inside = checkRows(site, state, "what a step gives", left, /*mayHaveKeys=*/true);
   if (site.ok() && inside != body.get()) {
     site.fail("what a step gives is from outside of it, expected values of the step");
   }

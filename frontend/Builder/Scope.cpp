@@ -137,6 +137,22 @@ Tensor Scope::convolve(std::string_view name, const Tensor &x, int64_t kernel, c
       options.causal ? UnitAttr::get(state->context) : UnitAttr());
 }
 
+Tensor Scope::convolveKeys(const Tensor &x, const Parameter &weight, const Segments &rows,
+                           const Segments &keys) const {
+  OperationSite site(state, prefix, {&x, &rows, &keys});
+  if (site.ok() && weight.model() != state) {
+    site.fail("the weight is not a parameter of this model");
+  }
+  if (!site.ok()) {
+    return {};
+  }
+  // The verifier reports a weight that does not fit.
+  const int64_t width = weight.shape().empty() ? 1 : weight.shape().front();
+  return site.make<Tensor, transformer::ConvolveKeysOp>(
+      site.tensorType({ShapedType::kDynamic, ShapedType::kDynamic, width}), x.value(),
+      FlatSymbolRefAttr::get(state->context, weight.symbol()), rows.value(), keys.value());
+}
+
 Tensor Scope::layerNorm(std::string_view name, const Tensor &x, double epsilon,
                         NormNames names) const {
   const Scope inner = scope(name);

@@ -138,6 +138,14 @@ Tensor Tensor::softmax(const Segments &keys) const {
   return site.make<Tensor, transformer::SoftmaxOp>(value(), keys.value());
 }
 
+Tensor Tensor::divideBySum(const Segments &keys) const {
+  OperationSite site({this, &keys});
+  if (!site.ok()) {
+    return {};
+  }
+  return site.make<Tensor, transformer::DivideBySumOp>(value(), keys.value());
+}
+
 Tensor Tensor::select(const Mask &mask, double hidden) const {
   OperationSite site({this, &mask});
   if (!site.ok()) {

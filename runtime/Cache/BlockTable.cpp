@@ -40,6 +40,17 @@ void BlockTable::extend(BlockPool &pool, int64_t count) {
   positions += count;
 }
 
+void BlockTable::own(BlockPool &pool) {
+  for (size_t i = dropped; i < list.size(); ++i) {
+    if (pool.referencesOf(list[i]) > 1) {
+      const int32_t copy = pool.take();
+      pool.copy(copy, list[i], HEDDLE_BLOCK);
+      pool.release(list[i]);
+      list[i] = copy;
+    }
+  }
+}
+
 void BlockTable::shareWith(BlockPool &pool, const BlockTable &other) {
   list.assign(other.list.begin(), other.list.end());
   positions = other.positions;

@@ -30,6 +30,9 @@ public:
   void prepare(int64_t count);
   /// There must be room in the pool; allocates nothing after prepare() of both.
   void extend(BlockPool &pool, int64_t count);
+  /// Makes all blocks this table's alone: those that it shares are copied. There must be room in
+  /// the pool; allocates nothing after its prepare().
+  void own(BlockPool &pool);
   /// Takes over what `other` has, sharing its blocks; this table must be empty.
   void shareWith(BlockPool &pool, const BlockTable &other);
   /// Gives back the blocks of which all positions are before `first`: nothing reads them again.

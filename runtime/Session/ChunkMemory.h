@@ -52,6 +52,10 @@ public:
                                 : static_cast<std::byte *>(bases[earlier.initial - 1]) +
                                       plan.operands[earlier.operand].byteOffset;
   }
+  /// From a row of it to the next.
+  uint64_t rowBytes(const EarlierOperand &earlier) const {
+    return earlier.elementBytes * static_cast<uint64_t>(earlier.rowElements.evaluate(laidOut.work));
+  }
   /// The rows that a dispatch divides.
   int64_t rowsOf(const PlannedDispatch &dispatch) const { return rowsIn(dispatch.rows); }
   std::byte *scratchOf(int caller) const {

@@ -115,11 +115,11 @@ static std::vector<CacheShape> writtenShapes(const EntryInfo &entry) {
   return shapes;
 }
 
-/// The states of a hypothesis: all that "decode" has.
-static std::vector<CacheShape> stateShapes(const EntryInfo &decode) {
+/// The states of a hypothesis: all that "decode" has, those with or without keys.
+static std::vector<CacheShape> stateShapes(const EntryInfo &decode, bool keyed) {
   std::vector<CacheShape> shapes;
   for (const CacheInfo &cache : decode.caches) {
-    if (cache.state) {
+    if (cache.state && cache.keyed == keyed) {
       shapes.push_back(shapeOf(cache));
     }
   }
@@ -134,7 +134,9 @@ Status PagedDecoder::createPools() {
   };
   HEDDLE_ASSIGN(history,
                 create("history of hypotheses", writtenShapes(*decoder.info), HEDDLE_BLOCK));
-  HEDDLE_ASSIGN(states, create("states of hypotheses", stateShapes(*decoder.info), 1));
+  HEDDLE_ASSIGN(states, create("states of hypotheses", stateShapes(*decoder.info, false), 1));
+  HEDDLE_ASSIGN(keyed, create("states with keys of hypotheses", stateShapes(*decoder.info, true),
+                              HEDDLE_BLOCK));
   HEDDLE_ASSIGN(memory, create("memory of sources", writtenShapes(*encoder.info), HEDDLE_BLOCK));
   return {};
 }
@@ -154,14 +156,16 @@ static int64_t writtenIndex(const EntryInfo &entry, const CacheInfo &wanted) {
   return -1;
 }
 
-/// The place of a state among those of an entry; -1 if it has none of that name and width.
+/// The place of a state among those of an entry, with or without keys as it is; -1 if it has none
+/// of that name and width.
 static int64_t stateIndex(const EntryInfo &entry, const CacheInfo &wanted) {
   int64_t index = 0;
   for (const CacheInfo &cache : entry.caches) {
-    if (cache.state && cache.name == wanted.name) {
+    const bool isAlike = cache.state && cache.keyed == wanted.keyed;
+    if (isAlike && cache.name == wanted.name) {
       return cache.width == wanted.width ? index : -1;
     }
-    index += cache.state ? 1 : 0;
+    index += isAlike ? 1 : 0;
   }
   return -1;
 }
@@ -193,15 +197,18 @@ Status PagedDecoder::bindState(Entry &entry, const CacheInfo &state) {
     return other.state && other.written && other.name == state.name;
   };
   const bool isGiven = std::any_of(encoder.info->caches.begin(), encoder.info->caches.end(), isIt);
-  if (index < 0 || (decodes ? !state.written && !isGiven : !state.written)) {
+  const bool isTheirs = !state.keyed || (decodes && state.written && !isGiven);
+  if (index < 0 || !isTheirs || (decodes ? !state.written && !isGiven : !state.written)) {
     return doesNotGenerate(loaded, fmt::format("the state {} is in entry {}, expected states that "
                                                "\"decode\" reads and changes, or that \"encode\" "
                                                "gives it",
                                                quote(state.name), quote(entry.info->name)));
   }
   givesStates = givesStates || !decodes;
-  entry.caches.push_back({states.memory(static_cast<size_t>(index)),
-                          static_cast<int64_t>(states.blockBytes()), &stateRows.view});
+  const BlockPool &pool = state.keyed ? keyed : states;
+  entry.caches.push_back({pool.memory(static_cast<size_t>(index)),
+                          static_cast<int64_t>(pool.blockBytes()),
+                          state.keyed ? &keyedRows.view : &stateRows.view});
   return {};
 }
 

@@ -176,7 +176,7 @@ void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &lo
       const int64_t before = step == 0 ? 0 : steps.start(step) - steps.start(step - 1);
       std::byte *const from = step == 0 ? memory.beforeFirst(run.plan, earlier)
                                         : static_cast<std::byte *>(bound[place]);
-      operands[place] = from - static_cast<uint64_t>(before) * earlier.rowBytes;
+      operands[place] = from - static_cast<uint64_t>(before) * memory.rowBytes(earlier);
     }
     const Range rows = {steps.start(step), steps.start(step + 1)};
     ofStep.tokens = rows.end - rows.begin;

@@ -52,7 +52,7 @@ static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
   for (uint32_t i = 0; entry.states() != nullptr && i < entry.states()->size(); ++i) {
     const manifest::StatePort &state = *entry.states()->Get(i);
     list.push_back({state.name()->str(), static_cast<int64_t>(state.width()), elementOf(state),
-                    state.written(), false, true});
+                    state.written(), state.keyed(), true, state.keyed()});
   }
   return list;
 }

@@ -231,6 +231,8 @@ Result<HypothesisId> PagedDecoder::fork(HypothesisId id) {
     hypothesis.table.prepare(original.table.length());
     hypothesis.table.shareWith(history, original.table);
     hypothesis.state.shareWith(states, original.state);
+    hypothesis.keyed.prepare(original.keyed.length());
+    hypothesis.keyed.shareWith(keyed, original.keyed);
     hypothesis.length = original.length;
     hypothesis.live = true;
     hypothesis.source = original.source;
@@ -246,6 +248,7 @@ void PagedDecoder::release(HypothesisId id) {
   if (hypothesis != nullptr) {
     hypothesis->table.clear(history);
     hypothesis->state.clear(states);
+    hypothesis->keyed.clear(keyed);
     hypothesis->live = false;
     sources[static_cast<size_t>(hypothesis->source)].hypotheses -= 1;
     freeHypotheses.push_back(static_cast<int32_t>(id));
@@ -258,31 +261,6 @@ int64_t PagedDecoder::length(HypothesisId id) const {
 }
 
 // --- Steps -------------------------------------------------------------------------------------
-
-/// Which outputs a step has, in `chosen`.
-Status PagedDecoder::chooseOutputs(const AttentionWeights *attention,
-                                   std::span<const ObservedWeights> observed) {
-  const size_t outputs = decoder.info->outputs.size();
-  chosen.assign(outputs + decoder.info->observed.size(), false);
-  chosen[static_cast<size_t>(logitsPort)] = true;
-  if (attention != nullptr && attentionPort < 0) {
-    return HEDDLE_ERROR(Unsupported, fmt::format("{}: attention weights are asked for, and entry "
-                                                 "\"decode\" has no output \"attention\"",
-                                                 loaded.path()));
-  }
-  if (attention != nullptr) {
-    chosen[static_cast<size_t>(attentionPort)] = true;
-  }
-  for (const ObservedWeights &each : observed) {
-    if (each.number >= decoder.info->observed.size()) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("observed output {} is asked for, entry \"decode\" has {}",
-                                      each.number, decoder.info->observed.size()));
-    }
-    chosen[outputs + each.number] = true;
-  }
-  return {};
-}
 
 Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outputs) {
   for (const std::unique_ptr<Step> &step : steps) {
@@ -366,8 +344,8 @@ int64_t PagedDecoder::blocksToCopy(const BlockPool &pool) {
   return blocks;
 }
 
-/// Counts the blocks that all extensions together take.
-Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
+/// The blocks that states of all extensions together take.
+int64_t PagedDecoder::rowsToTake(std::span<const Extension> extensions) {
   int64_t rows = 0;
   shared.clear();
   for (size_t i = 0; keepsStates() && i < extensions.size(); ++i) {
@@ -377,7 +355,31 @@ Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
       shared.push_back(row);
     }
   }
-  rows += blocksToCopy(states);
+  return rows + blocksToCopy(states);
+}
+
+/// The same of states with keys, all of whose blocks a step changes.
+int64_t PagedDecoder::keyedBlocksToTake(std::span<const Extension> extensions) {
+  int64_t blocks = 0;
+  shared.clear();
+  for (size_t i = 0; keepsKeyed() && i < extensions.size(); ++i) {
+    Hypothesis &hypothesis = *find(extensions[i].hypothesis);
+    const int64_t more = keysOf(hypothesis) - hypothesis.keyed.length();
+    blocks += hypothesis.keyed.blocksFor(more);
+    hypothesis.keyed.prepare(more);
+    for (const int32_t block : hypothesis.keyed.blocks()) {
+      if (keyed.referencesOf(block) > 1) {
+        shared.push_back(block);
+      }
+    }
+  }
+  return blocks + blocksToCopy(keyed);
+}
+
+/// Counts the blocks that all extensions together take.
+Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
+  const int64_t rows = rowsToTake(extensions);
+  const int64_t keys = keyedBlocksToTake(extensions);
   int64_t blocks = 0;
   shared.clear();
   for (size_t i = 0; keepsHistory() && i < extensions.size(); ++i) {
@@ -390,8 +392,12 @@ Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
   }
   blocks += blocksToCopy(history);
   HEDDLE_TRY(states.checkRoom(rows));
-  HEDDLE_TRY(history.checkRoom(blocks, static_cast<uint64_t>(rows) * states.blockBytes()));
+  uint64_t promised = static_cast<uint64_t>(rows) * states.blockBytes();
+  HEDDLE_TRY(keyed.checkRoom(keys, promised));
+  promised += static_cast<uint64_t>(keys) * keyed.blockBytes();
+  HEDDLE_TRY(history.checkRoom(blocks, promised));
   states.prepare(rows);
+  keyed.prepare(keys);
   history.prepare(blocks);
   return {};
 }
@@ -414,6 +420,10 @@ void PagedDecoder::extend(std::span<const Extension> extensions) {
     }
     if (keepsStates()) {
       hypothesis.state.change(states);
+    }
+    if (keepsKeyed()) {
+      hypothesis.keyed.own(keyed);
+      hypothesis.keyed.extend(keyed, keysOf(hypothesis) - hypothesis.keyed.length());
     }
     hypothesis.length += lengths[i];
   }
@@ -456,59 +466,30 @@ void PagedDecoder::describeHistory(std::span<const Extension> extensions) {
     if (keepsStates()) {
       stateRows.addState(hypothesis.state);
     }
-  }
-}
-
-/// Each row is cut to the keys there are, and the rest is zero.
-void PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const Run &run,
-                               AttentionWeights &weights) const {
-  const bool ofHistory = keys == Observed::Decoder && keepsHistory();
-  const bool ofMemory = keys == Observed::No || keys == Observed::Cross;
-  weights.heads = static_cast<int64_t>(output.heads);
-  weights.pitch = ofHistory ? historyRows.longest : ofMemory ? memoryRows.longest : batch.longest();
-  const auto heads = static_cast<size_t>(weights.heads);
-  const auto pitch = static_cast<size_t>(weights.pitch);
-  weights.values.assign(static_cast<size_t>(batch.tokens()) * heads * pitch, 0.0f);
-  const float *values = executor->kept(output, static_cast<uint64_t>(batch.tokens()) * heads *
-                                                   static_cast<uint64_t>(run.longestCached));
-  if (values == nullptr) {
-    return;
-  }
-  float *to = weights.values.data();
-  size_t row = 0;
-  for (size_t sequence = 0; sequence < lengths.size(); ++sequence) {
-    for (int32_t token = 0; token < lengths[sequence]; ++token, ++row) {
-      const int64_t count = ofHistory ? historyRows.lengths[sequence]
-                            : ofMemory
-                                ? memoryRows.lengths[static_cast<size_t>(memoryRows.segmentOf[row])]
-                                : lengths[sequence];
-      for (size_t head = 0; head < heads; ++head) {
-        std::copy_n(values, count, to);
-        to += pitch;
-        values += run.longestCached;
-      }
+    if (keepsKeyed()) {
+      keyedRows.addSegment(hypothesis.keyed);
     }
   }
 }
 
 Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
                             AttentionWeights *attention) {
-  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, attention, {}); });
+  return decode(extensions, sink, {.attention = attention});
 }
 
 Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
-                            std::span<ObservedWeights> observed) {
-  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, nullptr, observed); });
+                            const StepOutputs &wanted) {
+  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, wanted); });
 }
 
 Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
-                                     AttentionWeights *attention,
-                                     std::span<ObservedWeights> observed) {
+                                     const StepOutputs &wanted) {
   if (extensions.empty()) {
     return {};
   }
-  HEDDLE_TRY(chooseOutputs(attention, observed));
+  HEDDLE_TRY(chooseOutputs(wanted));
   HEDDLE_TRY(gather(extensions));
+  HEDDLE_TRY(checkRowOutputs(wanted.rows));
   HEDDLE_ASSIGN(Step *const step, stepFor(chosen));
   HEDDLE_TRY(checkHistoryRoom(extensions));
   describeMemory(extensions);
@@ -521,6 +502,8 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   historyRows.prepare(static_cast<int64_t>(extensions.size()), longest);
   stateRows.clear();
   stateRows.prepare(static_cast<int64_t>(extensions.size()), 1);
+  keyedRows.clear();
+  keyedRows.prepare(static_cast<int64_t>(extensions.size()), memoryRows.longest);
   Run run{.plan = step->plan, .batch = batch, .firstCost = decoder.firstCost};
   run.caches = decoder.caches;
   run.starts = starts;
@@ -537,15 +520,7 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
     Hypothesis &hypothesis = *find(extensions[i].hypothesis);
     hypothesis.table.dropBefore(history, firstRead(hypothesis.length));
   }
-  if (attention != nullptr) {
-    readWeights(step->plan.outputs[static_cast<size_t>(attentionPort)], Observed::No, run,
-                *attention);
-  }
-  for (ObservedWeights &each : observed) {
-    const size_t port = decoder.info->outputs.size() + each.number;
-    readWeights(step->plan.outputs[port], decoder.info->observed[each.number].observed, run,
-                each.weights);
-  }
+  readOutputs(step->plan, run, wanted);
   return {};
 }
 

@@ -28,6 +28,15 @@ struct ObservedWeights {
   AttentionWeights weights;
 };
 
+/// What a step gives beside logits, where it is asked for.
+struct StepOutputs {
+  /// Null: it is not.
+  AttentionWeights *attention = nullptr;
+  std::span<ObservedWeights> observed = {};
+  /// Rows of the tokens of all extensions, by the names of the outputs.
+  std::span<const Output> rows = {};
+};
+
 /// Keeps its working memory: a step no larger than one before it allocates nothing.
 class PagedDecoder final : public Decoder {
 public:
@@ -54,10 +63,11 @@ public:
   int64_t length(HypothesisId hypothesis) const override;
   Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                 AttentionWeights *attention = nullptr) override;
-  /// Also gives outputs that are observed.
-  Status decode(std::span<const Extension> extensions, LogitsSink &sink,
-                std::span<ObservedWeights> observed);
-  int64_t blocksInUse() const override { return history.inUse() + states.inUse() + memory.inUse(); }
+  /// The same with other outputs.
+  Status decode(std::span<const Extension> extensions, LogitsSink &sink, const StepOutputs &wanted);
+  int64_t blocksInUse() const override {
+    return history.inUse() + states.inUse() + keyed.inUse() + memory.inUse();
+  }
 
   const Model &model() const { return loaded; }
   /// The costs of its dispatches, and of whoever shares the executor.
@@ -99,6 +109,8 @@ private:
     int64_t length = 0;
     BlockTable table;
     StateRow state;
+    /// What its states have of each position of the source: all of them, from the first step on.
+    BlockTable keyed;
   };
   /// A CacheRows, and what it points to.
   struct Rows {
@@ -131,6 +143,13 @@ private:
   /// Whether anything grows with the tokens of a hypothesis.
   bool keepsHistory() const { return history.blockBytes() != 0; }
   bool keepsStates() const { return states.blockBytes() != 0; }
+  bool keepsKeyed() const { return keyed.blockBytes() != 0; }
+  /// The positions of the source of a hypothesis.
+  int64_t keysOf(const Hypothesis &hypothesis) const {
+    return sources[static_cast<size_t>(hypothesis.source)].table.length();
+  }
+  int64_t rowsToTake(std::span<const Extension> extensions);
+  int64_t keyedBlocksToTake(std::span<const Extension> extensions);
   Result<Step *> stepFor(const std::vector<bool> &outputs);
   Status checkExtension(const Extension &extension) const;
   Status gather(std::span<const Extension> extensions);
@@ -139,12 +158,13 @@ private:
   void extend(std::span<const Extension> extensions);
   void describeMemory(std::span<const Extension> extensions);
   void describeHistory(std::span<const Extension> extensions);
-  Status chooseOutputs(const AttentionWeights *attention,
-                       std::span<const ObservedWeights> observed);
+  Status chooseOutputs(const StepOutputs &wanted);
+  Status checkRowOutputs(std::span<const Output> rows) const;
+  void readOutputs(const Plan &plan, const Run &run, const StepOutputs &wanted) const;
   void readWeights(const PlannedOutput &output, Observed keys, const Run &run,
                    AttentionWeights &weights) const;
   Status decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
-                         AttentionWeights *attention, std::span<ObservedWeights> observed);
+                         const StepOutputs &wanted);
   Status encodeUnguarded(std::span<const std::span<const int32_t>> sources, std::span<SourceId> ids,
                          std::span<const Output> outputs);
   Status runEncode(std::span<const SourceId> ids);
@@ -170,6 +190,7 @@ private:
   CacheBudget budget;
   BlockPool history;
   BlockPool states;
+  BlockPool keyed;
   BlockPool memory;
   std::vector<Source> sources;
   std::vector<int32_t> freeSources;
@@ -188,6 +209,7 @@ private:
   std::vector<int32_t> shared;
   Rows historyRows;
   Rows stateRows;
+  Rows keyedRows;
   Rows memoryRows;
 };
 

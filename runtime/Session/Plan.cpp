@@ -199,9 +199,12 @@ static void addLoops(Plan &plan, const manifest::Entry &entry, const std::vector
     for (const manifest::EarlierOperand *const earlier : *loop.earlier()) {
       const uint32_t operand =
           plan.dispatches[places[earlier->dispatch()]].firstOperand + earlier->operand();
-      const uint64_t bytes = *rowBytes(*entry.buffers()->Get(plan.operands[operand].buffer));
-      planned.earlier.push_back({operand, earlier->initial(), bytes});
-      plan.earlierBytes = std::max(plan.earlierBytes, bytes);
+      const manifest::Buffer &carried = *entry.buffers()->Get(plan.operands[operand].buffer);
+      planned.earlier.push_back({operand, earlier->initial(), infoOf(elementOf(carried)).bytes(),
+                                 RowElements::of(carried)});
+      if (earlier->initial() == 0) {
+        plan.earlierBytes = std::max(plan.earlierBytes, *rowBytes(carried));
+      }
     }
     plan.loops.push_back(std::move(planned));
   }

@@ -127,7 +127,8 @@ struct EarlierOperand {
   /// 1 + the buffer that is read at the first step; 0: zeros are.
   uint32_t initial;
   /// From a row to the next.
-  uint64_t rowBytes;
+  uint64_t elementBytes;
+  RowElements rowElements;
 };
 
 /// Dispatches that run over the rows of one step after the other.
@@ -185,7 +186,7 @@ struct Plan {
   std::vector<PlannedDispatch> dispatches;
   /// In the order of their dispatches.
   std::vector<PlannedLoop> loops;
-  /// The most bytes of a row that a loop reads a step before: zeros, at the first step.
+  /// The most bytes of a row that a loop reads as zeros at the first step.
   uint64_t earlierBytes = 0;
   /// What PlanRequest::deferred left out: it writes nothing else, nothing reads what it writes, and
   /// it has no finish. Its output has no place in the memory.

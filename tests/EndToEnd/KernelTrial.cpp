@@ -264,10 +264,16 @@ static int64_t widthOf(Type type) {
   return state ? state.getWidth() : cast<CacheType>(type).getWidth();
 }
 
+/// Whether it is a state without keys, which has one position; others have those of sequences.
+static bool isRowState(Type type) {
+  auto state = dyn_cast<StateType>(type);
+  return state && !state.getKeyed();
+}
+
 /// Blocks in disorder, further apart than they are long.
 void KernelTrial::drawCache(unsigned index) {
   Operand &operand = operands[index];
-  const bool isState = isa<StateType>(operand.type);
+  const bool isState = isRowState(operand.type);
   const int64_t stride = widthOf(operand.type) * (isState ? 1 : HEDDLE_BLOCK) + 32;
   const int64_t pitch = isState ? 1 : (tokens().longest + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
   const int64_t sequences = tokens().sequences();
@@ -322,9 +328,10 @@ int64_t KernelTrial::placeInCache(const Operand &operand, int64_t sequence, int6
   const int64_t place = position % HEDDLE_BLOCK;
   const int64_t block = operand.blocks[sequence * view.blocks_pitch + position / HEDDLE_BLOCK] *
                         (view.block_stride / static_cast<int64_t>(sizeof(float)));
-  return cache && cache.getLayout() == CacheLayout::Keys
-             ? block + column * HEDDLE_BLOCK + place
-             : block + place * widthOf(operand.type) + column;
+  const bool isTransposed =
+      cache ? cache.getLayout() == CacheLayout::Keys : cast<StateType>(operand.type).getKeyed();
+  return isTransposed ? block + column * HEDDLE_BLOCK + place
+                      : block + place * widthOf(operand.type) + column;
 }
 
 double KernelTrial::atPosition(unsigned input, int64_t row, int64_t position,
@@ -460,7 +467,9 @@ void KernelTrial::normalize(std::vector<std::optional<double>> &row) const {
 std::vector<std::optional<double>> KernelTrial::rowOf(unsigned result, int64_t row) const {
   KernelFamily family = kernel.getComputes();
   auto buffer = dyn_cast<BufferType>(type.getResult(result));
-  const int64_t width = buffer ? rowElements(buffer) : widthOf(type.getResult(result));
+  auto state = dyn_cast<StateType>(type.getResult(result));
+  const int64_t positions = state && state.getKeyed() ? tokens().longest : 1;
+  const int64_t width = buffer ? rowElements(buffer) : widthOf(type.getResult(result)) * positions;
   // A nest applies its region itself.
   const bool isMapped = family.getEpilogueResult() == result &&
                         family.getEpilogueSupport() != EpilogueSupport::IsRegion;
@@ -556,19 +565,24 @@ std::string KernelTrial::compareBuffer(unsigned number, const std::vector<float>
 /// What the rows leave, and that nothing else has changed.
 std::string KernelTrial::compareKept(unsigned number, unsigned changed, std::vector<float> before) {
   const Operand &operand = operands[changed];
-  const bool isState = isa<StateType>(operand.type);
-  for (int64_t row = 0; row < (isState ? tokens().sequences() : tokens().count()); ++row) {
+  auto state = dyn_cast<StateType>(operand.type);
+  const int64_t width = widthOf(operand.type);
+  for (int64_t row = 0; row < (state ? tokens().sequences() : tokens().count()); ++row) {
+    // A state with keys has element after element of one position after the other.
+    const int64_t keys = state && state.getKeyed() ? operand.lengths[row] : 1;
     auto place = [&](int64_t column) {
-      return isState
-                 ? placeInCache(operand, row, 0, column)
+      return state
+                 ? placeInCache(operand, row, column / width, column % width)
                  : placeInCache(operand, tokens().sequenceOf[row], tokens().positions[row], column);
     };
-    std::string difference =
-        compareRow(number, row, [&](int64_t column) { return operand.memory[place(column)]; });
+    std::string difference = compareRow(number, row, [&](int64_t column) {
+      return column < keys * width ? operand.memory[place(column)]
+                                   : std::bit_cast<float>(untouched);
+    });
     if (!difference.empty()) {
       return difference;
     }
-    for (int64_t column = 0; column < widthOf(operand.type); ++column) {
+    for (int64_t column = 0; column < keys * width; ++column) {
       before[place(column)] = operand.memory[place(column)];
     }
   }

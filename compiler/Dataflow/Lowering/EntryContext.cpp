@@ -146,8 +146,9 @@ LogicalResult EntryContext::nest(Operation *op, const NestParts &nest, EpilogueB
       parts.inputs.push_back(*cache);
     }
   }
-  parts.computes = NestAttr::get(builder.getContext(), builder.getStringAttr(axes), nest.reduction,
-                                 nest.hidden, nest.visibility, nest.relative, keysFrom);
+  parts.computes =
+      NestAttr::get(builder.getContext(), builder.getStringAttr(axes), nest.reduction, nest.hidden,
+                    nest.visibility, nest.relative, keysFrom, nest.slides);
   return dispatch(op, parts, term);
 }
 
@@ -182,9 +183,12 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
   if (!result) {
     KernelParts parts;
     parts.stem = "collect";
-    parts.computes = CollectAttr::get(builder.getContext(), {type.getWidth()});
+    // A row of one width, or numbers of keys.
+    SmallVector<int64_t> shape(type.getShape());
+    shape.front() = rows;
+    parts.computes = CollectAttr::get(builder.getContext(), {shape[1]});
     parts.inputs = {buffer};
-    parts.results = {denseBuffer({rows, type.getWidth()})};
+    parts.results = {denseBuffer(shape)};
     result = createDispatch(location, parts);
   }
   return result;
@@ -198,7 +202,12 @@ Value EntryContext::loaded(Location location, Value state, bool given, RowSpace 
     parts.stem = "load";
     parts.computes = LoadAttr::get(builder.getContext(), given);
     parts.inputs = {state};
-    parts.results = {denseBuffer({rows, cast<StateType>(state.getType()).getWidth()})};
+    auto type = cast<StateType>(state.getType());
+    SmallVector<int64_t> shape = {rows, type.getWidth()};
+    if (type.getKeyed()) {
+      shape.push_back(longestDimension);
+    }
+    parts.results = {denseBuffer(shape)};
     result = createDispatch(location, parts);
   }
   return result;

@@ -45,6 +45,8 @@ struct NestParts {
   transformer::VisibilityAttr visibility = nullptr;
   /// Whether the input is a table by distance, of axis `r`.
   bool relative = false;
+  /// Whether the first input is read about each key, along axis `j`.
+  bool slides = false;
 };
 
 /// Invariants, which the conversion sees to:

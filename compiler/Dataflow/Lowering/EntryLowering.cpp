@@ -187,7 +187,8 @@ Type EntryLowering::keptType(BlockArgument argument) {
   // Values of the model level are f32.
   Type element = Float32Type::get(context);
   if (auto state = dyn_cast<transformer::StateType>(argument.getType())) {
-    return StateType::getChecked(emitError, context, ArrayRef<int64_t>(state.getWidth()), element);
+    return StateType::getChecked(emitError, context, ArrayRef<int64_t>(state.getWidth()), element,
+                                 state.getKeyed());
   }
   int64_t width = cast<transformer::CacheType>(argument.getType()).getWidth();
   auto chosen =

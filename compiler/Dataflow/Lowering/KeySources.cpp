@@ -97,6 +97,15 @@ LogicalResult KeySources::note(Operation *op, const Pattern &pattern) {
   return success();
 }
 
+LogicalResult KeySources::hand(Operation *op, Value from, Value to) {
+  if (!hasPairs(from)) {
+    return success();
+  }
+  Value keys = ofValue.lookup(from);
+  auto [found, isNew] = ofValue.try_emplace(to, keys);
+  return found->second == keys ? success() : op->emitOpError("combines values of different keys");
+}
+
 FailureOr<Value> KeySources::of(Operation *op) const {
   Value keys = ofOperation.lookup(op);
   if (!keys) {

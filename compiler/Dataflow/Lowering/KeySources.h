@@ -24,6 +24,9 @@ public:
   /// Notes the keys of `op` and of the scores, the mask or the view of a cache that it gives. Fails
   /// if its operands are about different keys.
   mlir::LogicalResult note(mlir::Operation *op, const Pattern &pattern);
+  /// Notes that `to` has the keys of `from`, which `op` hands on. Fails if it is known to have
+  /// others.
+  mlir::LogicalResult hand(mlir::Operation *op, mlir::Value from, mlir::Value to);
   /// The cache whose positions the keys of `op` are; null where they are rows of the entry. Fails
   /// if no cache has them.
   mlir::FailureOr<mlir::Value> of(mlir::Operation *op) const;

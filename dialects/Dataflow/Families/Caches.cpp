@@ -259,12 +259,31 @@ std::optional<double> RunningMeanAttr::evaluate(const KernelRun &run, unsigned r
   return isState ? sum : sum / (tokens.positions[row] + 1);
 }
 
+/// The dimensions of what a state has of so many rows: one row for each, or numbers of its keys.
+static SmallVector<int64_t> rowsOfState(FunctionType type, int64_t rows) {
+  auto state = dyn_cast<StateType>(type.getInput(0));
+  SmallVector<int64_t> shape = {rows, state ? state.getWidth() : anySize};
+  if (state && state.getKeyed()) {
+    shape.push_back(longestDimension);
+  }
+  return shape;
+}
+
+/// Whether the state of a kernel has keys.
+static bool isKeyed(FunctionType type) {
+  auto state = dyn_cast<StateType>(type.getInput(0));
+  return state && state.getKeyed();
+}
+
+/// Part of the names of their kernels.
+static StringRef keysText(FunctionType type) { return isKeyed(type) ? "_keys" : ""; }
+
 // --- load ------------------------------------------------------------------------------------
 
 StringRef LoadAttr::getNoun() const { return "the row of a state"; }
 
 std::string LoadAttr::getSizes(FunctionType type) const {
-  return std::to_string(widthOf(type, 0)) + (getGiven() ? "_given" : "");
+  return std::to_string(widthOf(type, 0)) + keysText(type).str() + (getGiven() ? "_given" : "");
 }
 
 LogicalResult LoadAttr::verifyNumbers(EmitError) const { return success(); }
@@ -276,7 +295,7 @@ SmallVector<KernelInput> LoadAttr::getInputs(FunctionType) const {
 }
 
 SmallVector<KernelResult> LoadAttr::getResults(FunctionType type) const {
-  return {{.shape = SmallVector<int64_t>{rowsOf(type), widthOf(type, 0)}}};
+  return {{.shape = rowsOfState(type, rowsOf(type))}};
 }
 
 LogicalResult LoadAttr::verifyOperands(EmitError emitError, FunctionType type) const {
@@ -284,6 +303,9 @@ LogicalResult LoadAttr::verifyOperands(EmitError emitError, FunctionType type) c
   if (rows != RowSpace::sequences() && rows != RowSpace::ranks()) {
     return emitError() << "expects a row for each sequence, got rows of "
                        << dimensionText(rowsOf(type));
+  }
+  if (isKeyed(type) && getGiven()) {
+    return emitError() << "expects a state without keys to be given, got " << type.getInput(0);
   }
   return success();
 }
@@ -302,7 +324,15 @@ std::optional<double> LoadAttr::evaluate(const KernelRun &run, unsigned, int64_t
                                          int64_t column) const {
   const RunRows &tokens = run.rowsOf(RowSpace::tokens());
   int64_t first = tokens.offsets[run.resultRows().sequenceOf[row]];
-  return getGiven() || tokens.positions[first] > 0 ? run.atPosition(0, first, 0, column) : 0;
+  bool hasBegun = getGiven() || tokens.positions[first] > 0;
+  if (!isKeyed(run.type)) {
+    return hasBegun ? run.atPosition(0, first, 0, column) : 0;
+  }
+  int64_t key = column % tokens.longest;
+  if (key >= run.cachedPositions(0, first)) {
+    return std::nullopt;
+  }
+  return hasBegun ? run.atPosition(0, first, key, column / tokens.longest) : 0;
 }
 
 // --- store -----------------------------------------------------------------------------------
@@ -311,7 +341,8 @@ StringRef StoreAttr::getNoun() const { return "a state"; }
 
 std::string StoreAttr::getSizes(FunctionType type) const {
   bool areSteps = spaceOfInput(type, 1).isOfSteps();
-  return std::to_string(widthOf(type, 0)) + (areSteps ? "_of_" + spaceOfInput(type, 1).text() : "");
+  return std::to_string(widthOf(type, 0)) + keysText(type).str() +
+         (areSteps ? "_of_" + spaceOfInput(type, 1).text() : "");
 }
 
 LogicalResult StoreAttr::verifyNumbers(EmitError) const { return success(); }
@@ -320,9 +351,8 @@ int64_t StoreAttr::getNumInputs() const { return 2; }
 
 SmallVector<KernelInput> StoreAttr::getInputs(FunctionType type) const {
   int64_t rows = RowDimension{spaceOfInput(type, 1)}.number();
-  return {
-      {.role = KernelInput::Role::Changed, .isState = true},
-      {.role = KernelInput::Role::Moved, .shape = SmallVector<int64_t>{rows, widthOf(type, 0)}}};
+  return {{.role = KernelInput::Role::Changed, .isState = true},
+          {.role = KernelInput::Role::Moved, .shape = rowsOfState(type, rows)}};
 }
 
 SmallVector<KernelResult> StoreAttr::getResults(FunctionType) const { return {{.changes = 0}}; }
@@ -352,7 +382,17 @@ bool StoreAttr::hidesLaterKeys() const { return false; }
 std::optional<double> StoreAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                           int64_t column) const {
   RowSpace space = spaceOfInput(run.type, 1);
-  return run.at(1, space.isOfSteps() ? run.rowsOf(space).lastRowOf(row) : row, column);
+  int64_t last = space.isOfSteps() ? run.rowsOf(space).lastRowOf(row) : row;
+  if (!isKeyed(run.type)) {
+    return run.at(1, last, column);
+  }
+  // Element by element of a position, position by position.
+  const RunRows &tokens = run.rowsOf(RowSpace::tokens());
+  int64_t heads = widthOf(run.type, 0), key = column / heads;
+  if (key >= run.cachedPositions(0, tokens.offsets[row])) {
+    return std::nullopt;
+  }
+  return run.at(1, last, column % heads * tokens.longest + key);
 }
 
 } // namespace heddle::dataflow

@@ -49,7 +49,8 @@ def Dataflow_LoadAttr : Dataflow_Family<"Load", "load"> {
   let summary = "the rows [sequences, width] that the state inputs[0] has";
   let description = [{
     A row for each sequence, or of `ranks`. What is in the state of a sequence whose first row has
-    position 0 does not count, it is zero, unless another entry has `given` it.
+    position 0 does not count, it is zero, unless another entry has `given` it. A state with keys has
+    numbers [sequences, heads, longest] of the keys of each sequence.
   }];
   let parameters = (ins DefaultValuedParameter<"bool", "false">:$given);
   let assemblyFormat = "(`<` `given` $given^ `>`)?";
@@ -58,7 +59,8 @@ def Dataflow_LoadAttr : Dataflow_Family<"Load", "load"> {
 def Dataflow_StoreAttr : Dataflow_Family<"Store", "store"> {
   let summary = "the rows inputs[1] [sequences, width] in the state inputs[0], the result";
   let description = [{
-    Of rows in the order of time, `steps`, it is the last row of each sequence.
+    Of rows in the order of time, `steps`, it is the last row of each sequence. A state with keys
+    takes numbers [sequences, heads, longest].
   }];
 }
 

@@ -20,6 +20,21 @@ static bool canMove(RowSpace from, RowSpace to) {
          (from == RowSpace::sequences() && (to == RowSpace::ranks() || isOfTokens(to)));
 }
 
+/// Whether the rows are numbers of keys, [rows, heads, longest].
+static bool areOfKeys(FunctionType type) {
+  auto result = dyn_cast<BufferType>(type.getResult(0));
+  return result && result.getShape().size() == 3;
+}
+
+/// The dimensions of so many rows of a width, which is how many heads there are of each key.
+static SmallVector<int64_t> rowsOfWidth(FunctionType type, int64_t rows, int64_t width) {
+  SmallVector<int64_t> shape = {rows, width};
+  if (areOfKeys(type)) {
+    shape.push_back(longestDimension);
+  }
+  return shape;
+}
+
 static int64_t widthOf(CollectAttr family) {
   ArrayRef<int64_t> widths = family.getWidths();
   return std::accumulate(widths.begin(), widths.end(), int64_t{0});
@@ -38,7 +53,7 @@ std::string CollectAttr::getSizes(FunctionType type) const {
                       rowSpaceTable[static_cast<size_t>(spaceOfInput(type, index).kind())].name);
     sizes += (index == 0 ? "" : "_") + std::to_string(width) + from;
   }
-  return sizes;
+  return areOfKeys(type) ? sizes + "_keys" : sizes;
 }
 
 LogicalResult CollectAttr::verifyNumbers(EmitError emitError) const {
@@ -68,16 +83,20 @@ SmallVector<KernelInput> CollectAttr::getInputs(FunctionType type) const {
     RowDimension rows{spaceOfInput(type, index)};
     bool isMoved = rows.number() != rowsOf(type);
     inputs.push_back({.role = isMoved ? KernelInput::Role::Moved : KernelInput::Role::Rows,
-                      .shape = SmallVector<int64_t>{rows.number(), width}});
+                      .shape = rowsOfWidth(type, rows.number(), width)});
   }
   return inputs;
 }
 
 SmallVector<KernelResult> CollectAttr::getResults(FunctionType type) const {
-  return {{.shape = SmallVector<int64_t>{rowsOf(type), widthOf(*this)}}};
+  return {{.shape = rowsOfWidth(type, rowsOf(type), widthOf(*this))}};
 }
 
 LogicalResult CollectAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  if (areOfKeys(type) && type.getNumInputs() != 1) {
+    return emitError() << "expects one operand where rows are numbers of keys, got "
+                       << type.getNumInputs();
+  }
   for (unsigned index = 0; index < getWidths().size(); ++index) {
     RowSpace from = spaceOfInput(type, index);
     if (!canMove(from, *rowSpaceOf(rowsOf(type)))) {
@@ -111,7 +130,7 @@ static int64_t findRow(const RunRows &rows, int64_t sequence, int64_t position) 
 std::optional<double> CollectAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                             int64_t column) const {
   unsigned input = 0;
-  for (; column >= getWidths()[input]; ++input) {
+  for (; !areOfKeys(run.type) && column >= getWidths()[input]; ++input) {
     column -= getWidths()[input];
   }
   RowSpace from = spaceOfInput(run.type, input);

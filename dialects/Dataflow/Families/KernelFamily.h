@@ -242,9 +242,10 @@ void printGatherOptions(mlir::AsmPrinter &printer, llvm::ArrayRef<int64_t> posit
                         mlir::DenseF32ArrayAttr scales, llvm::ArrayRef<int64_t> encoded);
 mlir::ParseResult parseNestOptions(mlir::AsmParser &parser, mlir::FloatAttr &hidden,
                                    transformer::VisibilityAttr &visibility, bool &relative,
-                                   bool &keysFrom);
+                                   bool &keysFrom, bool &slides);
 void printNestOptions(mlir::AsmPrinter &printer, mlir::FloatAttr hidden,
-                      transformer::VisibilityAttr visibility, bool relative, bool keysFrom);
+                      transformer::VisibilityAttr visibility, bool relative, bool keysFrom,
+                      bool slides);
 
 /// Parses `, name = value` or `, name` as long as there are some; `parse` says whether it knows the
 /// name, and reads the rest.

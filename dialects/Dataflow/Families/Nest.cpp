@@ -146,7 +146,7 @@ LogicalResult AxisCheck::verifyShared() {
   return success();
 }
 
-/// What `relative` and `keys_from` need.
+/// What `relative`, `slides` and `keys_from` need.
 static LogicalResult verifyOptions(NestAttr nest, AxisCheck &check, ArrayRef<Type> inputs) {
   StringRef axes = nest.getAxes().getValue();
   bool hasPairs = check.sizes.contains('t') && check.sizes.contains('k');
@@ -155,6 +155,17 @@ static LogicalResult verifyOptions(NestAttr nest, AxisCheck &check, ArrayRef<Typ
     return check.emitError() << "expects axes 't' and 'k', and 'r' of an odd size that the result "
                                 "lacks, with 'relative', got '"
                              << axes << "'";
+  }
+  if (nest.getSlides()) {
+    StringRef first = nest.getNumNamed() > 0 ? nest.getInputAxes(0) : StringRef();
+    bool isOfKeys = first.contains('k') && !first.contains('j') && !inputs.empty() &&
+                    isa<BufferType>(inputs.front());
+    if (!hasPairs || !isOfKeys || check.sizes.lookup('j') % 2 != 1 ||
+        nest.getResultAxes().contains('j')) {
+      return check.emitError() << "expects a first input with keys 'k', and an axis 'j' of an odd "
+                                  "size that others have, with 'slides', got '"
+                               << axes << "'";
+    }
   }
   if (nest.getKeysFrom()) {
     if (check.hasCachedKeys || inputs.empty() || !isa<CacheType>(inputs.back())) {
@@ -226,10 +237,10 @@ LogicalResult NestAttr::verifyOperands(EmitError emitError, FunctionType type) c
   if (failed(verifySpaces(*this, check, axes))) {
     return failure();
   }
-  if (getReduction() == ReductionKind::Softmax &&
-      (getResultAxes().size() < 2 || getResultAxes().back() == rowAxis)) {
-    return emitError() << "expects a softmax over the last axis of several, not '" << rowAxis
-                       << "', got '" << axes << "'";
+  if (isOverLastAxis() && (getResultAxes().size() < 2 || getResultAxes().back() == rowAxis)) {
+    return emitError() << "expects a " << stringifyReductionKind(getReduction())
+                       << " over the last axis of several, not '" << rowAxis << "', got '" << axes
+                       << "'";
   }
   if (getHidden() && !(sizes.contains('t') && sizes.contains('k'))) {
     return emitError() << "expects axes 't' and 'k' with 'hidden', got '" << axes << "'";
@@ -250,9 +261,10 @@ std::string NestAttr::getSizes(FunctionType) const {
   if (getNumNamed() == 0 || getInputAxes(0) != getResultAxes()) {
     name += (name.empty() ? "" : "_") + getResultAxes().str();
   }
-  if (getReduction() == ReductionKind::Softmax) {
-    name += "_softmax";
+  if (isOverLastAxis()) {
+    name += "_" + stringifyReductionKind(getReduction()).str();
   }
+  name += getSlides() ? "_slides" : "";
   return getSeen().isAll() ? name : name + (getSeen().isCausal() ? "_causal" : "_local");
 }
 
@@ -335,6 +347,7 @@ public:
   bool enter(int64_t first, int64_t column);
   double reduced();
   double softmax();
+  double dividedBySum();
 
 private:
   ArrayRef<int64_t> resultShape() const {
@@ -345,7 +358,8 @@ private:
   int64_t extent(int64_t dimension) const;
   void enterRow(int64_t number);
   int64_t indexIn(char axis, int64_t dimension) const;
-  double elementOf(unsigned input) const;
+  double elementOf(unsigned input);
+  double readElement(unsigned input) const;
   double term();
   void overAxes(StringRef axes, function_ref<void()> body);
 
@@ -448,7 +462,18 @@ int64_t NestTwin::indexIn(char axis, int64_t dimension) const {
   return axes.lookup(axis) + (rowSpaceOf(dimension) ? firstKey : 0);
 }
 
-double NestTwin::elementOf(unsigned input) const {
+double NestTwin::elementOf(unsigned input) {
+  if (nest.getSlides() && input == 0) {
+    int64_t key = axes['k'], place = key + axes['j'] - sizes['j'] / 2;
+    axes['k'] = place;
+    double element = place >= 0 && place < keyCount ? readElement(input) : 0;
+    axes['k'] = key;
+    return element;
+  }
+  return readElement(input);
+}
+
+double NestTwin::readElement(unsigned input) const {
   StringRef letters = nest.getInputAxes(input);
   auto type = dyn_cast<CacheType>(run.type.getInput(input));
   SmallVector<int64_t> shape = shapeOf(run.type.getInput(input));
@@ -506,20 +531,28 @@ double NestTwin::softmax() {
   return std::exp(own - most) / sum;
 }
 
+double NestTwin::dividedBySum() {
+  double own = term(), sum = 0;
+  overAxes(nest.getResultAxes().take_back(), [&] { sum += term(); });
+  return own / sum;
+}
+
 std::optional<double> NestAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                          int64_t column) const {
   NestTwin twin(*this, run);
   if (!twin.enter(row, column)) {
     return std::nullopt;
   }
-  return getReduction() == ReductionKind::Softmax ? twin.softmax() : twin.reduced();
+  return getReduction() == ReductionKind::Softmax       ? twin.softmax()
+         : getReduction() == ReductionKind::DivideBySum ? twin.dividedBySum()
+                                                        : twin.reduced();
 }
 
 // --- options ---------------------------------------------------------------------------------
 
 ParseResult parseNestOptions(AsmParser &parser, FloatAttr &hidden,
                              transformer::VisibilityAttr &visibility, bool &relative,
-                             bool &keysFrom) {
+                             bool &keysFrom, bool &slides) {
   return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {
     if (name == "hidden") {
       return ParseResult(failure(parser.parseEqual() || parser.parseAttribute(hidden)));
@@ -540,12 +573,16 @@ ParseResult parseNestOptions(AsmParser &parser, FloatAttr &hidden,
       keysFrom = true;
       return ParseResult(success());
     }
+    if (name == "slides") {
+      slides = true;
+      return ParseResult(success());
+    }
     return std::nullopt;
   });
 }
 
 void printNestOptions(AsmPrinter &printer, FloatAttr hidden, transformer::VisibilityAttr visibility,
-                      bool relative, bool keysFrom) {
+                      bool relative, bool keysFrom, bool slides) {
   if (hidden) {
     printer << ", hidden = " << hidden;
   }
@@ -553,7 +590,8 @@ void printNestOptions(AsmPrinter &printer, FloatAttr hidden, transformer::Visibi
     printer << ", visibility = ";
     visibility.print(printer);
   }
-  printer << (relative ? ", relative" : "") << (keysFrom ? ", keys_from" : "");
+  printer << (relative ? ", relative" : "") << (keysFrom ? ", keys_from" : "")
+          << (slides ? ", slides" : "");
 }
 
 } // namespace heddle::dataflow

@@ -46,7 +46,8 @@ def Dataflow_CollectAttr : Dataflow_Family<"Collect", "collect"> {
     Inputs: [rows, widths[i]] each; the result is [rows, sum of the widths]. An input has the rows of
     the result, or those of `tokens` in another order: so rows are brought into the order of time,
     and back. Rows of sequences may be those of the last step of rows in the order of time; rows
-    of `ranks` are those of sequences, and all rows of a sequence may have that of `sequences`.
+    of `ranks` are those of sequences, and all rows of a sequence may have that of `sequences`. One
+    input may be numbers of keys, [rows, widths[0], longest], as the result is then.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$widths);
   let assemblyFormat = "`<` `[` $widths `]` `>`";

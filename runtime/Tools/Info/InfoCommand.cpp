@@ -22,14 +22,14 @@ using Json = nlohmann::ordered_json;
 // --- caches
 // -----------------------------------------------------------------------------------------
 
-/// Bytes of one position of a cache, or of a state, which has no positions.
+/// Bytes of one position of a cache, or of a state, which has no positions or those of the source.
 static uint64_t cacheBytes(const CacheInfo &cache) {
   return static_cast<uint64_t>(cache.width) * infoOf(cache.element).bytes();
 }
 
-/// "state", "keys" (transposed in their blocks) or "rows".
+/// "keyed" or "state", "keys" (transposed in their blocks) or "rows".
 static std::string_view cacheLayout(const CacheInfo &cache) {
-  return cache.state ? "state" : cache.transposed ? "keys" : "rows";
+  return cache.keyed ? "keyed" : cache.state ? "state" : cache.transposed ? "keys" : "rows";
 }
 
 /// Whether an entry reads what only others append.
@@ -41,11 +41,12 @@ static bool isMemory(const std::vector<EntryInfo> &entries, const std::string &n
   });
 }
 
-/// {"list": [{"name", "of": "history", "memory" or "sequence", "layout", "bytes_per_token" or
-/// "bytes_per_sequence"}], "history", "memory", "bytes_per_token", "state_bytes_per_sequence"}: a
-/// history grows with the rows of an entry that reads it, a memory is what another entry has left,
-/// the state of a sequence does not grow. Entries that name the same cache share it, and it counts
-/// once. Null without any.
+/// {"list": [{"name", "of": "history", "memory", "source" or "sequence", "layout",
+/// "bytes_per_token" or "bytes_per_sequence"}], "history", "memory", "bytes_per_token",
+/// "state_bytes_per_sequence"}: a history grows with the rows of an entry that reads it, a memory
+/// is what another entry has left, the state of a sequence does not grow, but where it has numbers
+/// for each token of the source. Entries that name the same cache share it, and it counts once.
+/// Null without any.
 static Json summariseCaches(const std::vector<EntryInfo> &entries) {
   Json list = Json::array();
   uint64_t history = 0;
@@ -59,6 +60,13 @@ static Json summariseCaches(const std::vector<EntryInfo> &entries) {
         continue;
       }
       const uint64_t bytes = cacheBytes(cache);
+      if (cache.keyed) {
+        list.push_back({{"name", cache.name},
+                        {"of", "source"},
+                        {"layout", cacheLayout(cache)},
+                        {"bytes_per_token", bytes}});
+        continue;
+      }
       if (cache.state) {
         states += bytes;
         list.push_back({{"name", cache.name},
@@ -101,6 +109,11 @@ static std::string cachesText(const Json &caches) {
                           cache["bytes_per_sequence"].dump());
       continue;
     }
+    if (cache["layout"] == "keyed") {
+      text += fmt::format("  state  {}: {} bytes for each token of the source\n",
+                          cache["name"].get<std::string>(), cache["bytes_per_token"].dump());
+      continue;
+    }
     text += fmt::format("  {}  {}: {} bytes a token, as {}\n", cache["of"].get<std::string>(),
                         cache["name"].get<std::string>(), cache["bytes_per_token"].dump(),
                         cache["layout"].get<std::string>());
@@ -138,7 +151,8 @@ static void describeCaches(const EntryInfo &entry, Json &described) {
   uint64_t read = 0;
   uint64_t states = 0;
   for (const CacheInfo &cache : entry.caches) {
-    (cache.state ? states : cache.written ? appended : read) += cacheBytes(cache);
+    // What a state has of each key of the source grows with neither.
+    (cache.state ? states : cache.written ? appended : read) += cache.keyed ? 0 : cacheBytes(cache);
     list.push_back({{"name", cache.name},
                     {"width", cache.width},
                     {"element", infoOf(cache.element).name},

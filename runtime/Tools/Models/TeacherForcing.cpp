@@ -83,7 +83,7 @@ Status TeacherForcer::run(std::span<const ForcedSentence> sentences,
     pass.hypotheses.push_back(hypothesis);
     extensions.push_back({hypothesis, sentences[i].fed});
   }
-  return paged->decode(extensions, sink, observed);
+  return paged->decode(extensions, sink, {.observed = observed});
 }
 
 void LogitsTable::begin(int64_t rows, int64_t vocabulary, int /*workers*/) {

@@ -91,6 +91,8 @@ struct CacheInfo {
   bool transposed = false;
   /// Whether this is a state: one row for each sequence, whatever its number of positions.
   bool state = false;
+  /// Whether that state has so many elements for each key of the source instead.
+  bool keyed = false;
 };
 
 /// One function of a model: "encode", "embed", ...

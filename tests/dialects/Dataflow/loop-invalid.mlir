@@ -3,7 +3,7 @@
 
 !tokens = !dataflow.buffer<[tokens, 4], f32>
 dataflow.graph @loop_c1() -> () {
-  // expected-error@+1 {{'dataflow.loop' op expects results that are dense rows of f32 of 'steps' or all of 'steps_reversed', got '!dataflow.buffer<[tokens, 4], f32>'}}
+  // expected-error@+1 {{'dataflow.loop' op expects results that are dense rows of f32, or numbers of keys, of 'steps' or all of 'steps_reversed', got '!dataflow.buffer<[tokens, 4], f32>'}}
   %0 = dataflow.loop() : () -> !tokens {
   ^bb0(%before: !tokens):
     dataflow.next %before : !tokens
@@ -152,4 +152,47 @@ func.func private @longest_of_steps(!dataflow.buffer<[tokens, longest(steps)], f
 // expected-error@+1 {{'dataflow.graph' op expects argument #0 to be a cache, a state or a dense buffer of rows, such as tokens, got '!dataflow.buffer<[steps, 8], f32>'}}
 dataflow.graph @graph_c1_steps(%x: !dataflow.buffer<[steps, 8], f32> {dataflow.name = "x"}) -> () {
   dataflow.output
+}
+
+// -----
+
+!keys = !dataflow.buffer<[steps, 1, longest], f32>
+dataflow.kernel @halve : (!keys) -> !keys computes #dataflow.collect<[1]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @loop_c5_keys() -> () {
+  // expected-error@+1 {{'dataflow.loop' op expects operands where it carries numbers of keys, got none}}
+  %0 = dataflow.loop() : () -> !keys {
+  ^bb0(%before: !keys):
+    %1 = dataflow.dispatch @halve(%before) : (!keys) -> !keys
+    dataflow.next %1 : !keys
+  }
+  dataflow.output
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects one operand where rows are numbers of keys, got 2}}
+dataflow.kernel @kernel_c5_collected_keys : (!dataflow.buffer<[steps, 1, longest], f32>, !dataflow.buffer<[steps, 1, longest], f32>) -> !dataflow.buffer<[tokens, 2, longest], f32>
+    computes #dataflow.collect<[1, 1]> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a norm of rows of one width, got '!dataflow.buffer<[tokens, 1, longest], f32>'}}
+dataflow.kernel @kernel_c6_keys : (!dataflow.buffer<[steps, 1, longest], f32>) -> !dataflow.buffer<[tokens, 1, longest], f32>
+    computes #dataflow.collect<[1]> norm #dataflow.norm<softmax, 0.0 : f32> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a state without keys to be given, got '!dataflow.state<[1], f32, keys>'}}
+dataflow.kernel @load_given_keys : (!dataflow.state<[1], f32, keys>) -> !dataflow.buffer<[ranks, 1, longest], f32> computes #dataflow.load<given true> {
+^bb0(%x: f32):
+  dataflow.yield %x
 }

@@ -135,3 +135,21 @@ dataflow.kernel @visible_without_hidden : (!dataflow.buffer<[tokens, 2, longest]
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a first input with keys 'k', and an axis 'j' of an odd size that others have, with 'slides', got 'thk,whj->tkw'}}
+dataflow.kernel @slides_evenly : (!dataflow.buffer<[tokens, 1, longest], f32>, !dataflow.buffer<[4, 1, 2], f32>) -> !dataflow.buffer<[tokens, longest, 4], f32>
+    computes #dataflow.nest<"thk,whj->tkw", sum, slides> {
+^bb0(%x: f32, %y: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects a divide_by_sum over the last axis of several, not 't', got 'kt->kt'}}
+dataflow.kernel @divided_by_rows : (!dataflow.buffer<[longest, tokens], f32>) -> !dataflow.buffer<[longest, tokens], f32>
+    computes #dataflow.nest<"kt->kt", divide_by_sum> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

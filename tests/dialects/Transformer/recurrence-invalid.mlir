@@ -27,7 +27,7 @@ func.func @recurrence_c1_input(%x: !x, %rows: !transformer.segments) {
 
 !x = tensor<?x4xf32>
 func.func @recurrence_c1_carried(%x: !x, %rows: !transformer.segments) {
-  // expected-error@+1 {{'transformer.recurrence' op expects argument #1 of its region to be rows of f32, got 'tensor<4xf32>'}}
+  // expected-error@+1 {{'transformer.recurrence' op expects argument #1 of its region to be rows of f32 or numbers of keys, got 'tensor<4xf32>'}}
   %0 = transformer.recurrence(%x : !x) in(%rows) -> !x {
   ^bb0(%now: !x, %before: tensor<4xf32>):
     transformer.next %now : !x

@@ -44,6 +44,29 @@ static float read(const BlockPool &pool, const BlockTable &table, int64_t positi
   return value;
 }
 
+TEST(BlockTable, OwnsWhatItSharedAfterACopyOfEveryBlock) {
+  CacheBudget budget{100 * blockBytes};
+  BlockPool pool = makePool(budget);
+  BlockTable first;
+  first.extend(pool, 2 * HEDDLE_BLOCK + 3);
+  write(pool, first, 1, 4);
+  write(pool, first, 2 * HEDDLE_BLOCK + 2, 5);
+  BlockTable second;
+  second.shareWith(pool, first);
+  second.own(pool);
+  EXPECT_EQ(pool.inUse(), 6);
+  write(pool, second, 1, 7);
+  EXPECT_EQ(read(pool, second, 2 * HEDDLE_BLOCK + 2), 5);
+  EXPECT_EQ(read(pool, first, 1), 4);
+  // Nothing is shared any more: nothing is copied.
+  first.own(pool);
+  second.own(pool);
+  EXPECT_EQ(pool.inUse(), 6);
+  first.clear(pool);
+  second.clear(pool);
+  EXPECT_EQ(pool.inUse(), 0);
+}
+
 TEST(BlockTable, CopiesAtMostTheLastBlockOfAFork) {
   CacheBudget budget{100 * blockBytes};
   BlockPool pool = makePool(budget);

@@ -195,7 +195,7 @@ TEST(PagedDecoder, GivesWhatIsObserved) {
                                   {*decoder->start(ids[1]), target}};
   Recorder recorder;
   std::vector<ObservedWeights> observed(1);
-  ASSERT_EQ(decoder->decode(extensions, recorder, observed).message(), "");
+  ASSERT_EQ(decoder->decode(extensions, recorder, {.observed = observed}).message(), "");
   const std::vector<SourceId> others{encodeOne(*usual, shorter), encodeOne(*usual, longer)};
   const Extension same[] = {{*usual->start(others[0]), target}, {*usual->start(others[1]), target}};
   Recorder expectedLogits;
@@ -207,7 +207,7 @@ TEST(PagedDecoder, GivesWhatIsObserved) {
   EXPECT_EQ(observed[0].weights.values, expected.values);
   // A step without it is another plan, and asking for what is not there changes nothing.
   observed[0].number = 1;
-  EXPECT_EQ(decoder->decode(extensions, recorder, observed).message(),
+  EXPECT_EQ(decoder->decode(extensions, recorder, {.observed = observed}).message(),
             "observed output 1 is asked for, entry \"decode\" has 1");
   EXPECT_EQ(decoder->length(extensions[0].hypothesis), 30);
 }

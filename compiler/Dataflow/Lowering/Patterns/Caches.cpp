@@ -96,6 +96,16 @@ LogicalResult lowerPrefixMean(transformer::PrefixMeanOp op, EntryContext &entry)
 }
 
 LogicalResult lowerLoad(transformer::LoadOp op, EntryContext &entry) {
+  if (op.getKeys()) {
+    FailureOr<Value> keys = entry.keysOf(op);
+    if (failed(keys)) {
+      return failure();
+    }
+    if (!*keys || !isa<BlockArgument>(op.getKeys())) {
+      return op.emitOpError("has numbers of keys that are rows of the entry, expected those of a "
+                            "memory");
+    }
+  }
   return entry.define(op, entry.loaded(op.getLoc(), entry.bufferOf(op.getState()), op.getGiven(),
                                        RowSpace::sequences()));
 }
@@ -146,7 +156,8 @@ template <> Pattern patternOf<transformer::KeepOp>() {
 }
 
 template <> Pattern patternOf<transformer::LoadOp>() {
-  return rowPattern<transformer::LoadOp, lowerLoad>();
+  return {NamedSegments::Keys, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::LoadOp, lowerLoad>};
 }
 
 template <> Pattern patternOf<transformer::PrefixMeanOp>() {

@@ -122,7 +122,12 @@ LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry)
     entry.defineValue(argument, entry.moved(location, entry.bufferOf(input), space));
   }
   auto typeOf = [&](Value value) -> Type {
-    return entry.denseBuffer({rows, cast<RankedTensorType>(value.getType()).getDimSize(1)});
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape = {rows, type.getDimSize(1)};
+    if (type.getRank() == 3) {
+      shape.push_back(longestDimension);
+    }
+    return entry.denseBuffer(shape);
   };
   SmallVector<unsigned> places = resultsOf(op);
   SmallVector<Type> results;
@@ -139,8 +144,20 @@ LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry)
   for (BlockArgument argument : arguments.drop_front(op.getInputs().size())) {
     entry.defineValue(argument, body->addArgument(typeOf(argument), argument.getLoc()));
   }
+  for (auto [argument, from] :
+       llvm::zip(arguments.drop_front(op.getInputs().size()), op.getInitial())) {
+    if (failed(entry.keys.hand(op, from, argument))) {
+      return failure();
+    }
+  }
   if (failed(lowerStep(op, entry))) {
     return failure();
+  }
+  for (auto [value, result] :
+       llvm::zip_equal(op.getBody().front().getTerminator()->getOperands(), op.getResults())) {
+    if (failed(entry.keys.hand(op, value, result))) {
+      return failure();
+    }
   }
   entry.builder.setInsertionPointAfter(loop);
   for (auto [result, place] : llvm::zip_equal(op.getResults(), places)) {

@@ -107,18 +107,58 @@ LogicalResult lowerSelect(transformer::SelectOp op, EntryContext &entry) {
   return entry.nest(op, nest);
 }
 
-LogicalResult lowerSoftmax(transformer::SoftmaxOp op, EntryContext &entry) {
+/// Numbers of keys that are combined with those of all keys of their row.
+template <typename Op>
+LogicalResult lowerOverKeys(Op op, EntryContext &entry, StringRef stem, ReductionKind reduction) {
   BufferType type = entry.typeOf(op.getInput());
   if (!type.getRowSpace() || !isLongest(type.getShape().back())) {
     return op.emitOpError("has scores ") << type << ", expected [rows, heads, longest]";
   }
   std::string axes = axesOf(type);
-  NestParts nest{
-      "softmax", axes + "->" + axes, ReductionKind::Softmax, {entry.bufferOf(op.getInput())}, type};
+  NestParts nest{stem, axes + "->" + axes, reduction, {entry.bufferOf(op.getInput())}, type};
   return entry.nest(op, nest);
 }
 
+LogicalResult lowerSoftmax(transformer::SoftmaxOp op, EntryContext &entry) {
+  return lowerOverKeys(op, entry, "softmax", ReductionKind::Softmax);
+}
+
+LogicalResult lowerDivideBySum(transformer::DivideBySumOp op, EntryContext &entry) {
+  return lowerOverKeys(op, entry, "divide_by_sum", ReductionKind::DivideBySum);
+}
+
+LogicalResult lowerConvolveKeys(transformer::ConvolveKeysOp op, EntryContext &entry) {
+  Value input = entry.bufferOf(op.getInput()), weight = entry.parameter(op.getWeightAttr());
+  if (failed(entry.checkRows(op, "convolves keys of", input, op.getQueries()))) {
+    return failure();
+  }
+  BufferType type = entry.typeOf(op.getInput());
+  if (!isLongest(type.getShape().back())) {
+    return op.emitOpError("has keys ") << type << ", expected [rows, heads, longest]";
+  }
+  NestParts nest{
+      "convolve_keys",
+      "thk,whj->tkw",
+      ReductionKind::Sum,
+      {input, weight},
+      entry.denseBuffer({type.getShape()[0], type.getShape()[2], op.getType().getDimSize(2)})};
+  nest.slides = true;
+  return entry.nest(op, nest, [](OpBuilder &region, Location location, ValueRange arguments) {
+    return createProduct(region, location, arguments[0], arguments[1]);
+  });
+}
+
 } // namespace
+
+template <> Pattern patternOf<transformer::ConvolveKeysOp>() {
+  return {NamedSegments::RowsAndKeys, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::ConvolveKeysOp, lowerConvolveKeys>};
+}
+
+template <> Pattern patternOf<transformer::DivideBySumOp>() {
+  return {NamedSegments::Keys, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::DivideBySumOp, lowerDivideBySum>};
+}
 
 template <> Pattern patternOf<transformer::MaskOp>() {
   return {NamedSegments::RowsAndKeys, CacheUse::none(), LoweringOrder::InPlace,

@@ -75,8 +75,43 @@ struct Source {
 
 template <> KernelScratch scratchOf(dataflow::CollectAttr) { return {}; }
 
+/// The number of the row that a row of the result is, from the only input of other rows.
+static Value rowReadBy(VectorCode &code, const KernelBody &body, RowSpace from, Value row) {
+  RowSpace to = body.kernel.getRows();
+  if (from == to) {
+    return row;
+  }
+  Order source(code, body.arguments.rows(code, from), from);
+  if (to == RowSpace::sequences()) {
+    return source.lastRow(code, row);
+  }
+  auto [sequence, position] = Order(code, body.arguments.rows(code, to), to).placeOf(code, row);
+  return source.rowAt(code, sequence, position);
+}
+
+/// Numbers of keys, whose rows are as long as the longest sequence, one by one.
+static void emitKeys(VectorCode &code, const KernelBody &body, dataflow::CollectAttr computes) {
+  KernelResult written = KernelResult::load(code, body.arguments);
+  RowSpace from = *body.kernel.getOperandBuffer(0).getRowSpace();
+  Value longest = body.arguments.rows(code, RowSpace::tokens()).longest(code);
+  Value elements = code.multiply(longest, computes.getWidths().front());
+  Value input = body.operand(code, 0);
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    Value source = code.multiply(elements, rowReadBy(code, body, from, row));
+    code.loop(code.integer(0), elements, 1, [&](Value element) {
+      Value value = code.loadScalar(code.at(input, code.add(source, element)));
+      value = cloneScalarMaths(code, body.kernel.getEpilogue().front(), value, code.f32);
+      code.storeScalar(value, written.at(code, row, element));
+    });
+  });
+}
+
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::CollectAttr computes) {
   const KernelArguments &arguments = body.arguments;
+  if (body.kernel.getResultBuffer().getShape().size() == 3) {
+    emitKeys(code, body, computes);
+    return;
+  }
   RowSpace space = body.kernel.getRows();
   bool areLast = space == RowSpace::sequences();
   SmallVector<Source> sources;

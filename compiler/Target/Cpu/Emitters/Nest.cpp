@@ -146,6 +146,20 @@ static Value relativeDistance(Nest &nest) {
   return code.add(distance, most);
 }
 
+// The element of the first input at key k + j - (n - 1) / 2, zero where there is no such key.
+static Value besideKey(Nest &nest) {
+  VectorCode &code = nest.code;
+  Value key = nest.axes.at('k'), place = code.add(key, nest.axes.at('j'));
+  place = code.subtract(place, axisSize(nest, 'j') / 2);
+  Value isThere = code.both(code.less(code.integer(-1), place), code.less(place, nest.keyCount));
+  // What is read is always there; there is a key where there is a result.
+  nest.axes['k'] =
+      code.larger(code.smaller(place, code.subtract(nest.keyCount, 1)), code.integer(0));
+  Value element = code.loadScalar(addressOf(nest, 1));
+  nest.axes['k'] = key;
+  return code.select(isThere, element, code.number(0));
+}
+
 // The term at the current axes: the region of the inputs' elements, or `hidden`.
 static Value term(Nest &nest) {
   VectorCode &code = nest.code;
@@ -154,7 +168,8 @@ static Value term(Nest &nest) {
     nest.axes['r'] = relativeDistance(nest);
   }
   for (unsigned i = 0; i < nest.computes.getNumNamed(); ++i) {
-    elements.push_back(code.loadScalar(addressOf(nest, 1 + i)));
+    bool slides = nest.computes.getSlides() && i == 0;
+    elements.push_back(slides ? besideKey(nest) : code.loadScalar(addressOf(nest, 1 + i)));
   }
   Block &block = nest.body.kernel.getEpilogue().front();
   Value value = cloneScalarMaths(code, block, elements, code.f32);
@@ -231,6 +246,14 @@ static void emitSoftmax(Nest &nest, StringRef axis) {
            [&] { code.storeScalar(code.divideFloat(weight(), sum), resultAddress(nest)); });
 }
 
+static void emitDividedBySum(Nest &nest, StringRef axis) {
+  VectorCode &code = nest.code;
+  Value sum = reduceAxes(nest, axis, code.number(0),
+                         [&](Value carried) { return code.addFloat(carried, term(nest)); });
+  overAxes(nest, axis,
+           [&] { code.storeScalar(code.divideFloat(term(nest), sum), resultAddress(nest)); });
+}
+
 static void emitElements(Nest &nest) {
   VectorCode &code = nest.code;
   std::string axes;
@@ -239,9 +262,11 @@ static void emitElements(Nest &nest) {
       axes.push_back(axis);
     }
   }
-  if (nest.computes.getReduction() == dataflow::ReductionKind::Softmax) {
-    overAxes(nest, StringRef(axes).drop_back(),
-             [&] { emitSoftmax(nest, StringRef(axes).take_back()); });
+  if (nest.computes.isOverLastAxis()) {
+    bool isSoftmax = nest.computes.getReduction() == dataflow::ReductionKind::Softmax;
+    overAxes(nest, StringRef(axes).drop_back(), [&] {
+      (isSoftmax ? emitSoftmax : emitDividedBySum)(nest, StringRef(axes).take_back());
+    });
     return;
   }
   std::string reduced = reducedAxes(nest);

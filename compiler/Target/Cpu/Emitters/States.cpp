@@ -4,6 +4,7 @@
 /// stays in registers while the rows of a sequence go by in their order, so that every division of
 /// rows into runs, of sequences and of columns gives the same bits. Rows loaded and stored: copies.
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
+#include "heddle/Abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -188,9 +189,51 @@ static Value stateOf(VectorCode &code, const CacheFields &state, Value sequence)
   return state.blockAt(code, state.blocksOf(code, sequence), code.integer(0));
 }
 
+/// Calls `body` for every whole vector of each head of a sequence's keys: with the address in the
+/// state, and the head and the first key of its lanes. Positions of a block lie as keys do, side by
+/// side in each head.
+static void
+overKeys(VectorCode &code, const CacheFields &state, Value sequence, int64_t heads,
+         llvm::function_ref<void(Value inState, int64_t head, Value key, Value keys)> body) {
+  Value keys = code.loadIndex(state.lengths, sequence);
+  Value blocks = state.blocksOf(code, sequence);
+  code.loop(code.integer(0), keys, HEDDLE_BLOCK, [&](Value first) {
+    Value block = state.blockAt(code, blocks, first);
+    for (int64_t head = 0; head < heads; ++head) {
+      for (int64_t lane = 0; lane < HEDDLE_BLOCK; lane += code.lanes) {
+        body(code.at(block, head * HEDDLE_BLOCK + lane), head, code.add(first, lane), keys);
+      }
+    }
+  });
+}
+
+/// Numbers of keys, [sequences, heads, longest], from a state.
+static void emitLoadKeys(VectorCode &code, const KernelBody &body) {
+  KernelResult result = KernelResult::load(code, body.arguments);
+  CacheFields state = CacheFields::load(code, body.operand(code, 0));
+  Value longest = body.arguments.rows(code, RowSpace::tokens()).longest(code);
+  RowFields rows = body.rows(code);
+  Value sequenceOf = rows.sequenceOf(code), positions = rows.positions(code);
+  int64_t heads = body.kernel.getOperandState(0).getWidth();
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, row));
+    Value to = result.at(code, row, code.integer(0));
+    overKeys(code, state, code.loadIndex(sequenceOf, row), heads,
+             [&](Value from, int64_t head, Value key, Value keys) {
+               Value place = code.add(code.multiply(longest, head), key);
+               Value value = code.select(hasBegun, code.loadVector(from), code.splat(0));
+               code.storeBelow(value, code.at(to, place), key, keys);
+             });
+  });
+}
+
 template <> KernelScratch scratchOf(dataflow::LoadAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::LoadAttr computes) {
+  if (body.kernel.getOperandState(0).getKeyed()) {
+    emitLoadKeys(code, body);
+    return;
+  }
   KernelResult result = KernelResult::load(code, body.arguments);
   CacheFields state = CacheFields::load(code, body.operand(code, 0));
   int64_t width = body.kernel.getOperandState(0).getWidth();
@@ -214,6 +257,8 @@ template <> KernelScratch scratchOf(dataflow::StoreAttr) { return {}; }
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::StoreAttr) {
   StateOperands operands(code, body, /*rows=*/1, /*state=*/0);
   CacheFields state = CacheFields::load(code, operands.state);
+  bool isKeyed = body.kernel.getOperandState(0).getKeyed();
+  Value longest = isKeyed ? body.arguments.rows(code, RowSpace::tokens()).longest(code) : Value();
   bool areSteps = body.kernel.getRows().isOfSteps();
   RowFields rows = body.rows(code);
   Value offsets, ranks, lengths;
@@ -227,6 +272,16 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::StoreA
     if (areSteps) {
       Value last = code.loadIndex(offsets, code.add(code.loadIndex(lengths, sequence), -1));
       row = code.add(last, code.loadIndex(ranks, sequence));
+    }
+    if (isKeyed) {
+      Value from = code.multiply(code.multiply(longest, operands.width), row);
+      overKeys(code, state, sequence, operands.width,
+               [&](Value to, int64_t head, Value key, Value keys) {
+                 Value place = code.add(code.add(from, code.multiply(longest, head)), key);
+                 Value numbers = code.loadVector(code.at(operands.input, place));
+                 code.storeBelow(numbers, to, key, keys);
+               });
+      return;
     }
     Value from = code.at(operands.input, code.multiply(row, operands.stride));
     Value to = stateOf(code, state, sequence);
