@@ -168,14 +168,23 @@ Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
 }
 
 /// v . tanh(q + k), or another function, for each of some heads.
-Written ProgramGenerator::pairScores(const Written &queries, const Written &keys, int64_t heads) {
+Written ProgramGenerator::pairScores(const Written &queries, const Written &keys, int64_t heads,
+                                     const Written *looked) {
   const std::string type = fmt::format("tensor<?x?x{}xf32>", keys.width);
   const auto pairs = [&](const std::string &operation) {
     return define(Kind::Weight, type, 0, keys.width, 0, operation);
   };
-  const Written sums =
+  Written sums =
       pairs(fmt::format("pair_sum {}, {} in({}, {}) : {}, {} -> {}", queries.name, keys.name,
                         rowSegments, keySegments, queries.type, keys.type, type));
+  if (looked != nullptr) {
+    const std::string filters =
+        parameter({keys.width, looked->heads, dice.of<int64_t>({1, 3, 7})}, 0);
+    const Written beside =
+        pairs(fmt::format("convolve_keys {}, @{} in({}, {}) : {} -> {}", looked->name, filters,
+                          rowSegments, keySegments, looked->type, type));
+    sums = add(sums, beside);
+  }
   const Written bounded =
       pairs(fmt::format("activate {} {} : {}", dice.of({"tanh", "sigmoid"}), sums.name, type));
   const Written by = weight({heads, keys.width}, 0);
@@ -265,6 +274,19 @@ Written ProgramGenerator::softmax(const Written &s) {
   defined.back().keys = p.keys = s.keys;
   defined.back().isSoftmax = p.isSoftmax = true;
   return p;
+}
+
+Written ProgramGenerator::weigh(const Written &s) {
+  if (!dice.once(8)) {
+    return softmax(s);
+  }
+  const auto over = [&](const std::string &operation) {
+    Written result = define(Kind::Scores, s.type, s.heads, 0, 0, operation);
+    defined.back().keys = result.keys = s.keys;
+    return result;
+  };
+  const Written gates = over(fmt::format("activate sigmoid {} : {}", s.name, s.type));
+  return over(fmt::format("divide_by_sum {} in({}) : {}", gates.name, s.keys, s.type));
 }
 
 Written ProgramGenerator::sumValues(const Written &p, const Written &values) {
@@ -359,10 +381,15 @@ Written ProgramGenerator::attention(const Written &x) {
     } else if (dice.once(3)) {
       s = hide(s);
     }
-    const Written p = softmax(s);
+    const Written p = weigh(s);
     result = sumValues(p, values);
     if (dice.once(10)) {
       sumValues(p, values);
+    }
+    if (dice.once(12)) {
+      // Where it has looked tells where to look. What hides keys comes last, as above.
+      const Written again = pairScores(linear(x, keyRows.width), keyRows, heads, &p);
+      result = sumValues(weigh(inDecoder && !isCross ? hide(again) : again), values);
     }
     if (!inDecoder && !seesBlocks && dice.once(12)) {
       keysFromQueries(p, x);

@@ -24,13 +24,29 @@ void ProgramGenerator::recurrences(const Written &x) {
   steps(dice.between(0, 1));
 }
 
+Written ProgramGenerator::lookWithin(Written &state, const Written &memory, const Written &before) {
+  keySegments = "%memory";
+  const Written p = weigh(pairScores(linear(state, memory.width), memory, 1, &before));
+  const Written context =
+      rows(memory.width, 0,
+           fmt::format("contract \"thk,kd->td\" {}, {} in(%rows, %memory) : {}, {} -> {}", p.name,
+                       memory.name, p.type, memory.type, rowsType(memory.width)));
+  state = add(state, linear(context, state.width));
+  keySegments = "%seen";
+  return dice.once(3) ? add(before, p) : p;
+}
+
 /// What the steps give of the first carried value.
 Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
   const bool isGiven = inDecoder && givenWidth > 0 && dice.once(2);
   const int64_t hidden = isGiven ? givenWidth : width();
   const int64_t count = dice.between(1, 2);
   const size_t firstState = keptHere.size();
+  // Some decoders look at the first cache of the source, and hand on where they looked.
+  const bool looks = inDecoder && !memoryWidths.empty() && dice.once(2);
+  const std::string looked = "tensor<?x1x?xf32>";
   std::string from;
+  Written memory;
   if (inDecoder) {
     std::vector<std::string> names;
     for (int64_t i = 0; i < count; ++i) {
@@ -42,7 +58,17 @@ Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
                           isFirst ? " {given}" : "", type);
       keptHere.push_back({state, type, fmt::format("%{}.after", state)});
     }
-    const std::vector<std::string> types(names.size(), rowsType(hidden));
+    std::vector<std::string> types(names.size(), rowsType(hidden));
+    if (looks) {
+      memory = remembered(0);
+      const std::string state = fmt::format("kept{}", keptHere.size());
+      const std::string type = "!transformer.state<1, keys>";
+      names.push_back(fmt::format("%{}", nextValue++));
+      types.push_back(looked);
+      body += fmt::format("  {} = transformer.load %{} over(%memory) : {}\n", names.back(), state,
+                          type);
+      keptHere.push_back({state, type, fmt::format("%{}.after", state)});
+    }
     from = fmt::format(" from({} : {})", fmt::join(names, ", "), fmt::join(types, ", "));
   } else if (dice.once(3)) {
     std::vector<std::string> names, types;
@@ -64,6 +90,10 @@ Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
     arguments.push_back(argument(fmt::format("%{}", nextValue++), i == 0 ? x.width : hidden));
     declared.push_back(fmt::format("{}: {}", arguments.back().name, arguments.back().type));
   }
+  if (looks) {
+    arguments.push_back({Kind::Weight, fmt::format("%{}", nextValue++), looked, 1, 0, "%memory"});
+    declared.push_back(fmt::format("{}: {}", arguments.back().name, looked));
+  }
   const Written ofInput = linear(arguments[0], hidden);
   Written state = add(ofInput, linear(arguments[1], hidden));
   for (int64_t i = dice.below(3); i > 0; --i) {
@@ -82,6 +112,7 @@ Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
       break;
     }
   }
+  const Written looking = looks ? lookWithin(state, memory, arguments.back()) : Written();
   const auto bounded = [&](const Written &value) {
     return define(
         Kind::Rows, value.type, 0, value.width, 0,
@@ -90,6 +121,10 @@ Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
   std::vector<Written> left = {bounded(state)};
   if (count == 2) {
     left.push_back(dice.once(3) ? arguments[1] : bounded(add(arguments[2], left[0])));
+  }
+  const auto carried = static_cast<size_t>(count) + (looks ? 1 : 0);
+  if (looks) {
+    left.push_back(looking);
   }
   // The first of these is what comes of the steps; the others need no step, or are old values.
   const Written given = dice.once(3) ? bounded(add(left[0], ofInput)) : left[0];
@@ -103,8 +138,10 @@ Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
     values.push_back(left[i].name);
     types.push_back(left[i].type);
     results.push_back(fmt::format("%{}", nextValue++));
-    after.push_back({i < static_cast<size_t>(count) ? Kind::Pooled : Kind::Rows, results.back(),
-                     left[i].type, 0, left[i].width});
+    const Kind kind = left[i].type == looked ? Kind::Weight
+                      : i < carried          ? Kind::Pooled
+                                             : Kind::Rows;
+    after.push_back({kind, results.back(), left[i].type, 0, left[i].width});
   }
   const std::string region = std::exchange(body, outsideBody);
   body += fmt::format("  {} = transformer.recurrence({} : {}){} in(%rows){} -> {} {{\n^bb0({}):\n{}"
@@ -117,9 +154,8 @@ Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
                         keptHere[i].name, results[i - firstState], keptHere[i].type);
   }
   defined = std::move(after);
-  return *std::find_if(defined.begin(), defined.end(), [&](const Written &value) {
-    return value.name == results[static_cast<size_t>(count)];
-  });
+  return *std::find_if(defined.begin(), defined.end(),
+                       [&](const Written &value) { return value.name == results[carried]; });
 }
 
 } // namespace heddle

@@ -250,6 +250,58 @@ void softmaxRow(Bounded *scores, size_t count) {
   }
 }
 
+void divideRowBySum(Bounded *numbers, size_t count) {
+  double total = 0, error = 0, magnitude = 0;
+  bool known = true;
+  for (size_t i = 0; i < count; ++i) {
+    known = known && numbers[i].isKnown() && !numbers[i].hidden;
+    total += numbers[i].value;
+    error += numbers[i].error;
+    magnitude += numbers[i].most();
+  }
+  error += (static_cast<double>(count) + 4) * (unitRoundoff * magnitude + underflow);
+  const double least = std::abs(total) - error;
+  // Nor may what is divided, or the quotient, overflow.
+  if (!known || !(magnitude < overflow) || !(least > 1e-30) || !(magnitude / least < overflow)) {
+    std::fill_n(numbers, count, Bounded::anything());
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const double quotient = numbers[i].value / total;
+    const double off = (numbers[i].error + std::abs(quotient) * error) / least;
+    numbers[i] =
+        roundResult(quotient, off + 4 * unitRoundoff * (std::abs(quotient) + off) + underflow);
+  }
+}
+
+template <> void Interpreter::evaluate(DivideBySumOp op) {
+  BoundedTensor result = of(op.getInput());
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    divideRowBySum(&result.at(row, 0), static_cast<size_t>(result.width()));
+  }
+  define(op, std::move(result));
+}
+
+template <> void Interpreter::evaluate(ConvolveKeysOp op) {
+  const BoundedTensor &input = of(op.getInput()), &weight = parameter(op.getWeight());
+  const int64_t heads = input.shape[1], keys = input.shape[2], elements = weight.shape[2];
+  BoundedTensor result({input.shape[0], keys, weight.shape[0]});
+  size_t next = 0;
+  overIndices(result.shape, [&](llvm::ArrayRef<int64_t> index) {
+    ProductSum total;
+    for (int64_t head = 0; head < heads; ++head) {
+      for (int64_t j = 0; j < elements; ++j) {
+        const int64_t key = index[1] + j - elements / 2;
+        if (key >= 0 && key < keys) {
+          total.add(input.at(index[0] * heads + head, key), weight.at(index[2] * heads + head, j));
+        }
+      }
+    }
+    result.elements[next++] = total.finish();
+  });
+  define(op, std::move(result));
+}
+
 template <> void Interpreter::evaluate(SoftmaxOp op) {
   BoundedTensor result = of(op.getInput());
   for (int64_t row = 0; row < result.rows(); ++row) {

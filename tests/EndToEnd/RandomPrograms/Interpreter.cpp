@@ -48,8 +48,10 @@ void Interpreter::bindArguments(const EntryInputs &inputs) {
     } else if (auto state = dyn_cast<StateType>(argument.getType())) {
       // What another entry has given, or zeros.
       const auto filled = inputs.memory.find(name);
-      define(argument,
-             filled == inputs.memory.end() ? BoundedTensor({1, state.getWidth()}) : filled->second);
+      const BoundedTensor zeros = state.getKeyed()
+                                      ? BoundedTensor({1, state.getWidth(), inputs.memoryRows})
+                                      : BoundedTensor({1, state.getWidth()});
+      define(argument, filled == inputs.memory.end() ? zeros : filled->second);
     } else if (auto type = cast<RankedTensorType>(argument.getType()); type.getRank() == 2) {
       BoundedTensor rows({inputs.rows, type.getDimSize(1)});
       if (!entry.getArgAttr(argument.getArgNumber(), "transformer.optional")) {
@@ -292,11 +294,6 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
                                              ? BoundedTensor({1, type.getDimSize(1)})
                                              : of(op.getInitial()[i]));
   }
-  for (OpResult result : op->getResults()) {
-    const bool isGiven = op.isGiven(result.getResultNumber());
-    const auto type = cast<RankedTensorType>(result.getType());
-    define(result, BoundedTensor({isGiven ? rows : 1, type.getDimSize(1)}));
-  }
   // In the step its segments stand for one row.
   const int64_t all = std::exchange(segments[op.getRows()], 1);
   for (int64_t number = 0; number < rows; ++number) {
@@ -311,10 +308,16 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
     }
     for (OpResult result : op->getResults()) {
       const unsigned index = result.getResultNumber();
-      BoundedTensor &whole = values[result];
-      for (int64_t column = 0; column < whole.width(); ++column) {
-        whole.at(op.isGiven(index) ? row : 0, column) = left[index].at(0, column);
+      if (number == 0) {
+        // How many keys there are a step says.
+        std::vector<int64_t> shape = left[index].shape;
+        shape.front() = op.isGiven(index) ? rows : 1;
+        define(result, BoundedTensor(std::move(shape)));
       }
+      const size_t first = op.isGiven(index) ? static_cast<size_t>(row) : 0;
+      std::copy(left[index].elements.begin(), left[index].elements.end(),
+                values[result].elements.begin() +
+                    static_cast<std::ptrdiff_t>(first * left[index].elements.size()));
     }
     for (unsigned i = 0; i < op.getNumCarried(); ++i) {
       define(step.getArgument(inputs + i), std::move(left[i]));

@@ -54,6 +54,8 @@ Bounded hiddenScore(double hidden);
 Bounded activated(transformer::Activation function, const Bounded &x);
 /// One row of scores becomes probabilities.
 void softmaxRow(Bounded *scores, size_t count);
+/// One row of numbers, each divided by the sum of all.
+void divideRowBySum(Bounded *numbers, size_t count);
 /// Layer norm of every row.
 void normRows(BoundedTensor &rows, const BoundedTensor &weight, const BoundedTensor &bias,
               double epsilon);

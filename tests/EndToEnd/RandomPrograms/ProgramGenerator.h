@@ -148,6 +148,8 @@ private:
   // --- Recurrences
   void recurrences(const Written &x);
   Written recurrence(const Written &x, bool reversed);
+  /// A step's look at a memory: adds what it finds to the state and gives where it has looked.
+  Written lookWithin(Written &state, const Written &memory, const Written &before);
   // --- Heads
   Written split(const Written &x, int64_t heads);
   Written merge(const Written &x);
@@ -156,10 +158,14 @@ private:
   Written attention(const Written &x);
   Written project(const Written &x, int64_t heads, int64_t size);
   Written scores(const Written &queries, const Written &keys);
-  Written pairScores(const Written &queries, const Written &keys, int64_t heads);
+  /// With `looked`, numbers of the same keys, a convolution over these is part of the sums.
+  Written pairScores(const Written &queries, const Written &keys, int64_t heads,
+                     const Written *looked = nullptr);
   Written scoreStep(const Written &s);
   Written hide(const Written &s);
   Written softmax(const Written &s);
+  /// A softmax, or sigmoids divided by their sum.
+  Written weigh(const Written &s);
   Written sumValues(const Written &p, const Written &values);
   Written keysFromQueries(const Written &p, const Written &x);
   // --- Caches and states

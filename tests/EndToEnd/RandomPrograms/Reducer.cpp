@@ -383,7 +383,7 @@ static bool changeSizes(TestProgram &program, const SizeMap &sizes) {
     return CacheType::get(type.getContext(), sizeOf(type.getWidth()));
   });
   replacer.addReplacement([&](StateType type) -> std::optional<Type> {
-    return StateType::get(type.getContext(), sizeOf(type.getWidth()));
+    return StateType::get(type.getContext(), sizeOf(type.getWidth()), type.getKeyed());
   });
   replacer.recursivelyReplaceElementsIn(*program.module, /*replaceAttrs=*/true,
                                         /*replaceLocs=*/false, /*replaceTypes=*/true);
