@@ -47,13 +47,22 @@ enum class DecoderOrder { AttendFirst, StateFirst };
 enum class Feed { None, Context, Attentional };
 
 /// How the decoder scores the states of the encoder. Last looks at the last of them alone.
-enum class ScoreKind { None, Last, Additive, Dot, General, Concat };
+enum class ScoreKind { None, Last, Additive, Dot, General, Concat, Location };
 
 /// How the decoder looks at the source.
 struct RecurrentAttention {
   ScoreKind kind = ScoreKind::None;
   /// How many terms are summed, where scores are no products.
   int64_t width = 0;
+  /// Weights of keys are sigmoids of their scores over the sum of these, not a softmax.
+  bool isSmooth = false;
+  /// Location-sensitive scores: the filters over where steps have looked, their elements, whether
+  /// they see the sum of all looks beside the last one, and whether the first step finds that the
+  /// first key was looked at.
+  int64_t filters = 0;
+  int64_t kernel = 0;
+  bool isCumulative = false;
+  bool beginsAtFirstKey = false;
   /// Whether additive scores have a map of the memory.
   bool projectMemory = true;
   /// Which keys a step sees: all, those about its own number, or about a place that its state says.
@@ -64,6 +73,16 @@ struct RecurrentAttention {
 
   /// Whether there are scores.
   bool hasScores() const { return kind != ScoreKind::None && kind != ScoreKind::Last; }
+  bool hasLocation() const { return kind == ScoreKind::Location; }
+  /// Whether scores are sums of a function of sums, no products.
+  bool isSum() const {
+    return kind == ScoreKind::Additive || kind == ScoreKind::Concat || hasLocation();
+  }
+  bool hasWindow() const { return window != Window::None; }
+  bool isMonotonic() const { return window == Window::Monotonic; }
+  bool isPredictive() const { return window == Window::Predictive; }
+  /// Whether steps ask for the positions of keys.
+  bool needsPlaces() const { return hasWindow() || beginsAtFirstKey; }
 };
 
 /// How states become logits.

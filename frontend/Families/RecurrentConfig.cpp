@@ -107,19 +107,59 @@ static Status readWindow(const Config &config, RecurrentAttention &attention) {
   return refuseUnreadKeys(window, formatPage);
 }
 
+/// What only location-sensitive scores have.
+static Status readLocation(const Config &config, RecurrentAttention &attention) {
+  // As wide as a window may be: more elements would see the same keys.
+  constexpr int64_t kernelLimit = 1 << 12;
+  HEDDLE_ASSIGN(attention.filters, config.integer("filters", 1, widthLimit));
+  HEDDLE_ASSIGN(attention.kernel, config.integer("kernel", 1, kernelLimit));
+  if (attention.kernel % 2 == 0) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: \"kernel\" is {}, expected an odd number: its middle is at "
+                    "the key itself",
+                    config.where(), attention.kernel));
+  }
+  HEDDLE_ASSIGN(attention.isCumulative, config.booleanOr("cumulative", false));
+  if (config.has("first")) {
+    HEDDLE_ASSIGN(const std::string first, nearestOf(config, "first", {"zeros", "one-hot"}));
+    attention.beginsAtFirstKey = first == "one-hot";
+  }
+  return {};
+}
+
+/// How scores become weights.
+static Status readNormaliser(const Config &config, RecurrentAttention &attention) {
+  if (!config.has("normaliser")) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const std::string name, nearestOf(config, "normaliser", {"softmax", "smooth"}));
+  attention.isSmooth = name == "smooth";
+  if (!attention.hasScores()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"normaliser\" is set, expected a \"kind\" with scores "
+                                    "beside it, neither \"none\" nor \"last\"",
+                                    config.where()));
+  }
+  return {};
+}
+
 static Result<RecurrentAttention> readAttention(const Config &whole, const Recurrent &model) {
   HEDDLE_ASSIGN(const Config config, whole.object("attention"));
   RecurrentAttention attention;
-  const std::initializer_list<std::string_view> kinds = {"none", "last",    "additive",
-                                                         "dot",  "general", "concat"};
-  HEDDLE_ASSIGN(const std::string kind, config.oneOf("kind", kinds));
+  const std::vector<std::string> kinds = {"none",    "last",   "additive", "dot",
+                                          "general", "concat", "location"};
+  HEDDLE_ASSIGN(const std::string kind, nearestOf(config, "kind", kinds));
   attention.kind =
       static_cast<ScoreKind>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
-  const bool isSum = attention.kind == ScoreKind::Additive || attention.kind == ScoreKind::Concat;
-  if (isSum) {
+  if (attention.isSum()) {
     HEDDLE_ASSIGN(attention.width, config.integer("width", 1, widthLimit));
   }
-  if (attention.kind == ScoreKind::Additive) {
+  if (attention.hasLocation()) {
+    HEDDLE_TRY(readLocation(config, attention));
+  }
+  HEDDLE_TRY(readNormaliser(config, attention));
+  if (attention.kind == ScoreKind::Additive || attention.hasLocation()) {
     HEDDLE_ASSIGN(attention.projectMemory, config.booleanOr("project_memory", true));
   }
   if (config.has("window")) {

@@ -2,6 +2,7 @@
 ///
 /// Decoding of compiled models from their caches: the same bits as recomputing the whole prefix,
 /// for every chunking, batch and number of threads.
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -251,21 +252,87 @@ TEST(SharedDecoding, TheAttentionOfALayerIsThatOfItsBlock) {
   EXPECT_EQ(weights[4], weights[3]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Decoding,
-                         testing::Values("transformer-post", "transformer-pre", "san",
-                                         "san-average", "local/mixed", "local/masked-local",
-                                         "local/weighted-window", "recurrent/lstm-none",
-                                         "recurrent/gru-last", "recurrent/gru-additive",
-                                         "recurrent/lstm-general", "recurrent/gnmt-like",
-                                         "recurrent/tanh-additive", "recurrent/lstm-dot-local-m",
-                                         "recurrent/gru-concat-local-p", "marian-tiny", "bart-tiny",
-                                         "t5-tiny", "multimodel/multimodel-text-dense"),
-                         [](const testing::TestParamInfo<const char *> &info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           std::replace(name.begin(), name.end(), '/', '_');
-                           return name;
-                         });
+/// A hypothesis has numbers for each position of its source: shared by forks, counted, given back.
+TEST(KeyedStates, CountInTheBudgetAndAreGivenBack) {
+  const std::string binary =
+      compileModel(HEDDLE_TEST_DATA "/oracles/recurrent/location-cumulative");
+  ASSERT_FALSE(binary.empty());
+  const Result<Model> model = Model::load(binary);
+  ASSERT_EQ(model.status().message(), "");
+  const std::unique_ptr<PagedDecoder> decoder = decoderOf(binary, "", 1);
+  const Tokens source(20, 7), target = {1, 4, 5};
+  const SourceId id = encodeOne(*decoder, source);
+  const HypothesisId first = *decoder->start(id);
+  const int64_t before = decoder->blocksInUse();
+  Recorder recorder;
+  Extension extension{first, target};
+  ASSERT_EQ(decoder->decode({&extension, 1}, recorder).message(), "");
+  // A row of states, and two blocks for 20 positions.
+  EXPECT_EQ(decoder->blocksInUse(), before + 3);
+  const HypothesisId second = *decoder->fork(first);
+  EXPECT_EQ(decoder->blocksInUse(), before + 3);
+  extension = {second, target};
+  ASSERT_EQ(decoder->decode({&extension, 1}, recorder).message(), "");
+  EXPECT_EQ(decoder->blocksInUse(), before + 6);
+  decoder->release(first);
+  decoder->release(second);
+  EXPECT_EQ(decoder->blocksInUse(), before);
+  // The memory of a short source, and states of it and of a hypothesis.
+  SessionOptions options;
+  options.cacheBytes = HEDDLE_BLOCK * decoder->memoryBytesPerPosition() + 2 * decoder->stateBytes();
+  const auto tight = PagedDecoder::create(*model, options);
+  ASSERT_EQ(tight.status().message(), "");
+  const SourceId shorter = encodeOne(**tight, {7, 8});
+  const Extension refused{*(*tight)->start(shorter), target};
+  const Status status = (*tight)->decode({&refused, 1}, recorder);
+  EXPECT_NE(status.message().find("the cache is full: the states with keys of hypotheses needs 1 "
+                                  "more blocks of 128 bytes"),
+            std::string_view::npos)
+      << status.message();
+}
+
+/// p = S sigmoid(0) is half of the source: a whole number of an even one, whose floor it is itself.
+TEST(PredictiveWindow, AWholePlaceIsItsOwnFloor) {
+  const std::string oracle = HEDDLE_TEST_DATA "/oracles/recurrent/gru-concat-local-p";
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(oracle + "/config.json", folder / "config.json");
+  const Result<SafetensorsFile> file = SafetensorsFile::open(oracle + "/model.safetensors");
+  ASSERT_EQ(file.status().message(), "");
+  std::vector<SafetensorsTensor> tensors = file->tensors();
+  const std::vector<float> zeros(30);
+  for (SafetensorsTensor &tensor : tensors) {
+    if (tensor.name == "attention.position_v") {
+      ASSERT_EQ(tensor.shape, std::vector<int64_t>{30});
+      tensor.bytes = std::as_bytes(std::span(zeros));
+    }
+  }
+  ASSERT_EQ(writeSafetensors(folder / "model.safetensors", tensors).message(), "");
+  const std::string binary = compileModel(folder.path());
+  ASSERT_FALSE(binary.empty());
+  const std::unique_ptr<PagedDecoder> decoder = decoderOf(binary, "", 1);
+  // The window has 3 keys on each side of key 4.
+  const std::vector<float> weights = weightsOf(*decoder, {{5, 6, 7, 8, 9, 10, 11, 12}, {1, 4}}, 1);
+  ASSERT_EQ(weights.size(), 16U);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_EQ(weights[i] > 0, i % 8 != 0) << "token " << i / 8 << ", key " << i % 8;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, Decoding,
+    testing::Values("transformer-post", "transformer-pre", "san", "san-average", "local/mixed",
+                    "local/masked-local", "local/weighted-window", "recurrent/lstm-none",
+                    "recurrent/gru-last", "recurrent/gru-additive", "recurrent/lstm-general",
+                    "recurrent/gnmt-like", "recurrent/tanh-additive", "recurrent/lstm-dot-local-m",
+                    "recurrent/gru-concat-local-p", "recurrent/location",
+                    "recurrent/location-cumulative", "marian-tiny", "bart-tiny", "t5-tiny",
+                    "multimodel/multimodel-text-dense"),
+    [](const testing::TestParamInfo<const char *> &info) {
+      std::string name = info.param;
+      std::replace(name.begin(), name.end(), '-', '_');
+      std::replace(name.begin(), name.end(), '/', '_');
+      return name;
+    });
 
 } // namespace
 } // namespace heddle

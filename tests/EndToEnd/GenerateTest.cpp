@@ -216,8 +216,9 @@ TEST(Generate, SharedAttentionIsThatOfItsOracle) { expectPaper("san"); }
 TEST(Generate, AverageAttentionIsThatOfThePaper) { expectPaper("san-average"); }
 
 TEST(Generate, RecurrentModelsAreThoseOfTheirOracles) {
-  for (const char *name : {"gnmt-like", "gru-additive", "gru-concat-local-p", "gru-last",
-                           "lstm-dot-local-m", "lstm-general", "lstm-none", "tanh-additive"}) {
+  for (const char *name :
+       {"gnmt-like", "gru-additive", "gru-concat-local-p", "gru-last", "location",
+        "location-cumulative", "lstm-dot-local-m", "lstm-general", "lstm-none", "tanh-additive"}) {
     expectPaper(std::string("recurrent/") + name, 50);
   }
 }

@@ -181,10 +181,11 @@ static const ConfigurationCase refused[] = {
      "config.json: \"relative_attention_max_distance\" is 4, expected an integer from 5 to 65536"},
     {"FeedForward", "t5-tiny", R"({"feed_forward_proj": "gated-selu"})",
      "config.json: \"feed_forward_proj\" is \"gated-selu\", expected one of gelu, gelu_new, relu, "
-     "tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, gelu_pytorch_tanh, swish, "
+     "tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, gelu_pytorch_tanh, swish, "
      "gated-gelu, "
      "gated-gelu_new, gated-relu, gated-tanh, gated-silu, gated-sigmoid, gated-quick_gelu, "
-     "gated-softplus, gated-abs, gated-sin, gated-cos, gated-gelu_pytorch_tanh, gated-swish"},
+     "gated-softplus, gated-abs, gated-sin, gated-cos, gated-floor, gated-gelu_pytorch_tanh, "
+     "gated-swish"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
      "config.json: \"model_type\" is \"llama\", expected one of "
      "bart, bert, distilbert, marian, mbart, multimodel, recurrent, roberta, t5, transformer"},
@@ -218,9 +219,35 @@ static const ConfigurationCase refused[] = {
     {"BackwardStates", "recurrent/lstm-none", R"({"bridge": "backward"})",
      "config.json: \"bridge\" is \"backward\", expected an encoder whose last layer goes both "
      "ways"},
-    {"ScoresByLocation", "recurrent/lstm-none", R"({"attention": {"kind": "location"}})",
-     "config.json: \"attention\": \"kind\" is \"location\", expected one of none, last, additive, "
-     "dot, general, concat"},
+    {"ScoresOfNoKind", "recurrent/lstm-none", R"({"attention": {"kind": "locaton"}})",
+     "config.json: \"attention\": \"kind\" is \"locaton\", expected one of none, last, additive, "
+     "dot, general, concat, location; did you mean \"location\"?"},
+    {"NoFilters", "recurrent/location", R"({"attention": {"filters": 0}})",
+     "config.json: \"attention\": \"filters\" is 0, expected an integer from 1 to 65536"},
+    {"NegativeKernel", "recurrent/location", R"({"attention": {"kernel": -7}})",
+     "config.json: \"attention\": \"kernel\" is -7, expected an integer from 1 to 4096"},
+    {"EvenKernel", "recurrent/location", R"({"attention": {"kernel": 6}})",
+     "config.json: \"attention\": \"kernel\" is 6, expected an odd number: its middle is at the "
+     "key "
+     "itself"},
+    {"NoKernel", "recurrent/location", R"({"attention": {"kernel": null}})",
+     "config.json: \"attention\": \"kernel\" is missing, expected an integer from 1 to 4096"},
+    {"FirstLook", "recurrent/location", R"({"attention": {"first": "onehot"}})",
+     "config.json: \"attention\": \"first\" is \"onehot\", expected one of zeros, one-hot; did you "
+     "mean \"one-hot\"?"},
+    {"SumOfLooks", "recurrent/location", R"({"attention": {"cumulative": "yes"}})",
+     "config.json: \"attention\": \"cumulative\" is \"yes\", expected true or false"},
+    {"Normaliser", "recurrent/gru-additive", R"({"attention": {"normaliser": "smoth"}})",
+     "config.json: \"attention\": \"normaliser\" is \"smoth\", expected one of softmax, smooth; "
+     "did "
+     "you mean \"smooth\"?"},
+    {"NormaliserWithoutScores", "recurrent/lstm-none", R"({"attention": {"normaliser": "smooth"}})",
+     "config.json: \"attention\": \"normaliser\" is set, expected a \"kind\" with scores beside "
+     "it, "
+     "neither \"none\" nor \"last\""},
+    {"FiltersWithoutLocation", "recurrent/gru-additive", R"({"attention": {"filters": 4}})",
+     "config.json: \"attention\": unknown key \"filters\", expected one of the keys of "
+     "docs/model-format.md"},
     {"MemoryAsItIs", "recurrent/gru-additive", R"({"attention": {"project_memory": false}})",
      "config.json: \"attention\": \"width\" is 19, expected 40, the width of what the encoder "
      "gives, without \"project_memory\""},
@@ -338,6 +365,21 @@ TEST(AcceptedValues, ReachTheProgram) {
       {"", "bert-tiny", R"({"num_attention_heads": 36})", "tensor<?x36x2xf32>"},
       {"", "distilbert-tiny", R"({"activation": "relu"})", "transformer.activate relu"},
       {"", "roberta-tiny", R"({"pad_token_id": 0})", "{offset = 1 : i64}"},
+      // Of every kind with scores.
+      {"", "recurrent/gru-additive", R"({"attention": {"normaliser": "smooth"}})",
+       "transformer.divide_by_sum"},
+      {"", "recurrent/lstm-general", R"({"attention": {"normaliser": "smooth"}})",
+       "transformer.divide_by_sum"},
+      {"", "recurrent/lstm-dot-local-m", R"({"attention": {"normaliser": "smooth"}})",
+       "transformer.divide_by_sum"},
+      {"", "recurrent/gru-concat-local-p", R"({"attention": {"normaliser": "smooth"}})",
+       "transformer.divide_by_sum"},
+      {"", "recurrent/location", R"({"attention": {"normaliser": "smooth"}})",
+       "transformer.divide_by_sum"},
+      {"", "recurrent/location-cumulative", R"({"attention": {"normaliser": "softmax"}})",
+       "transformer.softmax"},
+      {"", "recurrent/location", R"({"attention": {"first": null, "cumulative": true}})",
+       "!transformer.state<1, keys> {transformer.name = \"feed.alignments\"}"},
   };
   for (const ConfigurationCase &item : cases) {
     const Result<std::string> program = programOf(item);
