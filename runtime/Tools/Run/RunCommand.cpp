@@ -35,7 +35,8 @@ void declare(OptionList &list, RunOptions &options) {
       .required()
       .hinted();
   list.file("--outputs", options.outputs,
-            "safetensors with all outputs of the entry, by name; NAME.lengths says how many "
+            "safetensors with all outputs of the entry, by name, or of encode and decode: logits, "
+            "attention [B,T,S] and others; NAME.lengths says how many "
             "rows each sequence has where they are neither its tokens nor one")
       .required()
       .hinted();
@@ -108,19 +109,75 @@ static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const
   return {};
 }
 
-static Result<RunOutput> decodeTargets(PagedDecoder &decoder, const EntryInfo &entry,
-                                       const RunInputs &targets, std::span<const SourceId> ids) {
+/// The shape of rows of tokens; one number for each needs no dimension of its own.
+static std::vector<int64_t> rowsShape(const PortInfo &port, const PaddedBatch &batch) {
+  std::vector<int64_t> shape = outputShape(port, batch);
+  if (port.shape.back() == 1) {
+    shape.pop_back();
+  }
+  return shape;
+}
+
+/// Whether an output of "decode" has a number for each key.
+static bool areWeights(const PortInfo &port) {
+  return port.shape.size() == 3 && port.shape.back() == longestDimension;
+}
+
+/// Where each token of the targets looks: [B,T,S] of one head, [B,T,heads,S] of several.
+static RunOutput lookOutput(const PortInfo &port, const PaddedBatch &batch,
+                            const AttentionWeights &weights) {
+  PortInfo rows = port;
+  rows.shape = {tokensDimension, weights.heads, weights.pitch};
+  if (weights.heads == 1) {
+    rows.shape.erase(rows.shape.begin() + 1);
+  }
+  return {port.name, outputShape(rows, batch), spreadRows(rows, batch, weights.values), {}};
+}
+
+/// Runs "decode"; its outputs are added to `outputs`.
+static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const RunInputs &targets,
+                            std::span<const SourceId> ids, std::vector<RunOutput> &outputs) {
   const std::vector<std::span<const int32_t>> tokens = sequencesOf(targets);
   std::vector<Extension> extensions;
   for (size_t i = 0; i < ids.size(); ++i) {
     HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(ids[i]));
     extensions.push_back({hypothesis, tokens[i]});
   }
+  std::vector<const PortInfo *> given;
+  std::vector<std::vector<float>> values;
+  for (const PortInfo &port : entry.outputs) {
+    const bool areRows = port.shape.size() == 2 && port.shape.front() == tokensDimension;
+    if (areRows && port.name != logitsOutput) {
+      given.push_back(&port);
+      values.emplace_back(static_cast<size_t>(targets.batch.tokens() * rowWidth(port)));
+    }
+  }
+  std::vector<Output> rows;
+  for (size_t i = 0; i < given.size(); ++i) {
+    rows.push_back({given[i]->name, values[i]});
+  }
+  const auto portOf = [&](std::string_view name) {
+    return std::find_if(entry.outputs.begin(), entry.outputs.end(),
+                        [&](const PortInfo &each) { return each.name == name; });
+  };
+  const auto weights = portOf(attentionOutput);
+  const bool looks = weights != entry.outputs.end() && areWeights(*weights);
   LogitsTable logits;
-  HEDDLE_TRY(decoder.decode(extensions, logits));
-  const auto port = std::find_if(entry.outputs.begin(), entry.outputs.end(),
-                                 [](const PortInfo &each) { return each.name == logitsOutput; });
-  return RunOutput{port->name, outputShape(*port, targets.batch), logits.take(), {}};
+  AttentionWeights attention;
+  HEDDLE_TRY(decoder.decode(extensions, logits,
+                            {.attention = looks ? &attention : nullptr, .rows = rows}));
+  const PortInfo &scores = *portOf(logitsOutput);
+  outputs.push_back({scores.name, outputShape(scores, targets.batch), logits.take(), {}});
+  for (size_t i = 0; i < given.size(); ++i) {
+    outputs.push_back({given[i]->name,
+                       rowsShape(*given[i], targets.batch),
+                       spreadRows(*given[i], targets.batch, std::move(values[i])),
+                       {}});
+  }
+  if (looks) {
+    outputs.push_back(lookOutput(*weights, targets.batch, attention));
+  }
+  return {};
 }
 
 /// The names that neither entry has a use for.
@@ -136,7 +193,7 @@ static std::vector<std::string> ignoredByBoth(const RunInputs &sources, const Ru
 
 /// Sources are [B,S], or [S] for one; targets [B,T] or [T]. The source's padding is said by
 /// "attention_mask", or without one by the model's pad id; every column of the target is computed.
-/// The outputs are those of both entries, but for the attention weights.
+/// The outputs are those of both entries.
 static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
                                      std::span<const SafetensorsTensor> tensors,
                                      std::string_view where) {
@@ -173,9 +230,7 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
   result.ignored = ignoredByBoth(sources, targets);
   std::vector<SourceId> ids;
   HEDDLE_TRY_WITH(encodeSources(*decoder, encode, sources, ids, result.outputs), where);
-  Result<RunOutput> logits = decodeTargets(*decoder, decode, targets, ids);
-  HEDDLE_TRY_WITH(logits.status(), where);
-  result.outputs.push_back(*std::move(logits));
+  HEDDLE_TRY_WITH(decodeTargets(*decoder, decode, targets, ids, result.outputs), where);
   return result;
 }
 
