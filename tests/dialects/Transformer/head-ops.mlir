@@ -74,3 +74,19 @@ func.func @pairs_of(%q: tensor<?x20xf32>, %u: tensor<?x20xf32>, %rows: !transfor
   %p = transformer.pair_sum %q, %u in(%rows, %source) : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x?x20xf32>
   return %p : tensor<?x?x20xf32>
 }
+
+// CHECK-LABEL: func.func @smooth
+func.func @smooth(%z: tensor<?x12x?xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // CHECK: transformer.divide_by_sum %{{.*}} in(%{{.*}}) : tensor<?x12x?xf32>
+  %p = transformer.divide_by_sum %z in(%rows) : tensor<?x12x?xf32>
+  return %p : tensor<?x12x?xf32>
+}
+
+transformer.parameter @location.weight : tensor<20x1x3xf32> from "location.weight"
+
+// CHECK-LABEL: func.func @location
+func.func @location(%p: tensor<?x1x?xf32>, %rows: !transformer.segments, %source: !transformer.segments) -> tensor<?x?x20xf32> {
+  // CHECK: transformer.convolve_keys %{{.*}}, @location.weight in(%{{.*}}, %{{.*}}) : tensor<?x1x?xf32> -> tensor<?x?x20xf32>
+  %f = transformer.convolve_keys %p, @location.weight in(%rows, %source) : tensor<?x1x?xf32> -> tensor<?x?x20xf32>
+  return %f : tensor<?x?x20xf32>
+}

@@ -87,7 +87,7 @@ func.func @convolve_keys_c2(%s: tensor<?x1x?xf32>, %rows: !transformer.segments)
 // -----
 
 func.func @convolve_keys_c2_missing(%s: tensor<?x1x?xf32>, %rows: !transformer.segments) {
-  // expected-error@+1 {{'transformer.convolve_keys' op expects weight '@filters' to be a 'transformer.parameter', got no such symbol}}
+  // expected-error@+1 {{'transformer.convolve_keys' op expects weight '@filters' to be a parameter, got no such symbol}}
   %p = transformer.convolve_keys %s, @filters in(%rows, %rows) : tensor<?x1x?xf32> -> tensor<?x?x20xf32>
   return
 }

@@ -45,3 +45,15 @@ func.func @change(%s0: !transformer.state<512> {transformer.name = "h"}, %h: ten
   %s1 = transformer.store %s0, %h : !transformer.state<512>
   return %s1 : !transformer.state<512>
 }
+
+// Numbers of the keys of a memory.
+// CHECK-LABEL: func.func @look
+// CHECK-SAME: %[[S:[a-z0-9]+]]: !transformer.state<1, keys>
+func.func @look(%s2: !transformer.state<1, keys> {transformer.name = "looked"}, %rows: !transformer.segments, %memory: !transformer.segments)
+    -> (!transformer.state<1, keys> {transformer.name = "looked"}) {
+  // CHECK: %[[L:.*]] = transformer.load %[[S]] over(%{{.*}}) : !transformer.state<1, keys>
+  %looked = transformer.load %s2 over(%memory) : !transformer.state<1, keys>
+  // CHECK: transformer.store %[[S]], %[[L]] : !transformer.state<1, keys>
+  %s3 = transformer.store %s2, %looked : !transformer.state<1, keys>
+  return %s3 : !transformer.state<1, keys>
+}
