@@ -15,7 +15,8 @@ bool isRows(BufferType type) {
 }
 
 DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location location,
-                          const KernelParts &parts, EpilogueBuilder epilogue) {
+                          const KernelParts &parts, EpilogueBuilder epilogue,
+                          EpilogueBuilder pairs) {
   SmallVector<Value> operands(parts.inputs);
   llvm::append_range(operands, parts.elementwise);
   llvm::append_range(operands, parts.normOperands);
@@ -25,16 +26,21 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
   OpBuilder kernelBuilder(builder.getContext());
   auto kernel =
       KernelOp::create(kernelBuilder, location, parts.stem, type, parts.computes, parts.norm);
+  auto writeRegion = [&](Region &region, size_t arguments, EpilogueBuilder maths) {
+    SmallVector<Type> types(arguments, builder.getF32Type());
+    SmallVector<Location> locations(arguments, location);
+    Block *block = kernelBuilder.createBlock(&region, {}, types, locations);
+    YieldOp::create(kernelBuilder, location,
+                    maths ? maths(kernelBuilder, location, block->getArguments())
+                          : Value(block->getArgument(0)));
+  };
   // A region that maps scores may take the bias that goes with one.
   size_t arguments = numComputedArguments(parts.computes, type) + parts.elementwise.size() +
                      (parts.takesBias ? 1 : 0);
-  SmallVector<Type> argumentTypes(arguments, builder.getF32Type());
-  SmallVector<Location> argumentLocations(arguments, location);
-  Block *block =
-      kernelBuilder.createBlock(&kernel.getEpilogue(), {}, argumentTypes, argumentLocations);
-  Value value = epilogue ? epilogue(kernelBuilder, location, block->getArguments())
-                         : Value(block->getArgument(0));
-  YieldOp::create(kernelBuilder, location, value);
+  writeRegion(kernel.getEpilogue(), arguments, epilogue);
+  if (pairs) {
+    writeRegion(kernel.getPairs(), 2, pairs);
+  }
   StringAttr symbol = symbols.insert(kernel, Block::iterator(graph));
   return DispatchOp::create(builder, location, parts.results, FlatSymbolRefAttr::get(symbol),
                             operands, builder.getDenseI64ArrayAttr(kernel.getChanges()),

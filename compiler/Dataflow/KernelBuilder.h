@@ -36,10 +36,12 @@ struct KernelParts {
 bool isRows(dataflow::BufferType type);
 
 /// Inserts a kernel before the graph that `builder` is in, and its dispatch at the builder. Without
-/// `epilogue` the kernel yields the computed value unchanged.
+/// `epilogue` the kernel yields the computed value unchanged. `pairs` is the maths of an element of
+/// a query and one of a key, where the family sums those.
 dataflow::DispatchOp createDispatch(mlir::OpBuilder &builder, mlir::SymbolTable &symbols,
                                     mlir::Location location, const KernelParts &parts,
-                                    EpilogueBuilder epilogue = nullptr);
+                                    EpilogueBuilder epilogue = nullptr,
+                                    EpilogueBuilder pairs = nullptr);
 
 /// A dispatch that writes an f32 buffer's elements into a dense one of its own.
 dataflow::DispatchOp createCopy(mlir::OpBuilder &builder, mlir::SymbolTable &symbols,

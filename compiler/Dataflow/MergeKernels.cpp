@@ -7,7 +7,7 @@
 /// dataflow.kernel @contract : ...   computes #dataflow.contract<n = 1536, k = 384>    // gelu
 /// dataflow.kernel @contract_7 : ... computes #dataflow.contract<n = 1536, k = 384>    // gelu
 /// ```
-/// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and region.
+/// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and regions.
 /// Tests: tests/compiler/Dataflow/merge-kernels.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
@@ -69,11 +69,8 @@ StringRef wordFor(KernelOp kernel, Operation &op) {
   return "";
 }
 
-/// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
-std::string describe(KernelOp kernel, ActivationMatcher &activations) {
-  KernelFamily family = kernel.getComputes();
-  std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
-  Block &block = kernel.getEpilogue().front();
+/// The maths of a region in a few words, each after an underscore.
+std::string wordsOf(KernelOp kernel, Block &block, ActivationMatcher &activations) {
   SmallVector<StringRef> words;
   llvm::SmallPtrSet<Operation *, 8> inActivations;
   // From the end: the maths of one activation may have that of another inside.
@@ -88,9 +85,21 @@ std::string describe(KernelOp kernel, ActivationMatcher &activations) {
       words.push_back(wordFor(kernel, op));
     }
   }
+  std::string text;
   for (StringRef word : llvm::reverse(words)) {
-    name += (word.empty() ? "" : "_") + word.str();
+    text += (word.empty() ? "" : "_") + word.str();
   }
+  return text;
+}
+
+/// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
+std::string describe(KernelOp kernel, ActivationMatcher &activations) {
+  KernelFamily family = kernel.getComputes();
+  std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
+  for (Block &pairs : kernel.getPairs()) {
+    name += wordsOf(kernel, pairs, activations);
+  }
+  name += wordsOf(kernel, kernel.getEpilogue().front(), activations);
   if (NormAttr norm = kernel.getNormAttr()) {
     name += "_" + stringifyNormKind(norm.getKind()).str();
   }
@@ -102,26 +111,30 @@ std::string describe(KernelOp kernel, ActivationMatcher &activations) {
 bool areEqual(KernelOp left, KernelOp right) {
   return left.getKernelType() == right.getKernelType() &&
          left.getComputes() == right.getComputes() && left.getNormAttr() == right.getNormAttr() &&
-         OperationEquivalence::isRegionEquivalentTo(&left.getEpilogue(), &right.getEpilogue(),
-                                                    OperationEquivalence::IgnoreLocations);
+         llvm::all_of(llvm::zip_equal(left->getRegions(), right->getRegions()), [](auto regions) {
+           auto [mine, other] = regions;
+           return OperationEquivalence::isRegionEquivalentTo(&mine, &other,
+                                                             OperationEquivalence::IgnoreLocations);
+         });
 }
 
 /// One number for all epilogues that are equal: a program may have as many kernels of one family as
 /// operations.
 size_t hashOf(KernelOp kernel) {
-  Block &block = kernel.getEpilogue().front();
   llvm::DenseMap<Value, size_t> numbers;
-  for (BlockArgument argument : block.getArguments()) {
-    numbers.try_emplace(argument, numbers.size());
-  }
   llvm::hash_code hash = hash_value(kernel.getNormAttr());
-  for (Operation &op : block) {
-    hash = llvm::hash_combine(hash, op.getName(), op.getAttrDictionary());
-    for (Value operand : op.getOperands()) {
-      hash = llvm::hash_combine(hash, numbers.lookup(operand));
+  for (Region &region : kernel->getRegions()) {
+    for (BlockArgument argument : region.getArguments()) {
+      numbers.try_emplace(argument, numbers.size());
     }
-    for (Value result : op.getResults()) {
-      numbers.try_emplace(result, numbers.size());
+    for (Operation &op : region.getOps()) {
+      hash = llvm::hash_combine(hash, op.getName(), op.getAttrDictionary());
+      for (Value operand : op.getOperands()) {
+        hash = llvm::hash_combine(hash, numbers.lookup(operand));
+      }
+      for (Value result : op.getResults()) {
+        numbers.try_emplace(result, numbers.size());
+      }
     }
   }
   return hash;

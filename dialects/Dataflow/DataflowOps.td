@@ -23,6 +23,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     [width] repeated for every row, one number for each row, or one number). Then `norm` is applied to the finished row.
     The family says which of its results that is. A result that is a cache or a state is an input
     that the kernel changes in place; the others are buffers of their own.
+    A family that sums pairs has the maths of a pair in a second region, after `pairs`.
     Dispatch operands are, in order: the inputs of `computes`, the element-wise operands, the weight
     of a norm, the bias of a layer norm.
 
@@ -31,7 +32,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C2: the operands are as many as `computes`, the region and the norm take, the results as many
       as `computes` gives. They are buffers, but for caches and states where the family takes them;
       what is changed in place has one type as an input and as a result.
-    - C3: the region is one block of scalar maths on f32 and conditions that yields one value: its
+    - C3: a region is one block of scalar maths on f32 and conditions that yields one value: its
       operations are element-wise ones of `arith` and `math`, and constants.
     - C4: element-wise operands are rows of the shape of the result that the region maps, vectors of
       its width, as many rows of
@@ -53,6 +54,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C13: where rows are in the order of time, `steps` or `steps_reversed`, each row of the work
       reads that row of its inputs, a cache or, by `collect`, the one of the same position: the rows
       of a sequence do not lie side by side.
+    - C14: a region after `pairs` is there exactly where the family sums pairs, and has two arguments:
+      an element of a query and one of a key.
+    - C15: an attention_weights that is `raw` hides no keys.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>
@@ -65,10 +69,10 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        Dataflow_AnyFamily:$computes, OptionalAttr<Dataflow_NormAttr>:$norm);
-  let regions = (region SizedRegion<1>:$epilogue);
+  let regions = (region SizedRegion<1>:$epilogue, AnyRegion:$pairs);
   let assemblyFormat = [{
     $sym_name `:` $function_type `computes` $computes (`norm` $norm^)? attr-dict-with-keyword
-    $epilogue
+    $epilogue (`pairs` $pairs^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

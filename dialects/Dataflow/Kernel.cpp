@@ -109,17 +109,11 @@ static bool isMaths(Operation &op) {
          (isa<arith::ConstantOp>(op) || OpTrait::hasElementwiseMappableTraits(&op));
 }
 
-/// C3
-static LogicalResult verifyRegion(KernelOp kernel) {
-  Block &block = kernel.getEpilogue().front();
+/// C3, for one of the regions.
+static LogicalResult verifyMaths(KernelOp kernel, Block &block) {
   if (block.empty() || !isa<YieldOp>(block.back())) {
     return kernel.emitOpError("expects a region that ends with 'dataflow.yield', got ")
            << (block.empty() ? StringRef("none") : block.back().getName().getStringRef());
-  }
-  // What is its region may read nothing, and yields a constant.
-  if (block.getNumArguments() == 0 &&
-      kernel.getComputes().getEpilogueSupport() != EpilogueSupport::IsRegion) {
-    return kernel.emitOpError("expects a region with the computed value as argument, got none");
   }
   for (BlockArgument argument : block.getArguments()) {
     if (!argument.getType().isF32()) {
@@ -140,6 +134,38 @@ static LogicalResult verifyRegion(KernelOp kernel) {
     }
   }
   return success();
+}
+
+/// C3
+static LogicalResult verifyRegion(KernelOp kernel) {
+  Block &block = kernel.getEpilogue().front();
+  // What is its region may read nothing, and yields a constant.
+  if (!block.empty() && block.getNumArguments() == 0 &&
+      kernel.getComputes().getEpilogueSupport() != EpilogueSupport::IsRegion) {
+    return kernel.emitOpError("expects a region with the computed value as argument, got none");
+  }
+  return verifyMaths(kernel, block);
+}
+
+/// C14, and C3 for the region of pairs.
+static LogicalResult verifyPairs(KernelOp kernel) {
+  Region &pairs = kernel.getPairs();
+  bool areSummed = llvm::any_of(kernel.getComputes().getInputs(kernel.getKernelType()),
+                                [](const KernelInput &input) { return input.weighsPairs; });
+  if (pairs.empty() == areSummed) {
+    return kernel.emitOpError("expects ")
+           << (areSummed ? "a region" : "no region") << " of pairs for " << kernel.getComputes()
+           << ", got " << (areSummed ? "none" : "one");
+  }
+  if (pairs.empty()) {
+    return success();
+  }
+  if (!pairs.hasOneBlock() || pairs.getNumArguments() != 2) {
+    return kernel.emitOpError("expects a region of pairs of one block that takes an element of a "
+                              "query and one of a key, got ")
+           << pairs.getBlocks().size() << " blocks and " << pairs.getNumArguments() << " arguments";
+  }
+  return verifyMaths(kernel, pairs.front());
 }
 
 /// C2 and C11: whether input `index` may be a buffer, a cache or a state.
@@ -346,7 +372,9 @@ static LogicalResult verifyElementwise(KernelOp kernel) {
 
 /// C6 for a region that maps scores: it may take the bias too, if there is one.
 static LogicalResult verifyScore(KernelOp kernel) {
-  auto isBias = [](const KernelInput &input) { return input.role == KernelInput::Role::Weights; };
+  auto isBias = [](const KernelInput &input) {
+    return input.role == KernelInput::Role::Weights && !input.weighsPairs;
+  };
   bool hasBias = llvm::any_of(kernel.getComputes().getInputs(kernel.getKernelType()), isBias);
   unsigned arguments = kernel.getEpilogue().front().getNumArguments();
   if (arguments > (hasBias ? 2 : 1)) {
@@ -424,8 +452,8 @@ LogicalResult KernelOp::verify() {
   if (failed(verifyName(*this)) || failed(verifyRegion(*this)) ||
       failed(getComputes().verifyNumbers([&] { return emitOpError(); })) ||
       failed(verifyOperandCount(*this)) || failed(verifyMemory(*this)) ||
-      failed(verifyRows(*this)) || failed(verifyComputes(*this)) || failed(verifyOrder(*this)) ||
-      failed(verifyEpilogue(*this))) {
+      failed(verifyPairs(*this)) || failed(verifyRows(*this)) || failed(verifyComputes(*this)) ||
+      failed(verifyOrder(*this)) || failed(verifyEpilogue(*this))) {
     return failure();
   }
   return getMappedBuffer() ? verifyElementwise(*this) : success();

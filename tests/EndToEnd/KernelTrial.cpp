@@ -87,6 +87,9 @@ double RegionMaths::apply(llvm::ArrayRef<double> arguments) const {
 KernelTrial::KernelTrial(KernelOp kernel, uint64_t seed)
     : kernel(kernel), region(kernel.getEpilogue().front()), random(seed) {
   type = kernel.getKernelType();
+  if (!kernel.getPairs().empty()) {
+    pairs.emplace(kernel.getPairs().front());
+  }
 }
 
 Result<std::unique_ptr<KernelTrial>>

@@ -54,6 +54,7 @@ public:
     return region.apply(arguments);
   }
   unsigned regionArguments() const override { return region.numArguments(); }
+  double applyPairs(double query, double key) const override { return pairs->apply({query, key}); }
 
 private:
   /// A buffer, or the blocks of a cache or state.
@@ -96,6 +97,8 @@ private:
 
   mutable dataflow::KernelOp kernel; // a handle, its accessors are not const
   RegionMaths region;
+  /// Where the family sums pairs.
+  std::optional<RegionMaths> pairs;
   std::mt19937_64 random;
   std::vector<Operand> operands;
   /// KernelRun::spaces as kernels read them.

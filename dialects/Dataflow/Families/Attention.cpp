@@ -59,6 +59,17 @@ static void addBias(SmallVectorImpl<KernelInput> &inputs, int64_t heads, int64_t
   }
 }
 
+/// Appends the weights of pairs, if it sums pairs.
+static void addPairWeights(SmallVectorImpl<KernelInput> &inputs, bool pairs, int64_t heads,
+                           int64_t keySize) {
+  if (pairs) {
+    inputs.push_back({.role = KernelInput::Role::Weights,
+                      .shape = SmallVector<int64_t>{heads, keySize},
+                      .isDense = true,
+                      .weighsPairs = true});
+  }
+}
+
 static LogicalResult verifyBiasDistance(EmitError emitError, int64_t distance) {
   if (distance < 0 || distance > transformer::mostDistance) {
     return emitError() << "expects a bias distance of 0 to 2^20, got " << distance;
@@ -85,6 +96,13 @@ static LogicalResult verifyHidden(EmitError emitError, Attention attention) {
   return success();
 }
 
+static LogicalResult verifyRaw(EmitError emitError, AttentionWeightsAttr weights) {
+  if (weights.getRaw() && !weights.getVisibility().getValue().isAll()) {
+    return emitError() << "expects raw scores of all keys, got '" << Attribute(weights) << "'";
+  }
+  return success();
+}
+
 static Division byHeads(int64_t heads, int64_t size) {
   return {.columns = Division::Columns::Heads, .count = heads, .size = size, .rowsShareWork = true};
 }
@@ -106,6 +124,8 @@ static std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
   return share > 1 ? llvm::formatv("_{0}{1}", what, heads / share).str() : "";
 }
 
+static StringRef pairsOf(bool pairs) { return pairs ? "_pairs" : ""; }
+
 static StringRef cachedOf(FunctionType type) {
   return isa<CacheType>(type.getInput(1)) ? "_cached" : "";
 }
@@ -119,7 +139,7 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   double bias = 0;
   if (int64_t most = attention.getBiasDistance(); most > 0) {
     int64_t distance = std::clamp(key - keys.own, -most, most);
-    bias = run.at(attention.getNumInputs() - 1, head, distance + most);
+    bias = run.at(attention.getNumInputs() - (attention.getPairs() ? 2 : 1), head, distance + most);
   }
   SmallVector<double, 2> arguments = {product};
   if (run.regionArguments() > 1) {
@@ -145,21 +165,32 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   llvm_unreachable("every mask has a formula");
 }
 
-/// softmax(score(scale * q K^T) + bias) of a row and head: inputs 0 and 1 are Q and K.
+/// score(scale * q K^T) + bias of a row and head: inputs 0 and 1 are Q and K.
 template <typename Attention>
-static SmallVector<double> weightsOf(Attention attention, const KernelRun &run, int64_t row,
-                                     int64_t head) {
+static SmallVector<double> scoresOf(Attention attention, const KernelRun &run, int64_t row,
+                                    int64_t head) {
   VisibleKeys keys(run, 1, row);
   int64_t size = attention.getKeySize(), keyHead = head / attention.getKeyShare();
   double scale = attention.getScale().getValueAsDouble();
-  SmallVector<double> weights;
+  SmallVector<double> scores;
   for (int64_t key = 0; key < keys.count; ++key) {
     double product = 0;
     for (int64_t d = 0; d < size; ++d) {
-      product += run.at(0, row, head * size + d) * keys.at(key, keyHead * size + d);
+      double ofQuery = run.at(0, row, head * size + d), ofKey = keys.at(key, keyHead * size + d);
+      product += attention.getPairs() ? run.at(attention.getNumInputs() - 1, head, d) *
+                                            run.applyPairs(ofQuery, ofKey)
+                                      : ofQuery * ofKey;
     }
-    weights.push_back(scoreOf(attention, run, head, keys, key, scale * product));
+    scores.push_back(scoreOf(attention, run, head, keys, key, scale * product));
   }
+  return scores;
+}
+
+/// Their softmax.
+template <typename Attention>
+static SmallVector<double> weightsOf(Attention attention, const KernelRun &run, int64_t row,
+                                     int64_t head) {
+  SmallVector<double> weights = scoresOf(attention, run, row, head);
   double most = *llvm::max_element(weights), sum = 0;
   for (double &weight : weights) {
     weight = std::exp(weight - most);
@@ -182,6 +213,7 @@ std::string AttentionAttr::getSizes(FunctionType type) const {
   }
   name += sharedHeads("keys", getHeads(), getKeyShare());
   name += sharedHeads("values", getHeads(), getValueShare());
+  name += pairsOf(getPairs());
   name += getBiasDistance() > 0 ? "_bias" : "";
   return name + maskOf(getVisibility(), getHidden()).str() + cachedOf(type).str();
 }
@@ -196,7 +228,9 @@ LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
                  succeeded(verifyHidden(emitError, *this)));
 }
 
-int64_t AttentionAttr::getNumInputs() const { return getBiasDistance() > 0 ? 4 : 3; }
+int64_t AttentionAttr::getNumInputs() const {
+  return 3 + (getBiasDistance() > 0 ? 1 : 0) + (getPairs() ? 1 : 0);
+}
 
 SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
   KernelInput queries;
@@ -208,6 +242,7 @@ SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
       keysOf(type, 2, multiplySizes(getHeads() / getValueShare(), getValueSize()),
              CacheLayout::Rows, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
+  addPairWeights(inputs, getPairs(), getHeads(), getKeySize());
   return inputs;
 }
 
@@ -258,10 +293,10 @@ std::optional<double> AttentionAttr::evaluate(const KernelRun &run, unsigned, in
 StringRef AttentionWeightsAttr::getNoun() const { return "an attention"; }
 
 std::string AttentionWeightsAttr::getSizes(FunctionType type) const {
-  return llvm::formatv("{0}x{1}{2}{3}{4}{5}", getHeads(), getKeySize(),
-                       sharedHeads("keys", getHeads(), getKeyShare()),
-                       getBiasDistance() > 0 ? "_bias" : "", maskOf(getVisibility(), getHidden()),
-                       cachedOf(type));
+  return llvm::formatv("{0}x{1}{2}{3}{4}{5}{6}{7}", getHeads(), getKeySize(),
+                       sharedHeads("keys", getHeads(), getKeyShare()), pairsOf(getPairs()),
+                       getRaw() ? "_raw" : "", getBiasDistance() > 0 ? "_bias" : "",
+                       maskOf(getVisibility(), getHidden()), cachedOf(type));
 }
 
 LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
@@ -269,10 +304,12 @@ LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
       succeeded(verifyPositive(*this, emitError, {getHeads(), getKeySize(), getKeyShare()})) &&
       succeeded(verifyShare(emitError, "keys", getKeyShare(), getHeads())) &&
       succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
-      succeeded(verifyHidden(emitError, *this)));
+      succeeded(verifyHidden(emitError, *this)) && succeeded(verifyRaw(emitError, *this)));
 }
 
-int64_t AttentionWeightsAttr::getNumInputs() const { return getBiasDistance() > 0 ? 3 : 2; }
+int64_t AttentionWeightsAttr::getNumInputs() const {
+  return 2 + (getBiasDistance() > 0 ? 1 : 0) + (getPairs() ? 1 : 0);
+}
 
 SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) const {
   KernelInput queries;
@@ -281,6 +318,7 @@ SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) cons
       queries, keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()),
                       CacheLayout::Keys, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
+  addPairWeights(inputs, getPairs(), getHeads(), getKeySize());
   return inputs;
 }
 
@@ -309,7 +347,8 @@ bool AttentionWeightsAttr::hidesLaterKeys() const { return !getVisibility().getV
 std::optional<double> AttentionWeightsAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                                      int64_t column) const {
   int64_t longest = run.rowsOf(spaceOfInput(run.type, 1)).longest;
-  SmallVector<double> weights = weightsOf(*this, run, row, column / longest);
+  SmallVector<double> weights = getRaw() ? scoresOf(*this, run, row, column / longest)
+                                         : weightsOf(*this, run, row, column / longest);
   auto key = static_cast<size_t>(column % longest);
   return key < weights.size() ? std::optional(weights[key]) : std::nullopt;
 }

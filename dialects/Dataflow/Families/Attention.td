@@ -34,6 +34,10 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
     The region maps scores: its argument is the scaled product, and what it yields has the bias
     added. With a second argument it takes the bias itself.
 
+    With `pairs` the kernel has a second region, f, and the last input is a table W [heads, keySize]:
+    in place of the product Q K^T stands the sum over the columns d of a head of W[h, d] f(q, k) of
+    the elements d of query and key. Nothing of [rows, keys, keySize] is in memory.
+
     With `hidden` a causal query sees the keys after it too, with the scores of
     `#transformer.hidden`.
 
@@ -45,22 +49,25 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
                         DefaultValuedParameter<"int64_t", "0">:$biasDistance,
                         OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
                         DefaultValuedParameter<"int64_t", "1">:$keyShare,
-                        DefaultValuedParameter<"int64_t", "1">:$valueShare);
+                        DefaultValuedParameter<"int64_t", "1">:$valueShare,
+                        DefaultValuedParameter<"bool", "false">:$pairs);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attention_weights"> {
   let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [rows, heads, longest]";
   let description = [{
-    Keys, their share, visibility, bias, region and `hidden` are as for `attention`; the table of biases is
+    Keys, their share, visibility, bias, regions and `hidden` are as for `attention`; the table of biases is
     inputs[2]. Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not
-    written.
+    written. With `raw` the result is the scores, of which none is hidden.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "::mlir::FloatAttr":$scale,
                         "::heddle::transformer::VisibilityAttr":$visibility,
                         DefaultValuedParameter<"int64_t", "0">:$biasDistance,
                         OptionalParameter<"::heddle::transformer::HiddenAttr">:$hidden,
-                        DefaultValuedParameter<"int64_t", "1">:$keyShare);
+                        DefaultValuedParameter<"int64_t", "1">:$keyShare,
+                        DefaultValuedParameter<"bool", "false">:$pairs,
+                        DefaultValuedParameter<"bool", "false">:$raw);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

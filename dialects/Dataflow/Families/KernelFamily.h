@@ -76,6 +76,9 @@ struct KernelInput {
   bool isInteger = false;
   /// Whether it has no row stride.
   bool isDense = false;
+  /// For Weights: what multiplies the maths of each pair of elements of a query and a key, which
+  /// the kernel's second region says.
+  bool weighsPairs = false;
   /// A cache of this layout is allowed in place of a buffer, of `cacheWidth` elements a position.
   std::optional<CacheLayout> layout = std::nullopt;
   int64_t cacheWidth = anySize;
@@ -202,6 +205,8 @@ public:
   virtual double applyRegion(llvm::ArrayRef<double> arguments) const = 0;
   /// How many arguments it has.
   virtual unsigned regionArguments() const = 0;
+  /// The maths of an element of a query and one of a key, of a family that sums pairs.
+  virtual double applyPairs(double query, double key) const = 0;
 
   /// The rows of a space that the kernel's type names, or of tokens.
   const RunRows &rowsOf(RowSpace space) const;

@@ -196,3 +196,82 @@ dataflow.kernel @weights_hidden_unmasked : (!rows, !rows) -> !scores
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region of pairs for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true>, got none}}
+dataflow.kernel @kernel_c14 : (!rows, !rows, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects no region of pairs for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>>, got one}}
+dataflow.kernel @pairs_of_products : (!rows, !rows) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+} pairs {
+^bb0(%q: f32, %k: f32):
+  dataflow.yield %q
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects a region of pairs of one block that takes an element of a query and one of a key, got 1 blocks and 1 arguments}}
+dataflow.kernel @pairs_of_one : (!rows, !rows, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+} pairs {
+^bb0(%q: f32):
+  dataflow.yield %q
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects input #2 of shape [2, 32] and element type 'f32', got '!dataflow.buffer<[1, 32], f32>'}}
+dataflow.kernel @pair_weights : (!rows, !rows, !dataflow.buffer<[1, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+} pairs {
+^bb0(%q: f32, %k: f32):
+  dataflow.yield %q
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// The weights of pairs are no bias.
+// expected-error@+1 {{'dataflow.kernel' op expects a region that takes the score for #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true>, got 2 arguments}}
+dataflow.kernel @bias_of_pairs : (!rows, !rows, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true> {
+^bb0(%x: f32, %b: f32):
+  dataflow.yield %x
+} pairs {
+^bb0(%q: f32, %k: f32):
+  dataflow.yield %q
+}
+
+// -----
+
+!rows = !dataflow.buffer<[tokens, 64], f32>
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects raw scores of all keys, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <causal>, raw = true>'}}
+dataflow.kernel @kernel_c15 : (!rows, !rows) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <causal>, raw = true> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// softmax(score(scale * Q K^T)) V, one sequence and head of keys at a time, with scores that never
-/// leave the first-level cache.
+/// softmax(score(scale * Q K^T)) V, or with sums over pairs in place of products, one sequence and
+/// head of keys at a time, with scores that never leave the first-level cache.
 ///
 /// The keys of a sequence are transposed once into scratch. A tile of queries walks the keys in
 /// blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,

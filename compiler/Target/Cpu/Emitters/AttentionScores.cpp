@@ -91,6 +91,34 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
                    });
 }
 
+// The same with the maths f of a pair of elements: sums over d of weights[d] f(q[d], k[d]). It
+// takes longer than a tile saves in loads: `weights` are those of the head of each query.
+static SmallVector<Value> pairTile(AttentionTile &a, ArrayRef<Value> queries,
+                                   ArrayRef<Value> weights, ArrayRef<Value> keys) {
+  VectorCode &code = a.code;
+  SmallVector<Value> sums(a.rows * keys.size(), code.splat(0));
+  return code.loop(code.integer(0), code.integer(a.keySize), 1, sums,
+                   [&](Value d, ValueRange carried) {
+                     Value line = code.multiply(d, a.pitch);
+                     SmallVector<Value> loaded, next;
+                     for (Value start : keys) {
+                       loaded.push_back(code.loadVector(code.at(start, line)));
+                     }
+                     for (int64_t r = 0; r < a.rows; ++r) {
+                       Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
+                       Value weight = code.broadcast(code.loadScalar(code.at(weights[r], d)));
+                       for (Value key : loaded) {
+                         Value pair = cloneScalarMaths(code, *a.pairs, {q, key}, code.vector);
+                         next.push_back(code.fma(weight, pair, carried[next.size()]));
+                       }
+                     }
+                     return next;
+                   });
+}
+
+// What a score is multiplied with where it is stored: powers of two take the place of those of e.
+static double scoreUnit(const AttentionTile &a) { return a.isRaw ? 1 : M_LOG2E; }
+
 // scores[r][j] = bias[head][j - position of row r], times log2(e) unless the maths of scores takes
 // it, for the keys firstKey + j, from <= j < count.
 static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Value from,
@@ -107,7 +135,7 @@ static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Val
       index = code.smaller(index, code.integer(width - 1));
       Value bias = code.loadScalar(code.at(table, index));
       if (!a.scoreTakesBias) {
-        bias = code.multiplyFloat(bias, code.number(static_cast<float>(M_LOG2E)));
+        bias = code.multiplyFloat(bias, code.number(static_cast<float>(scoreUnit(a))));
       }
       code.storeScalar(bias, code.at(scores, j));
     });
@@ -116,7 +144,7 @@ static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Val
 
 // The number of hidden keys, times log2(e).
 static float hiddenNumber(const AttentionTile &a) {
-  return static_cast<float>(a.hidden.getNumber().getValueAsDouble() * M_LOG2E);
+  return static_cast<float>(a.hidden.getNumber().getValueAsDouble() * scoreUnit(a));
 }
 
 // Whether the bias is added to scores, rather than taken by their maths.
@@ -131,7 +159,7 @@ static Value mappedScores(AttentionTile &a, Value product, Value place) {
     arguments.push_back(code.loadVector(place));
   }
   Value score = cloneScalarMaths(code, *a.score, arguments, code.vector);
-  return code.multiplyFloat(score, code.splat(static_cast<float>(M_LOG2E)));
+  return code.multiplyFloat(score, code.splat(static_cast<float>(scoreUnit(a))));
 }
 
 // The scores of a vector of keys from `first` on, of which the row sees those below `visible` and a
@@ -186,13 +214,15 @@ static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
                               Value from, Value count, const KeyLimits &limits) {
   VectorCode &code = a.code;
-  // Powers of two take the place of those of e; where there is maths between, after it.
-  Value factor = code.splat(a.score ? scale : static_cast<float>(scale * M_LOG2E));
-  SmallVector<Value> queries, scores, visible;
+  // Where there is maths between, the unit is its factor.
+  Value factor = code.splat(a.score ? scale : static_cast<float>(scale * scoreUnit(a)));
+  SmallVector<Value> queries, weights, scores, visible;
   for (int64_t r = 0; r < a.rows; ++r) {
     visible.push_back(a.hidden ? code.subtract(tile.visible[r], firstKey) : Value());
     Value queryHead = code.at(a.query, code.multiply(tile.heads[r], a.keySize));
     queries.push_back(code.at(queryHead, code.multiply(tile.rows[r], a.queryStride)));
+    weights.push_back(a.pairs ? code.at(a.pairWeights, code.multiply(tile.heads[r], a.keySize))
+                              : Value());
     scores.push_back(a.scoresOf(r));
   }
   // What is written over scores needs none where it hides keys from all rows.
@@ -206,7 +236,8 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
     for (int64_t v = 0; v < vectors; ++v) {
       keys.push_back(keysFrom(a, code.add(code.add(firstKey, j), v * code.lanes)));
     }
-    SmallVector<Value> sums = scoreTile(a, queries, keys);
+    SmallVector<Value> sums =
+        a.pairs ? pairTile(a, queries, weights, keys) : scoreTile(a, queries, keys);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value first = code.add(j, v * code.lanes);
@@ -228,6 +259,7 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
   SmallVector<Value> maxima(a.rows, code.splat(kLowestScore));
   Value begin = from;
   int64_t most = llvm::bit_floor(static_cast<uint64_t>(a.vectorsOfTile()));
+  most = a.pairs ? std::max<int64_t>(kMostPairs / a.rows, 1) : most;
   for (int64_t vectors = std::min(most, kMostKeyVectors); vectors > 0; vectors /= 2) {
     int64_t step = vectors * code.lanes;
     Value whole = code.multiply(code.divide(code.subtract(end, begin), step), step);

@@ -103,6 +103,10 @@ void loadScore(AttentionTile &a, const KernelBody &body) {
   Block &region = body.kernel.getEpilogue().front();
   a.scoreTakesBias = region.getNumArguments() > 1;
   a.score = a.scoreTakesBias || !body.kernel.hasTrivialEpilogue() ? &region : nullptr;
+  if (!body.kernel.getPairs().empty()) {
+    a.pairs = &body.kernel.getPairs().front();
+    a.pairWeights = body.operand(a.code, body.kernel.getNumInputs() - 1);
+  }
 }
 
 namespace {

@@ -29,6 +29,9 @@ namespace heddle {
 inline constexpr int64_t kTileVectors = 2;
 /// Vectors of keys in a register tile of few rows.
 inline constexpr int64_t kMostKeyVectors = 8;
+/// Pairs of vectors whose maths is written side by side: it is long, and its latencies overlap from
+/// one column to the next as well.
+inline constexpr int64_t kMostPairs = 4;
 /// Rows whose exponentials are computed side by side, so that their latencies overlap.
 inline constexpr int64_t kRowsTogether = 4;
 /// The most lanes and tile rows of any target, for the size of scratch. A tile has no more rows
@@ -67,6 +70,9 @@ struct AttentionTile {
   int64_t biasDistance = 0;        // columns of `bias` on each side
   mlir::Block *score = nullptr;    // the maths of a score, null: none
   bool scoreTakesBias = false;     // else the bias is added to what it yields
+  mlir::Block *pairs = nullptr;    // the maths of an element of Q and one of K, null: their product
+  mlir::Value pairWeights = {};    // what it is multiplied with, [heads][keySize]
+  bool isRaw = false;              // no softmax follows: scores lack the factor log2(e)
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
   mlir::Value keysTransposed = {}; // [keySize][pitch], from firstTransposed on
@@ -149,7 +155,7 @@ void loadValues(AttentionTile &a, const KernelBody &body, int64_t number);
 /// Takes up the table of biases by distance, if there is one.
 void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance);
 
-/// Takes up the maths of scores, which is the kernel's region.
+/// Takes up the maths of scores and of pairs, which are the kernel's regions.
 void loadScore(AttentionTile &a, const KernelBody &body);
 
 /// Calls `tile(query, last)` for the tiles of queries of all sequences and heads of the call: the
@@ -183,7 +189,9 @@ mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Valu
 /// their scores are masked.
 void transposeKeys(AttentionTile &a);
 
-/// scores[r][j] = log2(e) * (score(scale * (Q[r] . K[j])) + bias), for the keys firstKey + j, from
+/// scores[r][j] = log2(e) * (score(scale * (Q[r] . K[j])) + bias), in place of the product perhaps
+/// the weighted sum of the maths of pairs and without log2(e) where no softmax follows, for the
+/// keys firstKey + j, from
 /// <= j < count, minus infinity where row r does not see the key; what `a.hidden` says where a mask
 /// hides it. `from` is a multiple of the lanes. Returns the maximum of each row, lane by lane.
 llvm::SmallVector<mlir::Value> emitScores(AttentionTile &a, const TileRows &tile, float scale,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// softmax(score(scale * Q K^T)): the first half of attention, with weights that are stored.
+/// softmax(score(scale * Q K^T)): the first half of attention, with weights that are stored, or the
+/// scores alone.
 ///
 /// A tile of queries has the scores of all its keys in scratch before the first exponential: the
 /// maximum is then known, and no product has to be corrected. Only keys that the sequence has are
@@ -35,20 +36,22 @@ static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value 
   }
 }
 
-// result[row][head][:] = exponentials[r][:] * factors[r] for each query r of the tile, whose first
-// has number `query`, then zeros for the keys that no row of the tile sees.
+// result[row][head][:] = exponentials[r][:] * factors[r], or the scores themselves, for each query
+// r of the tile, whose first has number `query`, then zeros for the keys that no row of the tile
+// sees.
 static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
   VectorCode &code = a.code;
   Value seen = code.subtract(tile.seen, tile.first);
   Value whole = code.multiply(code.divide(seen, code.lanes), code.lanes);
   code.loop(code.integer(0), tile.count, 1, [&](Value r) {
-    Value factor = code.broadcast(code.loadScalar(code.at(a.factors, r)));
+    Value factor = a.isRaw ? Value() : code.broadcast(code.loadScalar(code.at(a.factors, r)));
     Value from = code.at(a.scores, code.multiply(r, a.scorePitch));
     QueryPlace place = placeOf(a, code.add(query, r));
     Value all = a.result.at(code, place.row, code.multiply(place.head, a.longest));
     Value to = code.at(all, tile.first);
     auto weights = [&](Value j) {
-      return code.multiplyFloat(code.loadVector(code.at(from, j)), factor);
+      Value stored = code.loadVector(code.at(from, j));
+      return factor ? code.multiplyFloat(stored, factor) : stored;
     };
     code.loop(code.integer(0), whole, code.lanes,
               [&](Value j) { code.storeVector(weights(j), code.at(to, j)); });
@@ -72,7 +75,9 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
   Value from = code.integer(0), count = code.subtract(tile.seen, tile.first);
   KeyLimits limits = limitsOf(a, tile, tile.first, count);
   SmallVector<Value> maxima = emitScores(a, tile, a.scale, tile.first, from, count, limits);
-  emitExponentials(a, maxima, from, count);
+  if (!a.isRaw) {
+    emitExponentials(a, maxima, from, count);
+  }
   storeTile(a, tile, query);
 }
 
@@ -101,6 +106,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAt
   loadKeys(a, body, 1);
   loadBias(a, body, 2, computes.getBiasDistance());
   loadScore(a, body);
+  a.isRaw = computes.getRaw();
   a.factors = body.arguments.scratch(code);
   a.scores = code.at(a.factors, kMostLanes);
   std::optional<int64_t> scores =
