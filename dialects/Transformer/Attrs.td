@@ -166,6 +166,8 @@ def Transformer_ScoreAttr : AttrDef<Transformer_Dialect, "Score"> {
     `tanh(s0), multiply(s1, 5.0e+01)` is a soft cap: 50 tanh(s / 50), with 1 / 50 part of the scale.
     Masks follow: what a row does not see has no weight, whatever its score.
 
+    As the maths of pairs, s0 is the sum of a column of a query and of a key.
+
     Constraints:
     - C1: there are 1 to 16 steps.
     - C2: a step takes numbers made before it, and finite constants.

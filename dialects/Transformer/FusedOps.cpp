@@ -78,6 +78,26 @@ static LogicalResult verifyScore(Operation *op, ScoreAttr score, FlatSymbolRefAt
   return success();
 }
 
+/// C7 of attention, C8 of attention_weights, but for the shape of the weights.
+static LogicalResult verifyPairs(Operation *op, ScoreAttr pairs, FlatSymbolRefAttr weights) {
+  if (static_cast<bool>(pairs) != static_cast<bool>(weights)) {
+    return op->emitOpError("expects both 'pairs' and 'pair_weights' or neither, got ")
+           << (pairs ? "'pairs'" : "'pair_weights'") << " alone";
+  }
+  if (pairs && pairs.takesBias()) {
+    return op->emitOpError("expects maths of pairs without a bias, got ") << pairs;
+  }
+  return success();
+}
+
+/// The same for their shape.
+static LogicalResult verifyPairWeights(Operation *op, FlatSymbolRefAttr weights, int64_t heads,
+                                       RankedTensorType query, SymbolTableCollection &symbolTable) {
+  return weights ? verifyParameterShape(op, "pair weights", weights,
+                                        {heads, query.getDimSize(1) / heads}, symbolTable)
+                 : success();
+}
+
 /// C2 of attend and attention: the width of the result is that of the values times the share.
 static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
                                       RankedTensorType result, int64_t share) {
@@ -131,7 +151,8 @@ LogicalResult AttentionOp::verify() {
       succeeded(verifyKeyWidth(*this, queryWidth, keyWidth, keyShare)) &&
       succeeded(verifyMixedWidth(*this, getValue().getType(), getType(), valueShare)) &&
       succeeded(verifyScale(*this, getScaleAttr())) &&
-      succeeded(verifyHidden(*this, getVisibility(), getHiddenAttr())));
+      succeeded(verifyHidden(*this, getVisibility(), getHiddenAttr())) &&
+      succeeded(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr())));
 }
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -139,7 +160,10 @@ LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
   if (getBiasAttr() && failed(verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable))) {
     return failure();
   }
-  return verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable);
+  return success(
+      succeeded(verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable)) &&
+      succeeded(verifyPairWeights(*this, getPairWeightsAttr(), static_cast<int64_t>(getHeads()),
+                                  getQuery().getType(), symbolTable)));
 }
 
 LogicalResult AttentionWeightsOp::verify() {
@@ -151,8 +175,17 @@ LogicalResult AttentionWeightsOp::verify() {
       failed(verifyShare(*this, "a key share", share, heads)) ||
       failed(verifyKeyWidth(*this, queryWidth, keyWidth, share)) ||
       failed(verifyScale(*this, getScaleAttr())) ||
-      failed(verifyHidden(*this, getVisibility(), getHiddenAttr()))) {
+      failed(verifyHidden(*this, getVisibility(), getHiddenAttr())) ||
+      failed(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr()))) {
     return failure();
+  }
+  // C9
+  if (getRaw() && !getVisibility().getValue().isAll()) {
+    return emitOpError("expects raw scores of all keys, got those that a row sees of '")
+           << getVisibility().getValue().text() << "'";
+  }
+  if (getRaw() && getBiasAttr()) {
+    return emitOpError("expects raw scores without a bias, got ") << getBiasAttr();
   }
   // C5
   if (getType().getDimSize(1) != heads) {
@@ -167,7 +200,10 @@ LogicalResult AttentionWeightsOp::verifySymbolUses(SymbolTableCollection &symbol
   if (getBiasAttr() && failed(verifyDistanceTable(*this, getBiasAttr(), getHeads(), symbolTable))) {
     return failure();
   }
-  return verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable);
+  return success(
+      succeeded(verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable)) &&
+      succeeded(verifyPairWeights(*this, getPairWeightsAttr(), static_cast<int64_t>(getHeads()),
+                                  getQuery().getType(), symbolTable)));
 }
 
 LogicalResult EmbedOp::verify() {

@@ -55,8 +55,13 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     Source: "Attention is all you need", equation 1. The bias, if any, is that of `relative_bias`
     with the same segments.
 
-    With `score` the scalar maths that it says maps each scaled product before the softmax; the bias
-    is added after it, unless it takes the bias itself.
+    With `pairs` a score is no product of a query and a key but, of the maths f that it says of the
+    sum s0 of a column of both, `scale * sum over d of pair_weights[h, d] * f(Q[t, h, d] + K[k, h, d])`.
+    Source: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
+    translate", appendix A.1.2, where f is tanh.
+
+    With `score` the scalar maths that it says maps each scaled product, or sum over pairs, before the
+    softmax; the bias is added after it, unless it takes the bias itself.
 
     A row sees the keys that `visibility` says; those outside are neither read nor computed. With
     `hidden` a causal row also sees later keys, with the scores that the attribute defines: a finite
@@ -76,6 +81,8 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
       at most 2^20.
     - C5: `hidden` is given only for causal attention.
     - C6: a score that takes the bias has one, of several distances.
+    - C7: `pairs` and `pair_weights` are both given or neither; the weights are a parameter of shape
+      [heads, head size], and no step of `pairs` takes a bias.
 
     ```mlir
     %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
@@ -88,7 +95,9 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
                        OptionalAttr<Transformer_HiddenAttr>:$hidden,
                        DefaultValuedAttr<I64Attr, "1">:$key_share,
                        DefaultValuedAttr<I64Attr, "1">:$value_share,
-                       OptionalAttr<Transformer_ScoreAttr>:$score);
+                       OptionalAttr<Transformer_ScoreAttr>:$score,
+                       OptionalAttr<Transformer_ScoreAttr>:$pairs,
+                       OptionalAttr<FlatSymbolRefAttr>:$pair_weights);
   let results = (outs Transformer_Rows:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{
@@ -103,8 +112,10 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
   let summary = "softmax(scale * Q K^T + bias) for every head, over the row's own keys";
   let description = [{
     The weights of `attention` without the sum of values, for layers that share them and callers that
-    request them. Keys that a row does not see have weight zero. `hidden` and `score` are as in
-    `attention`.
+    request them. Keys that a row does not see have weight zero. `hidden`, `score` and `pairs` are as
+    in `attention`.
+
+    With `raw` the result is the scores themselves: what no softmax follows, or not at once.
 
     Constraints:
     - C1: the number of heads divides the width of queries; `key_share` divides it.
@@ -115,6 +126,8 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
     - C5: the result is [t, heads, k].
     - C6: `hidden` is given only for causal weights.
     - C7: a score that takes the bias has one, of several distances.
+    - C8: `pairs` and `pair_weights` are as in `attention`.
+    - C9: `raw` scores are of all keys, without a bias.
 
     ```mlir
     %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
@@ -126,7 +139,9 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
                        OptionalAttr<Transformer_HiddenAttr>:$hidden,
                        DefaultValuedAttr<I64Attr, "1">:$key_share,
-                       OptionalAttr<Transformer_ScoreAttr>:$score);
+                       OptionalAttr<Transformer_ScoreAttr>:$score,
+                       OptionalAttr<Transformer_ScoreAttr>:$pairs,
+                       OptionalAttr<FlatSymbolRefAttr>:$pair_weights, UnitAttr:$raw);
   let results = (outs Transformer_Scores:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{

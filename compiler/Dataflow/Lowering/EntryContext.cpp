@@ -104,8 +104,9 @@ BufferType EntryContext::denseBuffer(ArrayRef<int64_t> shape) {
 }
 
 LogicalResult EntryContext::dispatch(Operation *op, const KernelParts &parts,
-                                     EpilogueBuilder epilogue) {
-  DispatchOp created = heddle::createDispatch(builder, symbols, op->getLoc(), parts, epilogue);
+                                     EpilogueBuilder epilogue, EpilogueBuilder pairs) {
+  DispatchOp created =
+      heddle::createDispatch(builder, symbols, op->getLoc(), parts, epilogue, pairs);
   return define(op, created.getResult(0));
 }
 

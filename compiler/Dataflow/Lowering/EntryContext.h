@@ -91,7 +91,7 @@ public:
   /// Creates the dispatch of `op` and makes its first result the buffer of the operation's only
   /// one.
   mlir::LogicalResult dispatch(mlir::Operation *op, const KernelParts &parts,
-                               EpilogueBuilder epilogue = nullptr);
+                               EpilogueBuilder epilogue = nullptr, EpilogueBuilder pairs = nullptr);
   /// The same for an operation of several results, which are the dispatch's in this order.
   mlir::LogicalResult dispatchTo(llvm::ArrayRef<mlir::Value> results, mlir::Location location,
                                  const KernelParts &parts);

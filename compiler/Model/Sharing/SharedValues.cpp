@@ -134,7 +134,8 @@ void SharedValues::computeOnce(SharedWeights &shared) {
     once = AttentionWeightsOp::create(
         builder, front.getLoc(), type, front.getQuery(), front.getKey(), front.getQueries(),
         front.getKeys(), front.getHeadsAttr(), front.getScaleAttr(), front.getVisibilityAttr(),
-        front.getBiasAttr(), front.getHiddenAttr(), front.getKeyShareAttr(), front.getScoreAttr());
+        front.getBiasAttr(), front.getHiddenAttr(), front.getKeyShareAttr(), front.getScoreAttr(),
+        front.getPairsAttr(), front.getPairWeightsAttr(), /*raw=*/UnitAttr());
     if (shared.existing) {
       shared.existing.getResult().replaceAllUsesWith(once.getResult());
       shared.existing.erase();

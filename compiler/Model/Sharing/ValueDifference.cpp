@@ -233,10 +233,16 @@ std::string Differences::ofAttentions(AttentionOp mine, AttentionOp other) {
         std::tuple("scores of hidden keys", Attribute(mine.getHiddenAttr()),
                    Attribute(other.getHiddenAttr())),
         std::tuple("maths of the scores", Attribute(mine.getScoreAttr()),
-                   Attribute(other.getScoreAttr()))}) {
+                   Attribute(other.getScoreAttr())),
+        std::tuple("maths of pairs", Attribute(mine.getPairsAttr()),
+                   Attribute(other.getPairsAttr()))}) {
     if (left != right) {
       return std::string("the ") + what + " differ: " + textOf(left) + " and " + textOf(right);
     }
+  }
+  std::string weights = ofParameters(mine.getPairWeightsAttr(), other.getPairWeightsAttr());
+  if (!weights.empty()) {
+    return "the weights of pairs differ: " + weights;
   }
   std::string bias = ofParameters(mine.getBiasAttr(), other.getBiasAttr());
   return bias.empty() ? "they are of other segments" : "the position biases differ: " + bias;
@@ -270,6 +276,8 @@ std::string headOrder(AttentionOp attention, AttentionOp other, const ValueNumbe
                  attention.getHiddenAttr() == other.getHiddenAttr() &&
                  attention.getScoreAttr() == other.getScoreAttr() &&
                  !attention.getBiasAttr() == !other.getBiasAttr() &&
+                 // Heads of pairs have weights of their own.
+                 !attention.getPairsAttr() && !other.getPairsAttr() &&
                  // Heads that share keys or values have no maps of their own.
                  attention.getQuery().getType() == attention.getKey().getType() &&
                  attention.getValue().getType() == attention.getType();

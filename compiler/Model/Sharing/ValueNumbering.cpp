@@ -223,17 +223,19 @@ void ValueNumbering::numberOperation(Operation *op) {
                 {attention.getQuery(), attention.getKey(), attention.getQueries(),
                  attention.getKeys(), attention.getHeadsAttr(), attention.getScaleAttr(),
                  attention.getVisibilityAttr(), attention.getHiddenAttr(), attention.getScoreAttr(),
-                 attention.getBiasAttr()});
+                 attention.getPairsAttr(), attention.getBiasAttr(), attention.getPairWeightsAttr(),
+                 /*isRaw=*/false});
             weightNumbers[attention] = weights;
             return numberAttend(weights, attention.getValue(), attention.getQueries(),
                                 attention.getKeys(), attention.getAttendedKeys(),
                                 attention.getType());
           })
           .Case([&](AttentionWeightsOp weights) {
-            return numberScores({weights.getQuery(), weights.getKey(), weights.getQueries(),
-                                 weights.getKeys(), weights.getHeadsAttr(), weights.getScaleAttr(),
-                                 weights.getVisibilityAttr(), weights.getHiddenAttr(),
-                                 weights.getScoreAttr(), weights.getBiasAttr()});
+            return numberScores(
+                {weights.getQuery(), weights.getKey(), weights.getQueries(), weights.getKeys(),
+                 weights.getHeadsAttr(), weights.getScaleAttr(), weights.getVisibilityAttr(),
+                 weights.getHiddenAttr(), weights.getScoreAttr(), weights.getPairsAttr(),
+                 weights.getBiasAttr(), weights.getPairWeightsAttr(), weights.getRaw()});
           })
           .Case([&](AttendOp attend) {
             return numberAttend(operandNumber(attend.getWeights()), attend.getValue(),
@@ -257,9 +259,13 @@ unsigned ValueNumbering::numberScores(const Scores &scores) {
               keyOf(scores.visibility),
               keyOf(scores.hidden),
               keyOf(scores.score),
+              keyOf(scores.pairs),
+              uintptr_t(scores.isRaw),
               uintptr_t(bool(scores.bias))};
-  if (scores.bias) {
-    term.parameters.push_back(contents.rowsOf(scores.bias));
+  for (FlatSymbolRefAttr parameter : {scores.bias, scores.pairWeights}) {
+    if (parameter) {
+      term.parameters.push_back(contents.rowsOf(parameter));
+    }
   }
   return intern(std::move(term));
 }

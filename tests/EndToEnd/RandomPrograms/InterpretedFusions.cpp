@@ -50,7 +50,7 @@ static Bounded mappedScore(ScoreAttr score, const Bounded &product, const Bounde
   return values.back();
 }
 
-template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
+template <typename Op> BoundedTensor Interpreter::weightsOf(Op op, bool isRaw) {
   const BoundedTensor &query = of(op.getQuery());
   const BoundedTensor &key = of(op.getKey());
   const BoundedTensor *const table = op.getBias() ? &parameter(*op.getBias()) : nullptr;
@@ -67,7 +67,13 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
       for (int64_t k = 0; k < key.rows(); ++k) {
         ProductSum total;
         for (int64_t i = 0; i < size; ++i) {
-          total.add(query.at(row, head * size + i), key.at(k, keyHead * size + i));
+          const Bounded &q = query.at(row, head * size + i), &other = key.at(k, keyHead * size + i);
+          if (const ScoreAttr pairs = op.getPairsAttr()) {
+            total.add(mappedScore(pairs, sum(q, other), Bounded::exact(0)),
+                      parameter(*op.getPairWeights()).at(head, i));
+          } else {
+            total.add(q, other);
+          }
         }
         Bounded product = scaled(total.finish(), scale);
         Bounded bias = Bounded::exact(0);
@@ -81,7 +87,9 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op) {
         }
         scores[k] = mask.sees(row, k) ? sum(product, bias) : scoreAfter(hidden, product, bias);
       }
-      softmaxRow(scores, static_cast<size_t>(key.rows()));
+      if (!isRaw) {
+        softmaxRow(scores, static_cast<size_t>(key.rows()));
+      }
     }
   }
   return result;
@@ -112,11 +120,14 @@ static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &v
 template <> void Interpreter::evaluate(AttentionOp op) {
   // With a finite mask the keys after the row have weights too.
   const Mask mask{op.getHidden() ? Visibility::all() : op.getVisibility().getValue(), 0, 0};
-  define(op, attend(weightsOf(op), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
+  define(op, attend(weightsOf(op, /*isRaw=*/false), of(op.getValue()),
+                    static_cast<int64_t>(op.getValueShare()),
                     [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
 }
 
-template <> void Interpreter::evaluate(AttentionWeightsOp op) { define(op, weightsOf(op)); }
+template <> void Interpreter::evaluate(AttentionWeightsOp op) {
+  define(op, weightsOf(op, op.getRaw()));
+}
 
 template <> void Interpreter::evaluate(AttendOp op) {
   const Mask mask{op.getVisibility().getValue(), 0, 0};

@@ -96,7 +96,7 @@ private:
   /// The rule of an operation: a specialization for each, in Interpreted*.cpp or beside the run.
   template <typename Op> void evaluate(Op op);
   /// softmax(scale * Q K^T + bias) of every head, over the keys that each row sees.
-  template <typename Op> BoundedTensor weightsOf(Op op);
+  template <typename Op> BoundedTensor weightsOf(Op op, bool isRaw);
   /// The values of a parameter, as they are stored: f32.
   const BoundedTensor &parameter(llvm::StringRef symbol);
   /// The same before they are rounded: expressions over expressions are composed in f64.

@@ -111,3 +111,38 @@ func.func @attend_with_uneven_share(%p: tensor<?x6x?xf32>, %v: tensor<?x96xf32>,
   %0 = transformer.attend %p, %v in(%rows, %rows) {value_share = 4 : i64, visibility = #transformer.visibility<all>} : tensor<?x6x?xf32>, tensor<?x96xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+func.func @attention_weights_c8(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects both 'pairs' and 'pair_weights' or neither, got 'pair_weights' alone}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, pair_weights = @v, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<384xf32> from "v" // expected-note {{the parameter is defined here}}
+func.func @attention_weights_of_pairs_of_all_heads(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects pair weights '@v' of shape 12x32, got 384}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+func.func @attention_weights_c9(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects raw scores of all keys, got those that a row sees of 'causal'}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 12 : i64, raw, scale = 1.0 : f32, visibility = #transformer.visibility<causal>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}
+
+// -----
+
+transformer.parameter @distances : tensor<12x9xf32> from "distances"
+func.func @raw_scores_with_a_bias(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x12x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects raw scores without a bias, got @distances}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) {bias = @distances, heads = 12 : i64, raw, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %0 : tensor<?x12x?xf32>
+}

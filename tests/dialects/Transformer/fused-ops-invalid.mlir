@@ -349,3 +349,29 @@ func.func @score_of_no_number(%x: tensor<?x384xf32>, %rows: !transformer.segment
   %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, scale = 1.0 : f32, score = #transformer.score<tanh(x)>, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+func.func @attention_c7(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects both 'pairs' and 'pair_weights' or neither, got 'pairs' alone}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+func.func @attention_of_pairs_with_a_bias(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects maths of pairs without a bias, got #transformer.score<add(s0, bias)>}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, pair_weights = @v, pairs = #transformer.score<add(s0, bias)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x31xf32> from "v" // expected-note {{the parameter is defined here}}
+func.func @attention_of_narrow_pair_weights(%x: tensor<?x384xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects pair weights '@v' of shape 12x32, got 12x31}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}

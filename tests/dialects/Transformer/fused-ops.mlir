@@ -43,6 +43,16 @@ func.func @distances_of(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> 
 }
 
 // Every kind of step and of what it takes.
+transformer.parameter @pair.weights : tensor<12x32xf32> from "pair.weights"
+// CHECK-LABEL: func.func @pairs
+func.func @pairs(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> (tensor<?x384xf32>, tensor<?x12x?xf32>) {
+  // CHECK: transformer.attention {{.*}} pair_weights = @pair.weights, pairs = #transformer.score<tanh(s0)>
+  %a = transformer.attention %q, %q, %q in(%rows, %rows) {heads = 12 : i64, pair_weights = @pair.weights, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  // CHECK: transformer.attention_weights {{.*}} pair_weights = @pair.weights, pairs = #transformer.score<tanh(s0)>, raw
+  %p = transformer.attention_weights %q, %q in(%rows, %rows) {heads = 12 : i64, pair_weights = @pair.weights, pairs = #transformer.score<tanh(s0)>, raw, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
+  return %a, %p : tensor<?x384xf32>, tensor<?x12x?xf32>
+}
+
 // CHECK-LABEL: func.func @scores
 func.func @scores(%q: tensor<?x384xf32>, %rows: !transformer.segments) -> (tensor<?x384xf32>, tensor<?x12x?xf32>) {
   // CHECK: transformer.attention {{.*}} score = #transformer.score<multiply(s0, -2.000000e-02), tanh(s1), multiply(s2, s0), add(bias, s3)>

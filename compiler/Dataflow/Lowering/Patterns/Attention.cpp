@@ -88,18 +88,30 @@ Value createScore(OpBuilder &builder, Location location, transformer::ScoreAttr 
   return values.back();
 }
 
-/// Writes the dispatch of an attention whose region is the maths of its scores.
+/// Writes the dispatch of an attention whose regions are the maths of its scores and of its pairs.
 template <typename Attention>
 LogicalResult dispatchScored(Attention op, EntryContext &entry, KernelParts &parts) {
-  transformer::ScoreAttr score = op.getScoreAttr();
-  if (!score) {
-    return entry.dispatch(op, parts);
+  transformer::ScoreAttr score = op.getScoreAttr(), pairs = op.getPairsAttr();
+  parts.takesBias = score && score.takesBias();
+  auto scoreOf = [&](OpBuilder &builder, Location location, ValueRange arguments) {
+    return createScore(builder, location, score, arguments);
+  };
+  auto pairOf = [&](OpBuilder &builder, Location location, ValueRange arguments) {
+    Value sum = createSum(builder, location, arguments[0], arguments[1]);
+    return createScore(builder, location, pairs, sum);
+  };
+  return entry.dispatch(op, parts, score ? EpilogueBuilder(scoreOf) : nullptr,
+                        pairs ? EpilogueBuilder(pairOf) : nullptr);
+}
+
+/// Makes the weights of pairs an input, the last one, if the scores are of such; whether they are.
+template <typename Attention>
+bool addPairWeights(Attention op, EntryContext &entry, KernelParts &parts) {
+  if (FlatSymbolRefAttr weights = op.getPairWeightsAttr()) {
+    parts.inputs.push_back(entry.parameter(weights));
+    return true;
   }
-  parts.takesBias = score.takesBias();
-  return entry.dispatch(op, parts,
-                        [&](OpBuilder &builder, Location location, ValueRange arguments) {
-                          return createScore(builder, location, score, arguments);
-                        });
+  return false;
 }
 
 LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
@@ -117,9 +129,10 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
-  parts.computes = AttentionAttr::get(op.getContext(), heads, keySize, width / heads,
-                                      op.getScaleAttr(), op.getVisibility(), distance,
-                                      op.getHiddenAttr(), op.getKeyShare(), op.getValueShare());
+  bool pairs = addPairWeights(op, entry, parts);
+  parts.computes = AttentionAttr::get(
+      op.getContext(), heads, keySize, width / heads, op.getScaleAttr(), op.getVisibility(),
+      distance, op.getHiddenAttr(), op.getKeyShare(), op.getValueShare(), pairs);
   parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
   return dispatchScored(op, entry, parts);
 }
@@ -137,9 +150,10 @@ LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryCon
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
-  parts.computes =
-      AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
-                                op.getVisibility(), distance, op.getHiddenAttr(), op.getKeyShare());
+  bool pairs = addPairWeights(op, entry, parts);
+  parts.computes = AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
+                                             op.getVisibility(), distance, op.getHiddenAttr(),
+                                             op.getKeyShare(), pairs, op.getRaw());
   parts.results = {
       entry.denseBuffer({entry.rowsIn(op.getQueries()), heads, entry.longestIn(op.getKeys())})};
   return dispatchScored(op, entry, parts);
