@@ -41,6 +41,27 @@ TEST_F(HeddlecEmitTest, ModelIsPrimitive) {
   }
 }
 
+// Additive and concat scores, with and without a window around a predicted place: no value and no
+// buffer has an element for each row, key and column.
+TEST_F(HeddlecEmitTest, ScoresOfPairsAreNeverInMemory) {
+  for (const char *oracle : {"gru-additive", "gru-concat-local-p", "gnmt-like", "tanh-additive"}) {
+    const std::string path = HEDDLE_TEST_DATA "/oracles/recurrent/" + std::string(oracle);
+    const auto emitted = [&](const std::string &phase, std::vector<std::string> options = {}) {
+      options.insert(options.end(), {path, "--emit=" + phase, "--target=x86-64-v3"});
+      return heddlec(options).output;
+    };
+    const std::string fused = emitted("fused");
+    EXPECT_TRUE(has(fused, "pair_weights = @")) << oracle;
+    EXPECT_FALSE(has(fused, "tensor<?x?x")) << oracle;
+    const std::string dataflow = emitted("dataflow");
+    EXPECT_TRUE(has(dataflow, "pairs = true")) << oracle;
+    EXPECT_FALSE(has(dataflow, "longest, ")) << oracle;
+    // Which they have without the pass.
+    EXPECT_TRUE(has(emitted("dataflow", {"--disable-pass=fuse-attention"}), "longest, "))
+        << oracle;
+  }
+}
+
 /// The part before the definitions of locations, of which there must be nothing behind them.
 std::string withoutDefinitions(const std::string &text) {
   const size_t at = text.find("\n#loc");

@@ -206,7 +206,11 @@ std::string rowsOf(RowSpaceKind kind) {
 }
 std::string acrossSpaces(llvm::StringRef family) { return family.str() + " of two row spaces"; }
 
-/// What must be among random programs: every family, every kind of rows, and blocks as keys.
+/// A kernel that sums maths of pairs.
+std::string ofPairs(llvm::StringRef family) { return family.str() + " of pairs"; }
+
+/// What must be among random programs: every family, every kind of rows, blocks as keys, and scores
+/// of pairs.
 std::set<std::string> everything() {
   std::set<std::string> names;
   insertFamilies(names, dataflow::detail::Attributes());
@@ -215,6 +219,9 @@ std::set<std::string> everything() {
   }
   for (const char *family : {"attention", "pool"}) {
     names.insert(acrossSpaces(family));
+  }
+  for (const char *family : {"attention", "attention_weights"}) {
+    names.insert(ofPairs(family));
   }
   return names;
 }
@@ -232,6 +239,9 @@ Result<bool> take(std::set<std::string> &missing, const std::string &path) {
       const llvm::StringRef family = kernel.getComputes().getFamilyName();
       left.erase(family.str());
       left.erase(rowsOf(kernel.getRows().kind()));
+      if (!kernel.getPairs().empty()) {
+        left.erase(ofPairs(family));
+      }
       const bool hasBlocks = llvm::any_of(dataflow::namedSpaces(kernel.getKernelType()),
                                           [](RowSpace space) { return space.isDerived(); });
       const bool isAcross = dataflow::namedSpaces(kernel.getKernelType()).size() > 1;

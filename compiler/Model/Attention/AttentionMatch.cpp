@@ -79,6 +79,10 @@ public:
       return failure();
     }
     for (ScoreProduct &product : match.products) {
+      // A factor of one summand of a pair is none of their sum.
+      if (product.pairs) {
+        continue;
+      }
       stripFactors(product.query, product.factor.constant, product.spread);
       stripFactors(product.key, product.factor.constant, product.spread);
     }
@@ -102,6 +106,7 @@ private:
   LogicalResult matchMaths(const MathsPiece &piece, Summand &summand);
   LogicalResult matchMasked(Operation *masked, Summand &summand, SmallVectorImpl<Summand> &pending);
   LogicalResult matchProduct(ContractOp contract, const Summand &summand);
+  LogicalResult addPairs(ContractOp contract, const ScoreFactor &factor);
   LogicalResult matchSegments();
   LogicalResult matchUses();
   void matchUsers();
@@ -256,6 +261,9 @@ LogicalResult AttentionMatcher::matchProduct(ContractOp contract, const Summand 
   if (key != keyLetter || row != rowLetter) {
     return decline("the softmax is not over the keys of a row");
   }
+  if (sumsPairs(contract)) {
+    return addPairs(contract, summand.factor);
+  }
   bool queryFirst = contract.getLhsAxes().contains(rowLetter);
   StringRef queryAxes = queryFirst ? contract.getLhsAxes() : contract.getRhsAxes();
   StringRef keyAxes = queryFirst ? contract.getRhsAxes() : contract.getLhsAxes();
@@ -278,6 +286,33 @@ LogicalResult AttentionMatcher::matchProduct(ContractOp contract, const Summand 
   product.key.numbers = std::move(product.factor.keyNumbers);
   product.factor.keyNumbers.clear();
   match.products.push_back(product);
+  return success();
+}
+
+/// A sum over pairs: the rows and keys are the same for all heads.
+static FailureOr<ScoreProduct> productOf(ContractOp contract, int64_t heads, std::string &reason) {
+  FailureOr<PairScores> pairs = matchPairs(contract, reason);
+  if (failed(pairs)) {
+    return failure();
+  }
+  ScoreProduct product;
+  product.contract = contract;
+  product.size = pairs->width();
+  product.query = {pairs->sum.getQuery(), {0, 1}, heads, {}};
+  product.key = {pairs->sum.getKey(), {0, 1}, heads, {}};
+  product.pairs = std::move(*pairs);
+  return product;
+}
+
+LogicalResult AttentionMatcher::addPairs(ContractOp contract, const ScoreFactor &factor) {
+  FailureOr<ScoreProduct> product = productOf(contract, match.heads, reason);
+  if (failed(product)) {
+    return failure();
+  }
+  product->factor = factor;
+  product->key.numbers = std::move(product->factor.keyNumbers);
+  product->factor.keyNumbers.clear();
+  match.products.push_back(std::move(*product));
   return success();
 }
 
@@ -517,6 +552,22 @@ LogicalResult AttentionMatcher::checkScales() {
 }
 
 } // namespace
+
+FailureOr<AttentionMatch> matchPairScores(ContractOp contract, std::string &reason) {
+  StringRef axes = contract.getResultAxes();
+  if (axes.size() != 3 || axes.front() != rowLetter || axes.back() != keyLetter) {
+    reason = "the scores of pairs have their axes in another order than row, head and key";
+    return failure();
+  }
+  AttentionMatch match;
+  match.heads = contract.getType().getDimSize(1);
+  FailureOr<ScoreProduct> product = productOf(contract, match.heads, reason);
+  if (failed(product)) {
+    return failure();
+  }
+  match.products.push_back(std::move(*product));
+  return match;
+}
 
 FailureOr<AttentionMatch> matchAttention(SoftmaxOp softmax, std::string &reason) {
   return AttentionMatcher(softmax, reason).run();

@@ -9,9 +9,10 @@
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMATCH_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMATCH_H
 
-#include "dialects/Transformer/Transformer.h"
+#include "compiler/Model/Attention/PairScores.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 namespace heddle {
@@ -62,7 +63,8 @@ struct DistanceBias {
   }
 };
 
-/// A product of queries and keys. Scores are one, or the sum of several.
+/// A product of queries and keys, or a sum over pairs in its place. Scores are one, or the sum of
+/// several products.
 struct ScoreProduct {
   transformer::ContractOp contract;
   AttentionOperand query;
@@ -72,6 +74,8 @@ struct ScoreProduct {
   ScoreFactor factor;
   /// How far from 1 the constants of queries and keys are, which become part of the factor.
   double spread = 1.0;
+  /// Where it is a sum over pairs: their maths and weights.
+  std::optional<PairScores> pairs;
 };
 
 /// One contraction of the probabilities and values, whose result is replaced.
@@ -121,6 +125,11 @@ struct AttentionMatch {
   /// The constant factor of the first product.
   double scale() const { return products.front().factor.constant; }
 };
+
+/// Scores of pairs that no softmax takes in, as those of an attention without values; on failure
+/// `reason` is the first condition that did not hold.
+llvm::FailureOr<AttentionMatch> matchPairScores(transformer::ContractOp contract,
+                                                std::string &reason);
 
 /// The attention around `softmax`; on failure `reason` is the first condition that did not hold.
 llvm::FailureOr<AttentionMatch> matchAttention(transformer::SoftmaxOp softmax, std::string &reason);

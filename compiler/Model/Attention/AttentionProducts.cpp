@@ -182,7 +182,8 @@ private:
 /// The queries as rows. A kernel reads heads of queries once each: where several are the same, they
 /// are written so, once for each row; keys and values are read for each row and key.
 Value queryRows(OpBuilder &builder, Location location, const ScoreProduct &product, int64_t heads) {
-  Value rows = toRows(builder, location, product.query);
+  Value rows = product.pairs ? product.pairs->queries(builder, location)
+                             : toRows(builder, location, product.query);
   int64_t share = product.query.share;
   if (share == 1) {
     return rows;
@@ -223,7 +224,23 @@ int64_t keyShareOf(const AttentionMatch &match) {
   return share;
 }
 
+/// Why scores that have pairs among them are no one attention; empty if they are.
+static std::string obstacleOfPairs(const AttentionMatch &match) {
+  if (match.products.size() > 1) {
+    return "scores of pairs are summed with other scores";
+  }
+  const ScoreProduct &pairs = match.products.front();
+  return pairs.key.numbers.empty() && llvm::all_of(pairs.factor.numbers, weightOf)
+             ? ""
+             : "a number of each row or key multiplies scores of pairs";
+}
+
 FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::string &reason) {
+  if (llvm::any_of(match.products, [](const ScoreProduct &each) { return each.pairs; })) {
+    reason = obstacleOfPairs(match);
+    return reason.empty() ? FailureOr<ProductArrangement>(ProductArrangement::Alone)
+                          : FailureOr<ProductArrangement>(failure());
+  }
   auto hasKeyNumbers = [](const ScoreProduct &each) { return !each.key.numbers.empty(); };
   bool isCachedTimes = llvm::any_of(match.products, [&](const ScoreProduct &each) {
     return hasKeyNumbers(each) && cachedSource(each.key.tensor);
@@ -289,6 +306,11 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
 ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParameters &parameters,
                             const AttentionMatch &match, ProductArrangement arrangement) {
   const ScoreProduct &first = match.products.front();
+  // Their factor is the weights'.
+  if (first.pairs) {
+    return {queryRows(builder, location, first, match.heads), toRows(builder, location, first.key),
+            first.key.share};
+  }
   auto sumOf = [&](llvm::function_ref<Value(const ScoreProduct &)> rowsOf) {
     Value sum;
     for (const ScoreProduct &product : match.products) {

@@ -23,6 +23,11 @@
 /// f is any element-wise maths of scores, such as a soft cap (ScoreMaths.h): it is the operation's
 /// `score`. Masks come after it, biases by distance before, within or after it.
 ///
+/// In place of the product of queries and keys there may be a weighted sum of maths of pairs of
+/// both (PairScores.h), such as v . tanh(q + k), which is the operation's `pairs`. Where no softmax
+/// takes it in, it becomes the scores of an attention without one, so that pairs are never in
+/// memory.
+///
 /// Neighbouring heads may share keys or values. Scores may be a sum of products, and biases by
 /// distance a sum of multiples: each becomes one (AttentionProducts.h), by parameters that are
 /// derived where that is all it takes.
@@ -81,7 +86,7 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
 }
 
 std::string summarise(const AttentionMatch &match, ProductArrangement arrangement,
-                      FlatSymbolRefAttr bias, ScoreAttr score) {
+                      FlatSymbolRefAttr bias, ScoreAttr score, ScoreAttr pairs) {
   int64_t size = sizeOfHeads(match, arrangement);
   std::string text = std::to_string(match.heads) + " heads of " + std::to_string(size);
   if (match.sums.size() == 1 && match.sums.front().valueSize != size) {
@@ -93,11 +98,13 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   if (match.sums.size() == 1 && match.sums.front().value.share > 1) {
     text += ", values of " + countHeads(match.heads / match.sums.front().value.share);
   }
-  text += summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
-          match.visibility.text() + summarise(match.hidden) +
-          (bias ? ", bias @" + bias.getValue().str() : "") +
-          (score ? ", score " + score.text() : "");
-  if (match.sums.size() > 1) {
+  text +=
+      summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
+      match.visibility.text() + summarise(match.hidden) + (pairs ? ", pairs " + pairs.text() : "") +
+      (bias ? ", bias @" + bias.getValue().str() : "") + (score ? ", score " + score.text() : "");
+  if (!match.softmax) {
+    text += ", scores alone";
+  } else if (match.sums.size() > 1) {
     text += ", weights of " + std::to_string(match.sums.size()) + " sums";
   } else if (match.sums.empty()) {
     text += ", weights alone";
@@ -167,15 +174,17 @@ class FusedAttention {
 public:
   FusedAttention(AttentionMatch &match, ProductArrangement arrangement,
                  DerivedParameters &parameters)
-      : match(match), arrangement(arrangement), parameters(parameters), builder(match.softmax),
-        heads(builder.getI64IntegerAttr(match.heads)),
+      : match(match), arrangement(arrangement), parameters(parameters),
+        builder(match.products.front().contract), heads(builder.getI64IntegerAttr(match.heads)),
         scale(builder.getF32FloatAttr(static_cast<float>(match.scale()))),
         visibility(VisibilityAttr::get(builder.getContext(), match.visibility)),
         score(match.score.empty() ? ScoreAttr()
                                   : ScoreAttr::get(builder.getContext(), match.score)),
+        pairs(match.products.front().pairs ? match.products.front().pairs->maths() : ScoreAttr()),
         segments(match.products.front().contract.getSegments()) {}
 
   void run() {
+    builder.setInsertionPoint(match.softmax);
     if (isOneOperation()) {
       fuseSum();
     } else {
@@ -188,6 +197,20 @@ public:
     if (match.isResult || !isOneOperation()) {
       eraseUnused(match.softmax);
     }
+  }
+
+  /// Writes the scores themselves, where no softmax follows.
+  void runAlone() {
+    ContractOp contract = match.products.front().contract;
+    Location location = contract->getLoc();
+    begin(location);
+    ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
+    auto scores = AttentionWeightsOp::create(builder, location, contract.getType(), rows.query,
+                                             rows.key, segments[0], segments[1], heads, scale,
+                                             visibility, bias, match.hidden, number(rows.keyShare),
+                                             score, pairs, pairWeights, builder.getUnitAttr());
+    contract.getResult().replaceAllUsesWith(scores.getResult());
+    eraseUnused(contract);
   }
 
 private:
@@ -204,7 +227,13 @@ private:
   /// Reports what is made, with the parameters that it needs.
   void begin(Location location) {
     bias = deriveBias(parameters, location, match.biases);
-    reportTaken(location, passNames::fuseAttention, summarise(match, arrangement, bias, score));
+    const ScoreProduct &first = match.products.front();
+    if (first.pairs) {
+      pairWeights =
+          derivePairWeights(parameters, location, *first.pairs, match.heads, first.factor.numbers);
+    }
+    reportTaken(location, passNames::fuseAttention,
+                summarise(match, arrangement, bias, score, pairs));
   }
 
   /// One value: attention, and directly after it the weights if they are asked for, so that the
@@ -216,10 +245,10 @@ private:
     begin(location);
     ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
     Value value = valueRows(builder, location, parameters, sum, match.heads);
-    Value result =
-        AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
-                            segments[0], segments[1], heads, scale, visibility, bias, match.hidden,
-                            number(rows.keyShare), number(sum.value.share), score);
+    Value result = AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
+                                       segments[0], segments[1], heads, scale, visibility, bias,
+                                       match.hidden, number(rows.keyShare), number(sum.value.share),
+                                       score, pairs, pairWeights);
     if (match.isResult) {
       Operation *last = replaceWeights(location, rows);
       for (Operation *view : match.views) {
@@ -251,7 +280,8 @@ private:
   AttentionWeightsOp replaceWeights(Location location, const ProductRows &rows) {
     auto weights = AttentionWeightsOp::create(
         builder, location, match.softmax.getType(), rows.query, rows.key, segments[0], segments[1],
-        heads, scale, visibility, bias, match.hidden, number(rows.keyShare), score);
+        heads, scale, visibility, bias, match.hidden, number(rows.keyShare), score, pairs,
+        pairWeights, /*raw=*/UnitAttr());
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
     return weights;
   }
@@ -285,6 +315,8 @@ private:
   FloatAttr scale;
   VisibilityAttr visibility;
   ScoreAttr score;
+  ScoreAttr pairs;
+  FlatSymbolRefAttr pairWeights;
   SmallVector<Value> segments;
 };
 
@@ -312,7 +344,27 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
       }
       FusedAttention(*match, *arrangement, parameters).run();
     }
+    fusePairs(roles, parameters);
     simplifyLayouts(getOperation());
+  }
+
+  /// Pairs that are in no attention are summed by a kernel all the same.
+  void fusePairs(CacheRoles &roles, DerivedParameters &parameters) {
+    SmallVector<ContractOp> candidates;
+    getOperation().walk([&](ContractOp contract) {
+      if (sumsPairs(contract)) {
+        candidates.push_back(contract);
+      }
+    });
+    for (ContractOp contract : candidates) {
+      std::string reason;
+      FailureOr<AttentionMatch> match = matchPairScores(contract, reason);
+      if (failed(match) || failed(roles.add(*match, reason))) {
+        reportDeclined(contract.getLoc(), passNames::fuseAttention, "not fused: " + reason);
+        continue;
+      }
+      FusedAttention(*match, ProductArrangement::Alone, parameters).runAlone();
+    }
   }
 
   ParameterReader reader;

@@ -19,9 +19,29 @@ namespace {
 
 using Values = llvm::SmallSetVector<Value, 4>;
 
+/// The number that every element of a value is: a weight that is derived from nothing.
+std::optional<float> constantOf(Value value) {
+  auto weight = value.getDefiningOp<WeightOp>();
+  FlatSymbolRefAttr symbol = weight ? weight.getParameterAttr() : FlatSymbolRefAttr();
+  while (symbol) {
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(weight, symbol);
+    ParameterExpressionAttr expression = parameter.getExpressionAttr();
+    if (!expression) {
+      return std::nullopt;
+    }
+    if (expression.getKind() == ExpressionKind::OnesFrom && expression.getNumbers()[0] <= 0) {
+      return 1.0F;
+    }
+    symbol = expression.getKind() == ExpressionKind::Reshape ? expression.getOperands().front()
+                                                             : FlatSymbolRefAttr();
+  }
+  return std::nullopt;
+}
+
 /// Whether an operation computes every score from those of its operands at the same place.
 bool isElementwise(Operation *op) {
-  if (isa_and_nonnull<ScaleOp, ActivateOp>(op)) {
+  if (isa_and_nonnull<ScaleOp, ActivateOp>(op) ||
+      (isa_and_nonnull<AddOp>(op) && constantOf(op->getOperand(1)))) {
     return true;
   }
   return isa_and_nonnull<AddOp, MultiplyOp>(op) && !isNumberTimes(op) &&
@@ -44,7 +64,9 @@ SmallVector<ScoreStep> stepsOf(ArrayRef<Operation *> backwards, Value input) {
   SmallVector<ScoreStep> steps;
   for (Operation *op : llvm::reverse(backwards)) {
     auto numberOf = [&](unsigned operand) {
-      return ScoreTerm::ofValue(numbers.lookup(op->getOperand(operand)));
+      std::optional<float> constant = constantOf(op->getOperand(operand));
+      return constant ? ScoreTerm::ofConstant(*constant)
+                      : ScoreTerm::ofValue(numbers.lookup(op->getOperand(operand)));
     };
     if (auto scale = dyn_cast<ScaleOp>(op)) {
       ScoreTerm factor = ScoreTerm::ofConstant(scale.getFactor().convertToFloat());
@@ -63,7 +85,7 @@ SmallVector<ScoreStep> stepsOf(ArrayRef<Operation *> backwards, Value input) {
 
 } // namespace
 
-std::optional<MathsPiece> mathsBefore(Value value) {
+static std::optional<MathsPiece> pieceBefore(Value value, bool takesLinear) {
   Values open;
   open.insert(value);
   SmallVector<Operation *> backwards;
@@ -83,14 +105,26 @@ std::optional<MathsPiece> mathsBefore(Value value) {
     }
     backwards.push_back(op);
     open.remove(last);
-    open.insert(op->operand_begin(), op->operand_end());
+    for (Value operand : op->getOperands()) {
+      if (!constantOf(operand)) {
+        open.insert(operand);
+      }
+    }
   }
   backwards.truncate(count);
   auto isLinear = [](Operation *op) { return isa<ScaleOp, AddOp>(op); };
-  if (llvm::all_of(backwards, isLinear)) {
+  if (backwards.empty() || (!takesLinear && llvm::all_of(backwards, isLinear))) {
     return std::nullopt;
   }
   return MathsPiece{input, stepsOf(backwards, input)};
+}
+
+std::optional<MathsPiece> elementwiseBefore(Value value) {
+  return pieceBefore(value, /*takesLinear=*/true);
+}
+
+std::optional<MathsPiece> mathsBefore(Value value) {
+  return pieceBefore(value, /*takesLinear=*/false);
 }
 
 /// Counts the numbers that a step takes from `by` further on.

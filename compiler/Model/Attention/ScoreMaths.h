@@ -19,8 +19,11 @@ struct MathsPiece {
   llvm::SmallVector<transformer::ScoreStep> steps;
 };
 
-/// The element-wise maths that ends with `value` and has one input; none if it is no more than a
-/// sum or a factor, which products of queries and keys take in.
+/// The element-wise maths that ends with `value` and has one input; none if there is none.
+std::optional<MathsPiece> elementwiseBefore(mlir::Value value);
+
+/// The same; none if it is no more than a sum or a factor, which products of queries and keys take
+/// in.
 std::optional<MathsPiece> mathsBefore(mlir::Value value);
 
 /// All steps so far, the last ones first known.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention whose scores are functions of the products, soft caps and others, with tables of
-/// distances and masks: fused, and run on every target against a plain loop; the same bits whatever
-/// else is in a batch, however many threads there are and in whatever pieces a decoder is given its
-/// rows.
+/// Attention whose scores are functions of the products, soft caps and others, or sums over pairs
+/// of a row and a key as in additive attention, with tables of distances and masks: fused, and run
+/// on every target against a plain loop; the same bits whatever else is in a batch, however many
+/// threads there are and in whatever pieces a decoder is given its rows.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -24,6 +24,7 @@ using transformer::Visibility;
 constexpr int vocabulary = 61;
 /// The largest one in the table of biases.
 constexpr int64_t distance = 5;
+constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
 struct Case {
   const char *name;
@@ -33,16 +34,25 @@ struct Case {
   bool hasBias;
   Visibility visibility = Visibility::all();
   /// What masks write over the scores that they hide.
-  double hidden = -std::numeric_limits<double>::infinity();
+  double hidden = minusInfinity;
   int64_t heads = 2, keyHeads = 2, size = 16;
   /// The weights are used with two kinds of values: they are computed by themselves.
   bool hasTwoSums = false;
+  /// In place of the product of queries and keys: what is summed, with weights, of the sum of each
+  /// column of both; and the same by its formula. The rows of queries are those of all heads.
+  Tensor (*pair)(const Tensor &sum) = nullptr;
+  double (*pairOf)(double sum) = nullptr;
 
+  int64_t queryWidth() const { return pair ? size : width(); }
   int64_t keyWidth() const { return keyHeads * size; }
   int64_t width() const { return heads * size; }
 };
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+Tensor itself(const Tensor &s, const Tensor & /*bias*/) { return s; }
+double itselfOf(double s, double /*bias*/) { return s; }
+Tensor tanhOf(const Tensor &sum) { return sum.activate(Activation::Tanh); }
 
 const Case cases[] = {
     {"SoftCap",
@@ -56,7 +66,7 @@ const Case cases[] = {
     {"BiasAfterACap",
      [](const Tensor &s, const Tensor &b) { return s.activate(Activation::Tanh) + b * 2; },
      [](double s, double b) { return std::tanh(s) + 2 * b; }, true, Visibility::all(),
-     -std::numeric_limits<double>::infinity(), 4, 2, 8},
+     minusInfinity, 4, 2, 8},
     {"GateUnderAMaskOfANumber",
      [](const Tensor &s, const Tensor &) { return (s * 1.5).activate(Activation::Sigmoid) * s; },
      [](double s, double) { return sigmoid(1.5 * s) * s; }, false, Visibility::causal(), -1e4},
@@ -68,7 +78,21 @@ const Case cases[] = {
        const double x = std::log1p(std::exp(s)) + b;
        return x * sigmoid(x);
      },
-     true, Visibility::blocks(7, 9, 5), -std::numeric_limits<double>::infinity(), 3, 1, 20, true},
+     true, Visibility::blocks(7, 9, 5), minusInfinity, 3, 1, 20, true},
+    {"PairsOfOneColumn", itself, itselfOf, false, Visibility::all(), minusInfinity, 1, 1, 1, false,
+     tanhOf, [](double x) { return std::tanh(x); }},
+    {"PairsOfFiveColumnsInAWindow", itself, itselfOf, false, Visibility::window(40), minusInfinity,
+     1, 1, 5, false, [](const Tensor &x) { return (x * 1.5).activate(Activation::Relu); },
+     [](double x) { return std::max(1.5 * x, 0.0); }},
+    {"CapOfPairsOfTwoHeads",
+     [](const Tensor &s, const Tensor &b) { return s.activate(Activation::Tanh) * 2 + b; },
+     [](double s, double b) { return 2 * std::tanh(s) + b; }, true, Visibility::causal(),
+     minusInfinity, 2, 1, 20, false, tanhOf, [](double x) { return std::tanh(x); }},
+    {"WeightsOfPairs", itself, itselfOf, false, Visibility::all(), minusInfinity, 1, 1, 33, true,
+     [](const Tensor &x) { return x.activate(Activation::Sigmoid) * x; },
+     [](double x) { return sigmoid(x) * x; }},
+    {"PairsUnderAMaskOfANumber", itself, itselfOf, false, Visibility::causal(), -1e4, 3, 1, 16,
+     false, [](const Tensor &x) { return x; }, [](double x) { return x; }},
 };
 
 /// Rows of queries, keys and values are looked up in tables.
@@ -81,11 +105,12 @@ struct Tables {
       values.resize(static_cast<size_t>(count));
       std::generate(values.begin(), values.end(), [&] { return normal(random); });
     };
-    draw("q", vocabulary * c.width());
+    draw("q", vocabulary * c.queryWidth());
     for (const char *name : {"k", "v", "u"}) {
       draw(name, vocabulary * c.keyWidth());
     }
     draw("near", c.heads * (2 * distance + 1));
+    draw("pairs", c.heads * c.size);
   }
 
   std::map<std::string, std::vector<float>> of;
@@ -93,14 +118,21 @@ struct Tables {
 
 /// What is written for the rows of an entry; `lookUp` gives keys or values as they are attended to.
 template <typename LookUp>
-Tensor attend(const Scope &scope, const Case &c, const Tensor &query, const Segments &rows,
-              const Segments &keys, bool isCausal, const LookUp &lookUp) {
+Tensor attend(const Scope &scope, const Case &c, Entry &entry, const Tensor &query,
+              const Segments &rows, const Segments &keys, bool isCausal, const LookUp &lookUp) {
+  const Tensor pairWeights =
+      c.pair ? entry.weight(scope.parameter("pairs", {c.heads, c.size})) : Tensor();
   const auto split = [&](const char *name) {
     const Tensor heads = lookUp(name).splitHeads(c.keyHeads);
     return c.heads == c.keyHeads ? heads : heads.repeatHeads(c.heads / c.keyHeads);
   };
-  const Tensor product =
-      scope.contract("thd,khd->thk", query.splitHeads(c.heads), split("k"), rows, keys);
+  Tensor product;
+  if (c.pair) {
+    const Tensor pairs = c.pair(query.pairSum(lookUp("k"), rows, keys));
+    product = scope.contract("tkw,hw->thk", pairs, pairWeights, rows, keys);
+  } else {
+    product = scope.contract("thd,khd->thk", query.splitHeads(c.heads), split("k"), rows, keys);
+  }
   Tensor bias;
   if (c.hasBias) {
     const Parameter near = scope.parameter("near", {c.heads, 2 * distance + 1});
@@ -109,8 +141,7 @@ Tensor attend(const Scope &scope, const Case &c, const Tensor &query, const Segm
   Tensor scores = c.write(product * 0.25, bias);
   scores = scores.select(scope.mask(c.visibility, rows, keys), c.hidden);
   if (isCausal) {
-    scores = scores.select(scope.mask(Visibility::causal(), rows, keys),
-                           -std::numeric_limits<double>::infinity());
+    scores = scores.select(scope.mask(Visibility::causal(), rows, keys), minusInfinity);
   }
   const Tensor weights = scores.softmax(keys);
   const auto sum = [&](const char *name) {
@@ -126,10 +157,11 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
   CompileRequest request;
   request.program = *text;
   for (const auto &[name, values] : tables.of) {
-    const bool isTable = name == "near";
+    const bool isTable = name == "near" || name == "pairs";
     const int64_t rows = isTable ? c.heads : vocabulary;
     const auto width = static_cast<int64_t>(values.size()) / rows;
-    if ((name != "u" || c.hasTwoSums) && (!isTable || c.hasBias)) {
+    if ((name != "u" || c.hasTwoSums) && (name != "near" || c.hasBias) &&
+        (name != "pairs" || c.pair)) {
       request.tensors.push_back({isTable ? name : name + ".weight", {rows, width}, values});
     }
   }
@@ -140,6 +172,7 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
   const std::string &fused = result.texts.front().second;
   EXPECT_NE(fused.find("#transformer.score<"), std::string::npos) << fused;
   EXPECT_EQ(fused.find("transformer.softmax"), std::string::npos) << fused;
+  EXPECT_EQ(fused.find("transformer.pair_sum"), std::string::npos) << fused;
 }
 
 /// One sequence, element by element.
@@ -149,7 +182,7 @@ std::vector<double> define(const Case &c, const Tables &tables, std::span<const 
     const int64_t width = static_cast<int64_t>(table.size()) / vocabulary;
     return static_cast<double>(table[static_cast<size_t>(ids[size_t(row)] * width + column)]);
   };
-  const std::vector<float> &near = tables.of.at("near");
+  const std::vector<float> &near = tables.of.at("near"), &weights = tables.of.at("pairs");
   const auto count = static_cast<int64_t>(ids.size());
   std::vector<double> result;
   for (int64_t row = 0; row < count; ++row) {
@@ -163,7 +196,9 @@ std::vector<double> define(const Case &c, const Tables &tables, std::span<const 
         }
         double product = 0;
         for (int64_t d = 0; d < c.size; ++d) {
-          product += at("q", row, head * c.size + d) * at("k", key, first + d);
+          product += c.pair ? weights[static_cast<size_t>(head * c.size + d)] *
+                                  c.pairOf(at("q", row, d) + at("k", key, d))
+                            : at("q", row, head * c.size + d) * at("k", key, first + d);
         }
         const int64_t place = std::clamp(key - row, -distance, distance) + distance;
         const double bias = near[static_cast<size_t>(head * (2 * distance + 1) + place)];
@@ -199,10 +234,12 @@ TEST_P(ScoreMaths, IsThatOfAPlainLoopInAnyBatch) {
   Entry entry = model.entry("encode");
   const Ids ids = entry.input("input_ids");
   const auto lookUp = [&](const char *name) {
-    return model.scope().gather(name, ids, vocabulary, name[0] == 'q' ? c.width() : c.keyWidth());
+    return model.scope().gather(name, ids, vocabulary,
+                                name[0] == 'q' ? c.queryWidth() : c.keyWidth());
   };
   const Segments rows = entry.segments();
-  entry.output("y", attend(model.scope(), c, lookUp("q"), rows, rows, /*isCausal=*/false, lookUp));
+  entry.output(
+      "y", attend(model.scope(), c, entry, lookUp("q"), rows, rows, /*isCausal=*/false, lookUp));
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
   compileTo(path, model, c, tables);
@@ -241,7 +278,8 @@ TEST_P(ScoreMaths, ReadsTheRowsBeforeARunFromACache) {
   Entry encode = model.entry("encode");
   Entry decode = model.entry("decode");
   const auto tableOf = [&](const Ids &ids, const char *name) {
-    return model.scope().gather(name, ids, vocabulary, name[0] == 'q' ? c.width() : c.keyWidth());
+    return model.scope().gather(name, ids, vocabulary,
+                                name[0] == 'q' ? c.queryWidth() : c.keyWidth());
   };
   encode.output("encoder", tableOf(encode.input("source"), "v"));
   const Ids ids = decode.input("target");
@@ -251,8 +289,8 @@ TEST_P(ScoreMaths, ReadsTheRowsBeforeARunFromACache) {
     return decode.cache(name, c.keyWidth()).append(tableOf(ids, name), rows).rows(seen);
   };
   // No row of a decoder has a score for a key after it.
-  c.hidden = -std::numeric_limits<double>::infinity();
-  decode.output("logits", attend(model.scope(), c, tableOf(ids, "q"), rows, seen,
+  c.hidden = minusInfinity;
+  decode.output("logits", attend(model.scope(), c, decode, tableOf(ids, "q"), rows, seen,
                                  /*isCausal=*/true, lookUp));
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";

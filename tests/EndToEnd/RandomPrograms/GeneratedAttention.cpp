@@ -167,7 +167,8 @@ Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
   return s;
 }
 
-/// v . tanh(q + k), or another function, for each of some heads.
+/// v . tanh(q + k), or another function, for each of some heads: perhaps of a multiple, with a bias
+/// for each column, or squared.
 Written ProgramGenerator::pairScores(const Written &queries, const Written &keys, int64_t heads,
                                      const Written *looked) {
   const std::string type = fmt::format("tensor<?x?x{}xf32>", keys.width);
@@ -185,8 +186,19 @@ Written ProgramGenerator::pairScores(const Written &queries, const Written &keys
                           rowSegments, keySegments, looked->type, type));
     sums = add(sums, beside);
   }
-  const Written bounded =
-      pairs(fmt::format("activate {} {} : {}", dice.of({"tanh", "sigmoid"}), sums.name, type));
+  Written inner = dice.once(3) ? pairs(fmt::format("scale {}, {} : {}", sums.name,
+                                                   dice.of({"5.0e-01", "-2.0e+00"}), type))
+                               : sums;
+  if (dice.once(3)) {
+    const Written bias = weight({keys.width}, 0);
+    inner = pairs(fmt::format("add {}, {} : {}, {}", inner.name, bias.name, type, bias.type));
+  }
+  Written bounded =
+      pairs(fmt::format("activate {} {} : {}", dice.of({"tanh", "sigmoid"}), inner.name, type));
+  if (dice.once(3)) {
+    bounded =
+        pairs(fmt::format("multiply {}, {} : {}, {}", bounded.name, bounded.name, type, type));
+  }
   const Written by = weight({heads, keys.width}, 0);
   const std::string scoresType = fmt::format("tensor<?x{}x?xf32>", heads);
   Written s =

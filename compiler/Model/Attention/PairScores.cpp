@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// From the contraction backwards to the sum of each row and key. Operands are told apart by their
+/// axes: rows are `t`, keys `k`, and pairs have both and one more.
+#include "compiler/Model/Attention/PairScores.h"
+
+#include "compiler/Model/Attention/ScoreMaths.h"
+#include "compiler/Model/Attention/WeightContraction.h"
+#include "compiler/Remarks/Report.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+static bool hasRowsAndKeys(StringRef axes) { return axes.contains('t') && axes.contains('k'); }
+
+/// Whether element-wise maths makes a value of sums of rows and keys, and perhaps of something
+/// else.
+static bool isOfPairs(Value value) {
+  // More than any model's.
+  constexpr size_t most = 64;
+  llvm::SmallSetVector<Value, 8> seen;
+  seen.insert(value);
+  for (size_t next = 0; next < seen.size() && next < most; ++next) {
+    Operation *producer = seen[next].getDefiningOp();
+    if (isa_and_nonnull<PairSumOp>(producer)) {
+      return true;
+    }
+    if (isa_and_nonnull<ActivateOp, AddOp, MultiplyOp, ScaleOp, TransposeOp>(producer)) {
+      seen.insert(producer->operand_begin(), producer->operand_end());
+    }
+  }
+  return false;
+}
+
+bool sumsPairs(ContractOp contract) {
+  return hasRowsAndKeys(contract.getResultAxes()) &&
+         ((hasRowsAndKeys(contract.getLhsAxes()) && isOfPairs(contract.getLhs())) ||
+          (hasRowsAndKeys(contract.getRhsAxes()) && isOfPairs(contract.getRhs())));
+}
+
+Value PairScores::queries(OpBuilder &builder, Location location) const {
+  Value rows = sum.getQuery();
+  for (Value bias : biases) {
+    rows = AddOp::create(builder, location, rows, bias);
+  }
+  return rows;
+}
+
+int64_t PairScores::width() const { return sum.getType().getDimSize(2); }
+
+ScoreAttr PairScores::maths() const { return ScoreAttr::get(sum.getContext(), steps); }
+
+namespace {
+/// One contraction on the way back to its rows and keys.
+class PairMatcher {
+public:
+  PairMatcher(ContractOp contract, std::string &reason) : contract(contract), reason(reason) {}
+
+  FailureOr<PairScores> run() {
+    bool first = hasRowsAndKeys(contract.getLhsAxes()) && isOfPairs(contract.getLhs());
+    StringRef axes = first ? contract.getLhsAxes() : contract.getRhsAxes();
+    if (axes.size() != 3) {
+      return decline("pairs of rows and keys have other axes than row, key and column");
+    }
+    char column = 0;
+    for (auto [axis, letter] : llvm::enumerate(axes)) {
+      size_t place = letter == 't' ? 0 : letter == 'k' ? 1 : 2;
+      pairOrder[place] = static_cast<int64_t>(axis);
+      column = place == 2 ? letter : column;
+    }
+    if (failed(matchWeights(first ? contract.getRhs() : contract.getLhs(),
+                            first ? contract.getRhsAxes() : contract.getLhsAxes(), column)) ||
+        failed(matchMaths(first ? contract.getLhs() : contract.getRhs()))) {
+      return failure();
+    }
+    return pairs;
+  }
+
+private:
+  LogicalResult decline(const Twine &text) {
+    reason = text.str();
+    return failure();
+  }
+
+  /// v, with an axis of columns and perhaps one of heads.
+  LogicalResult matchWeights(Value value, StringRef axes, char column) {
+    WeightView view = viewWeight(value, axes);
+    if (!view.weight) {
+      Operation *producer = value.getDefiningOp();
+      return decline("pairs of rows and keys are summed with numbers that are no weight (" +
+                     (producer ? describe(producer) : "an argument") + ")");
+    }
+    StringRef letters = view.axes;
+    size_t columnAxis = letters.find(column);
+    if (columnAxis == StringRef::npos || letters.size() > 2) {
+      return decline("the weight of pairs has other axes than head and column");
+    }
+    pairs.weights = view.weight;
+    if (letters.size() == 2) {
+      pairs.order.push_back(columnAxis == 0 ? 1 : 0);
+    }
+    pairs.order.push_back(static_cast<int64_t>(columnAxis));
+    return success();
+  }
+
+  /// f, down to the sum of rows and keys.
+  LogicalResult matchMaths(Value value) {
+    ScoreMaths maths;
+    while (Operation *producer = value.getDefiningOp()) {
+      if (auto transpose = dyn_cast<TransposeOp>(producer)) {
+        for (int64_t &axis : pairOrder) {
+          axis = transpose.getPermutation()[axis];
+        }
+        value = transpose.getInput();
+      } else if (std::optional<MathsPiece> piece = elementwiseBefore(value)) {
+        maths.prepend(piece->steps);
+        value = piece->input;
+      } else {
+        break;
+      }
+    }
+    while (auto add = value.getDefiningOp<AddOp>()) {
+      // Along the columns, which come last.
+      if (!add.getRhs().getDefiningOp<WeightOp>() || pairOrder[2] != 2) {
+        break;
+      }
+      pairs.biases.push_back(add.getRhs());
+      value = add.getLhs();
+    }
+    pairs.sum = value.getDefiningOp<PairSumOp>();
+    if (!pairs.sum) {
+      Operation *producer = value.getDefiningOp();
+      return decline("pairs are no sum of a row and a key (" +
+                     (producer ? describe(producer) : "an argument") + ")");
+    }
+    if (!llvm::is_sorted(pairOrder)) {
+      return decline("rows and keys of pairs change places");
+    }
+    ValueRange segments = contract.getSegments();
+    if (!areSameSegments(pairs.sum.getQueries(), segments[0]) ||
+        !areSameSegments(pairs.sum.getKeys(), segments[1])) {
+      return decline("pairs are of other segments than their scores");
+    }
+    if (maths.getSteps().size() > ScoreAttr::mostSteps) {
+      return decline("the function of pairs has more than " + Twine(ScoreAttr::mostSteps) +
+                     " steps");
+    }
+    pairs.steps.assign(maths.getSteps().begin(), maths.getSteps().end());
+    if (pairs.steps.empty()) {
+      pairs.steps.push_back(ScoreStep::multiply(ScoreTerm::ofValue(0), ScoreTerm::ofConstant(1)));
+    }
+    return success();
+  }
+
+  ContractOp contract;
+  std::string &reason;
+  PairScores pairs;
+  /// The axes of what is at hand that are row, key and column.
+  std::array<int64_t, 3> pairOrder = {0, 1, 2};
+};
+} // namespace
+
+FailureOr<PairScores> matchPairs(ContractOp contract, std::string &reason) {
+  return PairMatcher(contract, reason).run();
+}
+
+FlatSymbolRefAttr derivePairWeights(DerivedParameters &parameters, Location location,
+                                    const PairScores &pairs, int64_t heads,
+                                    ArrayRef<Value> numbers) {
+  WeightOp weights = pairs.weights;
+  FlatSymbolRefAttr symbol = weights.getParameterAttr();
+  std::string name = symbol.getValue().str();
+  int64_t width = pairs.width();
+  if (pairs.order.size() == 1) {
+    FlatSymbolRefAttr line =
+        parameters.derive(location, name + ".head", ExpressionKind::Reshape, symbol, {1, width});
+    symbol = heads == 1
+                 ? line
+                 : parameters.derive(location, name + ".heads", ExpressionKind::Concat,
+                                     SmallVector<FlatSymbolRefAttr>(heads, line), {heads, width});
+  } else if (pairs.order.front() == 1) {
+    symbol = parameters.derive(location, name + ".transposed", ExpressionKind::Transpose, symbol,
+                               {heads, width});
+  }
+  if (numbers.empty()) {
+    return symbol;
+  }
+  SmallVector<FlatSymbolRefAttr> operands = {symbol};
+  for (Value number : numbers) {
+    operands.push_back(number.getDefiningOp<WeightOp>().getParameterAttr());
+  }
+  return parameters.derive(location, name + ".scaled", ExpressionKind::Scale, operands,
+                           {heads, width});
+}
+
+} // namespace heddle
