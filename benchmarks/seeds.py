@@ -135,14 +135,19 @@ class Heddle:
         return functools.partial(self.measure, name, case, runs)
 
     def profile(self, name, case):
-        """The record of one work: its rows are those of `heddle profile --by dispatch`."""
+        """The fastest of three records of one work: its rows are those of `heddle profile --by
+        dispatch`, which are means, so that one interruption is in all of a record."""
+        say(f"{name} {case}, profile")
         command = [str(self.options.heddle), "profile", str(self.binary(name)),
                    *self.work_of(name, case), "--threads", "1", "--json", "--by", "dispatch",
-                   "--runs", "5" if self.options.seconds else "1"]
-        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        found = json.loads(output)
-        work, = found["works"]
-        return {**work, "peak_gflops": found["peak_gflops"]}
+                   "--runs", "2" if self.options.seconds else "1"]
+        records = []
+        for _ in range(3 if self.options.seconds else 1):
+            output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            found = json.loads(output)
+            work, = found["works"]
+            records.append({**work, "peak_gflops": found["peak_gflops"]})
+        return min(records, key=lambda record: record["ms"])
 
 
 # --- the other engines -----------------------------------------------------------------------
@@ -171,15 +176,15 @@ class Engine:
     def turn(self, model, case, seconds):
         """A function that measures a turn in the fastest form, or why there is none."""
         found = self.ask(model=model, case=case, forms=True)
-        once = {}
-        for form in found.get("forms", []):
-            say(f"{model} {case}, {self.name} {form or ''}")
+        forms, once = found.get("forms", []), {}
+        for form in forms if len(forms) > 1 else []:
+            say(f"{model} {case}, {self.name} {form}")
             found = self.ask(model=model, case=case, form=form, runs=1)
             if "ms" in found:
                 once[form] = found["ms"]
-        if not once:
+        if len(forms) != 1 and not once:
             return None, found.get("error", "no form of it works")
-        best = min(once, key=once.get)
+        best = min(once, key=once.get) if once else forms[0]
         return functools.partial(self.ask, model=model, case=case, form=best, seconds=seconds,
                                  runs=0 if seconds else 1), None
 
@@ -309,7 +314,8 @@ def roof_rows(options, heddle):
         return rows
     for case in MODELS["rnnsearch"]:
         work = heddle.profile("rnnsearch", case)
-        least = sum(row["ms"] * row["fraction_of_roof"] for row in work["rows"])
+        # A roof that is exceeded, of weights that come from a cache after all, is none.
+        least = sum(row["ms"] * min(row["fraction_of_roof"], 1) for row in work["rows"])
         rows.append(["rnnsearch, against the roofs", case, f"{number(work['ms'])} ms",
                      f"{number(least)} ms", f"{work['ms'] / least:.2f}x", "1.25x"])
     return rows
@@ -371,6 +377,8 @@ def main():
     except subprocess.CalledProcessError as error:
         program = " ".join(map(str, error.cmd[:3]))
         sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+    except OSError as error:
+        sys.exit(f"bench: {error}")
     finally:
         for engine in engines:
             engine.close()
