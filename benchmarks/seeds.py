@@ -30,12 +30,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from compare import HERE, NAMES, lines_of, number, peers_python, processor, write_between
+from compare import HERE, NAMES, number, peers_python, processor, write_between
 
 SEEDS = HERE / "peers" / "seeds.py"
 RAGGED = HERE / "ragged.txt"
 BEGIN, END = "<!-- seeds: begin -->", "<!-- seeds: end -->"
-LENGTH, WINDOW, LONG = 24, 256, 8192
+LENGTH, WINDOW, LONG, PIXELS = 24, 256, 8192, 64 * 64
 # Cases of a model, and the ratio to the fastest engine that is asked of each.
 MODELS = {"bilstm": {"1x64": 1.4, "32x64": 1.15, "ragged": 1.8},
           "bigru": {"1x64": 1.4, "32x64": 1.05, "ragged": 1.8},
@@ -78,6 +78,11 @@ def say(text):
     print(f"bench: {text}", file=sys.stderr)
 
 
+def last_line(text):
+    """What a program says when it refuses."""
+    return (text.strip() or "no message").splitlines()[-1]
+
+
 # --- Heddle ----------------------------------------------------------------------------------
 
 
@@ -103,7 +108,7 @@ class Heddle:
             done = subprocess.run([str(heddlec), str(folder), "-o", str(binary)], text=True,
                                   stderr=subprocess.PIPE)
             if done.returncode != 0:
-                self.refused[name] = (done.stderr.strip() or "no message").splitlines()[-1]
+                self.refused[name] = last_line(done.stderr)
                 return None
         return binary
 
@@ -113,25 +118,29 @@ class Heddle:
             return ["--cases", case, "--source-length", str(LENGTH), "--target-length", str(LENGTH)]
         if case == "ragged":
             return ["--lengths", str(RAGGED)]
-        return ["--shapes", case]
+        # Rows of an image are its pixels.
+        return ["--shapes", f"{case}x{PIXELS}" if name == "multimodel-image" else case]
 
     def measure(self, name, case, runs):
+        """The line of `heddle bench`, or its message as an error."""
         command = [str(self.options.heddle), "bench", str(self.binary(name)),
                    *self.work_of(name, case), "--threads", "1", "--runs", str(runs)]
-        line, = lines_of(command)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            return {"error": last_line(done.stderr)}
+        line, = map(json.loads, done.stdout.splitlines())
         return line
 
     def turn(self, name, case):
         """A function that measures one turn, or none where Heddle cannot do the case."""
         if self.binary(name) is None:
             return None
-        try:
-            first = self.measure(name, case, 1)["ms"]
-        except subprocess.CalledProcessError as error:
-            self.refused[name] = f"heddle bench ended with exit code {error.returncode}"
+        first = self.measure(name, case, 1)
+        if "error" in first:
+            self.refused[name] = first["error"]
             return None
         least = 3 if self.options.seconds else 1
-        runs = max(least, min(1000, int(self.options.seconds * 1e3 / first)))
+        runs = max(least, min(1000, int(self.options.seconds * 1e3 / first["ms"])))
         return functools.partial(self.measure, name, case, runs)
 
     def profile(self, name, case):
