@@ -365,9 +365,9 @@ def attention_rows(options, heddle):
 
 def own_table(options, heddle):
     head = ["what", "case", "Heddle", "against", "measured", "asked"]
-    return [head, ["---"] * len(head), *recurrent_rows(options, heddle),
-            *roof_rows(options, heddle), *expert_rows(options, heddle),
-            *attention_rows(options, heddle)]
+    rows = (recurrent_rows(options, heddle) + roof_rows(options, heddle)
+            + expert_rows(options, heddle) + attention_rows(options, heddle))
+    return [head, ["---"] * len(head), *rows] if rows else []
 
 
 def markdown(rows):
@@ -391,8 +391,8 @@ def main():
     finally:
         for engine in engines:
             engine.close()
-    about = (f"Machine: {processor()}; {len(os.sched_getaffinity(0))} cores, one thread. Medians "
-             f"of {options.rounds} rounds; milliseconds, of rnnsearch target tokens per second.")
+    about = (f"Machine: {processor()}; {os.cpu_count()} cores, of which one computes. Medians of "
+             f"{options.rounds} rounds; milliseconds, of rnnsearch target tokens per second.")
     parts = [about, markdown(rows), "\n".join(notes), markdown(own)]
     text = "\n\n".join(part for part in parts if part)
     print(text)
