@@ -144,14 +144,14 @@ class Heddle:
         return functools.partial(self.measure, name, case, runs)
 
     def profile(self, name, case):
-        """The fastest of three records of one work: its rows are those of `heddle profile --by
-        dispatch`, which are means, so that one interruption is in all of a record."""
+        """The fastest of five runs of one work, dispatch by dispatch. Means would have every
+        interruption in one of the dispatches."""
         say(f"{name} {case}, profile")
         command = [str(self.options.heddle), "profile", str(self.binary(name)),
                    *self.work_of(name, case), "--threads", "1", "--json", "--by", "dispatch",
-                   "--runs", "2" if self.options.seconds else "1"]
+                   "--runs", "1"]
         records = []
-        for _ in range(3 if self.options.seconds else 1):
+        for _ in range(5 if self.options.seconds else 1):
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             found = json.loads(output)
             work, = found["works"]
