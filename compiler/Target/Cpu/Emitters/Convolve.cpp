@@ -33,7 +33,8 @@ struct Convolution {
   }
   Value loadInput(Value address, int64_t valid) const {
     Value x = code.loadVector(address, valid);
-    return rectifies ? code.maximum(x, code.splat(0)) : x;
+    // In this order NaN stays NaN, as it does in a rectifier of its own.
+    return rectifies ? code.maximum(code.splat(0), x) : x;
   }
   /// A vector of columns of the element j of the kernel, as the matrix has it.
   Value loadWeight(Value j, Value column, int64_t valid) {

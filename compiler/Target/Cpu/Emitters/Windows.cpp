@@ -94,7 +94,8 @@ Value SlideSource::elementAt(const Place &p, Value line, Value column) const {
 
 Value SlideSource::load(Value address, int64_t valid) const {
   Value x = code.loadVector(address, valid);
-  return slide.getRectifies() ? code.maximum(x, code.splat(0)) : x;
+  // In this order NaN stays NaN, as it does in a rectifier of its own.
+  return slide.getRectifies() ? code.maximum(code.splat(0), x) : x;
 }
 
 /// All elements side by side, zeros for those outside.
