@@ -23,7 +23,8 @@ def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function o
   I32EnumAttrCase<"Abs", 8, "abs">,
   I32EnumAttrCase<"Sin", 9, "sin">,
   I32EnumAttrCase<"Cos", 10, "cos">,
-  I32EnumAttrCase<"Floor", 11, "floor">]>;
+  I32EnumAttrCase<"Floor", 11, "floor">,
+  I32EnumAttrCase<"Rsqrt", 12, "rsqrt">]>;
 /// Their formulas, for the documentation of `transformer.activate`.
 defvar activationFormulas = [{
     - `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2
@@ -36,6 +37,7 @@ defvar activationFormulas = [{
     - `softplus`: log(1 + exp(x))
     - `abs`: |x|
     - `floor`: the largest integer of at most x
+    - `rsqrt`: 1 / sqrt(x), which of a negative number is NaN
 }];
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 

@@ -23,17 +23,21 @@ enum class TwinRounding {
   OfExponent,
   /// Exact, but not continuous: never falls, and jumps.
   Jumps,
+  /// As good as f32 is there. Of positive numbers: the slope falls, and is taken where they begin.
+  OfResult,
 };
 
 struct ActivationTwin {
   std::string_view name;
   /// The formula of the dialect's documentation.
   double (*value)(double);
-  /// The steepest slope.
+  /// The steepest slope; of a function of positive numbers nothing bounds it near 0.
   double slope;
   TwinRounding rounding;
   /// Results are about 1, however large the input is.
   bool isBounded;
+
+  bool isOfPositives() const { return rounding == TwinRounding::OfResult; }
 };
 
 inline double twinOfSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -53,6 +57,8 @@ inline constexpr std::array activationTwins = {
     ActivationTwin{"quick_gelu", [](double x) { return x * twinOfSigmoid(1.702 * x); }, 1.13,
                    TwinRounding::OfExponent, false},
     ActivationTwin{"relu", [](double x) { return std::max(x, 0.0); }, 1, TwinRounding::None, false},
+    ActivationTwin{"rsqrt", [](double x) { return 1 / std::sqrt(x); }, INFINITY,
+                   TwinRounding::OfResult, false},
     ActivationTwin{"sigmoid", twinOfSigmoid, 0.25, TwinRounding::OfExponent, true},
     ActivationTwin{"silu", [](double x) { return x * twinOfSigmoid(x); }, 1.13,
                    TwinRounding::OfExponent, false},

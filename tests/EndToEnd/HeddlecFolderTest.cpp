@@ -128,7 +128,8 @@ const std::vector<FolderCase> folderCases = {
      config("\"is_decoder\": false", "\"is_decoder\": true")},
     {"UnknownActivation",
      "{}/config.json: \"hidden_act\" is \"mish\", expected one of gelu, gelu_new, "
-     "relu, tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, gelu_pytorch_tanh, "
+     "relu, tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, "
+     "gelu_pytorch_tanh, "
      "swish",
      config("\"gelu\"", "\"mish\"")},
     {"NoHeads", "{}/config.json: \"num_attention_heads\" is 0, expected an integer from 1 to 65536",

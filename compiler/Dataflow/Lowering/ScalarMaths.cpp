@@ -67,6 +67,12 @@ Value createSoftplus(OpBuilder &builder, Location location, Value x) {
   return createSum(builder, location, positive, rest);
 }
 
+/// 1 / sqrt(x)
+Value createRsqrt(OpBuilder &builder, Location location, Value x) {
+  Value root = math::SqrtOp::create(builder, location, x);
+  return arith::DivFOp::create(builder, location, createNumber(builder, location, 1.0), root);
+}
+
 } // namespace
 
 Value createNumber(OpBuilder &builder, Location location, FloatAttr number) {
@@ -113,6 +119,8 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
     return math::CosOp::create(builder, location, input);
   case transformer::Activation::Floor:
     return math::FloorOp::create(builder, location, input);
+  case transformer::Activation::Rsqrt:
+    return createRsqrt(builder, location, input);
   }
   llvm_unreachable("every activation has its maths");
 }

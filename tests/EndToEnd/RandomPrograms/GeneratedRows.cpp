@@ -297,8 +297,16 @@ Written ProgramGenerator::scale(const Written &x) {
 Written ProgramGenerator::activate(const Written &x) {
   const ActivationTwin &twin =
       activationTwins[static_cast<size_t>(dice.below(activationTwins.size()))];
-  return define(x.kind, x.type, x.heads, x.width, twin.isBounded ? 0 : x.exponent,
-                fmt::format("activate {} {} : {}", twin.name, x.name, x.type));
+  const auto apply = [&](std::string_view name, const Written &given, double exponent) {
+    return define(given.kind, given.type, given.heads, given.width, exponent,
+                  fmt::format("activate {} {} : {}", name, given.name, given.type));
+  };
+  if (twin.isOfPositives()) {
+    // At least log 2.
+    const Written positive = apply("softplus", apply("abs", x, x.exponent), x.exponent);
+    return apply(twin.name, positive, 0);
+  }
+  return apply(twin.name, x, twin.isBounded ? 0 : x.exponent);
 }
 
 Written ProgramGenerator::norm(const Written &x) {

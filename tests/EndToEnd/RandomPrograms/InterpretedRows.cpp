@@ -157,6 +157,9 @@ Bounded activated(Activation function, const Bounded &x) {
   if (!x.isKnown() || x.hidden) {
     return Bounded::anything();
   }
+  if (twin.isOfPositives() && x.low() <= 0) {
+    return Bounded::anything();
+  }
   const double value = twin.value(x.value);
   double rounding = 0;
   switch (twin.rounding) {
@@ -164,6 +167,9 @@ Bounded activated(Activation function, const Bounded &x) {
     return roundResult(value, twin.slope * x.error);
   case TwinRounding::Jumps:
     return roundResult(value, std::max(twin.value(x.high()) - value, value - twin.value(x.low())));
+  case TwinRounding::OfResult:
+    // Convex and falling: it is furthest off where the number is least.
+    return roundResult(value, twin.value(x.low()) - value + 4 * unitRoundoff * std::abs(value));
   case TwinRounding::OfInput:
     rounding = 8 * std::abs(x.value);
     break;

@@ -181,10 +181,11 @@ static const ConfigurationCase refused[] = {
      "config.json: \"relative_attention_max_distance\" is 4, expected an integer from 5 to 65536"},
     {"FeedForward", "t5-tiny", R"({"feed_forward_proj": "gated-selu"})",
      "config.json: \"feed_forward_proj\" is \"gated-selu\", expected one of gelu, gelu_new, relu, "
-     "tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, gelu_pytorch_tanh, swish, "
-     "gated-gelu, "
+     "tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, "
+     "gelu_pytorch_tanh, swish, gated-gelu, "
      "gated-gelu_new, gated-relu, gated-tanh, gated-silu, gated-sigmoid, gated-quick_gelu, "
-     "gated-softplus, gated-abs, gated-sin, gated-cos, gated-floor, gated-gelu_pytorch_tanh, "
+     "gated-softplus, gated-abs, gated-sin, gated-cos, gated-floor, gated-rsqrt, "
+     "gated-gelu_pytorch_tanh, "
      "gated-swish"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
      "config.json: \"model_type\" is \"llama\", expected one of "
