@@ -143,11 +143,22 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
            << name.getValue() << "' of entry '" << graph.getSymName() << "' is " << type
            << ", expected i32 ids of tokens with a limit, or f32 rows of tokens";
   }
+  Attribute pad = graph.getArgAttr(index, "dataflow.pad");
+  auto token = dyn_cast_or_null<IntegerAttr>(pad);
+  const bool isToken = token && token.getType().isSignlessInteger(32) && token.getInt() >= 0 &&
+                       token.getInt() <= (areIds ? limit.getInt() - 1 : 0);
+  if (pad && !isToken) {
+    return graph.emitError("input '")
+           << name.getValue() << "' of entry '" << graph.getSymName() << "' is padded with " << pad
+           << ", expected 0" << (areIds ? " to " + std::to_string(limit.getInt() - 1) : "")
+           << " in i32";
+  }
   addBuffer(argument, manifest::Location::Input, inputs.size());
   auto shape = builder.CreateVectorOfStructs(shapeOf(type, spaces));
   inputs.push_back(manifest::CreatePort(
       builder, text(builder, name.getValue()), elementOf(type), shape, areIds ? limit.getInt() : 0,
-      graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument)));
+      graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument),
+      manifest::Observed::No, isToken ? static_cast<int32_t>(token.getInt()) : -1));
   return success();
 }
 
@@ -455,7 +466,7 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
       builder.CreateVector(outputs), builder.CreateVector(buffers),
       builder.CreateVector(dispatches), arena, graph.getMaxLength(), builder.CreateVector(caches),
       builder.CreateVector(states), builder.CreateVectorOfStructs(spaces.write()),
-      builder.CreateVector(loops));
+      builder.CreateVector(loops), spaces[appendedRows(graph, symbols)]);
 }
 
 FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,

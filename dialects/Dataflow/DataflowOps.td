@@ -142,6 +142,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
       name.
     - C9: a result with `dataflow.observed`, "encoder", "decoder" or "cross", is a buffer [tokens,
       heads, longest] of f32, and no other buffer follows it.
+    - C10: the rows that dispatches append to caches are those of one row space: one list of
+      positions is that of all.
 
     ```mlir
     dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30522 : i64})

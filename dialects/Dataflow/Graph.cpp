@@ -174,6 +174,33 @@ static LogicalResult verifyChanged(GraphOp graph, unsigned index, Value value) {
   return success();
 }
 
+/// The rows that a dispatch appends to a cache; nothing if it does not.
+static std::optional<RowSpace> appendedRows(DispatchOp dispatch) {
+  if (llvm::none_of(dispatch.getResultTypes(), llvm::IsaPred<CacheType>)) {
+    return std::nullopt;
+  }
+  for (Type type : dispatch->getOperandTypes()) {
+    if (auto buffer = dyn_cast<BufferType>(type)) {
+      return buffer.getRowSpace();
+    }
+  }
+  return std::nullopt;
+}
+
+/// C10
+static LogicalResult verifyAppended(GraphOp graph) {
+  std::optional<RowSpace> first;
+  for (DispatchOp dispatch : graph.getDispatches()) {
+    std::optional<RowSpace> rows = appendedRows(dispatch);
+    if (rows && first.value_or(*rows) != rows) {
+      return dispatch.emitOpError("expects to append rows of ")
+             << first->text() << ", as a dispatch before it does, got rows of " << rows->text();
+    }
+    first = rows ? rows : first;
+  }
+  return success();
+}
+
 SmallVector<DispatchOp> GraphOp::getDispatches() {
   SmallVector<DispatchOp> dispatches;
   getBody().walk([&](DispatchOp dispatch) { dispatches.push_back(dispatch); });
@@ -203,7 +230,8 @@ LogicalResult GraphOp::verify() {
       return failure();
     }
   }
-  if (failed(verifyObserved(*this)) || failed(verifyOperations(*this))) {
+  if (failed(verifyObserved(*this)) || failed(verifyOperations(*this)) ||
+      failed(verifyAppended(*this))) {
     return failure();
   }
   // C2

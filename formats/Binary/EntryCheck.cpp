@@ -105,6 +105,31 @@ Status EntryChecker::checkDerived() const {
   return {};
 }
 
+/// Positions of the caches that the entry appends to are the rows of one space: the runtime makes
+/// room for these.
+Status EntryChecker::checkAppended() const {
+  const std::vector<RowSpace> spaces = spacesOf(entry);
+  if (entry.appended() >= spaces.size() || !spaces[entry.appended()].arePositions()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("caches have positions of row space {}, expected "
+                                              "tokens or one that derives from them",
+                                              entry.appended()));
+  }
+  for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    for (uint32_t each = 0; each < dispatch.written(); ++each) {
+      const uint32_t buffer = dispatch.operands()->Get(each)->buffer();
+      if (entry.buffers()->Get(buffer)->location() == Location::Cache &&
+          dispatch.grid()->rows() != entry.appended()) {
+        return HEDDLE_ERROR(DataLoss,
+                            fmt::format("dispatch {} appends rows of row space {} to a cache with "
+                                        "positions of row space {}",
+                                        i, dispatch.grid()->rows(), entry.appended()));
+      }
+    }
+  }
+  return {};
+}
+
 Status EntryChecker::checkTerms(const flatbuffers::Vector<const manifest::SizeTerm *> *terms,
                                 std::string_view what) const {
   const size_t spaces = entry.spaces()->size();
@@ -336,6 +361,11 @@ Status EntryChecker::checkInputType(const manifest::Port &port) const {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("limit {}, expected 1 to {}", port.limit(), largestLimit));
   }
+  const int64_t largestPad = areIds ? static_cast<int64_t>(port.limit()) - 1 : 0;
+  if (port.pad() < -1 || port.pad() > largestPad) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("padding {}, expected -1 to {}", port.pad(), largestPad));
+  }
   return {};
 }
 
@@ -506,6 +536,7 @@ Status EntryChecker::run() {
   }
   HEDDLE_TRY(checkLoops(entry));
   HEDDLE_TRY(checkDerived());
+  HEDDLE_TRY(checkAppended());
   HEDDLE_TRY(checkKept(entry.caches(), "cache",
                        [&](const auto &cache, uint32_t i) { return checkCache(cache, i); }));
   HEDDLE_TRY(checkKept(entry.states(), "state",

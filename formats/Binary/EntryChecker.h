@@ -32,6 +32,7 @@ private:
 
   Status checkSpaces() const;
   Status checkDerived() const;
+  Status checkAppended() const;
   Status checkTerms(const flatbuffers::Vector<const manifest::SizeTerm *> *terms,
                     std::string_view what) const;
   Status checkAligned(const SymbolicSize &size, std::string_view what) const;

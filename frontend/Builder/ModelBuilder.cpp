@@ -115,6 +115,22 @@ Tensor Entry::optionalInput(std::string_view name, int64_t width) {
   return addRows(name, width, true);
 }
 
+void Entry::pad(std::string_view input, int32_t token) {
+  if (!model->works()) {
+    return;
+  }
+  EntryState &entry = model->entries[index];
+  const auto found =
+      std::find_if(entry.inputs.begin(), entry.inputs.end(),
+                   [&](const EntryState::Input &each) { return each.name == input; });
+  if (found == entry.inputs.end() || token < 0) {
+    model->fail(entry.name, fmt::format("input \"{}\" is padded with {}, expected {}", input, token,
+                                        token < 0 ? "0 or more" : "an input of the entry"));
+    return;
+  }
+  found->pad = token;
+}
+
 Segments Entry::segments() const {
   if (!model->works()) {
     return {};
@@ -193,6 +209,9 @@ static void finishEntry(OpBuilder &builder, EntryState &entry) {
     entry.function.setArgAttr(number, nameKey, builder.getStringAttr(input.name));
     if (input.optional) {
       entry.function.setArgAttr(number, "transformer.optional", builder.getUnitAttr());
+    }
+    if (input.pad) {
+      entry.function.setArgAttr(number, "transformer.pad", builder.getI32IntegerAttr(*input.pad));
     }
   }
   auto argument = static_cast<unsigned>(entry.inputs.size()) + 1;

@@ -481,6 +481,9 @@ public:
   /// The same; zeros if a caller leaves it out.
   Ids optionalInput(std::string_view name);
   Tensor optionalInput(std::string_view name, int64_t width);
+  /// Says what the shorter sequences of an input end in where the tensor of a file has one size for
+  /// all: this token or, of rows of floats, zeros (0), beside which the file has lengths.
+  void pad(std::string_view input, int32_t token);
   /// Which rows of the inputs form one sequence.
   Segments segments() const;
   /// The rows that one run of another entry has left in caches: a memory, such as the source of a

@@ -16,6 +16,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ struct EntryState {
   struct Input {
     std::string name;
     bool optional;
+    /// Entry::pad().
+    std::optional<int32_t> pad = std::nullopt;
   };
   struct Output {
     std::string name;

@@ -9,6 +9,7 @@
 #include "runtime/Generate/Sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <new>
 
@@ -25,15 +26,17 @@ BatchSearch::~BatchSearch() {
 }
 
 /// The source tokens, counted once for each hypothesis.
-int64_t BatchSearch::Sentence::cost() const {
+int64_t BatchSearch::Sentence::cost(int64_t width) const {
   const int64_t searches = settings.sample || settings.alternatives ? settings.nbest : 1;
-  return static_cast<int64_t>(source.size()) * settings.beam * searches;
+  const auto tokens = static_cast<int64_t>(source.size()) +
+                      static_cast<int64_t>(rows.size()) / std::max<int64_t>(width, 1);
+  return tokens * settings.beam * searches;
 }
 
 Result<int64_t> BatchSearch::add(GenerationRequest request) {
   HEDDLE_ASSIGN(Settings settings, makeSettings(request, defaults, limits));
-  queue.push_back(
-      std::make_unique<Sentence>(Sentence{nextId, std::move(request.source), std::move(settings)}));
+  queue.push_back(std::make_unique<Sentence>(
+      Sentence{nextId, std::move(request.source), std::move(request.rows), std::move(settings)}));
   return nextId++;
 }
 
@@ -82,9 +85,14 @@ void BatchSearch::fail(Sentence &sentence, const Status &status) {
 Status BatchSearch::startSearches(Sentence &sentence) {
   const Settings &settings = sentence.settings;
   const int32_t count = settings.sample ? settings.nbest : 1;
+  // Random numbers follow from the source: of rows, from their bits.
+  std::vector<int32_t> bits;
+  for (const float value : sentence.rows) {
+    bits.push_back(std::bit_cast<int32_t>(value));
+  }
+  const std::span<const int32_t> source = sentence.rows.empty() ? sentence.source : bits;
   for (int32_t sample = 0; sample < count; ++sample) {
-    const uint64_t stream =
-        sampleStream(sentence.source, settings.prefix, static_cast<uint64_t>(sample));
+    const uint64_t stream = sampleStream(source, settings.prefix, static_cast<uint64_t>(sample));
     Running &running = sentence.searches.emplace_back(Running{BeamSearch(settings, stream), {}});
     running.hypotheses.reserve(1);
     HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(*sentence.encoded));
@@ -96,9 +104,9 @@ Status BatchSearch::startSearches(Sentence &sentence) {
 /// Encodes the first `count` sentences of the queue, starts their searches and moves them to the
 /// batch: all of them, or none when one does not fit.
 Status BatchSearch::join(size_t count) {
-  std::vector<std::span<const int32_t>> sources;
+  std::vector<SourceView> sources;
   for (size_t i = 0; i < count; ++i) {
-    sources.emplace_back(queue[i]->source);
+    sources.push_back(queue[i]->view());
   }
   std::vector<SourceId> ids(count);
   batch.reserve(batch.size() + count);
@@ -130,14 +138,14 @@ Status BatchSearch::join(size_t count) {
 Status BatchSearch::admit() {
   int64_t tokens = 0;
   for (const SentencePointer &sentence : batch) {
-    tokens += sentence->cost();
+    tokens += sentence->cost(limits.sourceWidth);
   }
   while (!queue.empty() && !full) {
     size_t count = 0;
     int64_t cost = tokens;
-    while (count < queue.size() &&
-           (cost + queue[count]->cost() <= batchTokens || (batch.empty() && count == 0))) {
-      cost += queue[count++]->cost();
+    while (count < queue.size() && (cost + queue[count]->cost(limits.sourceWidth) <= batchTokens ||
+                                    (batch.empty() && count == 0))) {
+      cost += queue[count++]->cost(limits.sourceWidth);
     }
     if (count == 0) {
       return {};
@@ -160,7 +168,7 @@ Status BatchSearch::admit() {
       return full ? Status() : status;
     }
     for (size_t i = before; i < batch.size(); ++i) {
-      tokens += batch[i]->cost();
+      tokens += batch[i]->cost(limits.sourceWidth);
     }
   }
   return {};
@@ -286,7 +294,7 @@ Status BatchSearch::followBeams(Running &running) {
 }
 
 Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
-  const StepAttention looked{&attention, static_cast<int64_t>(sentence.source.size())};
+  const StepAttention looked{&attention, decoder.positions(*sentence.encoded)};
   HEDDLE_TRY(running.search.advance(candidates, running.rows, looked));
   HEDDLE_TRY(followBeams(running));
   if (running.search.finished() || running.search.branches()) {

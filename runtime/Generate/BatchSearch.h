@@ -49,12 +49,16 @@ private:
   struct Sentence {
     int64_t id = 0;
     std::vector<int32_t> source;
+    /// Instead of ids, where the model reads those.
+    std::vector<float> rows;
     Settings settings;
     std::optional<SourceId> encoded = std::nullopt;
     std::vector<Running> searches = {};
     std::vector<Hypothesis> found = {};
 
-    int64_t cost() const;
+    SourceView view() const { return rows.empty() ? SourceView(source) : SourceView(rows); }
+    /// `width` floats are a row.
+    int64_t cost(int64_t width) const;
   };
   using SentencePointer = std::unique_ptr<Sentence>;
 

@@ -92,6 +92,8 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDe
     // The decoder has checked that there is one.
     if (!input.optional) {
       limits.sourceVocabulary = input.limit;
+      limits.sourceWidth = input.element == ElementType::F32 ? input.shape.back() : 0;
+      limits.sourceMultiple = encode->lengthMultiple;
     }
   }
   // A start that is never generated is the first of the tasks.
@@ -165,6 +167,8 @@ Result<std::vector<std::vector<float>>> Generator::score(std::span<const Scoring
 }
 
 int64_t Generator::longestSource() const { return state->limits.longestSource; }
+
+int32_t Generator::sourcePad() const { return state->decoder->pad(); }
 
 Result<std::vector<int32_t>> Generator::encodeSource(std::string_view text, bool truncate) const {
   return withoutExceptions([&] {

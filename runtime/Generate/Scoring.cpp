@@ -51,9 +51,9 @@ private:
 } // namespace
 
 Status Pass::begin(std::span<Target> targets) {
-  std::vector<std::span<const int32_t>> texts;
+  std::vector<SourceView> texts;
   for (const Target &target : targets) {
-    texts.push_back(target.source);
+    texts.emplace_back(target.source);
   }
   std::vector<SourceId> ids(texts.size());
   HEDDLE_TRY(decoder.encode(texts, ids));
@@ -102,24 +102,13 @@ static Result<Target> makeTarget(const ScoringRequest &request, const Generation
   if (!ends && !defaults.end.empty()) {
     target.tokens.push_back(defaults.end.front());
   }
-  if (request.source.empty()) {
-    return HEDDLE_ERROR(InvalidArgument, "source has no tokens, expected at least one");
-  }
-  const auto sourceTokens = static_cast<int64_t>(request.source.size());
-  if (limits.longestSource > 0 && sourceTokens > limits.longestSource) {
-    return HEDDLE_ERROR(OutOfRange, fmt::format("source has {} tokens, expected at most {}, the "
-                                                "positions of the model",
-                                                sourceTokens, limits.longestSource));
-  }
+  HEDDLE_TRY(checkSource(request.source, {}, limits));
   const auto fed = static_cast<int64_t>(target.tokens.size()) - 1;
   if (limits.longestTarget > 0 && fed > limits.longestTarget) {
     return HEDDLE_ERROR(OutOfRange,
                         fmt::format("target has {} tokens with its start, expected at most {}, the "
                                     "positions of the model",
                                     fed, limits.longestTarget));
-  }
-  if (limits.sourceVocabulary > 0) {
-    HEDDLE_TRY(checkTokens("source", request.source, limits.sourceVocabulary));
   }
   HEDDLE_TRY(checkTokens("target", request.target, limits.vocabulary));
   return target;

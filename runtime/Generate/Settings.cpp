@@ -146,20 +146,50 @@ static Status checkNumbers(const Settings &settings) {
   return {};
 }
 
-static Status checkAllTokens(const GenerationRequest &request, const Settings &settings,
-                             const GenerationLimits &limits) {
-  if (request.source.empty()) {
+static Status checkRows(std::span<const int32_t> tokens, std::span<const float> rows,
+                        const GenerationLimits &limits) {
+  if (!tokens.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("source has {} tokens, expected rows of {} floats, which the "
+                                    "model reads",
+                                    tokens.size(), limits.sourceWidth));
+  }
+  const int64_t floats = limits.sourceWidth * limits.sourceMultiple;
+  if (rows.empty() || static_cast<int64_t>(rows.size()) % floats != 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("source has {} floats, expected a multiple of {}, at least one",
+                                    rows.size(), floats));
+  }
+  return {};
+}
+
+Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows,
+                   const GenerationLimits &limits) {
+  const bool readsRows = limits.sourceWidth > 0;
+  if (readsRows) {
+    HEDDLE_TRY(checkRows(tokens, rows, limits));
+  } else if (!rows.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("source has {} floats, expected tokens, which "
+                                                     "the model reads",
+                                                     rows.size()));
+  } else if (tokens.empty()) {
     return HEDDLE_ERROR(InvalidArgument, "source has no tokens, expected at least one");
   }
-  if (limits.longestSource > 0 &&
-      static_cast<int64_t>(request.source.size()) > limits.longestSource) {
-    return HEDDLE_ERROR(OutOfRange, fmt::format("source has {} tokens, expected at most {}, the "
-                                                "positions of the model",
-                                                request.source.size(), limits.longestSource));
+  const auto count = readsRows ? static_cast<int64_t>(rows.size()) / limits.sourceWidth
+                               : static_cast<int64_t>(tokens.size());
+  if (limits.longestSource > 0 && count > limits.longestSource) {
+    return HEDDLE_ERROR(OutOfRange,
+                        fmt::format("source has {} {}, expected at most {}, the positions of the "
+                                    "model",
+                                    count, readsRows ? "rows" : "tokens", limits.longestSource));
   }
-  if (limits.sourceVocabulary > 0) {
-    HEDDLE_TRY(checkTokens("source", request.source, limits.sourceVocabulary));
-  }
+  return limits.sourceVocabulary > 0 ? checkTokens("source", tokens, limits.sourceVocabulary)
+                                     : Status();
+}
+
+static Status checkAllTokens(const GenerationRequest &request, const Settings &settings,
+                             const GenerationLimits &limits) {
+  HEDDLE_TRY(checkSource(request.source, request.rows, limits));
   HEDDLE_TRY(checkTokens("prefix", request.prefix, limits.vocabulary));
   HEDDLE_TRY(checkTokens("shortlist", request.shortlist, limits.vocabulary));
   HEDDLE_TRY(checkTokens("suppressed", settings.suppressed, limits.vocabulary));

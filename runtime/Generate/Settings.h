@@ -40,6 +40,10 @@ struct GenerationLimits {
   int64_t longestTarget = 0;
   /// The tasks of the model: tokens from `vocabulary` on, which are only read.
   int64_t commands = 0;
+  /// The width of a row where the model reads rows of floats instead of ids, and what their number
+  /// is a multiple of.
+  int64_t sourceWidth = 0;
+  int64_t sourceMultiple = 1;
 };
 
 /// The options of one request.
@@ -84,6 +88,10 @@ struct Settings {
 /// Checks a request and fills in its unset options.
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits);
+
+/// Checks that a source is what the model reads: tokens, or rows of floats.
+Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows,
+                   const GenerationLimits &limits);
 
 /// Checks that ids are in the vocabulary; otherwise OutOfRange. `what` names them in messages, for
 /// example "source".

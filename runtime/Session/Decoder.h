@@ -6,8 +6,10 @@
 #ifndef HEDDLE_RUNTIME_SESSION_DECODER_H
 #define HEDDLE_RUNTIME_SESSION_DECODER_H
 
+#include "heddle/ElementType.h"
 #include "heddle/Status.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,6 +19,18 @@ namespace heddle {
 /// A source sentence that was encoded; a hypothesis of one. Numbers are used again once released.
 enum class SourceId : int32_t {};
 enum class HypothesisId : int32_t {};
+
+/// What is encoded: the ids of a source or, where the model reads those, its rows of floats end to
+/// end.
+struct SourceView {
+  SourceView(std::span<const int32_t> ids) : element(ElementType::I32), bytes(std::as_bytes(ids)) {}
+  SourceView(std::span<const float> rows) : element(ElementType::F32), bytes(std::as_bytes(rows)) {}
+  SourceView(const std::vector<int32_t> &ids) : SourceView(std::span(ids)) {}
+  SourceView(const std::vector<float> &rows) : SourceView(std::span(rows)) {}
+
+  ElementType element;
+  std::span<const std::byte> bytes;
+};
 
 /// Tokens to append to a hypothesis.
 struct Extension {
@@ -64,8 +78,9 @@ public:
 
   /// Encodes sources of at least one token each. ResourceExhausted when the cache has no room for
   /// all of them: then none was encoded.
-  virtual Status encode(std::span<const std::span<const int32_t>> sources,
-                        std::span<SourceId> ids) = 0;
+  virtual Status encode(std::span<const SourceView> sources, std::span<SourceId> ids) = 0;
+  /// The positions that attention to a source has: its tokens, or the rows that derive from them.
+  virtual int64_t positions(SourceId source) const = 0;
   /// Hypotheses of it must have been released before.
   virtual void release(SourceId source) = 0;
 

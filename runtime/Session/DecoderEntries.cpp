@@ -5,6 +5,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Binary/GenerationCheck.h"
+#include "formats/Binary/SymbolicSize.h"
 #include "runtime/Session/ModelState.h"
 
 #include <algorithm>
@@ -44,6 +45,17 @@ Result<std::unique_ptr<PagedDecoder>> PagedDecoder::create(const Model &model,
   });
 }
 
+/// Histories have a position for each token, memories for what "encode" appends.
+Status PagedDecoder::bindSpaces() {
+  memorySpace = spacesOf(*encoder.table)[encoder.table->appended()];
+  const RowSpace history = spacesOf(*decoder.table)[decoder.table->appended()];
+  return history == RowSpace::tokens()
+             ? Status()
+             : doesNotGenerate(loaded, fmt::format("entry {} appends rows of {}, expected rows of "
+                                                   "tokens",
+                                                   quote(decodeEntry), quote(history.text())));
+}
+
 Status PagedDecoder::bindEntries() {
   const manifest::Manifest &model = loaded.state->artifact->manifest();
   size_t firstCost = 0;
@@ -52,7 +64,7 @@ Status PagedDecoder::bindEntries() {
     const std::string_view name = table.name()->string_view();
     if (name == encodeEntry || name == decodeEntry) {
       Entry &entry = name == encodeEntry ? encoder : decoder;
-      entry = {&table, &loaded.entries()[i], {}, firstCost, {}};
+      entry = {&table, &loaded.entries()[i], nullptr, firstCost, {}};
     }
     firstCost += table.dispatches()->size();
   }
@@ -65,23 +77,23 @@ Status PagedDecoder::bindEntries() {
       if (input.optional) {
         continue;
       }
-      if (input.element != ElementType::I32) {
+      if (input.element != ElementType::I32 && entry == &decoder) {
         return doesNotGenerate(
             loaded, fmt::format("entry {} needs the input {} of {}, expected ids", quote(name),
                                 quote(input.name), infoOf(input.element).name));
       }
-      if (!entry->input.empty()) {
-        return doesNotGenerate(loaded,
-                               fmt::format("entry {} needs the inputs {} and {}, expected "
-                                           "one",
-                                           quote(name), quote(entry->input), quote(input.name)));
+      if (entry->input != nullptr) {
+        return doesNotGenerate(
+            loaded, fmt::format("entry {} needs the inputs {} and {}, expected one", quote(name),
+                                quote(entry->input->name), quote(input.name)));
       }
-      entry->input = input.name;
+      entry->input = &input;
     }
-    if (entry->input.empty()) {
+    if (entry->input == nullptr) {
       return doesNotGenerate(loaded, fmt::format("entry {} needs no input", quote(name)));
     }
   }
+  HEDDLE_TRY(bindSpaces());
   logitsPort = findOutput(*decoder.table, logitsOutput);
   attentionPort = findOutput(*decoder.table, attentionOutput);
   const auto shapeOf = [&](int32_t port) -> const std::vector<int64_t> & {

@@ -36,6 +36,9 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
     info.limit = inputs ? static_cast<int64_t>(port->limit()) : 0;
     info.optional = inputs && port->optional();
     info.observed = static_cast<Observed>(port->observed());
+    if (inputs && port->pad() >= 0) {
+      info.pad = port->pad();
+    }
     list.push_back(std::move(info));
   }
   return list;

@@ -73,11 +73,15 @@ bool PagedDecoder::isEnd(int32_t token) const {
          std::find(table->end()->begin(), table->end()->end(), token) != table->end()->end();
 }
 
-PagedDecoder::Source *PagedDecoder::find(SourceId id) {
+const PagedDecoder::Source *PagedDecoder::find(SourceId id) const {
   const auto index = static_cast<size_t>(id);
   return static_cast<int32_t>(id) >= 0 && index < sources.size() && sources[index].live
              ? &sources[index]
              : nullptr;
+}
+
+PagedDecoder::Source *PagedDecoder::find(SourceId id) {
+  return const_cast<Source *>(static_cast<const PagedDecoder *>(this)->find(id));
 }
 
 const PagedDecoder::Hypothesis *PagedDecoder::find(HypothesisId id) const {
@@ -89,105 +93,6 @@ const PagedDecoder::Hypothesis *PagedDecoder::find(HypothesisId id) const {
 
 PagedDecoder::Hypothesis *PagedDecoder::find(HypothesisId id) {
   return const_cast<Hypothesis *>(static_cast<const PagedDecoder *>(this)->find(id));
-}
-
-// --- Sources -----------------------------------------------------------------------------------
-
-Status PagedDecoder::encode(std::span<const std::span<const int32_t>> list,
-                            std::span<SourceId> found) {
-  return encode(list, found, {});
-}
-
-Status PagedDecoder::encode(std::span<const std::span<const int32_t>> list,
-                            std::span<SourceId> found, std::span<const Output> outputs) {
-  return withoutExceptions([&] { return encodeUnguarded(list, found, outputs); });
-}
-
-Status PagedDecoder::encodeUnguarded(std::span<const std::span<const int32_t>> list,
-                                     std::span<SourceId> found, std::span<const Output> outputs) {
-  if (list.size() != found.size()) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("{} sources and room for {} numbers of them",
-                                                     list.size(), found.size()));
-  }
-  lengths.clear();
-  ids.clear();
-  int64_t blocks = 0;
-  for (const std::span<const int32_t> source : list) {
-    lengths.push_back(static_cast<int32_t>(source.size()));
-    ids.insert(ids.end(), source.begin(), source.end());
-    blocks += (static_cast<int64_t>(source.size()) + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
-  }
-  const Input input{encoder.input, ids};
-  HEDDLE_TRY_WITH(batch.bind(*encoder.info, lengths, {&input, 1}, outputs), "entry \"encode\"");
-  const int64_t rows = givesStates ? static_cast<int64_t>(list.size()) : 0;
-  HEDDLE_TRY(states.checkRoom(rows));
-  HEDDLE_TRY(memory.checkRoom(blocks, static_cast<uint64_t>(rows) * states.blockBytes()));
-  // Nothing from here to the run can fail but for want of memory, and then it is in bounds to lose
-  // nothing but numbers.
-  states.prepare(rows);
-  memory.prepare(blocks);
-  sources.reserve(sources.size() + list.size());
-  freeSources.reserve(sources.capacity());
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (freeSources.empty()) {
-      freeSources.push_back(static_cast<int32_t>(sources.size()));
-      sources.emplace_back();
-    }
-    const int32_t id = freeSources.back();
-    Source &source = sources[static_cast<size_t>(id)];
-    source.table.prepare(lengths[i]);
-    freeSources.pop_back();
-    source.live = true;
-    source.table.extend(memory, lengths[i]);
-    if (givesStates) {
-      source.state.change(states);
-    }
-    found[i] = SourceId(id);
-  }
-  const Status status = list.empty() ? Status() : runEncode(found);
-  for (size_t i = found.size(); !status.ok() && i-- > 0;) {
-    release(found[i]);
-  }
-  return status;
-}
-
-Status PagedDecoder::runEncode(std::span<const SourceId> found) {
-  const auto same = [&](const auto &each) { return each.first == batch.requested(); };
-  auto plan = std::find_if(encodePlans.begin(), encodePlans.end(), same);
-  if (plan == encodePlans.end()) {
-    encodePlans.emplace_back(batch.requested(), std::make_unique<Plan>(Plan::make(
-                                                    *loaded.state->artifact, *encoder.table,
-                                                    {batch.requested(), true, -1})));
-    plan = encodePlans.end() - 1;
-  }
-  memoryRows.clear();
-  memoryRows.prepare(static_cast<int64_t>(found.size()),
-                     *std::max_element(lengths.begin(), lengths.end()));
-  stateRows.clear();
-  stateRows.prepare(static_cast<int64_t>(found.size()), 1);
-  for (const SourceId id : found) {
-    memoryRows.addSegment(find(id)->table);
-    if (givesStates) {
-      stateRows.addState(find(id)->state);
-    }
-  }
-  memoryRows.view.offsets = nullptr;
-  memoryRows.view.segmentOf = nullptr;
-  return executor->run({.plan = *plan->second,
-                        .batch = batch,
-                        .firstCost = encoder.firstCost,
-                        .caches = encoder.caches});
-}
-
-void PagedDecoder::release(SourceId id) {
-  Source *const source = find(id);
-  assert(source != nullptr && source->hypotheses == 0);
-  if (source != nullptr) {
-    source->table.clear(memory);
-    source->state.clear(states);
-    source->live = false;
-    freeSources.push_back(static_cast<int32_t>(id));
-  }
 }
 
 // --- Hypotheses --------------------------------------------------------------------------------
@@ -322,7 +227,7 @@ Status PagedDecoder::gather(std::span<const Extension> extensions) {
     starts.push_back(static_cast<int32_t>(hypothesis.length));
     ids.insert(ids.end(), extension.tokens.begin(), extension.tokens.end());
   }
-  const Input input{decoder.input, ids};
+  const Input input{decoder.input->name, ids};
   HEDDLE_TRY_WITH(batch.bind(*decoder.info, lengths, {&input, 1}, {}), "entry \"decode\"");
   return {};
 }

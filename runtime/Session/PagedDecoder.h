@@ -51,11 +51,11 @@ public:
   int64_t vocabulary() const override { return vocabularySize; }
   int64_t longestSource() const override { return encoder.info->maxLength; }
   int64_t longestTarget() const override { return decoder.info->maxLength; }
-  Status encode(std::span<const std::span<const int32_t>> sources,
-                std::span<SourceId> ids) override;
+  Status encode(std::span<const SourceView> sources, std::span<SourceId> ids) override;
   /// Also writes outputs of the entry, by their names.
-  Status encode(std::span<const std::span<const int32_t>> sources, std::span<SourceId> ids,
+  Status encode(std::span<const SourceView> sources, std::span<SourceId> ids,
                 std::span<const Output> outputs);
+  int64_t positions(SourceId source) const override;
   void release(SourceId source) override;
   Result<HypothesisId> start(SourceId source) override;
   Result<HypothesisId> fork(HypothesisId hypothesis) override;
@@ -77,6 +77,8 @@ public:
   /// What hypotheses begin with, and whether a token ends one.
   std::vector<int32_t> start() const;
   bool isEnd(int32_t token) const;
+  /// The rows of a source that its memory has positions for.
+  RowSpace rowsOfMemory() const { return memorySpace; }
   /// Bytes of cache that one position takes: of a hypothesis, and of a source.
   uint64_t historyBytesPerPosition() const;
   uint64_t memoryBytesPerPosition() const;
@@ -88,8 +90,8 @@ private:
   struct Entry {
     const manifest::Entry *table = nullptr;
     const EntryInfo *info = nullptr;
-    /// Its ids.
-    std::string_view input;
+    /// Its ids, or the rows of a source.
+    const PortInfo *input = nullptr;
     size_t firstCost = 0;
     std::vector<CacheOperand> caches;
   };
@@ -137,6 +139,7 @@ private:
 
   PagedDecoder(const Model &model, const SessionOptions &options);
   Status bindEntries();
+  Status bindSpaces();
   Status bindCaches();
   Status bindState(Entry &entry, const CacheInfo &state);
   Status createPools();
@@ -165,9 +168,11 @@ private:
                    AttentionWeights &weights) const;
   Status decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
                          const StepOutputs &wanted);
-  Status encodeUnguarded(std::span<const std::span<const int32_t>> sources, std::span<SourceId> ids,
+  Status encodeUnguarded(std::span<const SourceView> sources, std::span<SourceId> ids,
                          std::span<const Output> outputs);
+  Status gatherSources(std::span<const SourceView> sources);
   Status runEncode(std::span<const SourceId> ids);
+  const Source *find(SourceId id) const;
   Source *find(SourceId id);
   const Hypothesis *find(HypothesisId id) const;
   Hypothesis *find(HypothesisId id);
@@ -183,6 +188,7 @@ private:
   int64_t vocabularySize = 0;
   int32_t logitsPort = -1;
   int32_t attentionPort = -1;
+  RowSpace memorySpace = RowSpace::tokens();
   /// Whether "encode" leaves states.
   bool givesStates = false;
   /// Where rows begin to read the history, by their positions; empty: at its beginning.
@@ -205,6 +211,7 @@ private:
   std::vector<bool> chosen;
   std::vector<int32_t> lengths;
   std::vector<int32_t> ids;
+  std::vector<std::byte> values;
   std::vector<int32_t> starts;
   std::vector<int32_t> shared;
   Rows historyRows;

@@ -61,7 +61,7 @@ std::vector<size_t> randomPieces(size_t total, std::mt19937 &random) {
 /// left by a random number of them.
 std::vector<std::vector<float>>
 decodeTogether(PagedDecoder &decoder, const std::vector<Pair> &pairs, std::mt19937 &random) {
-  std::vector<std::span<const int32_t>> sources;
+  std::vector<SourceView> sources;
   for (const Pair &pair : pairs) {
     sources.emplace_back(pair.source);
   }

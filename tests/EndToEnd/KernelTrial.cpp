@@ -569,14 +569,15 @@ std::string KernelTrial::compareBuffer(unsigned number, const std::vector<float>
 std::string KernelTrial::compareKept(unsigned number, unsigned changed, std::vector<float> before) {
   const Operand &operand = operands[changed];
   auto state = dyn_cast<StateType>(operand.type);
+  const RunRows &appended = state ? tokens() : rowsOf(kernel.getRows());
   const int64_t width = widthOf(operand.type);
-  for (int64_t row = 0; row < (state ? tokens().sequences() : tokens().count()); ++row) {
+  for (int64_t row = 0; row < (state ? tokens().sequences() : appended.count()); ++row) {
     // A state with keys has element after element of one position after the other.
     const int64_t keys = state && state.getKeyed() ? operand.lengths[row] : 1;
     auto place = [&](int64_t column) {
       return state
                  ? placeInCache(operand, row, column / width, column % width)
-                 : placeInCache(operand, tokens().sequenceOf[row], tokens().positions[row], column);
+                 : placeInCache(operand, appended.sequenceOf[row], appended.positions[row], column);
     };
     std::string difference = compareRow(number, row, [&](int64_t column) {
       return column < keys * width ? operand.memory[place(column)]

@@ -76,8 +76,25 @@ TEST(RowSpace, StridesLeaveRowsAndPixels) {
   EXPECT_FALSE(half.blocks(2));
   EXPECT_EQ(half.strided(15, 2, 2)->rowsOf(33 * 29), 9 * 8);
   EXPECT_FALSE(half.strided(15, 128, 1));
+  // An image of which one column is left is a line, whose rows have strides like others.
+  const RowSpace column = *tokens.strided(3, 2, 4);
+  EXPECT_EQ(column.rowsOf(5 * 3), 3);
+  EXPECT_EQ(column.strided(1, 1, 1), column);
+  EXPECT_EQ(column.strided(1, 2, 1)->text(), "grid(tokens, 3, 4, 4)");
+  EXPECT_EQ(column.strided(1, 2, 1)->rowsOf(5 * 3), 2);
+  EXPECT_FALSE(column.strided(1, 128, 1));
   EXPECT_FALSE(half.rowsFrom(tokens));
   EXPECT_EQ(RowSpace::sequences().rowsFrom(half), 0);
+}
+
+TEST(RowSpace, PositionsOfACacheAreRowsSideBySide) {
+  EXPECT_TRUE(RowSpace::tokens().arePositions());
+  EXPECT_TRUE(RowSpace::tokens().blocks(3)->arePositions());
+  EXPECT_TRUE(RowSpace::tokens().strided(29, 2, 2)->arePositions());
+  EXPECT_FALSE(RowSpace::sequences().arePositions());
+  EXPECT_FALSE(RowSpace::steps(true).arePositions());
+  EXPECT_FALSE(RowSpace::ranks().arePositions());
+  EXPECT_FALSE(RowSpace::tokens().choices(2)->arePositions());
 }
 
 TEST(RowSpace, RowsStayWithinTheBoundsForPlanning) {

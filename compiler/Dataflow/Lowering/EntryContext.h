@@ -168,6 +168,8 @@ public:
   /// The orders that products go over rows in, by the numbers that the rows have chosen and how
   /// many there are to choose from.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> orders;
+  /// The space of the rows that the entry appends to caches, once it does.
+  std::optional<RowSpace> appended;
 
 private:
   mlir::SymbolTable &symbols;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr llvm::StringLiteral transformerName = "transformer.name";
 constexpr llvm::StringLiteral transformerOptional = "transformer.optional";
+constexpr llvm::StringLiteral transformerPad = "transformer.pad";
 constexpr llvm::StringLiteral transformerObserved = "transformer.observed";
 // An id that no table bounds may be any number that is not negative.
 constexpr int64_t anyId = int64_t{1} << 31;
@@ -302,6 +303,9 @@ DictionaryAttr EntryLowering::argumentAttributes(BlockArgument argument) {
   }
   if (entry.getArgAttr(index, transformerOptional)) {
     attributes.append("dataflow.optional", builder.getUnitAttr());
+  }
+  if (Attribute pad = entry.getArgAttr(index, transformerPad)) {
+    attributes.append("dataflow.pad", pad);
   }
   return attributes.getDictionary(builder.getContext());
 }

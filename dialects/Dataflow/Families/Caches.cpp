@@ -35,7 +35,10 @@ StringRef AppendAttr::getNoun() const { return "a cache"; }
 
 std::string AppendAttr::getSizes(FunctionType type) const {
   auto cache = cast<CacheType>(type.getInput(0));
-  return std::to_string(cache.getWidth()) + "_" + stringifyCacheLayout(cache.getLayout()).str();
+  std::string name =
+      std::to_string(cache.getWidth()) + "_" + stringifyCacheLayout(cache.getLayout()).str();
+  const RowSpace rows = spaceOfInput(type, 1);
+  return rows == RowSpace::tokens() ? name : name + "_of_" + std::string(rows.name());
 }
 
 LogicalResult AppendAttr::verifyNumbers(EmitError) const { return success(); }
@@ -43,13 +46,21 @@ LogicalResult AppendAttr::verifyNumbers(EmitError) const { return success(); }
 int64_t AppendAttr::getNumInputs() const { return 2; }
 
 SmallVector<KernelInput> AppendAttr::getInputs(FunctionType type) const {
+  const int64_t rows = RowDimension{spaceOfInput(type, 1)}.number();
   return {{.role = KernelInput::Role::Changed, .takesAnyCache = true},
-          rowsOfWidth(KernelInput::Role::Rows, widthOf(type, 0))};
+          {.role = KernelInput::Role::Rows, .shape = SmallVector<int64_t>{rows, widthOf(type, 0)}}};
 }
 
 SmallVector<KernelResult> AppendAttr::getResults(FunctionType) const { return {{.changes = 0}}; }
 
-LogicalResult AppendAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+LogicalResult AppendAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  const RowSpace rows = spaceOfInput(type, 1);
+  if (!rows.arePositions()) {
+    return emitError() << "expects rows of tokens, or what blocks and strides make of them, got "
+                       << "rows of " << rows.text();
+  }
+  return success();
+}
 
 Division AppendAttr::getDivision(FunctionType) const { return {}; }
 

@@ -10,7 +10,8 @@ def Dataflow_AppendAttr : Dataflow_Family<"Append", "append"> {
   let summary = "inputs[1] [tokens, width] appended to the cache inputs[0], which is the result";
   let description = [{
     Every row goes to the place of its position in its sequence. The runtime made room for the rows
-    before the run.
+    before the run. They are those of tokens or of a space that derives from tokens, such as
+    `blocks` and `grid`: then that is what positions of the cache are.
   }];
 }
 

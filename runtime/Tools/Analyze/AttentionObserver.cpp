@@ -92,6 +92,13 @@ Result<AttentionObserver> AttentionObserver::create(const Model &model,
   HEDDLE_ASSIGN(observer.ids, chooseIds(model, *encoder));
   if (generates) {
     HEDDLE_ASSIGN(TeacherForcer forcer, TeacherForcer::create(model, options));
+    const RowSpace rows = forcer.decoder().rowsOfMemory();
+    if (rows != RowSpace::tokens()) {
+      return HEDDLE_ERROR(
+          Unsupported, fmt::format("{}: the source is remembered as rows of {}, expected tokens, "
+                                   "which attention is shown for",
+                                   model.path(), rows.text()));
+    }
     observer.forcer.emplace(std::move(forcer));
   } else {
     HEDDLE_ASSIGN(Session session, Session::create(model, options));

@@ -69,9 +69,9 @@ struct Pass {
 Status TeacherForcer::run(std::span<const ForcedSentence> sentences,
                           std::span<const Output> encoded, LogitsSink &sink,
                           std::span<ObservedWeights> observed) {
-  std::vector<std::span<const int32_t>> texts;
+  std::vector<SourceView> texts;
   for (const ForcedSentence &sentence : sentences) {
-    texts.push_back(sentence.source);
+    texts.emplace_back(sentence.source);
   }
   Pass pass{*paged};
   std::vector<SourceId> ids(texts.size());

@@ -30,8 +30,10 @@ void declare(OptionList &list, RunOptions &options) {
   list.file("--inputs", options.inputs,
             "safetensors with the inputs, named as 'heddle info' lists them (input_ids; of a model "
             "that generates, source and target): [B,S] and, where there is padding, "
-            "attention_mask [B,S]; or, of one entry, [tokens] and lengths [sequences]; rows of "
-            "floats have their width as one dimension more")
+            "attention_mask [B,S] or NAME.length [B]; or, of one entry, [tokens] and lengths "
+            "[sequences]; rows of floats have their width as one dimension more, pixels are "
+            "[B,height,width,channels] and spectra [B,frames,bins], whose NAME.length counts rows "
+            "of these")
       .required()
       .hinted();
   list.file("--outputs", options.outputs,
@@ -77,32 +79,64 @@ static Result<RunInputs> readTargets(const EntryInfo &entry, const PortInfo &sha
   return readRunInputs(entry, shaping, kept, where);
 }
 
-/// The tokens of every sequence.
-static std::vector<std::span<const int32_t>> sequencesOf(const RunInputs &inputs) {
-  std::span<const int32_t> rest = inputs.inputs.front().ids;
-  std::vector<std::span<const int32_t>> list;
-  for (const int32_t length : inputs.batch.lengths) {
-    list.push_back(rest.first(static_cast<size_t>(length)));
-    rest = rest.subspan(static_cast<size_t>(length));
+/// The part of `values` that every sequence has, `width` for a token.
+template <typename Value>
+static std::vector<std::span<const Value>>
+partsOf(std::span<const Value> values, const std::vector<int32_t> &lengths, int64_t width) {
+  std::vector<std::span<const Value>> list;
+  for (const int32_t length : lengths) {
+    const auto count = static_cast<size_t>(length * width);
+    list.push_back(values.first(count));
+    values = values.subspan(count);
   }
   return list;
 }
 
+/// The ids or the rows of every source.
+static std::vector<SourceView> sourcesOf(const RunInputs &inputs, const PortInfo &port) {
+  const auto given = std::find_if(inputs.inputs.begin(), inputs.inputs.end(),
+                                  [&](const RunInput &each) { return each.name == port.name; });
+  std::vector<SourceView> sources;
+  if (port.element == ElementType::I32) {
+    for (const auto ids : partsOf(std::span(given->ids), inputs.batch.lengths, 1)) {
+      sources.emplace_back(ids);
+    }
+    return sources;
+  }
+  for (const auto rows : partsOf(std::span(given->rows), inputs.batch.lengths, port.shape.back())) {
+    sources.emplace_back(rows);
+  }
+  return sources;
+}
+
+/// Says which inputs are not what the file has them as.
+static void noteConversions(const RunInputs &inputs) {
+  for (const RunInput &input : inputs.inputs) {
+    if (!input.rows.empty() && input.stored != ElementType::F32) {
+      const std::string note =
+          fmt::format("heddle: note: tensor {} is converted from {} to {}\n", quote(input.name),
+                      infoOf(input.stored).name, infoOf(ElementType::F32).name);
+      std::fputs(note.c_str(), stderr);
+    }
+  }
+}
+
 /// Runs "encode"; its outputs are added to `outputs`.
-static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const RunInputs &sources,
-                            std::vector<SourceId> &ids, std::vector<RunOutput> &outputs) {
-  for (const PortInfo &port : entry.outputs) {
-    const int64_t rows = port.rowsOf(sources.batch.lengths);
-    outputs.push_back({port.name, outputShape(port, sources.batch),
-                       std::vector<float>(static_cast<size_t>(rows * rowWidth(port))),
-                       derivedLengths(port, sources.batch)});
+static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const PortInfo &port,
+                            const RunInputs &sources, std::vector<SourceId> &ids,
+                            std::vector<RunOutput> &outputs) {
+  for (const PortInfo &output : entry.outputs) {
+    const int64_t rows = output.rowsOf(sources.batch.lengths);
+    outputs.push_back({output.name, outputShape(output, sources.batch),
+                       std::vector<float>(static_cast<size_t>(rows * rowWidth(output))),
+                       derivedLengths(output, sources.batch)});
   }
   std::vector<Output> wanted;
   for (RunOutput &output : outputs) {
     wanted.push_back({output.name, output.values});
   }
   ids.resize(sources.batch.lengths.size());
-  HEDDLE_TRY(decoder.encode(sequencesOf(sources), ids, wanted));
+  HEDDLE_TRY(decoder.encode(sourcesOf(sources, port), ids, wanted));
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i].values = spreadRows(entry.outputs[i], sources.batch, std::move(outputs[i].values));
   }
@@ -137,7 +171,8 @@ static RunOutput lookOutput(const PortInfo &port, const PaddedBatch &batch,
 /// Runs "decode"; its outputs are added to `outputs`.
 static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const RunInputs &targets,
                             std::span<const SourceId> ids, std::vector<RunOutput> &outputs) {
-  const std::vector<std::span<const int32_t>> tokens = sequencesOf(targets);
+  const std::vector<std::span<const int32_t>> tokens =
+      partsOf(std::span<const int32_t>(targets.inputs.front().ids), targets.batch.lengths, 1);
   std::vector<Extension> extensions;
   for (size_t i = 0; i < ids.size(); ++i) {
     HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(ids[i]));
@@ -199,16 +234,15 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
                                      std::string_view where) {
   const EntryInfo &encode = *model.findEntry(encodeEntry);
   const EntryInfo &decode = *model.findEntry(decodeEntry);
-  HEDDLE_ASSIGN(const PortInfo *const source, chooseIds(model, encode));
+  HEDDLE_ASSIGN(const PortInfo *const source, chooseInput(model, encode));
   HEDDLE_ASSIGN(const PortInfo *const target, chooseIds(model, decode));
   HEDDLE_TRY_WITH(checkLengthsNames(encode.outputs), model.path());
   HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
   HEDDLE_ASSIGN(const RunInputs sources,
                 readRunInputs(encode, *source, tensors, where, decoder->pad()));
   HEDDLE_ASSIGN(RunInputs targets, readTargets(decode, *target, tensors, where));
-  const auto logitsPort = std::find_if(decode.outputs.begin(), decode.outputs.end(),
-                                       [](const auto &each) { return each.name == logitsOutput; });
-  HEDDLE_TRY(putCommands(targets, rowWidth(*logitsPort), target->limit, tensors, where));
+  noteConversions(sources);
+  HEDDLE_TRY(putCommands(targets, decode, tensors, where));
   if (sources.batch.sequences() != targets.batch.sequences()) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: tensor {} has {} sequences and tensor {} has {}, expected "
@@ -229,7 +263,7 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
   RunOutputs result;
   result.ignored = ignoredByBoth(sources, targets);
   std::vector<SourceId> ids;
-  HEDDLE_TRY_WITH(encodeSources(*decoder, encode, sources, ids, result.outputs), where);
+  HEDDLE_TRY_WITH(encodeSources(*decoder, encode, *source, sources, ids, result.outputs), where);
   HEDDLE_TRY_WITH(decodeTargets(*decoder, decode, targets, ids, result.outputs), where);
   return result;
 }
@@ -268,14 +302,7 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
   HEDDLE_TRY_WITH(checkLengthsNames(entry->outputs), options.model);
   HEDDLE_ASSIGN(const PortInfo *shaping, chooseInput(model, *entry));
   HEDDLE_ASSIGN(const RunInputs inputs, readRunInputs(*entry, *shaping, tensors, options.inputs));
-  for (const RunInput &input : inputs.inputs) {
-    if (!input.rows.empty() && input.stored != ElementType::F32) {
-      const std::string note =
-          fmt::format("heddle: note: tensor {} is converted from {} to {}\n", quote(input.name),
-                      infoOf(input.stored).name, infoOf(ElementType::F32).name);
-      std::fputs(note.c_str(), stderr);
-    }
-  }
+  noteConversions(inputs);
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(std::vector<std::vector<float>> values,
                 runEntry(session, *entry, inputs, options.inputs));

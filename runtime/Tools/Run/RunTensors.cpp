@@ -4,6 +4,7 @@
 #include "runtime/Tools/Run/RunTensors.h"
 
 #include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "runtime/Tools/Models/ModelEntries.h"
@@ -161,8 +162,31 @@ Result<PaddedBatch> batchWithLengths(std::span<const int64_t> shape,
   return batch;
 }
 
+/// [B,S], whose rows have so many pieces of `piece` tokens each, then padding: rows of pixels, or
+/// tokens.
+static Result<PaddedBatch> batchWithCounts(std::span<const int64_t> shape,
+                                           std::span<const int32_t> counts, int64_t piece) {
+  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
+  const int64_t columns = shape.back();
+  for (int64_t row = 0; row < shape.front(); ++row) {
+    const int64_t count = counts[static_cast<size_t>(row)];
+    if (count < 1 || count > columns / piece) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("sequence {} has {}, expected 1 to {}", row + 1,
+                                                  count, columns / piece));
+    }
+    batch.lengths.push_back(static_cast<int32_t>(count * piece));
+    for (int64_t column = 0; column < count * piece; ++column) {
+      batch.positions.push_back(row * columns + column);
+    }
+  }
+  return batch;
+}
+
 static constexpr std::string_view maskName = "attention_mask";
 static constexpr std::string_view lengthsName = "lengths";
+
+/// The tensor that says how long each sequence of an input is: "audio.length".
+static std::string lengthName(std::string_view input) { return std::string(input) + ".length"; }
 
 static const SafetensorsTensor *findTensor(std::span<const SafetensorsTensor> tensors,
                                            std::string_view name) {
@@ -206,10 +230,11 @@ static std::vector<std::string> namesIgnored(const EntryInfo &entry,
                                              std::span<const SafetensorsTensor> tensors) {
   std::vector<std::string> ignored;
   for (const SafetensorsTensor &tensor : tensors) {
-    const bool known =
-        tensor.name == maskName || tensor.name == lengthsName ||
-        std::any_of(entry.inputs.begin(), entry.inputs.end(),
-                    [&](const PortInfo &input) { return input.name == tensor.name; });
+    const auto isOf = [&](const PortInfo &input) {
+      return input.name == tensor.name || lengthName(input.name) == tensor.name;
+    };
+    const bool known = tensor.name == maskName || tensor.name == lengthsName ||
+                       std::any_of(entry.inputs.begin(), entry.inputs.end(), isOf);
     if (!known) {
       ignored.push_back(tensor.name);
     }
@@ -240,9 +265,48 @@ static Status checkShape(const SafetensorsTensor &tensor, std::span<const int64_
   return {};
 }
 
+/// Pixels of images of `across` columns, [sequences, height, across, width], and spectra of so many
+/// bins, [sequences, frames, across], as the rows that an input has: [sequences, length, width].
+static Result<std::vector<SafetensorsTensor>>
+pixelsAsRows(const EntryInfo &entry, std::span<const SafetensorsTensor> tensors,
+             std::string_view where) {
+  std::vector<SafetensorsTensor> flat(tensors.begin(), tensors.end());
+  const int64_t across = entry.lengthMultiple;
+  for (SafetensorsTensor &tensor : flat) {
+    const auto input = std::find_if(entry.inputs.begin(), entry.inputs.end(),
+                                    [&](const PortInfo &each) { return each.name == tensor.name; });
+    const std::optional<int64_t> width =
+        input == entry.inputs.end() || across == 1 ? std::nullopt : widthOf(*input);
+    std::vector<int64_t> shape = tensor.shape;
+    if (width == 1 && shape.size() == 3) {
+      shape.push_back(1);
+    }
+    if (!width || shape.size() != 4 || shape[2] != across || shape[3] != *width) {
+      continue;
+    }
+    if (shape[0] == 0 || shape[1] == 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{} has shape {}, expected at least one row of pixels in at "
+                                      "least one example",
+                                      tensorWhere(where, tensor.name), formatShape(tensor.shape)));
+    }
+    tensor.shape = {shape[0], shape[1] * across, *width};
+  }
+  return flat;
+}
+
+/// The shapes that rows of floats may have.
+static std::string rowShapes(int64_t width, int64_t across) {
+  const std::string rows = fmt::format("[sequences, length, {}] or [tokens, {}]", width, width);
+  return across == 1  ? rows
+         : width == 1 ? fmt::format("[sequences, frames, {}], {}", across, rows)
+                      : fmt::format("[sequences, height, {}, {}], {}", across, width, rows);
+}
+
 /// The first dimensions of a tensor, [sequences, length] or [tokens], before the width of rows.
 static Result<std::span<const int64_t>> tokenShape(const SafetensorsTensor &tensor,
-                                                   const PortInfo &input, std::string_view where) {
+                                                   const PortInfo &input, int64_t across,
+                                                   std::string_view where) {
   const std::optional<int64_t> width = widthOf(input);
   const size_t rank = tensor.shape.size() - (width && !tensor.shape.empty() ? 1 : 0);
   if ((rank == 1 || rank == 2) && (!width || tensor.shape.back() == *width)) {
@@ -252,16 +316,53 @@ static Result<std::span<const int64_t>> tokenShape(const SafetensorsTensor &tens
       InvalidArgument,
       fmt::format("{} has shape {}, expected {}", tensorWhere(where, tensor.name),
                   formatShape(tensor.shape),
-                  width ? fmt::format("[sequences, length, {}] or [tokens, {}]", *width, *width)
-                        : "[sequences, length] or [tokens]"));
+                  width ? rowShapes(*width, across) : "[sequences, length] or [tokens]"));
+}
+
+/// The batch that NAME.length makes of sequences of one size; nothing without such a tensor.
+static Result<std::optional<PaddedBatch>> batchOfCounts(const SafetensorsTensor &first,
+                                                        std::span<const int64_t> shape,
+                                                        const PortInfo &shaping, int64_t across,
+                                                        std::span<const SafetensorsTensor> tensors,
+                                                        std::string_view where) {
+  const std::string name = lengthName(first.name);
+  const SafetensorsTensor *const counts = findTensor(tensors, name);
+  const bool isMasked = findTensor(tensors, maskName) != nullptr;
+  if (counts == nullptr) {
+    if (shaping.pad && widthOf(shaping) && shape.size() == 2 && shape[0] > 1 && !isMasked) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("{}: no tensor {} [{}], expected one beside {}, whose shorter "
+                      "sequences end in zeros",
+                      where, quote(name), shape[0], quote(first.name)));
+    }
+    return std::optional<PaddedBatch>();
+  }
+  if (shape.size() != 2 || isMasked) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} is given beside {}, expected it only for sequences of one "
+                                    "size, without a mask",
+                                    tensorWhere(where, name),
+                                    isMasked ? quote(maskName) : quote(first.name)));
+  }
+  HEDDLE_TRY(checkShape(*counts, shape.first(1), first.name, where));
+  HEDDLE_ASSIGN(const std::vector<int32_t> values, integersOf(*counts, where));
+  Result<PaddedBatch> batch = batchWithCounts(shape, values, across);
+  HEDDLE_TRY_WITH(batch.status(), tensorWhere(where, name));
+  return std::optional(*std::move(batch));
 }
 
 /// Which positions of `first`, the tensor that gives the batch its shape, are tokens, and of which
 /// sequence.
 static Result<PaddedBatch> batchOf(const SafetensorsTensor &first, const PortInfo &shaping,
-                                   std::span<const SafetensorsTensor> tensors,
+                                   int64_t across, std::span<const SafetensorsTensor> tensors,
                                    std::string_view where, int32_t pad) {
-  HEDDLE_ASSIGN(const std::span<const int64_t> shape, tokenShape(first, shaping, where));
+  HEDDLE_ASSIGN(const std::span<const int64_t> shape, tokenShape(first, shaping, across, where));
+  HEDDLE_ASSIGN(std::optional<PaddedBatch> counted,
+                batchOfCounts(first, shape, shaping, across, tensors, where));
+  if (counted) {
+    return *std::move(counted);
+  }
   const SafetensorsTensor *mask = findTensor(tensors, maskName);
   const SafetensorsTensor *lengths = findTensor(tensors, lengthsName);
   // Each belongs to one form: the mask to rectangles, the lengths to tokens end to end.
@@ -314,13 +415,15 @@ static Status checkLimit(const PortInfo &input, const PaddedBatch &batch,
 }
 
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
-                                std::span<const SafetensorsTensor> tensors, std::string_view where,
+                                std::span<const SafetensorsTensor> given, std::string_view where,
                                 int32_t pad) {
-  HEDDLE_TRY(checkInputs(entry, tensors, where));
+  HEDDLE_TRY(checkInputs(entry, given, where));
+  HEDDLE_ASSIGN(const std::vector<SafetensorsTensor> tensors, pixelsAsRows(entry, given, where));
   const SafetensorsTensor &first = *findTensor(tensors, shaping.name);
   RunInputs inputs;
   inputs.ignored = namesIgnored(entry, tensors);
-  HEDDLE_ASSIGN(inputs.batch, batchOf(first, shaping, tensors, where, pad));
+  HEDDLE_ASSIGN(inputs.batch, batchOf(first, shaping, entry.lengthMultiple, tensors, where,
+                                      shaping.pad.value_or(pad)));
   for (const PortInfo &input : entry.inputs) {
     const SafetensorsTensor *tensor = findTensor(tensors, input.name);
     if (tensor == nullptr) {
@@ -343,31 +446,54 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
   return inputs;
 }
 
-Status putCommands(RunInputs &targets, int64_t vocabulary, int64_t limit,
-                   std::span<const SafetensorsTensor> tensors, std::string_view where) {
-  constexpr std::string_view name = "command";
-  const SafetensorsTensor *const tensor = findTensor(tensors, name);
-  if (tensor == nullptr || limit <= vocabulary) {
-    return {};
+int64_t commandsOf(const EntryInfo &decode) {
+  const auto logits =
+      std::find_if(decode.outputs.begin(), decode.outputs.end(),
+                   [](const PortInfo &output) { return output.name == logitsOutput; });
+  return logits == decode.outputs.end() || decode.inputs.empty()
+             ? 0
+             : std::max<int64_t>(decode.inputs.front().limit - rowWidth(*logits), 0);
+}
+
+Result<std::vector<int32_t>> readCommands(const EntryInfo &decode, size_t sequences,
+                                          std::span<const SafetensorsTensor> tensors,
+                                          std::string_view where) {
+  const SafetensorsTensor *const tensor = findTensor(tensors, commandTensor);
+  const int64_t tasks = commandsOf(decode);
+  if (tensor == nullptr || tasks == 0) {
+    return std::vector<int32_t>();
   }
-  if (tensor->shape != std::vector<int64_t>{targets.batch.sequences()}) {
+  if (tensor->shape != std::vector<int64_t>{static_cast<int64_t>(sequences)}) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} has shape {}, expected [{}], one for each sequence",
-                                    tensorWhere(where, name), formatShape(tensor->shape),
-                                    targets.batch.sequences()));
+                                    tensorWhere(where, commandTensor), formatShape(tensor->shape),
+                                    sequences));
   }
-  HEDDLE_ASSIGN(const std::vector<int32_t> commands, integersOf(*tensor, where));
+  HEDDLE_ASSIGN(std::vector<int32_t> commands, integersOf(*tensor, where));
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (commands[i] < 0 || commands[i] >= tasks) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: sequence {} has {}, expected 0 to {}",
+                                                  tensorWhere(where, commandTensor), i + 1,
+                                                  commands[i], tasks - 1));
+    }
+  }
+  return commands;
+}
+
+Status putCommands(RunInputs &targets, const EntryInfo &decode,
+                   std::span<const SafetensorsTensor> tensors, std::string_view where) {
+  HEDDLE_ASSIGN(const std::vector<int32_t> commands,
+                readCommands(decode, targets.batch.lengths.size(), tensors, where));
+  if (commands.empty()) {
+    return {};
+  }
+  const int64_t firstCommand = decode.inputs.front().limit - commandsOf(decode);
   size_t first = 0;
   for (size_t i = 0; i < commands.size(); ++i) {
-    if (commands[i] < 0 || commands[i] >= limit - vocabulary) {
-      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: sequence {} has {}, expected 0 to {}",
-                                                  tensorWhere(where, name), i + 1, commands[i],
-                                                  limit - vocabulary - 1));
-    }
-    targets.inputs.front().ids[first] = static_cast<int32_t>(vocabulary) + commands[i];
+    targets.inputs.front().ids[first] = static_cast<int32_t>(firstCommand) + commands[i];
     first += static_cast<size_t>(targets.batch.lengths[i]);
   }
-  std::erase(targets.ignored, name);
+  std::erase(targets.ignored, commandTensor);
   return {};
 }
 

@@ -78,18 +78,31 @@ struct RunInputs {
 /// Checks the tensors of a file against an entry, and takes the padding away. The tensors are the
 /// inputs of the entry by name. Those of ids are [B,S] with an optional "attention_mask" [B,S], or
 /// [tokens] with optional "lengths" [sequences] (one sequence without); I32 or I64. Those of rows
-/// are [B,S,width] or [tokens,width]; F32, or F16 or BF16, which are converted. Other tensors are
-/// ignored. `shaping` is the input that gives the batch its shape; if it has ids, then without a
-/// mask its rows end in tokens `pad` that are none (-1: there are none such). `where` begins every
-/// message.
+/// are [B,S,width] or [tokens,width], of images [B,height,columns,width] and of spectra
+/// [B,frames,bins]; F32, or F16 or BF16, which are converted. Other tensors are ignored. `shaping`
+/// is the input that gives the batch its shape. In [B,S], its tensor NAME.length [B] says how many
+/// tokens, or rows of pixels, each sequence has; else, if it has ids, then without a mask its rows
+/// end in tokens `pad` that are none (-1: there are none such), or those that the input itself
+/// names. `where` begins every message.
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where,
                                 int32_t pad = -1);
 
-/// Puts commands in the place of the first token of every target: of a model of several tasks,
-/// where the tokens from `vocabulary` to below `limit` are the commands. They are the tensor
-/// "command", [sequences]; without one the targets stay what they are.
-Status putCommands(RunInputs &targets, int64_t vocabulary, int64_t limit,
+/// Which task each sequence is for, [sequences].
+inline constexpr std::string_view commandTensor = "command";
+
+/// The tasks of a model: the tokens that it reads beyond those it has logits of.
+int64_t commandsOf(const EntryInfo &decode);
+
+/// The commands of a file for so many sequences; empty without that tensor, or where the model has
+/// one task.
+Result<std::vector<int32_t>> readCommands(const EntryInfo &decode, size_t sequences,
+                                          std::span<const SafetensorsTensor> tensors,
+                                          std::string_view where);
+
+/// Puts readCommands() in the place of the first token of every target; without any, the targets
+/// stay what they are.
+Status putCommands(RunInputs &targets, const EntryInfo &decode,
                    std::span<const SafetensorsTensor> tensors, std::string_view where);
 
 /// The shape of an output in the file: [B,S,width] or [tokens,width], and [sequences,width]. Where

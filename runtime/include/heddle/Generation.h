@@ -98,13 +98,16 @@ struct GenerationOptions {
 
 /// A sentence to generate from.
 struct GenerationRequest {
-  /// At least one token.
-  std::vector<int32_t> source;
+  /// At least one token, unless there are `rows`.
+  std::vector<int32_t> source = {};
   /// The beginning of every hypothesis. Its tokens do not count in scores and lengths.
   std::vector<int32_t> prefix = {};
   /// The only tokens that may be generated, besides the model's end; empty: all.
   std::vector<int32_t> shortlist = {};
   GenerationOptions options = {};
+  /// Instead of tokens, where the model reads those: the rows of floats of its entry "encode", end
+  /// to end, such as the pixels of an image.
+  std::vector<float> rows = {};
 };
 
 /// One result for a sentence.
@@ -115,8 +118,8 @@ struct Hypothesis {
   double score = 0;
   /// Log-probabilities of the generated tokens, the end included; only if requested.
   std::vector<float> tokenScores = {};
-  /// [generated tokens, source]: the attention of the last layer, averaged over its heads; only if
-  /// requested.
+  /// [generated tokens, source]: the attention of the last layer to the tokens of the source, or to
+  /// the rows that the model makes of them, averaged over its heads; only if requested.
   std::vector<float> attention = {};
   bool operator==(const Hypothesis &) const = default;
 };
@@ -182,6 +185,8 @@ public:
 
   /// The most tokens of a source, limited by the model's positions; 0: any number.
   int64_t longestSource() const;
+  /// The token that sources in files end in where they are shorter than others; -1: none.
+  int32_t sourcePad() const;
   /// The ids of a source, with the special tokens of its template, or of a target, without them.
   /// NotFound if the model has no tokenizer. `truncate` cuts the text of a source, not the
   /// template, so that all fit longestSource().

@@ -160,7 +160,9 @@ public:
     if (!isInRange || isOrdered() || unit() == 0 || (across == 1 && right > 1)) {
       return std::nullopt;
     }
-    if (across == 1) {
+    // An image of which one column is left is a line.
+    const bool isColumn = itsKind == RowSpaceKind::Grid && gridOf(argument()).rowPixels() == 1;
+    if (across == 1 && !isColumn) {
       return down == 1 ? std::optional(*this) : blocks(down);
     }
     GridSize grid{static_cast<uint64_t>(across), 1, 1};
@@ -193,6 +195,10 @@ public:
   /// sequences, begin at r * parts(), also where a run continues its sequences.
   constexpr bool isSplit() const { return info().origin == RowSpaceOrigin::Split; }
   constexpr int64_t parts() const { return isSplit() ? SplitSize::of(itsSize).parts : 1; }
+  /// Whether a cache may have a position for each row: the rows of a sequence lie side by side, in
+  /// their order, and are those of the sequence alone.
+  constexpr bool arePositions() const { return unit() != 0 && !isOrdered() && !isSplit(); }
+  constexpr std::string_view name() const { return info().name; }
   constexpr RowSpace base() const {
     const SplitSize size = SplitSize::of(itsSize);
     return isSplit() ? RowSpace(static_cast<RowSpaceKind>(size.baseKind), size.baseSize) : *this;

@@ -59,6 +59,9 @@ struct PortInfo {
   /// Inputs: may be left out, which means all zeros.
   bool optional = false;
   Observed observed = Observed::No;
+  /// Inputs: what the shorter sequences of a file's tensor end in: this token or, of floats, zeros,
+  /// beside which lengths say how long each is.
+  std::optional<int32_t> pad = std::nullopt;
 
   /// The rows that a sequence of so many tokens has here: as many, one, or for example half as many
   /// where rows are blocks of two tokens.

@@ -119,3 +119,12 @@ func.func @recur(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !trans
   }
   return %h : tensor<?x24xf32>
 }
+
+// A memory of blocks, from which others may read.
+func.func @remember(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments, %c: !transformer.cache<24> {transformer.name = "remembered"}) -> (!transformer.cache<24> {transformer.name = "remembered"}) {
+  %pairs = transformer.blocks %rows, 2
+  %k = transformer.pool max %x in(%rows) to(%pairs) : tensor<?x24xf32>
+  %s = transformer.activate rsqrt %k : tensor<?x24xf32>
+  %c1 = transformer.append %c, %s in(%pairs) : !transformer.cache<24>
+  return %c1 : !transformer.cache<24>
+}

@@ -49,7 +49,15 @@ std::vector<SequenceBounds> expectedValues(const TestProgram &program) {
           Interpreter(encode, program.tensors).run(inputsOf(sequence, false));
       EntryInputs inputs = inputsOf(sequence, true);
       inputs.memory = source.caches;
+      // A position for each row that was appended.
       inputs.memoryRows = static_cast<int64_t>(sequence.ids.size());
+      for (auto argument : encode.getArguments()) {
+        const auto name =
+            encode.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "transformer.name");
+        if (isa<transformer::CacheType>(argument.getType())) {
+          inputs.memoryRows = source.caches.at(name.str()).shape.front();
+        }
+      }
       addOutputs(encode, source, bounds);
       addOutputs(decode, Interpreter(decode, program.tensors).run(inputs), bounds);
       continue;

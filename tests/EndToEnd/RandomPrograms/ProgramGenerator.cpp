@@ -242,12 +242,25 @@ void ProgramGenerator::writeSourceEntry() {
   steps(dice.between(0, 1));
   const Written encoder = pickRows();
   std::vector<std::pair<std::string, Written>> changed;
+  // Memories may have positions of blocks; states are of entries whose rows are tokens.
+  const bool ofBlocks = !recurs && !memoryWidths.empty() && dice.once(3);
+  if (ofBlocks) {
+    body += fmt::format("  %remembered = transformer.blocks %rows, {}\n", dice.between(2, 5));
+  }
+  const std::string remembered = ofBlocks ? "%remembered" : "%rows";
   for (size_t i = 0; i < memoryWidths.size(); ++i) {
-    const Written x = linear(pickRows(), memoryWidths[i]);
+    Written x = linear(pickRows(), memoryWidths[i]);
+    if (ofBlocks) {
+      // No rows of tokens, which nothing else may pick.
+      const std::string pooled = fmt::format("%{}", nextValue++);
+      body += fmt::format("  {} = transformer.pool {} {} in(%rows) to(%remembered) : {}\n", pooled,
+                          dice.of({"mean", "cls", "max"}), x.name, x.type);
+      x.name = pooled;
+    }
     const std::string name = fmt::format("memory{}", i);
     const std::string type = fmt::format("!transformer.cache<{}>", memoryWidths[i]);
-    body += fmt::format("  %{0}.after = transformer.append %{0}, {1} in(%rows) : {2}\n", name,
-                        x.name, type);
+    body += fmt::format("  %{0}.after = transformer.append %{0}, {1} in({2}) : {3}\n", name, x.name,
+                        remembered, type);
     keptHere.push_back({name, type, ""});
     changed.emplace_back(name, Written{Kind::Rows, "%" + name + ".after", type, 0, 0});
   }

@@ -193,7 +193,7 @@ static Result<bool> decodeStep(PagedDecoder &decoder, const std::vector<Sequence
     logits += rows * sink.width;
     for (int64_t piece = 0; hasAttention && piece < rows * attention.heads; ++piece) {
       std::vector<float> &seen = results[which[i]]["decode.attention"];
-      seen.insert(seen.end(), weights, weights + batch[which[i]].ids.size());
+      seen.insert(seen.end(), weights, weights + decoder.positions(decoding.sources[which[i]]));
       weights += attention.pitch;
     }
   }
@@ -204,7 +204,7 @@ Status ProgramRun::decode(const std::vector<Sequence> &batch, Pieces pieces, Dic
                           std::vector<SequenceValues> &results) {
   const EntryInfo &encode = *decoder->model().findEntry("encode");
   const EntryInfo &step = *decoder->model().findEntry("decode");
-  std::vector<std::span<const int32_t>> sources;
+  std::vector<SourceView> sources;
   for (const Sequence &sequence : batch) {
     sources.emplace_back(sequence.ids);
   }

@@ -169,6 +169,16 @@ TEST_F(ManifestTest, RefusesMorePortsThanTheRuntimeTakes) {
             "inputs and 2 outputs, expected at most 1024");
 }
 
+TEST_F(ManifestTest, RefusesPaddingThatIsNoToken) {
+  for (const std::string pad : {"30 : i32", "-1 : i32", "\"0\"", "0 : i64"}) {
+    error.clear();
+    builder.Clear();
+    EXPECT_EQ(errorOf("dataflow.optional})", "dataflow.optional, dataflow.pad = " + pad + "})"),
+              "input 'input_ids' of entry 'encode' is padded with " + pad +
+                  ", expected 0 to 29 in i32");
+  }
+}
+
 TEST_F(ManifestTest, RefusesAParameterWithoutPlace) {
   ManifestInputs inputs = someInputs();
   inputs.parameters.erase("norm");

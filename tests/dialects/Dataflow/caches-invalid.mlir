@@ -78,6 +78,15 @@ dataflow.kernel @append_rows : (!cache, !dataflow.buffer<[tokens, 32], f32>) -> 
 // -----
 
 !cache = !dataflow.cache<[64], f32, keys>
+// expected-error@+1 {{'dataflow.kernel' op expects rows of tokens, or what blocks and strides make of them, got rows of sequences}}
+dataflow.kernel @append_sequences : (!cache, !dataflow.buffer<[sequences, 64], f32>) -> !cache computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!cache = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects no element-wise operands of append, got 1}}
 dataflow.kernel @append_elementwise : (!cache, !rows, !rows) -> !cache computes #dataflow.append {

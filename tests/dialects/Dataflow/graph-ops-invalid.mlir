@@ -410,3 +410,23 @@ dataflow.graph @observed_rows(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.n
 dataflow.graph @observed_before_another(%x: !rows {dataflow.name = "x"}, %p: !weights {dataflow.name = "q"}) -> (!weights {dataflow.name = "p", dataflow.observed = "encoder"}, !rows {dataflow.name = "y"}) {
   dataflow.output %p, %x : !weights, !rows
 }
+
+// -----
+
+!cache = !dataflow.cache<[8], f32, rows>
+!rows = !dataflow.buffer<[tokens, 8], f32>
+!pairs = !dataflow.buffer<[blocks(tokens, 2), 8], f32>
+dataflow.kernel @append : (!cache, !rows) -> !cache computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @append_pairs : (!cache, !pairs) -> !cache computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @graph_c10(%x: !rows {dataflow.name = "x"}, %p: !pairs {dataflow.name = "p"}, %c: !cache {dataflow.name = "c"}, %d: !cache {dataflow.name = "d"}) -> (!cache {dataflow.name = "c"}, !cache {dataflow.name = "d"}) {
+  %0 = dataflow.dispatch @append(%c, %x) changes [0] : (!cache, !rows) -> !cache
+  // expected-error@+1 {{'dataflow.dispatch' op expects to append rows of tokens, as a dispatch before it does, got rows of blocks(tokens, 2)}}
+  %1 = dataflow.dispatch @append_pairs(%d, %p) changes [0] : (!cache, !pairs) -> !cache
+  dataflow.output %0, %1 : !cache, !cache
+}

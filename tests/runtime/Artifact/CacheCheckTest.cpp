@@ -137,6 +137,16 @@ static const Case cacheCases[] = {
        decode(m).buffers[10].shape = decode(m).outputs[0].shape;
      },
      "expected an output of floats with rows of constant width"},
+    {"positionsOfNoSpace", [](auto &m) { encode(m).appended = 2; },
+     "caches have positions of row space 2, expected tokens or one that derives from them"},
+    {"positionsOfSequences", [](auto &m) { encode(m).appended = sequencesSpace; },
+     "caches have positions of row space 1, expected tokens or one that derives from them"},
+    {"positionsOfOtherRows",
+     [](auto &m) {
+       encode(m).spaces.push_back(fixture::blocksOf(2));
+       encode(m).appended = 2;
+     },
+     "appends rows of row space 0 to a cache with positions of row space 2"},
     {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(2)); },
      "dispatch 3 reads a cache or state in an entry with 1 derived row spaces, expected none"},
 };

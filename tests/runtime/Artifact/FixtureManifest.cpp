@@ -23,7 +23,7 @@ static std::vector<Offset<manifest::Port>> ports(FlatBufferBuilder &builder,
     const auto name = builder.CreateString(port.name);
     const auto shape = builder.CreateVectorOfStructs(port.shape);
     result.push_back(manifest::CreatePort(builder, name, codeOf(port.element), shape, port.limit,
-                                          port.optional, port.buffer, port.observed));
+                                          port.optional, port.buffer, port.observed, port.pad));
   }
   return result;
 }
@@ -99,7 +99,8 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   }
   const auto loopList = loops.empty() ? 0 : builder.CreateVector(loops);
   return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList, arena,
-                               spec.maxLength, cacheList, stateList, spaces, loopList);
+                               spec.maxLength, cacheList, stateList, spaces, loopList,
+                               spec.appended);
 }
 
 static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,

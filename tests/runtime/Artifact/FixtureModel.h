@@ -45,6 +45,7 @@ struct PortSpec {
   bool optional;
   uint32_t buffer;
   manifest::Observed observed = manifest::Observed::No;
+  int32_t pad = -1;
 };
 
 struct BufferSpec {
@@ -118,6 +119,7 @@ struct EntrySpec {
   std::vector<StateSpec> states = {};
   std::vector<manifest::RowSpace> spaces = usualSpaces();
   std::vector<LoopSpec> loops = {};
+  uint8_t appended = tokensSpace;
 };
 
 struct GenerationSpec {

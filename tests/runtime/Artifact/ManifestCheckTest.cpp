@@ -322,6 +322,11 @@ static const Case portCases[] = {
      "limit 0, expected 1 to 2147483648"},
     {"limitHuge", [](auto &m) { encode(m).inputs[0].limit = UINT64_MAX; },
      "limit 18446744073709551615, expected 1"},
+    {"padBeyondTheIds", [](auto &m) { encode(m).inputs[0].pad = fixture::words; },
+     "input \"input_ids\": padding 50, expected -1 to 49"},
+    {"padNegative", [](auto &m) { encode(m).inputs[0].pad = -2; }, "padding -2, expected -1 to 49"},
+    {"padOfFloats", [](auto &m) { takeFloats(m), encode(m).inputs[1].pad = 1; },
+     "padding 1, expected -1 to 0"},
     {"outputType",
      [](auto &m) {
        encode(m).outputs[1].element = ElementType::I32;

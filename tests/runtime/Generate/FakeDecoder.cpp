@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 #include <new>
@@ -76,21 +77,27 @@ void FakeDecoder::call() {
   }
 }
 
-Status FakeDecoder::encode(std::span<const std::span<const int32_t>> texts,
-                           std::span<SourceId> ids) {
+Status FakeDecoder::encode(std::span<const SourceView> texts, std::span<SourceId> ids) {
   call();
+  std::vector<std::vector<int32_t>> tokens;
   int64_t positions = blocksInUse();
-  for (const std::span<const int32_t> text : texts) {
-    positions += static_cast<int64_t>(text.size());
+  for (const SourceView &text : texts) {
+    tokens.emplace_back(text.bytes.size() / sizeof(int32_t));
+    std::memcpy(tokens.back().data(), text.bytes.data(), text.bytes.size());
+    positions += static_cast<int64_t>(tokens.back().size());
   }
   if (capacity > 0 && positions > capacity) {
     return HEDDLE_ERROR(ResourceExhausted, "the cache is full");
   }
   for (size_t i = 0; i < texts.size(); ++i) {
     ids[i] = SourceId(nextNumber++);
-    sources[ids[i]] = {texts[i].begin(), texts[i].end()};
+    sources[ids[i]] = std::move(tokens[i]);
   }
   return {};
+}
+
+int64_t FakeDecoder::positions(SourceId source) const {
+  return static_cast<int64_t>(sources.at(source).size());
 }
 
 void FakeDecoder::release(SourceId source) {

@@ -36,7 +36,8 @@ public:
   int64_t vocabulary() const override { return model.vocabulary; }
   int64_t longestSource() const override { return 100; }
   int64_t longestTarget() const override { return 100; }
-  Status encode(std::span<const std::span<const int32_t>> texts, std::span<SourceId> ids) override;
+  Status encode(std::span<const SourceView> texts, std::span<SourceId> ids) override;
+  int64_t positions(SourceId source) const override;
   void release(SourceId source) override;
   Result<HypothesisId> start(SourceId source) override;
   Result<HypothesisId> fork(HypothesisId hypothesis) override;

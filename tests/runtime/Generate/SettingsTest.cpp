@@ -133,6 +133,27 @@ TEST(Settings, RefuseLengthsThatMakeNoSense) {
             "prefix has 30 tokens, expected at most 29, the positions of the model");
 }
 
+TEST(Settings, SourcesAreWhatTheModelReads) {
+  GenerationLimits rows = limits;
+  rows.sourceVocabulary = 0;
+  rows.sourceWidth = 3;
+  rows.sourceMultiple = 2;
+  rows.longestSource = 4;
+  const auto message = [&](const GenerationRequest &request) {
+    return std::string(makeSettings(request, defaults(), rows).status().message());
+  };
+  EXPECT_EQ(message({.rows = std::vector<float>(12)}), "");
+  EXPECT_EQ(message({.source = {5, 6}}),
+            "source has 2 tokens, expected rows of 3 floats, which the model reads");
+  EXPECT_EQ(message({}), "source has 0 floats, expected a multiple of 6, at least one");
+  EXPECT_EQ(message({.rows = std::vector<float>(9)}),
+            "source has 9 floats, expected a multiple of 6, at least one");
+  EXPECT_EQ(message({.rows = std::vector<float>(18)}),
+            "source has 6 rows, expected at most 4, the positions of the model");
+  EXPECT_EQ(refusal({.source = {5}, .rows = {1, 2}}),
+            "source has 2 floats, expected tokens, which the model reads");
+}
+
 TEST(Settings, RefuseTokensOutsideTheVocabulary) {
   EXPECT_EQ(refusal({}), "source has no tokens, expected at least one");
   EXPECT_EQ(refusal({.source = {5, 60}}, StatusCode::OutOfRange),

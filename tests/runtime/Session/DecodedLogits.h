@@ -55,7 +55,7 @@ public:
 };
 
 inline SourceId encodeOne(PagedDecoder &decoder, const Tokens &source) {
-  const std::span<const int32_t> tokens = source;
+  const SourceView tokens = source;
   SourceId id{};
   EXPECT_EQ(decoder.encode({&tokens, 1}, {&id, 1}).message(), "");
   return id;

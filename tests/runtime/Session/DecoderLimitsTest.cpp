@@ -10,7 +10,7 @@ using fixture::width;
 TEST(DecoderLimits, AFullCacheRefusesSourcesAndChangesNothing) {
   const std::unique_ptr<PagedDecoder> decoder = makeDecoder({.cacheBytes = 5 * blockBytes});
   const Tokens source(33, 1);
-  const std::span<const int32_t> views[] = {source, source};
+  const SourceView views[] = {source, source};
   SourceId ids[2];
   const Status status = decoder->encode(views, ids);
   EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
@@ -53,7 +53,7 @@ TEST(DecoderLimits, RefusesMisuse) {
   EXPECT_EQ(decoder->length(HypothesisId(9)), 0);
   EXPECT_EQ(decoder->start(SourceId(4)).status().message(), "no source 4");
   EXPECT_EQ(decoder->fork(HypothesisId(4)).status().message(), "no hypothesis 4");
-  std::span<const int32_t> view = many;
+  SourceView view = many;
   SourceId ids[2];
   EXPECT_EQ(decoder->encode({&view, 1}, ids).message(), "1 sources and room for 2 numbers of them");
   EXPECT_EQ(decoder->encode({&view, 1}, {ids, 1}).message(),
@@ -118,15 +118,43 @@ TEST(DecoderLimits, RefusesInputsItCannotFill) {
   EXPECT_NE(PagedDecoder::create(two, {}).status().message().find(
                 "entry \"encode\" needs the inputs \"source\" and \"types\", expected one"),
             std::string::npos);
-  encode.inputs[0].optional = true;
-  encode.inputs[1].element = encode.buffers.back().element = ElementType::F32;
-  encode.inputs[1].shape.emplace_back(3, tokensSpace, false);
-  encode.buffers.back().shape = encode.inputs[1].shape;
-  encode.inputs[1].limit = 0;
-  const Model rows = loadModel(spec, "rows.so");
-  EXPECT_NE(PagedDecoder::create(rows, {}).status().message().find(
-                "entry \"encode\" needs the input \"types\" of f32, expected ids"),
-            std::string::npos);
+  // Sources may be rows of floats, targets are tokens.
+  for (const size_t number : {0U, 1U}) {
+    spec = fixture::generatingModel();
+    spec.generation.reset();
+    fixture::EntrySpec &entry = spec.entries[number];
+    entry.inputs.push_back(entry.inputs[0]);
+    entry.inputs[0].optional = true;
+    entry.inputs[1].name = "rows";
+    entry.inputs[1].buffer = static_cast<uint32_t>(entry.buffers.size());
+    entry.inputs[1].element = ElementType::F32;
+    entry.inputs[1].shape.emplace_back(3, tokensSpace, false);
+    entry.inputs[1].limit = 0;
+    entry.buffers.push_back(entry.buffers[0]);
+    entry.buffers.back().index = 1;
+    entry.buffers.back().element = ElementType::F32;
+    entry.buffers.back().shape = entry.inputs[1].shape;
+    const Model rows = loadModel(spec, "rows.so");
+    const Status status = PagedDecoder::create(rows, {}).status();
+    if (number == 0) {
+      ASSERT_EQ(status.message(), "");
+      const std::unique_ptr<PagedDecoder> decoder = makeDecoder({}, rows);
+      const Tokens three{1, 2, 3};
+      const SourceView tokens = three;
+      SourceId id{};
+      EXPECT_EQ(decoder->encode({&tokens, 1}, {&id, 1}).message(),
+                "entry \"encode\": source 1 has 3 numbers of i32, expected rows of 3 of f32");
+      const std::vector<float> floats(8);
+      const SourceView parts = floats;
+      EXPECT_EQ(decoder->encode({&parts, 1}, {&id, 1}).message(),
+                "entry \"encode\": source 1 has 8 numbers of f32, expected rows of 3 of f32");
+    } else {
+      EXPECT_NE(
+          status.message().find("entry \"decode\" needs the input \"rows\" of f32, expected ids"),
+          std::string::npos)
+          << status.message();
+    }
+  }
 }
 
 TEST(DecoderLimits, RefusesCachesThatNothingFills) {

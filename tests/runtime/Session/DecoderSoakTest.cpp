@@ -42,7 +42,7 @@ TEST_P(DecoderSoak, ALongRandomRunGivesEveryBlockBack) {
     const uint32_t kind = random() % 8;
     if (kind == 0 && sources.size() < 12) {
       const Tokens source = randomTokens(random, random() % 60 + 1, fixture::words);
-      const std::span<const int32_t> view = source;
+      const SourceView view = source;
       SourceId id{};
       const Status status = decoder->encode({&view, 1}, {&id, 1});
       refused += status.ok() ? 0 : 1;

@@ -91,7 +91,7 @@ TEST(PagedDecoder, ABatchGivesTheSameBitsAsEachAlone) {
         makeDecoder({.threads = threads, .schedule = Schedule::Cooperative});
     std::vector<Tokens> sources;
     std::vector<Tokens> targets;
-    std::vector<std::span<const int32_t>> views;
+    std::vector<SourceView> views;
     for (int i = 0; i < 60; ++i) {
       sources.push_back(randomTokens(random, random() % 40 + 1, fixture::words));
       targets.push_back(randomTokens(random, random() % 20 + 1, vocabulary));
@@ -287,7 +287,7 @@ TEST(PagedDecoder, EncodeAlsoGivesOutputs) {
   const std::unique_ptr<PagedDecoder> decoder =
       makeDecoder({.threads = 2, .schedule = Schedule::Cooperative});
   const Tokens source = randomTokens(random, 30, fixture::words);
-  const std::span<const int32_t> view = source;
+  const SourceView view = source;
   SourceId id{};
   std::vector<float> states(source.size() * width);
   const Output output{"encoder", states};

@@ -24,15 +24,27 @@ LogicalResult checkTokens(Op op, EntryContext &entry, StringRef verb, StringRef 
                           << ", expected rows of tokens: " << why;
 }
 
+/// A memory has a position for each row that is appended. These may derive from tokens; then all
+/// caches of the entry have them, so that one list of positions is that of all.
 LogicalResult lowerAppend(transformer::AppendOp op, EntryContext &entry) {
   KernelParts parts;
   parts.stem = "append";
   parts.computes = AppendAttr::get(op.getContext());
   parts.inputs = {entry.bufferOf(op.getCache()), entry.bufferOf(op.getInput())};
-  if (failed(checkTokens(op, entry, "appends",
-                         "memories and histories have a position for each token"))) {
+  if (failed(entry.checkRows(op, "appends", parts.inputs.back(), op.getRows()))) {
     return failure();
   }
+  RowSpace rows = *entry.spaceOf(op.getRows());
+  if (!rows.arePositions()) {
+    return op.emitOpError("appends rows of ")
+           << rows.text() << ", expected rows of tokens, or what blocks and strides make of them";
+  }
+  if (entry.appended.value_or(rows) != rows) {
+    return op.emitOpError("appends rows of ")
+           << rows.text() << ", and rows of " << entry.appended->text()
+           << " are appended to another cache, expected one row space for all caches of an entry";
+  }
+  entry.appended = rows;
   parts.results = {parts.inputs.front().getType()};
   return entry.dispatch(op, parts);
 }

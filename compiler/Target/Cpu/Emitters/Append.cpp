@@ -66,10 +66,13 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Append
   const KernelArguments &arguments = body.arguments;
   dataflow::CacheType type = body.kernel.getOperandCache(0);
   CacheFields cache = CacheFields::load(code, body.operand(code, 0));
-  Value rows = body.operand(code, 1), positions = body.rows(code).positions(code);
+  // Segments of a cache that is appended to are the sequences of the run.
+  RowFields appended = body.rows(code);
+  Value sequenceOf = appended.sequenceOf(code), positions = appended.positions(code);
+  Value rows = body.operand(code, 1);
   int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
   auto place = [&](Value row, Value position) {
-    Value blocks = cache.blocksOf(code, code.loadIndex(cache.segmentOf, row));
+    Value blocks = cache.blocksOf(code, code.loadIndex(sequenceOf, row));
     Value block = cache.blockAt(code, blocks, position);
     return cacheElement(code, type, block, position, code.integer(0));
   };
@@ -95,7 +98,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Append
     Value last = code.add(position, code.lanes - 1);
     Value follow = code.equal(code.loadIndex(positions, lastRow), last);
     Value sameSequence =
-        code.equal(code.loadIndex(cache.segmentOf, lastRow), code.loadIndex(cache.segmentOf, row));
+        code.equal(code.loadIndex(sequenceOf, lastRow), code.loadIndex(sequenceOf, row));
     Value isAligned = code.equal(code.remainder(position, code.lanes), code.integer(0));
     return code.both(code.both(follow, sameSequence), isAligned);
   };

@@ -30,7 +30,7 @@ func.func @wide(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transforme
 !cache = !transformer.cache<8>
 func.func @pooled(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !cache {transformer.name = "c"}) -> (!cache {transformer.name = "c"}) {
   %p = transformer.pool mean %x in(%rows) : tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.append' op appends rows of sequences, expected rows of tokens: memories and histories have a position for each token}}
+  // expected-error@+1 {{'transformer.append' op appends rows of sequences, expected rows of tokens}}
   %c1 = transformer.append %c, %p in(%rows) : !cache
   return %c1 : !cache
 }

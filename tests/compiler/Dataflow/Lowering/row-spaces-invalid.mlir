@@ -193,8 +193,35 @@ func.func @appended(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tran
   %x = transformer.gather @words[%ids] : tensor<?x8xf32>
   %pairs = transformer.blocks %rows, 2
   %k = transformer.pool mean %x in(%rows) to(%pairs) : tensor<?x8xf32>
-  // expected-error@+1 {{'transformer.append' op appends rows of blocks(tokens, 2), expected rows of tokens: memories and histories have a position for each token}}
+  // expected-error@+1 {{'transformer.append' op appends rows of blocks(tokens, 2), expected rows of tokens}}
+  %0 = transformer.append %c, %k in(%rows) : !transformer.cache<8>
+  return %0 : !transformer.cache<8>
+}
+
+// -----
+
+transformer.parameter @words : tensor<30x8xf32> from "words"
+func.func @two_spaces(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments, %c: !transformer.cache<8> {transformer.name = "c"}, %d: !transformer.cache<8> {transformer.name = "d"})
+    -> (!transformer.cache<8> {transformer.name = "c"}, !transformer.cache<8> {transformer.name = "d"}) {
+  %x = transformer.gather @words[%ids] : tensor<?x8xf32>
+  %pairs = transformer.blocks %rows, 2
+  %k = transformer.pool mean %x in(%rows) to(%pairs) : tensor<?x8xf32>
   %0 = transformer.append %c, %k in(%pairs) : !transformer.cache<8>
+  // expected-error@+1 {{'transformer.append' op appends rows of tokens, and rows of blocks(tokens, 2) are appended to another cache, expected one row space for all caches of an entry}}
+  %1 = transformer.append %d, %x in(%rows) : !transformer.cache<8>
+  return %0, %1 : !transformer.cache<8>, !transformer.cache<8>
+}
+
+// -----
+
+transformer.parameter @words : tensor<30x8xf32> from "words"
+func.func @chosen(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments, %c: !transformer.cache<8> {transformer.name = "c"})
+    -> (!transformer.cache<8> {transformer.name = "c"}) {
+  %x = transformer.gather @words[%ids] : tensor<?x8xf32>
+  %choices = transformer.choices %rows, 2
+  %k = transformer.repeat %x to(%choices) : tensor<?x8xf32>
+  // expected-error@+1 {{'transformer.append' op appends rows of choices(tokens, 2), expected rows of tokens, or what blocks and strides make of them}}
+  %0 = transformer.append %c, %k in(%choices) : !transformer.cache<8>
   return %0 : !transformer.cache<8>
 }
 

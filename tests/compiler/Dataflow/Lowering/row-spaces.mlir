@@ -67,3 +67,18 @@ func.func @convolved(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tra
   %y = transformer.convolve %k, @around in(%pairs) {causal} : tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
+
+// A memory has positions of the rows that are appended to it.
+// CHECK-LABEL: dataflow.graph @remembered(
+func.func @remembered(%ids: tensor<?xi32> {transformer.name = "ids", transformer.pad = 3 : i32}, %rows: !transformer.segments, %c: !transformer.cache<8> {transformer.name = "c"}, %d: !transformer.cache<8> {transformer.name = "d"})
+    -> (!transformer.cache<8> {transformer.name = "c"}, !transformer.cache<8> {transformer.name = "d"}) {
+  // CHECK-SAME: dataflow.pad = 3 : i32
+  %pairs = transformer.blocks %rows, 2
+  %x = transformer.gather @words[%ids] : tensor<?x8xf32>
+  %k = transformer.pool mean %x in(%rows) to(%pairs) : tensor<?x8xf32>
+  // CHECK: dataflow.dispatch @{{append.*}} : (!dataflow.cache<[8], f32, rows>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>)
+  %c1 = transformer.append %c, %k in(%pairs) : !transformer.cache<8>
+  // CHECK: dataflow.dispatch @{{append.*}} : (!dataflow.cache<[8], f32, rows>, !dataflow.buffer<[blocks(tokens, 2), 8], f32>)
+  %d1 = transformer.append %d, %k in(%pairs) : !transformer.cache<8>
+  return %c1, %d1 : !transformer.cache<8>, !transformer.cache<8>
+}

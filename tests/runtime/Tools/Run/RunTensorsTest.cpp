@@ -260,6 +260,148 @@ TEST(RunTensors, NamesAndShapes) {
             "in.safetensors: tensor \"lengths\" has shape [1, 1], expected [sequences]");
 }
 
+namespace {
+/// Tensors read as the input of an entry of images, three columns of two numbers, or of spectra of
+/// three bins.
+class Pixels {
+public:
+  Pixels(const std::string &name, int64_t width) {
+    entry.name = "encode";
+    entry.inputs = {{name, ElementType::F32, {tokensDimension, width}, 0, false}};
+    entry.inputs[0].pad = width == 1 ? std::optional<int32_t>(0) : std::nullopt;
+    entry.lengthMultiple = 3;
+  }
+  /// 0, 1, 2, ...
+  Pixels &floats(const std::string &name, const Sizes &shape) {
+    const int64_t count =
+        std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+    std::vector<float> values(static_cast<size_t>(count));
+    std::iota(values.begin(), values.end(), 0.0F);
+    rows.push_back({name, shape, values});
+    return *this;
+  }
+  Pixels &integers(const std::string &name, const Integers &values) {
+    counts.emplace_back(name, values);
+    return *this;
+  }
+  Result<RunInputs> read() const {
+    std::vector<SafetensorsTensor> tensors;
+    for (const auto &[name, shape, values] : rows) {
+      tensors.push_back({name, ElementType::F32, shape, std::as_bytes(std::span(values))});
+    }
+    for (const auto &[name, values] : counts) {
+      tensors.push_back({name,
+                         ElementType::I32,
+                         {static_cast<int64_t>(values.size())},
+                         std::as_bytes(std::span(values))});
+    }
+    return readRunInputs(entry, entry.inputs.front(), tensors, "in");
+  }
+  std::string message() const { return messageOf(read()); }
+
+private:
+  struct Rows {
+    std::string name;
+    Sizes shape;
+    std::vector<float> values;
+  };
+  EntryInfo entry;
+  std::vector<Rows> rows;
+  std::vector<std::pair<std::string, Integers>> counts;
+};
+} // namespace
+
+TEST(RunTensors, PixelsAreRows) {
+  const Result<RunInputs> images = Pixels("image", 2).floats("image", {2, 4, 3, 2}).read();
+  ASSERT_TRUE(images.ok()) << messageOf(images);
+  EXPECT_EQ(images->batch.lengths, (Integers{12, 12}));
+  EXPECT_EQ(images->inputs[0].rows.size(), 48U);
+  const Result<RunInputs> shorter =
+      Pixels("image", 2).floats("image", {2, 4, 3, 2}).integers("image.length", {1, 4}).read();
+  ASSERT_TRUE(shorter.ok()) << messageOf(shorter);
+  EXPECT_EQ(shorter->batch.lengths, (Integers{3, 12}));
+  EXPECT_EQ(shorter->inputs[0].rows[6], 24);
+  EXPECT_TRUE(shorter->ignored.empty());
+  const Result<RunInputs> spectra =
+      Pixels("audio", 1).floats("audio", {2, 4, 3}).integers("audio.length", {3, 2}).read();
+  ASSERT_TRUE(spectra.ok()) << messageOf(spectra);
+  EXPECT_EQ(spectra->batch.lengths, (Integers{9, 6}));
+  EXPECT_EQ(spectra->inputs[0].rows[9], 12);
+  EXPECT_TRUE(Pixels("audio", 1).floats("audio", {1, 4, 3}).read().ok());
+  EXPECT_TRUE(Pixels("image", 2).floats("image", {12, 2}).read().ok());
+}
+
+TEST(RunTensors, PixelsThatAreNone) {
+  EXPECT_EQ(
+      Pixels("image", 2).floats("image", {2, 0, 3, 2}).message(),
+      "in: tensor \"image\" has shape [2, 0, 3, 2], expected at least one row of pixels in at "
+      "least one example");
+  EXPECT_EQ(Pixels("audio", 1).floats("audio", {0, 4, 3}).message(),
+            "in: tensor \"audio\" has shape [0, 4, 3], expected at least one row of pixels in at "
+            "least one example");
+  EXPECT_EQ(Pixels("image", 2).floats("image", {2, 4, 3, 3}).message(),
+            "in: tensor \"image\" has shape [2, 4, 3, 3], expected [sequences, height, 3, 2], "
+            "[sequences, length, 2] or [tokens, 2]");
+  EXPECT_EQ(Pixels("image", 2).floats("image", {2, 4, 4, 2}).message(),
+            "in: tensor \"image\" has shape [2, 4, 4, 2], expected [sequences, height, 3, 2], "
+            "[sequences, length, 2] or [tokens, 2]");
+  EXPECT_EQ(Pixels("audio", 1).floats("audio", {2, 4, 5}).message(),
+            "in: tensor \"audio\" has shape [2, 4, 5], expected [sequences, frames, 3], "
+            "[sequences, length, 1] or [tokens, 1]");
+}
+
+TEST(RunTensors, LengthsBesideAnInput) {
+  const auto spectra = [] { return Pixels("audio", 1).floats("audio", {2, 4, 3}); };
+  EXPECT_EQ(spectra().message(),
+            "in: no tensor \"audio.length\" [2], expected one beside \"audio\", "
+            "whose shorter sequences end in zeros");
+  EXPECT_EQ(spectra().integers("audio.length", {4, 5}).message(),
+            "in: tensor \"audio.length\": sequence 2 has 5, expected 1 to 4");
+  EXPECT_EQ(spectra().integers("audio.length", {0, 4}).message(),
+            "in: tensor \"audio.length\": sequence 1 has 0, expected 1 to 4");
+  EXPECT_EQ(spectra().integers("audio.length", {4}).message(),
+            "in: tensor \"audio.length\" has shape [1], expected [2] as \"audio\" has");
+  EXPECT_EQ(Pixels("audio", 1).floats("audio", {12, 1}).integers("audio.length", {4}).message(),
+            "in: tensor \"audio.length\" is given beside \"audio\", expected it only for sequences "
+            "of one size, without a mask");
+  EXPECT_EQ(Tensors()
+                .add("input_ids", {1, 2}, {5, 6})
+                .add("attention_mask", {1, 2}, {1, 1})
+                .add("input_ids.length", {1}, {2})
+                .message(),
+            "in.safetensors: tensor \"input_ids.length\" is given beside \"attention_mask\", "
+            "expected it only for sequences of one size, without a mask");
+  const Result<RunInputs> ids = Tensors()
+                                    .add("input_ids", {2, 3}, {5, 6, -1, 7, 8, 9})
+                                    .add32("input_ids.length", {2}, {2, 3})
+                                    .read();
+  ASSERT_TRUE(ids.ok()) << messageOf(ids);
+  EXPECT_EQ(ids->batch.lengths, (Integers{2, 3}));
+}
+
+TEST(RunTensors, Commands) {
+  EntryInfo decode;
+  decode.inputs = {{"target", ElementType::I32, {tokensDimension}, 12, false}};
+  decode.outputs = {{"logits", ElementType::F32, {tokensDimension, 10}, 0, false}};
+  EXPECT_EQ(commandsOf(decode), 2);
+  const auto read = [&](Sizes shape, const std::vector<int32_t> &values, size_t sequences) {
+    const std::vector<SafetensorsTensor> tensors = {
+        {"command", ElementType::I32, shape, std::as_bytes(std::span(values))}};
+    return readCommands(decode, sequences, tensors, "in");
+  };
+  EXPECT_EQ(*read({3}, {1, 0, 1}, 3), (Integers{1, 0, 1}));
+  EXPECT_EQ(messageOf(read({3}, {1, 0, 2}, 3)),
+            "in: tensor \"command\": sequence 3 has 2, expected 0 to 1");
+  EXPECT_EQ(messageOf(read({3}, {1, -1, 0}, 3)),
+            "in: tensor \"command\": sequence 2 has -1, expected 0 to 1");
+  EXPECT_EQ(messageOf(read({1, 3}, {1, 1, 0}, 3)),
+            "in: tensor \"command\" has shape [1, 3], expected [3], one for each sequence");
+  EXPECT_EQ(messageOf(read({3}, {1, 1, 0}, 4)),
+            "in: tensor \"command\" has shape [3], expected [4], one for each sequence");
+  decode.inputs[0].limit = 10;
+  EXPECT_TRUE(read({3}, {7, 7, 7}, 3)->empty());
+}
+
 TEST(RunTensors, Values) {
   EXPECT_EQ(Tensors().add("input_ids", {2, 2}, {5, 6, 7, 100}).message(),
             "in.safetensors: tensor \"input_ids\": row 2, column 2 is 100, expected 0 to 99");

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Sources: their values are laid end to end, and the rows that "encode" appends have room in the
+/// memory before it runs.
+#include "runtime/Session/PagedDecoder.h"
+
+#include "runtime/Session/ModelState.h"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+#include <limits>
+
+namespace heddle {
+
+Status PagedDecoder::encode(std::span<const SourceView> list, std::span<SourceId> found) {
+  return encode(list, found, {});
+}
+
+Status PagedDecoder::encode(std::span<const SourceView> list, std::span<SourceId> found,
+                            std::span<const Output> outputs) {
+  return withoutExceptions([&] { return encodeUnguarded(list, found, outputs); });
+}
+
+int64_t PagedDecoder::positions(SourceId id) const {
+  const Source *const source = find(id);
+  return source == nullptr ? 0 : source->table.length();
+}
+
+/// Lays the values of sources end to end.
+Status PagedDecoder::gatherSources(std::span<const SourceView> list) {
+  const PortInfo &port = *encoder.input;
+  const size_t width = port.shape.size() == 1 ? 1 : static_cast<size_t>(port.shape.back());
+  const size_t rowBytes = infoOf(port.element).bytes() * width;
+  lengths.clear();
+  values.clear();
+  for (size_t i = 0; i < list.size(); ++i) {
+    const SourceView &source = list[i];
+    const bool isOther = source.element != port.element && !source.bytes.empty();
+    if (isOther || source.bytes.size() % rowBytes != 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("entry \"encode\": source {} has {} numbers of {}, expected "
+                                      "rows of {} of {}",
+                                      i + 1, source.bytes.size() / infoOf(source.element).bytes(),
+                                      infoOf(source.element).name, width,
+                                      infoOf(port.element).name));
+    }
+    const size_t rows = source.bytes.size() / rowBytes;
+    lengths.push_back(static_cast<int32_t>(
+        std::min<size_t>(rows, static_cast<size_t>(std::numeric_limits<int32_t>::max()))));
+    values.insert(values.end(), source.bytes.begin(), source.bytes.end());
+  }
+  return {};
+}
+
+Status PagedDecoder::encodeUnguarded(std::span<const SourceView> list, std::span<SourceId> found,
+                                     std::span<const Output> outputs) {
+  if (list.size() != found.size()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{} sources and room for {} numbers of them",
+                                                     list.size(), found.size()));
+  }
+  HEDDLE_TRY(gatherSources(list));
+  Input input{encoder.input->name, std::span<const int32_t>()};
+  input.element = encoder.input->element;
+  input.bytes = values;
+  HEDDLE_TRY_WITH(batch.bind(*encoder.info, lengths, {&input, 1}, outputs), "entry \"encode\"");
+  int64_t blocks = 0;
+  for (const int32_t length : lengths) {
+    blocks += (memorySpace.rowsOf(length) + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
+  }
+  const int64_t rows = givesStates ? static_cast<int64_t>(list.size()) : 0;
+  HEDDLE_TRY(states.checkRoom(rows));
+  HEDDLE_TRY(memory.checkRoom(blocks, static_cast<uint64_t>(rows) * states.blockBytes()));
+  // Nothing from here to the run can fail but for want of memory, and then it is in bounds to lose
+  // nothing but numbers.
+  states.prepare(rows);
+  memory.prepare(blocks);
+  sources.reserve(sources.size() + list.size());
+  freeSources.reserve(sources.capacity());
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (freeSources.empty()) {
+      freeSources.push_back(static_cast<int32_t>(sources.size()));
+      sources.emplace_back();
+    }
+    const int32_t id = freeSources.back();
+    Source &source = sources[static_cast<size_t>(id)];
+    const int64_t count = memorySpace.rowsOf(lengths[i]);
+    source.table.prepare(count);
+    freeSources.pop_back();
+    source.live = true;
+    source.table.extend(memory, count);
+    if (givesStates) {
+      source.state.change(states);
+    }
+    found[i] = SourceId(id);
+  }
+  const Status status = list.empty() ? Status() : runEncode(found);
+  for (size_t i = found.size(); !status.ok() && i-- > 0;) {
+    release(found[i]);
+  }
+  return status;
+}
+
+Status PagedDecoder::runEncode(std::span<const SourceId> found) {
+  const auto same = [&](const auto &each) { return each.first == batch.requested(); };
+  auto plan = std::find_if(encodePlans.begin(), encodePlans.end(), same);
+  if (plan == encodePlans.end()) {
+    encodePlans.emplace_back(batch.requested(), std::make_unique<Plan>(Plan::make(
+                                                    *loaded.state->artifact, *encoder.table,
+                                                    {batch.requested(), true, -1})));
+    plan = encodePlans.end() - 1;
+  }
+  memoryRows.clear();
+  int64_t longest = 0;
+  for (const SourceId id : found) {
+    longest = std::max(longest, positions(id));
+  }
+  memoryRows.prepare(static_cast<int64_t>(found.size()), longest);
+  stateRows.clear();
+  stateRows.prepare(static_cast<int64_t>(found.size()), 1);
+  for (const SourceId id : found) {
+    memoryRows.addSegment(find(id)->table);
+    if (givesStates) {
+      stateRows.addState(find(id)->state);
+    }
+  }
+  memoryRows.view.offsets = nullptr;
+  memoryRows.view.segmentOf = nullptr;
+  return executor->run({.plan = *plan->second,
+                        .batch = batch,
+                        .firstCost = encoder.firstCost,
+                        .caches = encoder.caches});
+}
+
+void PagedDecoder::release(SourceId id) {
+  Source *const source = find(id);
+  assert(source != nullptr && source->hypotheses == 0);
+  if (source != nullptr) {
+    source->table.clear(memory);
+    source->state.clear(states);
+    source->live = false;
+    freeSources.push_back(static_cast<int32_t>(id));
+  }
+}
+
+} // namespace heddle
