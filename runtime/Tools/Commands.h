@@ -69,11 +69,15 @@ Status execute(const EmbedOptions &options);
 std::string npyHeader(int64_t rows, int64_t columns);
 
 struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, ExecutionOptions {
-  /// One source a line, or "-" for standard input; what the text of each source begins with, and
-  /// the tokens that may come in it. Empty: none.
+  /// One source a line, or "-" for standard input; or tensors, an example for each first index. One
+  /// of them is given.
   std::string input;
+  std::string inputs;
+  /// What the text of each source begins with, the tokens that may come in it, and its command.
+  /// Empty: none.
   std::string prefix;
   std::string shortlist;
+  std::string commands;
   GenerationOptions generation;
   /// Memory for keys and values, in MiB.
   int64_t cacheMegabytes = 1024;

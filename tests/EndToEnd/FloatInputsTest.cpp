@@ -166,9 +166,10 @@ TEST_F(FloatInputsTest, AreDescribed) {
       << info.output;
   const tools::Outcome bench = tools::runHeddle({"bench", given, "--shapes", "1x4"});
   EXPECT_EQ(bench.code, 1);
-  EXPECT_EQ(bench.error, "heddle: " + given +
-                             ": entry \"encode\" reads rows of f32, the input \"features\", "
-                             "expected ids: only heddle run gives it such rows\n");
+  EXPECT_EQ(bench.error,
+            "heddle: " + given +
+                ": entry \"encode\" reads rows of f32, the input \"features\", "
+                "expected ids: only heddle run and heddle generate give it such rows\n");
 }
 
 TEST_F(FloatInputsTest, AreTakenByTheInterfaceInC) {

@@ -4,6 +4,8 @@
 /// waits for input while there is work to do.
 #include "runtime/Tools/Commands.h"
 
+#include "formats/Binary/GenerationCheck.h"
+#include "runtime/Tools/Generate/SourceStream.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"
@@ -37,21 +39,23 @@ struct Pending {
 struct Beside {
   std::optional<Line> prefix;
   std::optional<Line> shortlist;
+  std::optional<Line> command;
 };
 
 /// The whole of one run.
 class GenerateRun {
 public:
-  GenerateRun(const GenerateOptions &options, Generator generator, LineReader sources,
-              OutputStream output, std::optional<int64_t> total)
+  GenerateRun(const GenerateOptions &options, Generator generator, SourceStream sources,
+              OutputStream output)
       : options(options), generator(std::move(generator)), sources(std::move(sources)),
-        output(std::move(output)), total(total), errors(options.onError, this->sources.name()),
+        output(std::move(output)), errors(options.onError, this->sources.name()),
         progress("sentences", options.json || (options.output == "-" && isatty(STDOUT_FILENO))) {}
 
   Status run();
 
   std::optional<LineReader> prefixes;
   std::optional<LineReader> shortlists;
+  std::optional<LineReader> commands;
 
 private:
   struct Waiting {
@@ -71,9 +75,8 @@ private:
 
   const GenerateOptions &options;
   Generator generator;
-  LineReader sources;
+  SourceStream sources;
   OutputStream output;
-  std::optional<int64_t> total;
   LineErrors errors;
   Progress progress;
   /// Whether no more lines are taken.
@@ -143,7 +146,7 @@ static std::string errorRecord(const GenerateOptions &options, std::string_view 
 Result<Beside> GenerateRun::readBeside() {
   Beside beside;
   const std::pair<std::optional<LineReader> &, std::optional<Line> &> files[] = {
-      {prefixes, beside.prefix}, {shortlists, beside.shortlist}};
+      {prefixes, beside.prefix}, {shortlists, beside.shortlist}, {commands, beside.command}};
   for (const auto &[reader, line] : files) {
     if (!reader) {
       continue;
@@ -172,12 +175,22 @@ Status GenerateRun::expectEnd(std::optional<LineReader> &reader) const {
   return {};
 }
 
+/// The one number of a line of commands.
+static Result<int32_t> parseCommand(const Line &line) {
+  HEDDLE_TRY(line.status);
+  HEDDLE_ASSIGN(const std::vector<int32_t> numbers, parseTokenLine(line.text));
+  if (numbers.size() != 1) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} numbers, expected one command", numbers.size()));
+  }
+  return numbers.front();
+}
+
 /// What is asked of a line; nothing for an empty one. Every failure is the line's.
 Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line,
                                                                 const Beside &beside) const {
-  GenerationRequest request;
-  request.options = options.generation;
   std::vector<int32_t> prefix, shortlist;
+  std::optional<int32_t> command;
   if (beside.prefix) {
     HEDDLE_TRY(beside.prefix->status);
     const std::string_view text = beside.prefix->text;
@@ -192,13 +205,18 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line
     HEDDLE_TRY_WITH(tokens.status(), shortlists->where());
     shortlist = std::move(*tokens);
   }
+  if (beside.command) {
+    const Result<int32_t> number = parseCommand(*beside.command);
+    HEDDLE_TRY_WITH(number.status(), commands->where());
+    command = *number;
+  }
   HEDDLE_TRY(line.status);
   if (isBlank(line.text)) {
     return std::optional<GenerationRequest>();
   }
-  Result<std::vector<int32_t>> source = sourceTokens(generator, options, line.text);
-  HEDDLE_TRY_WITH(source.status(), sources.where());
-  request.source = std::move(*source);
+  Result<GenerationRequest> asked = sources.request(generator, options, line.text);
+  HEDDLE_TRY_WITH(asked.status(), sources.where());
+  GenerationRequest request = std::move(*asked);
   HEDDLE_TRY_WITH(generator.check(request), sources.where());
   // One after the other: what was right without a file is wrong in it.
   if (prefixes) {
@@ -208,6 +226,10 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line
   if (shortlists) {
     request.shortlist = std::move(shortlist);
     HEDDLE_TRY_WITH(generator.check(request), shortlists->where());
+  }
+  if (commands) {
+    request.options.command = command;
+    HEDDLE_TRY_WITH(generator.check(request), commands->where());
   }
   return std::optional(std::move(request));
 }
@@ -228,12 +250,14 @@ Status GenerateRun::readBlock(std::vector<Waiting> &block) {
     if (!line) {
       ended = true;
       HEDDLE_TRY(expectEnd(prefixes));
+      HEDDLE_TRY(expectEnd(commands));
       return expectEnd(shortlists);
     }
     HEDDLE_ASSIGN(const Beside beside, readBeside());
     bytes += line->text.size();
     ++lines;
     Result<std::optional<GenerationRequest>> request = requestOf(*line, beside);
+    bytes += request.ok() && *request ? (*request)->rows.size() * sizeof(float) : 0;
     if (!request.ok() && !errors.goOn(request.status())) {
       return {};
     }
@@ -255,10 +279,11 @@ Status GenerateRun::readBlock(std::vector<Waiting> &block) {
 Status GenerateRun::takeLines() {
   std::vector<Waiting> block;
   const Status failure = readBlock(block);
-  std::sort(block.begin(), block.end(), [](const Waiting &a, const Waiting &b) {
-    return a.request.source.size() != b.request.source.size()
-               ? a.request.source.size() > b.request.source.size()
-               : a.number < b.number;
+  const auto sizeOf = [](const Waiting &each) {
+    return each.request.source.size() + each.request.rows.size();
+  };
+  std::sort(block.begin(), block.end(), [&](const Waiting &a, const Waiting &b) {
+    return sizeOf(a) != sizeOf(b) ? sizeOf(a) > sizeOf(b) : a.number < b.number;
   });
   for (Waiting &waiting : block) {
     const Result<int64_t> id = generator.add(std::move(waiting.request));
@@ -288,7 +313,7 @@ void GenerateRun::fail(size_t number, const Status &problem) {
   if (place >= pending.size()) {
     return;
   }
-  const Status failure = problem.annotate(fmt::format("{}:{}", sources.name(), number + 1));
+  const Status failure = problem.annotate(sources.placeOf(number));
   if (errors.goOn(failure)) {
     pending[place].answer = errorRecord(options, pending[place].source, failure);
   } else {
@@ -345,19 +370,33 @@ Status GenerateRun::run() {
       ended = ended || errors.stopped();
     }
     HEDDLE_TRY(writeAnswers());
-    progress.update(static_cast<int64_t>(written), total, tokensGenerated);
+    progress.update(static_cast<int64_t>(written), sources.total(), tokensGenerated);
   }
   return errors.finish(output, static_cast<int64_t>(written), failure);
 }
 
+/// The shortest source of a model.
+static GenerationRequest shortestSource(const EntryInfo &encode, const PortInfo &input) {
+  GenerationRequest request;
+  if (input.element == ElementType::F32) {
+    request.rows.resize(static_cast<size_t>(encode.lengthMultiple * input.shape.back()));
+  } else {
+    request.source = {0};
+  }
+  return request;
+}
+
 /// Options that do not go with this model are said before anything is read.
-static Status checkSearch(const Generator &generator, const GenerationOptions &given) {
+static Status checkSearch(const Generator &generator, const GenerationRequest &shortest,
+                          const GenerationOptions &given) {
   const auto check = [&](GenerationOptions search) {
     // How long a text may become can depend on its source.
     if (!search.maxLength) {
       search.minLength.reset();
     }
-    return generator.check(GenerationRequest{.source = {0}, .options = std::move(search)});
+    GenerationRequest request = shortest;
+    request.options = std::move(search);
+    return generator.check(request);
   };
   const Status status = check(given);
   if (status.ok()) {
@@ -377,14 +416,36 @@ static Status checkSearch(const Generator &generator, const GenerationOptions &g
   return status;
 }
 
+/// The generator of a model, and that its options and input go with it.
+static Result<Generator> openGenerator(const Model &model, const GenerateOptions &options) {
+  const SessionOptions session = {.threads = options.threads,
+                                  .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
+                                                << 20};
+  HEDDLE_ASSIGN(Generator generator,
+                Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
+  const EntryInfo &encode = *model.findEntry(encodeEntry);
+  HEDDLE_ASSIGN(const PortInfo *const input, chooseInput(model, encode));
+  if (input->element == ElementType::F32 && options.inputs.empty()) {
+    return optionError(fmt::format("--input {}: {}: entry {} reads rows of {}, the input {}, "
+                                   "expected --inputs with a tensor of that name",
+                                   quote(options.input), model.path(), quote(encode.name),
+                                   infoOf(input->element).name, quote(input->name)));
+  }
+  HEDDLE_TRY(checkSearch(generator, shortestSource(encode, *input), options.generation));
+  return generator;
+}
+
 Status execute(const GenerateOptions &options) {
-  HEDDLE_ASSIGN(LineReader sources, openSources(options.input, options.tokens));
-  HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
-  std::optional<LineReader> beside[2];
-  const std::string *const paths[] = {&options.prefix, &options.shortlist};
-  // A prefix is what a text is, a shortlist always ids.
-  const bool areTokens[] = {options.tokens, true};
-  for (size_t i = 0; i < 2; ++i) {
+  std::optional<SourceStream> sources;
+  if (options.inputs.empty()) {
+    HEDDLE_ASSIGN(SourceStream lines, SourceStream::openLines(options));
+    sources.emplace(std::move(lines));
+  }
+  std::optional<LineReader> beside[3];
+  const std::string *const paths[] = {&options.prefix, &options.shortlist, &options.commands};
+  // A prefix is what a text is, the others always numbers.
+  const bool areTokens[] = {options.tokens, true, true};
+  for (size_t i = 0; i < 3; ++i) {
     if (!paths[i]->empty()) {
       HEDDLE_ASSIGN(LineReader reader, openSources(*paths[i], areTokens[i]));
       beside[i].emplace(std::move(reader));
@@ -394,17 +455,18 @@ Status execute(const GenerateOptions &options) {
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }
-  const SessionOptions session = {.threads = options.threads,
-                                  .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
-                                                << 20};
-  HEDDLE_ASSIGN(Generator generator,
-                Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
-  HEDDLE_TRY(checkSearch(generator, options.generation));
+  HEDDLE_ASSIGN(Generator generator, openGenerator(model, options));
+  if (!sources) {
+    HEDDLE_ASSIGN(SourceStream examples,
+                  SourceStream::openExamples(options, model, generator.sourcePad()));
+    sources.emplace(std::move(examples));
+  }
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
-  GenerateRun run(options, std::move(generator), std::move(sources), std::move(output), total);
-  for (size_t i = 0; i < 2; ++i) {
+  GenerateRun run(options, std::move(generator), *std::move(sources), std::move(output));
+  std::optional<LineReader> *const readers[] = {&run.prefixes, &run.shortlists, &run.commands};
+  for (size_t i = 0; i < 3; ++i) {
     if (beside[i]) {
-      (i == 0 ? run.prefixes : run.shortlists).emplace(*std::move(beside[i]));
+      readers[i]->emplace(*std::move(beside[i]));
     }
   }
   return run.run();

@@ -16,8 +16,19 @@ static constexpr Word<Rules> rulesWords[] = {{ruleNames[0], Rules::Paper},
 static void declareFiles(OptionList &list, GenerateOptions &options) {
   list.input("--input", options.input,
              "Sources: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
-      .required()
       .hinted();
+  list.file("--inputs", options.inputs,
+            "Sources as tensors, in place of --input: safetensors with one for each first index, "
+            "named as 'heddle info' lists the input of encode. Ids end in padding; of rows of "
+            "floats NAME.length [sources] says how many count, of pixels [sources, height, width, "
+            "channels] and spectra [sources, frames, bins] in rows of these. A tensor command "
+            "[sources] says which task each is for");
+  list.check([&list]() -> std::string {
+    const bool isText = list.given("--input"), areTensors = list.given("--inputs");
+    return isText && areTensors   ? "--input and --inputs are both given, expected one of them"
+           : isText || areTensors ? ""
+                                  : "--input FILE or --inputs FILE is missing";
+  });
   list.output("--output", options.output, "Where the texts go, in the order of their sources");
   list.input("--prefix", options.prefix, "The beginning of each text, one a line");
   list.input("--shortlist", options.shortlist,
@@ -101,9 +112,16 @@ static std::string checkTogether(const GenerationOptions &options) {
 }
 
 /// The task of a model of several.
-static void declareTask(OptionList &list, GenerationOptions &options) {
-  list.whole("--command", options.command, 0, mostTokens, "N", "Which task, of a model of several")
+static void declareTask(OptionList &list, GenerateOptions &options) {
+  list.whole("--command", options.generation.command, 0, mostTokens, "N",
+             "Which task, of a model of several")
       .otherwise("0");
+  list.input("--commands", options.commands, "Which task each source is for, a number a line");
+  list.check([&list]() -> std::string {
+    return list.given("--command") && list.given("--commands")
+               ? "--command and --commands are both given, expected one of them"
+               : "";
+  });
 }
 
 void declare(OptionList &list, GenerateOptions &options) {
@@ -112,7 +130,7 @@ void declare(OptionList &list, GenerateOptions &options) {
   declareFiles(list, options);
   declareScoring(list, search);
   declareVariety(list, search);
-  declareTask(list, search);
+  declareTask(list, options);
   declareBatchTokens(list, options,
                      "Source tokens that run together, counted once for each hypothesis");
   list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",

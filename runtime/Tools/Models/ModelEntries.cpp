@@ -120,7 +120,7 @@ Result<const PortInfo *> chooseIds(const Model &model, const EntryInfo &entry) {
   if (input->element != ElementType::I32) {
     return HEDDLE_ERROR(
         Unsupported, fmt::format("{}: entry {} reads rows of {}, the input {}, expected ids: only "
-                                 "heddle run gives it such rows",
+                                 "heddle run and heddle generate give it such rows",
                                  model.path(), quote(entry.name), infoOf(input->element).name,
                                  quote(input->name)));
   }

@@ -142,7 +142,7 @@ TEST(GenerateArguments, WordsThatAreNone) {
             "--format text and --json are both given, expected one of them");
   EXPECT_EQ(refusal({"--on-error", "ignore"}),
             "--on-error is \"ignore\", expected continue or stop");
-  EXPECT_EQ(errorOf({"generate", "m.so"}), "generate: --input FILE is missing");
+  EXPECT_EQ(errorOf({"generate", "m.so"}), "generate: --input FILE or --inputs FILE is missing");
   EXPECT_EQ(errorOf({"generate", "--input", "-"}), "generate: OUT.so is missing");
 }
 

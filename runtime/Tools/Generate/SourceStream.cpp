@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reads examples by the rules of `heddle run`, whose tensors these are.
+#include "runtime/Tools/Generate/SourceStream.h"
+
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
+#include "formats/Checkpoint/Safetensors.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+// --- examples --------------------------------------------------------------------------------
+
+/// Searches compare numbers: of what is none, nothing follows.
+static Status checkFinite(const RunInputs &inputs, std::span<const size_t> first, size_t width,
+                          std::string_view where) {
+  const RunInput &input = inputs.inputs.front();
+  const auto wrong = std::find_if(input.rows.begin(), input.rows.end(),
+                                  [](float value) { return !std::isfinite(value); });
+  if (wrong == input.rows.end()) {
+    return {};
+  }
+  const auto row = static_cast<size_t>(wrong - input.rows.begin()) / width;
+  const auto example = std::upper_bound(first.begin(), first.end(), row) - first.begin();
+  return HEDDLE_ERROR(InvalidArgument,
+                      fmt::format("{}: tensor {}: example {} has {}, expected finite numbers",
+                                  where, quote(input.name), example, *wrong));
+}
+
+Result<TensorExamples> TensorExamples::open(const Model &model, int32_t pad,
+                                            const std::string &path) {
+  // A generator has checked that both are there.
+  const EntryInfo &encode = *model.findEntry(encodeEntry);
+  HEDDLE_ASSIGN(const PortInfo *const port, chooseInput(model, encode));
+  HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
+  TensorExamples examples;
+  HEDDLE_ASSIGN(examples.inputs, readRunInputs(encode, *port, file.tensors(), path, pad));
+  // One example is what one run of a sequence is; other inputs of the entry have no part in it.
+  std::erase_if(examples.inputs.inputs,
+                [&](const RunInput &input) { return input.name != port->name; });
+  HEDDLE_ASSIGN(examples.commands, readCommands(*model.findEntry(decodeEntry), examples.count(),
+                                                file.tensors(), path));
+  if (!examples.commands.empty()) {
+    std::erase(examples.inputs.ignored, commandTensor);
+  }
+  examples.width = port->shape.size() == 1 ? 0 : static_cast<size_t>(port->shape.back());
+  for (size_t row = 0; const int32_t length : examples.inputs.batch.lengths) {
+    examples.first.push_back(row);
+    row += static_cast<size_t>(length);
+  }
+  HEDDLE_TRY(checkFinite(examples.inputs, examples.first, examples.width, path));
+  return examples;
+}
+
+GenerationRequest TensorExamples::requestOf(size_t index, const GenerationOptions &options) const {
+  GenerationRequest request;
+  request.options = options;
+  const RunInput &input = inputs.inputs.front();
+  const auto length = static_cast<size_t>(inputs.batch.lengths[index]);
+  if (width == 0) {
+    const auto part = std::span(input.ids).subspan(first[index], length);
+    request.source.assign(part.begin(), part.end());
+  } else {
+    const auto part = std::span(input.rows).subspan(first[index] * width, length * width);
+    request.rows.assign(part.begin(), part.end());
+  }
+  if (!commands.empty() && !options.command) {
+    request.options.command = commands[index];
+  }
+  return request;
+}
+
+std::string TensorExamples::textOf(size_t index) const {
+  return width == 0 ? tokenLine(requestOf(index, {}).source)
+                    : fmt::format("{} {}", inputs.inputs.front().name, index + 1);
+}
+
+// --- both ------------------------------------------------------------------------------------
+
+Result<SourceStream> SourceStream::openExamples(const GenerateOptions &options, const Model &model,
+                                                int32_t pad) {
+  SourceStream stream;
+  HEDDLE_ASSIGN(TensorExamples examples, TensorExamples::open(model, pad, options.inputs));
+  for (const std::string &name : examples.ignored()) {
+    const std::string note =
+        fmt::format("heddle: note: tensor {} is no input of entry {}: ignored\n", quote(name),
+                    quote(encodeEntry));
+    std::fputs(note.c_str(), stderr);
+  }
+  stream.title = options.inputs;
+  stream.count = static_cast<int64_t>(examples.count());
+  stream.examples = std::move(examples);
+  return stream;
+}
+
+Result<SourceStream> SourceStream::openLines(const GenerateOptions &options) {
+  SourceStream stream;
+  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
+  HEDDLE_ASSIGN(stream.count, countTexts(options.input));
+  stream.title = lines.name();
+  stream.lines.emplace(std::move(lines));
+  return stream;
+}
+
+Result<bool> SourceStream::ready(int milliseconds) {
+  return examples ? Result<bool>(true) : lines->ready(milliseconds);
+}
+
+Result<std::optional<Line>> SourceStream::next() {
+  if (!examples) {
+    return lines->next();
+  }
+  if (taken == examples->count() || interrupted()) {
+    return std::optional<Line>();
+  }
+  text = examples->textOf(taken++);
+  return std::optional(Line{.text = text});
+}
+
+std::string SourceStream::where() const { return examples ? placeOf(taken - 1) : lines->where(); }
+
+std::string SourceStream::placeOf(size_t number) const {
+  return fmt::format("{}:{}{}", title, examples ? " example " : "", number + 1);
+}
+
+Result<GenerationRequest> SourceStream::request(const Generator &generator,
+                                                const GenerateOptions &options,
+                                                std::string_view line) const {
+  if (examples) {
+    return examples->requestOf(taken - 1, options.generation);
+  }
+  GenerationRequest request;
+  request.options = options.generation;
+  HEDDLE_ASSIGN(request.source, sourceTokens(generator, options, line));
+  return request;
+}
+
+} // namespace heddle::tools
