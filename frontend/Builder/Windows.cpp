@@ -50,8 +50,8 @@ static Tensor slide(OperationSite &site, SlideKind kind, const Tensor &x, const 
   const int64_t width = x.width() * (kind == SlideKind::Patches ? attribute.getElements() : 1);
   return site.make<Tensor, transformer::SlideOp>(
       site.tensorType({ShapedType::kDynamic, width}), kind, x.value(), rows.value(),
-      to.valid() ? to.value() : Value(), before.valid() ? before.value() : Value(), weight,
-      attribute, static_cast<uint64_t>(groups));
+      to.valid() && to.value() != rows.value() ? to.value() : Value(),
+      before.valid() ? before.value() : Value(), weight, attribute, static_cast<uint64_t>(groups));
 }
 
 /// The place of an operation that takes the name of `x`.

@@ -30,11 +30,24 @@ struct Parts {
         made(step.made / count) {}
 };
 
-static Window windowOf(const ConvStep &step, bool causal) {
+Window ConvRows::window(const ConvStep &step) const {
+  const bool isImage = across > 1;
   return {.height = step.kernel,
+          .width = isImage ? step.across : 1,
           .strideDown = step.stride,
+          .strideRight = isImage ? step.right : 1,
           .dilationDown = step.dilation,
+          .across = across,
           .causal = causal};
+}
+
+ConvRows ConvRows::strided(int64_t down, int64_t right) const {
+  ConvRows fewer = *this;
+  if (across > 1 || down > 1) {
+    fewer.rows = rows.strided(down, across > 1 ? right : 1, across);
+    fewer.across = (across + right - 1) / right;
+  }
+  return fewer;
 }
 
 /// The state with the rows that a decoder's step sees before a run.
@@ -44,6 +57,20 @@ static State rowsBefore(const Scope &scope, const Tensor &x, const ConvStep &ste
              ? rows.entry->state(scope.scope("before").name(),
                                  (step.kernel - 1) * step.dilation * x.width())
              : State();
+}
+
+/// The weights of what a window sees: of a line that is an image of one column the middle ones, as
+/// beside it there are zeros.
+static Parameter seen(const Scope &derived, const Parameter &weight, const ConvStep &step,
+                      const ConvRows &over) {
+  if (over.across > 1 || step.across == 1 || !weight.valid()) {
+    return weight;
+  }
+  const std::vector<int64_t> &sizes = weight.shape();
+  const int64_t lines = sizes[0] * sizes[1] * sizes[2];
+  const Parameter columns = derived.reshape("lines", weight, {lines, step.across});
+  return derived.reshape("line", derived.columns("middle", columns, step.across / 2, 1),
+                         {sizes[0], sizes[1], sizes[2], 1});
 }
 
 /// A linear map of each group: their matrices lie one below the other in `matrix`.
@@ -70,51 +97,54 @@ static Parameter stacked(const Scope &scope, const Scope &derived, std::string_v
 }
 
 /// Depthwise convolutions, zero outside the sequence, with the weights `depthwise`,
-/// [w, 1, kernel, 1].
+/// [w, 1, kernel, across].
 static Tensor depthwise(const Scope &derived, const Tensor &x, const Parameter &weight,
-                        const ConvStep &step, const ConvRows &rows) {
-  const State before = rowsBefore(derived, x, step, rows);
-  const Parameter flat = derived.reshape("elements", weight, {x.width(), step.kernel});
-  const Tensor y =
-      derived.convolve(x, flat, windowOf(step, rows.causal), rows.in, rows.out, before);
+                        const ConvStep &step, const ConvRows &over, const ConvRows &after) {
+  const State before = rowsBefore(derived, x, step, over);
+  const Window window = over.window(step);
+  const Parameter flat = derived.reshape("elements", seen(derived, weight, step, over),
+                                         {x.width(), window.height * window.width});
+  const Tensor y = derived.convolve(x, flat, window, over.rows, after.rows, before);
   if (before.valid()) {
-    before.keep(x, rows.in);
+    before.keep(x, over.rows);
   }
   return y;
 }
 
-/// Ordinary convolutions of `groups` groups of channels, with weights [n, w / groups, kernel, 1];
-/// those that see one row are a linear map.
+/// Ordinary convolutions of `groups` groups of channels, with weights [n, w / groups, kernel,
+/// across]; those that see one row are a linear map.
 static Tensor ordinary(const Scope &derived, const Tensor &x, const Parameter &weight,
-                       int64_t groups, const ConvStep &step, const ConvRows &rows) {
-  const State before = rowsBefore(derived, x, step, rows);
-  const bool seesOne = step.kernel == 1 && step.stride == 1;
-  const Tensor seen =
-      seesOne ? x : x.patches(windowOf(step, rows.causal), rows.in, rows.out, groups, before);
+                       int64_t groups, const ConvStep &step, const ConvRows &over,
+                       const ConvRows &after) {
+  const State before = rowsBefore(derived, x, step, over);
+  const bool seesOne = step.kernel * step.across * step.stride * step.right == 1;
+  const Tensor patches =
+      seesOne ? x : x.patches(over.window(step), over.rows, after.rows, groups, before);
   if (before.valid()) {
-    before.keep(x, rows.in);
+    before.keep(x, over.rows);
   }
-  return mapGroups(derived, rows, seen, derived.patchMatrix("matrix", weight), groups);
+  const Parameter matrix = derived.patchMatrix("matrix", seen(derived, weight, step, over));
+  return mapGroups(derived, over, patches, matrix, groups);
 }
 
 /// Section 2.2: LN(conv(ReLU(x))).
 Tensor MultiModel::step(const Scope &scope, const Tensor &given, const ConvStep &step,
-                        const ConvRows &rows) const {
+                        const ConvRows &over, const ConvRows &after) const {
   const Tensor x = step.rectifies ? given.activate(Activation::Relu) : given;
   const Parts parts(step, x.width());
   const Scope all = scope.scope("parts");
   Tensor y;
   if (step.separability <= 0) {
-    const Parameter deep =
-        stacked(scope, all, "depthwise", 0, parts.count, {parts.summed, 1, step.kernel, 1});
+    const Parameter deep = stacked(scope, all, "depthwise", 0, parts.count,
+                                   {parts.summed, 1, step.kernel, step.across});
     const Parameter pointwise = stacked(scope, all.scope("pointwise"), "pointwise.weight", 0,
                                         parts.count, {parts.made, parts.summed});
-    y = mapGroups(all.scope("pointwise"), rows, depthwise(all, x, deep, step, rows), pointwise,
-                  parts.count);
+    y = mapGroups(all.scope("pointwise"), over, depthwise(all, x, deep, step, over, after),
+                  pointwise, parts.count);
   } else {
-    const Parameter weight =
-        stacked(scope, all, "weight", 0, parts.count, {parts.made, parts.summed, step.kernel, 1});
-    y = ordinary(all, x, weight, parts.count, step, rows);
+    const Parameter weight = stacked(scope, all, "weight", 0, parts.count,
+                                     {parts.made, parts.summed, step.kernel, step.across});
+    y = ordinary(all, x, weight, parts.count, step, over, after);
     if (parts.count > 1) {
       y = scope.linear("mix", y, step.made);
     }
@@ -145,7 +175,7 @@ Tensor MultiModel::merge(const Scope &scope, const Tensor &attended, const Tenso
       const int64_t half = parts.count / 2;
       const Parameter weight = stacked(scope, own, "weight", side * half, half,
                                        {parts.made, parts.summed, step.kernel, 1});
-      y = own.linear(ordinary(own, x, weight, half, step, rows),
+      y = own.linear(ordinary(own, x, weight, half, step, rows, rows),
                      own.columns("mix", mix, side * (width / 2), width / 2),
                      side == 0 ? scope.parameter("mix.bias", {width}) : Parameter());
     } else if (step.separability == 1) {
@@ -155,11 +185,11 @@ Tensor MultiModel::merge(const Scope &scope, const Tensor &attended, const Tenso
       const Parameter half =
           own.columns("flat", both, side * width * step.kernel, width * step.kernel);
       y = ordinary(own, x, own.reshape("weight", half, {width, width, step.kernel, 1}), 1, step,
-                   rows);
+                   rows, rows);
     } else {
       const Parameter both = scope.parameter("parts.0.depthwise", {2 * width, 1, step.kernel, 1});
       y = own.linear(
-          depthwise(own, x, own.rows("depthwise", both, side * width, width), step, rows),
+          depthwise(own, x, own.rows("depthwise", both, side * width, width), step, rows, rows),
           own.columns("pointwise", mix, side * width, width));
     }
     sum = side == 0 ? y : sum + y;
@@ -228,91 +258,68 @@ Tensor MultiModel::addTiming(const Scope &model, const Tensor &x, const Segments
 Tensor MultiModel::attention(const Scope &model, const Scope &scope, const Tensor &x,
                              const ConvRows &rows, const Memory &source, Tensor *alignment) const {
   Entry &entry = *rows.entry;
-  Tensor query = addTiming(model, x, rows.in);
+  Tensor query = addTiming(model, x, rows.rows);
   for (size_t i = 0; i < queries.size(); ++i) {
     query = step(scope.scope("steps", static_cast<int64_t>(i)), query, queries[i], rows);
   }
   Attended attended;
   if (heads == 0) {
-    attended = attend(scope, query, rows.in, source, 1, {.scale = dotProductScale(width)});
+    attended = attend(scope, query, rows.rows, source, 1, {.scale = dotProductScale(width)});
     *alignment = attended.probabilities;
     return scope.layerNorm("norm", x + attended.context, epsilon);
   }
   const Scope self = scope.scope("self_attention"), cross = scope.scope("cross_attention");
   const double scale = dotProductScale(width / heads);
-  const Segments seen = rows.in.history();
+  const Segments seen = rows.rows.history();
   const auto keep = [&](std::string_view name) {
     return entry.cache(self.scope(name).name(), width)
-        .append(self.linear(name, query, width), rows.in)
+        .append(self.linear(name, query, width), rows.rows)
         .rows(seen);
   };
   const Tensor key = keep("key"), value = keep("value");
-  attended = attend(self, self.linear("query", query, width), rows.in, {key, value, seen}, heads,
+  attended = attend(self, self.linear("query", query, width), rows.rows, {key, value, seen}, heads,
                     {.scale = scale, .visibility = Visibility::causal()});
   query = self.linear("output", attended.context, width);
   const Memory memory = {entry.cache(cross.scope("key").name(), width).rows(source.rows),
                          entry.cache(cross.scope("value").name(), width).rows(source.rows),
                          source.rows};
-  attended =
-      attend(cross, cross.linear("query", query, width), rows.in, memory, heads, {.scale = scale});
+  attended = attend(cross, cross.linear("query", query, width), rows.rows, memory, heads,
+                    {.scale = scale});
   *alignment = attended.probabilities;
   return cross.linear("output", attended.context, width);
 }
 
 // --- Stacks ----------------------------------------------------------------------------------
 
-/// Section 2.5.2, Xception's exit on a text, then ReLU, the mean of all places and a linear map.
-Tensor MultiModel::classify(const Scope &top, const Tensor &x, Entry &entry) const {
-  const Segments rows = entry.segments();
-  const ConvRows all{.entry = &entry, .in = rows, .causal = true};
-  const Segments fewer = rows.strided(4);
-  const ConvRows strided{.entry = &entry, .in = rows, .out = fewer, .causal = true};
-  const ConvRows left{.entry = &entry, .in = fewer, .causal = true};
-  const int64_t wide = 5 * width / 4;
-  const auto separable = [&](int64_t index, const Tensor &input, int64_t made, bool rectifies,
-                             const ConvRows &over) {
-    return step(top.scope("steps", index), input,
-                {.made = made, .kernel = 5, .rectifies = rectifies}, over);
-  };
-  const Tensor skip = step(top.scope("skip"), x,
-                           {.made = wide, .kernel = 5, .stride = 4, .separability = 1}, strided);
-  Tensor y = separable(1, separable(0, x, width, true, all), wide, true, all);
-  y = y.largest({.height = 5, .strideDown = 4, .causal = true}, rows, fewer) + skip;
-  y = separable(3, separable(2, y, 2 * width, false, left), 5 * width / 2, true, left);
-  const Tensor mean = y.activate(Activation::Relu).pool(transformer::Pooling::Mean, fewer);
-  return top.linear("output", mean, classes);
-}
-
 void MultiModel::encode(const Scope &model, Entry entry) const {
-  const Ids source = entry.input("source");
-  const ConvRows rows{.entry = &entry, .in = entry.segments()};
-  const Tensor bottom =
-      model.gather(model.parameter("source.weight", {sourceVocabulary, width}), source) *
-      std::sqrt(static_cast<double>(width));
-  Tensor x = addTiming(model, bottom, rows.in);
+  ConvRows places{.entry = &entry, .rows = entry.segments()};
+  const Tensor given = bottom(model, places);
+  // Pixels are rows one after the other, of no width.
+  const ConvRows rows{.entry = &entry, .rows = places.rows};
+  Tensor x = addTiming(model, given, rows.rows);
   std::vector<Tensor> gates;
   for (size_t unit = 0; unit < encoder.size(); ++unit) {
     const Scope scope = model.scope("encoder", static_cast<int64_t>(unit));
     x = encoder[unit] == MultiModelUnit::Block
             ? convBlock(scope.scope("block"), x, rows)
-            : chooseExperts(scope.scope("moe"), x, rows.in, gates);
+            : chooseExperts(scope.scope("moe"), x, rows.rows, gates);
   }
   entry.output("encoder", x);
   if (!gates.empty()) {
     entry.output("encoder.gates", model.scope("encoder").concat(gates));
   }
   if (targetVocabulary == 0) {
-    entry.output("class.logits", classify(model.scope("top"), x, entry));
+    entry.output("class.logits", classify(model.scope("top"), x, places));
     return;
   }
   const auto remember = [&](const Scope &cross) {
     for (std::string_view name : {"key", "value"}) {
-      entry.cache(cross.scope(name).name(), width).append(cross.linear(name, x, width), rows.in);
+      entry.cache(cross.scope(name).name(), width).append(cross.linear(name, x, width), rows.rows);
     }
   };
   if (heads == 0) {
-    entry.cache("source.key", width).append(x, rows.in);
-    entry.cache("source.value", width).append(x, rows.in);
+    entry.cache("source.key", width).append(x, rows.rows);
+    entry.cache("source.value", width).append(x, rows.rows);
     return;
   }
   remember(model.scope("attention.cross_attention"));
@@ -328,7 +335,7 @@ void MultiModel::encode(const Scope &model, Entry entry) const {
 /// embedding of a command, which is the token that many tokens after the last of the vocabulary.
 void MultiModel::decode(const Scope &model, Entry entry) const {
   const Ids target = entry.input("target");
-  const ConvRows rows{.entry = &entry, .in = entry.segments(), .causal = true, .keeps = true};
+  const ConvRows rows{.entry = &entry, .rows = entry.segments(), .causal = true, .keeps = true};
   // Without projections the rows of the encoder are the keys and values of every attention.
   Memory source{{}, {}, entry.memory("memory")};
   if (heads == 0) {
@@ -358,7 +365,7 @@ void MultiModel::decode(const Scope &model, Entry entry) const {
   for (size_t unit = 0; unit < decoder.size(); ++unit) {
     const Scope scope = model.scope("decoder", static_cast<int64_t>(unit));
     if (decoder[unit] == MultiModelUnit::Experts) {
-      x = chooseExperts(scope.scope("moe"), x, rows.in, gates);
+      x = chooseExperts(scope.scope("moe"), x, rows.rows, gates);
       continue;
     }
     x = convBlock(scope.scope("block"), x, rows);

@@ -7,6 +7,7 @@
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 #include "frontend/Families/MultiModel.h"
+#include "heddle/RowSpace.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -156,18 +157,69 @@ static Result<int64_t> readLanguage(const Config &modality) {
   return size;
 }
 
-static Status readModalities(MultiModel &model, const Config &config) {
-  HEDDLE_ASSIGN(const Config input, config.object("input"));
-  HEDDLE_ASSIGN(const std::string in, nearestOf(input, "modality", {"language", "image", "audio"}));
-  if (in != "language") {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: \"modality\" is \"{}\", expected \"language\", which "
-                                    "alone is compiled",
-                                    input.where(), in));
+/// Strides of the residual blocks, one more than `blocks`, and of what stands `beside` them leave
+/// at most every 128th row of pixels: GridSize::mostStride.
+static Status checkHalvings(const Config &config, size_t blocks, size_t beside) {
+  constexpr size_t most = 7;
+  if (blocks + 1 + beside <= most) {
+    return {};
   }
-  HEDDLE_ASSIGN(model.sourceVocabulary, readLanguage(input));
+  return HEDDLE_ERROR(InvalidArgument,
+                      fmt::format("{}: \"blocks\" has {} items, expected at most {}: every block "
+                                  "halves the rows of pixels",
+                                  config.where(), blocks, most - 1 - beside));
+}
+
+/// An image of any height. Its width is that of the configuration.
+static Status readImage(ModalityIn &input, const Config &config, bool isClassified) {
+  HEDDLE_TRY(config.integer("height", 1, tableLimit).status());
+  HEDDLE_ASSIGN(input.across, config.integer("width", 1, GridSize::mostAcross));
+  HEDDLE_ASSIGN(input.channels, config.integer("channels", 1, widthLimit));
+  HEDDLE_ASSIGN(input.stem, config.integers("stem", 1, widthLimit));
+  if (input.stem.size() != 2) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"stem\" has {} items, expected 2, the widths of its "
+                                    "steps",
+                                    config.where(), input.stem.size()));
+  }
+  HEDDLE_ASSIGN(input.blocks, config.integers("blocks", 1, widthLimit));
+  return checkHalvings(config, input.blocks.size(), isClassified ? 2 : 1);
+}
+
+static Status readInput(ModalityIn &input, const Config &config, bool isClassified) {
+  HEDDLE_ASSIGN(const std::string kind,
+                nearestOf(config, "modality", {"language", "image", "audio"}));
+  if (kind == "language") {
+    HEDDLE_ASSIGN(input.vocabulary, readLanguage(config));
+    return {};
+  }
+  input.kind = kind == "image" ? Modality::Image : Modality::Audio;
+  if (input.kind == Modality::Image) {
+    HEDDLE_TRY(readImage(input, config, isClassified));
+    return refuseUnreadKeys(config, formatPage);
+  }
+  if (isClassified) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: \"modality\" is \"audio\", expected \"language\" or "
+                                    "\"image\" where the output is a class",
+                                    config.where()));
+  }
+  HEDDLE_ASSIGN(input.across, config.integer("bins", 1, GridSize::mostAcross));
+  HEDDLE_ASSIGN(input.blocks, config.integers("blocks", 1, widthLimit));
+  HEDDLE_TRY(checkHalvings(config, input.blocks.size(), 0));
+  return refuseUnreadKeys(config, formatPage);
+}
+
+static Status readModalities(MultiModel &model, const Config &config) {
   HEDDLE_ASSIGN(const Config output, config.object("output"));
   HEDDLE_ASSIGN(const std::string out, nearestOf(output, "modality", {"language", "class"}));
+  HEDDLE_ASSIGN(const Config input, config.object("input"));
+  HEDDLE_TRY(readInput(model.input, input, out == "class"));
+  if (model.input.kind == Modality::Language) {
+    HEDDLE_ASSIGN(const int64_t pad,
+                  config.integerOr("pad_token_id", 0, model.input.vocabulary - 1, 0));
+    model.input.pad = static_cast<int32_t>(pad);
+  }
   if (out == "language") {
     HEDDLE_ASSIGN(model.targetVocabulary, readLanguage(output));
     return {};
@@ -193,7 +245,10 @@ Result<MultiModel> MultiModel::read(const Config &config) {
     HEDDLE_ASSIGN(model.decoder, readUnits(config, "decoder"));
     HEDDLE_TRY(readAttention(model, config));
     HEDDLE_TRY(readMixer(model, config));
-    HEDDLE_ASSIGN(model.maxTarget, config.integerOr("max_target_length", 1, tableLimit, 0));
+    // Only a text says how long what is made of it may be.
+    const bool isText = model.input.kind == Modality::Language;
+    HEDDLE_ASSIGN(model.maxTarget, isText ? config.integerOr("max_target_length", 1, tableLimit, 0)
+                                          : config.integer("max_target_length", 1, tableLimit));
   }
   HEDDLE_TRY(readExperts(model, config));
   return model;

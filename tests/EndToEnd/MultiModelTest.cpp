@@ -3,6 +3,7 @@
 /// MultiModels from their folders to encoder states, logits and searches, with the command line on
 /// the very files that hold what is expected: on every target, with passes and without.
 #include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
 #include "tests/EndToEnd/OptionalPasses.h"
@@ -10,8 +11,11 @@
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace heddle {
 namespace {
@@ -47,13 +51,22 @@ Values readTensor(const std::string &path, const std::string &name) {
   return found;
 }
 
+const std::string expectedFile(const std::string &name) {
+  return oracles + name + "/expected.safetensors";
+}
+
+bool hasTensor(const std::string &path, const std::string &name) {
+  auto checkpoint = Checkpoint::open(path);
+  return checkpoint.ok() && checkpoint->find(name) != nullptr;
+}
+
 /// What a binary gives for an oracle's own file, as the path of the outputs.
-std::string runOracle(const std::string &binary, const std::string &name, const std::string &isa,
-                      int threads, const TemporaryFolder &folder) {
+std::string runOn(const std::string &binary, const std::string &inputs, const std::string &isa,
+                  int threads, const TemporaryFolder &folder) {
   const std::string output = folder / fmt::format("{}-{}.safetensors", isa, threads);
   const tools::Outcome outcome =
-      tools::runHeddle({"run", binary, "--inputs", oracles + name + "/expected.safetensors",
-                        "--outputs", output, "--isa", isa, "--threads", std::to_string(threads)});
+      tools::runHeddle({"run", binary, "--inputs", inputs, "--outputs", output, "--isa", isa,
+                        "--threads", std::to_string(threads)});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   return outcome.code == 0 ? output : std::string();
 }
@@ -87,37 +100,68 @@ std::vector<int64_t> lengthsOf(const Values &ids) {
   return lengths;
 }
 
-void expectOracle(const std::string &name, const std::vector<std::string> &flags) {
-  const std::string binary = compileModel(oracles + name, flags);
-  ASSERT_FALSE(binary.empty());
-  const std::string file = oracles + name + "/expected.safetensors";
-  const auto sources = lengthsOf(readTensor(file, "source"));
-  const auto targets = lengthsOf(readTensor(file, "target"));
-  const TemporaryFolder folder;
-  for (const std::string &isa : runnableTargets(binary)) {
-    const std::string output = runOracle(binary, name, isa, 1, folder);
-    ASSERT_FALSE(output.empty()) << isa;
-    EXPECT_LE(
-        differenceOfTokens(readTensor(output, "encoder"), readTensor(file, "encoder"), sources),
-        2e-4F)
-        << isa;
-    const Values logits = readTensor(output, "logits");
-    EXPECT_LE(differenceOfTokens(logits, readTensor(file, "logits"), targets), 2e-4F) << isa;
-    EXPECT_EQ(readTensor(runOracle(binary, name, isa, 2, folder), "logits").values, logits.values);
+/// [B, units, S, experts] as a binary gives it: [B, S, units * experts].
+Values sideBySide(const Values &gates) {
+  const int64_t batch = gates.shape[0], units = gates.shape[1], rows = gates.shape[2];
+  const int64_t experts = gates.shape[3];
+  Values turned{{batch, rows, units * experts}, std::vector<float>(gates.values.size())};
+  for (int64_t i = 0; i < static_cast<int64_t>(gates.values.size()); ++i) {
+    const int64_t expert = i % experts, row = i / experts % rows;
+    const int64_t unit = i / experts / rows % units, example = i / experts / rows / units;
+    turned.values[static_cast<size_t>(((example * rows + row) * units + unit) * experts + expert)] =
+        gates.values[static_cast<size_t>(i)];
+  }
+  return turned;
+}
+
+/// Compares every tensor that the entries give; what pads sources is zero in both.
+void expectOutputs(const std::string &output, const std::string &file) {
+  for (const std::string name : {"encoder", "encoder.gates", "class.logits"}) {
+    if (!hasTensor(file, name)) {
+      continue;
+    }
+    Values wanted = readTensor(file, name);
+    wanted = wanted.shape.size() == 4 ? sideBySide(wanted) : wanted;
+    const Values found = readTensor(output, name);
+    EXPECT_EQ(found.shape, wanted.shape) << name;
+    EXPECT_LE(largestDifference(found.values, wanted.values), 2e-4F) << name;
+  }
+  for (const std::string name : {"mixer", "decoder.gates", "logits"}) {
+    if (hasTensor(file, name)) {
+      const Values wanted = readTensor(file, name);
+      EXPECT_LE(differenceOfTokens(readTensor(output, name),
+                                   wanted.shape.size() == 4 ? sideBySide(wanted) : wanted,
+                                   lengthsOf(readTensor(file, "target"))),
+                2e-4F)
+          << name;
+    }
   }
 }
 
-TEST(MultiModel, TextDenseAgreesWithItsOracle) { expectOracle("multimodel-text-dense", {}); }
+struct Folder {
+  const char *name;
+  bool generates;
+};
 
-TEST(MultiModel, TextAgreesWithItsOracle) {
-  expectOracle("multimodel-text", {});
-  expectOracle("multimodel-text", withoutPasses());
+class MultiModelOracle : public testing::TestWithParam<Folder> {};
+
+TEST_P(MultiModelOracle, AgreesWithEveryTensor) {
+  const std::string file = expectedFile(GetParam().name);
+  for (const std::vector<std::string> &flags :
+       {std::vector<std::string>{}, withoutPasses(), {"--disable-pass=fuse-windows"}}) {
+    const std::string binary = compileModel(oracles + GetParam().name, flags);
+    ASSERT_FALSE(binary.empty());
+    const TemporaryFolder folder;
+    for (const std::string &isa : runnableTargets(binary)) {
+      const std::string output = runOn(binary, file, isa, 1, folder);
+      ASSERT_FALSE(output.empty()) << isa;
+      expectOutputs(output, file);
+      EXPECT_EQ(readBytes(runOn(binary, file, isa, 2, folder)), readBytes(output)) << isa;
+    }
+  }
 }
 
-TEST(MultiModel, TextDenseAgreesWithItsOracleUnfused) {
-  expectOracle("multimodel-text-dense", withoutPasses());
-  expectOracle("multimodel-text-dense", {"--disable-pass=fuse-windows"});
-}
+// --- searches --------------------------------------------------------------------------------
 
 Tokens unpadded(std::span<const float> ids) {
   Tokens tokens;
@@ -130,111 +174,275 @@ Tokens unpadded(std::span<const float> ids) {
   return tokens;
 }
 
-class MultiModelSearch : public testing::TestWithParam<const char *> {};
+/// What `heddle generate --inputs` answers for a file.
+std::vector<Json> generateFrom(const std::string &binary, const std::string &inputs,
+                               const std::vector<std::string> &options) {
+  std::vector<std::string> all = {"generate", binary,     "--inputs", inputs,
+                                  "--tokens", "--format", "jsonl"};
+  all.insert(all.end(), options.begin(), options.end());
+  const tools::Outcome outcome = tools::runHeddle(all);
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  std::vector<Json> list;
+  std::istringstream stream(outcome.output);
+  for (std::string line; std::getline(stream, line);) {
+    list.push_back(Json::parse(line, nullptr, false)["hypotheses"]);
+  }
+  return list;
+}
 
-TEST_P(MultiModelSearch, IsThatOfTheOracleForEveryCommand) {
-  const std::string name = GetParam();
-  const std::string binary = compileModel(oracles + name);
-  ASSERT_FALSE(binary.empty());
-  const std::string file = oracles + name + "/expected.safetensors";
-  const Values sources = readTensor(file, "source"), commands = readTensor(file, "command");
-  const Values greedy = readTensor(file, "greedy.tokens"), beams = readTensor(file, "beam4.tokens");
-  const Values scores = readTensor(file, "beam4.scores");
-  const auto row = [](const Values &table, size_t i, size_t width) {
-    return unpadded(std::span(table.values).subspan(i * width, width));
-  };
-  for (size_t i = 0; i < commands.values.size(); ++i) {
-    const Tokens source = row(sources, i, static_cast<size_t>(sources.shape[1]));
-    const std::string line = fmt::format("{}\n", fmt::join(source, " "));
-    const std::string command = std::to_string(static_cast<int>(commands.values[i]));
-    const std::string most = std::to_string(source.size() + 50);
-    const auto first =
-        generateTokens(binary, line, {"--beam", "1", "--max-length", most, "--command", command});
-    ASSERT_EQ(first.size(), 1U);
-    EXPECT_EQ(first[0][0]["tokens"].get<Tokens>(),
-              row(greedy, i, static_cast<size_t>(greedy.shape[1])));
-    const auto found = generateTokens(binary, line,
-                                      {"--beam", "4", "--nbest", "4", "--length-penalty", "0.6",
-                                       "--max-length", most, "--command", command});
-    ASSERT_EQ(found.size(), 1U);
-    const auto width = static_cast<size_t>(beams.shape[2]);
+/// The row of a table with this number.
+Tokens rowOf(const Values &table, size_t row) {
+  const auto width = static_cast<size_t>(table.shape.back());
+  return unpadded(std::span(table.values).subspan(row * width, width));
+}
+
+const std::vector<std::string> greedySearch = {"--beam", "1"};
+const std::vector<std::string> beamSearch = {"--beam",           "4",  "--nbest", "4",
+                                             "--length-penalty", "0.6"};
+
+void expectSearches(const std::string &file, const std::vector<Json> &greedy,
+                    const std::vector<Json> &beams) {
+  const Values first = readTensor(file, "greedy.tokens");
+  const Values tokens = readTensor(file, "beam4.tokens"), scores = readTensor(file, "beam4.scores");
+  const auto examples = static_cast<size_t>(first.shape[0]);
+  ASSERT_EQ(greedy.size(), examples);
+  ASSERT_EQ(beams.size(), examples);
+  for (size_t i = 0; i < examples; ++i) {
+    EXPECT_EQ(greedy[i][0]["tokens"].get<Tokens>(), rowOf(first, i));
     for (size_t k = 0; k < 4; ++k) {
       const float score = scores.values[i * 4 + k];
       if (std::isinf(score)) {
-        EXPECT_LE(found[0].size(), k);
+        EXPECT_LE(beams[i].size(), k);
         continue;
       }
-      EXPECT_EQ(found[0][k]["tokens"].get<Tokens>(), row(beams, i * 4 + k, width));
-      EXPECT_NEAR(found[0][k]["score"].get<double>(), static_cast<double>(score), 2e-4);
+      expectHypothesis(beams[i], k, rowOf(tokens, i * 4 + k), static_cast<double>(score), 2e-4);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Texts, MultiModelSearch,
-                         testing::Values("multimodel-text-dense", "multimodel-text"),
-                         [](const auto &info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
-
-/// The rows of [B, S, width] or [B, 1, S, width] that are those of sequences, one after the other.
-std::vector<float> raggedOf(const Values &padded, const std::vector<int64_t> &lengths) {
-  const auto width = static_cast<size_t>(padded.shape.back());
-  const auto most = static_cast<size_t>(padded.shape[padded.shape.size() - 2]);
-  std::vector<float> rows;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    const auto begin = padded.values.begin() + static_cast<std::ptrdiff_t>(i * most * width);
-    rows.insert(rows.end(), begin, begin + lengths[i] * static_cast<int64_t>(width));
+TEST_P(MultiModelOracle, SearchesAsItDoesForEveryExample) {
+  if (!GetParam().generates) {
+    GTEST_SKIP() << "a class is not searched for";
   }
-  return rows;
+  const std::string file = expectedFile(GetParam().name);
+  const std::string binary = compileModel(oracles + GetParam().name);
+  ASSERT_FALSE(binary.empty());
+  const auto beams = generateFrom(binary, file, beamSearch);
+  expectSearches(file, generateFrom(binary, file, greedySearch), beams);
+  // Each alone, and on two threads: the same bits.
+  std::vector<std::string> others = beamSearch;
+  others.insert(others.end(), {"--batch-tokens", "1", "--threads", "2"});
+  EXPECT_EQ(generateFrom(binary, file, others), beams);
+  const std::string unfused = compileModel(oracles + GetParam().name, withoutPasses());
+  expectSearches(file, generateFrom(unfused, file, greedySearch),
+                 generateFrom(unfused, file, beamSearch));
 }
 
-TEST(MultiModel, ClassesAndGatesAreThoseOfTheOracle) {
-  const std::string name = "multimodel-text-class", file = oracles + name + "/expected.safetensors";
-  Values source = readTensor(file, "source");
-  const std::vector<int64_t> lengths = lengthsOf(source);
-  source.shape.push_back(1);
-  Ragged batch;
-  size_t first = 0;
-  const std::vector<float> tokens = raggedOf(source, lengths);
-  for (const int64_t length : lengths) {
-    std::vector<int32_t> sentence(tokens.begin() + static_cast<std::ptrdiff_t>(first),
-                                  tokens.begin() + static_cast<std::ptrdiff_t>(first) + length);
-    batch.append(sentence);
-    first += static_cast<size_t>(length);
+INSTANTIATE_TEST_SUITE_P(
+    All, MultiModelOracle,
+    testing::Values(Folder{"multimodel-text-dense", true}, Folder{"multimodel-text", true},
+                    Folder{"multimodel-text-class", false}, Folder{"multimodel-image-text", true},
+                    Folder{"multimodel-image-class", false}, Folder{"multimodel-audio-text", true}),
+    [](const auto &info) {
+      std::string name = info.param.name;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+/// The lines of an oracle's sources, and of its commands.
+std::pair<std::string, std::string> linesOf(const std::string &file) {
+  const Values sources = readTensor(file, "source"), commands = readTensor(file, "command");
+  std::string lines, numbers;
+  for (size_t i = 0; i < commands.values.size(); ++i) {
+    lines += fmt::format("{}\n", fmt::join(rowOf(sources, i), " "));
+    numbers += fmt::format("{}\n", static_cast<int>(commands.values[i]));
   }
-  for (const std::vector<std::string> &flags : {std::vector<std::string>{}, withoutPasses()}) {
-    const std::string binary = compileModel(oracles + name, flags);
-    for (const std::string &isa : runnableTargets(binary)) {
-      auto found = runBinary(binary, batch, isa);
-      EXPECT_LE(largestDifference(found["encoder"], raggedOf(readTensor(file, "encoder"), lengths)),
-                2e-4F);
-      EXPECT_LE(largestDifference(found["encoder.gates"],
-                                  raggedOf(readTensor(file, "encoder.gates"), lengths)),
-                2e-4F);
-      EXPECT_LE(largestDifference(found["class.logits"], readTensor(file, "class.logits").values),
-                2e-4F);
-      EXPECT_EQ(runBinary(binary, batch, isa, 2), found);
-    }
-  }
+  return {lines, numbers};
+}
+
+TEST(MultiModel, CommandsOfAFileAreThoseOfItsLines) {
+  const std::string file = expectedFile("multimodel-text-dense");
+  const std::string binary = compileModel(oracles + "multimodel-text-dense");
+  const auto [lines, numbers] = linesOf(file);
+  const TemporaryFolder folder;
+  folder.write("commands.txt", numbers);
+  std::vector<std::string> options = {"--commands", folder / "commands.txt"};
+  options.insert(options.end(), greedySearch.begin(), greedySearch.end());
+  EXPECT_EQ(generateTokens(binary, lines, options), generateFrom(binary, file, greedySearch));
+  // One for all, in place of the file's own.
+  std::vector<std::string> one = {"--command", "1"};
+  one.insert(one.end(), greedySearch.begin(), greedySearch.end());
+  EXPECT_EQ(generateTokens(binary, lines, one), generateFrom(binary, file, one));
 }
 
 TEST(MultiModel, CommandsThatThereAreNot) {
   const std::string binary = compileModel(oracles + "multimodel-text-dense");
   const TemporaryFolder folder;
-  folder.write("source.txt", "5 6\n");
-  const auto messageOf = [&](const std::string &model, const std::string &command) {
-    return tools::runHeddle({"generate", model, "--input", folder / "source.txt", "--tokens",
-                             "--command", command})
-        .error;
+  folder.write("source.txt", "5 6\n7 8\n");
+  const auto errorOf = [&](const std::string &model, const std::vector<std::string> &options) {
+    std::vector<std::string> all = {"generate", model, "--input", folder / "source.txt",
+                                    "--tokens"};
+    all.insert(all.end(), options.begin(), options.end());
+    return tools::runHeddle(all).error;
   };
-  EXPECT_NE(messageOf(binary, "3").find("command is 3, expected 0 to 2"), std::string::npos)
-      << messageOf(binary, "3");
+  const auto expectError = [&](const std::vector<std::string> &options, const std::string &part) {
+    const std::string error = errorOf(binary, options);
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  expectError({"--command", "3"}, "command is 3, expected 0 to 2");
+  const std::string commands = folder / "commands.txt";
+  folder.write("commands.txt", "1\n3\n");
+  expectError({"--commands", commands}, "commands.txt:2: command is 3, expected 0 to 2");
+  folder.write("commands.txt", "1\n");
+  expectError({"--commands", commands}, "commands.txt: no line for");
+  folder.write("commands.txt", "1\n1\n1\n");
+  expectError({"--commands", commands}, "commands.txt:3: a line without a source");
+  folder.write("commands.txt", "1 2\n1\n");
+  expectError({"--commands", commands}, "commands.txt:1: 2 numbers, expected one command");
+  folder.write("commands.txt", "\n1\n");
+  expectError({"--commands", commands}, "commands.txt:1: 0 numbers, expected one command");
+  folder.write("commands.txt", "one\n1\n");
+  expectError({"--commands", commands}, "commands.txt:1: word 1 is \"one\", expected a token id");
   const std::string other = compileModel(HEDDLE_TEST_DATA "/oracles/transformer-post");
-  EXPECT_NE(messageOf(other, "0").find("command is 0, expected none: the model has one task"),
+  EXPECT_NE(errorOf(other, {"--command", "0"})
+                .find("command is 0, expected none: the model has one task"),
+            std::string::npos);
+}
+
+// --- images and spectra ----------------------------------------------------------------------
+
+/// Writes a file of tensors: floats, and lengths of examples.
+std::string writeTensors(const TemporaryFolder &folder, const std::string &name,
+                         const Values &values, const std::vector<int32_t> &lengths = {}) {
+  std::vector<SafetensorsTensor> tensors = {
+      {name, ElementType::F32, values.shape, std::as_bytes(std::span(values.values))}};
+  if (!lengths.empty()) {
+    tensors.push_back({name + ".length",
+                       ElementType::I32,
+                       {static_cast<int64_t>(lengths.size())},
+                       std::as_bytes(std::span(lengths))});
+  }
+  const std::string path = folder / name + ".safetensors";
+  EXPECT_EQ(writeSafetensors(path, tensors).message(), "");
+  return path;
+}
+
+/// Images of this height, of values that look random.
+Values imagesOf(int64_t count, int64_t height) {
+  Values images{{count, height, 29, 3}, {}};
+  uint32_t state = 9;
+  for (int64_t i = 0; i < count * height * 29 * 3; ++i) {
+    state = state * 1664525 + 1013904223;
+    images.values.push_back(static_cast<float>(state >> 8) / (1 << 24));
+  }
+  return images;
+}
+
+TEST(MultiModel, ImagesOfAnyHeightHaveTheSameBitsInAnyBatch) {
+  const std::string binary = compileModel(oracles + "multimodel-image-class");
+  const TemporaryFolder folder;
+  const std::vector<int32_t> heights = {1, 40, 7, 33, 2};
+  const Values images = imagesOf(5, 40);
+  const std::string all = writeTensors(folder, "image", images, heights);
+  for (const std::string &isa : runnableTargets(binary)) {
+    const std::string together = runOn(binary, all, isa, 2, folder);
+    const Values logits = readTensor(together, "class.logits");
+    const Values states = readTensor(together, "encoder");
+    EXPECT_EQ(states.shape, (std::vector<int64_t>{5, 6, 40}));
+    for (size_t i = 0; i < heights.size(); ++i) {
+      const auto pixels = static_cast<size_t>(heights[i]) * 29 * 3;
+      Values one{{1, heights[i], 29, 3}, {}};
+      const auto begin = images.values.begin() + static_cast<std::ptrdiff_t>(i * 40 * 29 * 3);
+      one.values.assign(begin, begin + static_cast<std::ptrdiff_t>(pixels));
+      const TemporaryFolder alone;
+      const std::string output = runOn(binary, writeTensors(alone, "image", one), isa, 1, alone);
+      const std::vector<float> expected(logits.values.begin() + static_cast<std::ptrdiff_t>(i * 9),
+                                        logits.values.begin() +
+                                            static_cast<std::ptrdiff_t>(i * 9 + 9));
+      EXPECT_EQ(readTensor(output, "class.logits").values, expected) << isa << ", " << heights[i];
+      for (const float value : expected) {
+        EXPECT_TRUE(std::isfinite(value));
+      }
+    }
+  }
+}
+
+TEST(MultiModel, AnImageOfOneValueIsNothing) {
+  // Without a deviation the rest of the mean stays what it is: zeros.
+  const std::string binary = compileModel(oracles + "multimodel-image-class");
+  const TemporaryFolder folder;
+  Values images = imagesOf(2, 12);
+  std::fill_n(images.values.begin(), 12 * 29 * 3, 0.0F);
+  std::fill(images.values.begin() + 12 * 29 * 3, images.values.end(), 0.5F);
+  const std::string output =
+      runOn(binary, writeTensors(folder, "image", images), runnableTargets(binary)[0], 1, folder);
+  const Values logits = readTensor(output, "class.logits");
+  for (size_t i = 0; i < 9; ++i) {
+    EXPECT_TRUE(std::isfinite(logits.values[i]));
+    EXPECT_NEAR(logits.values[i], logits.values[9 + i], 1e-4);
+  }
+}
+
+TEST(MultiModel, WhatIsNoNumberStaysInItsImage) {
+  const std::string binary = compileModel(oracles + "multimodel-image-class");
+  const TemporaryFolder folder;
+  const std::string isa = runnableTargets(binary)[0];
+  Values images = imagesOf(3, 20);
+  const Values before = readTensor(
+      runOn(binary, writeTensors(folder, "image", images), isa, 1, folder), "class.logits");
+  images.values[20 * 29 * 3 + 100] = std::numeric_limits<float>::quiet_NaN();
+  const Values after = readTensor(
+      runOn(binary, writeTensors(folder, "image", images), isa, 1, folder), "class.logits");
+  for (size_t i = 0; i < 27; ++i) {
+    if (i / 9 == 1) {
+      EXPECT_TRUE(std::isnan(after.values[i]));
+    } else {
+      EXPECT_EQ(after.values[i], before.values[i]);
+    }
+  }
+}
+
+TEST(MultiModel, ImagesAndSpectraThatDoNotFit) {
+  const TemporaryFolder folder;
+  const auto expectError = [&](const std::string &name, const std::string &path,
+                               const std::string &part) {
+    const std::string binary = compileModel(oracles + name);
+    const tools::Outcome outcome =
+        tools::runHeddle({"generate", binary, "--inputs", path, "--tokens"});
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
+  };
+  const std::string ofImages = "multimodel-image-text", ofAudio = "multimodel-audio-text";
+  Values images = imagesOf(2, 20);
+  images.values[20 * 29 * 3 + 5] = std::numeric_limits<float>::quiet_NaN();
+  expectError(ofImages, writeTensors(folder, "image", images),
+              "tensor \"image\": example 2 has nan, expected finite numbers");
+  expectError(ofImages, writeTensors(folder, "image", {{2, 0, 29, 3}, {}}),
+              "has shape [2, 0, 29, 3], expected at least one row of pixels");
+  expectError(ofImages, writeTensors(folder, "image", {{1, 20, 29, 1}, std::vector<float>(580)}),
+              "tensor \"image\" has shape [1, 20, 29, 1], expected [sequences, height, 29, 3]");
+  expectError(ofImages, writeTensors(folder, "image", {{1, 20, 28, 3}, std::vector<float>(1680)}),
+              "tensor \"image\" has shape [1, 20, 28, 3], expected [sequences, height, 29, 3]");
+  expectError(ofImages, writeTensors(folder, "image", imagesOf(2, 5), {5, 6}),
+              "tensor \"image.length\": sequence 2 has 6, expected 1 to 5");
+  expectError(ofImages, writeTensors(folder, "picture", imagesOf(2, 5)),
+              "no tensor \"image\", which entry \"encode\" needs");
+  const Values spectra{{2, 8, 5}, std::vector<float>(80, 1)};
+  expectError(ofAudio, writeTensors(folder, "audio", spectra),
+              "no tensor \"audio.length\" [2], expected one beside \"audio\"");
+  expectError(ofAudio, writeTensors(folder, "audio", spectra, {8}),
+              "tensor \"audio.length\" has shape [1], expected [2]");
+  expectError(ofAudio, writeTensors(folder, "audio", {{2, 8, 4}, std::vector<float>(64)}, {8, 8}),
+              "tensor \"audio\" has shape [2, 8, 4], expected [sequences, frames, 5]");
+  folder.write("lines.txt", "1 2\n");
+  const std::string binary = compileModel(oracles + ofAudio);
+  const tools::Outcome lines =
+      tools::runHeddle({"generate", binary, "--input", folder / "lines.txt", "--tokens"});
+  EXPECT_NE(lines.error.find("entry \"encode\" reads rows of f32, the input \"audio\", expected "
+                             "--inputs with a tensor of that name"),
             std::string::npos)
-      << messageOf(other, "0");
+      << lines.error;
 }
 
 } // namespace

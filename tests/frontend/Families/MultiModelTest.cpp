@@ -57,6 +57,47 @@ TEST(MultiModelTest, OtherFormsAreWritten) {
             "");
 }
 
+/// An image of 17 pixels a row, three halvings to three pixels; the fourth leaves one column.
+static const char *const image =
+    R"({"input": {"modality": "image", "height": 20, "width": 17, "channels": 2, "stem": [4, 6],
+                  "blocks": [8], "vocab_size": null}, "max_target_length": 9})";
+
+TEST(MultiModelTest, AnImageIsRowsOfPixels) {
+  const std::string text = *programWith(image);
+  const auto has = [&](const std::string &part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has("%arg0: tensor<?x2xf32> {transformer.name = \"image\"}")) << text;
+  EXPECT_TRUE(has("transformer.strided %arg1 down 2 right 2 across 17")) << text;
+  EXPECT_TRUE(has("down 2 right 2 across 9"));
+  EXPECT_TRUE(has("window<height = 3, width = 3, strideDown = 2, strideRight = 2, across = 17> : "
+                  "tensor<?x2xf32> -> tensor<?x18xf32>"));
+  EXPECT_TRUE(has("transformer.activate rsqrt"));
+  // A block of the encoder sees these pixels as a line.
+  EXPECT_TRUE(has("window<height = 3> : tensor<?x40xf32> -> tensor<?x40xf32>"));
+  EXPECT_EQ(programWith(R"({"input": {"modality": "image", "height": 9, "width": 3, "channels": 1,
+                             "stem": [4, 6], "blocks": [8, 8, 8], "vocab_size": null},
+                            "max_target_length": 9})")
+                .status()
+                .message(),
+            "");
+}
+
+TEST(MultiModelTest, ASpectrumIsAnImageOfItsBins) {
+  const std::string text = *programWith(
+      R"({"input": {"modality": "audio", "bins": 7, "blocks": [6], "vocab_size": null},
+          "max_target_length": 9})");
+  const auto has = [&](const std::string &part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(
+      has("%arg0: tensor<?x1xf32> {transformer.name = \"audio\", transformer.pad = 0 : i32}"))
+      << text;
+  EXPECT_TRUE(has("transformer.strided %arg1 down 2 across 7"));
+  EXPECT_TRUE(has("window<height = 3, width = 3, strideDown = 2, across = 7>"));
+  EXPECT_EQ(programWith(R"({"input": {"modality": "audio", "bins": 1, "blocks": [],
+                             "vocab_size": null}, "max_target_length": 9})")
+                .status()
+                .message(),
+            "");
+}
+
 struct Refused {
   const char *change;
   const char *message;
@@ -73,12 +114,50 @@ TEST(MultiModelTest, ConfigurationsAreRefused) {
        "config.json: \"moe\": \"active\" is 4, expected an integer from 1 to 3"},
       {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 1, "hidden": 0}})",
        "config.json: \"moe\": \"hidden\" is 0, expected an integer from 1 to 65536"},
-      {R"({"input": {"modality": "image"}})",
-       "config.json: \"input\": \"modality\" is \"image\", expected \"language\", which alone is "
-       "compiled"},
-      {R"({"input": {"modality": "audio"}})",
-       "config.json: \"input\": \"modality\" is \"audio\", expected \"language\", which alone is "
-       "compiled"},
+      {R"({"input": {"modality": "image", "vocab_size": null}})",
+       "config.json: \"input\": \"height\" is missing, expected an integer from 1 to 16777216"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 0}})",
+       "config.json: \"input\": \"width\" is 0, expected an integer from 1 to 65535"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 0, "width": 9}})",
+       "config.json: \"input\": \"height\" is 0, expected an integer from 1 to 16777216"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+                     "channels": 0}})",
+       "config.json: \"input\": \"channels\" is 0, expected an integer from 1 to 65536"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+                     "channels": 3, "stem": [4, 4, 4]}})",
+       "config.json: \"input\": \"stem\" has 3 items, expected 2, the widths of its steps"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+                     "channels": 3, "stem": [4, 4], "blocks": [4, 0]}})",
+       "config.json: \"input\": \"blocks\" is a list of 2, expected an integer from 1 to 65536, or "
+       "a "
+       "list "
+       "of them"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+                     "channels": 3, "stem": [4, 4], "blocks": [4, 4, 4, 4, 4, 4]}})",
+       "config.json: \"input\": \"blocks\" has 6 items, expected at most 5: every block halves the "
+       "rows of pixels"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+                     "channels": 3, "stem": [4, 4], "blocks": [4], "bins": 3}})",
+       "config.json: \"input\": unknown key \"bins\", expected one of the keys of "
+       "docs/model-format.md"},
+      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+                     "channels": 3, "stem": [4, 4], "blocks": [4]}})",
+       "config.json: \"max_target_length\" is missing, expected an integer from 1 to 16777216"},
+      {R"({"input": {"modality": "audio", "vocab_size": null}})",
+       "config.json: \"input\": \"bins\" is missing, expected an integer from 1 to 65535"},
+      {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3,
+                     "blocks": [4, 4, 4, 4, 4, 4, 4]}})",
+       "config.json: \"input\": \"blocks\" has 7 items, expected at most 6: every block halves the "
+       "rows of pixels"},
+      {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3, "blocks": []},
+           "output": {"modality": "class", "classes": 5, "vocab_size": null}})",
+       "config.json: \"input\": \"modality\" is \"audio\", expected \"language\" or \"image\" "
+       "where "
+       "the output is a class"},
+      {R"({"input": {"modality": "video"}})",
+       "config.json: \"input\": \"modality\" is \"video\", expected one of language, image, audio"},
+      {R"({"pad_token_id": 27})",
+       "config.json: \"pad_token_id\" is 27, expected an integer from 0 to 26"},
       {R"({"block": {"kernels": [3, 3, 5]}})",
        "config.json: \"block\": \"dilations\" has 4 items, expected 3, as \"kernels\" has"},
       {R"({"block": {"separabilities": [0, 0, 0, 0, 0]}})",
