@@ -8,6 +8,7 @@
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -289,6 +290,30 @@ TEST(KeyedStates, CountInTheBudgetAndAreGivenBack) {
                                   "more blocks of 128 bytes"),
             std::string_view::npos)
       << status.message();
+}
+
+/// What is asked for by its name must be rows of tokens, and fit.
+TEST(StepOutputs, AreRowsThatFit) {
+  const std::string binary = compileModel(HEDDLE_TEST_DATA "/oracles/recurrent/location");
+  ASSERT_FALSE(binary.empty());
+  const std::unique_ptr<PagedDecoder> decoder = decoderOf(binary, "", 1);
+  const HypothesisId hypothesis = *decoder->start(encodeOne(*decoder, {7, 8, 9}));
+  const Tokens target = {1, 4};
+  const Extension extension{hypothesis, target};
+  const auto messageFor = [&](std::string_view name, size_t count) {
+    std::vector<float> values(count);
+    const Output rows{name, values};
+    Recorder recorder;
+    return std::string(decoder->decode({&extension, 1}, recorder, {.rows = {&rows, 1}}).message());
+  };
+  for (const char *name : {"logits", "attention", "encoder"}) {
+    EXPECT_EQ(messageFor(name, 8),
+              fmt::format("output \"{}\" is asked for, expected rows of tokens that entry "
+                          "\"decode\" gives beside its logits",
+                          name));
+  }
+  EXPECT_EQ(messageFor("context", 8), "room for 8 values of output \"context\", expected 64");
+  EXPECT_EQ(messageFor("context", 64), "");
 }
 
 /// p = S sigmoid(0) is half of the source: a whole number of an even one, whose floor it is itself.

@@ -6,6 +6,7 @@
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/DecodedLogits.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

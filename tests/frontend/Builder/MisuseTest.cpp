@@ -132,6 +132,19 @@ static const MisuseCase misuseCases[] = {
        state.store(d.x);
        state.store(d.x);
      }},
+    {"StoredRowsForKeys", "\"looked\": rows of shape [?, 24] for the state, expected [?, 1, ?]",
+     [](Draft &d) { d.entry.keyedState("looked", 1).store(d.x); }},
+    {"FiltersOfNoModel", "\"layer\": the weight is not a parameter of this model",
+     [](Draft &d) { d.scope.convolveKeys(d.heads, Parameter(), d.rows, d.rows); }},
+    {"RecurrenceFromHeads",
+     "\"layer\": what a recurrence begins with has shape [?, 4, 6], expected rows [?, width] or "
+     "numbers of keys [?, heads, ?]",
+     [](Draft &d) {
+       d.scope.recurrence(
+           {d.x}, {4}, d.rows,
+           [](auto, auto before) { return Recurrence{{before[0]}, {before[0]}}; },
+           {.initial = {d.heads}});
+     }},
     {"SpreadHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",
      [](Draft &d) { d.heads.spread(d.rows); }},
     {"PairsOfHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",

@@ -210,6 +210,16 @@ static const Case stateCases[] = {
        m.entries[2].caches[1].name = "b";
      },
      "state \"sum\" has 16 elements of f32 in entry \"again\", and 32 elements of f32 before it"},
+    {"otherKeys",
+     [](auto &m) {
+       m.entries.push_back(decode(m));
+       m.entries[2].name = "again";
+       m.entries[2].states[0].keyed = true;
+       m.entries[2].caches[0].name = "a";
+       m.entries[2].caches[1].name = "b";
+     },
+     "state \"sum\" has 32 elements of f32 for each key in entry \"again\", and 32 elements of f32 "
+     "before it"},
     {"twoChange",
      [](auto &m) {
        m.entries.push_back(decode(m));

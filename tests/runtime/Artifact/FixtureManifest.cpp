@@ -87,7 +87,7 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   for (const StateSpec &state : spec.states) {
     states.push_back(manifest::CreateStatePortDirect(builder, state.name.c_str(), state.width,
                                                      codeOf(state.element), state.written,
-                                                     state.buffer));
+                                                     state.buffer, state.keyed));
   }
   const auto stateList = states.empty() ? 0 : builder.CreateVector(states);
   const auto arena = builder.CreateVectorOfStructs(spec.arena);

@@ -74,6 +74,7 @@ struct StateSpec {
   bool written;
   uint32_t buffer;
   ElementType element = ElementType::F32;
+  bool keyed = false;
 };
 
 struct DispatchSpec {

@@ -4,6 +4,7 @@
 /// message.
 #include "formats/Binary/ManifestCheck.h"
 
+#include "heddle/Abi.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
 #include <cstring>
@@ -126,4 +127,34 @@ TEST(Loops, MayBeginWithZeros) {
   ModelSpec spec = looping();
   encode(spec).loops[0].earlier = {{Step, 2, 0}};
   EXPECT_EQ(check(spec).message(), "");
+}
+
+/// Rows as long as the most keys: what is carried, and the beginning.
+static ModelSpec carryingKeys() {
+  ModelSpec spec = looping();
+  EntrySpec &entry = encode(spec);
+  for (const auto &[buffer, space] : {std::pair{Carried, Steps}, std::pair{Initial, Ranks}}) {
+    entry.buffers[buffer].shape = {Dimension(0, space, false), Dimension(2, 0, false),
+                                   Dimension(0, tokensSpace, true)};
+    entry.buffers[buffer].offset = SizeTerms{{0, space, tokensSpace + 1}};
+    entry.arena.emplace_back(HEDDLE_ALIGNMENT, space, tokensSpace + 1);
+  }
+  return spec;
+}
+
+TEST(Loops, CarryNumbersOfKeysFromWhereTheyBegin) {
+  EXPECT_EQ(check(carryingKeys()).message(), "");
+  ModelSpec zeros = carryingKeys();
+  encode(zeros).loops[0].earlier = {{Step, 2, 0}};
+  EXPECT_NE(check(zeros).message().find(
+                "buffer 11 a step before, expected one that is read before the first step"),
+            std::string::npos)
+      << check(zeros).message();
+  ModelSpec narrow = carryingKeys();
+  ModelSpec rows = looping();
+  encode(narrow).buffers[Initial] = encode(rows).buffers[Initial];
+  EXPECT_NE(check(narrow).message().find("buffer 13 before the first step, expected rows of "
+                                         "sequences as wide as buffer 11"),
+            std::string::npos)
+      << check(narrow).message();
 }
