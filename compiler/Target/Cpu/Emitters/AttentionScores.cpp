@@ -91,12 +91,12 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
                    });
 }
 
-// The same with the maths f of a pair of elements: sums over d of weights[d] f(q[d], k[d]). It
-// takes longer than a tile saves in loads: `weights` are those of the head of each query.
-static SmallVector<Value> pairTile(AttentionTile &a, ArrayRef<Value> queries,
+// The same with the maths f of a pair of elements: sums over d of weights[d] f(q[d], k[d]),
+// `weights` being those of the head of each query.
+static SmallVector<Value> pairSums(AttentionTile &a, ArrayRef<Value> queries,
                                    ArrayRef<Value> weights, ArrayRef<Value> keys) {
   VectorCode &code = a.code;
-  SmallVector<Value> sums(a.rows * keys.size(), code.splat(0));
+  SmallVector<Value> sums(queries.size() * keys.size(), code.splat(0));
   return code.loop(code.integer(0), code.integer(a.keySize), 1, sums,
                    [&](Value d, ValueRange carried) {
                      Value line = code.multiply(d, a.pitch);
@@ -104,16 +104,30 @@ static SmallVector<Value> pairTile(AttentionTile &a, ArrayRef<Value> queries,
                      for (Value start : keys) {
                        loaded.push_back(code.loadVector(code.at(start, line)));
                      }
-                     for (int64_t r = 0; r < a.rows; ++r) {
-                       Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
-                       Value weight = code.broadcast(code.loadScalar(code.at(weights[r], d)));
+                     for (auto [query, weight] : llvm::zip_equal(queries, weights)) {
+                       Value q = code.broadcast(code.loadScalar(code.at(query, d)));
+                       Value w = code.broadcast(code.loadScalar(code.at(weight, d)));
                        for (Value key : loaded) {
                          Value pair = cloneScalarMaths(code, *a.pairs, {q, key}, code.vector);
-                         next.push_back(code.fma(weight, pair, carried[next.size()]));
+                         next.push_back(code.fma(w, pair, carried[next.size()]));
                        }
                      }
                      return next;
                    });
+}
+
+// Those of a register tile, as many rows at a time as have kMostPairs: f has constants that it
+// wants in registers too, and loading keys again is nothing beside it.
+static SmallVector<Value> pairTile(AttentionTile &a, ArrayRef<Value> queries,
+                                   ArrayRef<Value> weights, ArrayRef<Value> keys) {
+  SmallVector<Value> sums;
+  size_t rows = std::max<size_t>(kMostPairs / keys.size(), 1);
+  for (; !queries.empty(); queries = queries.drop_front(std::min(rows, queries.size()))) {
+    size_t count = std::min(rows, queries.size());
+    sums.append(pairSums(a, queries.take_front(count), weights.take_front(count), keys));
+    weights = weights.drop_front(count);
+  }
+  return sums;
 }
 
 // What a score is multiplied with where it is stored: powers of two take the place of those of e.
