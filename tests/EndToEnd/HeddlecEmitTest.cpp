@@ -57,8 +57,7 @@ TEST_F(HeddlecEmitTest, ScoresOfPairsAreNeverInMemory) {
     EXPECT_TRUE(has(dataflow, "pairs = true")) << oracle;
     EXPECT_FALSE(has(dataflow, "longest, ")) << oracle;
     // Which they have without the pass.
-    EXPECT_TRUE(has(emitted("dataflow", {"--disable-pass=fuse-attention"}), "longest, "))
-        << oracle;
+    EXPECT_TRUE(has(emitted("dataflow", {"--disable-pass=fuse-attention"}), "longest, ")) << oracle;
   }
 }
 

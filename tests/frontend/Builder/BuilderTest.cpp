@@ -299,24 +299,26 @@ TEST_F(BuilderTest, WritesWhereAStepHasLooked) {
   const Segments memory = entry.memory("memory");
   const Scope scope = model.scope("layer");
   const State looked = entry.keyedState("looked", 1);
-  const Parameter filters =
-      scope.reshape("keys", scope.product("both", scope.parameter("map", {24, 2}),
-                                          scope.parameter("filters", {2, 3})),
-                    {24, 1, 3});
+  const Parameter filters = scope.reshape(
+      "keys",
+      scope.product("both", scope.parameter("map", {24, 2}), scope.parameter("filters", {2, 3})),
+      {24, 1, 3});
   const Tensor v = entry.weight(scope.parameter("v", {1, 24}));
-  const Recurrence steps = scope.recurrence(
-      {scope.gather("words", ids, 50, 24)}, {1}, rows,
-      [&](std::span<const Tensor> now, std::span<const Tensor> before) {
-        const Tensor sums = scope.convolveKeys(before[0], filters, rows, memory);
-        const Tensor weights = scope.contract("tkw,hw->thk", sums, v, rows, memory);
-        return Recurrence{{weights.divideBySum(memory)}, {now[0]}};
-      },
-      {.initial = {looked.load(memory)}});
+  const Recurrence steps =
+      scope.recurrence({scope.gather("words", ids, 50, 24)}, {1}, rows,
+                       [&](std::span<const Tensor> now, std::span<const Tensor> before) {
+                         const Tensor sums = scope.convolveKeys(before[0], filters, rows, memory);
+                         const Tensor weights =
+                             scope.contract("tkw,hw->thk", sums, v, rows, memory);
+                         return Recurrence{{weights.divideBySum(memory)}, {now[0]}};
+                       },
+                       {.initial = {looked.load(memory)}});
   looked.store(steps.carried[0]);
   entry.output("rows", steps.given[0]);
   const std::string written = text(model);
   for (const char *line :
-       {"transformer.parameter @layer.both : tensor<24x3xf32> = product(@layer.map, @layer.filters)",
+       {"transformer.parameter @layer.both : tensor<24x3xf32> = product(@layer.map, "
+        "@layer.filters)",
         "%arg3: !transformer.state<1, keys> {transformer.name = \"looked\"}",
         "transformer.load %arg3 over(%arg2) : !transformer.state<1, keys>",
         "-> tensor<?x1x?xf32>, tensor<?x24xf32> {",

@@ -140,10 +140,9 @@ static const MisuseCase misuseCases[] = {
      "\"layer\": what a recurrence begins with has shape [?, 4, 6], expected rows [?, width] or "
      "numbers of keys [?, heads, ?]",
      [](Draft &d) {
-       d.scope.recurrence(
-           {d.x}, {4}, d.rows,
-           [](auto, auto before) { return Recurrence{{before[0]}, {before[0]}}; },
-           {.initial = {d.heads}});
+       d.scope.recurrence({d.x}, {4}, d.rows,
+                          [](auto, auto before) { return Recurrence{{before[0]}, {before[0]}}; },
+                          {.initial = {d.heads}});
      }},
     {"SpreadHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",
      [](Draft &d) { d.heads.spread(d.rows); }},
