@@ -51,10 +51,7 @@ LogicalResult lowerConvolve(transformer::ConvolveOp op, EntryContext &entry) {
   if (failed(entry.checkRows(op, "convolves", input, op.getRows()))) {
     return failure();
   }
-  if (op.getState() && op.getRows() != entry.rows) {
-    return op.emitOpError("continues earlier runs for rows of ")
-           << entry.spaceOf(op.getRows())->text() << ", expected rows of tokens";
-  }
+  assert((!op.getState() || op.getRows() == entry.rows) && "entries with states derive no rows");
   int64_t width = op.getType().getDimSize(1);
   int64_t kernel = entry.parameterOp(op.getWeightAttr()).getTensorType().getDimSize(1);
   KernelParts parts;

@@ -54,17 +54,3 @@ func.func @pooled_keep(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !tra
   %s1 = transformer.keep %s, %p in(%rows) : !state, tensor<?x8xf32>
   return %s1 : !state
 }
-
-// -----
-
-!x = tensor<?x4xf32>
-!s = !transformer.state<8>
-func.func @slide_over_blocks(%x: !x {transformer.name = "x"}, %rows: !transformer.segments, %s: !s {transformer.name = "s"})
-    -> (tensor<?x12xf32> {transformer.name = "y"}, !s {transformer.name = "s"}) {
-  %blocks = transformer.blocks %rows, 2
-  %p = transformer.pool max %x in(%rows) to(%blocks) : !x
-  // expected-error@+1 {{'transformer.slide' op continues earlier runs for rows of blocks(tokens, 2), expected rows of tokens}}
-  %y = transformer.slide patches %p in(%blocks) after(%s : !s) window<height = 3, causal = true> : !x -> tensor<?x12xf32>
-  %s1 = transformer.keep %s, %x in(%rows) : !s, !x
-  return %y, %s1 : tensor<?x12xf32>, !s
-}
