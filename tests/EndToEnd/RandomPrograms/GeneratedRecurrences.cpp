@@ -27,10 +27,11 @@ void ProgramGenerator::recurrences(const Written &x) {
 Written ProgramGenerator::lookWithin(Written &state, const Written &memory, const Written &before) {
   keySegments = "%memory";
   const Written p = weigh(pairScores(linear(state, memory.width), memory, 1, &before));
+  const std::string type = rowsType(memory.width);
   const Written context =
-      rows(memory.width, 0,
-           fmt::format("contract \"thk,kd->td\" {}, {} in(%rows, %memory) : {}, {} -> {}", p.name,
-                       memory.name, p.type, memory.type, rowsType(memory.width)));
+      define(Kind::Rows, type, 0, memory.width, 0,
+             fmt::format("contract \"thk,kd->td\" {}, {} in(%rows, %memory) : {}, {} -> {}", p.name,
+                         memory.name, p.type, memory.type, type));
   state = add(state, linear(context, state.width));
   keySegments = "%seen";
   return dice.once(3) ? add(before, p) : p;
