@@ -214,7 +214,9 @@ TEST_P(Decoding, AttentionWeightsAreThoseOfItsMathematics) {
       const std::vector<float> weights = weightsOf(*fused, pair, pair.target.size());
       EXPECT_EQ(weightsOf(*fused, pair, 1), weights) << isa;
       EXPECT_EQ(weightsOf(*fused, pair, 3), weights) << isa;
-      EXPECT_LE(largestDifference(weightsOf(*nests, pair, pair.target.size()), weights), 1e-5f);
+      // A rounding moves a predicted place by as many keys as the source has times itself.
+      EXPECT_LE(largestDifference(weightsOf(*nests, pair, pair.target.size()), weights),
+                isPredictive ? 2e-5F : 1e-5F);
       for (size_t row = 0; row < weights.size(); row += pair.source.size()) {
         const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(row);
         const auto end = begin + static_cast<std::ptrdiff_t>(pair.source.size());
