@@ -101,8 +101,16 @@ private:
       return decline("the weight of pairs has other axes than head and column");
     }
     pairs.weights = view.weight;
+    StringRef result = contract.getResultAxes();
+    if (result.contains(column)) {
+      return decline("the columns of pairs are not summed");
+    }
     if (letters.size() == 2) {
-      pairs.order.push_back(columnAxis == 0 ? 1 : 0);
+      size_t headAxis = 1 - columnAxis;
+      if (!result.contains(letters[headAxis])) {
+        return decline("pairs are summed over the heads too");
+      }
+      pairs.order.push_back(static_cast<int64_t>(headAxis));
     }
     pairs.order.push_back(static_cast<int64_t>(columnAxis));
     return success();

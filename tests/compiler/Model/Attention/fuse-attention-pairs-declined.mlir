@@ -8,6 +8,8 @@
 !scores = tensor<?x1x?xf32>
 
 transformer.parameter @v : tensor<1x20xf32> from "v"
+transformer.parameter @line : tensor<20xf32> from "line"
+transformer.parameter @two : tensor<2x20xf32> from "two"
 transformer.parameter @cube : tensor<1x1x20xf32> from "cube"
 
 // CHECK-LABEL: func.func @no_weight(
@@ -29,6 +31,35 @@ func.func @other_weight(%q: !rows, %k: !rows, %rows: !transformer.segments) -> !
   // expected-remark @below {{not fused: the weight of pairs has other axes than head and column}}
   %s = transformer.contract "tkw,hgw->thk" %sum, %w in(%rows, %rows) : !pairs, tensor<1x1x20xf32> -> !scores
   return %s : !scores
+}
+
+// Every column a head of its own, and a sum over heads: the weights are not those of scores.
+// CHECK-LABEL: func.func @columns_as_heads(
+// CHECK-NOT: transformer.attention
+func.func @columns_as_heads(%q: !rows, %k: !rows, %rows: !transformer.segments) -> tensor<?x20x?xf32> {
+  %w = transformer.weight @line : tensor<20xf32>
+  %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  // expected-remark @below {{not fused: the columns of pairs are not summed}}
+  %s = transformer.contract "tkw,w->twk" %sum, %w in(%rows, %rows) : !pairs, tensor<20xf32> -> tensor<?x20x?xf32>
+  // expected-remark @below {{not fused: the columns of pairs are not summed}}
+  %p = transformer.softmax %s in(%rows) : tensor<?x20x?xf32>
+  return %p : tensor<?x20x?xf32>
+}
+
+// CHECK-LABEL: func.func @heads_summed(
+// CHECK-NOT: transformer.attention
+func.func @heads_summed(%q: !rows, %k: !rows, %rows: !transformer.segments) -> tensor<?x2x?xf32> {
+  %w = transformer.weight @two : tensor<2x20xf32>
+  %qh = transformer.split_heads %q : !rows -> tensor<?x2x10xf32>
+  %kh = transformer.split_heads %k : !rows -> tensor<?x2x10xf32>
+  %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  // expected-remark @below {{not fused: the scores of pairs have their axes in another order than row, head and key}}
+  %s = transformer.contract "tkw,hw->tk" %sum, %w in(%rows, %rows) : !pairs, tensor<2x20xf32> -> tensor<?x?xf32>
+  %s2 = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x2x10xf32>, tensor<?x2x10xf32> -> tensor<?x2x?xf32>
+  %both = transformer.add %s2, %s : tensor<?x2x?xf32>, tensor<?x?xf32>
+  // expected-remark @below {{not fused: pairs are summed over the heads too}}
+  %p = transformer.softmax %both in(%rows) : tensor<?x2x?xf32>
+  return %p : tensor<?x2x?xf32>
 }
 
 // CHECK-LABEL: func.func @two_sums(
