@@ -164,12 +164,25 @@ TEST_F(FloatInputsTest, AreDescribed) {
   const tools::Outcome info = tools::runHeddle({"info", given});
   EXPECT_NE(info.output.find("\n  input   features: f32 [tokens, 11]\n"), std::string::npos)
       << info.output;
-  const tools::Outcome bench = tools::runHeddle({"bench", given, "--shapes", "1x4"});
-  EXPECT_EQ(bench.code, 1);
-  EXPECT_EQ(bench.error,
+  folder.write("ids.txt", "1 2 3\n");
+  const tools::Outcome lines =
+      tools::runHeddle({"profile", given, "--tokens", "--input", folder / "ids.txt"});
+  EXPECT_EQ(lines.code, 1);
+  EXPECT_EQ(lines.error,
             "heddle: " + given +
                 ": entry \"encode\" reads rows of f32, the input \"features\", "
-                "expected ids: only heddle run and heddle generate give it such rows\n");
+                "expected ids: heddle run and heddle generate --inputs take such rows\n");
+}
+
+TEST_F(FloatInputsTest, AreMeasuredWithRandomRows) {
+  const tools::Outcome bench =
+      tools::runHeddle({"bench", given, "--shapes", "1x4,2x3", "--runs", "1"});
+  EXPECT_EQ(bench.code, 0) << bench.error;
+  EXPECT_NE(bench.output.find("\"shape\":\"2x3\""), std::string::npos) << bench.output;
+  const tools::Outcome profile =
+      tools::runHeddle({"profile", given, "--shapes", "2x3", "--runs", "1"});
+  EXPECT_EQ(profile.code, 0) << profile.error;
+  EXPECT_NE(profile.output.find("2x3"), std::string::npos) << profile.output;
 }
 
 TEST_F(FloatInputsTest, AreTakenByTheInterfaceInC) {

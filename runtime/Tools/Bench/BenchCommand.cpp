@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Times an entry from token ids to an output, and generation from source ids to target ids.
-/// Targets have exactly the length asked for, so that every engine Heddle is compared with does the
-/// same work.
+/// Times an entry from ids or rows of floats to an output, and generation from source ids to target
+/// ids. Targets have exactly the length asked for, so that every engine Heddle is compared with
+/// does the same work.
 #include "runtime/Tools/Commands.h"
 
 #include "runtime/Device/Device.h"
@@ -35,10 +35,10 @@ struct Bench {
   OutputStream lines = OutputStream::standard();
 };
 
-/// A batch of random ids, and room for its result.
+/// A batch of random values, and room for its result.
 struct Work {
   const Shape &shape;
-  std::vector<int32_t> ids;
+  InputValues values;
   std::vector<float> result;
 };
 
@@ -53,14 +53,14 @@ struct Cost {
 } // namespace
 
 static Work makeWork(const Bench &bench, const Shape &shape) {
-  Work work{shape, randomIds(shape, bench.input), {}};
+  Work work{shape, randomValues(shape, bench.input), {}};
   const int64_t rows = bench.output.rowsOf(shape.lengths);
   work.result.resize(static_cast<size_t>(rows * rowWidth(bench.output)));
   return work;
 }
 
 static Status runOnce(const Bench &bench, Session &session, Work &work) {
-  const Input input{bench.input.name, work.ids};
+  const Input input = work.values.of(bench.input);
   const Output output{bench.output.name, work.result};
   return session.run(bench.entry.name, work.shape.lengths, {&input, 1}, {&output, 1})
       .annotate(work.shape.name);
@@ -254,7 +254,7 @@ Status execute(const BenchOptions &options) {
   }
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
   HEDDLE_TRY(checkShapes(*entry, options.shapes));
-  HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   Bench bench{options, model, *entry, *input, timedOutput(*entry)};
   HEDDLE_ASSIGN(bench.peak, openDevice()->measurePeak(options.threads));

@@ -182,7 +182,7 @@ const PortInfo &timedOutput(const EntryInfo &entry) {
   return found == entry.outputs.end() ? entry.outputs.front() : *found;
 }
 
-std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input) {
+static std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input) {
   // Low ids are special tokens and rare characters in most vocabularies.
   constexpr int64_t firstOrdinaryId = 1000;
   const int64_t low = input.limit > firstOrdinaryId ? firstOrdinaryId : 0;
@@ -192,6 +192,17 @@ std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input) {
   std::vector<int32_t> ids(static_cast<size_t>(shape.tokens()));
   std::generate(ids.begin(), ids.end(), [&] { return range(random); });
   return ids;
+}
+
+InputValues randomValues(const Shape &shape, const PortInfo &input) {
+  if (input.element == ElementType::I32) {
+    return {randomIds(shape, input), {}};
+  }
+  std::mt19937_64 random(0);
+  std::uniform_real_distribution<float> range(0, 1);
+  std::vector<float> rows(static_cast<size_t>(shape.tokens() * rowWidth(input)));
+  std::generate(rows.begin(), rows.end(), [&] { return range(random); });
+  return {{}, std::move(rows)};
 }
 
 std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary) {

@@ -65,8 +65,18 @@ Status checkShapes(const EntryInfo &entry, std::span<const Shape> shapes);
 /// with give it.
 const PortInfo &timedOutput(const EntryInfo &entry);
 
-/// Ids for a batch, within the limit of an input.
-std::vector<int32_t> randomIds(const Shape &shape, const PortInfo &input);
+/// The values of one input of a batch: ids, or rows of floats.
+struct InputValues {
+  std::vector<int32_t> ids;
+  std::vector<float> rows;
+
+  Input of(const PortInfo &input) const {
+    return input.element == ElementType::I32 ? Input(input.name, ids) : Input(input.name, rows);
+  }
+};
+
+/// Values for a batch: ids within the limit of the input, or floats from 0 to 1.
+InputValues randomValues(const Shape &shape, const PortInfo &input);
 
 /// Sources of ordinary tokens of a vocabulary.
 std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary);

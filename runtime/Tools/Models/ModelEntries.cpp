@@ -118,11 +118,11 @@ Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry)
 Result<const PortInfo *> chooseIds(const Model &model, const EntryInfo &entry) {
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, entry));
   if (input->element != ElementType::I32) {
-    return HEDDLE_ERROR(
-        Unsupported, fmt::format("{}: entry {} reads rows of {}, the input {}, expected ids: only "
-                                 "heddle run and heddle generate give it such rows",
-                                 model.path(), quote(entry.name), infoOf(input->element).name,
-                                 quote(input->name)));
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: entry {} reads rows of {}, the input {}, expected ids: "
+                                    "heddle run and heddle generate --inputs take such rows",
+                                    model.path(), quote(entry.name), infoOf(input->element).name,
+                                    quote(input->name)));
   }
   return input;
 }

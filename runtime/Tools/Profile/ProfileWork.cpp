@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <numeric>
 
 namespace heddle::tools {
 
@@ -24,23 +25,23 @@ public:
       : name(std::move(title)), session(std::move(session)), entry(entry), input(input),
         output(timedOutput(entry)) {}
 
-  void add(std::vector<int32_t> lengths, std::vector<int32_t> ids) {
+  void add(std::vector<int32_t> lengths, InputValues values) {
     const auto rows = static_cast<size_t>(output.rowsOf(lengths));
     result.resize(std::max(result.size(), rows * static_cast<size_t>(rowWidth(output))));
-    batches.push_back({std::move(lengths), std::move(ids), rows});
+    batches.push_back({std::move(lengths), std::move(values), rows});
   }
 
   std::string title() const override { return name; }
   int64_t tokens() const override {
     int64_t sum = 0;
     for (const Batch &batch : batches) {
-      sum += static_cast<int64_t>(batch.ids.size());
+      sum = std::accumulate(batch.lengths.begin(), batch.lengths.end(), sum);
     }
     return sum;
   }
   Status run() override {
     for (const Batch &batch : batches) {
-      const Input given{input.name, batch.ids};
+      const Input given = batch.values.of(input);
       const Output wanted{
           output.name, std::span(result).first(batch.rows * static_cast<size_t>(rowWidth(output)))};
       HEDDLE_TRY(session.run(entry.name, batch.lengths, {&given, 1}, {&wanted, 1}).annotate(name));
@@ -54,7 +55,7 @@ public:
 private:
   struct Batch {
     std::vector<int32_t> lengths;
-    std::vector<int32_t> ids;
+    InputValues values;
     size_t rows;
   };
   std::string name;
@@ -117,7 +118,7 @@ static Result<std::unique_ptr<EntryWork>> entryWork(const Model &model, std::str
                                                     std::string_view entryName,
                                                     const ProfileOptions &options) {
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, entryName));
-  HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
+  HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, sessionOptions(options)));
   return std::make_unique<EntryWork>(std::move(title), std::move(session), *entry, *input);
 }
@@ -194,6 +195,8 @@ static Result<std::unique_ptr<ProfileWork>> encodeInput(const Model &model,
   if (entry.empty() && model.findEntry("embed") != nullptr) {
     entry = "embed";
   }
+  HEDDLE_ASSIGN(const EntryInfo *reader, chooseEntry(model, entry));
+  HEDDLE_TRY(chooseIds(model, *reader).status());
   HEDDLE_ASSIGN(std::unique_ptr<EntryWork> work,
                 entryWork(model, titleOf(options.input), entry, options));
   HEDDLE_ASSIGN(const auto texts,
@@ -205,7 +208,7 @@ static Result<std::unique_ptr<ProfileWork>> encodeInput(const Model &model,
       lengths.push_back(static_cast<int32_t>(texts[i].size()));
       ids.insert(ids.end(), texts[i].begin(), texts[i].end());
     }
-    work->add(std::move(lengths), std::move(ids));
+    work->add(std::move(lengths), {std::move(ids), {}});
   }
   return std::unique_ptr<ProfileWork>(std::move(work));
 }
@@ -219,8 +222,8 @@ Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &m
                   entryWork(model, shape.name, options.entry, options));
     HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, options.entry));
     HEDDLE_TRY(checkShapes(*entry, {&shape, 1}));
-    HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
-    work->add(shape.lengths, randomIds(shape, *input));
+    HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
+    work->add(shape.lengths, randomValues(shape, *input));
     list.push_back(std::move(work));
   }
   for (const GenerationCase &each : options.cases) {
