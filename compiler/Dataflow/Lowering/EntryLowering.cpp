@@ -358,14 +358,16 @@ LogicalResult noteLayout(Operation *op, int operand, CacheLayout layout, CacheLa
 
 FailureOr<CacheLayouts> chooseCacheLayouts(ModuleOp module) {
   CacheLayouts layouts;
-  for (auto entry : module.getOps<func::FuncOp>()) {
-    for (Operation &op : entry.getOps()) {
-      const Pattern *pattern = findPattern(&op);
-      if (pattern && (failed(noteLayout(&op, pattern->caches.key, CacheLayout::Keys, layouts)) ||
-                      failed(noteLayout(&op, pattern->caches.value, CacheLayout::Rows, layouts)))) {
-        return failure();
-      }
-    }
+  // Steps of recurrences look at caches too.
+  WalkResult walked = module.walk([&](Operation *op) {
+    const Pattern *pattern = findPattern(op);
+    bool isNoted =
+        !pattern || (succeeded(noteLayout(op, pattern->caches.key, CacheLayout::Keys, layouts)) &&
+                     succeeded(noteLayout(op, pattern->caches.value, CacheLayout::Rows, layouts)));
+    return isNoted ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (walked.wasInterrupted()) {
+    return failure();
   }
   return layouts;
 }

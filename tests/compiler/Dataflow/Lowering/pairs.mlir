@@ -20,6 +20,7 @@ transformer.parameter @near : tensor<1x9xf32> from "near"
 // Kernels that differ in the maths of pairs alone are two, those that differ in weights are one.
 // NAMES: dataflow.kernel @attention_weights_1x20_pairs_raw_add_tanh :
 // NAMES-NOT: dataflow.kernel
+// NAMES: dataflow.graph @scores
 // CHECK: dataflow.dispatch @attention(%{{.*}}, %{{.*}}, %{{.*}}, %[[NEAR:.*]], %[[V:.*]]) :
 func.func @scores(%q: tensor<?x20xf32> {transformer.name = "q"}, %k: tensor<?x20xf32> {transformer.name = "k"}, %rows: !transformer.segments)
     -> (tensor<?x20xf32> {transformer.name = "y"}, tensor<?x1x?xf32> {transformer.name = "s"}, tensor<?x1x?xf32> {transformer.name = "t"}, tensor<?x1x?xf32> {transformer.name = "u"}) {
@@ -28,4 +29,32 @@ func.func @scores(%q: tensor<?x20xf32> {transformer.name = "q"}, %k: tensor<?x20
   %t = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 1 : i64, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, raw, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x1x?xf32>
   %u = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 1 : i64, pair_weights = @w, pairs = #transformer.score<tanh(s0)>, raw, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x1x?xf32>
   return %y, %s, %t, %u : tensor<?x20xf32>, tensor<?x1x?xf32>, tensor<?x1x?xf32>, tensor<?x1x?xf32>
+}
+
+// A cache that only a step reads as keys lies as keys, in the entry that writes it too.
+// CHECK-LABEL: dataflow.graph @encode(
+// CHECK-SAME: !dataflow.cache<[20], f32, keys> {dataflow.name = "c"}
+func.func @encode(%x: tensor<?x20xf32> {transformer.name = "x"}, %rows: !transformer.segments, %c: !transformer.cache<20> {transformer.name = "c"})
+    -> (!transformer.cache<20> {transformer.name = "c"}) {
+  %c1 = transformer.append %c, %x in(%rows) : !transformer.cache<20>
+  return %c1 : !transformer.cache<20>
+}
+// CHECK-LABEL: dataflow.graph @decode(
+// CHECK-SAME: !dataflow.cache<[20], f32, keys> {dataflow.name = "c"}
+// CHECK: dataflow.loop
+// CHECK: dataflow.dispatch @attention{{.*}} : (!dataflow.buffer<[steps, 20], f32>, !dataflow.cache<[20], f32, keys>, !dataflow.cache<[20], f32, rows>, !dataflow.buffer<[1, 20], f32>) -> !dataflow.buffer<[steps, 20], f32>
+func.func @decode(%x: tensor<?x20xf32> {transformer.name = "x"}, %rows: !transformer.segments, %source: !transformer.segments {transformer.name = "memory"},
+    %c: !transformer.cache<20> {transformer.name = "c"}, %d: !transformer.cache<20> {transformer.name = "d"}, %s: !transformer.state<20> {transformer.name = "s"})
+    -> (tensor<?x20xf32> {transformer.name = "y"}, !transformer.state<20> {transformer.name = "s"}) {
+  %keys = transformer.cached %c in(%source) : !transformer.cache<20> -> tensor<?x20xf32>
+  %values = transformer.cached %d in(%source) : !transformer.cache<20> -> tensor<?x20xf32>
+  %begin = transformer.load %s {given} : !transformer.state<20>
+  %last, %y = transformer.recurrence(%x : tensor<?x20xf32>) from(%begin : tensor<?x20xf32>) in(%rows) -> tensor<?x20xf32>, tensor<?x20xf32> {
+  ^bb0(%now: tensor<?x20xf32>, %before: tensor<?x20xf32>):
+    %a = transformer.attention %before, %keys, %values in(%rows, %source) {heads = 1 : i64, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x20xf32>
+    %new = transformer.add %a, %now : tensor<?x20xf32>, tensor<?x20xf32>
+    transformer.next %new, %new : tensor<?x20xf32>, tensor<?x20xf32>
+  }
+  %s1 = transformer.store %s, %last : !transformer.state<20>
+  return %y, %s1 : tensor<?x20xf32>, !transformer.state<20>
 }
