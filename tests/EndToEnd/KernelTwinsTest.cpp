@@ -190,6 +190,14 @@ TEST(KernelTwinsTest, AgreeOnFunctionsOfScores) {
   }
 }
 
+// Numbers of keys that a loop carries and states keep, convolutions over them, and their sums.
+TEST(KernelTwinsTest, AgreeOnNumbersOfKeys) {
+  for (const char *name : {"recurrent/location", "recurrent/location-cumulative"}) {
+    expectTwins(oracles + name, {});
+    expectTwins(oracles + name, passesToDisable());
+  }
+}
+
 template <typename... Attributes>
 void insertFamilies(std::set<std::string> &names, dataflow::detail::AttributeList<Attributes...>) {
   auto insert = [&]<typename Attribute>() {
