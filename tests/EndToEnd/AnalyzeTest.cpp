@@ -20,8 +20,10 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 namespace heddle {
@@ -270,6 +272,116 @@ TEST(Analyze, DrawsTheAlignmentsOfALine) {
       << alone.error;
 }
 
+/// The floats of a tensor.
+std::vector<float> readFloats(const std::string &oracle, const std::string &name) {
+  auto file = Checkpoint::open(oracles + oracle + "/expected.safetensors");
+  EXPECT_TRUE(file.ok());
+  const auto &shape = file->find(name)->shape;
+  std::vector<float> values(static_cast<size_t>(
+      std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies())));
+  EXPECT_TRUE(file->readF32(name, values).ok());
+  return values;
+}
+
+/// A window's Gaussian factor comes after the softmax: what is drawn is what the context is made
+/// of.
+TEST(Analyze, DrawsWhatAnAttentionComesTo) {
+  const std::string oracle = "recurrent/gru-concat-local-p";
+  const std::string binary = compileModel(oracles + oracle);
+  const auto sources = readRows(oracle, "source");
+  const auto targets = readRows(oracle, "target");
+  const auto greedy = readRows(oracle, "greedy.tokens");
+  const std::vector<float> attention = readFloats(oracle, "attention");
+  // The first sentence is fed the text that a search finds.
+  const auto end = std::find(targets[0].begin(), targets[0].end(), 0);
+  ASSERT_TRUE(std::equal(targets[0].begin() + 1, end, greedy[0].begin()));
+  TemporaryFolder folder;
+  const auto length = std::find(sources[0].begin(), sources[0].end(), 0) - sources[0].begin();
+  const tools::Outcome outcome = analyze(
+      binary, fmt::format("{}\n", fmt::join(sources[0].begin(), sources[0].begin() + length, " ")),
+      {"--alignments", folder / "a.svg", "--output", folder / "a.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const std::vector<DrawnMap> maps = mapsOf(readBytes(folder / "a.svg"));
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0].name, "attention");
+  std::map<std::pair<std::string, std::string>, double> wanted;
+  double leastSum = 1;
+  for (std::ptrdiff_t row = 0; row + 1 < end - targets[0].begin(); ++row) {
+    double sum = 0;
+    for (std::ptrdiff_t column = 0; column < length; ++column) {
+      const auto place = static_cast<size_t>(row) * sources[0].size() + static_cast<size_t>(column);
+      sum += static_cast<double>(attention[place]);
+      // Words may come again; the sum does not say where.
+      wanted[{std::to_string(targets[0][static_cast<size_t>(row + 1)]),
+              std::to_string(sources[0][static_cast<size_t>(column)])}] +=
+          static_cast<double>(attention[place]);
+    }
+    leastSum = std::min(leastSum, sum);
+  }
+  EXPECT_LT(leastSum, 0.95) << "no row is less than its softmax";
+  std::map<std::pair<std::string, std::string>, double> drawn;
+  for (const auto &[row, key, weight] : maps[0].squares) {
+    drawn[{row, key}] += weight;
+  }
+  for (const auto &[words, weight] : wanted) {
+    EXPECT_NEAR(drawn[words], weight, 0.012) << words.first << " " << words.second;
+  }
+}
+
+/// A model without attention to its source: what tokens lose when a word is left out, as
+/// `heddle score` has it.
+TEST(Analyze, DrawsTheInfluenceOfWordsWhereThereIsNoAttention) {
+  const std::string binary = compileModel(oracles + "recurrent/lstm-none");
+  const std::vector<std::string> source = {"5", "9", "13"};
+  TemporaryFolder folder;
+  const tools::Outcome outcome =
+      analyze(binary, fmt::format("{}\n", fmt::join(source, " ")),
+              {"--alignments", folder / "a.svg", "--output", folder / "a.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const std::vector<DrawnMap> maps = mapsOf(readBytes(folder / "a.svg"));
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0].name, "probability lost without a word of the source");
+  EXPECT_FALSE(maps[0].squares.empty());
+  // Nothing that layers could share.
+  Result<AttentionAnalysis> found = readAnalysis(readBytes(folder / "a.json"));
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_TRUE(found->kinds.empty());
+
+  const std::string text = tools::runHeddle({"generate", binary, "--tokens", "--input", "-"},
+                                            {.input = fmt::format("{}\n", fmt::join(source, " "))})
+                               .output;
+  std::ofstream(folder / "target.txt") << text << text << text << text;
+  std::ofstream sources(folder / "source.txt");
+  sources << fmt::format("{}\n", fmt::join(source, " ")) << "9 13\n5 13\n5 9\n";
+  sources.close();
+  const tools::Outcome scored =
+      tools::runHeddle({"score", binary, "--tokens", "--format", "jsonl", "--source",
+                        folder / "source.txt", "--target", folder / "target.txt"});
+  ASSERT_EQ(scored.code, 0) << scored.error;
+  std::vector<Json> scores;
+  std::istringstream lines(scored.output);
+  for (std::string line; std::getline(lines, line);) {
+    scores.push_back(Json::parse(line));
+  }
+  ASSERT_EQ(scores.size(), 4U);
+  std::istringstream words(text);
+  size_t row = 0;
+  size_t checked = 0;
+  for (std::string word; words >> word; ++row) {
+    for (size_t left = 0; left < source.size(); ++left) {
+      const double lost = std::exp(scores[0]["scores"][row].get<double>()) -
+                          std::exp(scores[left + 1]["scores"][row].get<double>());
+      for (const auto &[token, key, weight] : maps[0].squares) {
+        if (token == word && key == source[left]) {
+          EXPECT_NEAR(weight, lost, 6e-4) << word << " without " << key;
+          ++checked;
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 0U);
+}
+
 TEST(Analyze, DrawsTheWordsOfTexts) {
   const std::string binary = compileModel(HEDDLE_TEST_DATA "/../examples/dates/model");
   TemporaryFolder folder;
@@ -313,6 +425,9 @@ TEST(Analyze, RefusesWhatItCannotAnalyze) {
     EXPECT_NE(outcome.error.find(message), std::string::npos) << outcome.error;
   };
   expectRefusal(analyze(blind, "5 6\n"),
+                ": no output shows an attention, expected a model that has some, compiled without "
+                "--disable-pass=observe-attention");
+  expectRefusal(analyze(compileModel(oracles + "recurrent/lstm-none"), "5 6\n"),
                 ": no output shows an attention, expected a model that has some, compiled without "
                 "--disable-pass=observe-attention");
   expectRefusal(analyze(binary, "\n \n"), "standard input: no texts, expected at least one");

@@ -179,7 +179,8 @@ Status execute(const AnalyzeOptions &options) {
     HEDDLE_TRY(checkTokenizer(model));
   }
   const SessionOptions session = {.threads = options.threads};
-  HEDDLE_ASSIGN(AttentionObserver observer, AttentionObserver::create(model, session));
+  HEDDLE_ASSIGN(AttentionObserver observer,
+                AttentionObserver::create(model, session, !options.alignments.empty()));
   std::optional<Generator> generator;
   if (observer.generates()) {
     HEDDLE_ASSIGN(Generator made, Generator::create(model, {.session = session}));

@@ -8,6 +8,7 @@
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace heddle::tools {
@@ -70,8 +71,15 @@ static const EntryInfo *findEncoder(const Model &model, bool generates) {
   return found == entries.end() ? nullptr : &*found;
 }
 
+/// Whether an entry says what its attention to the memory comes to.
+static bool hasAttentionOutput(const EntryInfo &entry) {
+  return std::any_of(entry.outputs.begin(), entry.outputs.end(), [](const PortInfo &port) {
+    return port.name == attentionOutput && port.shape.back() == longestDimension;
+  });
+}
+
 Result<AttentionObserver> AttentionObserver::create(const Model &model,
-                                                    const SessionOptions &options) {
+                                                    const SessionOptions &options, bool draws) {
   const bool generates = PagedDecoder::supports(model);
   const EntryInfo *const encoder = findEncoder(model, generates);
   const EntryInfo *const decoder = generates ? model.findEntry(decodeEntry) : nullptr;
@@ -81,8 +89,9 @@ Result<AttentionObserver> AttentionObserver::create(const Model &model,
   }
   if (decoder != nullptr) {
     HEDDLE_TRY(observer.addGroups(*decoder));
+    observer.givesAttention = hasAttentionOutput(*decoder);
   }
-  if (observer.groups.empty()) {
+  if (observer.groups.empty() && !(generates && draws)) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{}: no output shows an attention, expected a model that has "
                                     "some, compiled without --disable-pass=observe-attention",
@@ -270,8 +279,10 @@ AttentionAnalysis AttentionObserver::analysis() const {
   return analysis;
 }
 
-Result<std::vector<std::string>> AttentionObserver::wordsOf(std::span<const int32_t> ids,
-                                                            bool isGenerated, bool asIds) const {
+// --- drawing ---------------------------------------------------------------------------------
+
+Result<std::vector<std::string>> AttentionObserver::textOf(std::span<const int32_t> ids,
+                                                           bool isGenerated, bool asIds) const {
   if (!asIds) {
     return model.textOfEach(ids, isGenerated);
   }
@@ -282,38 +293,120 @@ Result<std::vector<std::string>> AttentionObserver::wordsOf(std::span<const int3
   return words;
 }
 
+Result<AttentionObserver::Words> AttentionObserver::wordsOf(const Sentence &sentence,
+                                                            bool asIds) const {
+  Words words;
+  HEDDLE_ASSIGN(words.source, textOf(sentence.source, false, asIds));
+  if (forcer) {
+    HEDDLE_ASSIGN(words.fed, textOf(forcer->fedFor(sentence.target), true, asIds));
+    HEDDLE_ASSIGN(words.generated, textOf(sentence.target, true, asIds));
+    // Where a text was cut short, no token comes of the last position.
+    words.generated.resize(words.fed.size());
+  }
+  return words;
+}
+
+/// Whether an attention is a softmax on the way to the output "attention": the compiler names it
+/// after that, and adds a number.
+bool AttentionObserver::isOnTheWay(const Group &group, size_t number) const {
+  return givesAttention && group.entry == decoder && group.kind == Observed::Cross &&
+         group.entry->observed[number].name.starts_with(std::string(attentionOutput) + "#");
+}
+
+/// A map of probabilities [rows, heads, pitch], the mean of the heads.
+static AlignmentMap meanOfHeads(const std::string &name, const std::vector<std::string> &rows,
+                                const std::vector<std::string> &columns,
+                                std::span<const float> values, int64_t heads, int64_t pitch) {
+  AlignmentMap map{name, rows, columns, {}};
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (size_t column = 0; column < columns.size(); ++column) {
+      float sum = 0;
+      for (int64_t head = 0; head < heads; ++head) {
+        const auto line = static_cast<int64_t>(row) * heads + head;
+        sum += values[static_cast<size_t>(line * pitch) + column];
+      }
+      map.weights.push_back(sum / static_cast<float>(heads));
+    }
+  }
+  return map;
+}
+
+Result<AlignmentMap> AttentionObserver::attentionMap(const Sentence &sentence, const Words &words) {
+  const ForcedSentence forced{sentence.source, forcer->fedFor(sentence.target)};
+  NoLogits nothing;
+  AttentionWeights weights;
+  HEDDLE_TRY(forcer->run({&forced, 1}, {}, nothing, {}, &weights));
+  return meanOfHeads(std::string(attentionOutput), words.generated, words.source, weights.values,
+                     weights.heads, weights.pitch);
+}
+
+/// The softmax of one logit.
+static double probabilityOf(std::span<const float> logits, int32_t token) {
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) {
+    sum += std::exp(logit - most);
+  }
+  return std::exp(logits[static_cast<size_t>(token)] - most) / sum;
+}
+
+/// Each word of the source is left out once. What becomes more probable without it has no square.
+Result<AlignmentMap> AttentionObserver::influenceMap(const Sentence &sentence, const Words &words) {
+  const Tokens fed = forcer->fedFor(sentence.target);
+  const size_t count = std::min(fed.size(), sentence.target.size());
+  const auto probabilities = [&](const Tokens &source) -> Result<std::vector<double>> {
+    const ForcedSentence forced{source, fed};
+    LogitsTable logits;
+    HEDDLE_TRY(forcer->run({&forced, 1}, {}, logits, {}));
+    std::vector<double> found;
+    for (size_t row = 0; row < count; ++row) {
+      found.push_back(probabilityOf(logits.row(static_cast<int64_t>(row)), sentence.target[row]));
+    }
+    return found;
+  };
+  AlignmentMap map{"probability lost without a word of the source", words.generated, words.source,
+                   std::vector<float>(words.generated.size() * words.source.size())};
+  // A source of one word cannot do without it.
+  if (sentence.source.size() < 2) {
+    return map;
+  }
+  HEDDLE_ASSIGN(const std::vector<double> whole, probabilities(sentence.source));
+  for (size_t column = 0; column < sentence.source.size(); ++column) {
+    Tokens rest = sentence.source;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(column));
+    HEDDLE_ASSIGN(const std::vector<double> without, probabilities(rest));
+    for (size_t row = 0; row < count; ++row) {
+      map.weights[row * sentence.source.size() + column] =
+          static_cast<float>(std::max(0.0, whole[row] - without[row]));
+    }
+  }
+  return map;
+}
+
 Result<std::vector<AlignmentMap>> AttentionObserver::alignments(const Sentence &sentence,
                                                                 bool asIds) {
   HEDDLE_ASSIGN(const Shown shown, observe({&sentence, 1}));
-  HEDDLE_ASSIGN(const std::vector<std::string> source, wordsOf(sentence.source, false, asIds));
-  std::vector<std::string> fed;
-  std::vector<std::string> generated;
-  if (forcer) {
-    HEDDLE_ASSIGN(fed, wordsOf(forcer->fedFor(sentence.target), true, asIds));
-    HEDDLE_ASSIGN(generated, wordsOf(sentence.target, true, asIds));
-    // Each position shows the token that comes of it; where a text was cut short, the last is none.
-    generated.resize(fed.size());
-  }
+  HEDDLE_ASSIGN(const Words words, wordsOf(sentence, asIds));
   std::vector<AlignmentMap> maps;
+  bool drawsSource = false;
   for (const Group &group : groups) {
     const bool isDecoder = group.entry == decoder;
-    const auto &rows = isDecoder ? generated : source;
-    const auto &columns = group.kind == Observed::Decoder ? fed : source;
+    const auto &rows = isDecoder ? words.generated : words.source;
+    const auto &columns = group.kind == Observed::Decoder ? words.fed : words.source;
     for (const size_t number : group.numbers) {
-      const Weights &each = (isDecoder ? shown.decoder : shown.encoder)[number];
-      AlignmentMap map{group.entry->observed[number].name, rows, columns, {}};
-      for (size_t row = 0; row < rows.size(); ++row) {
-        for (size_t column = 0; column < columns.size(); ++column) {
-          float sum = 0;
-          for (int64_t head = 0; head < group.heads; ++head) {
-            const auto line = static_cast<int64_t>(row) * group.heads + head;
-            sum += each.values[static_cast<size_t>(line * each.pitch) + column];
-          }
-          map.weights.push_back(sum / static_cast<float>(group.heads));
-        }
+      if (isOnTheWay(group, number)) {
+        continue;
       }
-      maps.push_back(std::move(map));
+      drawsSource |= group.kind == Observed::Cross;
+      const Weights &each = (isDecoder ? shown.decoder : shown.encoder)[number];
+      maps.push_back(meanOfHeads(group.entry->observed[number].name, rows, columns, each.values,
+                                 group.heads, each.pitch));
     }
+  }
+  if (forcer && !drawsSource) {
+    HEDDLE_ASSIGN(AlignmentMap map,
+                  givesAttention ? attentionMap(sentence, words) : influenceMap(sentence, words));
+    maps.push_back(std::move(map));
   }
   return maps;
 }

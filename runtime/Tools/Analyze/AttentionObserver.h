@@ -24,8 +24,10 @@ struct Sentence {
 /// entry that has attention weights among its outputs.
 class AttentionObserver {
 public:
-  /// Unsupported for a model that shows none.
-  static Result<AttentionObserver> create(const Model &model, const SessionOptions &options);
+  /// Unsupported for a model that shows none, unless it generates and texts are to be drawn: for
+  /// these, alignments() finds something in every model.
+  static Result<AttentionObserver> create(const Model &model, const SessionOptions &options,
+                                          bool draws);
 
   /// Whether sentences need targets.
   bool generates() const { return forcer.has_value(); }
@@ -39,8 +41,10 @@ public:
   AttentionAnalysis analysis() const;
 
   /// What every attention makes of one sentence, the mean of its heads: those of the encoder, then
-  /// those of the decoder, whose rows are the tokens that it generates. With `asIds` words are
-  /// numbers.
+  /// those of the decoder, whose rows are the tokens that it generates. Where a decoder says under
+  /// "attention" what it makes of its scores in the end, that is drawn, and not a softmax on the
+  /// way there. A decoder without attention to the source has a map of what its tokens lose of
+  /// their probability when a word is left out. With `asIds` words are numbers.
   Result<std::vector<AlignmentMap>> alignments(const Sentence &sentence, bool asIds);
 
 private:
@@ -65,6 +69,14 @@ private:
     std::vector<Weights> decoder;
   };
 
+  /// The words of a sentence, as maps show them.
+  struct Words {
+    std::vector<std::string> source;
+    /// What each position of the decoder is fed, and the token that comes of it.
+    std::vector<std::string> fed;
+    std::vector<std::string> generated;
+  };
+
   AttentionObserver(const Model &model, const EntryInfo *encoder)
       : model(model), encoder(encoder) {}
   Status addGroups(const EntryInfo &entry);
@@ -74,8 +86,12 @@ private:
   Status runBoth(std::span<const Sentence> batch, std::span<const Output> outputs,
                  std::vector<ObservedWeights> &observed);
   Result<Shown> observe(std::span<const Sentence> batch);
-  Result<std::vector<std::string>> wordsOf(std::span<const int32_t> ids, bool isGenerated,
-                                           bool asIds) const;
+  Result<std::vector<std::string>> textOf(std::span<const int32_t> ids, bool isGenerated,
+                                          bool asIds) const;
+  Result<Words> wordsOf(const Sentence &sentence, bool asIds) const;
+  bool isOnTheWay(const Group &group, size_t number) const;
+  Result<AlignmentMap> attentionMap(const Sentence &sentence, const Words &words);
+  Result<AlignmentMap> influenceMap(const Sentence &sentence, const Words &words);
   void addRows(const EntryInfo &entry, std::span<const Weights> weights,
                std::span<const Sentence> batch);
 
@@ -83,6 +99,8 @@ private:
   const EntryInfo *encoder;
   const EntryInfo *decoder = nullptr;
   const PortInfo *ids = nullptr;
+  /// Whether the decoder has an output "attention".
+  bool givesAttention = false;
   std::optional<Session> session;
   std::optional<TeacherForcer> forcer;
   std::vector<Group> groups;

@@ -68,7 +68,7 @@ struct Pass {
 
 Status TeacherForcer::run(std::span<const ForcedSentence> sentences,
                           std::span<const Output> encoded, LogitsSink &sink,
-                          std::span<ObservedWeights> observed) {
+                          std::span<ObservedWeights> observed, AttentionWeights *attention) {
   std::vector<SourceView> texts;
   for (const ForcedSentence &sentence : sentences) {
     texts.emplace_back(sentence.source);
@@ -83,7 +83,7 @@ Status TeacherForcer::run(std::span<const ForcedSentence> sentences,
     pass.hypotheses.push_back(hypothesis);
     extensions.push_back({hypothesis, sentences[i].fed});
   }
-  return paged->decode(extensions, sink, {.observed = observed});
+  return paged->decode(extensions, sink, {.attention = attention, .observed = observed});
 }
 
 void LogitsTable::begin(int64_t rows, int64_t vocabulary, int /*workers*/) {

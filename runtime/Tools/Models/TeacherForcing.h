@@ -40,9 +40,10 @@ public:
   std::span<const int32_t> withoutEnd(std::span<const int32_t> target) const;
 
   /// One pass over all sentences. `encoded` are outputs of "encode" that are wanted, `observed`
-  /// those of "decode".
+  /// those of "decode"; `attention` is its output of that name, if it is wanted.
   Status run(std::span<const ForcedSentence> sentences, std::span<const Output> encoded,
-             LogitsSink &sink, std::span<ObservedWeights> observed);
+             LogitsSink &sink, std::span<ObservedWeights> observed,
+             AttentionWeights *attention = nullptr);
 
   const PagedDecoder &decoder() const { return *paged; }
 
