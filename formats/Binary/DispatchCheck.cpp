@@ -137,7 +137,7 @@ Status EntryChecker::checkChoice(const manifest::Dispatch &dispatch) const {
       *entry.buffers()->Get(dispatch.operands()->Get(operand)->buffer());
   const bool isList = buffer.element() == static_cast<uint8_t>(ElementType::I32) &&
                       buffer.shape()->size() == 1 && buffer.shape()->Get(0)->constant() == 0 &&
-                      buffer.shape()->Get(0)->space() == dispatch.counted_rows() &&
+                      buffer.shape()->Get(0)->space() == dispatch.grid()->rows() &&
                       !buffer.shape()->Get(0)->longest() &&
                       dispatch.operands()->Get(operand)->byte_offset() == 0;
   return isList ? Status()
@@ -178,7 +178,6 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t 
                                               dispatch.counted_rows(), dispatch.counted_keys(),
                                               entry.spaces()->size()));
   }
-  HEDDLE_TRY(checkChoice(dispatch));
   for (uint32_t i = 0; i < dispatch.written(); ++i) {
     const manifest::Operand &operand = *dispatch.operands()->Get(i);
     HEDDLE_TRY_WITH(checkOperand(operand, true, false), fmt::format("operand {}", i));
@@ -192,6 +191,7 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t 
           fmt::format("operand {}: reads the state of buffer {} after it was changed", i, buffer));
     }
   }
+  HEDDLE_TRY(checkChoice(dispatch));
   return checkColumns(*dispatch.grid(),
                       *entry.buffers()->Get(dispatch.operands()->Get(0)->buffer()));
 }

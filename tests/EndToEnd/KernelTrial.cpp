@@ -63,9 +63,11 @@ double RegionMaths::apply(llvm::ArrayRef<double> arguments) const {
   }
   auto number = [&](Value value) { return cast<FloatAttr>(known.at(value)).getValueAsDouble(); };
   for (Operation &op : block->without_terminator()) {
-    if (isa<math::FmaOp>(op)) { // the only one that does not fold
+    if (isa<math::FmaOp, math::SqrtOp>(op)) { // which do not fold, or not of every number
+      const double x = number(op.getOperand(0));
       known[op.getResult(0)] = builder.getF64FloatAttr(
-          number(op.getOperand(0)) * number(op.getOperand(1)) + number(op.getOperand(2)));
+          isa<math::SqrtOp>(op) ? std::sqrt(x)
+                                : x * number(op.getOperand(1)) + number(op.getOperand(2)));
       continue;
     }
     SmallVector<Attribute> operands;

@@ -74,5 +74,36 @@ TEST(RunTool, AgreesWithBertTinyOnItsOwnFile) {
   }
 }
 
+TEST(RunTool, TargetsMayBeRaggedAndEntriesMayShareNames) {
+  const TemporaryFolder folder;
+  const std::string binary = compileModel(HEDDLE_TEST_DATA "/EndToEnd/Inputs/same-names.mlir");
+  ASSERT_FALSE(binary.empty());
+  const std::vector<int32_t> source = {5, 6, 7, 8, 9, 4}, target = {1, 2, 1, 3}, lengths = {1, 2};
+  const auto tensor = [](std::string_view name, std::vector<int64_t> shape,
+                         const std::vector<int32_t> &values) {
+    return SafetensorsTensor{std::string(name), ElementType::I32, std::move(shape),
+                             std::as_bytes(std::span(values))};
+  };
+  const std::vector<SafetensorsTensor> tensors = {tensor("source", {2, 3}, source),
+                                                  tensor("target", {2, 2}, target),
+                                                  tensor("target.length", {2}, lengths)};
+  const std::string inputs = folder / "in.safetensors", outputs = folder / "out.safetensors";
+  ASSERT_EQ(writeSafetensors(inputs, tensors).message(), "");
+  const auto outcome = tools::runHeddle({"run", binary, "--inputs", inputs, "--outputs", outputs});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  auto written = Checkpoint::open(outputs);
+  ASSERT_TRUE(written.ok()) << written.status().message();
+  valuesOf(*written, "hidden", {2, 3, 8});
+  // The second place of the first target is padding; all else is a sum of ones.
+  std::vector<float> expected(32, 1.0F);
+  std::fill_n(expected.begin() + 8, 8, 0.0F);
+  EXPECT_EQ(valuesOf(*written, "decode.hidden", {2, 2, 8}), expected);
+  const auto logits = valuesOf(*written, "logits", {2, 2, 30});
+  ASSERT_EQ(logits.size(), 120U);
+  EXPECT_EQ(logits[0], 8);
+  EXPECT_EQ(logits[30], 0);
+  EXPECT_EQ(logits[60], 8);
+}
+
 } // namespace
 } // namespace heddle

@@ -202,7 +202,10 @@ static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const
   HEDDLE_TRY(decoder.decode(extensions, logits,
                             {.attention = looks ? &attention : nullptr, .rows = rows}));
   const PortInfo &scores = *portOf(logitsOutput);
-  outputs.push_back({scores.name, outputShape(scores, targets.batch), logits.take(), {}});
+  outputs.push_back({scores.name,
+                     outputShape(scores, targets.batch),
+                     spreadRows(scores, targets.batch, logits.take()),
+                     {}});
   for (size_t i = 0; i < given.size(); ++i) {
     outputs.push_back({given[i]->name,
                        rowsShape(*given[i], targets.batch),
@@ -213,6 +216,20 @@ static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const
     outputs.push_back(lookOutput(*weights, targets.batch, attention));
   }
   return {};
+}
+
+/// Names are those of one entry: what "decode" gives under a name that the file has already of
+/// "encode" becomes "decode.NAME".
+static void tellApart(std::span<const RunOutput> encoded, std::span<RunOutput> decoded) {
+  for (RunOutput &output : decoded) {
+    const bool isTaken = std::any_of(encoded.begin(), encoded.end(), [&](const RunOutput &each) {
+      return each.name == output.name ||
+             (!each.lengths.empty() && rowsTensorName(each.name) == output.name);
+    });
+    if (isTaken) {
+      output.name = fmt::format("{}.{}", decodeEntry, output.name);
+    }
+  }
 }
 
 /// The names that neither entry has a use for.
@@ -264,7 +281,10 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
   result.ignored = ignoredByBoth(sources, targets);
   std::vector<SourceId> ids;
   HEDDLE_TRY_WITH(encodeSources(*decoder, encode, *source, sources, ids, result.outputs), where);
+  const size_t encoded = result.outputs.size();
   HEDDLE_TRY_WITH(decodeTargets(*decoder, decode, targets, ids, result.outputs), where);
+  const std::span<RunOutput> all = result.outputs;
+  tellApart(all.first(encoded), all.subspan(encoded));
   return result;
 }
 

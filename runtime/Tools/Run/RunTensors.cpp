@@ -338,12 +338,15 @@ static Result<std::optional<PaddedBatch>> batchOfCounts(const SafetensorsTensor 
     }
     return std::optional<PaddedBatch>();
   }
-  if (shape.size() != 2 || isMasked) {
+  const bool hasLengths = findTensor(tensors, lengthsName) != nullptr;
+  if (shape.size() != 2 || isMasked || hasLengths) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} is given beside {}, expected it only for sequences of one "
-                                    "size, without a mask",
+                                    "size, without a mask or lengths",
                                     tensorWhere(where, name),
-                                    isMasked ? quote(maskName) : quote(first.name)));
+                                    isMasked     ? quote(maskName)
+                                    : hasLengths ? quote(lengthsName)
+                                                 : quote(first.name)));
   }
   HEDDLE_TRY(checkShape(*counts, shape.first(1), first.name, where));
   HEDDLE_ASSIGN(const std::vector<int32_t> values, integersOf(*counts, where));

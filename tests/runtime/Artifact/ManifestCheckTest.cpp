@@ -450,6 +450,8 @@ static const Case dispatchCases[] = {
      [](auto &m) {
        encode(m).dispatches[0].chosenGroups = 2;
        encode(m).dispatches[0].chosenBy = 1;
+       encode(m).inputs[0].shape[0] = encode(m).buffers[0].shape[0] =
+           Dimension(0, sequencesSpace, false);
        encode(m).dispatches[0].countedRows = sequencesSpace;
      },
      "rows choose by operand 1, which has no integer for each of them"},

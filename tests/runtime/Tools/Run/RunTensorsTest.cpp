@@ -363,14 +363,21 @@ TEST(RunTensors, LengthsBesideAnInput) {
             "in: tensor \"audio.length\" has shape [1], expected [2] as \"audio\" has");
   EXPECT_EQ(Pixels("audio", 1).floats("audio", {12, 1}).integers("audio.length", {4}).message(),
             "in: tensor \"audio.length\" is given beside \"audio\", expected it only for sequences "
-            "of one size, without a mask");
+            "of one size, without a mask or lengths");
   EXPECT_EQ(Tensors()
                 .add("input_ids", {1, 2}, {5, 6})
                 .add("attention_mask", {1, 2}, {1, 1})
                 .add("input_ids.length", {1}, {2})
                 .message(),
             "in.safetensors: tensor \"input_ids.length\" is given beside \"attention_mask\", "
-            "expected it only for sequences of one size, without a mask");
+            "expected it only for sequences of one size, without a mask or lengths");
+  EXPECT_EQ(Tensors()
+                .add("input_ids", {1, 2}, {5, 6})
+                .add("lengths", {1}, {1})
+                .add("input_ids.length", {1}, {2})
+                .message(),
+            "in.safetensors: tensor \"input_ids.length\" is given beside \"lengths\", "
+            "expected it only for sequences of one size, without a mask or lengths");
   const Result<RunInputs> ids = Tensors()
                                     .add("input_ids", {2, 3}, {5, 6, -1, 7, 8, 9})
                                     .add32("input_ids.length", {2}, {2, 3})
