@@ -132,16 +132,15 @@ class Heddle:
         return line
 
     def turn(self, name, case):
-        """A function that measures one turn, or none where Heddle cannot do the case."""
+        """A function that measures one turn, or why there is none: as of an engine."""
         if self.binary(name) is None:
-            return None
+            return None, self.refused[name]
         first = self.measure(name, case, 1)
         if "error" in first:
-            self.refused[name] = first["error"]
-            return None
+            return None, first["error"]
         least = 3 if self.options.seconds else 1
         runs = max(least, min(1000, int(self.options.seconds * 1e3 / first["ms"])))
-        return functools.partial(self.measure, name, case, runs)
+        return functools.partial(self.measure, name, case, runs), None
 
     def profile(self, name, case):
         """The fastest of five runs of one work, dispatch by dispatch. Means would have every
@@ -212,11 +211,11 @@ def median(lines, key="ms"):
 def measure(options, heddle, engines, model, case):
     """{name: [line, ...]}, a line a round, and {name: why there is none}."""
     turns, missing = {}, {}
-    turn = heddle.turn(model, case)
+    turn, reason = heddle.turn(model, case)
     if turn:
         turns["heddle"] = turn
     else:
-        missing["heddle"] = heddle.refused[model]
+        missing["heddle"] = reason
     for engine in engines:
         turn, reason = engine.turn(model, case, options.seconds)
         if turn:
@@ -382,6 +381,8 @@ def main():
         heddle = Heddle(options, python)
         engines = [Engine(options, python, name) for name in options.peers]
         rows, notes = comparison(options, heddle, engines)
+        # What took minutes to measure is not lost with the second table.
+        say(f"measured\n{markdown(rows)}")
         own = own_table(options, heddle)
     except subprocess.CalledProcessError as error:
         program = " ".join(map(str, error.cmd[:3]))
