@@ -160,6 +160,14 @@ static Status checkRows(std::span<const int32_t> tokens, std::span<const float> 
                         fmt::format("source has {} floats, expected a multiple of {}, at least one",
                                     rows.size(), floats));
   }
+  // Searches compare numbers, and NaN has no place among them.
+  const auto wrong =
+      std::find_if(rows.begin(), rows.end(), [](float value) { return !std::isfinite(value); });
+  if (wrong != rows.end()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("source has {} in row {}, expected finite numbers", *wrong,
+                                    (wrong - rows.begin()) / limits.sourceWidth + 1));
+  }
   return {};
 }
 

@@ -11,29 +11,12 @@
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 
 namespace heddle::tools {
 
 // --- examples --------------------------------------------------------------------------------
-
-/// Searches compare numbers: of what is none, nothing follows.
-static Status checkFinite(const RunInputs &inputs, std::span<const size_t> first, size_t width,
-                          std::string_view where) {
-  const RunInput &input = inputs.inputs.front();
-  const auto wrong = std::find_if(input.rows.begin(), input.rows.end(),
-                                  [](float value) { return !std::isfinite(value); });
-  if (wrong == input.rows.end()) {
-    return {};
-  }
-  const auto row = static_cast<size_t>(wrong - input.rows.begin()) / width;
-  const auto example = std::upper_bound(first.begin(), first.end(), row) - first.begin();
-  return HEDDLE_ERROR(InvalidArgument,
-                      fmt::format("{}: tensor {}: example {} has {}, expected finite numbers",
-                                  where, quote(input.name), example, *wrong));
-}
 
 Result<TensorExamples> TensorExamples::open(const Model &model, int32_t pad,
                                             const std::string &path) {
@@ -56,7 +39,6 @@ Result<TensorExamples> TensorExamples::open(const Model &model, int32_t pad,
     examples.first.push_back(row);
     row += static_cast<size_t>(length);
   }
-  HEDDLE_TRY(checkFinite(examples.inputs, examples.first, examples.width, path));
   return examples;
 }
 

@@ -143,6 +143,8 @@ TEST(Settings, SourcesAreWhatTheModelReads) {
     return std::string(makeSettings(request, defaults(), rows).status().message());
   };
   EXPECT_EQ(message({.rows = std::vector<float>(12)}), "");
+  EXPECT_EQ(message({.rows = {0, 0, 0, 0, HUGE_VALF, 0}}),
+            "source has inf in row 2, expected finite numbers");
   EXPECT_EQ(message({.source = {5, 6}}),
             "source has 2 tokens, expected rows of 3 floats, which the model reads");
   EXPECT_EQ(message({}), "source has 0 floats, expected a multiple of 6, at least one");
