@@ -10,7 +10,6 @@
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 

@@ -168,6 +168,19 @@ static RunOutput lookOutput(const PortInfo &port, const PaddedBatch &batch,
   return {port.name, outputShape(rows, batch), spreadRows(rows, batch, weights.values), {}};
 }
 
+/// Names the outputs of "decode" that a file of tokens' rows has no place for.
+static void noteLeftOut(const EntryInfo &entry) {
+  for (const PortInfo &port : entry.outputs) {
+    const bool areRows = port.shape.size() == 2 && port.shape.front() == tokensDimension;
+    if (!areRows && !(port.name == attentionOutput && areWeights(port))) {
+      const std::string note =
+          fmt::format("heddle: note: output {} of entry {} has no row for each token: left out\n",
+                      quote(port.name), quote(entry.name));
+      std::fputs(note.c_str(), stderr);
+    }
+  }
+}
+
 /// Runs "decode"; its outputs are added to `outputs`.
 static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const RunInputs &targets,
                             std::span<const SourceId> ids, std::vector<RunOutput> &outputs) {
@@ -215,6 +228,7 @@ static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const
   if (looks) {
     outputs.push_back(lookOutput(*weights, targets.batch, attention));
   }
+  noteLeftOut(entry);
   return {};
 }
 
