@@ -18,12 +18,8 @@ namespace heddle {
 using Json = nlohmann::json;
 using Tokens = std::vector<int32_t>;
 
-/// The hypotheses of every line that `heddle generate --tokens` reads.
-inline std::vector<Json> generateTokens(const std::string &binary, const std::string &lines,
-                                        std::vector<std::string> options) {
-  options.insert(options.begin(),
-                 {"generate", binary, "--input", "-", "--tokens", "--format", "jsonl"});
-  const tools::Outcome outcome = tools::runHeddle(options, {.input = lines});
+/// The hypotheses of every source, of what `heddle generate --format jsonl` has answered.
+inline std::vector<Json> hypothesesOf(const tools::Outcome &outcome) {
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   std::vector<Json> list;
   std::istringstream stream(outcome.output);
@@ -31,6 +27,14 @@ inline std::vector<Json> generateTokens(const std::string &binary, const std::st
     list.push_back(Json::parse(line, nullptr, false)["hypotheses"]);
   }
   return list;
+}
+
+/// The hypotheses of every line that `heddle generate --tokens` reads.
+inline std::vector<Json> generateTokens(const std::string &binary, const std::string &lines,
+                                        std::vector<std::string> options) {
+  options.insert(options.begin(),
+                 {"generate", binary, "--input", "-", "--tokens", "--format", "jsonl"});
+  return hypothesesOf(tools::runHeddle(options, {.input = lines}));
 }
 
 /// Compares one hypothesis with what is expected.

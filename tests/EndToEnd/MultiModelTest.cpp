@@ -180,14 +180,7 @@ std::vector<Json> generateFrom(const std::string &binary, const std::string &inp
   std::vector<std::string> all = {"generate", binary,     "--inputs", inputs,
                                   "--tokens", "--format", "jsonl"};
   all.insert(all.end(), options.begin(), options.end());
-  const tools::Outcome outcome = tools::runHeddle(all);
-  EXPECT_EQ(outcome.code, 0) << outcome.error;
-  std::vector<Json> list;
-  std::istringstream stream(outcome.output);
-  for (std::string line; std::getline(stream, line);) {
-    list.push_back(Json::parse(line, nullptr, false)["hypotheses"]);
-  }
-  return list;
+  return hypothesesOf(tools::runHeddle(all));
 }
 
 /// The row of a table with this number.
