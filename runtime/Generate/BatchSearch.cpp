@@ -85,14 +85,15 @@ void BatchSearch::fail(Sentence &sentence, const Status &status) {
 Status BatchSearch::startSearches(Sentence &sentence) {
   const Settings &settings = sentence.settings;
   const int32_t count = settings.sample ? settings.nbest : 1;
-  // Random numbers follow from the source: of rows, from their bits.
-  std::vector<int32_t> bits;
-  for (const float value : sentence.rows) {
-    bits.push_back(std::bit_cast<int32_t>(value));
-  }
+  // Random numbers follow from the source: of rows, from their bits. Other searches draw none.
+  std::vector<int32_t> bits(settings.sample ? sentence.rows.size() : 0);
+  std::transform(sentence.rows.begin(),
+                 sentence.rows.begin() + static_cast<std::ptrdiff_t>(bits.size()), bits.begin(),
+                 [](float value) { return std::bit_cast<int32_t>(value); });
   const std::span<const int32_t> source = sentence.rows.empty() ? sentence.source : bits;
   for (int32_t sample = 0; sample < count; ++sample) {
-    const uint64_t stream = sampleStream(source, settings.prefix, static_cast<uint64_t>(sample));
+    const uint64_t stream =
+        settings.sample ? sampleStream(source, settings.prefix, static_cast<uint64_t>(sample)) : 0;
     Running &running = sentence.searches.emplace_back(Running{BeamSearch(settings, stream), {}});
     running.hypotheses.reserve(1);
     HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(*sentence.encoded));
