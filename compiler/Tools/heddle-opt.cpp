@@ -7,6 +7,7 @@
 #include "compiler/Passes.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "frontend/Import/ProgramCheck.h"
 #include "frontend/Import/TextCheck.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -18,6 +19,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -33,6 +36,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -93,6 +97,20 @@ static int printVersion() {
   return finish(llvm::outs(), "standard output", EXIT_SUCCESS);
 }
 
+namespace {
+
+/// Runs before all other passes, which take a program to be one module, as the importer does.
+struct CheckModulePass : PassWrapper<CheckModulePass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckModulePass)
+  void runOnOperation() override {
+    if (failed(heddle::verifyOneModule(getOperation()))) {
+      signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+
 /// Reads a program, refuses text that would crash MLIR's parser, and runs MLIR's tool on it.
 static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectRegistry &registry) {
   std::string message;
@@ -112,8 +130,13 @@ static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectReg
   if (!output) {
     return fail(message);
   }
-  const int code = asMainReturnCode(MlirOptMain(output->os(), std::move(input), registry,
-                                                MlirOptMainConfig::createFromCLOptions()));
+  const MlirOptMainConfig asked = MlirOptMainConfig::createFromCLOptions();
+  MlirOptMainConfig config = asked;
+  config.setPassPipelineSetupFn([&](PassManager &manager) {
+    manager.addPass(std::make_unique<CheckModulePass>());
+    return asked.setupPassPipeline(manager);
+  });
+  const int code = asMainReturnCode(MlirOptMain(output->os(), std::move(input), registry, config));
   const bool isStandard = outputName == "-";
   const int finished = finish(output->os(), isStandard ? "standard output" : outputName, code);
   if (finished == EXIT_SUCCESS) {

@@ -161,12 +161,15 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     /// Its dispatches in the order in which they first run, those of loops among them.
     ::llvm::SmallVector<DispatchOp> getDispatches();
+    /// The space of the rows that they append to caches; nothing where none does.
+    ::std::optional<::heddle::RowSpace> getAppendedRows();
   }];
 }
 

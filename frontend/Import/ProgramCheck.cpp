@@ -53,14 +53,8 @@ bool hasFunctionEntries(ModuleOp module) {
   return !module.getOps<func::FuncOp>().empty() || module.getOps<dataflow::GraphOp>().empty();
 }
 
-LogicalResult verifyNesting(ModuleOp module) {
-  for (auto nested : module.getOps<ModuleOp>()) {
-    if (hasFunctionEntries(module)) {
-      return nested.emitOpError("is inside a program of func.func, expected such modules only "
-                                "beside a dataflow.graph, with the code of its kernels");
-    }
-  }
-  const WalkResult result = module.walk([&](Operation *op) {
+LogicalResult verifyOneModule(ModuleOp module) {
+  const WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     auto parent = op->getParentOfType<ModuleOp>();
     const llvm::StringRef dialect = op->getName().getDialectNamespace();
     if (!parent || parent == module ||
@@ -71,6 +65,16 @@ LogicalResult verifyNesting(ModuleOp module) {
     return WalkResult::interrupt();
   });
   return success(!result.wasInterrupted());
+}
+
+LogicalResult verifyNesting(ModuleOp module) {
+  for (auto nested : module.getOps<ModuleOp>()) {
+    if (hasFunctionEntries(module)) {
+      return nested.emitOpError("is inside a program of func.func, expected such modules only "
+                                "beside a dataflow.graph, with the code of its kernels");
+    }
+  }
+  return verifyOneModule(module);
 }
 
 /// Whether a name can be shown and compared as text.

@@ -21,8 +21,11 @@ namespace heddle {
 /// pass, no lower level.
 bool isFirstPhase(mlir::ModuleOp module);
 
-/// Checks that nested modules, if any, hold only code of kernels: passes and the look-up of
-/// parameters expect a single module. Emits errors.
+/// Checks that no operation of Heddle is in a nested module: passes and the look-up of parameters
+/// expect a single one. Emits errors.
+llvm::LogicalResult verifyOneModule(mlir::ModuleOp module);
+
+/// Checks in addition that there are nested modules only beside a dataflow.graph. Emits errors.
 llvm::LogicalResult verifyNesting(mlir::ModuleOp module);
 
 /// Whether the entries are func.func rather than dataflow graphs.

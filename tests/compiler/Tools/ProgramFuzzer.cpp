@@ -208,7 +208,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(hasError);
     return 0;
   }
-  // heddle-opt runs passes on what the importer refuses too.
+  if (failed(verifyOneModule(*module))) {
+    require(hasError);
+    return 0;
+  }
+  // heddle-opt runs passes on what the importer refuses for other reasons.
   if (failed(verifyNesting(*module)) || failed(verifyNames(*module)) ||
       (hasFunctionEntries(*module) && failed(verifyEntries(*module)))) {
     require(hasError);

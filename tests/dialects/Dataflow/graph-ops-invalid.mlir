@@ -298,6 +298,15 @@ dataflow.graph @next_line(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.nam
 
 // -----
 
+"dataflow.graph"() <{function_type = () -> (), sym_name = "no_output"}> ({
+^bb0:
+  %0 = "arith.constant"() <{value = 0.0 : f32}> : () -> f32
+  // expected-error@+1 {{block with no terminator}}
+  %1 = "arith.addf"(%0, %0) : (f32, f32) -> f32
+}) : () -> ()
+
+// -----
+
 dataflow.graph @graph_c6() {
   // expected-error@+1 {{'arith.constant' op in a graph: expects parameters, views, dispatches and loops, got 'arith.constant'}}
   %0 = arith.constant 0.0 : f32

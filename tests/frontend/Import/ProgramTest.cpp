@@ -463,6 +463,10 @@ TEST_F(ProgramTest, ModulesInsideAreForKernelsOnly) {
   EXPECT_EQ(message(),
             path + ":6:5: error: 'transformer.parameter' op is inside a module of the program, "
                    "expected only code of kernels there");
+  folder.write("m.mlir", graph + "  module @\"x86-64-v3\" {\n    dataflow.graph @g() {\n"
+                                 "      dataflow.output\n    }\n  }\n}\n");
+  EXPECT_EQ(message(), path + ":6:5: error: 'dataflow.graph' op is inside a module of the program, "
+                              "expected only code of kernels there");
   folder.write("m.mlir", graph + "  module @a {\n    module @b {\n    }\n  }\n}\n");
   EXPECT_EQ(message(),
             path + ":6:5: error: 'builtin.module' op is inside a module of the program, expected "
