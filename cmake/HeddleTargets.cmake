@@ -114,8 +114,10 @@ function(heddle_gtest name)
 endfunction()
 
 # heddle_fuzzer(NAME SOURCES... LINK targets... [CORPUS folder] [OPTIONS options...] [MLIR]): a
-# libFuzzer program, a few seconds in the tests and HEDDLE_FUZZ_SECONDS in the nightly preset.
+# libFuzzer program. The tests always begin with the same inputs, so that a change is judged by what
+# it changed; the nightly preset and `./dev fuzz` search on with other ones.
 set(HEDDLE_FUZZ_SECONDS 6 CACHE STRING "seconds every fuzz target runs as a test")
+set(HEDDLE_FUZZ_SEED 1 CACHE STRING "where the random numbers of fuzz targets begin; 0: elsewhere every time")
 function(heddle_fuzzer name)
   cmake_parse_arguments(ARG "MLIR" "CORPUS" "SOURCES;LINK;OPTIONS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -134,5 +136,5 @@ function(heddle_fuzzer name)
   set(grown ${CMAKE_BINARY_DIR}/fuzz/${name})
   file(MAKE_DIRECTORY ${grown})
   add_test(NAME ${name} COMMAND ${name} -max_total_time=${HEDDLE_FUZZ_SECONDS} -rss_limit_mb=2048
-           -timeout=10 -print_final_stats=1 ${ARG_OPTIONS} ${grown} ${ARG_CORPUS})
+           -seed=${HEDDLE_FUZZ_SEED} -timeout=10 -print_final_stats=1 ${ARG_OPTIONS} ${grown} ${ARG_CORPUS})
 endfunction()

@@ -35,7 +35,7 @@ def run(build, name, command, inputs, seconds):
     findings = build / "fuzz" / "findings" / name
     findings.mkdir(parents=True, exist_ok=True)
     log = build / "fuzz" / f"{name}.log"
-    command = [word for word in command if not word.startswith("-max_total_time=")]
+    command = [word for word in command if not word.startswith(("-max_total_time=", "-seed="))]
     command[1:1] = [f"-runs={inputs}", f"-max_total_time={seconds}", f"-artifact_prefix={findings}/"]
     # Where memory was taken is of interest when a finding is looked at; memory that was given back is
     # kept from use for a while that is longer than an input. More of either costs time.
