@@ -466,7 +466,7 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
       builder.CreateVector(outputs), builder.CreateVector(buffers),
       builder.CreateVector(dispatches), arena, graph.getMaxLength(), builder.CreateVector(caches),
       builder.CreateVector(states), builder.CreateVectorOfStructs(spaces.write()),
-      builder.CreateVector(loops), spaces[appendedRows(graph, symbols)]);
+      builder.CreateVector(loops), spaces[graph.getAppendedRows().value_or(RowSpace::tokens())]);
 }
 
 FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,

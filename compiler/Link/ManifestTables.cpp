@@ -68,15 +68,6 @@ std::vector<manifest::RowSpace> SpaceTable::write() const {
   return table;
 }
 
-RowSpace appendedRows(GraphOp graph, SymbolTable &symbols) {
-  for (DispatchOp dispatch : graph.getDispatches()) {
-    if (llvm::any_of(dispatch.getResultTypes(), llvm::IsaPred<CacheType>)) {
-      return symbols.lookup<KernelOp>(dispatch.getKernel()).getRows();
-    }
-  }
-  return RowSpace::tokens();
-}
-
 std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
   ArrayRef<int64_t> dimensions =
       llvm::TypeSwitch<Type, ArrayRef<int64_t>>(type).Case<BufferType, CacheType, StateType>(

@@ -37,9 +37,6 @@ private:
   llvm::SmallVector<RowSpace> spaces = {RowSpace::tokens(), RowSpace::sequences()};
 };
 
-/// The space of the rows that dispatches of a graph append to caches; tokens where none does.
-RowSpace appendedRows(dataflow::GraphOp graph, mlir::SymbolTable &symbols);
-
 /// The dimensions of a buffer, of a position of a cache or of a state.
 std::vector<manifest::Dimension> shapeOf(mlir::Type type, const SpaceTable &spaces);
 /// A sum of sizes as manifests store it.

@@ -16,13 +16,8 @@ using namespace heddle::dataflow;
 #include "dialects/Dataflow/Dialect.cpp.inc"
 #include "dialects/Dataflow/Enums.cpp.inc"
 
-/// `, keys` of a state that has numbers for every key.
-static ParseResult parseStateKeys(AsmParser &parser, bool &keyed) {
-  keyed = succeeded(parser.parseOptionalComma());
-  return keyed ? parser.parseKeyword("keys") : ParseResult(success());
-}
-
-static void printStateKeys(AsmPrinter &printer, bool keyed) { printer << (keyed ? ", keys" : ""); }
+using heddle::transformer::parseStateKeys;
+using heddle::transformer::printStateKeys;
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Dataflow/Types.cpp.inc"

@@ -90,13 +90,14 @@ static void printExpressionText(AsmPrinter &printer, ParameterExpressionAttr exp
   printer << ')';
 }
 
-/// `, keys` of a state that has numbers for every key.
-static ParseResult parseStateKeys(AsmParser &parser, bool &keyed) {
+ParseResult heddle::transformer::parseStateKeys(AsmParser &parser, bool &keyed) {
   keyed = succeeded(parser.parseOptionalComma());
   return keyed ? parser.parseKeyword("keys") : ParseResult(success());
 }
 
-static void printStateKeys(AsmPrinter &printer, bool keyed) { printer << (keyed ? ", keys" : ""); }
+void heddle::transformer::printStateKeys(AsmPrinter &printer, bool keyed) {
+  printer << (keyed ? ", keys" : "");
+}
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Transformer/Types.cpp.inc"

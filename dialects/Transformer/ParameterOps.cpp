@@ -134,6 +134,29 @@ static FailureOr<SmallVector<int64_t>> inferConcatColumns(ArrayRef<RankedTensorT
   return shape;
 }
 
+/// Rows of a table from a number on, as many as the type says.
+static FailureOr<SmallVector<int64_t>>
+inferRows(RankedTensorType table, ParameterExpressionAttr expression, ArrayRef<int64_t> shape) {
+  int64_t first = expression.getNumbers()[0];
+  if (first > table.getDimSize(0) || shape[0] > table.getDimSize(0) - first) {
+    return failure();
+  }
+  SmallVector<int64_t> cut(table.getShape());
+  cut[0] = shape[0];
+  return cut;
+}
+
+/// Columns of a matrix from a number on, as many as the type says.
+static FailureOr<SmallVector<int64_t>>
+inferColumns(RankedTensorType matrix, ParameterExpressionAttr expression, ArrayRef<int64_t> shape) {
+  int64_t first = expression.getNumbers()[0];
+  if (matrix.getRank() != 2 || shape.size() != 2 || first > matrix.getDimSize(1) ||
+      shape[1] > matrix.getDimSize(1) - first) {
+    return failure();
+  }
+  return SmallVector<int64_t>{matrix.getDimSize(0), shape[1]};
+}
+
 /// The shape of an expression, given the shapes of its operands; fails if it has none. The counts
 /// of operands and numbers, and the ranges of numbers, have been checked.
 static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expression,
@@ -164,30 +187,14 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
     return inferPanels(operands[0], expression);
   case ExpressionKind::Concat:
     return inferConcat(operands);
-  case ExpressionKind::Rows: {
-    // The number of rows comes from the type; check that they exist.
-    int64_t rows = operands[0].getDimSize(0);
-    int64_t first = expression.getNumbers()[0];
-    if (first > rows || shape[0] > rows - first) {
-      return failure();
-    }
-    SmallVector<int64_t> cut(operands[0].getShape());
-    cut[0] = shape[0];
-    return cut;
-  }
+  case ExpressionKind::Rows:
+    return inferRows(operands[0], expression, shape);
   case ExpressionKind::RelativeBuckets:
     return inferDistances(operands[0], expression.getNumbers());
   case ExpressionKind::Convert:
     return SmallVector<int64_t>(operands[0].getShape());
-  case ExpressionKind::Columns: {
-    // The number of columns comes from the type; check that they exist.
-    int64_t first = expression.getNumbers()[0];
-    if (operands[0].getRank() != 2 || shape.size() != 2 || first > operands[0].getDimSize(1) ||
-        shape[1] > operands[0].getDimSize(1) - first) {
-      return failure();
-    }
-    return SmallVector<int64_t>{operands[0].getDimSize(0), shape[1]};
-  }
+  case ExpressionKind::Columns:
+    return inferColumns(operands[0], expression, shape);
   case ExpressionKind::Product:
     return inferProduct(operands[0], operands[1]);
   case ExpressionKind::Scale:

@@ -46,6 +46,11 @@ struct OperationFlops {
 /// what that is from then on.
 template <typename Op> class ChangesKept : public mlir::OpTrait::TraitBase<Op, ChangesKept> {};
 
+/// `, keys` after the width of a state, of this dialect or of dataflow, that has numbers for each
+/// key.
+mlir::ParseResult parseStateKeys(mlir::AsmParser &parser, bool &keyed);
+void printStateKeys(mlir::AsmPrinter &printer, bool keyed);
+
 } // namespace heddle::transformer
 
 #include "dialects/Transformer/Interfaces.h.inc"
