@@ -454,6 +454,12 @@ TEST(MultiModel, ImagesAndSpectraThatDoNotFit) {
                              "--inputs with a tensor of that name"),
             std::string::npos)
       << lines.error;
+  const tools::Outcome timed = tools::runHeddle({"bench", binary, "--cases", "1x1"});
+  EXPECT_EQ(timed.code, 2);
+  EXPECT_NE(timed.error.find("the sources of \"audio\" are rows of floats, expected a model of "
+                             "texts, or --shapes"),
+            std::string::npos)
+      << timed.error;
 }
 
 } // namespace

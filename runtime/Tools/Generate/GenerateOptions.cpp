@@ -25,7 +25,9 @@ static void declareFiles(OptionList &list, GenerateOptions &options) {
             "[sources] says which task each is for");
   list.check([&list]() -> std::string {
     const bool isText = list.given("--input"), areTensors = list.given("--inputs");
-    return isText && areTensors   ? "--input and --inputs are both given, expected one of them"
+    return isText && areTensors ? "--input and --inputs are both given, expected one of them"
+           : areTensors && list.given("--truncate")
+               ? "--truncate is given with --inputs, expected --input: only texts are cut"
            : isText || areTensors ? ""
                                   : "--input FILE or --inputs FILE is missing";
   });

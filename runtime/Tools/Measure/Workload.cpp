@@ -237,9 +237,15 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                    sourceLength, longest));
   }
   const EntryInfo &encode = *model.findEntry("encode");
-  // The generator was made: one input must be given, of ids.
+  // The generator was made: one input must be given.
   const auto ids = std::find_if(encode.inputs.begin(), encode.inputs.end(),
                                 [](const PortInfo &input) { return !input.optional; });
+  if (ids->element == ElementType::F32) {
+    return optionError(
+        fmt::format("--cases: {}: the sources of \"{}\" are rows of floats, expected "
+                    "a model of texts, or --shapes",
+                    model.path(), ids->name));
+  }
   const int64_t vocabulary = ids->limit;
   const GenerationOptions search = {.rules = Rules::CTranslate2,
                                     .beam = each.beam,
