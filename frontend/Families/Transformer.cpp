@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace heddle {
 
@@ -168,6 +169,21 @@ void Transformer::encode(const Scope &model, Entry entry) const {
   }
 }
 
+/// The keys and values that the encoder left for a cross-attention.
+static Memory remembered(const Scope &cross, Entry &entry, const Segments &source, int64_t width) {
+  return {entry.cache(cross.scope("key").name(), width).rows(source),
+          entry.cache(cross.scope("value").name(), width).rows(source), source};
+}
+
+/// Section 3.4, the linear transformation before the softmax.
+Tensor Transformer::logits(const Scope &model, const Tensor &x) const {
+  const Parameter table = tied ? model.parameter("shared.weight", {targetVocabulary, width})
+                               : model.parameter("output.weight", {targetVocabulary, width});
+  const Parameter bias =
+      outputBias ? model.parameter("output.bias", {targetVocabulary}) : Parameter();
+  return model.linear(x, table, bias);
+}
+
 /// Section 3.1, the decoder: position i sees positions up to i, and the whole source. Keys and
 /// values of earlier positions are cached. If layers share attention ("Sharing attention weights",
 /// section 3), later layers keep their own values in self-attention, S^n = S^m, but only their own
@@ -175,9 +191,9 @@ void Transformer::encode(const Scope &model, Entry entry) const {
 void Transformer::decode(const Scope &model, Entry entry) const {
   const Ids target = entry.input("target");
   const Segments rows = entry.segments();
-  const bool onlyAverages = std::all_of(decoderAttention.begin(), decoderAttention.end(),
-                                        [](const SelfAttention &each) { return each.averages; });
-  const Segments seen = onlyAverages ? Segments() : rows.history();
+  const bool attendsToTarget = !std::all_of(decoderAttention.begin(), decoderAttention.end(),
+                                            std::mem_fn(&SelfAttention::averages));
+  const Segments seen = attendsToTarget ? rows.history() : Segments();
   const Segments source = entry.memory("memory");
   Tensor x = embed(model, "decoder", target, targetVocabulary, rows);
   Attended self;
@@ -204,9 +220,7 @@ void Transformer::decode(const Scope &model, Entry entry) const {
   const auto attendToSource = [&](const Tensor &y, int64_t index, int64_t count) {
     if (isFirst(crossBlocks, index)) {
       const Scope scope = crossAttention(model, index);
-      const Tensor key = entry.cache(scope.scope("key").name(), width).rows(source);
-      const Tensor value = entry.cache(scope.scope("value").name(), width).rows(source);
-      cross = attention(scope, y, rows, {key, value, source}, {}, count);
+      cross = attention(scope, y, rows, remembered(scope, entry, source, width), {}, count);
     }
     alignment = index == alignmentLayer ? cross.probabilities : alignment;
     return cross.context;
@@ -233,12 +247,7 @@ void Transformer::decode(const Scope &model, Entry entry) const {
     x = subLayer(layer, "ffn_norm", x,
                  [&](const Tensor &y) { return feedForward(layer.scope("ffn"), y, inner); });
   }
-  x = endStack(model.scope("decoder"), x);
-  const Parameter table = tied ? model.parameter("shared.weight", {targetVocabulary, width})
-                               : model.parameter("output.weight", {targetVocabulary, width});
-  const Parameter bias =
-      outputBias ? model.parameter("output.bias", {targetVocabulary}) : Parameter();
-  entry.output("logits", model.linear(x, table, bias));
+  entry.output("logits", logits(model, endStack(model.scope("decoder"), x)));
   entry.output("attention", alignment);
 }
 

@@ -91,6 +91,7 @@ private:
   Tensor embed(const Scope &model, std::string_view stack, const Ids &tokens, int64_t vocabulary,
                const Segments &rows) const;
   Tensor endStack(const Scope &stack, const Tensor &x) const;
+  Tensor logits(const Scope &model, const Tensor &x) const;
   Scope crossAttention(const Scope &model, int64_t layer) const;
 };
 

@@ -34,6 +34,25 @@ Written ProgramGenerator::chosenLinear(const Written &x, const std::string &choi
                             x.type, rowsType(columns)));
 }
 
+/// A chosen map of rows, and perhaps mathematics of what it gives.
+Written ProgramGenerator::chosenMaths(const Written &x, const std::string &choice, int64_t maps) {
+  const Written y = chosenLinear(x, choice, maps, width());
+  switch (dice.below(4)) {
+  case 0:
+    return chosenLinear(activate(y), choice, maps, width());
+  case 1: {
+    // A gated map.
+    const Written other = chosenLinear(x, choice, maps, y.width);
+    return define(Kind::Choices, y.type, 0, y.width, y.exponent + other.exponent,
+                  fmt::format("multiply {}, {} : {}, {}", y.name, other.name, y.type, other.type));
+  }
+  case 2:
+    return norm(add(y, linear(x, y.width)));
+  default:
+    return y;
+  }
+}
+
 void ProgramGenerator::onChoices(const Written &x) {
   if (rowKind != Kind::Rows) {
     norm(x);
@@ -72,25 +91,7 @@ void ProgramGenerator::onChoices(const Written &x) {
                   ? split(x)
                   : define(Kind::Choices, x.type, 0, x.width, x.exponent,
                            fmt::format("repeat {} to({}) : {}", x.name, segments, x.type));
-  const Written start = y;
-  y = chosenLinear(y, choice, maps, width());
-  switch (dice.below(4)) {
-  case 0:
-    y = chosenLinear(activate(y), choice, maps, width());
-    break;
-  case 1: {
-    // A gated map.
-    const Written other = chosenLinear(start, choice, maps, y.width);
-    y = define(Kind::Choices, y.type, 0, y.width, y.exponent + other.exponent,
-               fmt::format("multiply {}, {} : {}, {}", y.name, other.name, y.type, other.type));
-    break;
-  }
-  case 2:
-    y = norm(add(y, linear(start, y.width)));
-    break;
-  default:
-    break;
-  }
+  y = chosenMaths(y, choice, maps);
   if (dice.once(2)) {
     const Written factors = split(gates);
     y = define(Kind::Choices, y.type, 0, y.width, y.exponent + factors.exponent,

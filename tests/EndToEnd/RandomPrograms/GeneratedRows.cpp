@@ -85,70 +85,40 @@ Written ProgramGenerator::slide(const Written &x, const std::string &strides,
 }
 
 void ProgramGenerator::step() {
+  using Step = void (*)(ProgramGenerator &, const Written &);
+  using Self = ProgramGenerator;
+  static constexpr Step steps[] = {
+      [](Self &self, const Written &x) { self.linear(x, self.width()); },
+      [](Self &self, const Written &x) { self.columns(x); },
+      [](Self &self, const Written &x) { self.addOther(x); },
+      [](Self &self, const Written &x) { self.multiplyOther(x); },
+      [](Self &self, const Written &x) { self.scale(x); },
+      [](Self &self, const Written &x) { self.activate(x); },
+      [](Self &self, const Written &x) { self.norm(x); },
+      [](Self &self, const Written &x) { self.branches(x); },
+      [](Self &self, const Written &x) { self.feedForward(x); },
+      [](Self &self, const Written &x) { self.contractWeights(x); },
+      [](Self &self, const Written &x) { self.contractRows(x); },
+      [](Self &self, const Written &x) { self.repeated(x); },
+      [](Self &self, const Written &x) { self.headStep(x); },
+      [](Self &self, const Written &x) {
+        self.inDecoder &&self.dice.once(2) ? self.average(x) : self.lookUp();
+      },
+      [](Self &self, const Written &x) { self.onBlocks(x); },
+      [](Self &self, const Written &x) {
+        !self.inDecoder &&self.rowKind == Kind::Rows &&self.dice.once(3)
+            ? self.write<transformer::SpreadOp>(x)
+            : self.write<transformer::ConvolveOp>(x);
+      },
+      [](Self &self, const Written &x) { self.onChoices(x); },
+      [](Self &self, const Written &x) { self.dice.once(3) ? self.rowSoftmax(x) : self.norm(x); },
+      [](Self &self, const Written &x) { self.write<transformer::SlideOp>(x); },
+      // Attention has more forms than the others.
+      [](Self &self, const Written &x) { self.attention(x); },
+      [](Self &self, const Written &x) { self.attention(x); },
+  };
   const Written x = pickRows();
-  switch (dice.below(21)) {
-  case 0:
-    linear(x, width());
-    break;
-  case 1:
-    columns(x);
-    break;
-  case 2:
-    addOther(x);
-    break;
-  case 3:
-    multiplyOther(x);
-    break;
-  case 4:
-    scale(x);
-    break;
-  case 5:
-    activate(x);
-    break;
-  case 6:
-    norm(x);
-    break;
-  case 7:
-    branches(x);
-    break;
-  case 8:
-    feedForward(x);
-    break;
-  case 9:
-    contractWeights(x);
-    break;
-  case 10:
-    contractRows(x);
-    break;
-  case 11:
-    repeated(x);
-    break;
-  case 12:
-    headStep(x);
-    break;
-  case 13:
-    inDecoder &&dice.once(2) ? average(x) : lookUp();
-    break;
-  case 14:
-    onBlocks(x);
-    break;
-  case 15:
-    !inDecoder &&rowKind == Kind::Rows &&dice.once(3) ? write<transformer::SpreadOp>(x)
-                                                      : write<transformer::ConvolveOp>(x);
-    break;
-  case 16:
-    onChoices(x);
-    break;
-  case 17:
-    dice.once(3) ? rowSoftmax(x) : norm(x);
-    break;
-  case 18:
-    write<transformer::SlideOp>(x);
-    break;
-  default:
-    attention(x);
-    break;
-  }
+  steps[dice.below(std::size(steps))](*this, x);
 }
 
 /// Words again, or positions: another table, or the same.

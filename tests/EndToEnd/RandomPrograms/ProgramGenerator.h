@@ -130,6 +130,7 @@ private:
   void onChoices(const Written &x);
   Written preferences(const Written &x, int64_t columns);
   Written chosenLinear(const Written &x, const std::string &choice, int64_t maps, int64_t columns);
+  Written chosenMaths(const Written &x, const std::string &choice, int64_t maps);
   Written rowSoftmax(const Written &x);
   void defineBlocks();
   Written linear(const Written &x, int64_t width);
@@ -148,6 +149,11 @@ private:
   // --- Recurrences
   void recurrences(const Written &x);
   Written recurrence(const Written &x, bool reversed);
+  struct Carried;
+  /// Loads the states that a recurrence of a decoder begins with, or makes values of a sequence.
+  void beginCarried(Carried &carried, const Written &x);
+  /// The mathematics of a step: what is carried on, then what the step gives.
+  std::vector<Written> writeStep(const Carried &carried, const std::vector<Written> &arguments);
   /// A step's look at a memory: adds what it finds to the state and gives where it has looked.
   Written lookWithin(Written &state, const Written &memory, const Written &before);
   // --- Heads
