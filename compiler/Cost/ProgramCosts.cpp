@@ -49,7 +49,17 @@ uint64_t rowBytes(Value value) {
 
 class CostCounter {
 public:
-  explicit CostCounter(ModuleOp module) : symbols(module) {}
+  explicit CostCounter(ModuleOp module) : symbols(module) {
+    for (auto graph : module.getOps<GraphOp>()) {
+      for (auto [index, type] : llvm::enumerate(graph.getResultTypes())) {
+        if (auto name = graph.getResultAttrOfType<StringAttr>(index, "dataflow.name");
+            name && isa<CacheType>(type)) {
+          appended.try_emplace(name.getValue(),
+                               graph.getAppendedRows().value_or(RowSpace::tokens()));
+        }
+      }
+    }
+  }
 
   EntryCosts count(GraphOp graph) {
     EntryCosts entry;
@@ -128,8 +138,11 @@ private:
       } else if (auto state = dyn_cast<StateType>(type)) {
         entry.caches.push_back({name, 0, uint64_t(state.getBytes()), written.contains(name)});
       } else if (auto cache = dyn_cast<CacheType>(type)) {
-        entry.caches.push_back(
-            {name, uint64_t(cache.getPositionBytes()), 0, written.contains(name)});
+        // Only tests have caches that nothing appends to.
+        auto rows = appended.find(name);
+        uint64_t bytes = cache.getPositionBytes();
+        entry.caches.push_back({name, rows == appended.end() ? bytes : rows->second.perToken(bytes),
+                                0, written.contains(name)});
       }
     }
   }
@@ -221,6 +234,8 @@ private:
   }
 
   SymbolTable symbols;
+  /// The rows that are appended to each cache.
+  llvm::StringMap<RowSpace> appended;
   llvm::StringSet<> readInEntry;
   /// Parameters of all entries: what two of them read is stored once.
   llvm::StringSet<> counted;

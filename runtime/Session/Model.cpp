@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace heddle {
@@ -45,12 +46,14 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
 }
 
 /// The caches of an entry, then its states.
-static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
+static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry,
+                                             std::span<const RowSpace> spaces) {
   std::vector<CacheInfo> list;
   for (uint32_t i = 0; entry.caches() != nullptr && i < entry.caches()->size(); ++i) {
     const manifest::CachePort &cache = *entry.caches()->Get(i);
     list.push_back({cache.name()->str(), static_cast<int64_t>(cache.width()), elementOf(cache),
                     cache.written(), cache.layout() == manifest::CacheLayout::Keys, false});
+    list.back().rows = spaces[entry.appended()];
   }
   for (uint32_t i = 0; entry.states() != nullptr && i < entry.states()->size(); ++i) {
     const manifest::StatePort &state = *entry.states()->Get(i);
@@ -58,6 +61,24 @@ static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry) {
                     state.written(), state.keyed(), true, state.keyed()});
   }
   return list;
+}
+
+/// Gives the caches that an entry only reads the rows of the entry that appends to them.
+static void describeReadRows(std::vector<EntryInfo> &entries) {
+  std::map<std::string_view, RowSpace> appended;
+  for (const EntryInfo &entry : entries) {
+    for (const CacheInfo &cache : entry.caches) {
+      if (cache.written) {
+        appended.emplace(cache.name, cache.rows);
+      }
+    }
+  }
+  for (EntryInfo &entry : entries) {
+    for (CacheInfo &cache : entry.caches) {
+      const auto found = appended.find(cache.name);
+      cache.rows = found == appended.end() ? RowSpace::tokens() : found->second;
+    }
+  }
 }
 
 /// Which dispatches run for other reasons than what is observed.
@@ -94,7 +115,7 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
   info.observed.assign(std::make_move_iterator(observed),
                        std::make_move_iterator(info.outputs.end()));
   info.outputs.erase(observed, info.outputs.end());
-  info.caches = describeCaches(entry);
+  info.caches = describeCaches(entry, spaces);
   info.maxLength = static_cast<int64_t>(entry.max_length());
   for (const RowSpace space : spaces) {
     const int64_t multiple = (space.isSplit() ? space.base() : space).tokenMultiple();
@@ -177,6 +198,7 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
     for (const manifest::Entry *const entry : *model.entries()) {
       state->entries.push_back(describeEntry(*entry));
     }
+    describeReadRows(state->entries);
     for (const manifest::Parameter *const parameter : *model.parameters()) {
       state->parameters.push_back(describeParameter(*parameter));
     }

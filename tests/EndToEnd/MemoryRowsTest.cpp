@@ -13,6 +13,7 @@
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <random>
 
 namespace heddle {
@@ -225,6 +226,25 @@ TEST(MemoryRows, AreWhatSearchesCount) {
   for (size_t i = 0; i + 1 < best.attention.size(); i += 2) {
     EXPECT_NEAR(best.attention[i] + best.attention[i + 1], 1, 1e-5);
   }
+}
+
+TEST(MemoryRows, TakeTheirPartOfEachToken) {
+  const TemporaryFolder folder;
+  const std::string path = compileBlocks(folder, {});
+  const Result<Model> model = Model::load(path);
+  ASSERT_EQ(model.status().message(), "");
+  // Keys and values, of three tokens each.
+  constexpr uint64_t bytes = 2 * ((width * sizeof(float) + 2) / 3);
+  for (const char *const name : {"encode", "decode"}) {
+    for (const CacheInfo &cache : model->findEntry(name)->caches) {
+      EXPECT_EQ(cache.rows.text(), cache.state ? "tokens" : "blocks(tokens, 3)") << cache.name;
+    }
+  }
+  const tools::Outcome info = tools::runHeddle({"info", path, "--json"});
+  const auto described = nlohmann::json::parse(info.output, nullptr, false);
+  EXPECT_EQ(described["caches"]["memory"], bytes);
+  EXPECT_EQ(described["entries"][0]["cache_bytes_per_token_appended"], bytes);
+  EXPECT_EQ(described["entries"][1]["cache_bytes_per_token_read"], bytes);
 }
 
 TEST(MemoryRows, ThatAreNoTokensAreNotDrawn) {

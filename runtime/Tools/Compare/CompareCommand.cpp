@@ -24,11 +24,11 @@ using Json = nlohmann::ordered_json;
 /// Logits of both models that are in memory at once; those of a longer text alone may take more.
 static constexpr double logitsBytes = 128 << 20;
 
-/// Bytes of cache that one position takes, of a target and of a source.
+/// Bytes of cache that one token takes, of a target and of a source.
 static Json cacheBytes(const ComparedModel &side) {
   const PagedDecoder &decoder = side.forcer->decoder();
   return {{"target", decoder.historyBytesPerPosition()},
-          {"source", decoder.memoryBytesPerPosition()}};
+          {"source", decoder.rowsOfMemory().perToken(decoder.memoryBytesPerPosition())}};
 }
 
 static Json describe(const CompareWork &work, const ComparedModel &side) {

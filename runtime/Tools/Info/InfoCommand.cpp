@@ -22,9 +22,11 @@ using Json = nlohmann::ordered_json;
 // --- caches
 // -----------------------------------------------------------------------------------------
 
-/// Bytes of one position of a cache, or of a state, which has no positions or those of the source.
+/// Bytes that a cache takes for one token, of which each may be a part of a position; or those of a
+/// state, which has no positions or those of the source.
 static uint64_t cacheBytes(const CacheInfo &cache) {
-  return static_cast<uint64_t>(cache.width) * infoOf(cache.element).bytes();
+  const uint64_t bytes = static_cast<uint64_t>(cache.width) * infoOf(cache.element).bytes();
+  return cache.state ? bytes : cache.rows.perToken(bytes);
 }
 
 /// "keyed" or "state", "keys" (transposed in their blocks) or "rows".
@@ -143,7 +145,7 @@ static Json describePort(const PortInfo &port, bool input) {
   return described;
 }
 
-/// The caches of an entry, and what a position takes in those that it appends to, in those that it
+/// The caches of an entry, and what a token takes in those that it appends to, in those that it
 /// reads and does not append to, and a sequence in its states.
 static void describeCaches(const EntryInfo &entry, Json &described) {
   Json list = Json::array();

@@ -96,6 +96,9 @@ struct CacheInfo {
   bool state = false;
   /// Whether that state has so many elements for each key of the source instead.
   bool keyed = false;
+  /// The rows that the entry which appends to a cache appends: tokens, or what it derives from
+  /// them.
+  RowSpace rows = RowSpace::tokens();
 };
 
 /// One function of a model: "encode", "embed", ...
