@@ -55,7 +55,19 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
   result.topP = options.top_p;
   result.seed = options.seed;
   result.alternatives = options.alternatives != 0;
+  result.command = given(options.command);
   return result;
+}
+
+/// Queues a request that has its source.
+static Status addRequest(heddle_generator *generator, GenerationRequest request,
+                         const int32_t *prefix, int64_t prefixCount,
+                         const heddle_generation_options *options, int64_t *id) {
+  HEDDLE_TRY(checkArray("prefix", prefix, "prefix_count", prefixCount));
+  request.prefix.assign(prefix, prefix + prefixCount);
+  HEDDLE_ASSIGN(request.options, readOptions(optionsOr(options, HEDDLE_GENERATION_OPTIONS_INIT)));
+  HEDDLE_ASSIGN(*id, generator->generator.add(std::move(request)));
+  return {};
 }
 
 } // namespace heddle
@@ -90,13 +102,23 @@ heddle_error *heddle_generator_add(heddle_generator *generator, const int32_t *s
       return missingPointer(generator == nullptr ? "generator" : "id");
     }
     HEDDLE_TRY(checkArray("source", source, "source_count", source_count));
-    HEDDLE_TRY(checkArray("prefix", prefix, "prefix_count", prefix_count));
     GenerationRequest request;
     request.source.assign(source, source + source_count);
-    request.prefix.assign(prefix, prefix + prefix_count);
-    HEDDLE_ASSIGN(request.options, readOptions(optionsOr(options, HEDDLE_GENERATION_OPTIONS_INIT)));
-    HEDDLE_ASSIGN(*id, generator->generator.add(std::move(request)));
-    return {};
+    return addRequest(generator, std::move(request), prefix, prefix_count, options, id);
+  });
+}
+
+heddle_error *heddle_generator_add_rows(heddle_generator *generator, const float *rows,
+                                        int64_t count, const int32_t *prefix, int64_t prefix_count,
+                                        const heddle_generation_options *options, int64_t *id) {
+  return guarded([&]() -> Status {
+    if (generator == nullptr || id == nullptr) {
+      return missingPointer(generator == nullptr ? "generator" : "id");
+    }
+    HEDDLE_TRY(checkArray("rows", rows, "count", count));
+    GenerationRequest request;
+    request.rows.assign(rows, rows + count);
+    return addRequest(generator, std::move(request), prefix, prefix_count, options, id);
   });
 }
 

@@ -88,6 +88,15 @@ TEST(GenerateFromC, RefusesMisuse) {
   size_t length = 0;
   EXPECT_EQ(messageOf(heddle_generator_decode(generator, &token, 1, nullptr, 0, &length)),
             "the model has no tokenizer, expected one for text: token ids work without");
+  const float number = 1;
+  EXPECT_EQ(messageOf(heddle_generator_add_rows(generator, nullptr, 1, nullptr, 0, nullptr, &id)),
+            "rows is NULL");
+  EXPECT_EQ(messageOf(heddle_generator_add_rows(generator, &number, 1, nullptr, 0, nullptr, &id)),
+            "source has 1 floats, expected tokens, which the model reads");
+  heddle_generation_options task = HEDDLE_GENERATION_OPTIONS_INIT;
+  task.command = 1;
+  EXPECT_EQ(messageOf(heddle_generator_add(generator, &token, 1, nullptr, 0, &task, &id)),
+            "command is 1, expected none: the model has one task");
   heddle_generator_free(generator);
 }
 

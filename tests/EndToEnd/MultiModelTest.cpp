@@ -4,6 +4,7 @@
 /// the very files that hold what is expected: on every target, with passes and without.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Checkpoint/Safetensors.h"
+#include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
 #include "tests/EndToEnd/OptionalPasses.h"
@@ -358,6 +359,42 @@ TEST(MultiModel, ImagesOfAnyHeightHaveTheSameBitsInAnyBatch) {
       }
     }
   }
+}
+
+TEST(MultiModel, ImagesComeFromCToo) {
+  const std::string binary = compileModel(oracles + "multimodel-image-text");
+  const Values image = imagesOf(1, 6);
+  heddle_model *model = nullptr;
+  heddle_generator *generator = nullptr;
+  ASSERT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);
+  ASSERT_EQ(heddle_generator_create(model, nullptr, &generator), nullptr);
+  heddle_model_free(model);
+  int64_t id = -1;
+  ASSERT_EQ(heddle_generator_add_rows(generator, image.values.data(),
+                                      static_cast<int64_t>(image.values.size()), nullptr, 0,
+                                      nullptr, &id),
+            nullptr);
+  while (heddle_generator_idle(generator) == 0) {
+    ASSERT_EQ(heddle_generator_step(generator), nullptr);
+  }
+  heddle_generation *generation = heddle_generator_take(generator);
+  ASSERT_NE(generation, nullptr);
+  EXPECT_EQ(heddle_generation_id(generation), id);
+  int64_t count = 0;
+  double score = 0;
+  const int32_t *tokens = heddle_generation_tokens(generation, 0, &count, &score);
+  ASSERT_NE(tokens, nullptr);
+  const TemporaryFolder folder;
+  const auto found = generateFrom(binary, writeTensors(folder, "image", image), {});
+  expectHypothesis(found[0], 0, Tokens(tokens, tokens + count), score, 1e-6);
+  heddle_generation_free(generation);
+  // Half a pixel is none.
+  heddle_error *error =
+      heddle_generator_add_rows(generator, image.values.data(), 100, nullptr, 0, nullptr, &id);
+  EXPECT_STREQ(heddle_error_message(error),
+               "source has 100 floats, expected a multiple of 87, at least one");
+  heddle_error_free(error);
+  heddle_generator_free(generator);
 }
 
 TEST(MultiModel, AnImageOfOneValueIsNothing) {

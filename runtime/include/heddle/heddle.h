@@ -220,6 +220,8 @@ typedef struct heddle_generation_options {
   uint64_t seed;
   /* Not 0: the nbest best first tokens after the prefix, each with its best continuation. */
   int32_t alternatives;
+  /* Which task, of a model of several; unset: the first. */
+  int32_t command;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
   {sizeof(heddle_generation_options),                                                              \
@@ -238,7 +240,8 @@ typedef struct heddle_generation_options {
    0,                                                                                              \
    1.0F,                                                                                           \
    0,                                                                                              \
-   0}
+   0,                                                                                              \
+   HEDDLE_UNSET}
 
 /* `options` may be NULL. The caller frees *generator, which belongs to one thread at a time. */
 HEDDLE_API heddle_error *heddle_generator_create(const heddle_model *model,
@@ -255,6 +258,13 @@ HEDDLE_API heddle_error *heddle_generator_add(heddle_generator *generator, const
                                               int64_t prefix_count,
                                               const heddle_generation_options *options,
                                               int64_t *id);
+/* The same for a model whose entry "encode" reads rows of floats, such as the pixels of an image:
+ * its `count` floats are these rows, end to end. */
+HEDDLE_API heddle_error *heddle_generator_add_rows(heddle_generator *generator, const float *rows,
+                                                   int64_t count, const int32_t *prefix,
+                                                   int64_t prefix_count,
+                                                   const heddle_generation_options *options,
+                                                   int64_t *id);
 /* Generates one token for every sentence of the batch. */
 HEDDLE_API heddle_error *heddle_generator_step(heddle_generator *generator);
 /* Removes a waiting or running sentence; HEDDLE_STATUS_NotFound for any other id. */
